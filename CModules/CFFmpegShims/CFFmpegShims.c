@@ -1,0 +1,140 @@
+#include "CFFmpegShims.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <libavutil/log.h>
+#include <libavutil/opt.h>
+#include <libavutil/version.h>
+
+static reel_log_sink installed_sink;
+static int installed_level;
+
+static void log_callback(void *context, int level, const char *format, va_list arguments)
+{
+    if ((level & 0xff) > installed_level)
+        return;
+
+    uintptr_t token = 0;
+    int64_t picture = -1;
+    // Contexts are told apart by the name of their class: demuxers log through their AVFormatContext, decoders (and
+    // the copies of their context that frame threads use) through their AVCodecContext.
+    const AVClass *class = context ? *(const AVClass **)context : NULL;
+    if (class && class->class_name) {
+        if (!strcmp(class->class_name, "AVFormatContext")) {
+            token = (uintptr_t)((const AVFormatContext *)context)->opaque;
+        } else if (!strcmp(class->class_name, "AVCodecContext")) {
+            token = (uintptr_t)((const AVCodecContext *)context)->opaque;
+#if LIBAVCODEC_VERSION_MAJOR < 61
+            picture = ((const AVCodecContext *)context)->reordered_opaque;
+#endif
+        }
+    }
+
+    char text[1024];
+    // Own formatting, not av_log_format_line: no class prefix and no state kept between lines.
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    if (length <= 0)
+        return;
+    if ((size_t)length >= sizeof text)
+        length = sizeof text - 1;
+    while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+        text[--length] = '\0';
+    if (length > 0)
+        installed_sink(token, picture, level & 0xff, text);
+}
+
+void reel_log_install(reel_log_sink sink, int level)
+{
+    installed_sink = sink;
+    installed_level = level;
+    av_log_set_callback(log_callback);
+}
+
+static int refuse_io_open(AVFormatContext *context, AVIOContext **io, const char *url, int flags,
+                          AVDictionary **options)
+{
+    (void)io, (void)flags, (void)options;
+    av_log(context, AV_LOG_ERROR, "refused to open '%s' from within a media file\n", url);
+    return AVERROR(EACCES);
+}
+
+void reel_format_refuse_io_open(AVFormatContext *context)
+{
+    context->io_open = refuse_io_open;
+}
+
+void reel_codec_enable_picture_tags(AVCodecContext *context)
+{
+#if LIBAVCODEC_VERSION_MAJOR >= 61
+    context->flags |= AV_CODEC_FLAG_COPY_OPAQUE;
+#else
+    context->reordered_opaque = -1;
+#endif
+}
+
+void reel_codec_tag_packet(AVCodecContext *context, AVPacket *packet, int64_t tag)
+{
+#if LIBAVCODEC_VERSION_MAJOR >= 61
+    (void)context;
+    packet->opaque = (void *)(intptr_t)tag;
+#else
+    (void)packet;
+    context->reordered_opaque = tag;
+#endif
+}
+
+int64_t reel_frame_tag(const AVFrame *frame)
+{
+#if LIBAVCODEC_VERSION_MAJOR >= 61
+    return (int64_t)(intptr_t)frame->opaque;
+#else
+    return frame->reordered_opaque;
+#endif
+}
+
+bool reel_frame_is_key(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 29, 100)
+    return frame->flags & AV_FRAME_FLAG_KEY;
+#else
+    return frame->key_frame;
+#endif
+}
+
+int64_t reel_frame_duration(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_MAJOR >= 58
+    return frame->duration;
+#else
+    return frame->pkt_duration;
+#endif
+}
+
+bool reel_frame_is_interlaced(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 29, 100)
+    return frame->flags & AV_FRAME_FLAG_INTERLACED;
+#else
+    return frame->interlaced_frame;
+#endif
+}
+
+const int32_t *reel_stream_display_matrix(const AVStream *stream)
+{
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+    const AVPacketSideData *data = av_packet_side_data_get(
+        stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+    return data && data->size >= 9 * sizeof(int32_t) ? (const int32_t *)data->data : NULL;
+#else
+    size_t size = 0;
+    const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
+    return data && size >= 9 * sizeof(int32_t) ? (const int32_t *)data : NULL;
+#endif
+}
+
+bool reel_packet_is_encrypted(const AVPacket *packet)
+{
+    return av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL) != NULL;
+}

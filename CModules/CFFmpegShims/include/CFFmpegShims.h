@@ -1,0 +1,64 @@
+// What Swift can't import from FFmpeg: macros that compute, variadic calls, and fields that came, moved or went
+// between FFmpeg 5.1 and 8. Nothing else belongs here.
+#ifndef REEL_CFFMPEG_SHIMS_H
+#define REEL_CFFMPEG_SHIMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/display.h>
+
+// AVERROR() and FFERRTAG() are expressions that the importer does not evaluate.
+static inline int reel_averror(int posix_code) { return AVERROR(posix_code); }
+static inline int reel_averror_eof(void) { return AVERROR_EOF; }
+static inline int reel_averror_again(void) { return AVERROR(EAGAIN); }
+static inline int reel_averror_invalid_data(void) { return AVERROR_INVALIDDATA; }
+static inline int reel_averror_exit(void) { return AVERROR_EXIT; }
+static inline int reel_averror_io(void) { return AVERROR(EIO); }
+
+// AV_NOPTS_VALUE is a cast of an unsigned literal.
+static inline int64_t reel_nopts(void) { return AV_NOPTS_VALUE; }
+
+/// Receives one formatted log line. `token` is the number given to reel_format_set_token or reel_codec_set_token, or
+/// 0 where the line belongs to neither; `picture` is the tag of the packet that was being decoded, or -1. `text` is
+/// valid during the call only. May be called on any thread.
+typedef void (*reel_log_sink)(uintptr_t token, int64_t picture, int level, const char *text);
+
+/// Sends every line at `level` or more severe to `sink`. The callback of libavutil takes a va_list, which Swift can't
+/// receive. Called once in a process.
+void reel_log_install(reel_log_sink sink, int level);
+
+/// Ties the log lines of a context to a number of the caller's. Contexts carry it in their `opaque`, which FFmpeg
+/// copies to the contexts of its worker threads.
+static inline void reel_format_set_token(AVFormatContext *context, uintptr_t token) { context->opaque = (void *)token; }
+static inline void reel_codec_set_token(AVCodecContext *context, uintptr_t token) { context->opaque = (void *)token; }
+
+/// Makes every attempt of a demuxer to open another URL fail with EACCES: `io_open` is a function pointer whose type
+/// the importer can't spell.
+void reel_format_refuse_io_open(AVFormatContext *context);
+
+/// Numbers the packet that is sent next, so that the picture which comes of it, and the log lines on the way, can be
+/// told. `reordered_opaque` did this up to FFmpeg 6; from 7 on the packet's `opaque` does, by
+/// AV_CODEC_FLAG_COPY_OPAQUE.
+void reel_codec_enable_picture_tags(AVCodecContext *context);
+void reel_codec_tag_packet(AVCodecContext *context, AVPacket *packet, int64_t tag);
+int64_t reel_frame_tag(const AVFrame *frame);
+
+/// True for a frame that can be decoded by itself. `key_frame` became a flag in FFmpeg 6.1.
+bool reel_frame_is_key(const AVFrame *frame);
+
+/// Duration in the stream's time base, or 0. `pkt_duration` became `duration` in FFmpeg 6.
+int64_t reel_frame_duration(const AVFrame *frame);
+
+/// True for a frame of two fields. `interlaced_frame` became a flag in FFmpeg 6.1.
+bool reel_frame_is_interlaced(const AVFrame *frame);
+
+/// The 3x3 display matrix of a stream, or NULL. Side data of streams moved to `codecpar` in FFmpeg 6.1.
+const int32_t *reel_stream_display_matrix(const AVStream *stream);
+
+/// True where a packet's samples are encrypted (ISO/IEC 23001-7).
+bool reel_packet_is_encrypted(const AVPacket *packet);
+
+#endif

@@ -1,0 +1,671 @@
+#!/usr/bin/env bash
+# Makes every file under media/, hls-*/, dash-*/, bad/ and golden/ again. README.md says what each one tries.
+#
+#   Fixtures/generate.sh            everything
+#   Fixtures/generate.sh golden     only the golden files, from the media as they are
+#
+# Needs ffmpeg 5.1 or later with libx264, libx265, libvpx and libaom, and python3. The encodes run on one thread and
+# write neither dates nor tool versions, so that two runs with the same libraries give the same bytes.
+# shellcheck disable=SC2016 # $Number$ and its like belong to DASH
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+QUIET=(-nostdin -v error -y)
+EXACT=(-map_metadata -1 -fflags +bitexact -flags:v +bitexact -flags:a +bitexact)
+H264=(-c:v libx264 -preset slow -crf 27 -threads 1 -pix_fmt yuv420p)
+HEVC=(-c:v libx265 -preset medium -crf 28 -tag:v hvc1 -pix_fmt yuv420p)
+AAC=(-c:a aac -b:a 32k -ac 1)
+FRAGMENTED=(-movflags +frag_keyframe+empty_moov+default_base_moof)
+# x265 writes its version and settings into an SEI unless told not to.
+X265=pools=none:frame-threads=1:info=0:log-level=error
+
+# --- Sources ------------------------------------------------------------------------------------------------------
+
+# picture SIZE RATE SECONDS [FILTERS]: motion, a counter, fine detail, and noise that differs in every frame.
+picture() { echo "testsrc2=s=$1:r=$2:d=$3,noise=alls=12:allf=t:all_seed=7${4:+,$4}"; }
+tone() { echo "sine=frequency=440:sample_rate=48000:duration=$1"; }
+
+# clip OUT SOURCE OPTIONS...: picture only.
+clip() {
+  local out=$1 source=$2
+  shift 2
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" "$@" "${EXACT[@]}" "$out"
+}
+
+# sounded OUT SECONDS SOURCE OPTIONS...: picture and sound.
+sounded() {
+  local out=$1 seconds=$2 source=$3
+  shift 3
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone "$seconds")" "$@" "${AAC[@]}" "${EXACT[@]}" "$out"
+}
+
+copy() {
+  local in=$1 out=$2
+  shift 2
+  ffmpeg "${QUIET[@]}" -i "$in" -c copy "$@" "${EXACT[@]}" "$out"
+}
+
+mutate() { python3 mutate.py "$@"; }
+
+# split_ts IN SECONDS: segments of a transport stream, cut at key frames, as $TMP/split-N.ts.
+split_ts() {
+  rm -f "$TMP"/split-*.ts
+  ffmpeg "${QUIET[@]}" -i "$1" -c copy -f segment -segment_time "$2" -segment_format mpegts "${EXACT[@]}" \
+    "$TMP/split-%d.ts"
+}
+
+# --- Containers and codecs ----------------------------------------------------------------------------------------
+
+progressive() {
+  local source
+  source=$(picture 192x108 30 1)
+  sounded media/h264-faststart.mp4 1 "$source" "${H264[@]}" -movflags +faststart
+  sounded media/h264-moov-last.mp4 1 "$source" "${H264[@]}"
+  sounded media/h264-fragmented.mp4 2 "$(picture 192x108 30 2)" "${H264[@]}" -g 15 "${FRAGMENTED[@]}"
+  # One sidx for the whole file in front of the first moof, as DASH on demand has it.
+  sounded media/h264-fragmented-sidx.mp4 2 "$(picture 192x108 30 2)" "${H264[@]}" -g 15 \
+    -movflags +frag_keyframe+empty_moov+default_base_moof+dash+global_sidx
+  sounded media/h264-quicktime.mov 1 "$source" "${H264[@]}"
+  # A picture of the album next to the video: the first video track is the one to play.
+  ffmpeg "${QUIET[@]}" -i media/h264-faststart.mp4 -f lavfi -i "$(picture 64x64 1 1)" -map 0 -map 1 -c copy \
+    -c:v:1 mjpeg -q:v:1 9 -pix_fmt:v:1 yuvj420p -disposition:v:1 attached_pic "${EXACT[@]}" media/h264-cover-art.mp4
+  clip media/h264-one-frame.mp4 "$(picture 192x108 30 0.03)" "${H264[@]}" -movflags +faststart
+}
+
+other_containers() {
+  sounded media/h264.ts 1 "$(picture 192x108 30 1)" "${H264[@]}" -g 15
+  sounded media/h264.flv 1 "$(picture 192x108 30 1)" "${H264[@]}"
+  sounded media/h264.mkv 1 "$(picture 192x108 30 1)" "${H264[@]}"
+  clip media/annexb.h264 "$(picture 192x108 30 1)" "${H264[@]}" -bf 0
+  clip media/annexb-bframes.h264 "$(picture 192x108 30 1)" "${H264[@]}" -bf 3
+  clip media/annexb.hevc "$(picture 192x108 30 1)" "${HEVC[@]}" -x265-params "$X265"
+  # The 33-bit clock of the stream (95443.7 s) wraps after half a second.
+  sounded media/h264-clock-wrap.ts 1 "$(picture 192x108 30 1)" "${H264[@]}" -g 15 -output_ts_offset 95441.8
+  clip media/vp9.webm "$(picture 192x108 30 0.5)" -c:v libvpx-vp9 -crf 45 -b:v 0 -threads 1 -row-mt 0 -pix_fmt yuv420p
+  clip media/av1.mp4 "$(picture 192x108 30 0.4)" -c:v libaom-av1 -crf 45 -cpu-used 8 -threads 1 -row-mt 0 \
+    -pix_fmt yuv420p -movflags +faststart
+}
+
+hevc() {
+  local source ten
+  source=$(picture 192x108 30 1)
+  sounded media/hevc-hvc1.mp4 1 "$source" "${HEVC[@]}" -x265-params "$X265" -movflags +faststart
+  # hev1: parameter sets in hvcC and again in front of every key frame.
+  sounded media/hevc-hev1.mp4 1 "$source" "${HEVC[@]}" -x265-params "$X265:repeat-headers=1:keyint=15" -tag:v hev1 \
+    -movflags +faststart
+  ten=(-pix_fmt yuv420p10le -profile:v main10)
+  sounded media/hevc-main10.mp4 1 "$source" "${HEVC[@]}" "${ten[@]}" -x265-params "$X265" -movflags +faststart
+  sounded media/hevc.ts 1 "$source" "${HEVC[@]}" -x265-params "$X265:keyint=15"
+  # Parameter sets in band only; hvcC and avcC are empty of them, as some packagers write hev1 and avc3.
+  clip "$TMP/hev1.mp4" "$source" "${HEVC[@]}" -x265-params "$X265:repeat-headers=1:keyint=15" "${FRAGMENTED[@]}"
+  mutate inband "$TMP/hev1.mp4" media/hevc-hev1-inband.mp4
+  clip "$TMP/avc3.mp4" "$source" "${H264[@]}" -g 15 -bsf:v dump_extra "${FRAGMENTED[@]}"
+  mutate inband "$TMP/avc3.mp4" media/h264-avc3-inband.mp4
+}
+
+h264_profiles() {
+  local source
+  source=$(picture 192x108 30 1)
+  clip media/h264-baseline.mp4 "$source" "${H264[@]}" -profile:v baseline -movflags +faststart
+  clip media/h264-high10.mp4 "$source" "${H264[@]}" -pix_fmt yuv420p10le -profile:v high10 -movflags +faststart
+  clip media/h264-gray.mp4 "$source" "${H264[@]}" -pix_fmt gray -movflags +faststart
+  clip media/h264-slices.mp4 "$source" "${H264[@]}" -x264-params slices=4 -movflags +faststart
+  # x264 codes interlaced pictures as macroblock-adaptive frames (MBAFF); it has no field pictures (PAFF).
+  clip media/h264-interlaced-tff.mp4 "$(picture 192x128 50 1 'interlace=scan=tff')" "${H264[@]}" \
+    -x264-params tff=1 -movflags +faststart
+  clip media/h264-interlaced-bff.ts "$(picture 192x128 50 1 'interlace=scan=bff')" "${H264[@]}" -x264-params bff=1
+}
+
+# --- The order of pictures ----------------------------------------------------------------------------------------
+
+reordering() {
+  local source pyramid
+  source=$(picture 192x108 30 1)
+  pyramid=bframes=3:b-pyramid=normal:b-adapt=0:scenecut=0
+  clip media/h264-bframes.mp4 "$source" "${H264[@]}" -x264-params "$pyramid:keyint=15" -movflags +faststart
+  clip media/h264-bframes.ts "$source" "${H264[@]}" -x264-params "$pyramid:keyint=15"
+  # No VUI, so no max_num_reorder_frames: the decoder starts with a delay of none and has to find out.
+  clip "$TMP/vui.mp4" "$source" "${H264[@]}" -x264-params "$pyramid:keyint=15"
+  mutate no-vui "$TMP/vui.mp4" "$TMP/no-vui.mp4"
+  copy "$TMP/no-vui.mp4" media/h264-bframes-no-vui.mp4 -movflags +faststart
+  copy "$TMP/no-vui.mp4" media/h264-bframes-no-vui.ts
+
+  # Open GOPs. The second half starts at a recovery point whose leading pictures refer to what was cut away.
+  clip media/h264-open-gop.ts "$source" "${H264[@]}" -x264-params "$pyramid:keyint=12:min-keyint=12:open-gop=1"
+  split_ts media/h264-open-gop.ts 0.1
+  cat "$TMP"/split-1.ts "$TMP"/split-2.ts >media/h264-open-gop-mid.ts
+  clip media/hevc-open-gop.mp4 "$source" "${HEVC[@]}" \
+    -x265-params "$X265:keyint=12:min-keyint=12:bframes=3:b-adapt=0:scenecut=0:open-gop=1" -movflags +faststart
+  # CRA first, RASL pictures after it that must not be shown.
+  copy media/hevc-open-gop.mp4 "$TMP/cra.ts"
+  split_ts "$TMP/cra.ts" 0.1
+  cat "$TMP"/split-1.ts "$TMP"/split-2.ts >media/hevc-open-gop-mid.ts
+  # IDR_W_RADL: leading pictures that can be decoded, and so the IDR is not the earliest picture after a seek.
+  clip media/hevc-radl.mp4 "$source" "${HEVC[@]}" \
+    -x265-params "$X265:keyint=12:min-keyint=12:bframes=3:b-adapt=0:scenecut=0:open-gop=0:radl=2" -movflags +faststart
+  copy media/hevc-radl.mp4 "$TMP/radl.ts"
+  split_ts "$TMP/radl.ts" 0.1
+  cat "$TMP"/split-1.ts "$TMP"/split-2.ts >media/hevc-radl-mid.ts
+
+  # No IDR but the first: a column of intra blocks refreshes the picture. The second file joins in the middle.
+  clip media/h264-intra-refresh.ts "$source" "${H264[@]}" -x264-params intra-refresh=1:keyint=10:bframes=0
+  # Starts with eight pictures whose IDR is missing.
+  clip "$TMP/gops.h264" "$source" "${H264[@]}" -x264-params keyint=15:scenecut=0:bframes=0
+  ffmpeg "${QUIET[@]}" -r 30 -i "$TMP/gops.h264" -c copy -bsf:v "noise=drop=lt(n\,7)" "${EXACT[@]}" \
+    media/h264-joined-late.ts
+  # Two encodings of different size, one after the other, with nothing in between that says so.
+  clip "$TMP/small.ts" "$(picture 160x90 30 0.5)" "${H264[@]}"
+  clip "$TMP/large.ts" "$(picture 192x108 30 0.5)" "${H264[@]}" -output_ts_offset 0.566667
+  cat "$TMP/small.ts" "$TMP/large.ts" >media/h264-size-change.ts
+}
+
+edit_lists() {
+  # Cut between key frames: the edit list starts behind pictures that are decoded but not shown.
+  clip "$TMP/cut.mp4" "$(picture 192x108 30 2)" "${H264[@]}" -g 30 -bf 0
+  ffmpeg "${QUIET[@]}" -ss 0.4 -i "$TMP/cut.mp4" -c copy -movflags +faststart "${EXACT[@]}" media/editlist.mp4
+  clip "$TMP/cut.mp4" "$(picture 192x108 30 2)" "${H264[@]}" -x264-params bframes=3:b-pyramid=normal:b-adapt=0:keyint=30
+  ffmpeg "${QUIET[@]}" -ss 0.4 -i "$TMP/cut.mp4" -c copy -movflags +faststart "${EXACT[@]}" media/editlist-bframes.mp4
+  # An empty edit: the picture starts half a second after the sound.
+  ffmpeg "${QUIET[@]}" -itsoffset 0.5 -f lavfi -i "$(picture 192x108 30 0.5)" -f lavfi -i "$(tone 1)" "${H264[@]}" \
+    "${AAC[@]}" -fps_mode passthrough -movflags +faststart "${EXACT[@]}" media/editlist-empty.mp4
+}
+
+# --- Geometry, time and colour ------------------------------------------------------------------------------------
+
+geometry() {
+  local source turn
+  source=$(picture 160x96 30 0.5)
+  clip "$TMP/upright.mp4" "$source" "${H264[@]}" -movflags +faststart
+  for turn in 90 180 270; do
+    mutate matrix "$TMP/upright.mp4" "media/rotate-$turn.mp4" $turn
+  done
+  mutate matrix "$TMP/upright.mp4" media/mirror.mp4 mirror
+  clip media/sar-4-3.mp4 "$(picture 144x108 30 0.5 setsar=4/3)" "${H264[@]}" -movflags +faststart
+  clip media/sar-9-8.mp4 "$(picture 160x120 30 0.5 setsar=9/8)" "${H264[@]}" -movflags +faststart
+  # Turned and not square: the aspect ratio is that of the picture as stored.
+  clip "$TMP/sar.mp4" "$(picture 144x108 30 0.5 setsar=4/3)" "${H264[@]}" -movflags +faststart
+  mutate matrix "$TMP/sar.mp4" media/sar-4-3-rotate-90.mp4 90
+  # 4:4:4 can be cropped to odd sizes; 4:2:0 in H.264 and HEVC only to even ones, in VP9 to any.
+  clip media/odd-444-161x91.mp4 "$(picture 162x92 30 0.5 format=yuv444p,crop=161:91:0:0:exact=1)" "${H264[@]}" -pix_fmt yuv444p -movflags +faststart
+  clip media/odd-420-158x86.mp4 "$(picture 158x86 30 0.5)" "${H264[@]}" -movflags +faststart
+  clip media/odd-420-158x86-hevc.mp4 "$(picture 158x86 30 0.5)" "${HEVC[@]}" -x265-params "$X265" -movflags +faststart
+  clip media/odd-420-161x91.webm "$(picture 162x92 30 0.5 format=yuv444p,crop=161:91:0:0:exact=1)" -c:v libvpx-vp9 -crf 45 -b:v 0 -threads 1 -row-mt 0 \
+    -pix_fmt yuv420p
+  # Cropped at the left and the top, where decoders move the plane pointers.
+  copy "$TMP/upright.mp4" media/crop-left-top.mp4 -bsf:v h264_metadata=crop_left=10:crop_top=6 -movflags +faststart
+  # Upright as on a phone, and too narrow for a stride without padding.
+  clip media/portrait-90x160.mp4 "$(picture 90x160 30 0.5)" "${H264[@]}" -movflags +faststart
+}
+
+timing() {
+  local rate
+  for rate in 25 24000/1001 30000/1001 60000/1001; do
+    clip "media/rate-${rate/\//-}.mp4" "$(picture 160x90 $rate 0.6)" "${H264[@]}" -movflags +faststart
+  done
+  clip media/rate-60000-1001-hevc.mp4 "$(picture 160x90 60000/1001 0.6)" "${HEVC[@]}" -x265-params "$X265" \
+    -movflags +faststart
+  # Gaps of one, two and four frames.
+  clip media/rate-variable.mp4 "$(picture 160x90 30 2 "select='not(mod(n,4))+lt(mod(n,20),5)+eq(mod(n,7),3)'")" \
+    "${H264[@]}" -fps_mode vfr -movflags +faststart
+}
+
+# colour OUT MATRIX RANGE PRIMARIES TRANSFER FORMAT OPTIONS...: the same RGB pictures through one matrix and range. Converted
+# back with what the stream says, colour-601, -709, -2020 and the full-range ones come out the same but for rounding.
+colour() {
+  local out=$1 matrix=$2 range=$3 primaries=$4 transfer=$5 format=$6 convert=$2
+  shift 6
+  [ "$matrix" = unknown ] && convert=smpte170m
+  [ "$matrix" = bt2020nc ] && convert=bt2020
+  # The format in front and behind holds the conversion inside this scale filter.
+  clip "$out" "testsrc2=s=160x96:r=25:d=0.4,format=gbrp,scale=out_color_matrix=$convert:out_range=$range:flags=accurate_rnd+bitexact+full_chroma_int,format=$format" \
+    "$@" -colorspace "$matrix" -color_range "$range" -color_primaries "$primaries" -color_trc "$transfer" \
+    -movflags +faststart
+}
+
+colours() {
+  local fine=(-crf 16)
+  colour media/colour-601-limited.mp4 smpte170m tv smpte170m smpte170m yuv420p "${H264[@]}" "${fine[@]}"
+  colour media/colour-601-full.mp4 smpte170m pc smpte170m smpte170m yuv420p "${H264[@]}" "${fine[@]}"
+  colour media/colour-709-limited.mp4 bt709 tv bt709 bt709 yuv420p "${H264[@]}" "${fine[@]}"
+  colour media/colour-709-full.mp4 bt709 pc bt709 bt709 yuv420p "${H264[@]}" "${fine[@]}"
+  colour media/colour-2020-limited.mp4 bt2020nc tv bt2020 bt2020-10 yuv420p "${H264[@]}" "${fine[@]}"
+  colour media/colour-unspecified.mp4 unknown tv unknown unknown yuv420p "${H264[@]}" "${fine[@]}"
+  local ten=("${HEVC[@]}" -crf 18 -pix_fmt yuv420p10le -profile:v main10)
+  colour media/colour-hdr10-pq.mp4 bt2020nc tv bt2020 smpte2084 yuv420p10le "${ten[@]}" -x265-params \
+    "$X265:hdr10=1:repeat-headers=1:max-cll=1000,400:master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50)"
+  colour media/colour-hlg.mp4 bt2020nc tv bt2020 arib-std-b67 yuv420p10le "${ten[@]}" -x265-params "$X265"
+}
+
+# --- HLS ----------------------------------------------------------------------------------------------------------
+
+# hls FOLDER SEGMENT_OPTIONS...: a media playlist of one-second segments from $TMP/rung.mp4.
+hls() {
+  local folder=$1
+  shift
+  mkdir -p "$folder"
+  (cd "$folder" && ffmpeg "${QUIET[@]}" -i "$RUNG" -c copy -f hls -hls_time 1 -hls_list_size 0 -hls_playlist_type vod \
+    "$@" "${EXACT[@]}" index.m3u8)
+}
+
+hls_presentations() {
+  local closed=(-x264-params "keyint=30:min-keyint=30:scenecut=0:bframes=3:open-gop=0")
+  local fmp4=(-hls_segment_type fmp4 -hls_fmp4_init_filename init.mp4 -hls_segment_filename "segment-%d.m4s")
+  RUNG=$TMP/rung.mp4
+  sounded "$TMP/low.mp4" 3 "$(picture 160x90 30 3)" "${H264[@]}" "${closed[@]}"
+  sounded "$TMP/high.mp4" 3 "$(picture 256x144 30 3)" "${H264[@]}" -crf 31 "${closed[@]}"
+
+  # Muxed picture and sound in TS, two rungs.
+  cp "$TMP/low.mp4" "$RUNG" && hls hls-ts/low -hls_segment_filename "segment-%d.ts"
+  cp "$TMP/high.mp4" "$RUNG" && hls hls-ts/high -hls_segment_filename "segment-%d.ts"
+  cat >hls-ts/master.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:3
+#EXT-X-STREAM-INF:BANDWIDTH=400000,AVERAGE-BANDWIDTH=300000,CODECS="avc1.64000b,mp4a.40.2",RESOLUTION=160x90,FRAME-RATE=30.000
+low/index.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=900000,AVERAGE-BANDWIDTH=700000,CODECS="avc1.64000c,mp4a.40.2",RESOLUTION=256x144,FRAME-RATE=30.000
+high/index.m3u8
+END
+
+  # Picture and sound apart in fMP4, two rungs and one audio group.
+  copy "$TMP/low.mp4" "$RUNG" -map 0:v && hls hls-fmp4/low "${fmp4[@]}"
+  copy "$TMP/high.mp4" "$RUNG" -map 0:v && hls hls-fmp4/high "${fmp4[@]}"
+  copy "$TMP/low.mp4" "$RUNG" -map 0:a && hls hls-fmp4/audio "${fmp4[@]}"
+  cat >hls-fmp4/master.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:7
+#EXT-X-INDEPENDENT-SEGMENTS
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="1",URI="audio/index.m3u8"
+#EXT-X-STREAM-INF:BANDWIDTH=400000,AVERAGE-BANDWIDTH=300000,CODECS="avc1.64000b,mp4a.40.2",RESOLUTION=160x90,FRAME-RATE=30.000,AUDIO="sound"
+low/index.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=900000,AVERAGE-BANDWIDTH=700000,CODECS="avc1.64000c,mp4a.40.2",RESOLUTION=256x144,FRAME-RATE=30.000,AUDIO="sound"
+high/index.m3u8
+END
+
+  # Every segment is a byte range of one file; in fMP4 the init segment is one as well.
+  cp "$TMP/low.mp4" "$RUNG" && hls hls-byterange-ts -hls_flags single_file -hls_segment_filename media.ts
+  copy "$TMP/low.mp4" "$RUNG" -map 0:v && hls hls-byterange-fmp4 -hls_segment_type fmp4 -hls_flags single_file \
+    -hls_segment_filename media.mp4
+
+  # HEVC Main10 in fMP4.
+  clip "$RUNG" "$(picture 160x90 30 2)" "${HEVC[@]}" -pix_fmt yuv420p10le -profile:v main10 \
+    -x265-params "$X265:keyint=30:min-keyint=30:scenecut=0:bframes=3:open-gop=0"
+  hls hls-hevc "${fmp4[@]}" -tag:v hvc1
+
+  # Two encodings that differ in size, rate and clock. The second starts anew at timestamp 0 (plus the muxer's delay).
+  sounded "$RUNG" 1 "$(picture 128x72 25 1 negate)" "${H264[@]}" -bf 0
+  hls hls-discontinuity/other -hls_segment_filename "segment-%d.ts"
+  hls hls-discontinuity/other-fmp4 "${fmp4[@]}"
+  cat >hls-discontinuity/ts.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:3
+#EXT-X-TARGETDURATION:1
+#EXT-X-MEDIA-SEQUENCE:7
+#EXT-X-DISCONTINUITY-SEQUENCE:2
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXTINF:1.000,
+../hls-ts/low/segment-0.ts
+#EXT-X-DISCONTINUITY
+#EXTINF:1.000,
+other/segment-0.ts
+#EXT-X-DISCONTINUITY
+#EXTINF:1.000,
+../hls-ts/low/segment-1.ts
+#EXT-X-ENDLIST
+END
+  cat >hls-discontinuity/fmp4.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:7
+#EXT-X-TARGETDURATION:1
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-MAP:URI="../hls-fmp4/low/init.mp4"
+#EXTINF:1.000,
+../hls-fmp4/low/segment-0.m4s
+#EXT-X-DISCONTINUITY
+#EXT-X-MAP:URI="other-fmp4/init.mp4"
+#EXTINF:1.000,
+other-fmp4/segment-0.m4s
+#EXT-X-DISCONTINUITY
+#EXT-X-MAP:URI="../hls-fmp4/low/init.mp4"
+#EXTINF:1.000,
+../hls-fmp4/low/segment-1.m4s
+#EXT-X-ENDLIST
+END
+
+  # Segments encrypted as a whole. The key is the ASCII text "reel-fixture-key".
+  mkdir -p hls-aes128
+  printf 'reel-fixture-key' >hls-aes128/key.bin
+  printf 'key.bin\n%s\n000102030405060708090a0b0c0d0e0f\n' "$PWD/hls-aes128/key.bin" >"$TMP/key.info"
+  cp "$TMP/low.mp4" "$RUNG"
+  hls hls-aes128 -hls_key_info_file "$TMP/key.info" -hls_segment_filename "segment-%d.ts"
+
+  # Named as SAMPLE-AES: the player has to say so. The samples are in fact clear.
+  mkdir -p hls-sample-aes
+  cat >hls-sample-aes/index.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:5
+#EXT-X-TARGETDURATION:1
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://example.invalid/key",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"
+#EXTINF:1.000,
+../hls-ts/low/segment-0.ts
+#EXT-X-ENDLIST
+END
+}
+
+# --- DASH ---------------------------------------------------------------------------------------------------------
+
+# dash FOLDER OPTIONS...: low and high picture and one sound from the HLS sources. The sound is moved by its priming
+# (1024 samples), or else its first segment would have a negative time, and a name that does not match the manifest.
+dash() {
+  local folder=$1
+  shift
+  mkdir -p "$folder"/{0,1,2}
+  (cd "$folder" && ffmpeg "${QUIET[@]}" -i "$TMP/low.mp4" -i "$TMP/high.mp4" -map 0:v -map 1:v -map 0:a -c copy \
+    -b:v:0 300000 -b:v:1 700000 -b:a:0 32000 \
+    -adaptation_sets "id=0,streams=0,1 id=1,streams=2" -bsf:a "setts=pts=PTS+1024:dts=DTS+1024" -seg_duration 1 "$@" "${EXACT[@]}" -f dash manifest.mpd)
+  rmdir "$folder"/{0,1,2} 2>/dev/null || true
+}
+
+dash_presentations() {
+  local rung range init
+  # Numbers with a width, in a folder for each representation.
+  dash dash-number -use_timeline 0 -init_seg_name '$RepresentationID$/init.mp4' \
+    -media_seg_name '$RepresentationID$/segment-$Number%05d$.m4s'
+  # Times, bandwidth and identifier in names, SegmentTimeline.
+  dash dash-timeline -use_timeline 1 -init_seg_name '$RepresentationID$-$Bandwidth$-init.mp4' \
+    -media_seg_name '$RepresentationID$-$Bandwidth$-$Time$.m4s'
+  # One file each; SegmentList with byte ranges.
+  dash dash-segmentlist -use_template 0 -use_timeline 0 -single_file 1 -single_file_name 'media-$RepresentationID$.mp4'
+
+  # On demand: one file each, SegmentBase with the range of its sidx.
+  mkdir -p dash-ondemand
+  for rung in low high; do
+    copy "$TMP/$rung.mp4" "dash-ondemand/$rung.mp4" -map 0:v \
+      -movflags +frag_keyframe+empty_moov+default_base_moof+dash+global_sidx
+  done
+  copy "$TMP/low.mp4" dash-ondemand/audio.mp4 -map 0:a -frag_duration 1000000 \
+    -movflags +empty_moov+default_base_moof+dash+global_sidx
+  segment_base() {
+    read -r range init < <(mutate sidx "dash-ondemand/$1.mp4")
+    echo "<BaseURL>$1.mp4</BaseURL><SegmentBase indexRange=\"$range\"><Initialization range=\"$init\"/></SegmentBase>"
+  }
+  cat >dash-ondemand/manifest.mpd <<END
+<?xml version="1.0" encoding="utf-8"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S" minBufferTime="PT1S" profiles="urn:mpeg:dash:profile:isoff-on-demand:2011">
+  <Period id="0">
+    <AdaptationSet id="0" contentType="video" mimeType="video/mp4" subsegmentAlignment="true" subsegmentStartsWithSAP="1">
+      <Representation id="low" bandwidth="300000" codecs="avc1.64000b" width="160" height="90" frameRate="30">
+        $(segment_base low)
+      </Representation>
+      <Representation id="high" bandwidth="700000" codecs="avc1.64000c" width="256" height="144" frameRate="30">
+        $(segment_base high)
+      </Representation>
+    </AdaptationSet>
+    <AdaptationSet id="1" contentType="audio" mimeType="audio/mp4" lang="en">
+      <Representation id="audio" bandwidth="32000" codecs="mp4a.40.2" audioSamplingRate="48000">
+        $(segment_base audio)
+      </Representation>
+    </AdaptationSet>
+  </Period>
+</MPD>
+END
+
+  # BaseURL at every level, over the media of dash-number.
+  mkdir -p dash-baseurl
+  cat >dash-baseurl/manifest.mpd <<'END'
+<?xml version="1.0" encoding="utf-8"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S" minBufferTime="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011">
+  <BaseURL>wrong/../</BaseURL>
+  <BaseURL>https://example.invalid/second-choice/</BaseURL>
+  <Period id="0">
+    <BaseURL>../dash-number/elsewhere/</BaseURL>
+    <AdaptationSet id="0" contentType="video" mimeType="video/mp4" segmentAlignment="true">
+      <BaseURL>./../</BaseURL>
+      <SegmentTemplate timescale="1000" duration="1000" startNumber="1" initialization="init.mp4" media="segment-$Number%05d$.m4s"/>
+      <Representation id="0" bandwidth="300000" codecs="avc1.64000b" width="160" height="90" frameRate="30">
+        <BaseURL>0/</BaseURL>
+      </Representation>
+      <Representation id="1" bandwidth="700000" codecs="avc1.64000c" width="256" height="144" frameRate="30">
+        <BaseURL>1/</BaseURL>
+      </Representation>
+    </AdaptationSet>
+  </Period>
+</MPD>
+END
+
+  # Two periods that differ in size; the second starts in the middle of its media (presentationTimeOffset).
+  mkdir -p dash-periods
+  cat >dash-periods/manifest.mpd <<'END'
+<?xml version="1.0" encoding="utf-8"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S" minBufferTime="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011">
+  <Period id="opening" duration="PT1S">
+    <AdaptationSet id="0" contentType="video" mimeType="video/mp4" segmentAlignment="true">
+      <SegmentTemplate timescale="1000" duration="1000" startNumber="1" initialization="../dash-number/$RepresentationID$/init.mp4" media="../dash-number/$RepresentationID$/segment-$Number%05d$.m4s"/>
+      <Representation id="0" bandwidth="300000" codecs="avc1.64000b" width="160" height="90" frameRate="30"/>
+    </AdaptationSet>
+  </Period>
+  <Period id="main" duration="PT2S">
+    <AdaptationSet id="0" contentType="video" mimeType="video/mp4" segmentAlignment="true">
+      <SegmentTemplate timescale="1000" duration="1000" startNumber="2" presentationTimeOffset="1000" initialization="../dash-number/$RepresentationID$/init.mp4" media="../dash-number/$RepresentationID$/segment-$Number%05d$.m4s"/>
+      <Representation id="1" bandwidth="700000" codecs="avc1.64000c" width="256" height="144" frameRate="30"/>
+    </AdaptationSet>
+  </Period>
+</MPD>
+END
+  gpac_shape
+}
+
+# The shape of a public UHD test vector that GPAC packaged: three rungs of one size, 59.94 fps HEVC Main10, template
+# durations that are averages (119952 where a segment holds 120120), no contentType, one template a representation.
+# multirate.mpd has three segments of real, tiny media; multirate-full.mpd is the manifest at its full length, no media.
+gpac_shape() {
+  local name crf
+  mkdir -p dash-gpac
+  for name in 8000k:34 10400k:32 13520k:30; do
+    crf=${name#*:} name=${name%:*}
+    clip "$TMP/gpac.mp4" "$(picture 96x54 60000/1001 5.2870)" "${HEVC[@]}" -crf "$crf" -tag:v hev1 \
+      -pix_fmt yuv420p10le -profile:v main10 \
+      -x265-params "$X265:keyint=120:min-keyint=120:scenecut=0:open-gop=0:level-idc=5.1:high-tier=0:aud=1:repeat-headers=1"
+    segments video "$name" "$TMP/gpac.mp4" 2
+  done
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 5.2836)" -c:a aac -b:a 24k -ac 2 "${EXACT[@]}" "$TMP/gpac.m4a"
+  segments audio 64k "$TMP/gpac.m4a" 2
+  gpac_manifest PT0H0M5.284S 96 54 >dash-gpac/multirate.mpd
+  gpac_manifest PT0H11M58.998S 3840 2160 >dash-gpac/multirate-full.mpd
+}
+
+segments() {
+  local kind=$1 name=$2 in=$3 seconds=$4
+  (cd dash-gpac && ffmpeg "${QUIET[@]}" -i "$in" -c copy -f dash -seg_duration "$seconds" -use_timeline 0 \
+    -init_seg_name "${kind}_${name}_init.mp4" -media_seg_name "${kind}_${name}_\$Number\$.mp4" "${EXACT[@]}" "$TMP/x.mpd")
+  mv "$TMP/${kind}_${name}"_* dash-gpac/
+}
+
+gpac_manifest() {
+  cat <<END
+<?xml version="1.0"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" minBufferTime="PT1.500S" type="static" mediaPresentationDuration="$1" maxSegmentDuration="PT0H0M2.005S" profiles="urn:mpeg:dash:profile:isoff-live:2011,http://dashif.org/guidelines/dash264">
+ <ProgramInformation moreInformationURL="http://gpac.sourceforge.net">
+  <Title>MultiRate.mpd</Title>
+ </ProgramInformation>
+
+ <Period duration="$1">
+  <AdaptationSet segmentAlignment="true" maxWidth="$2" maxHeight="$3" maxFrameRate="60000/1001" par="16:9" lang="und">
+   <Representation id="1" mimeType="video/mp4" codecs="hev1.2.4.L153.90" width="$2" height="$3" frameRate="60000/1001" sar="1:1" startWithSAP="1" bandwidth="5678742">
+    <SegmentTemplate timescale="60000" media="video_8000k_\$Number\$.mp4" startNumber="1" duration="119952" initialization="video_8000k_init.mp4"/>
+   </Representation>
+   <Representation id="2" mimeType="video/mp4" codecs="hev1.2.4.L153.90" width="$2" height="$3" frameRate="60000/1001" sar="1:1" startWithSAP="1" bandwidth="8308466">
+    <SegmentTemplate timescale="60000" media="video_10400k_\$Number\$.mp4" startNumber="1" duration="119952" initialization="video_10400k_init.mp4"/>
+   </Representation>
+   <Representation id="3" mimeType="video/mp4" codecs="hev1.2.4.L153.90" width="$2" height="$3" frameRate="60000/1001" sar="1:1" startWithSAP="1" bandwidth="10870369">
+    <SegmentTemplate timescale="60000" media="video_13520k_\$Number\$.mp4" startNumber="1" duration="119952" initialization="video_13520k_init.mp4"/>
+   </Representation>
+  </AdaptationSet>
+  <AdaptationSet segmentAlignment="true" lang="eng">
+   <Representation id="4" mimeType="audio/mp4" codecs="mp4a.40.2" audioSamplingRate="48000" startWithSAP="1" bandwidth="319525">
+    <AudioChannelConfiguration schemeIdUri="urn:mpeg:dash:23003:3:audio_channel_configuration:2011" value="2"/>
+    <SegmentTemplate timescale="48000" media="audio_64k_\$Number\$.mp4" startNumber="1" duration="95999" initialization="audio_64k_init.mp4"/>
+   </Representation>
+  </AdaptationSet>
+ </Period>
+</MPD>
+END
+}
+
+# --- Bad input ----------------------------------------------------------------------------------------------------
+
+bad_input() {
+  local key=(-encryption_scheme cenc-aes-ctr -encryption_key 000102030405060708090a0b0c0d0e0f
+    -encryption_kid 101112131415161718191a1b1c1d1e1f)
+  mkdir -p bad
+  echo 'This is text, whatever its name says.' >bad/text.mp4
+  : >bad/empty.mp4
+  printf '<!DOCTYPE html>\n<html><head><title>404</title></head><body><h1>Not found</h1></body></html>\n' >bad/html.m3u8
+  printf '#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXT-X-ENDLIST\n' >bad/no-segments.m3u8
+  printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nmissing.ts\n#EXT-X-ENDLIST\n' >bad/missing-segment.m3u8
+  printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nhtml.m3u8\n#EXT-X-ENDLIST\n' >bad/html-segment.m3u8
+  printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n' >bad/local-file.m3u8
+  printf '#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nloop.m3u8\n' >bad/loop.m3u8
+  printf '{"type": "static"}\n' >bad/not-xml.mpd
+  printf '<?xml version="1.0"?>\n<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static">\n  <Period>\n' >bad/unclosed.mpd
+  printf '<?xml version="1.0"?>\n<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static"/>\n' >bad/no-period.mpd
+  cat >bad/no-duration.mpd <<'END'
+<?xml version="1.0"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static">
+  <Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1">
+    <SegmentTemplate media="$Number$.m4s" initialization="init.mp4" timescale="1000" duration="1000"/>
+  </Representation></AdaptationSet></Period>
+</MPD>
+END
+  cat >bad/audio-only.mpd <<'END'
+<?xml version="1.0"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S">
+  <Period><AdaptationSet mimeType="audio/mp4"><Representation id="2" bandwidth="32000" codecs="mp4a.40.2">
+    <BaseURL>../dash-ondemand/audio.mp4</BaseURL>
+  </Representation></AdaptationSet></Period>
+</MPD>
+END
+  cat >bad/entities.mpd <<'END'
+<?xml version="1.0"?>
+<!DOCTYPE MPD [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;"><!ENTITY d "&c;&c;&c;&c;&c;&c;&c;&c;"><!ENTITY e "&d;&d;&d;&d;&d;&d;&d;&d;"><!ENTITY f "&e;&e;&e;&e;&e;&e;&e;&e;"><!ENTITY g SYSTEM "file:///etc/hostname">]>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S">
+  <Period><BaseURL>&f;&g;</BaseURL></Period>
+</MPD>
+END
+
+  mutate cut media/h264-faststart.mp4 bad/cut-in-mdat.mp4 0.5 mdat
+  mutate cut media/h264-faststart.mp4 bad/cut-in-first-picture.mp4 0.1 mdat
+  mutate cut media/h264-faststart.mp4 bad/cut-in-moov.mp4 0.5 moov
+  # The moov that should follow is missing.
+  mutate cut media/h264-moov-last.mp4 bad/cut-before-moov.mp4 1 mdat
+  head -c 3000 media/h264.ts >bad/cut-in-first-picture.ts
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" -movflags +faststart "${EXACT[@]}" bad/audio-only.mp4
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" "${EXACT[@]}" bad/audio-only.ts
+  clip bad/codec-mpeg4.mp4 "$(picture 96x64 25 0.2)" -c:v mpeg4 -q:v 12 -threads 1 -movflags +faststart
+  clip bad/codec-mpeg2.ts "$(picture 96x64 25 0.2)" -c:v mpeg2video -q:v 12 -threads 1
+  clip bad/codec-mjpeg.mov "$(picture 96x64 25 0.2)" -c:v mjpeg -q:v 12 -threads 1 -pix_fmt yuvj420p
+
+  # Three GOPs; pictures 14 to 17 in decoding order are damaged behind their slice headers.
+  clip media/h264-gops.mp4 "$(picture 192x108 30 1.2)" "${H264[@]}" \
+    -x264-params keyint=12:min-keyint=12:scenecut=0:bframes=2 -movflags +faststart
+  mutate damage media/h264-gops.mp4 bad/damaged-slices.mp4 14 17
+  mutate lengths media/h264-gops.mp4 bad/damaged-lengths.mp4 14
+  copy media/h264-gops.mp4 "$TMP/gops.ts"
+  mutate damage "$TMP/gops.ts" bad/damaged-slices.ts 14 17
+  # The IDR that comes first is damaged: the first picture is not sound.
+  mutate damage media/h264-gops.mp4 bad/damaged-first-picture.mp4 0 0
+  clip media/hevc-gops.mp4 "$(picture 192x108 30 1.2)" "${HEVC[@]}" \
+    -x265-params "$X265:keyint=12:min-keyint=12:scenecut=0:open-gop=0:bframes=2:hash=1" -movflags +faststart
+  # With the MD5 of each picture in an SEI: entropy coding in HEVC notices little by itself.
+  mutate damage media/hevc-gops.mp4 bad/damaged-slices-hevc.mp4 14 17
+  # A picture that others refer to is not there at all.
+  ffmpeg "${QUIET[@]}" -i "$TMP/gops.ts" -c copy -bsf:v "noise=drop=eq(n\,13)" "${EXACT[@]}" bad/missing-reference.ts
+
+  clip "$TMP/sizes.mp4" "$(picture 96x64 30 0.2)" "${H264[@]}" -bf 0
+  mutate size "$TMP/sizes.mp4" bad/size-65535-in-header.mp4 65535 65535
+  mutate size "$TMP/sizes.mp4" bad/size-zero-in-header.mp4 0 0
+  mutate sps-size "$TMP/sizes.mp4" bad/size-65520-in-sps.mp4 65520 65520
+  mutate sps-size "$TMP/sizes.mp4" bad/size-16000-in-sps.mp4 16000 16000
+  mutate sps-void "$TMP/sizes.mp4" bad/size-void-in-sps.mp4
+
+  clip "$TMP/clear.mp4" "$(picture 96x64 30 0.5)" "${H264[@]}" -g 8
+  copy "$TMP/clear.mp4" bad/encrypted-cenc.mp4 "${key[@]}" -movflags +faststart
+  copy "$TMP/clear.mp4" bad/encrypted-cenc-fragmented.mp4 "${key[@]}" "${FRAGMENTED[@]}"
+  cat >bad/encrypted.mpd <<'END'
+<?xml version="1.0"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" xmlns:cenc="urn:mpeg:cenc:2013" type="static" mediaPresentationDuration="PT0.5S">
+  <Period><AdaptationSet mimeType="video/mp4">
+    <ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cenc" cenc:default_KID="10111213-1415-1617-1819-1a1b1c1d1e1f"/>
+    <Representation id="1" bandwidth="100000" codecs="avc1.64000a" width="96" height="64"><BaseURL>encrypted-cenc-fragmented.mp4</BaseURL></Representation>
+  </AdaptationSet></Period>
+</MPD>
+END
+}
+
+# --- Golden files -------------------------------------------------------------------------------------------------
+
+# golden NAME INPUT [INPUT OPTIONS...]: MD5s of the decoded pictures of the first video stream, no filter and no scaling,
+# with the stream's own timestamps in its own time base. One decoder thread, so that concealment is the same each time.
+golden() {
+  local name=$1 input=$2
+  shift 2
+  ffmpeg -nostdin -v quiet -threads 1 -noautorotate -copyts "$@" -i "$input" -map 0:v:0 -autoscale 0 \
+    -fps_mode passthrough -enc_time_base -1 -fflags +bitexact -f framemd5 - >"golden/$name.framemd5"
+}
+
+golden_files() {
+  local file
+  rm -rf golden
+  mkdir golden
+  for file in media/*; do
+    golden "$(basename "$file")" "$file"
+  done
+  for file in bad/damaged-*.* bad/missing-reference.ts bad/cut-in-mdat.mp4; do
+    golden "bad-$(basename "$file")" "$file"
+  done
+  # Segments of one rung, one after the other, read as one stream: no manifest takes part.
+  joined() {
+    local name=$1
+    shift
+    cat "$@" >"$TMP/joined"
+    golden "$name" "$TMP/joined"
+  }
+  joined hls-ts-low hls-ts/low/segment-{0,1,2}.ts
+  joined hls-ts-high hls-ts/high/segment-{0,1,2}.ts
+  joined hls-fmp4-low hls-fmp4/low/init.mp4 hls-fmp4/low/segment-{0,1,2}.m4s
+  joined hls-fmp4-high hls-fmp4/high/init.mp4 hls-fmp4/high/segment-{0,1,2}.m4s
+  joined hls-hevc hls-hevc/init.mp4 hls-hevc/segment-{0,1}.m4s
+  joined hls-byterange-ts hls-byterange-ts/media.ts
+  joined hls-byterange-fmp4 hls-byterange-fmp4/media.mp4
+  joined hls-discontinuity-other-ts hls-discontinuity/other/segment-0.ts
+  joined hls-discontinuity-other-fmp4 hls-discontinuity/other-fmp4/init.mp4 hls-discontinuity/other-fmp4/segment-0.m4s
+  golden hls-aes128 hls-aes128/index.m3u8 -allowed_extensions ALL
+  joined dash-number-0 dash-number/0/init.mp4 dash-number/0/segment-*.m4s
+  joined dash-number-1 dash-number/1/init.mp4 dash-number/1/segment-*.m4s
+  joined dash-gpac-8000k dash-gpac/video_8000k_init.mp4 dash-gpac/video_8000k_{1,2,3}.mp4
+  joined dash-gpac-10400k dash-gpac/video_10400k_init.mp4 dash-gpac/video_10400k_{1,2,3}.mp4
+  joined dash-gpac-13520k dash-gpac/video_13520k_init.mp4 dash-gpac/video_13520k_{1,2,3}.mp4
+  joined dash-ondemand-low dash-ondemand/low.mp4
+}
+
+TMP=$(mktemp -d)
+trap 'rm -rf "$TMP"' EXIT
+
+if [ "${1:-all}" = all ]; then
+  rm -rf media hls-* dash-* bad
+  mkdir media
+  progressive
+  other_containers
+  hevc
+  h264_profiles
+  reordering
+  edit_lists
+  geometry
+  timing
+  colours
+  hls_presentations
+  dash_presentations
+  bad_input
+fi
+golden_files
+du -sh .

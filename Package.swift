@@ -1,0 +1,117 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+let package = Package(
+  name: "Reel",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(name: "ReelPlayback", targets: ["ReelPlayback"]),
+    .library(name: "ReelManifest", targets: ["ReelManifest"]),
+    .library(name: "ReelFFmpeg", targets: ["ReelFFmpeg"]),
+    .library(name: "ReelTransport", targets: ["ReelTransport"]),
+    .library(name: "ReelTesting", targets: ["ReelTesting"]),
+    .executable(name: "reel", targets: ["reel"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CFFmpeg",
+      path: "CModules/CFFmpeg",
+      pkgConfig: "libavformat",
+      providers: [
+        .apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswscale-dev"]),
+        .brew(["ffmpeg"]),
+      ]
+    ),
+    .target(name: "CFFmpegShims", dependencies: ["CFFmpeg"], path: "CModules/CFFmpegShims"),
+    .target(name: "ReelCore", swiftSettings: settings),
+    .target(name: "ReelManifest", dependencies: ["ReelCore"], swiftSettings: settings),
+    .target(
+      name: "ReelFFmpeg",
+      dependencies: [
+        "ReelCore", "CFFmpeg", "CFFmpegShims", .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings
+    ),
+    .target(
+      name: "ReelTransport",
+      dependencies: [
+        "ReelCore",
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: settings
+    ),
+    .target(
+      name: "ReelPlayback",
+      dependencies: [
+        "ReelCore", "ReelManifest", "ReelFFmpeg",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "SystemPackage", package: "swift-system"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings
+    ),
+    .target(
+      name: "ReelTesting",
+      dependencies: [
+        "ReelCore",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: settings
+    ),
+    .executableTarget(
+      name: "reel",
+      dependencies: [
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelTesting",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings
+    ),
+    .testTarget(name: "ReelCoreTests", dependencies: ["ReelCore"], swiftSettings: settings),
+    .testTarget(name: "ReelManifestTests", dependencies: ["ReelManifest", "ReelCore"], swiftSettings: settings),
+    .testTarget(
+      name: "ReelFFmpegTests", dependencies: ["ReelFFmpeg", "ReelCore"], swiftSettings: settings),
+    .testTarget(
+      name: "ReelTransportTests",
+      dependencies: [
+        "ReelTransport", "ReelTesting", "ReelCore",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: settings
+    ),
+    .testTarget(
+      name: "ReelPlaybackTests",
+      dependencies: [
+        "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
+      ],
+      swiftSettings: settings
+    ),
+    .testTarget(
+      name: "ReelCommandTests", dependencies: ["reel", "ReelTesting", "ReelCore"],
+      swiftSettings: settings),
+  ]
+)

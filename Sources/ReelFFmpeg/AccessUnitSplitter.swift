@@ -1,0 +1,168 @@
+internal import ReelCore
+
+/// Cuts the byte stream of an elementary stream (ISO/IEC 14496-10 Annex B, ISO/IEC 23008-2 Annex B) into access
+/// units, as MPEG-TS carries it: PES packets that may hold several access units, or a part of one.
+///
+/// The rules are those of ISO/IEC 14496-10 §7.4.1.2.3 and ISO/IEC 23008-2 §7.4.2.4.4. A field is an access unit of its
+/// own. An access unit takes the timestamps of the PES packet that it begins in, where it is the first to begin
+/// there.
+struct AccessUnitSplitter {
+  private struct Mark {
+    /// Offset in `buffer`.
+    var offset: Int
+    var presentationTicks: Int64?
+    var decodingTicks: Int64?
+    var isCorrupt: Bool
+  }
+
+  private let codec: VideoCodec
+  private let streamIndex: Int
+  private var buffer: [UInt8] = []
+  private var marks: [Mark] = []
+  /// Where the scan for start codes goes on.
+  private var scanOffset = 0
+  /// Whether a slice of the unit that is being collected was seen, and the last macroblock address of H.264.
+  private var hasSlice = false
+  private var lastFirstMacroblock = 0
+
+  /// A picture that has no end within so many bytes is cut there.
+  private static let maximumByteCount = 64 << 20
+
+  init(codec: VideoCodec, streamIndex: Int) {
+    self.codec = codec
+    self.streamIndex = streamIndex
+  }
+
+  /// Adds the payload of a PES packet.
+  mutating func append(_ packet: borrowing Packet) {
+    marks.append(
+      Mark(
+        offset: buffer.count, presentationTicks: packet.presentationTicks, decodingTicks: packet.decodingTicks,
+        isCorrupt: packet.isCorrupt))
+    packet.withBytes { buffer.append(contentsOf: $0) }
+  }
+
+  /// The next whole access unit; nil where its end is not there yet.
+  mutating func next() throws(ReelError) -> Packet? {
+    guard let end = findEnd() else {
+      return buffer.count > Self.maximumByteCount ? try take(buffer.count) : nil
+    }
+    return try take(end)
+  }
+
+  /// What is left at the end of the stream, as an access unit.
+  mutating func flush() throws(ReelError) -> Packet? {
+    if let packet = try next() { return packet }
+    guard hasSlice, !buffer.isEmpty else { return nil }
+    return try take(buffer.count)
+  }
+
+  /// What has been collected so far as if it were whole, and leaves it in place: PES packets nearly always end where
+  /// an access unit does, but that can't be told before the next one is there.
+  func peek() throws(ReelError) -> Packet? {
+    guard hasSlice else { return nil }
+    return try packet(buffer.count)
+  }
+
+  // MARK: - Private
+
+  /// The offset at which the next access unit begins.
+  private mutating func findEnd() -> Int? {
+    buffer.withUnsafeBytes { bytes in
+      while let start = bytes.firstStartCode(from: scanOffset) {
+        // The header and the first byte of the slice header are needed.
+        guard start + 6 <= bytes.count else {
+          scanOffset = start
+          return nil
+        }
+        let unit = UnsafeRawBufferPointer(rebasing: bytes[(start + 3)...])
+        // A zero byte before the start code belongs to it.
+        let begin = start > 0 && bytes[start - 1] == 0 ? start - 1 : start
+        if beginsAccessUnit(unit), begin > 0 {
+          // The scan goes on here once the unit before has been taken.
+          scanOffset = start
+          hasSlice = false
+          return begin
+        }
+        scanOffset = start + 3
+      }
+      scanOffset = Swift.max(scanOffset, bytes.count - 2)
+      return nil
+    }
+  }
+
+  /// True where this unit is the first of a new access unit; notes slices on the way.
+  private mutating func beginsAccessUnit(_ unit: UnsafeRawBufferPointer) -> Bool {
+    guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return false }
+    if header.precedesPicture { return hasSlice }
+    guard header.isPictureSlice else { return false }
+    let isFirst: Bool
+    switch codec {
+    case .h264:
+      // Data partitions B and C carry a slice id where others carry a macroblock address.
+      if header.type == 3 || header.type == 4 { return false }
+      let macroblock = Self.exponentialGolomb(unit, from: 1)
+      isFirst = macroblock <= lastFirstMacroblock
+      if !(hasSlice && isFirst) { lastFirstMacroblock = macroblock }
+    default:
+      isFirst = unit[2] & 0x80 != 0
+    }
+    if hasSlice, isFirst { return true }
+    hasSlice = true
+    return false
+  }
+
+  private mutating func take(_ end: Int) throws(ReelError) -> Packet {
+    let packet = try packet(end)
+    buffer.removeFirst(end)
+    scanOffset = Swift.max(0, scanOffset - end)
+    if buffer.isEmpty { hasSlice = false }
+    lastFirstMacroblock = 0
+    // Marks of PES packets that began inside of the unit have been used or passed over; the one that the rest
+    // begins in stays, without timestamps where it was used.
+    var rest = marks.filter { $0.offset >= end }
+    if rest.first?.offset != end, !buffer.isEmpty {
+      let passed = marks.last { $0.offset < end && $0.offset > 0 }
+      // A PES packet that began within the unit and in which the next unit is the first to begin.
+      rest.insert(
+        Mark(
+          offset: end, presentationTicks: passed?.presentationTicks, decodingTicks: passed?.decodingTicks,
+          isCorrupt: passed?.isCorrupt ?? false), at: 0)
+    }
+    marks = rest.map {
+      Mark(
+        offset: $0.offset - end, presentationTicks: $0.presentationTicks, decodingTicks: $0.decodingTicks,
+        isCorrupt: $0.isCorrupt)
+    }
+    return packet
+  }
+
+  private func packet(_ end: Int) throws(ReelError) -> Packet {
+    let packet = try Packet()
+    try packet.setBytes(copying: buffer[..<end], streamIndex: streamIndex)
+    var isKey = false
+    packet.withBytes { bytes in
+      bytes.forEachNALUnit(framing: .annexB) { unit in
+        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else { return true }
+        isKey = header.isRandomAccess
+        return false
+      }
+    }
+    let first = marks.first { $0.offset == 0 }
+    packet.setTimestamps(
+      presentationTicks: first?.presentationTicks,
+      // A PES packet with one timestamp has it for both (ISO/IEC 13818-1 §2.4.3.7).
+      decodingTicks: first?.decodingTicks ?? first?.presentationTicks, isKey: isKey,
+      isCorrupt: marks.contains { $0.offset < end && $0.isCorrupt })
+    return packet
+  }
+
+  /// The unsigned exponential-Golomb number (ISO/IEC 14496-10 §9.1) at byte `from`, as far as 24 bits hold it.
+  private static func exponentialGolomb(_ bytes: UnsafeRawBufferPointer, from: Int) -> Int {
+    var bits: UInt32 = 0
+    for index in from..<(from + 4) { bits = bits << 8 | UInt32(index < bytes.count ? bytes[index] : 0) }
+    let zeros = bits.leadingZeroBitCount
+    guard zeros < 16 else { return .max }
+    return Int(bits >> (31 - 2 * zeros)) - 1
+  }
+}

@@ -1,0 +1,89 @@
+internal import CFFmpeg
+internal import CFFmpegShims
+internal import ReelCore
+
+/// A `ByteSource` as an `AVIOContext`.
+///
+/// Ownership: it owns the context and the context's buffer (FFmpeg may have put another buffer in place of the
+/// first: the one in the context is freed). An error that the source throws in a callback is kept here, and the
+/// caller of the FFmpeg function rethrows it with `rethrow()`.
+final class ByteSourceIO {
+  let context: UnsafeMutablePointer<AVIOContext>
+  private(set) var error: (any Error)?
+  private(set) var readDuration: Duration = .zero
+  private let source: any ByteSource
+  private let box: CallbackBox
+
+  /// Bytes that are asked for at a time. Reads that a demuxer makes for a whole sample go past this buffer.
+  private static let bufferSize = 32 * 1024
+
+  /// `isSeekable` false hides that a source can seek.
+  init(source: any ByteSource, isSeekable: Bool) throws(ReelError) {
+    self.source = source
+    box = CallbackBox()
+    guard let buffer = av_malloc(Self.bufferSize) else { throw ReelError(.internalFault, "out of memory") }
+    let context = avio_alloc_context(
+      buffer.assumingMemoryBound(to: UInt8.self), Int32(Self.bufferSize), 0,
+      Unmanaged.passUnretained(box).toOpaque(),
+      { opaque, buffer, size in
+        CallbackBox.io(opaque)?.read(into: buffer, size: size) ?? reel_averror_io()
+      },
+      nil,
+      { opaque, offset, whence in CallbackBox.io(opaque)?.seek(to: offset, whence: whence) ?? -1 }
+    )
+    guard let context else {
+      av_free(buffer)
+      throw ReelError(.internalFault, "out of memory")
+    }
+    self.context = context
+    context.pointee.seekable = isSeekable && source.isSeekable ? AVIO_SEEKABLE_NORMAL : 0
+    box.owner = self
+  }
+
+  deinit {
+    av_freep(&context.pointee.buffer)
+    var context: UnsafeMutablePointer<AVIOContext>? = context
+    avio_context_free(&context)
+  }
+
+  /// Throws the error that the source threw in a callback, if it did.
+  func rethrow() throws {
+    if let error { throw error }
+  }
+
+  // MARK: - Private
+
+  /// What FFmpeg's callbacks get: a plain object with a weak way back.
+  private final class CallbackBox {
+    weak var owner: ByteSourceIO?
+
+    static func io(_ opaque: UnsafeMutableRawPointer?) -> ByteSourceIO? {
+      opaque.map { Unmanaged<CallbackBox>.fromOpaque($0).takeUnretainedValue() }?.owner
+    }
+  }
+
+  private func read(into buffer: UnsafeMutablePointer<UInt8>?, size: Int32) -> Int32 {
+    guard error == nil, let buffer, size > 0 else { return error == nil ? 0 : reel_averror_exit() }
+    let start = ContinuousClock.now
+    defer { readDuration += ContinuousClock.now - start }
+    do {
+      let count = try source.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: Int(size)))
+      return count == 0 ? reel_averror_eof() : Int32(count)
+    } catch {
+      self.error = error
+      return reel_averror_exit()
+    }
+  }
+
+  private func seek(to offset: Int64, whence: Int32) -> Int64 {
+    if whence & AVSEEK_SIZE != 0 { return source.byteCount ?? -1 }
+    guard error == nil, whence & 0xffff == 0 else { return -1 }
+    do {
+      try source.seek(to: offset)
+      return offset
+    } catch {
+      self.error = error
+      return Int64(reel_averror_exit())
+    }
+  }
+}

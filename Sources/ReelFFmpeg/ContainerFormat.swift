@@ -1,0 +1,23 @@
+/// The containers that Reel demuxes. Each is named by its bytes; libavformat's own guess from a file name is never
+/// asked for.
+public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
+  case mp4
+  case mpegTS = "mpegts"
+  case matroska
+  case flv
+  case avi
+  case ivf
+  case h264
+  case hevc
+
+  /// The name of libavformat's demuxer (`av_find_input_format`).
+  public var demuxerName: String {
+    switch self {
+    case .mp4: "mov"
+    default: rawValue
+    }
+  }
+
+  /// The `format_whitelist` of every demuxer that Reel opens: the long names that libavformat compares with.
+  static let allowList = "mov,mp4,m4a,3gp,3g2,mj2,mpegts,matroska,webm,flv,avi,ivf,h264,hevc"
+}

@@ -1,0 +1,137 @@
+internal import CFFmpeg
+internal import CFFmpegShims
+public import Logging
+internal import ReelCore
+
+/// Splits the bytes of one container into packets.
+///
+/// libavformat gets bytes only, never a URL: whatever a file names outside of itself is refused. Streams are not
+/// probed: what is known of them is what the header, or the first packets, say.
+///
+/// Confined to one thread at a time; the calls block as its `ByteSource` does.
+public final class Demuxer {
+  /// What the demuxer knows; grows where a container announces streams on the way (MPEG-TS, FLV).
+  public private(set) var streams: [StreamInfo] = []
+  public let format: ContainerFormat
+
+  private var context: UnsafeMutablePointer<AVFormatContext>?
+  private let io: ByteSourceIO
+  private let scope: LogScope
+
+  /// How much of a stream may be looked at for its headers.
+  private static let probeByteCount: Int64 = 1 << 20
+
+  /// Reads the header. Throws `ReelError.badMedia`, or what the source threw.
+  ///
+  /// - Parameters:
+  ///   - source: the container's bytes, from its first one on.
+  ///   - isSeekable: false has the source read forward only, whatever it can.
+  ///   - name: of the source, for log lines.
+  public init(
+    source: any ByteSource, format: ContainerFormat, isSeekable: Bool = true, name: String, logger: Logger
+  ) throws {
+    self.format = format
+    scope = LogScope(name: name, logger: logger)
+    io = try ByteSourceIO(source: source, isSeekable: isSeekable)
+    guard let inputFormat = av_find_input_format(format.demuxerName) else {
+      throw ReelError(.unsupported, "this FFmpeg has no demuxer for \(format.rawValue)")
+    }
+    guard let context = avformat_alloc_context() else { throw ReelError(.internalFault, "out of memory") }
+    context.pointee.pb = io.context
+    context.pointee.probesize = Self.probeByteCount
+    context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+    context.pointee.max_streams = 256
+    if format == .mpegTS {
+      // The parser would hold back each picture until the next one has begun (and NOFILLIN goes with it): access
+      // units are split by AccessUnitSplitter.
+      context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
+    }
+    reel_format_refuse_io_open(context)
+    reel_format_set_token(context, scope.token)
+    av_opt_set(context, "format_whitelist", ContainerFormat.allowList, 0)
+    av_opt_set(context, "codec_whitelist", VideoCodec.allowList, 0)
+    av_opt_set(context, "protocol_whitelist", "", 0)
+    var opened: UnsafeMutablePointer<AVFormatContext>? = context
+    // A failed open frees the context.
+    let code = avformat_open_input(&opened, nil, inputFormat, nil)
+    try io.rethrow()
+    guard code >= 0, let opened else {
+      throw FFmpegError(call: "avformat_open_input", code: code, detail: scope.takeLastError()).reelError()
+    }
+    self.context = opened
+    try refreshStreams()
+  }
+
+  deinit {
+    avformat_close_input(&context)
+  }
+
+  /// The whole length in microseconds, where the header tells.
+  public var durationMicroseconds: Int64? {
+    guard let duration = context?.pointee.duration, duration != reel_nopts(), duration > 0 else { return nil }
+    return duration
+  }
+
+  /// The demuxer's place in the source's bytes: what it has used, not what was read ahead.
+  public var position: Int64 { context.map { $0.pointee.pb.pointee.pos - unread($0.pointee.pb) } ?? 0 }
+
+  /// Time spent waiting in the source since the beginning.
+  public var sourceWait: Duration { io.readDuration }
+
+  /// Packets of other streams than these are dropped inside the demuxer, without being copied.
+  public func select(streams selected: Set<Int>) {
+    guard let context else { return }
+    for index in 0..<Int(context.pointee.nb_streams) {
+      context.pointee.streams[index]?.pointee.discard = selected.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+    }
+  }
+
+  /// The next packet of the selected streams; nil at the end. Throws `ReelError.badMedia`, or what the source threw.
+  public func nextPacket() throws -> Packet? {
+    guard let context else { return nil }
+    let packet = try Packet()
+    while true {
+      let code = av_read_frame(context, packet.pointer)
+      if Int(context.pointee.nb_streams) != streams.count { try refreshStreams() }
+      if code >= 0 { return packet }
+      try io.rethrow()
+      if code == reel_averror_eof() { return nil }
+      if code == reel_averror_again() { continue }
+      throw FFmpegError(call: "av_read_frame", code: code, detail: scope.takeLastError()).reelError()
+    }
+  }
+
+  /// Reads on until a stream fulfils `condition`; gives the first that does, or nil at the end of the input or of
+  /// what may be probed. Packets on the way are lost: for containers that announce streams late.
+  func awaitStream(where condition: (StreamInfo) -> Bool) throws -> StreamInfo? {
+    while true {
+      if let stream = streams.first(where: condition) { return stream }
+      guard position < Self.probeByteCount * 5, try nextPacket() != nil else { return nil }
+    }
+  }
+
+  /// Moves to the key frame at or before `ticks` of a stream. False where the container can't.
+  public func seek(toKeyFrameAtOrBefore ticks: Int64, stream: Int) throws -> Bool {
+    guard let context else { return false }
+    let code = av_seek_frame(context, Int32(stream), ticks, AVSEEK_FLAG_BACKWARD)
+    try io.rethrow()
+    return code >= 0
+  }
+
+  /// Takes the streams' parameters anew: some containers learn them from the first packets.
+  func refreshStreams() throws(ReelError) {
+    guard let context else { return }
+    var fresh: [StreamInfo] = []
+    for index in 0..<Int(context.pointee.nb_streams) {
+      if let stream = context.pointee.streams[index] { fresh.append(try StreamInfo(stream)) }
+    }
+    streams = fresh
+  }
+
+  // MARK: - Private
+
+  private func unread(_ io: UnsafeMutablePointer<AVIOContext>) -> Int64 {
+    guard let end = io.pointee.buf_end, let next = io.pointee.buf_ptr else { return 0 }
+    return Int64(end - next)
+  }
+}

@@ -1,0 +1,148 @@
+internal import CFFmpeg
+public import ReelCore
+
+/// Turns decoded pictures into upright RGB with square pixels.
+///
+/// The picture's own matrix and range are used (`ColorDescription`); neither transfer curve nor primaries are
+/// converted, so HDR is not tone mapped. Keeps one swscale context for pictures of one kind.
+///
+/// Confined to one thread at a time.
+public final class FrameConverter {
+  private struct Key: Hashable {
+    var stored: PixelSize
+    var scaled: PixelSize
+    var format: Int32
+    var matrix: Int32
+    var isFullRange: Bool
+  }
+
+  private var key: Key?
+  private var context: OpaquePointer?
+  private var scratch: UnsafeMutableRawBufferPointer?
+
+  public init() {}
+
+  deinit {
+    sws_freeContext(context)
+    scratch?.deallocate()
+  }
+
+  /// Throws `ReelError.unsupported` for a pixel format that swscale can't read.
+  public func convert(
+    _ frame: borrowing Frame, geometry: PictureGeometry, orientation: Orientation
+  ) throws(ReelError) -> RGBImage {
+    let scaled = geometry.scaled
+    let context = try context(for: frame, scaled: scaled)
+    // Rows are padded: swscale's vector code may write past the last pixel of a row.
+    let stride = (scaled.width * 3 + 63) & ~63
+    let buffer = scratch(byteCount: stride * scaled.height + 64)
+    guard let base = buffer.baseAddress else { throw ReelError(.internalFault, "out of memory") }
+    var planes: [UnsafePointer<UInt8>?] = []
+    var strides: [Int32] = []
+    withUnsafeBytes(of: frame.pointer.pointee.data) { data in
+      planes = data.bindMemory(to: UnsafeMutablePointer<UInt8>?.self).prefix(4).map { $0.map { UnsafePointer($0) } }
+    }
+    withUnsafeBytes(of: frame.pointer.pointee.linesize) { sizes in
+      strides = Array(sizes.bindMemory(to: Int32.self).prefix(4))
+    }
+    let destination: [UnsafeMutablePointer<UInt8>?] = [base.assumingMemoryBound(to: UInt8.self), nil, nil, nil]
+    let rows = sws_scale(
+      context, planes, strides, 0, frame.pointer.pointee.height, destination, [Int32(stride), 0, 0, 0])
+    guard rows == Int32(scaled.height) else { throw ReelError(.internalFault, "the picture can't be scaled") }
+    return place(base, stride: stride, geometry: geometry, orientation: orientation)
+  }
+
+  // MARK: - Private
+
+  private func context(for frame: borrowing Frame, scaled: PixelSize) throws(ReelError) -> OpaquePointer {
+    let color = frame.color
+    let matrix = Self.matrixCode(color.assumedMatrix)
+    let wanted = Key(
+      stored: frame.size, scaled: scaled, format: frame.format.rawValue, matrix: matrix,
+      isFullRange: color.isFullRange)
+    if wanted == key, let context { return context }
+    sws_freeContext(context)
+    context = nil
+    key = nil
+    guard
+      let made = sws_getContext(
+        Int32(wanted.stored.width), Int32(wanted.stored.height), Self.withoutRange(frame.format),
+        Int32(scaled.width), Int32(scaled.height), AV_PIX_FMT_RGB24, Int32(SWS_BICUBIC), nil, nil, nil)
+    else { throw ReelError(.unsupported, "pictures of \(frame.pixelFormat) can't be converted to RGB") }
+    // Saying it on the frame changes nothing: swscale takes BT.601 unless told here.
+    sws_setColorspaceDetails(
+      made, sws_getCoefficients(matrix), color.isFullRange ? 1 : 0, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
+      1 << 16, 1 << 16)
+    context = made
+    key = wanted
+    return made
+  }
+
+  private func scratch(byteCount: Int) -> UnsafeMutableRawBufferPointer {
+    if let scratch, scratch.count >= byteCount { return scratch }
+    scratch?.deallocate()
+    let made = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 64)
+    scratch = made
+    return made
+  }
+
+  /// Copies the scaled picture to its place, turned.
+  private func place(
+    _ base: UnsafeMutableRawPointer, stride: Int, geometry: PictureGeometry, orientation: Orientation
+  ) -> RGBImage {
+    let (output, scaled) = (geometry.output, geometry.scaled)
+    let count = output.width * output.height * 3
+    let upright = orientation.swapsAxes ? scaled.transposed : scaled
+    // The part of the output that the picture covers.
+    let columns = max(0, geometry.origin.x)..<min(output.width, geometry.origin.x + upright.width)
+    let rows = max(0, geometry.origin.y)..<min(output.height, geometry.origin.y + upright.height)
+    let coversAll = columns.count == output.width && rows.count == output.height
+    let pixels = [UInt8](unsafeUninitializedCapacity: count) { pixels, initialized in
+      guard let target = pixels.baseAddress else { return }
+      initialized = count
+      if !coversAll { target.initialize(repeating: 0, count: count) }
+      let source = UnsafeRawPointer(base).assumingMemoryBound(to: UInt8.self)
+      for row in rows {
+        let (x, y) = (columns.lowerBound - geometry.origin.x, row - geometry.origin.y)
+        let first = orientation.storedOffset(x: x, y: y, stored: scaled, stride: stride, pixelBytes: 3)
+        let step =
+          orientation.storedOffset(x: x + 1, y: y, stored: scaled, stride: stride, pixelBytes: 3) - first
+        let line = target + (row * output.width + columns.lowerBound) * 3
+        if step == 3 {
+          line.update(from: source + first, count: columns.count * 3)
+        } else {
+          var (from, to) = (source + first, line)
+          for _ in columns {
+            to[0] = from[0]
+            to[1] = from[1]
+            to[2] = from[2]
+            from += step
+            to += 3
+          }
+        }
+      }
+    }
+    return RGBImage(size: output, pixels: pixels)
+  }
+
+  private static func matrixCode(_ name: String) -> Int32 {
+    switch name {
+    case "bt709": SWS_CS_ITU709
+    case "fcc": SWS_CS_FCC
+    case "smpte240m": SWS_CS_SMPTE240M
+    case "bt2020nc", "bt2020c": SWS_CS_BT2020
+    default: SWS_CS_ITU601
+    }
+  }
+
+  /// The `yuvj` formats without the range in their name: the range is told apart from the format.
+  private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
+    switch format {
+    case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P
+    case AV_PIX_FMT_YUVJ422P: AV_PIX_FMT_YUV422P
+    case AV_PIX_FMT_YUVJ444P: AV_PIX_FMT_YUV444P
+    case AV_PIX_FMT_YUVJ440P: AV_PIX_FMT_YUV440P
+    default: format
+    }
+  }
+}

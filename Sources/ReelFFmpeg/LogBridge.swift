@@ -1,0 +1,103 @@
+internal import CFFmpeg
+internal import CFFmpegShims
+internal import Logging
+import Synchronization
+
+/// Takes FFmpeg's log lines to swift-log, under the name of the source that they belong to.
+///
+/// FFmpeg has one log callback a process. It is installed once; contexts are told apart by a number in their
+/// `opaque`, and that number leads here to a `LogScope`.
+final class LogScope: Sendable {
+  /// The number that contexts carry; never 0.
+  let token: UInt
+
+  private struct State {
+    var lastError: String?
+    var damagedPictures: Set<Int64> = []
+    var damageWithoutPicture = 0
+  }
+
+  private let logger: Logger
+  private let state = Mutex(State())
+
+  init(name: String, logger: Logger) {
+    var logger = logger
+    logger[metadataKey: "source"] = "\(name)"
+    self.logger = logger
+    token = LogRegistry.shared.nextToken()
+    LogRegistry.shared.insert(self)
+  }
+
+  deinit { LogRegistry.shared.remove(token) }
+
+  /// The last line at error level, and forgets it.
+  func takeLastError() -> String? {
+    state.withLock { state in
+      defer { state.lastError = nil }
+      return state.lastError
+    }
+  }
+
+  /// True where a line told of a missing reference or of concealment while the packet with this tag was decoded.
+  func takeDamage(of picture: Int64) -> Bool {
+    state.withLock { $0.damagedPictures.remove(picture) != nil }
+  }
+
+  fileprivate func receive(_ text: String, picture: Int64, level: Int32) {
+    if level <= AV_LOG_ERROR {
+      let tellsDamage = Self.damagePhrases.contains { text.contains($0) }
+      state.withLock { state in
+        state.lastError = text
+        if tellsDamage, picture >= 0 { state.damagedPictures.insert(picture) }
+      }
+    }
+    logger.log(level: Self.level(level), "\(text)")
+  }
+
+  // MARK: - Private
+
+  /// FFmpeg marks a concealed picture of H.264 on the frame; that a reference was missing it only logs
+  /// (`hevc_refs.c`, `h264_refs.c`).
+  private static let damagePhrases = [
+    "Could not find ref with POC", "Missing reference picture", "reference picture missing during reorder",
+    "Error constructing the frame RPS", "error while decoding MB",
+  ]
+
+  /// What FFmpeg calls an error is a property of the media: Reel reports it in its own words, so it is a log line
+  /// for those who ask for more.
+  private static func level(_ level: Int32) -> Logger.Level {
+    switch level {
+    case ...AV_LOG_ERROR: .info
+    case ...AV_LOG_WARNING: .debug
+    default: .trace
+    }
+  }
+}
+
+/// The scopes that are alive, by token.
+private final class LogRegistry: Sendable {
+  static let shared = LogRegistry()
+
+  private struct WeakScope {
+    weak var scope: LogScope?
+  }
+
+  private let scopes = Mutex<[UInt: WeakScope]>([:])
+  private let lastToken = Atomic<UInt>(0)
+
+  private init() {
+    reel_log_install(
+      { token, picture, level, text in
+        guard let text, let scope = LogRegistry.shared.scope(token) else { return }
+        scope.receive(String(cString: text), picture: picture, level: level)
+      }, AV_LOG_WARNING)
+  }
+
+  func nextToken() -> UInt { lastToken.add(1, ordering: .relaxed).newValue }
+
+  func insert(_ scope: LogScope) { scopes.withLock { $0[scope.token] = WeakScope(scope: scope) } }
+
+  func remove(_ token: UInt) { scopes.withLock { _ = $0.removeValue(forKey: token) } }
+
+  private func scope(_ token: UInt) -> LogScope? { scopes.withLock { $0[token]?.scope } }
+}

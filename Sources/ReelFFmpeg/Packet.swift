@@ -1,0 +1,92 @@
+internal import CFFmpeg
+internal import CFFmpegShims
+public import ReelCore
+
+/// One compressed access unit of one stream.
+///
+/// Ownership: the packet owns its `AVPacket`; its bytes are reference-counted by FFmpeg and `clone()` takes one more
+/// reference to them. Freed when the value ends.
+public struct Packet: ~Copyable, @unchecked Sendable {
+  // Sendable: the only owner of its AVPacket, whose counted buffer is never written after the demuxer made it.
+  let pointer: UnsafeMutablePointer<AVPacket>
+
+  /// An empty packet, to be filled by a demuxer.
+  init() throws(ReelError) {
+    guard let pointer = av_packet_alloc() else { throw ReelError(.internalFault, "out of memory") }
+    self.pointer = pointer
+  }
+
+
+  deinit {
+    var pointer: UnsafeMutablePointer<AVPacket>? = pointer
+    av_packet_free(&pointer)
+  }
+
+  /// Another owner of the same bytes.
+  public borrowing func clone() throws(ReelError) -> Packet {
+    let copy = try Packet()
+    guard av_packet_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
+    return copy
+  }
+
+  public var streamIndex: Int { Int(pointer.pointee.stream_index) }
+
+  public var byteCount: Int { Int(pointer.pointee.size) }
+
+  /// Presentation time in ticks of the stream's time base; nil where the container has none.
+  public var presentationTicks: Int64? { Self.known(pointer.pointee.pts) }
+
+  /// Decoding time in ticks of the stream's time base; nil where the container has none.
+  public var decodingTicks: Int64? { Self.known(pointer.pointee.dts) }
+
+  /// In ticks of the stream's time base; 0 where it is unknown.
+  public var durationTicks: Int64 { pointer.pointee.duration }
+
+  /// Where the packet starts in the source's bytes; nil where the demuxer can't tell.
+  public var position: Int64? { pointer.pointee.pos < 0 ? nil : pointer.pointee.pos }
+
+  /// Decoding can start here, as the container says.
+  public var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+
+  /// The picture is to be decoded but not shown: an edit list leaves it out.
+  public var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
+
+  /// The demuxer knows that bytes are missing or wrong.
+  public var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+
+  /// The samples are encrypted (ISO/IEC 23001-7), and no key is at hand.
+  public var isEncrypted: Bool { reel_packet_is_encrypted(pointer) }
+
+  /// The compressed bytes, valid during the call.
+  public borrowing func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: byteCount))
+  }
+
+  // MARK: - Internal
+
+  /// Gives an empty packet a copy of `bytes`, padded as decoders require.
+  func setBytes(copying bytes: ArraySlice<UInt8>, streamIndex: Int) throws(ReelError) {
+    guard let size = Int32(exactly: bytes.count), av_new_packet(pointer, size) == 0 else {
+      throw ReelError(.internalFault, "out of memory")
+    }
+    bytes.withUnsafeBytes { bytes in
+      if let base = bytes.baseAddress, let data = pointer.pointee.data {
+        UnsafeMutableRawPointer(data).copyMemory(from: base, byteCount: bytes.count)
+      }
+    }
+    pointer.pointee.stream_index = Int32(clamping: streamIndex)
+  }
+
+  func setTimestamps(presentationTicks: Int64?, decodingTicks: Int64?, isKey: Bool, isCorrupt: Bool) {
+    pointer.pointee.pts = presentationTicks ?? reel_nopts()
+    pointer.pointee.dts = decodingTicks ?? reel_nopts()
+    if isKey { pointer.pointee.flags |= AV_PKT_FLAG_KEY }
+    if isCorrupt { pointer.pointee.flags |= AV_PKT_FLAG_CORRUPT }
+  }
+
+  // MARK: - Private
+
+  private static func known(_ ticks: Int64) -> Int64? { ticks == reel_nopts() ? nil : ticks }
+}

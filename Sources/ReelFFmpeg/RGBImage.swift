@@ -1,0 +1,16 @@
+public import ReelCore
+
+/// A picture of 8-bit RGB: rows from top to bottom without padding, three bytes a pixel.
+public struct RGBImage: Sendable, Hashable {
+  public let size: PixelSize
+  /// `size.width * size.height * 3` bytes.
+  public let pixels: [UInt8]
+
+  public init(size: PixelSize, pixels: [UInt8]) {
+    self.size = size
+    self.pixels = pixels
+  }
+
+  /// The header of a binary portable pixmap (P6) of this size; `pixels` follow it.
+  public var ppmHeader: [UInt8] { Array("P6\n\(size.width) \(size.height)\n255\n".utf8) }
+}

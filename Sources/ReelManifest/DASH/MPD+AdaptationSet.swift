@@ -1,0 +1,69 @@
+import ReelCore
+
+extension MPD {
+  /// AdaptationSet (ISO/IEC 23009-1 §5.3.3).
+  public struct AdaptationSet: Sendable {
+    /// @id.
+    public var id: String?
+    /// @lang.
+    public var language: String?
+    /// @contentType, or that of its ContentComponent elements where they agree on one, or one is video.
+    public var contentType: String?
+    /// @par, as it is written.
+    public var pictureAspectRatio: String?
+    /// @selectionPriority.
+    public var selectionPriority: Int64?
+    /// @xlink:href: where the element is really to be found (§5.5).
+    public var href: String?
+    /// What Representations inherit.
+    public var common: CommonAttributes
+    /// Role elements (§5.8.4.2).
+    public var roles: [Descriptor] = []
+    /// Accessibility elements (§5.8.4.3).
+    public var accessibilities: [Descriptor] = []
+    /// The first Label (§5.3.10).
+    public var label: String?
+    /// BaseURL elements (§5.6): the first is used.
+    public var baseURLs: [BaseURL] = []
+    /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
+    public var segments = SegmentInformation()
+    /// Representation elements, in order (§5.3.5).
+    public var representations: [Representation] = []
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      try reader.countTrack()
+      id = reader.xml.string("id")
+      language = reader.xml.string("lang")
+      contentType = reader.xml.string("contentType")?.lowercased()
+      pictureAspectRatio = reader.xml.string("par")
+      selectionPriority = reader.xml.string("selectionPriority")?.integer
+      href = reader.xml.string(anyPrefix: "href")
+      common = CommonAttributes(&reader)
+      while let child = try reader.xml.nextChild() {
+        switch child {
+        case "Role": roles.append(try Descriptor(&reader))
+        case "Accessibility": accessibilities.append(try Descriptor(&reader))
+        case "Label":
+          let text = try reader.xml.text()
+          if label == nil, !text.isEmpty { label = text }
+        case "BaseURL": baseURLs.append(try BaseURL(&reader))
+        case "ContentComponent": try readContentComponent(&reader)
+        case "Representation": representations.append(try Representation(&reader))
+        default:
+          if try common.read(child, &reader) { continue }
+          if try segments.read(child, &reader) { continue }
+          try reader.xml.skip()
+        }
+      }
+    }
+
+    // MARK: - Private
+
+    private mutating func readContentComponent(_ reader: inout MPDReader) throws(ReelError) {
+      let type = reader.xml.string("contentType")?.lowercased()
+      language = language ?? reader.xml.string("lang")
+      if contentType == nil || type == "video" { contentType = type ?? contentType }
+      try reader.xml.skip()
+    }
+  }
+}

@@ -1,0 +1,94 @@
+public import ReelCore
+
+extension MPD {
+  /// What AdaptationSet, Representation and SubRepresentation have in common (ISO/IEC 23009-1 §5.3.7).
+  public struct CommonAttributes: Sendable {
+    /// @mimeType.
+    public var mimeType: String?
+    /// @codecs.
+    public var codecs: [String] = []
+    /// @width, in pixels.
+    public var width: Int64?
+    /// @height, in pixels.
+    public var height: Int64?
+    /// @sar.
+    public var sampleAspectRatio: Rational?
+    /// @frameRate.
+    public var frameRate: Rational?
+    /// @audioSamplingRate, as it is written: one number, or two.
+    public var audioSamplingRate: String?
+    /// @profiles.
+    public var profiles: String?
+    /// @scanType.
+    public var scanType: String?
+    /// @codingDependency.
+    public var codingDependency: Bool?
+    /// @maxPlayoutRate, as it is written.
+    public var maxPlayoutRate: String?
+    /// @startWithSAP.
+    public var startWithSAP: String?
+    /// AudioChannelConfiguration elements (§5.8.5.4).
+    public var audioChannelConfigurations: [Descriptor] = []
+    /// ContentProtection elements (§5.8.4.1).
+    public var contentProtections: [Descriptor] = []
+    /// EssentialProperty elements (§5.8.4.8).
+    public var essentialProperties: [Descriptor] = []
+    /// SupplementalProperty elements (§5.8.4.9).
+    public var supplementalProperties: [Descriptor] = []
+
+    /// Reads the attributes of the start tag.
+    init(_ reader: inout MPDReader) {
+      mimeType = reader.xml.string("mimeType")?.lowercased()
+      codecs =
+        reader.xml.string("codecs").map { text in
+          text.split(separator: ",").prefix(64).map { String($0).trimmed }.filter { !$0.isEmpty }
+        } ?? []
+      width = reader.xml.positive("width")
+      height = reader.xml.positive("height")
+      sampleAspectRatio = reader.xml.string("sar").flatMap { Rational(ratio: $0, separator: ":") }
+      frameRate = reader.xml.string("frameRate").flatMap { Rational(frameRate: $0) }
+      audioSamplingRate = reader.xml.string("audioSamplingRate")
+      profiles = reader.xml.string("profiles")
+      scanType = reader.xml.string("scanType")
+      codingDependency = reader.xml.boolean("codingDependency")
+      maxPlayoutRate = reader.xml.string("maxPlayoutRate")
+      startWithSAP = reader.xml.string("startWithSAP")
+    }
+
+    /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
+    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+      switch child {
+      case "AudioChannelConfiguration": audioChannelConfigurations.append(try Descriptor(&reader))
+      case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+      case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
+      case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))
+      default: return false
+      }
+      return true
+    }
+
+    /// These, with those of the element around it where this one has none (§5.3.7.1).
+    func inheriting(from parent: CommonAttributes) -> CommonAttributes {
+      var merged = self
+      merged.mimeType = mimeType ?? parent.mimeType
+      merged.codecs = codecs.isEmpty ? parent.codecs : codecs
+      merged.width = width ?? parent.width
+      merged.height = height ?? parent.height
+      merged.sampleAspectRatio = sampleAspectRatio ?? parent.sampleAspectRatio
+      merged.frameRate = frameRate ?? parent.frameRate
+      merged.audioSamplingRate = audioSamplingRate ?? parent.audioSamplingRate
+      merged.profiles = profiles ?? parent.profiles
+      merged.scanType = scanType ?? parent.scanType
+      merged.codingDependency = codingDependency ?? parent.codingDependency
+      merged.maxPlayoutRate = maxPlayoutRate ?? parent.maxPlayoutRate
+      merged.startWithSAP = startWithSAP ?? parent.startWithSAP
+      if audioChannelConfigurations.isEmpty {
+        merged.audioChannelConfigurations = parent.audioChannelConfigurations
+      }
+      if supplementalProperties.isEmpty { merged.supplementalProperties = parent.supplementalProperties }
+      if essentialProperties.isEmpty { merged.essentialProperties = parent.essentialProperties }
+      if contentProtections.isEmpty { merged.contentProtections = parent.contentProtections }
+      return merged
+    }
+  }
+}

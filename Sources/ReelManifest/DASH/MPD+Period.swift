@@ -1,0 +1,43 @@
+public import ReelCore
+
+extension MPD {
+  /// Period (ISO/IEC 23009-1 §5.3.2).
+  public struct Period: Sendable {
+    /// @id.
+    public var id: String?
+    /// @start.
+    public var start: MediaTime?
+    /// @duration.
+    public var duration: MediaTime?
+    /// @xlink:href: where the element is really to be found (§5.5).
+    public var href: String?
+    /// BaseURL elements (§5.6): the first is used.
+    public var baseURLs: [BaseURL] = []
+    /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
+    public var segments = SegmentInformation()
+    /// AdaptationSet elements, in order (§5.3.3).
+    public var adaptationSets: [AdaptationSet] = []
+    /// EssentialProperty elements.
+    public var essentialProperties: [Descriptor] = []
+    /// ContentProtection elements.
+    public var contentProtections: [Descriptor] = []
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      try reader.countTrack()
+      id = reader.xml.string("id")
+      start = reader.xml.duration("start")
+      duration = reader.xml.duration("duration")
+      href = reader.xml.string(anyPrefix: "href")
+      while let child = try reader.xml.nextChild() {
+        switch child {
+        case "BaseURL": baseURLs.append(try BaseURL(&reader))
+        case "AdaptationSet": adaptationSets.append(try AdaptationSet(&reader))
+        case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
+        case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+        default:
+          if try !segments.read(child, &reader) { try reader.xml.skip() }
+        }
+      }
+    }
+  }
+}

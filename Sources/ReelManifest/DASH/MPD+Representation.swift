@@ -1,0 +1,39 @@
+import ReelCore
+
+extension MPD {
+  /// Representation (ISO/IEC 23009-1 §5.3.5).
+  public struct Representation: Sendable {
+    /// @id.
+    public var id: String?
+    /// @bandwidth, in bits per second.
+    public var bandwidth: Int64?
+    /// @qualityRanking.
+    public var qualityRanking: Int64?
+    /// @dependencyId: the Representations that this one can't be decoded without.
+    public var dependencyID: String?
+    /// Its own attributes.
+    public var common: CommonAttributes
+    /// BaseURL elements (§5.6): the first is used.
+    public var baseURLs: [BaseURL] = []
+    /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
+    public var segments = SegmentInformation()
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      try reader.countTrack()
+      id = reader.xml.string("id")
+      bandwidth = reader.xml.positive("bandwidth")
+      qualityRanking = reader.xml.string("qualityRanking")?.integer
+      dependencyID = reader.xml.string("dependencyId")
+      common = CommonAttributes(&reader)
+      while let child = try reader.xml.nextChild() {
+        if child == "BaseURL" {
+          baseURLs.append(try BaseURL(&reader))
+          continue
+        }
+        if try common.read(child, &reader) { continue }
+        if try segments.read(child, &reader) { continue }
+        try reader.xml.skip()
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+public import ReelCore
+
+extension MPD {
+  /// SegmentBase, and what SegmentList and SegmentTemplate have in common with it (ISO/IEC 23009-1 §5.3.9.2).
+  public struct SegmentBase: Sendable {
+    /// @timescale, in ticks per second; 1 where it is missing.
+    public var timescale: Int64?
+    /// @presentationTimeOffset, in ticks; 0 where it is missing.
+    public var presentationTimeOffset: Int64?
+    /// @indexRange.
+    public var indexRange: ByteRange?
+    /// @availabilityTimeOffset, as it is written (a number of seconds, or `INF`).
+    public var availabilityTimeOffset: String?
+    /// @availabilityTimeComplete.
+    public var availabilityTimeComplete: Bool?
+    /// Initialization.
+    public var initialization: URLReference?
+    /// RepresentationIndex.
+    public var representationIndex: URLReference?
+
+    /// Reads the element, and consumes it.
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      try self.init(attributesOf: &reader)
+      while let child = try reader.xml.nextChild() {
+        if try !read(child, &reader) { try reader.xml.skip() }
+      }
+    }
+
+    /// Reads the attributes of the start tag.
+    init(attributesOf reader: inout MPDReader) throws(ReelError) {
+      timescale = try reader.xml.natural("timescale")
+      presentationTimeOffset = try reader.xml.integer("presentationTimeOffset")
+      indexRange = try reader.xml.byteRange("indexRange")
+      availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
+      availabilityTimeComplete = reader.xml.boolean("availabilityTimeComplete")
+      if timescale == 0 { throw reader.xml.error("@timescale is 0") }
+    }
+
+    /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
+    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+      switch child {
+      case "Initialization", "Initialisation": initialization = try URLReference(&reader)
+      case "RepresentationIndex": representationIndex = try URLReference(&reader)
+      default: return false
+      }
+      return true
+    }
+
+    func inheriting(from parent: SegmentBase?) -> SegmentBase {
+      guard let parent else { return self }
+      var merged = self
+      merged.timescale = timescale ?? parent.timescale
+      merged.presentationTimeOffset = presentationTimeOffset ?? parent.presentationTimeOffset
+      merged.indexRange = indexRange ?? parent.indexRange
+      merged.availabilityTimeOffset = availabilityTimeOffset ?? parent.availabilityTimeOffset
+      merged.availabilityTimeComplete = availabilityTimeComplete ?? parent.availabilityTimeComplete
+      merged.initialization = initialization ?? parent.initialization
+      merged.representationIndex = representationIndex ?? parent.representationIndex
+      return merged
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import ReelCore
+
+extension MPD {
+  /// The one of SegmentBase, SegmentList and SegmentTemplate that an element has (ISO/IEC 23009-1 §5.3.9.1).
+  public struct SegmentInformation: Sendable {
+    public var base: SegmentBase?
+    public var list: SegmentList?
+    public var template: SegmentTemplate?
+
+    init() {}
+
+    /// True where there is none.
+    public var isEmpty: Bool { base == nil && list == nil && template == nil }
+
+    /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
+    mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
+      switch child {
+      case "SegmentBase": base = try SegmentBase(&reader)
+      case "SegmentList": list = try SegmentList(&reader)
+      case "SegmentTemplate": template = try SegmentTemplate(&reader)
+      default: return false
+      }
+      return true
+    }
+
+    /// What holds for an element inside of `parent`: of the kind that it has itself, else of the parent's kind, with
+    /// what it does not state taken from the parent (§5.3.9.1).
+    func inheriting(from parent: SegmentInformation) -> SegmentInformation {
+      if isEmpty { return parent }
+      var merged = self
+      merged.base = base.map { $0.inheriting(from: parent.base) }
+      merged.list = list.map { $0.inheriting(from: parent.list) }
+      merged.template = template.map { $0.inheriting(from: parent.template) }
+      return merged
+    }
+  }
+}

@@ -1,0 +1,44 @@
+public import ReelCore
+
+extension MPD {
+  /// SegmentList (ISO/IEC 23009-1 §5.3.9.3).
+  public struct SegmentList: Sendable {
+    /// A SegmentURL element.
+    public struct SegmentURL: Sendable, Hashable {
+      /// @media; nil stands for the BaseURL.
+      public var media: String?
+      /// @mediaRange.
+      public var mediaRange: ByteRange?
+    }
+
+    /// What it has in common with SegmentTemplate.
+    public var common: MultipleSegmentBase
+    /// SegmentURL elements, in order.
+    public var urls: [SegmentURL] = []
+    /// @xlink:href: where the element is really to be found (§5.5).
+    public var href: String?
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      common = try MultipleSegmentBase(attributesOf: &reader)
+      href = reader.xml.string(anyPrefix: "href")
+      while let child = try reader.xml.nextChild() {
+        if child == "SegmentURL" {
+          try reader.countTimelineEntry()
+          urls.append(
+            SegmentURL(media: reader.xml.string("media"), mediaRange: try reader.xml.byteRange("mediaRange")))
+          try reader.xml.skip()
+        } else if try !common.read(child, &reader) {
+          try reader.xml.skip()
+        }
+      }
+    }
+
+    func inheriting(from parent: SegmentList?) -> SegmentList {
+      guard let parent else { return self }
+      var merged = self
+      merged.common = common.inheriting(from: parent.common)
+      if urls.isEmpty { merged.urls = parent.urls }
+      return merged
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import ReelCore
+
+extension MPD {
+  /// SegmentTemplate (ISO/IEC 23009-1 §5.3.9.4).
+  public struct SegmentTemplate: Sendable {
+    /// What it has in common with SegmentList.
+    public var common: MultipleSegmentBase
+    /// @media.
+    public var media: String?
+    /// @initialization.
+    public var initialization: String?
+    /// @index.
+    public var index: String?
+    /// @bitstreamSwitching.
+    public var bitstreamSwitching: String?
+
+    init(_ reader: inout MPDReader) throws(ReelError) {
+      common = try MultipleSegmentBase(attributesOf: &reader)
+      media = reader.xml.string("media")
+      initialization = reader.xml.string("initialization")
+      index = reader.xml.string("index")
+      bitstreamSwitching = reader.xml.string("bitstreamSwitching")
+      while let child = try reader.xml.nextChild() {
+        if try !common.read(child, &reader) { try reader.xml.skip() }
+      }
+    }
+
+    func inheriting(from parent: SegmentTemplate?) -> SegmentTemplate {
+      guard let parent else { return self }
+      var merged = self
+      merged.common = common.inheriting(from: parent.common)
+      merged.media = media ?? parent.media
+      merged.initialization = initialization ?? parent.initialization
+      merged.index = index ?? parent.index
+      merged.bitstreamSwitching = bitstreamSwitching ?? parent.bitstreamSwitching
+      return merged
+    }
+  }
+}

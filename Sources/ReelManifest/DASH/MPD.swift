@@ -1,0 +1,100 @@
+public import ReelCore
+
+/// A Media Presentation Description (ISO/IEC 23009-1 §5.3.1.2), as it is written: what an element inherits is not
+/// filled in.
+public struct MPD: Sendable {
+  /// @type (ISO/IEC 23009-1 §5.3.1.2).
+  public enum PresentationType: String, Sendable {
+    case `static`
+    case dynamic
+  }
+
+  /// @id.
+  public var id: String?
+  /// @profiles.
+  public var profiles: [String] = []
+  /// @type.
+  public var type = PresentationType.static
+  /// @availabilityStartTime, as it is written.
+  public var availabilityStartTime: String?
+  /// @availabilityEndTime, as it is written.
+  public var availabilityEndTime: String?
+  /// @publishTime, as it is written.
+  public var publishTime: String?
+  /// @mediaPresentationDuration.
+  public var mediaPresentationDuration: MediaTime?
+  /// @minimumUpdatePeriod.
+  public var minimumUpdatePeriod: MediaTime?
+  /// @minBufferTime.
+  public var minBufferTime: MediaTime?
+  /// @timeShiftBufferDepth.
+  public var timeShiftBufferDepth: MediaTime?
+  /// @suggestedPresentationDelay.
+  public var suggestedPresentationDelay: MediaTime?
+  /// @maxSegmentDuration.
+  public var maxSegmentDuration: MediaTime?
+  /// BaseURL elements (§5.6): the first is used.
+  public var baseURLs: [BaseURL] = []
+  /// Location elements.
+  public var locations: [String] = []
+  /// UTCTiming elements (§5.8.5.7).
+  public var utcTimings: [Descriptor] = []
+  /// EssentialProperty elements.
+  public var essentialProperties: [Descriptor] = []
+  /// SupplementalProperty elements.
+  public var supplementalProperties: [Descriptor] = []
+  /// ContentProtection elements.
+  public var contentProtections: [Descriptor] = []
+  /// Period elements, in order (§5.3.2).
+  public var periods: [Period] = []
+  /// What was odd about the text and passed over.
+  public var warnings: [ReelError] = []
+
+  /// Reads an MPD. Throws `badManifest` with line and column.
+  public init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
+    var context = MPDReader(bytes, limits: limits)
+    try context.xml.root()
+    guard context.xml.name == "MPD" else {
+      let name = context.xml.name
+      let what = name.lowercased() == "html" ? "it is an HTML page" : "its root element is <\(name.excerpt)>"
+      throw context.xml.error("not an MPD: \(what)")
+    }
+    try read(&context)
+    warnings = context.xml.warnings.warnings
+  }
+
+  // MARK: - Private
+
+  private mutating func read(_ reader: inout MPDReader) throws(ReelError) {
+    id = reader.xml.string("id")
+    profiles = reader.xml.string("profiles").map { $0.split(separator: ",").map { String($0).trimmed } } ?? []
+    if let text = reader.xml.string("type") {
+      if let type = PresentationType(rawValue: text) {
+        self.type = type
+      } else {
+        reader.xml.warn("@type '\(text.excerpt)' is neither static nor dynamic: taken as static")
+      }
+    }
+    availabilityStartTime = reader.xml.string("availabilityStartTime")
+    availabilityEndTime = reader.xml.string("availabilityEndTime")
+    publishTime = reader.xml.string("publishTime")
+    mediaPresentationDuration = reader.xml.duration("mediaPresentationDuration")
+    minimumUpdatePeriod = reader.xml.duration("minimumUpdatePeriod")
+    minBufferTime = reader.xml.duration("minBufferTime")
+    timeShiftBufferDepth = reader.xml.duration("timeShiftBufferDepth")
+    suggestedPresentationDelay = reader.xml.duration("suggestedPresentationDelay")
+    maxSegmentDuration = reader.xml.duration("maxSegmentDuration")
+    while let child = try reader.xml.nextChild() {
+      switch child {
+      case "BaseURL": baseURLs.append(try BaseURL(&reader))
+      case "Location": locations.append(try reader.xml.text())
+      case "UTCTiming": utcTimings.append(try Descriptor(&reader))
+      case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
+      case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))
+      case "ContentProtection": contentProtections.append(try Descriptor(&reader))
+      case "Period": periods.append(try Period(&reader))
+      default: try reader.xml.skip()
+      }
+    }
+  }
+}

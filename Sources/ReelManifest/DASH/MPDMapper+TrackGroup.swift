@@ -1,0 +1,148 @@
+import Foundation
+import ReelCore
+
+extension MPDMapper {
+  /// What holds for one adaptation set.
+  struct SetContext {
+    var period: PeriodContext
+    var path: String
+    var kind: TrackGroup.Kind
+    var resolver: URLResolver
+    var segments: MPD.SegmentInformation
+    var hasBaseURL: Bool
+    var videoRange: String?
+    var channels: String?
+  }
+
+  /// The group of an adaptation set; nil where it has no Representation that can be used.
+  mutating func trackGroup(
+    _ set: MPD.AdaptationSet, path: String, in period: PeriodContext
+  ) throws(ReelError) -> TrackGroup? {
+    if let href = set.href, set.representations.isEmpty {
+      if href == "urn:mpeg:dash:resolve-to-zero:2013" { return nil }
+      throw ReelError(
+        .unsupported,
+        "the adaptation set stands in another file (xlink:href '\(href.excerpt)'), which is not read",
+        place: .element(path))
+    }
+    let context = SetContext(
+      period: period, path: path, kind: Self.kind(of: set),
+      resolver: try base(set.baseURLs, period.resolver, path: path),
+      segments: set.segments.inheriting(from: period.segments),
+      hasBaseURL: period.hasBaseURL || !set.baseURLs.isEmpty, videoRange: Self.videoRange(set.common),
+      channels: Self.channels(set.common))
+    var (playable, unplayable): ([Rung], [(rung: Rung, reason: String)]) = ([], [])
+    for (index, representation) in set.representations.enumerated() {
+      let path = "\(path)/Representation[\(index + 1)]"
+      do throws(ReelError) {
+        let rung = try rung(representation, index: index, path: path, set: set, in: context)
+        if let reason = Self.unplayableReason(representation) {
+          unplayable.append((rung, reason))
+        } else {
+          playable.append(rung)
+        }
+      } catch {
+        note(error)
+      }
+    }
+    var reason = period.unplayableReason ?? Self.unplayableReason(set)
+    if playable.isEmpty, let first = unplayable.first {
+      playable = unplayable.map(\.rung)
+      reason = reason ?? first.reason
+    } else {
+      for (rung, reason) in unplayable {
+        warnings.add(
+          "the representation '\(rung.id.excerpt)' is passed over: \(reason)", place: .element(path))
+      }
+    }
+    guard !playable.isEmpty else { return nil }
+    let roles = set.roles.compactMap(\.value)
+    return TrackGroup(
+      id: set.id, kind: context.kind, language: set.language, label: set.label, roles: roles,
+      isDefault: roles.contains("main"), rungs: playable, unplayableReason: reason)
+  }
+
+  // MARK: - Private
+
+  private mutating func rung(
+    _ representation: MPD.Representation, index: Int, path: String, set: MPD.AdaptationSet,
+    in context: SetContext
+  ) throws(ReelError) -> Rung {
+    let common = representation.common.inheriting(from: set.common)
+    let media = try media(representation, mimeType: common.mimeType, path: path, in: context)
+    return Rung(
+      id: representation.id ?? String(index),
+      bitsPerSecond: representation.bandwidth.flatMap { Int(exactly: $0) },
+      codecs: common.codecs, size: PixelSize(width: common.width, height: common.height),
+      frameRate: common.frameRate, sampleAspectRatio: common.sampleAspectRatio,
+      videoRange: Self.videoRange(representation.common) ?? context.videoRange,
+      channels: Self.channels(representation.common) ?? context.channels, media: media)
+  }
+
+  /// By what it says of itself, by what its first Representation says, by its codecs.
+  private static func kind(of set: MPD.AdaptationSet) -> TrackGroup.Kind {
+    let first = set.representations.first?.common ?? set.common
+    if (set.common.essentialProperties + set.common.supplementalProperties + first.essentialProperties)
+      .contains(where: Playability.isThumbnailTile)
+    {
+      return .image
+    }
+    let mimeType = set.common.mimeType ?? first.mimeType ?? ""
+    let declared = [set.contentType ?? "", mimeType].map {
+      $0.split(separator: "/").first.map(String.init) ?? ""
+    }
+    for type in declared {
+      switch type {
+      case "video": return .video
+      case "audio": return .audio
+      case "text": return .text
+      case "image": return .image
+      default: break
+      }
+    }
+    let codecs = first.codecs.isEmpty ? set.common.codecs : first.codecs
+    let families = codecs.map { CodecFamily($0) }
+    if families.contains(.video) { return .video }
+    if families.contains(.audio) { return .audio }
+    if families.contains(.text) { return .text }
+    if mimeType == "application/ttml+xml" || mimeType == "application/x-rawcc" { return .text }
+    // Timed metadata: an application's codec that is no media.
+    return mimeType.hasPrefix("application/") && !codecs.isEmpty ? .image : .video
+  }
+
+  private static func unplayableReason(_ set: MPD.AdaptationSet) -> String? {
+    if set.common.supplementalProperties.contains(where: Playability.isTrickMode) { return "trick mode" }
+    return Playability.reason(essential: set.common.essentialProperties)
+      ?? Playability.reason(protections: set.common.contentProtections)
+  }
+
+  private static func unplayableReason(_ representation: MPD.Representation) -> String? {
+    if let dependency = representation.dependencyID, !dependency.isEmpty {
+      return "it adds to another representation (\(dependency.excerpt)) and can't be decoded by itself"
+    }
+    return Playability.reason(essential: representation.common.essentialProperties)
+      ?? Playability.reason(protections: representation.common.contentProtections)
+  }
+
+  /// What the transfer characteristics say (ISO/IEC 23091-2 §8.2).
+  private static func videoRange(_ common: MPD.CommonAttributes) -> String? {
+    for property in common.essentialProperties + common.supplementalProperties
+    where property.scheme.lowercased() == "urn:mpeg:mpegb:cicp:transfercharacteristics" {
+      switch property.value?.integer {
+      case 16: return "PQ"
+      case 18: return "HLG"
+      case 1, 6, 13, 14, 15: return "SDR"
+      default: break
+      }
+    }
+    return nil
+  }
+
+  /// How many channels there are, by the first configuration whose scheme is known.
+  private static func channels(_ common: MPD.CommonAttributes) -> String? {
+    for configuration in common.audioChannelConfigurations {
+      if let count = ChannelConfiguration.channelCount(configuration) { return String(count) }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,29 @@
+import ReelCore
+
+/// `<n>[@<o>]`, the value of EXT-X-BYTERANGE and of BYTERANGE (RFC 8216 §4.3.2.2).
+struct ByteRangeText: Sendable, Hashable {
+  var length: Int64
+  var offset: Int64?
+
+  init(_ bytes: [UInt8], in range: Range<Int>, place: ReelError.Place) throws(ReelError) {
+    let at = bytes.firstIndex(of: UInt8(ascii: "@"), in: range)
+    let length = bytes.integer(in: bytes.trimmed(range.lowerBound..<(at ?? range.upperBound)))
+    let offset = at.flatMap { bytes.integer(in: bytes.trimmed($0 + 1..<range.upperBound)) }
+    guard let length, length >= 0, at == nil || (offset ?? -1) >= 0 else {
+      throw ReelError(
+        .badManifest, "'\(bytes.text(in: range).excerpt)' is not a byte range of the form length@offset",
+        place: place)
+    }
+    self.length = length
+    self.offset = offset
+  }
+
+  /// The range, from `implicitOffset` where it names none. Throws `badManifest` where it ends beyond 63 bits.
+  func byteRange(implicitOffset: Int64, place: ReelError.Place) throws(ReelError) -> ByteRange {
+    let range = ByteRange(offset: offset ?? implicitOffset, length: length)
+    guard range.end != nil else {
+      throw ReelError(.badManifest, "the byte range ends beyond 63 bits", place: place)
+    }
+    return range
+  }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import ReelCore
+
+extension MediaPlaylist {
+  /// The segments with absolute URLs, made when they are asked for.
+  func segments(url: URL, limits: ManifestLimits) -> SegmentList {
+    let resolver = URLResolver(base: url, limit: limits.urlByteCount)
+    let initializations = maps.map { map in
+      InitializationReference(
+        url: resolver.url(map.reference), byteRange: map.byteRange,
+        encryption: SegmentEncryption(map.keys, number: nil, resolver: resolver))
+    }
+    return SegmentList(count: segmentCount, end: duration) { index in
+      let run = runs[Int(records[index].run)]
+      let start = start(at: index)
+      let number = mediaSequence + Int64(index)
+      return SegmentReference(
+        number: number, url: resolver.url(reference(at: index)),
+        byteRange: byteRanges.isEmpty ? nil : byteRanges[index], start: start,
+        duration: self.start(at: index + 1) - start, initialization: run.map.map { initializations[$0] },
+        encryption: run.keySet.flatMap { SegmentEncryption(keySets[$0], number: number, resolver: resolver) },
+        discontinuity: run.discontinuity, isGap: run.isGap)
+    }
+  }
+
+  /// What the reader gives for a rung's playlist.
+  func playlistSegments(url: URL, limits: ManifestLimits) -> MediaPlaylistSegments {
+    MediaPlaylistSegments(
+      segments: segments(url: url, limits: limits), isLive: isLive, targetDuration: targetDuration,
+      isIFramesOnly: isIFramesOnly, hasIndependentSegments: hasIndependentSegments,
+      startOffset: start?.timeOffset, warnings: warnings)
+  }
+
+  /// A presentation of this playlist alone: one period, one group, one rung.
+  func presentation(url: URL, limits: ManifestLimits) -> Presentation {
+    let length = isLive ? nil : duration
+    let rung = Rung(id: "0", bitsPerSecond: nil, media: .segments(segments(url: url, limits: limits)))
+    let group = TrackGroup(
+      id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
+    let period = Period(id: nil, start: .zero, duration: length, trackGroups: [group])
+    return Presentation(
+      format: .hls, isLive: isLive, duration: length, periods: [period], warnings: warnings)
+  }
+}
+
+extension SegmentEncryption {
+  /// The encryption that these keys name, nil where there are none. Of several key formats the plain one
+  /// (`identity`) is taken, else the first, by the name of its DRM.
+  ///
+  /// The IV of a plain key that states none is the segment's number, big endian (RFC 8216 §5.2).
+  init?(_ keys: [MediaPlaylist.Key], number: Int64?, resolver: URLResolver) {
+    guard let key = keys.first(where: { $0.keyFormat == "identity" }) ?? keys.first else { return nil }
+    let drm = key.keyFormat == "identity" ? nil : ProtectionScheme.name(forKeyFormat: key.keyFormat)
+    var vector = key.initializationVector
+    if vector == nil, drm == nil, let number {
+      vector = [UInt8](repeating: 0, count: 8) + withUnsafeBytes(of: number.bigEndian) { Array($0) }
+    }
+    self.init(
+      method: drm ?? key.method, keyURL: key.reference.flatMap { try? resolver.resolve($0) },
+      keyFormat: key.keyFormat, initializationVector: vector)
+  }
+}

@@ -1,0 +1,288 @@
+public import Foundation
+public import ReelCore
+
+extension MediaPlaylist {
+  /// Reads a media playlist that stands at `url`. `variables` are those of the multivariant playlist, for
+  /// EXT-X-DEFINE to import. Throws `badManifest` with the line.
+  public init(
+    _ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits(), variables: [String: String] = [:]
+  ) throws(ReelError) {
+    var parser = MediaPlaylistParser(bytes, url: url, limits: limits, imported: variables)
+    self = try parser.parse()
+  }
+}
+
+/// Reads a media playlist (RFC 8216 §4.3.2, §4.3.3) in one pass over its bytes.
+struct MediaPlaylistParser {
+  private let url: URL
+  private let limits: ManifestLimits
+  private let imported: [String: String]
+  private let resolver: URLResolver
+  private let bytes: [UInt8]
+  private var lines: PlaylistLines
+  private var playlist: MediaPlaylist
+  private var variables: PlaylistVariables
+  private var warnings: WarningLog
+
+  // What applies to the next segment only.
+  private var duration: ExactSeconds?
+  private var title = 0..<0
+  private var byteRange: ByteRangeText?
+  private var isGap = false
+  private var programDateTime: Range<Int>?
+
+  // What applies until it is changed.
+  private var map: Int?
+  private var keys: [MediaPlaylist.Key] = []
+  private var keySet: Int?
+  private var discontinuity = 0
+  private var isRunOpen = false
+
+  init(_ bytes: [UInt8], url: URL, limits: ManifestLimits, imported: [String: String]) {
+    self.url = url
+    self.limits = limits
+    self.imported = imported
+    self.bytes = bytes
+    resolver = URLResolver(base: url, limit: limits.urlByteCount)
+    lines = PlaylistLines(bytes)
+    playlist = MediaPlaylist(bytes: bytes)
+    variables = PlaylistVariables(limits: limits)
+    warnings = WarningLog(limit: limits.warnings)
+  }
+
+  /// The playlist. Throws `badManifest` with the line.
+  mutating func parse() throws(ReelError) -> MediaPlaylist {
+    while let line = lines.next() {
+      if bytes[line.lowerBound] != UInt8(ascii: "#") {
+        try addSegment(line)
+      } else if bytes.has("#EXT", at: line.lowerBound) {
+        try read(line)
+      }
+    }
+    try finish()
+    return playlist
+  }
+
+  // MARK: - Private
+
+  private mutating func read(_ line: Range<Int>) throws(ReelError) {
+    if bytes.has("#EXTINF:", at: line.lowerBound) {
+      return try readDuration(line.lowerBound + 8..<line.upperBound)
+    }
+    let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: line) ?? line.upperBound
+    let tag = bytes.trimmed(line.lowerBound..<colon)
+    let value = bytes.trimmed(min(colon + 1, line.upperBound)..<line.upperBound)
+    if bytes.isText("#EXT-X-BYTERANGE", in: tag) {
+      byteRange = try ByteRangeText(bytes, in: value, place: lines.place)
+    } else if bytes.isText("#EXT-X-PROGRAM-DATE-TIME", in: tag) {
+      programDateTime = value
+    } else if bytes.isText("#EXT-X-KEY", in: tag) {
+      try readKey(value)
+    } else if bytes.isText("#EXT-X-MAP", in: tag) {
+      try readMap(value)
+    } else if bytes.isText("#EXT-X-DISCONTINUITY", in: tag) {
+      discontinuity += 1
+      isRunOpen = false
+    } else if bytes.isText("#EXT-X-GAP", in: tag) {
+      isGap = true
+    } else {
+      try readHeader(tag, value)
+    }
+  }
+
+  /// Tags that are there once for the whole playlist.
+  private mutating func readHeader(_ tag: Range<Int>, _ value: Range<Int>) throws(ReelError) {
+    switch bytes.text(in: tag) {
+    case "#EXT-X-VERSION": playlist.version = integer(value).flatMap { Int(exactly: $0) }
+    case "#EXT-X-TARGETDURATION": readTargetDuration(value)
+    case "#EXT-X-MEDIA-SEQUENCE":
+      playlist.mediaSequence = try naturalNumber(value, "EXT-X-MEDIA-SEQUENCE")
+    case "#EXT-X-DISCONTINUITY-SEQUENCE":
+      let number = try naturalNumber(value, "EXT-X-DISCONTINUITY-SEQUENCE")
+      let passed = discontinuity - playlist.discontinuitySequence
+      playlist.discontinuitySequence = Int(min(number, Int64(Int32.max)))
+      discontinuity = playlist.discontinuitySequence + passed
+      isRunOpen = false
+    case "#EXT-X-PLAYLIST-TYPE": playlist.type = .init(rawValue: bytes.text(in: value).uppercased())
+    case "#EXT-X-ENDLIST": playlist.hasEndList = true
+    case "#EXT-X-I-FRAMES-ONLY": playlist.isIFramesOnly = true
+    case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
+    case "#EXT-X-START": playlist.start = StartPoint(try attributes(value))
+    case "#EXT-X-DEFINE":
+      try variables.define(try attributes(value), imported: imported, url: url, place: lines.place)
+    case "#EXT-X-SKIP": try readSkip(value)
+    case "#EXT-X-STREAM-INF":
+      throw ReelError(
+        .badManifest, "a variant in a playlist that has segments before it", place: lines.place)
+    default: break
+    }
+  }
+
+  private mutating func readDuration(_ range: Range<Int>) throws(ReelError) {
+    let comma = bytes.firstIndex(of: UInt8(ascii: ","), in: range) ?? range.upperBound
+    let field = bytes.trimmed(range.lowerBound..<comma)
+    title = comma < range.upperBound ? bytes.trimmed(comma + 1..<range.upperBound) : 0..<0
+    if let (value, end) = ExactSeconds.parse(bytes, in: field) {
+      // Some writers put attributes of their own between the duration and the comma.
+      if end == field.upperBound || bytes[end].isSpace {
+        duration = value
+        return
+      }
+    }
+    let text = bytes.text(in: field)
+    guard let seconds = Double(text), seconds.isFinite, seconds >= 0, seconds < 9e9 else {
+      throw ReelError(
+        .badManifest, "the EXTINF duration '\(text.excerpt)' is not a length of time", place: lines.place)
+    }
+    let nanoseconds = MediaTime(seconds: seconds, timescale: 1_000_000_000).value
+    duration = ExactSeconds(nanoseconds: nanoseconds, remainder: 0, digits: 9)
+  }
+
+  private mutating func readTargetDuration(_ range: Range<Int>) {
+    if let (value, _) = ExactSeconds.parse(bytes, in: range) {
+      playlist.targetDuration = value.time
+    } else {
+      warnings.add(
+        "EXT-X-TARGETDURATION '\(bytes.text(in: range).excerpt)' is not a number", place: lines.place)
+    }
+  }
+
+  private mutating func readKey(_ value: Range<Int>) throws(ReelError) {
+    let key = try MediaPlaylist.Key(try attributes(value), place: lines.place)
+    // A tag ends only those of its own key format (RFC 8216 §4.3.2.4).
+    if key.method == "NONE" {
+      keys = []
+    } else {
+      keys.removeAll { $0.keyFormat == key.keyFormat }
+      if keys.count < 64 { keys.append(key) }
+    }
+    keySet = nil
+    isRunOpen = false
+  }
+
+  private mutating func readMap(_ value: Range<Int>) throws(ReelError) {
+    let new = try MediaPlaylist.Map(try attributes(value), keys: keys, place: lines.place)
+    _ = try resolver.resolve(new.reference, place: lines.place)
+    if map.map({ playlist.maps[$0] }) != new {
+      playlist.maps.append(new)
+      map = playlist.maps.count - 1
+      isRunOpen = false
+    }
+  }
+
+  private mutating func readSkip(_ value: Range<Int>) throws(ReelError) {
+    guard let skipped = try attributes(value).integer("SKIPPED-SEGMENTS"), skipped >= 0 else { return }
+    let (sum, overflow) = playlist.mediaSequence.addingReportingOverflow(Int64(skipped))
+    guard !overflow else {
+      throw ReelError(.badManifest, "EXT-X-SKIP leads beyond 63 bits", place: lines.place)
+    }
+    playlist.mediaSequence = sum
+    warnings.add("\(skipped) segments are skipped, and their durations not known", place: lines.place)
+  }
+
+  private mutating func addSegment(_ line: Range<Int>) throws(ReelError) {
+    let index = playlist.records.count
+    guard index < limits.segments else {
+      throw ReelError(.badManifest, "more than \(limits.segments) segments", place: lines.place)
+    }
+    if duration == nil {
+      warnings.add("a segment without EXTINF", place: lines.place)
+    }
+    try checkReference(line, at: index)
+    try addByteRange(line, at: index)
+    openRun()
+    playlist.records.append(
+      MediaPlaylist.Record(
+        reference: UInt32(line.lowerBound), referenceCount: UInt32(line.count),
+        title: UInt32(title.lowerBound),
+        titleCount: UInt32(title.count), run: UInt32(playlist.runs.count - 1),
+        start: playlist.length.nanoseconds))
+    guard playlist.length.add(duration ?? .zero) else {
+      throw ReelError(.badManifest, "the durations add up to more than 292 years", place: lines.place)
+    }
+    if let programDateTime { playlist.programDateTimes[index] = programDateTime }
+    duration = nil
+    title = 0..<0
+    byteRange = nil
+    programDateTime = nil
+    if isGap {
+      isGap = false
+      isRunOpen = false
+    }
+  }
+
+  private mutating func checkReference(_ line: Range<Int>, at index: Int) throws(ReelError) {
+    guard line.count <= limits.urlByteCount else {
+      throw ReelError(.badManifest, "URL of more than \(limits.urlByteCount) bytes", place: lines.place)
+    }
+    if URLResolver.isPlain(bytes[line]) { return }
+    let text = bytes.text(in: line)
+    let replaced = try variables.substituting(in: text, place: lines.place)
+    if replaced != text { playlist.substituted[index] = replaced }
+    _ = try resolver.resolve(replaced, place: lines.place)
+  }
+
+  private mutating func addByteRange(_ line: Range<Int>, at index: Int) throws(ReelError) {
+    guard let byteRange else {
+      if !playlist.byteRanges.isEmpty { playlist.byteRanges.append(nil) }
+      return
+    }
+    if playlist.byteRanges.isEmpty {
+      playlist.byteRanges = Array(repeating: nil, count: index)
+      playlist.byteRanges.reserveCapacity(index + 1)
+    }
+    var implicitOffset: Int64 = 0
+    if byteRange.offset == nil {
+      if let last = playlist.byteRanges.last??.end, let record = playlist.records.last,
+        bytes[Int(record.reference)..<Int(record.reference) + Int(record.referenceCount)] == bytes[line]
+      {
+        implicitOffset = last
+      } else if index > 0 {
+        warnings.add(
+          "a byte range without an offset, and no range of the same file before it: taken from byte 0",
+          place: lines.place)
+      }
+    }
+    playlist.byteRanges.append(try byteRange.byteRange(implicitOffset: implicitOffset, place: lines.place))
+  }
+
+  private mutating func openRun() {
+    if isRunOpen && !isGap { return }
+    if keySet == nil, !keys.isEmpty {
+      if playlist.keySets.last != keys { playlist.keySets.append(keys) }
+      keySet = playlist.keySets.count - 1
+    }
+    playlist.runs.append(
+      MediaPlaylist.Run(map: map, keySet: keySet, discontinuity: discontinuity, isGap: isGap))
+    isRunOpen = true
+  }
+
+  private mutating func finish() throws(ReelError) {
+    let (_, overflow) = playlist.mediaSequence.addingReportingOverflow(Int64(playlist.records.count))
+    guard !overflow else {
+      throw ReelError(.badManifest, "the media sequence numbers lead beyond 63 bits")
+    }
+    if playlist.records.isEmpty, !playlist.isLive {
+      throw ReelError(.badManifest, "the playlist has ended and has no segments")
+    }
+    if playlist.targetDuration == nil { warnings.add("no EXT-X-TARGETDURATION") }
+    playlist.warnings = warnings.warnings
+  }
+
+  private mutating func attributes(_ value: Range<Int>) throws(ReelError) -> AttributeList {
+    try AttributeList(bytes, in: value, variables: &variables, place: lines.place)
+  }
+
+  private func integer(_ value: Range<Int>) -> Int64? { bytes.integer(in: value) }
+
+  /// A number that is not negative. Throws `badManifest` for anything else: a playlist whose numbers can't be read
+  /// can't be followed.
+  private func naturalNumber(_ value: Range<Int>, _ tag: String) throws(ReelError) -> Int64 {
+    guard let number = integer(value), number >= 0 else {
+      throw ReelError(
+        .badManifest, "\(tag) '\(bytes.text(in: value).excerpt)' is not a number from 0 on",
+        place: lines.place)
+    }
+    return number
+  }
+}

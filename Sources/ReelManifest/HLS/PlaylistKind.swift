@@ -1,0 +1,65 @@
+import Foundation
+import ReelCore
+
+/// Which of the two playlists a text is (RFC 8216 §4.1).
+enum PlaylistKind: Sendable {
+  case multivariant
+  case media
+
+  /// Reads as far as the first tag that tells. Throws `badManifest` for what is no playlist, saying what it is.
+  init(_ bytes: [UInt8]) throws(ReelError) {
+    var lines = PlaylistLines(bytes)
+    var line = lines.next()
+    // Comments above the header are wrong, and harmless.
+    while let range = line, bytes[range.lowerBound] == UInt8(ascii: "#"),
+      !bytes.has("#EXT", at: range.lowerBound)
+    {
+      line = lines.next()
+    }
+    guard let first = line else {
+      throw ReelError(
+        .badManifest, bytes.isEmpty ? "the playlist is empty" : "not a playlist: it has no tags")
+    }
+    guard bytes.has("#EXT", at: first.lowerBound) else {
+      throw ReelError(
+        .badManifest, "not a playlist: \(Self.description(bytes, first))", place: .line(lines.number))
+    }
+    var hasMediaTags = false
+    while let range = line {
+      let start = range.lowerBound
+      if bytes.has("#EXT-X-STREAM-INF", at: start) || bytes.has("#EXT-X-MEDIA:", at: start)
+        || bytes.has("#EXT-X-I-FRAME-STREAM-INF", at: start)
+      {
+        self = .multivariant
+        return
+      }
+      if bytes.has("#EXTINF", at: start) {
+        self = .media
+        return
+      }
+      if bytes.has("#EXT-X-TARGETDURATION", at: start) || bytes.has("#EXT-X-MEDIA-SEQUENCE", at: start)
+        || bytes.has("#EXT-X-PART", at: start)
+      {
+        hasMediaTags = true
+      }
+      line = lines.next()
+    }
+    guard hasMediaTags else {
+      throw ReelError(
+        .badManifest, "the playlist has neither variants (EXT-X-STREAM-INF) nor segments (EXTINF)")
+    }
+    self = .media
+  }
+
+  // MARK: - Private
+
+  private static func description(_ bytes: [UInt8], _ line: Range<Int>) -> String {
+    switch bytes[line.lowerBound] {
+    case UInt8(ascii: "<"):
+      let text = bytes.text(in: line.prefix(64)).lowercased()
+      return text.contains("html") ? "it is an HTML page" : "it is XML"
+    case UInt8(ascii: "{"), UInt8(ascii: "["): return "it is JSON"
+    default: return "it does not begin with #EXTM3U"
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import ReelCore
+
+/// The variables of a playlist (EXT-X-DEFINE, draft-pantos-hls-rfc8216bis §4.4.2.3) and their substitution.
+///
+/// A value may be built of earlier variables, so that a few lines can ask for gigabytes: what substitution makes is
+/// bounded, for each text and for the playlist.
+struct PlaylistVariables: Sendable {
+  private(set) var values: [String: String] = [:]
+  private let textLimit: Int
+  private var budget: Int
+
+  init(limits: ManifestLimits) {
+    textLimit = limits.urlByteCount
+    budget = limits.byteCount
+  }
+
+  var isEmpty: Bool { values.isEmpty }
+
+  /// Defines a variable from the attributes of an EXT-X-DEFINE.
+  mutating func define(
+    _ attributes: AttributeList, imported: [String: String], url: URL, place: ReelError.Place
+  ) throws(ReelError) {
+    if let name = attributes["NAME"] {
+      guard attributes.contains("VALUE") else {
+        throw ReelError(.badManifest, "EXT-X-DEFINE of '\(name.excerpt)' has no VALUE", place: place)
+      }
+      values[name] = attributes["VALUE"] ?? ""
+    } else if let name = attributes["IMPORT"] {
+      guard let value = imported[name] else {
+        throw ReelError(
+          .badManifest,
+          "EXT-X-DEFINE imports '\(name.excerpt)', which the multivariant playlist does not define",
+          place: place)
+      }
+      values[name] = value
+    } else if let name = attributes["QUERYPARAM"] {
+      let items = URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems ?? []
+      guard let value = items.first(where: { $0.name == name })?.value else {
+        throw ReelError(
+          .badManifest,
+          "EXT-X-DEFINE asks for the query parameter '\(name.excerpt)', which the URL does not have",
+          place: place)
+      }
+      values[name] = value
+    } else {
+      throw ReelError(.badManifest, "EXT-X-DEFINE has neither NAME, IMPORT nor QUERYPARAM", place: place)
+    }
+  }
+
+  /// `text` with each `{$name}` replaced. A playlist that defines nothing is left as it is.
+  mutating func substituting(in text: String, place: ReelError.Place) throws(ReelError) -> String {
+    guard !values.isEmpty, text.utf8.contains(UInt8(ascii: "$")), text.contains("{$") else { return text }
+    var result = ""
+    var rest = text[...]
+    while let open = rest.range(of: "{$") {
+      guard let close = rest[open.upperBound...].firstIndex(of: "}") else { break }
+      let name = String(rest[open.upperBound..<close])
+      guard let value = values[name] else {
+        throw ReelError(.badManifest, "the variable '\(name.excerpt)' is not defined", place: place)
+      }
+      result += rest[..<open.lowerBound]
+      result += value
+      rest = rest[rest.index(after: close)...]
+      guard result.utf8.count <= textLimit else {
+        throw ReelError(.badManifest, "variables make a text of more than \(textLimit) bytes", place: place)
+      }
+    }
+    result += rest
+    budget -= result.utf8.count
+    guard budget >= 0 else {
+      throw ReelError(.badManifest, "variables make the playlist larger than its limit", place: place)
+    }
+    return result
+  }
+}

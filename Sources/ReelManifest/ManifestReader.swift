@@ -1,0 +1,88 @@
+public import Foundation
+public import ReelCore
+
+/// Reads the manifests of HLS (RFC 8216) and DASH (ISO/IEC 23009-1), and the `sidx` that an MPD may point to.
+///
+/// It does no input or output, and whatever bytes it is given cost a bounded time and memory (`limits`). Every error
+/// names the manifest's URL and, where there is one, the line or element.
+public struct ManifestReader: Sendable {
+  public let limits: ManifestLimits
+
+  public init(limits: ManifestLimits = ManifestLimits()) {
+    self.limits = limits
+  }
+
+  /// What `bytes` present: an HLS multivariant playlist, an HLS media playlist (one period with one group of one
+  /// rung, whose segments are known), or an MPD.
+  ///
+  /// `url` is where the manifest really came from, after redirects; references are relative to it. Throws
+  /// `badManifest`, or `unsupported` for what is understood but not played.
+  public func presentation(
+    from bytes: [UInt8], format: ManifestFormat, url: URL
+  ) throws(ReelError) -> Presentation {
+    do throws(ReelError) {
+      try check(bytes)
+      switch format {
+      case .hls:
+        switch try PlaylistKind(bytes) {
+        case .multivariant:
+          return try MultivariantPlaylist(bytes, url: url, limits: limits)
+            .presentation(url: url, limits: limits)
+        case .media:
+          return try MediaPlaylist(bytes, url: url, limits: limits).presentation(url: url, limits: limits)
+        }
+      case .dash:
+        let mpd = try MPD(bytes, limits: limits)
+        var mapper = MPDMapper(mpd, url: url, limits: limits)
+        return try mapper.presentation()
+      }
+    } catch {
+      throw error.located(at: url.manifestLocation)
+    }
+  }
+
+  /// The media playlist of a rung. `variables` are those of the multivariant playlist (`Presentation.variables`).
+  ///
+  /// Throws `badManifest` with the line.
+  public func mediaPlaylist(
+    from bytes: [UInt8], url: URL, variables: [String: String] = [:]
+  ) throws(ReelError) -> MediaPlaylistSegments {
+    do throws(ReelError) {
+      try check(bytes)
+      guard try PlaylistKind(bytes) == .media else {
+        throw ReelError(.badManifest, "a multivariant playlist where a media playlist is expected")
+      }
+      return try MediaPlaylist(bytes, url: url, limits: limits, variables: variables)
+        .playlistSegments(url: url, limits: limits)
+    } catch {
+      throw error.located(at: url.manifestLocation)
+    }
+  }
+
+  /// The segments that a `sidx` lists (ISO/IEC 14496-12 §8.16.3). `bytes` start at `offset` in the file; they hold
+  /// the whole `sidx`, and may hold boxes before and bytes after it.
+  ///
+  /// Throws `badMedia` with the byte, or `unsupported` for an index of indexes.
+  public func segments(
+    fromIndex bytes: [UInt8], at offset: Int64, of reference: SegmentIndexReference
+  ) throws(ReelError) -> SegmentList {
+    do throws(ReelError) {
+      return try SegmentIndexBox(bytes, at: offset).segments(of: reference)
+    } catch {
+      throw error.located(at: reference.url.manifestLocation)
+    }
+  }
+
+  // MARK: - Private
+
+  private func check(_ bytes: [UInt8]) throws(ReelError) {
+    guard bytes.count <= limits.byteCount else {
+      throw ReelError(.badManifest, "larger than the limit of \(limits.byteCount) bytes")
+    }
+  }
+}
+
+extension URL {
+  /// How errors name it: the path of a file, the whole URL of anything else.
+  var manifestLocation: String { isFileURL ? path : absoluteString }
+}

@@ -1,0 +1,34 @@
+public import ReelCore
+
+/// What the media playlist of one rung tells.
+public struct MediaPlaylistSegments: Sendable {
+  /// In order. Empty only where more may come.
+  public var segments: SegmentList
+  /// True where more segments may come: neither EXT-X-ENDLIST nor the type `VOD` (RFC 8216 §4.3.3.4, §4.3.3.5).
+  public var isLive: Bool
+  /// The longest that a segment lasts, in whole seconds; nil where the playlist does not say, though it must
+  /// (RFC 8216 §4.3.3.1).
+  public var targetDuration: MediaTime?
+  /// Each segment is one I-frame (RFC 8216 §4.3.3.6).
+  public var isIFramesOnly: Bool
+  /// Each segment can be decoded by itself (RFC 8216 §4.3.5.1).
+  public var hasIndependentSegments: Bool
+  /// Where playback is to start (EXT-X-START, RFC 8216 §4.3.5.2): from the beginning, or from the end where it is
+  /// negative.
+  public var startOffset: MediaTime?
+  /// What was odd about the playlist and passed over.
+  public var warnings: [ReelError]
+
+  public init(
+    segments: SegmentList, isLive: Bool, targetDuration: MediaTime? = nil, isIFramesOnly: Bool = false,
+    hasIndependentSegments: Bool = false, startOffset: MediaTime? = nil, warnings: [ReelError] = []
+  ) {
+    self.segments = segments
+    self.isLive = isLive
+    self.targetDuration = targetDuration
+    self.isIFramesOnly = isIFramesOnly
+    self.hasIndependentSegments = hasIndependentSegments
+    self.startOffset = startOffset
+    self.warnings = warnings
+  }
+}

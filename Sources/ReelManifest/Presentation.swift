@@ -1,0 +1,238 @@
+public import Foundation
+public import ReelCore
+
+/// What HLS, DASH and a plain media file have in common: everything below a manifest works on this alone.
+public struct Presentation: Sendable {
+  /// The kind of manifest that it came from.
+  public enum Format: String, Sendable {
+    case hls
+    case dash
+    case progressive
+  }
+
+  public var format: Format
+  /// True where more segments may come.
+  public var isLive: Bool
+  /// The whole length, where the manifest tells; nil for a live presentation, and for an HLS multivariant playlist,
+  /// whose media playlists tell.
+  public var duration: MediaTime?
+  /// In order of their start. HLS has one; its discontinuities stand in the segments.
+  public var periods: [Period]
+  /// What was odd about the manifest and passed over, in the order in which it stands there.
+  public var warnings: [ReelError]
+  /// HLS: the variables that the media playlists may import (draft-pantos-hls-rfc8216bis §4.4.2.3).
+  public var variables: [String: String]
+
+  public init(
+    format: Format, isLive: Bool, duration: MediaTime?, periods: [Period], warnings: [ReelError] = [],
+    variables: [String: String] = [:]
+  ) {
+    self.format = format
+    self.isLive = isLive
+    self.duration = duration
+    self.periods = periods
+    self.warnings = warnings
+    self.variables = variables
+  }
+}
+
+/// A stretch of the timeline with its own set of tracks (ISO/IEC 23009-1 §5.3.2).
+public struct Period: Sendable {
+  public var id: String?
+  /// On the presentation's timeline.
+  public var start: MediaTime
+  public var duration: MediaTime?
+  public var trackGroups: [TrackGroup]
+
+  public init(id: String?, start: MediaTime, duration: MediaTime?, trackGroups: [TrackGroup]) {
+    self.id = id
+    self.start = start
+    self.duration = duration
+    self.trackGroups = trackGroups
+  }
+}
+
+/// Rungs that show the same content: an AdaptationSet, the variants of a multivariant playlist, or the renditions
+/// of one name in an HLS group.
+public struct TrackGroup: Sendable {
+  public enum Kind: String, Sendable {
+    /// Pictures, with or without sound muxed in. Also what can't be told without opening it.
+    case video
+    case audio
+    case text
+    /// Thumbnails and the like: never played.
+    case image
+  }
+
+  public var id: String?
+  public var kind: Kind
+  /// RFC 5646, as the manifest writes it.
+  public var language: String?
+  public var label: String?
+  /// DASH roles and HLS characteristics.
+  public var roles: [String]
+  public var isDefault: Bool
+  /// Never empty.
+  public var rungs: [Rung]
+  /// Why the group can't be played (an essential property or a protection scheme, by name); nil where it can.
+  public var unplayableReason: String?
+
+  public init(
+    id: String?, kind: Kind, language: String?, label: String?, roles: [String], isDefault: Bool,
+    rungs: [Rung],
+    unplayableReason: String? = nil
+  ) {
+    self.id = id
+    self.kind = kind
+    self.language = language
+    self.label = label
+    self.roles = roles
+    self.isDefault = isDefault
+    self.rungs = rungs
+    self.unplayableReason = unplayableReason
+  }
+}
+
+/// One quality of a track group: an HLS variant or rendition, or a DASH Representation.
+public struct Rung: Sendable {
+  /// Where its segments stand.
+  public enum Media: Sendable {
+    /// They are known.
+    case segments(SegmentList)
+    /// An HLS media playlist has to be read first.
+    case playlist(URL)
+    /// A `sidx` has to be read first (ISO/IEC 14496-12 §8.16.3).
+    case index(SegmentIndexReference)
+  }
+
+  public var id: String
+  /// Peak bit rate (HLS BANDWIDTH, DASH @bandwidth).
+  public var bitsPerSecond: Int?
+  public var averageBitsPerSecond: Int?
+  /// RFC 6381 strings; empty where the manifest has none.
+  public var codecs: [String]
+  public var size: PixelSize?
+  public var frameRate: Rational?
+  public var sampleAspectRatio: Rational?
+  /// HLS VIDEO-RANGE or what DASH's CICP properties say: `SDR`, `PQ`, `HLG`.
+  public var videoRange: String?
+  public var channels: String?
+  /// HLS: the GROUP-ID of the audio that goes with this variant; nil where sound is muxed in or there is none.
+  public var audioGroup: String?
+  public var media: Media
+
+  public init(
+    id: String, bitsPerSecond: Int?, averageBitsPerSecond: Int? = nil, codecs: [String] = [],
+    size: PixelSize? = nil, frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil,
+    videoRange: String? = nil, channels: String? = nil, audioGroup: String? = nil, media: Media
+  ) {
+    self.id = id
+    self.bitsPerSecond = bitsPerSecond
+    self.averageBitsPerSecond = averageBitsPerSecond
+    self.codecs = codecs
+    self.size = size
+    self.frameRate = frameRate
+    self.sampleAspectRatio = sampleAspectRatio
+    self.videoRange = videoRange
+    self.channels = channels
+    self.audioGroup = audioGroup
+    self.media = media
+  }
+}
+
+/// A single-file Representation whose segments a `sidx` lists (ISO/IEC 23009-1 §5.3.9.2, SegmentBase).
+public struct SegmentIndexReference: Sendable, Hashable {
+  public var url: URL
+  /// Where the `sidx` stands; nil where the MPD does not tell, and the file must be read from its start.
+  public var indexRange: ByteRange?
+  /// Where the initialization stands; nil where the MPD does not tell.
+  public var initialization: InitializationReference?
+  /// Start of the period on the presentation's timeline.
+  public var start: MediaTime
+  public var duration: MediaTime?
+  /// What is added to a media timestamp to get presentation time.
+  public var timestampOffset: MediaTime?
+  /// The `discontinuity` of its segments.
+  public var discontinuity: Int
+
+  public init(
+    url: URL, indexRange: ByteRange?, initialization: InitializationReference?, start: MediaTime,
+    duration: MediaTime?, timestampOffset: MediaTime?, discontinuity: Int = 0
+  ) {
+    self.url = url
+    self.indexRange = indexRange
+    self.initialization = initialization
+    self.start = start
+    self.duration = duration
+    self.timestampOffset = timestampOffset
+    self.discontinuity = discontinuity
+  }
+}
+
+/// Bytes that come before the first segment: an EXT-X-MAP or an initialization segment.
+public struct InitializationReference: Sendable, Hashable {
+  public var url: URL
+  public var byteRange: ByteRange?
+  public var encryption: SegmentEncryption?
+
+  public init(url: URL, byteRange: ByteRange? = nil, encryption: SegmentEncryption? = nil) {
+    self.url = url
+    self.byteRange = byteRange
+    self.encryption = encryption
+  }
+}
+
+/// How a segment is encrypted (RFC 8216 §4.3.2.4).
+public struct SegmentEncryption: Sendable, Hashable {
+  /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or a DRM's name.
+  public var method: String
+  public var keyURL: URL?
+  public var keyFormat: String?
+  /// 16 bytes: the stated IV, or the one that follows from the media sequence number.
+  public var initializationVector: [UInt8]?
+
+  public init(method: String, keyURL: URL?, keyFormat: String?, initializationVector: [UInt8]?) {
+    self.method = method
+    self.keyURL = keyURL
+    self.keyFormat = keyFormat
+    self.initializationVector = initializationVector
+  }
+}
+
+/// One segment: where its bytes are, and what stretch of the presentation they hold.
+public struct SegmentReference: Sendable {
+  /// HLS media sequence number or DASH segment number.
+  public var number: Int64
+  public var url: URL
+  public var byteRange: ByteRange?
+  /// On the presentation's timeline, as the manifest tells.
+  public var start: MediaTime
+  public var duration: MediaTime
+  public var initialization: InitializationReference?
+  public var encryption: SegmentEncryption?
+  /// Segments of one run share a number; a new number means new timestamps, and maybe a new codec.
+  public var discontinuity: Int
+  /// Named in the manifest but known not to be there (EXT-X-GAP).
+  public var isGap: Bool
+  /// What is added to a media timestamp to get presentation time; nil where the manifest does not tell (HLS), and
+  /// the first timestamp of a segment stands for its `start`.
+  public var timestampOffset: MediaTime?
+
+  public init(
+    number: Int64, url: URL, byteRange: ByteRange? = nil, start: MediaTime, duration: MediaTime,
+    initialization: InitializationReference? = nil, encryption: SegmentEncryption? = nil,
+    discontinuity: Int = 0,
+    isGap: Bool = false, timestampOffset: MediaTime? = nil
+  ) {
+    self.number = number
+    self.url = url
+    self.byteRange = byteRange
+    self.start = start
+    self.duration = duration
+    self.initialization = initialization
+    self.encryption = encryption
+    self.discontinuity = discontinuity
+    self.isGap = isGap
+    self.timestampOffset = timestampOffset
+  }
+}

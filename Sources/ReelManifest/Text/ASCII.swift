@@ -1,0 +1,89 @@
+import Foundation
+
+extension UInt8 {
+  var isDigit: Bool { self &- UInt8(ascii: "0") < 10 }
+
+  var isLetter: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 }
+
+  /// Space, tab, carriage return or line feed.
+  var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+
+  var hexDigitValue: UInt8? {
+    if isDigit { return self - UInt8(ascii: "0") }
+    let letter = (self | 0x20) &- UInt8(ascii: "a")
+    return letter < 6 ? letter + 10 : nil
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// True where `text` stands at `index`.
+  func has(_ text: StaticString, at index: Int) -> Bool {
+    guard index >= 0, count - index >= text.utf8CodeUnitCount else { return false }
+    return withUnsafeBufferPointer { bytes in
+      bytes.baseAddress.map { memcmp($0 + index, text.utf8Start, text.utf8CodeUnitCount) == 0 } ?? false
+    }
+  }
+
+  /// True where `range` holds `text` and nothing else.
+  func isText(_ text: StaticString, in range: Range<Int>) -> Bool {
+    range.count == text.utf8CodeUnitCount && has(text, at: range.lowerBound)
+  }
+
+  /// The index of the first `byte` in `range`.
+  func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+    guard !range.isEmpty, range.upperBound <= count else { return nil }
+    return withUnsafeBufferPointer { bytes in
+      guard let base = bytes.baseAddress,
+        let found = memchr(base + range.lowerBound, Int32(byte), range.count)
+      else { return nil }
+      return UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    }
+  }
+
+  /// `range` without the white space at its ends.
+  func trimmed(_ range: Range<Int>) -> Range<Int> {
+    var (start, end) = (range.lowerBound, range.upperBound)
+    while start < end, self[start].isSpace { start += 1 }
+    while end > start, self[end - 1].isSpace { end -= 1 }
+    return start..<end
+  }
+
+  /// The text in `range`; what is not UTF-8 in it becomes U+FFFD.
+  func text(in range: Range<Int>) -> String { String(decoding: self[range], as: UTF8.self) }
+
+  /// The decimal integer that `range` holds and nothing else; nil where it holds none, or one beyond 64 bits.
+  func integer(in range: Range<Int>) -> Int64? {
+    var index = range.lowerBound
+    guard index < range.upperBound else { return nil }
+    let isNegative = self[index] == UInt8(ascii: "-")
+    if isNegative || self[index] == UInt8(ascii: "+") { index += 1 }
+    guard index < range.upperBound else { return nil }
+    var value: Int64 = 0
+    while index < range.upperBound {
+      let digit = self[index] &- UInt8(ascii: "0")
+      guard digit < 10 else { return nil }
+      let (product, tooLarge) = value.multipliedReportingOverflow(by: 10)
+      let (sum, overflow) = product.subtractingReportingOverflow(Int64(digit))
+      guard !tooLarge, !overflow else { return nil }
+      value = sum
+      index += 1
+    }
+    // The sum is kept negative, since the smallest integer has no positive counterpart.
+    if isNegative { return value }
+    return value == .min ? nil : -value
+  }
+}
+
+extension String {
+  /// The text itself, or its first 80 characters: for messages.
+  var excerpt: String { count <= 80 ? self : prefix(80) + "…" }
+
+  /// Without white space at its ends.
+  var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+
+  /// The whole number that this text is, white space around it aside.
+  var integer: Int64? {
+    let bytes = Array(utf8)
+    return bytes.integer(in: bytes.trimmed(0..<bytes.count))
+  }
+}

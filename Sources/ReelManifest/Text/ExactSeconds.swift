@@ -1,0 +1,102 @@
+import ReelCore
+
+/// A length of time as a decimal number gives it, exact to 18 digits after the point, so that the sum of many of
+/// them is what the digits say.
+struct ExactSeconds: Sendable, Hashable {
+  /// Whole nanoseconds; never negative.
+  var nanoseconds: Int64
+  /// What lies beyond them, in units of 10⁻¹⁸ s; below 10⁹.
+  var remainder: Int64
+  /// Digits after the point, trailing zeros aside; 9 for more.
+  var digits: Int
+
+  static let zero = ExactSeconds(nanoseconds: 0, remainder: 0, digits: 0)
+
+  init(nanoseconds: Int64, remainder: Int64, digits: Int) {
+    self.nanoseconds = nanoseconds
+    self.remainder = remainder
+    self.digits = digits
+  }
+
+  /// The number at the beginning of `range`, and where it ends. Nil where there is none, where it is negative, or
+  /// beyond 292 years.
+  static func parse(_ bytes: [UInt8], in range: Range<Int>) -> (value: ExactSeconds, end: Int)? {
+    var index = range.lowerBound
+    let end = range.upperBound
+    if index < end, bytes[index] == UInt8(ascii: "+") { index += 1 }
+    let firstDigit = index
+    var whole: Int64 = 0
+    while index < end, bytes[index].isDigit {
+      guard whole < 10_000_000_000 else { return nil }
+      whole = whole * 10 + Int64(bytes[index] - UInt8(ascii: "0"))
+      index += 1
+    }
+    var hasDigits = index > firstDigit
+    var (nanos, rest, significant, place) = (Int64(0), Int64(0), 0, 0)
+    if index < end, bytes[index] == UInt8(ascii: ".") {
+      index += 1
+      while index < end, bytes[index].isDigit {
+        let digit = Int64(bytes[index] - UInt8(ascii: "0"))
+        if place < 9 { nanos = nanos * 10 + digit } else if place < 18 { rest = rest * 10 + digit }
+        place += 1
+        if digit != 0 { significant = min(place, 9) }
+        hasDigits = true
+        index += 1
+      }
+    }
+    guard hasDigits else { return nil }
+    for _ in min(place, 9)..<9 { nanos *= 10 }
+    if place > 9 { for _ in min(place, 18)..<18 { rest *= 10 } }
+    let (scaled, tooLarge) = whole.multipliedReportingOverflow(by: 1_000_000_000)
+    let (total, overflow) = scaled.addingReportingOverflow(nanos)
+    guard !tooLarge, !overflow else { return nil }
+    return (ExactSeconds(nanoseconds: total, remainder: rest, digits: significant), index)
+  }
+
+  /// Adds `other`. False where the sum is beyond 292 years.
+  mutating func add(_ other: ExactSeconds) -> Bool {
+    remainder += other.remainder
+    var carry: Int64 = 0
+    if remainder >= 1_000_000_000 {
+      remainder -= 1_000_000_000
+      carry = 1
+    }
+    digits = max(digits, other.digits)
+    let (sum, overflow) = nanoseconds.addingReportingOverflow(other.nanoseconds)
+    let (total, carried) = sum.addingReportingOverflow(carry)
+    nanoseconds = total
+    return !overflow && !carried
+  }
+
+  /// `factor` times this; nil beyond 292 years. `factor` is below 10⁹.
+  func multiplied(by factor: Int64) -> ExactSeconds? {
+    let product = Int128(nanoseconds) * Int128(factor) + Int128(remainder) * Int128(factor) / 1_000_000_000
+    guard let whole = Int64(exactly: product) else { return nil }
+    return ExactSeconds(
+      nanoseconds: whole, remainder: Int64(Int128(remainder) * Int128(factor) % 1_000_000_000), digits: digits
+    )
+  }
+
+  /// This time on the coarsest decimal timescale that holds its digits.
+  var time: MediaTime { DecimalTimescale(digits: digits).time(nanoseconds: nanoseconds) }
+}
+
+/// A timescale of 1, 10³, 10⁶ or 10⁹: the coarsest that holds so many digits, so that sums with other timescales
+/// stay exact.
+struct DecimalTimescale: Sendable {
+  let timescale: Int32
+  private let nanosecondsPerTick: Int64
+
+  init(digits: Int) {
+    switch digits {
+    case ...0: (timescale, nanosecondsPerTick) = (1, 1_000_000_000)
+    case ...3: (timescale, nanosecondsPerTick) = (1_000, 1_000_000)
+    case ...6: (timescale, nanosecondsPerTick) = (1_000_000, 1_000)
+    default: (timescale, nanosecondsPerTick) = (1_000_000_000, 1)
+    }
+  }
+
+  func time(nanoseconds: Int64) -> MediaTime {
+    MediaTime(value: nanoseconds / nanosecondsPerTick, timescale: timescale)
+  }
+}

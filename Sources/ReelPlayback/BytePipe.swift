@@ -1,0 +1,180 @@
+internal import DequeModule
+import Dispatch
+import Synchronization
+
+/// Carries bytes from a task that fetches to a thread that demuxes: one writer, one reader, bounded.
+///
+/// The writer waits, without a thread, while more than `capacity` bytes are unread; the reader waits on its thread
+/// while there are none. Order: what was written before `finish` or `fail` is read first; after `close` (the reader
+/// has left) the writer gets `CancellationError`, and nothing is kept.
+final class BytePipe: Sendable {
+  fileprivate enum Ending {
+    case finished
+    case failed(any Error)
+  }
+
+  fileprivate struct State {
+    var chunks: Deque<[UInt8]> = []
+    /// Bytes of the first chunk that have been read.
+    var consumed = 0
+    var unreadCount = 0
+    var readCount: Int64 = 0
+    var ending: Ending?
+    var isClosed = false
+    var readerWaits = false
+    var writer: CheckedContinuation<Void, any Error>?
+  }
+
+  private let state = Mutex(State())
+  private let readable = DispatchSemaphore(value: 0)
+  private let capacity: Int
+
+  init(capacity: Int = 1 << 20) { self.capacity = capacity }
+
+  /// Bytes that the reader has taken.
+  var readCount: Int64 { state.withLock { $0.readCount } }
+
+  // MARK: Writer
+
+  /// Adds bytes, then waits until there is room for more.
+  func write(_ chunk: [UInt8]) async throws {
+    guard !chunk.isEmpty else { return }
+    let (isClosed, wakesReader, hasRoom) = state.withLock { state in
+      guard !state.isClosed, state.ending == nil else { return (true, false, true) }
+      state.chunks.append(chunk)
+      state.unreadCount += chunk.count
+      return (false, state.takeReader(), state.unreadCount <= capacity)
+    }
+    if wakesReader { readable.signal() }
+    if isClosed { throw CancellationError() }
+    if !hasRoom { try await waitForRoom() }
+  }
+
+  /// No more bytes will come.
+  func finish() { end(.finished) }
+
+  /// The reader gets `error` once it has read what was written.
+  func fail(_ error: any Error) { end(.failed(error)) }
+
+  // MARK: Reader
+
+  /// Waits for bytes; 0 at the end. Throws what the writer failed with.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    while true {
+      let (result, writer) = state.withLock { state -> (Result<Int, any Error>?, CheckedContinuation<Void, any Error>?) in
+        if state.isClosed { return (.failure(CancellationError()), nil) }
+        if state.unreadCount > 0 {
+          let count = state.take(into: buffer)
+          return (.success(count), state.unreadCount <= capacity ? state.writer.take() : nil)
+        }
+        switch state.ending {
+        case .finished: return (.success(0), nil)
+        case .failed(let error): return (.failure(error), nil)
+        case nil:
+          state.readerWaits = true
+          return (nil, nil)
+        }
+      }
+      writer?.resume()
+      if let result { return try result.get() }
+      readable.wait()
+    }
+  }
+
+  /// Waits until `count` bytes, or all there are, have come, and gives them without taking them.
+  func peek(_ count: Int) throws -> [UInt8] {
+    while true {
+      let result = state.withLock { state -> Result<[UInt8], any Error>? in
+        if state.isClosed { return .failure(CancellationError()) }
+        if state.unreadCount >= count || state.ending != nil {
+          if case .failed(let error) = state.ending, state.unreadCount == 0 { return .failure(error) }
+          return .success(state.first(count))
+        }
+        state.readerWaits = true
+        return nil
+      }
+      if let result { return try result.get() }
+      readable.wait()
+    }
+  }
+
+  /// The reader has left: frees what is unread, and ends the writer.
+  func close() {
+    let (wakesReader, writer) = state.withLock { state in
+      state.isClosed = true
+      state.chunks.removeAll()
+      state.unreadCount = 0
+      return (state.takeReader(), state.writer.take())
+    }
+    if wakesReader { readable.signal() }
+    writer?.resume(throwing: CancellationError())
+  }
+
+  // MARK: - Private
+
+  private func end(_ ending: Ending) {
+    let wakesReader = state.withLock { state in
+      guard state.ending == nil else { return false }
+      state.ending = ending
+      return state.takeReader()
+    }
+    if wakesReader { readable.signal() }
+  }
+
+  private func waitForRoom() async throws {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+        let outcome = state.withLock { state -> Result<Void, any Error>? in
+          if state.isClosed { return .failure(CancellationError()) }
+          if state.unreadCount <= capacity { return .success(()) }
+          state.writer = continuation
+          return nil
+        }
+        if let outcome { continuation.resume(with: outcome) }
+      }
+    } onCancel: {
+      close()
+    }
+  }
+}
+
+extension BytePipe.State {
+  /// True where the reader has to be woken.
+  fileprivate mutating func takeReader() -> Bool {
+    defer { readerWaits = false }
+    return readerWaits
+  }
+
+  fileprivate mutating func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    var filled = 0
+    while filled < buffer.count, let chunk = chunks.first {
+      let count = min(buffer.count - filled, chunk.count - consumed)
+      chunk.withUnsafeBytes { bytes in
+        buffer[filled..<(filled + count)].copyBytes(from: bytes[consumed..<(consumed + count)])
+      }
+      filled += count
+      consumed += count
+      if consumed == chunk.count {
+        chunks.removeFirst()
+        consumed = 0
+      }
+    }
+    unreadCount -= filled
+    readCount += Int64(filled)
+    return filled
+  }
+
+  fileprivate func first(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for (index, chunk) in chunks.enumerated() where bytes.count < count {
+      bytes.append(contentsOf: chunk.dropFirst(index == 0 ? consumed : 0).prefix(count - bytes.count))
+    }
+    return bytes
+  }
+}
+
+extension UnsafeMutableRawBufferPointer.SubSequence {
+  fileprivate func copyBytes(from bytes: UnsafeRawBufferPointer.SubSequence) {
+    UnsafeMutableRawBufferPointer(rebasing: self).copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes))
+  }
+}

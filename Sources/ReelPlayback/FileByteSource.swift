@@ -1,0 +1,112 @@
+internal import Foundation
+public import ReelCore
+public import ReelFFmpeg
+internal import SystemPackage
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// A local file, or a pipe, as a demuxer reads it.
+///
+/// Ownership: it closes the descriptor that it opened; standard input stays open.
+public final class FileByteSource: ByteSource {
+  public let byteCount: Int64?
+  /// False for pipes, sockets and terminals.
+  public let isSeekable: Bool
+
+  private let descriptor: FileDescriptor
+  private let ownsDescriptor: Bool
+  private let isCancelled: @Sendable () -> Bool
+  private var offset: Int64 = 0
+
+  /// Opens a file. Throws `ReelError`: `noSuchFile`, or `badMedia` for a directory.
+  public convenience init(path: String, isCancelled: @escaping @Sendable () -> Bool = { false }) throws(ReelError) {
+    let descriptor: FileDescriptor
+    do {
+      descriptor = try FileDescriptor.open(FilePath(path), .readOnly)
+    } catch {
+      let reason = (error as? Errno) == .noSuchFileOrDirectory ? "no such file" : "can't be read: \(error)"
+      throw ReelError(.noSuchFile, reason, at: path)
+    }
+    self.init(descriptor: descriptor, ownsDescriptor: true, isCancelled: isCancelled)
+    var isDirectory: ObjCBool = false
+    if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
+      throw ReelError(.badMedia, "is a directory", at: path, advice: "name a file in it")
+    }
+  }
+
+  /// Standard input.
+  public static func standardInput(isCancelled: @escaping @Sendable () -> Bool) -> FileByteSource {
+    FileByteSource(descriptor: .standardInput, ownsDescriptor: false, isCancelled: isCancelled)
+  }
+
+  init(descriptor: FileDescriptor, ownsDescriptor: Bool, isCancelled: @escaping @Sendable () -> Bool) {
+    self.descriptor = descriptor
+    self.ownsDescriptor = ownsDescriptor
+    self.isCancelled = isCancelled
+    byteCount = try? descriptor.seek(offset: 0, from: .end)
+    isSeekable = byteCount != nil
+  }
+
+  deinit {
+    if ownsDescriptor { try? descriptor.close() }
+  }
+
+  public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    do {
+      guard isSeekable else {
+        try waitUntilReadable()
+        return try descriptor.read(into: buffer)
+      }
+      let count = try descriptor.read(fromAbsoluteOffset: offset, into: buffer)
+      offset += Int64(count)
+      return count
+    } catch let error as Errno {
+      throw ReelError(.badMedia, "can't be read: \(error)", place: .byte(offset))
+    }
+  }
+
+  public func seek(to offset: Int64) throws { self.offset = offset }
+
+  /// Up to `count` bytes from the start, without moving, of a file that can be sought.
+  func prefix(_ count: Int) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    let kept = offset
+    defer { offset = kept }
+    offset = 0
+    while bytes.count < count {
+      let chunk = try chunk(count - bytes.count)
+      if chunk.isEmpty { break }
+      bytes.append(contentsOf: chunk)
+    }
+    return bytes
+  }
+
+  /// At most `count` of the next bytes; empty at the end.
+  func chunk(_ count: Int) throws -> [UInt8] {
+    try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      initialized = try read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+  }
+
+  // MARK: - Private
+
+  /// A pipe's read can't be interrupted: it is begun only when there is something.
+  private func waitUntilReadable() throws {
+    var poll = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+    while true {
+      if isCancelled() { throw CancellationError() }
+      let ready = withUnsafeMutablePointer(to: &poll) { systemPoll($0, 1, 100) }
+      if ready > 0 { return }
+      if ready < 0, errno != EINTR { return }
+    }
+  }
+}
+
+/// `poll(2)`, under a name that members do not hide.
+private func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>, _ count: nfds_t, _ milliseconds: Int32) -> Int32 {
+  poll(descriptors, count, milliseconds)
+}

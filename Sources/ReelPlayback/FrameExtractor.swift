@@ -1,0 +1,269 @@
+internal import Foundation
+public import Logging
+public import ReelCore
+public import ReelFFmpeg
+internal import ReelManifest
+
+/// Takes pictures out of sources of every kind: the main job of `reel frames`.
+///
+/// Any number of extractions can run at once: each uses a thread only while it runs, and no more decode at a time
+/// than there are processors.
+public struct FrameExtractor: Sendable {
+  /// What an extraction did.
+  public struct Report: Sendable {
+    public var pictureCount = 0
+    /// Pictures among them, or decoded on the way, that missed a reference or were concealed.
+    public var damagedCount = 0
+    public var startup = StartupReport()
+    /// Bytes of the container up to the end of the first picture's packet.
+    public var firstPictureEnd: Int64?
+    /// The bit rate of the rung that was chosen, as the manifest states it; nil for a media file.
+    public var rungBitsPerSecond: Int?
+  }
+
+  public let fetcher: any Fetching
+  public let configuration: LoadingConfiguration
+  private let gate: (any DecodingGate)?
+  private let logger: Logger
+
+  /// - Parameter gate: bounds decoding over all extractors that share it.
+  public init(
+    fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
+    gate: (any DecodingGate)? = nil, logger: Logger
+  ) {
+    self.fetcher = fetcher
+    self.configuration = configuration
+    self.gate = gate
+    self.logger = logger
+  }
+
+  /// Calls `handle` with each wanted picture, in the order of the selection's times, on a thread of the
+  /// extraction's own, which waits for it. The `Duration` is what the handler says its conversion took.
+  ///
+  /// Throws `ReelError`, what `handle` threw, or `CancellationError`; what was handed out before stays.
+  @discardableResult
+  public func extract(
+    _ selection: FrameSelection, from source: MediaSource,
+    handle: @escaping @Sendable (borrowing TimedPicture) throws -> Duration
+  ) async throws -> Report {
+    let scope = LoadScope()
+    let recorder = StartupRecorder()
+    return try await withTaskCancellationHandler {
+      defer { scope.cancel() }
+      do {
+        let track = try await prepare(source, selection: selection, scope: scope, recorder: recorder)
+        return try await BlockingThread.run(named: "extract") {
+          let reader = try track.open()
+          return try Picker(reader: reader, recorder: recorder, name: source.name).pick(selection, handle: handle)
+        }
+      } catch let error as ReelError {
+        throw error.located(at: source.name)
+      } catch {
+        if scope.isCancelled || Task.isCancelled { throw CancellationError() }
+        throw error
+      }
+    } onCancel: {
+      scope.cancel()
+    }
+  }
+
+  // MARK: - Private
+
+  private func prepare(
+    _ source: MediaSource, selection: FrameSelection, scope: LoadScope, recorder: StartupRecorder
+  ) async throws -> TrackOpening {
+    let isLocal =
+      if case .url(let url) = source { url.isFileURL } else { true }
+    let fetcher = ConfinedFetcher(base: fetcher, allowsFiles: isLocal)
+    let resolver = SourceResolver(
+      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder)
+    let context = TrackContext(
+      name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, gate: gate,
+      logger: logger, readsAhead: selection.readsAhead)
+    return TrackOpening(
+      source: try await resolver.resolve(source), resolver: resolver, context: context, seeks: selection.seeks)
+  }
+}
+
+/// All that is needed to open a track on the thread that will read it.
+struct TrackOpening: Sendable {
+  let source: ResolvedSource
+  let resolver: SourceResolver
+  let context: TrackContext
+  let seeks: Bool
+
+  func open() throws -> any VideoTrackReader {
+    switch source {
+    case .resource(let resource):
+      try ResourceTrackReader(resource, seeks: seeks, context: context)
+    case .presentation(let presentation, _):
+      try SegmentedTrackReader(presentation, resolver: resolver, context: context)
+    }
+  }
+}
+
+extension FrameSelection {
+  /// More than the first few pictures are wanted, one after the other.
+  fileprivate var readsAhead: Bool {
+    switch self {
+    case .first, .times: false
+    case .count(let count): count == 0 || count > 8
+    case .every: true
+    }
+  }
+
+  fileprivate var seeks: Bool {
+    switch self {
+    case .first, .count: false
+    case .times, .every: true
+    }
+  }
+}
+
+/// Picks the wanted pictures from a track.
+private struct Picker {
+  let reader: any VideoTrackReader
+  let recorder: StartupRecorder
+  let name: String
+  var report = FrameExtractor.Report()
+
+  init(reader: any VideoTrackReader, recorder: StartupRecorder, name: String) {
+    self.reader = reader
+    self.recorder = recorder
+    self.name = name
+  }
+
+  consuming func pick(
+    _ selection: FrameSelection, handle: (borrowing TimedPicture) throws -> Duration
+  ) throws -> FrameExtractor.Report {
+    switch selection {
+    case .first:
+      guard let picture = try reader.firstPicture() else { throw noPicture }
+      try hand(picture, to: handle)
+    case .count(let count):
+      while count == 0 || report.pictureCount < count, let picture = try reader.nextPicture() {
+        try hand(picture, to: handle)
+      }
+      if report.pictureCount == 0 { throw noPicture }
+    case .times(let times):
+      try pick(times: times, handle: handle)
+    case .every(let length):
+      try pick(every: length, handle: handle)
+    }
+    report.damagedCount = reader.damagedCount
+    report.startup = recorder.current
+    report.rungBitsPerSecond = (reader as? SegmentedTrackReader)?.rung.bitsPerSecond
+    return report
+  }
+
+  // MARK: - Private
+
+  private var noPicture: ReelError { ReelError(.badMedia, "no picture in the media", at: name) }
+
+  private mutating func hand(
+    _ picture: borrowing TimedPicture, to handle: (borrowing TimedPicture) throws -> Duration
+  ) throws {
+    if report.pictureCount == 0 {
+      let timing = reader.timing
+      recorder.add(.segment, timing.source)
+      recorder.add(.demux, timing.demux)
+      recorder.add(.decode, timing.decode)
+      recorder.close()
+      report.firstPictureEnd = reader.picture?.firstPictureEnd
+    }
+    let conversion = try handle(picture)
+    if report.pictureCount == 0 { recorder.addConversion(conversion) }
+    report.pictureCount += 1
+  }
+
+  /// The pictures on show at `times`, in the order in which they are given.
+  private mutating func pick(
+    times: [MediaTime], handle: (borrowing TimedPicture) throws -> Duration
+  ) throws {
+    var cursor = Cursor()
+    for time in times {
+      guard let found = try cursor.picture(at: time, reader: reader) else { throw noPicture }
+      if found == .afterEnd {
+        throw ReelError(.usage, "there is no picture at \(time.seconds) s: the media ends before", at: name)
+      }
+      if let picture = cursor.current.take() {
+        try hand(picture, to: handle)
+        cursor.current = consume picture
+      }
+    }
+  }
+
+  private mutating func pick(
+    every length: MediaTime, handle: (borrowing TimedPicture) throws -> Duration
+  ) throws {
+    var cursor = Cursor()
+    var index: Int64 = 0
+    while let found = try cursor.picture(at: length * index, reader: reader), found != .afterEnd {
+      if let picture = cursor.current.take() {
+        try hand(picture, to: handle)
+        cursor.current = consume picture
+      }
+      index += 1
+    }
+    if index == 0 { throw noPicture }
+  }
+}
+
+/// Where a picker stands in a track: the picture on show, and the one after it.
+private struct Cursor: ~Copyable {
+  enum Found {
+    case onShow
+    /// Every picture ends before the time.
+    case afterEnd
+  }
+
+  var current: TimedPicture?
+  private var following: TimedPicture?
+  private var hasEnded = false
+
+  /// Makes `current` the picture on show at `time`; nil where there is none at all.
+  mutating func picture(at time: MediaTime, reader: any VideoTrackReader) throws -> Found? {
+    try move(to: time, reader: reader)
+    while !hasEnded {
+      if let next = following?.time, next > time, current != nil { break }
+      if following != nil {
+        // Before the first picture, the first is taken.
+        if current == nil || (following?.time ?? time) <= time { current = following.take() } else { break }
+      }
+      following = try reader.nextPicture()
+      if following == nil { hasEnded = true }
+    }
+    guard let last = current?.time else { return nil }
+    if hasEnded, following == nil, let length = current?.displayTime, time >= last + length { return .afterEnd }
+    return .onShow
+  }
+
+  private mutating func move(to time: MediaTime, reader: any VideoTrackReader) throws {
+    let position = following?.time ?? current?.time
+    let isBehind = (current?.time).map { time < $0 } ?? false
+    guard isBehind || reader.isSeekWorthwhile(to: time, from: position ?? .zero) else { return }
+    var target = time
+    // A container's idea of the key frame before a time may be off: step back until a picture at or before it comes.
+    for step in 0..<4 {
+      current = nil
+      following = nil
+      hasEnded = false
+      try reader.seek(to: target)
+      following = try reader.nextPicture()
+      guard let first = following?.time, first > time, target > .zero else { break }
+      target = max(.zero, time - MediaTime(value: 2 << Int64(step), timescale: 1))
+    }
+    if following == nil { hasEnded = true }
+  }
+}
+
+extension TimedPicture {
+  /// How long it is on show: its own duration, or a frame of the stream's rate, or a moment.
+  fileprivate var displayTime: MediaTime {
+    if frame.durationTicks > 0 { return stream.time(ticks: frame.durationTicks) }
+    if let rate = stream.averageFrameRate {
+      return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
+    }
+    return MediaTime(value: 1, timescale: 10)
+  }
+}

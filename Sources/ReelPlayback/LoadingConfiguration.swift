@@ -1,0 +1,20 @@
+public import ReelCore
+public import ReelManifest
+
+/// What loading follows: the rung's cap, headers, limits.
+public struct LoadingConfiguration: Sendable {
+  /// The highest rung at or under this is taken, else the lowest. 3 Mbit/s.
+  public var bandwidthCap: Int = 3_000_000
+  /// Rungs with more lines are left out where there are others.
+  public var maximumHeight: Int?
+  /// Sent with every request.
+  public var headers: [HeaderField] = []
+  public var manifestLimits = ManifestLimits()
+  /// Frame threads of a decoder.
+  public var decoderThreads = 1
+  /// A resource that has to be read whole before it can be used (an index at its end, and no ranges) is spooled to
+  /// a temporary file, up to so many bytes. 2 GiB.
+  public var spoolByteLimit: Int64 = 2 << 30
+
+  public init() {}
+}

@@ -1,0 +1,65 @@
+public import Foundation
+public import ReelCore
+
+/// Where media comes from, as a user names it.
+public enum MediaSource: Sendable, Hashable {
+  /// `http`, `https` or `file`.
+  case url(URL)
+  case standardInput
+
+  /// `argument` is a URL, a path, or `-` for standard input.
+  ///
+  /// Throws `ReelError.usage` for an empty argument and `unsupported` for a URL of another scheme.
+  public init(argument: String) throws(ReelError) {
+    if argument == "-" {
+      self = .standardInput
+      return
+    }
+    guard !argument.isEmpty else { throw ReelError(.usage, "an empty source") }
+    guard let scheme = Self.scheme(of: argument) else {
+      self = .url(URL(fileURLWithPath: argument))
+      return
+    }
+    guard ["http", "https", "file"].contains(scheme) else {
+      throw ReelError(
+        .unsupported, "the scheme \(scheme) is not supported", at: argument,
+        advice: "use http, https, file or a path")
+    }
+    guard let url = URL(string: argument), scheme == "file" || url.host?.isEmpty == false else {
+      throw ReelError(.usage, "not a valid URL", at: argument)
+    }
+    self = .url(url)
+  }
+
+  /// How the source is named in messages: its path where it is a file, else its URL.
+  public var name: String {
+    switch self {
+    case .standardInput: "standard input"
+    case .url(let url): url.reelName
+    }
+  }
+
+  /// A short name to make file names from: the last part of the path without its extension.
+  public var stem: String {
+    guard case .url(let url) = self else { return "stdin" }
+    let stem = url.deletingPathExtension().lastPathComponent
+    return stem.isEmpty || stem == "/" ? url.host ?? "source" : stem
+  }
+
+  /// The scheme of something that looks like a URL; nil for a path. One letter before a colon is a drive, not a
+  /// scheme.
+  private static func scheme(of argument: String) -> String? {
+    guard let colon = argument.firstIndex(of: ":") else { return nil }
+    let scheme = argument[..<colon]
+    guard scheme.count > 1, scheme.first?.isLetter == true,
+      scheme.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }),
+      argument[colon...].hasPrefix("://") || scheme == "file" || scheme == "data"
+    else { return nil }
+    return scheme.lowercased()
+  }
+}
+
+extension URL {
+  /// A file's path, else the whole URL.
+  var reelName: String { isFileURL ? path : absoluteString }
+}

@@ -1,0 +1,76 @@
+public import ReelCore
+public import ReelManifest
+
+/// Chooses the one rung that is opened, before any media is asked for.
+public struct RungSelector: Sendable {
+  /// In bits per second.
+  public var bandwidthCap: Int
+  public var maximumHeight: Int?
+
+  public init(bandwidthCap: Int, maximumHeight: Int?) {
+    self.bandwidthCap = bandwidthCap
+    self.maximumHeight = maximumHeight
+  }
+
+  /// The highest decodable video rung at or under the cap, else the lowest decodable one.
+  ///
+  /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
+  /// is no video.
+  public func videoRung(in period: Period) throws(ReelError) -> Rung {
+    let groups = period.trackGroups.filter { $0.kind == .video }
+    guard !groups.isEmpty else {
+      let kinds = Set(period.trackGroups.map(\.kind.rawValue)).sorted()
+      throw ReelError(
+        .unsupported,
+        kinds.isEmpty ? "no tracks to play" : "no video, only \(kinds.joined(separator: " and "))")
+    }
+    let playable = groups.filter { $0.unplayableReason == nil }
+    guard !playable.isEmpty else {
+      throw ReelError(.unsupported, groups.compactMap(\.unplayableReason).first ?? "no video that can be played")
+    }
+    let main = playable.filter { $0.roles.contains("main") }
+    let alternates = playable.filter { !$0.roles.contains("alternate") && !$0.roles.contains("sign") }
+    let chosen = main.isEmpty ? (alternates.isEmpty ? playable : alternates) : main
+    var candidates = chosen.flatMap(\.rungs).filter(Self.isDecodable)
+    if candidates.isEmpty { candidates = playable.flatMap(\.rungs).filter(Self.isDecodable) }
+    guard !candidates.isEmpty else {
+      let codecs = Set(playable.flatMap(\.rungs).flatMap(\.codecs)).sorted().joined(separator: ", ")
+      throw ReelError(.unsupported, "no rung has a video codec that is supported (\(codecs))")
+    }
+    if let maximumHeight {
+      let low = candidates.filter { ($0.size?.height ?? 0) <= maximumHeight }
+      if low.isEmpty {
+        let least = candidates.compactMap { $0.size?.height }.min()
+        candidates = candidates.filter { $0.size?.height == least }
+      } else {
+        candidates = low
+      }
+    }
+    let bandwidth = { (rung: Rung) in rung.bitsPerSecond ?? rung.averageBitsPerSecond ?? 0 }
+    let affordable = candidates.filter { bandwidth($0) <= bandwidthCap }
+    // Of equals the first in the manifest.
+    let best =
+      affordable.reversed().max { bandwidth($0) < bandwidth($1) }
+      ?? candidates.min { bandwidth($0) < bandwidth($1) }
+    guard let best else { throw ReelError(.unsupported, "no tracks to play") }
+    return best
+  }
+
+  /// False where the manifest names a video codec that Reel does not decode. Without codecs it is tried.
+  public static func isDecodable(_ rung: Rung) -> Bool {
+    let video = rung.codecs.filter { !isAudioOrText($0) }
+    return video.isEmpty || video.contains { codec in decodable.contains { codec.lowercased().hasPrefix($0) } }
+  }
+
+  /// Sample entries of ISO/IEC 14496-15 and the AV1 and VP9 bindings. Dolby Vision's `dvh1` and `dvhe` are HEVC.
+  private static let decodable = ["avc1", "avc3", "hvc1", "hev1", "av01", "vp09", "vp9", "dvh1", "dvhe", "dva1", "dvav"]
+
+  private static let audioOrText = [
+    "mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "fLaC", "mp3", "vorbis", "dts", "mhm", "mha", "alac", "stpp", "wvtt",
+    "ipcm", "samr", "sawb",
+  ]
+
+  private static func isAudioOrText(_ codec: String) -> Bool {
+    audioOrText.contains { codec.lowercased().hasPrefix($0.lowercased()) }
+  }
+}

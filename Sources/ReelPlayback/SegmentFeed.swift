@@ -1,0 +1,193 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+import Synchronization
+
+/// A run of segments that belong together (one initialization, no discontinuity between them) as one stream of
+/// bytes.
+///
+/// Init and first segment are asked for at the same time, on two connections; later segments one after the other, the
+/// next one's answer being awaited while the one before is read where `readsAhead` says so.
+final class SegmentFeed: ByteSource {
+  let byteCount: Int64? = nil
+  let isSeekable = false
+  /// Index of the first segment of the run.
+  let firstIndex: Int
+
+  private let pipe = BytePipe()
+  private let progress = FeedProgress()
+  private let scope: LoadScope
+  private let recorder: StartupRecorder
+  private var task: Task<Void, Never>?
+  private var cancellation = 0
+
+  init(
+    segments: SegmentList, from first: Int, readsAhead: Bool, fetcher: any Fetching, headers: [HeaderField],
+    scope: LoadScope, recorder: StartupRecorder
+  ) {
+    firstIndex = first
+    self.scope = scope
+    self.recorder = recorder
+    let (pipe, progress) = (pipe, progress)
+    progress.values.withLock { $0.nextIndex = first }
+    let loader = SegmentLoader(fetcher: fetcher, headers: headers, recorder: recorder)
+    let task = Task {
+      do {
+        try await loader.load(
+          segments, from: first, readsAhead: readsAhead, into: pipe, telling: progress)
+        pipe.finish()
+      } catch {
+        pipe.fail(error)
+      }
+    }
+    self.task = task
+    cancellation = scope.onCancel {
+      task.cancel()
+      pipe.close()
+    }
+  }
+
+  deinit {
+    task?.cancel()
+    pipe.close()
+    scope.forget(cancellation)
+  }
+
+  /// The segment after the last one that belongs to the run, as far as it has been loaded.
+  var nextIndex: Int { progress.values.withLock { $0.nextIndex } }
+
+  /// The URL that is being read, or was last.
+  var currentURL: URL? { progress.values.withLock { $0.current } }
+
+  /// The first bytes, without taking them.
+  func peek(_ count: Int) throws -> [UInt8] { try pipe.peek(count) }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let count = try pipe.read(into: buffer)
+    recorder.add(.segment, bytes: Int64(count))
+    return count
+  }
+
+  func seek(to offset: Int64) throws {
+    throw ReelError(.internalFault, "a stream of segments can't be sought")
+  }
+}
+
+extension SegmentReference {
+  /// True where the segment goes on with the byte stream that `first` began.
+  fileprivate func continues(_ first: SegmentReference) -> Bool {
+    discontinuity == first.discontinuity && initialization == first.initialization && !isGap
+  }
+}
+
+/// What the task of a feed tells its reader.
+private final class FeedProgress: Sendable {
+  struct Values {
+    var nextIndex: Int
+    var current: URL?
+  }
+
+  let values = Mutex(Values(nextIndex: 0))
+}
+
+/// Sends the requests for segments.
+private struct SegmentLoader: Sendable {
+  let fetcher: any Fetching
+  let headers: [HeaderField]
+  let recorder: StartupRecorder
+
+  /// An initialization segment is larger than this only by mistake.
+  private static let initializationByteLimit = 8 << 20
+
+  /// Writes the run that begins with segment `first` into a pipe.
+  func load(
+    _ segments: SegmentList, from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress
+  ) async throws {
+    let opening = segments[first]
+    progress.values.withLock { $0.current = opening.url }
+    // Both requests leave before either answer is awaited.
+    async let initialization = initialization(of: opening)
+    async let opened = open(opening)
+    if let bytes = try await initialization { try await pipe.write(bytes) }
+    var response = try await opened
+    var index = first
+    while true {
+      let following = index + 1 < segments.count ? segments[index + 1] : nil
+      let belongs = following.map { $0.continues(opening) } ?? false
+      if readsAhead, belongs, let following {
+        async let ahead = open(following)
+        for try await chunk in response.body { try await pipe.write(chunk) }
+        progress.values.withLock { values in
+          values.nextIndex = index + 1
+          values.current = following.url
+        }
+        response = try await ahead
+      } else {
+        for try await chunk in response.body { try await pipe.write(chunk) }
+        progress.values.withLock { $0.nextIndex = index + 1 }
+        guard belongs, let following else { return }
+        progress.values.withLock { $0.current = following.url }
+        response = try await open(following)
+      }
+      index += 1
+    }
+  }
+  // MARK: - Private
+
+  /// The bytes that come before the segment; nil where there are none.
+  private func initialization(of segment: SegmentReference) async throws -> [UInt8]? {
+    guard let reference = segment.initialization else { return nil }
+    try refuse(reference.encryption, at: reference.url)
+    let start = ContinuousClock.now
+    let response = try await fetcher.fetch(
+      FetchRequest(url: reference.url, range: reference.byteRange, headers: headers, purpose: .initialization))
+    let bytes = try await response.body.ranged(reference.byteRange, from: response.bodyOffset).collect(
+      upTo: Self.initializationByteLimit)
+    recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
+    return bytes
+  }
+
+  /// The answer to the segment's request, its body not yet read.
+  private func open(_ segment: SegmentReference) async throws -> FetchResponse {
+    try refuse(segment.encryption, at: segment.url)
+    recorder.add(.segment, requests: 1)
+    var response = try await fetcher.fetch(
+      FetchRequest(url: segment.url, range: segment.byteRange, headers: headers, purpose: .segment))
+    response.body = response.body.ranged(segment.byteRange, from: response.bodyOffset)
+    return response
+  }
+
+  private func refuse(_ encryption: SegmentEncryption?, at url: URL) throws(ReelError) {
+    guard let encryption else { return }
+    throw ReelError(.unsupported, "the segment is encrypted (\(encryption.method))", at: url.reelName)
+  }
+}
+
+extension FetchBody {
+  /// The bytes of `range` where the server sent more than that; `offset` is that of the body's first byte.
+  fileprivate func ranged(_ range: ByteRange?, from offset: Int64) -> FetchBody {
+    guard let range, offset != range.offset else { return self }
+    let body = self
+    let rest = Mutex((skip: range.offset - offset, take: range.length))
+    return FetchBody {
+      var iterator = body.makeAsyncIterator()
+      while let chunk = try await iterator.next() {
+        let wanted = rest.withLock { rest -> [UInt8]? in
+          let skipped = Int(clamping: Swift.min(rest.skip, Int64(chunk.count)))
+          rest.skip -= Int64(skipped)
+          var wanted = chunk.dropFirst(skipped)
+          if let take = rest.take {
+            if take == 0 { return nil }
+            wanted = wanted.prefix(Int(clamping: take))
+            rest.take = take - Int64(wanted.count)
+          }
+          return Array(wanted)
+        }
+        guard let wanted else { return nil }
+        if !wanted.isEmpty { return wanted }
+      }
+      return nil
+    }
+  }
+}

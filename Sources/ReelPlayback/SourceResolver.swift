@@ -1,0 +1,240 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+internal import SystemPackage
+
+/// A source whose kind is known.
+enum ResolvedSource: Sendable {
+  /// Read from `url`, after redirects.
+  case presentation(Presentation, url: URL)
+  case resource(MediaResource)
+}
+
+/// One media file: its container, and its bytes, some of which may be on their way.
+struct MediaResource: Sendable {
+  enum Access: Sendable {
+    case file(path: String)
+    case standardInput
+    /// The answer to the first request, and what of its body has been read.
+    case response(FetchResponse, read: [UInt8])
+  }
+
+  let name: String
+  let format: ContainerFormat
+  let layout: MP4Layout
+  let access: Access
+}
+
+/// Finds out what a source is: sends the first request, looks at the first bytes, and reads a manifest to its end.
+struct SourceResolver: Sendable {
+  let fetcher: any Fetching
+  let configuration: LoadingConfiguration
+  let scope: LoadScope
+  let recorder: StartupRecorder
+
+  /// Throws `ReelError`, with the source in it.
+  func resolve(_ source: MediaSource) async throws -> ResolvedSource {
+    switch source {
+    case .standardInput:
+      try await resolveStandardInput()
+    case .url(let url) where url.isFileURL:
+      try await resolveFile(url)
+    case .url(let url):
+      try await resolveRemote(url)
+    }
+  }
+
+  /// The segments of a rung, whose media playlist or index is fetched where it has to be.
+  func segments(of rung: Rung) async throws -> SegmentList {
+    switch rung.media {
+    case .segments(let list):
+      return list
+    case .playlist(let url):
+      let (bytes, finalURL) = try await document(at: url)
+      let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(from: bytes, url: finalURL)
+      guard !playlist.segments.isEmpty else {
+        throw ReelError(.badManifest, "the playlist has no segments", at: finalURL.reelName)
+      }
+      return playlist.segments
+    case .index(let reference):
+      guard let range = reference.indexRange else { return SegmentList([wholeFile(reference)]) }
+      let (bytes, _) = try await document(at: reference.url, range: range)
+      return try ManifestReader(limits: configuration.manifestLimits).segments(
+        fromIndex: bytes, at: range.offset, of: reference)
+    }
+  }
+
+  /// A single-file Representation as one segment: to be read from its start, its `sidx` is not needed.
+  func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
+    SegmentReference(
+      number: 0, url: reference.url, start: reference.start, duration: reference.duration ?? .zero,
+      timestampOffset: reference.timestampOffset)
+  }
+
+  // MARK: - Private
+
+  private func resolveFile(_ url: URL) async throws -> ResolvedSource {
+    let path = url.path
+    let isCancelled = { @Sendable in scope.isCancelled }
+    let bytes = try await BlockingThread.run(named: "open") {
+      let file = try FileByteSource(path: path, isCancelled: isCancelled)
+      guard file.isSeekable else { return [UInt8]?.none }
+      return try file.prefix(SourceSniffer.byteCount)
+    }
+    recorder.add(.resolve, ContinuousClock.now - recorder.start, requests: 1, bytes: Int64(bytes?.count ?? 0))
+    guard let bytes else {
+      throw ReelError(.badMedia, "not a regular file", at: path, advice: "pass a pipe as - on standard input")
+    }
+    switch SourceSniffer.kind(of: bytes) {
+    case .manifest(let format):
+      let text = try await BlockingThread.run(named: "open") {
+        try FileByteSource(path: path, isCancelled: isCancelled).prefix(configuration.manifestLimits.byteCount + 1)
+      }
+      return try presentation(from: text, format: format, url: url)
+    case .media(let format):
+      var layout = MP4Layout(prefix: bytes)
+      if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
+        // `mvex` may stand behind a long `trak`: a file that is here can be asked for more.
+        layout = try await BlockingThread.run(named: "open") {
+          MP4Layout(prefix: try FileByteSource(path: path).prefix(Self.layoutByteCount))
+        }
+      }
+      return .resource(MediaResource(name: path, format: format, layout: layout, access: .file(path: path)))
+    case .other(let what):
+      throw Self.unplayable(what, at: path)
+    }
+  }
+
+  private func resolveStandardInput() async throws -> ResolvedSource {
+    let (name, isCancelled) = (MediaSource.standardInput.name, { @Sendable in scope.isCancelled })
+    let input = try await BlockingThread.run(named: "open") {
+      let file = FileByteSource.standardInput(isCancelled: isCancelled)
+      return (isSeekable: file.isSeekable, bytes: file.isSeekable ? try file.prefix(SourceSniffer.byteCount) : [])
+    }
+    if input.isSeekable, case .media(let format) = SourceSniffer.kind(of: input.bytes) {
+      return .resource(
+        MediaResource(
+          name: name, format: format, layout: MP4Layout(prefix: input.bytes), access: .standardInput))
+    }
+    // A pipe is read as an answer's body is.
+    let queue = StandardInputBody(isCancelled: isCancelled)
+    let response = FetchResponse(
+      url: URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true), contentType: nil,
+      bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil, supportsRanges: false,
+      body: FetchBody { try await queue.next() })
+    return try await resolve(response, name: name)
+  }
+
+  private func resolveRemote(_ url: URL) async throws -> ResolvedSource {
+    let request = FetchRequest(url: url, headers: configuration.headers, purpose: .source)
+    let response = try await fetcher.fetch(request)
+    return try await resolve(response, name: url.reelName)
+  }
+
+  private func resolve(_ response: FetchResponse, name: String) async throws -> ResolvedSource {
+    var (bytes, hasEnded) = try await read(response, from: [], atLeast: SourceSniffer.byteCount)
+    recorder.add(.resolve, ContinuousClock.now - recorder.start, requests: 1, bytes: Int64(bytes.count))
+    switch SourceSniffer.kind(of: bytes) {
+    case .manifest(let format):
+      let start = ContinuousClock.now
+      let seen = bytes.count
+      let limit = configuration.manifestLimits.byteCount
+      if !hasEnded { (bytes, hasEnded) = try await read(response, from: bytes, atLeast: limit + 1) }
+      let presentation = try presentation(from: bytes, format: format, url: response.url)
+      recorder.add(.manifest, ContinuousClock.now - start, bytes: Int64(bytes.count - seen))
+      return presentation
+    case .media(let format):
+      let layout = MP4Layout(prefix: bytes)
+      if format == .mp4, layout == .indexLast || layout == .unknown && !hasEnded, !response.supportsRanges {
+        return .resource(
+          MediaResource(
+            name: name, format: format, layout: .indexLast,
+            access: .file(path: try await spool(response, from: bytes, name: name))))
+      }
+      return .resource(
+        MediaResource(name: name, format: format, layout: layout, access: .response(response, read: bytes)))
+    case .other(let what):
+      throw Self.unplayable(what, at: name)
+    }
+  }
+
+  private func presentation(from bytes: [UInt8], format: ManifestFormat, url: URL) throws -> ResolvedSource {
+    let reader = ManifestReader(limits: configuration.manifestLimits)
+    return .presentation(try reader.presentation(from: bytes, format: format, url: url), url: url)
+  }
+
+  private func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
+    let start = ContinuousClock.now
+    let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: .manifest)
+    let response = try await fetcher.fetch(request)
+    do {
+      var bytes = try await response.body.collect(upTo: configuration.manifestLimits.byteCount)
+      recorder.add(.manifest, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
+      if let range, response.bodyOffset < range.offset {
+        // The server sent all of the file.
+        bytes = Array(bytes.dropFirst(Int(clamping: range.offset - response.bodyOffset)))
+      }
+      return (bytes, response.url)
+    } catch let error as ReelError {
+      throw error.located(at: response.url.reelName)
+    }
+  }
+
+  /// Reads on until there are so many bytes, or no more.
+  private func read(
+    _ response: FetchResponse, from first: [UInt8], atLeast count: Int
+  ) async throws -> (bytes: [UInt8], hasEnded: Bool) {
+    var bytes = first
+    var iterator = response.body.makeAsyncIterator()
+    while bytes.count < count {
+      guard let chunk = try await iterator.next() else { return (bytes, true) }
+      bytes.append(contentsOf: chunk)
+    }
+    return (bytes, false)
+  }
+
+  /// Writes the whole body to a temporary file, which `LoadScope` removes.
+  private func spool(_ response: FetchResponse, from first: [UInt8], name: String) async throws -> String {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent("reel-\(UUID().uuidString).spool")
+    let path = url.path
+    scope.atEnd { try? FileManager.default.removeItem(atPath: path) }
+    let descriptor = try FileDescriptor.open(
+      FilePath(path), .writeOnly, options: [.create, .exclusiveCreate], permissions: .ownerReadWrite)
+    defer { try? descriptor.close() }
+    try descriptor.writeAll(first)
+    var count = Int64(first.count)
+    for try await chunk in response.body {
+      count += Int64(chunk.count)
+      guard count <= configuration.spoolByteLimit else {
+        throw ReelError(
+          .badMedia, "the index (moov) stands at the end, the server serves no ranges, and the file is too large to be kept",
+          at: name)
+      }
+      try descriptor.writeAll(chunk)
+    }
+    return path
+  }
+
+  private static func unplayable(_ what: String, at name: String) -> ReelError {
+    ReelError(
+      .badMedia, "not media: \(what)", at: name,
+      advice: "HLS, DASH, MP4, MPEG-TS, Matroska, FLV, AVI, IVF and raw H.264 or HEVC can be read")
+  }
+
+  /// How much of a local MP4 is looked at for `mvex`.
+  private static let layoutByteCount = 4 << 20
+}
+
+/// Reads standard input on a thread of its own, chunk by chunk.
+private struct StandardInputBody: Sendable {
+  let isCancelled: @Sendable () -> Bool
+
+  func next() async throws -> [UInt8]? {
+    let isCancelled = isCancelled
+    let chunk = try await BlockingThread.run(named: "stdin") {
+      try FileByteSource.standardInput(isCancelled: isCancelled).chunk(64 << 10)
+    }
+    return chunk.isEmpty ? nil : chunk
+  }
+}

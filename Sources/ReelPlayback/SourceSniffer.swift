@@ -1,0 +1,81 @@
+public import ReelFFmpeg
+public import ReelManifest
+
+/// What a source turned out to be, by its bytes.
+public enum SourceKind: Sendable, Hashable {
+  case manifest(ManifestFormat)
+  case media(ContainerFormat)
+  /// Nothing that Reel plays: what it looks like, in words.
+  case other(String)
+}
+
+/// Tells what a source is from its first bytes; names and media types are not asked.
+public enum SourceSniffer {
+  /// How many bytes are enough to tell, where there are so many.
+  public static let byteCount = 4096
+
+  /// `bytes` are the first of the source.
+  public static func kind(of bytes: [UInt8]) -> SourceKind {
+    if bytes.isEmpty { return .other("empty") }
+    if let text = textKind(bytes) { return text }
+    if let media = mediaKind(bytes) { return .media(media) }
+    switch ContainerProbe.guess(bytes) {
+    case .supported(let format): return .media(format)
+    case .unsupported(let name): return .other("a container that is not supported (\(name))")
+    case .unknown:
+      return .other(isText(bytes) ? "plain text" : "no media format that is known")
+    }
+  }
+
+  // MARK: - Private
+
+  private static func textKind(_ bytes: [UInt8]) -> SourceKind? {
+    var rest = bytes[...]
+    if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }
+    rest = rest.drop { $0 == 0x20 || (0x09...0x0d).contains($0) }
+    guard let first = rest.first else { return isText(bytes) ? .other("blank text") : nil }
+    if rest.starts(with: "#EXTM3U".utf8) { return .manifest(.hls) }
+    if rest.starts(with: "#EXT-X-".utf8) || rest.starts(with: "#EXTINF".utf8) { return .manifest(.hls) }
+    if first == UInt8(ascii: "<") {
+      let head = String(decoding: rest.prefix(SourceSniffer.byteCount), as: UTF8.self).lowercased()
+      if head.contains("<html") || head.contains("<!doctype html") { return .other("an HTML page") }
+      if head.contains("mpd") { return .manifest(.dash) }
+      // A long comment may stand before the root element: let the reader say what is wrong.
+      return head.hasPrefix("<?xml") || head.hasPrefix("<!--") ? .manifest(.dash) : .other("XML, but no MPD")
+    }
+    if first == UInt8(ascii: "{") || first == UInt8(ascii: "["), isText(bytes) { return .other("JSON") }
+    return nil
+  }
+
+  private static func mediaKind(_ bytes: [UInt8]) -> ContainerFormat? {
+    if bytes.count >= 8, boxTypes.contains(String(decoding: bytes[4..<8], as: UTF8.self)) { return .mp4 }
+    if bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) { return .matroska }
+    if bytes.starts(with: "FLV".utf8) { return .flv }
+    if bytes.starts(with: "DKIF".utf8) { return .ivf }
+    if bytes.starts(with: "RIFF".utf8), bytes.count >= 12, bytes[8..<11].elementsEqual("AVI".utf8) { return .avi }
+    return isTransportStream(bytes) ? .mpegTS : nil
+  }
+
+  /// Boxes that an MP4 or QuickTime file may begin with.
+  private static let boxTypes: Set<String> = [
+    "ftyp", "styp", "moov", "moof", "mdat", "sidx", "free", "skip", "wide", "emsg", "pnot", "prft", "uuid", "pdin",
+  ]
+
+  /// Sync bytes at one of the three packet sizes, from the first offset that has one.
+  private static func isTransportStream(_ bytes: [UInt8]) -> Bool {
+    for size in [188, 192, 204] {
+      for start in 0..<min(size, bytes.count) where bytes[start] == 0x47 {
+        let positions = Array(stride(from: start, to: bytes.count, by: size).prefix(8))
+        let enough = min(4, max(1, (bytes.count - start) / size))
+        if positions.count >= enough, positions.allSatisfy({ bytes[$0] == 0x47 }) {
+          return start == 0 || positions.count >= 4
+        }
+      }
+    }
+    return false
+  }
+
+  private static func isText(_ bytes: [UInt8]) -> Bool {
+    bytes.prefix(1024).allSatisfy { $0 >= 0x20 && $0 != 0x7f || (0x09...0x0d).contains($0) }
+  }
+}

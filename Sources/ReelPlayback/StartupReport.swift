@@ -1,0 +1,62 @@
+import Synchronization
+
+/// What it took to get to the first picture, stage by stage.
+public struct StartupReport: Sendable, Hashable {
+  public enum Stage: String, Sendable, Hashable, CaseIterable {
+    /// From the call to the first byte of the source: name, connection, first answer.
+    case resolve
+    /// The rest of the manifest, the media playlist or segment index, and reading them.
+    case manifest
+    /// The initialization segment: from its request to its last byte.
+    case initialization = "init"
+    /// Media: from its request until the first picture's last byte.
+    case segment
+    case demux
+    case decode
+    /// Scaling, turning and conversion to RGB.
+    case convert
+  }
+
+  public struct Entry: Sendable, Hashable {
+    public var duration: Duration = .zero
+    public var requestCount = 0
+    public var byteCount: Int64 = 0
+  }
+
+  public var entries: [Stage: Entry] = [:]
+  /// From the call to the first picture in hand, before conversion.
+  public var total: Duration = .zero
+
+  public subscript(stage: Stage) -> Entry { entries[stage] ?? Entry() }
+}
+
+/// Collects a `StartupReport` from the places where its stages happen.
+final class StartupRecorder: Sendable {
+  let start = ContinuousClock.now
+  private let report = Mutex(StartupReport())
+  private let isClosed = Atomic<Bool>(false)
+
+  /// The report so far.
+  var current: StartupReport { report.withLock { $0 } }
+
+  /// Counts towards a stage; nothing more once the first picture is there.
+  func add(_ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0) {
+    guard !isClosed.load(ordering: .relaxed) else { return }
+    report.withLock { report in
+      report.entries[stage, default: .init()].duration += duration
+      report.entries[stage, default: .init()].requestCount += requests
+      report.entries[stage, default: .init()].byteCount += bytes
+    }
+  }
+
+  /// The first picture is there.
+  func close() {
+    guard !isClosed.exchange(true, ordering: .relaxed) else { return }
+    report.withLock { $0.total = ContinuousClock.now - start }
+  }
+
+  /// Adds to a stage after the first picture: its conversion.
+  func addConversion(_ duration: Duration) {
+    report.withLock { $0.entries[.convert, default: .init()].duration += duration }
+  }
+}

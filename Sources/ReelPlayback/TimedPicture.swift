@@ -1,0 +1,38 @@
+public import ReelCore
+public import ReelFFmpeg
+
+/// A decoded picture with its place on the presentation's timeline.
+public struct TimedPicture: ~Copyable, Sendable {
+  public let frame: Frame
+  /// On the presentation's timeline, which begins at 0.
+  public let time: MediaTime
+  /// The stream that it belongs to: time base, rotation, aspect ratio.
+  public let stream: StreamInfo
+  /// Frames per second, where container or bitstream tell.
+  public let frameRate: Rational?
+
+  public init(frame: consuming Frame, time: MediaTime, stream: StreamInfo, frameRate: Rational?) {
+    self.frame = frame
+    self.time = time
+    self.stream = stream
+    self.frameRate = frameRate
+  }
+
+  /// Another owner of the same picture.
+  public borrowing func clone() throws(ReelError) -> TimedPicture {
+    TimedPicture(frame: try frame.clone(), time: time, stream: stream, frameRate: frameRate)
+  }
+
+  /// How the picture is turned to stand upright.
+  public var orientation: Orientation { Orientation(rotation: stream.rotation, isMirrored: stream.isMirrored) }
+
+  /// The container's aspect ratio where it has one, as ffmpeg takes it, else the bitstream's.
+  public var sampleAspectRatio: Rational? { stream.sampleAspectRatio ?? frame.sampleAspectRatio }
+
+  /// Where the picture's pixels go in an output; `target` nil for the picture's own upright size.
+  public func geometry(target: PixelSize? = nil, gravity: VideoGravity = .resizeAspect) -> PictureGeometry {
+    PictureGeometry(
+      stored: frame.size, sampleAspectRatio: sampleAspectRatio, orientation: orientation, target: target,
+      gravity: gravity)
+  }
+}

@@ -1,0 +1,70 @@
+import NIOHTTP1
+import ReelCore
+
+/// One answer of an `Origin`, planned to its end before its first byte is sent.
+struct Answer {
+  /// What happens after the last byte that is sent.
+  enum Ending {
+    case keepAlive
+    case close
+    case reset
+    /// Nothing, until the client closes.
+    case stall
+  }
+
+  /// Which bytes of the resource are damaged.
+  enum Corruption {
+    case range(Range<Int64>)
+    case share(Double)
+  }
+
+  var status: HTTPResponseStatus
+  var headers = HTTPHeaders()
+  var resource: Resource?
+  /// Where in the resource the body begins.
+  var offset: Int64 = 0
+  /// How many bytes of it are sent.
+  var byteCount: Int64 = 0
+  var ending = Ending.keepAlive
+  var corruption: Corruption?
+  /// Time before the head, beside the link's.
+  var delay = Duration.zero
+  /// True where not even a head is sent.
+  var isSilent = false
+
+  init(status: HTTPResponseStatus) {
+    self.status = status
+  }
+
+  /// The head as it goes over the wire.
+  var headBytes: [UInt8] {
+    var text = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
+    for (name, value) in headers { text += "\(name): \(value)\r\n" }
+    return Array((text + "\r\n").utf8)
+  }
+
+  /// `count` bytes of the body from its byte `position` on, damaged where they shall be.
+  func body(_ count: Int, at position: Int64) -> [UInt8] {
+    guard let resource else { return [] }
+    let start = offset + position
+    var bytes = resource.read(count, at: start)
+    switch corruption {
+    case .range(let damaged):
+      let part = damaged.clamped(to: start..<start + Int64(bytes.count))
+      for index in part { bytes[Int(index - start)] ^= 0x55 }
+    case .share(let share):
+      let limit = UInt64(share * Double(UInt32.max))
+      for index in bytes.indices where Self.scatter(UInt64(start) + UInt64(index)) < limit { bytes[index] ^= 0x55 }
+    case nil: break
+    }
+    return bytes
+  }
+
+  /// A number of 32 bits that is always the same for `value` and looks like chance (the finaliser of SplitMix64).
+  private static func scatter(_ value: UInt64) -> UInt64 {
+    var mixed = value &+ 0x9E37_79B9_7F4A_7C15
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return (mixed ^ (mixed >> 31)) >> 32
+  }
+}

@@ -1,0 +1,150 @@
+public import ReelCore
+
+/// A fault, the paths that it befalls, and how often it does.
+///
+/// As text, which `parse(_:)` reads, rules are separated by commas, and each is
+///
+///     PATTERN=KIND[:ARGUMENT][xCOUNT]
+///
+/// - `PATTERN` is compared with the path without its first slash, or, where it has no slash itself, with the last
+///   part of the path. `*` stands for any characters, `?` for one. Letters count as they are.
+/// - `xCOUNT` ends the fault after so many requests; without it the fault stays.
+/// - `KIND` with its argument is one of
+///
+///       status:503            status:429;Retry-After: 2     the status, and header fields after semicolons
+///       delay:500ms                                         us, ms or s
+///       silence
+///       stall:20000   close:20000   reset:20000             after so many bytes of the body
+///       truncate:20000                                      the resource ends there
+///       length:+100           length:-100                   Content-Length wrong by so much
+///       redirect:/other       redirect:http://host/path
+///       redirects:3                                         so many, one after the other, then the resource
+///       loop                                                to itself, for ever
+///       corrupt:1000+50       corrupt:0.1%                  50 bytes from byte 1000; a share of all bytes
+///       norange
+///       gzip
+///
+/// as in `seg*.ts=status:503x2,*.m4s=stall:20000`. The first rule counts that matches a request and is not used up.
+public struct FaultRule: Sendable, Hashable {
+  public var pattern: String
+  public var fault: Fault
+  /// How many requests it befalls; nil for all.
+  public var count: Int?
+
+  public init(_ pattern: String, _ fault: Fault, count: Int? = nil) {
+    self.pattern = pattern
+    self.fault = fault
+    self.count = count
+  }
+
+  /// Reads the rules of a text by the grammar above.
+  ///
+  /// - Throws: `ReelError` of kind `usage` with the rule that can't be read.
+  public static func parse(_ text: String) throws(ReelError) -> [FaultRule] {
+    var rules: [FaultRule] = []
+    for rule in text.split(separator: ",") {
+      let rule = rule.trimmed
+      if !rule.isEmpty { rules.append(try FaultRule(parsing: String(rule))) }
+    }
+    return rules
+  }
+
+  /// True where the rule is for this path, which begins with a slash.
+  func matches(path: String) -> Bool {
+    let target =
+      pattern.contains("/")
+      ? path.drop { $0 == "/" } : path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+    return Glob.matches(pattern.drop { $0 == "/" }, target)
+  }
+
+  // MARK: - Private
+
+  private init(parsing text: String) throws(ReelError) {
+    func malformed(_ reason: String) -> ReelError {
+      ReelError(.usage, "the fault \"\(text)\": \(reason)", advice: "write it as seg*.ts=status:503x2")
+    }
+    guard let equals = text.firstIndex(of: "=") else { throw malformed("no = between pattern and kind") }
+    let pattern = text[..<equals].trimmed
+    guard !pattern.isEmpty else { throw malformed("no pattern") }
+    var rest = text[text.index(after: equals)...].trimmed
+    var count: Int?
+    if let cross = rest.lastIndex(of: "x"), let number = Int(rest[rest.index(after: cross)...]), number > 0 {
+      count = number
+      rest = rest[..<cross].trimmed
+    }
+    let kind = rest.prefix { $0 != ":" }
+    let argument = rest.dropFirst(kind.count + 1).trimmed
+    guard let fault = Self.fault(kind.trimmed, argument) else {
+      throw malformed("\"\(rest)\" is no kind of fault with its argument")
+    }
+    self.init(String(pattern), fault, count: count)
+  }
+
+  private static func fault(_ kind: Substring, _ argument: Substring) -> Fault? {
+    switch kind {
+    case "status": return status(argument)
+    case "delay": return Duration(parsing: argument).map { .delay($0) }
+    case "stall": return byteCount(argument).map { .stall(after: $0) }
+    case "close": return byteCount(argument).map { .close(after: $0) }
+    case "reset": return byteCount(argument).map { .reset(after: $0) }
+    case "truncate": return byteCount(argument).map { .truncate(to: $0) }
+    case "length": return Int64(argument).flatMap { $0 == 0 ? nil : .contentLength(by: $0) }
+    case "redirect": return argument.isEmpty ? nil : .redirect(to: String(argument))
+    case "redirects": return Int(argument).flatMap { $0 > 0 ? .redirectChain($0) : nil }
+    case "corrupt": return corruption(argument)
+    case "silence" where argument.isEmpty: return .silence
+    case "loop" where argument.isEmpty: return .redirectLoop
+    case "norange" where argument.isEmpty: return .ignoreRange
+    case "gzip" where argument.isEmpty: return .gzip
+    default: return nil
+    }
+  }
+
+  private static func status(_ argument: Substring) -> Fault? {
+    let parts = argument.split(separator: ";")
+    guard let code = parts.first.flatMap({ Int($0.trimmed) }), (200...599).contains(code) else { return nil }
+    var headers: [HeaderField] = []
+    for part in parts.dropFirst() {
+      guard let colon = part.firstIndex(of: ":") else { return nil }
+      let name = part[..<colon].trimmed
+      guard !name.isEmpty else { return nil }
+      headers.append(HeaderField(name: String(name), value: String(part[part.index(after: colon)...].trimmed)))
+    }
+    return .status(code, headers: headers)
+  }
+
+  private static func corruption(_ argument: Substring) -> Fault? {
+    if argument.last == "%" {
+      guard let share = Double(argument.dropLast()), share > 0, share <= 100 else { return nil }
+      return .corruptShare(share / 100)
+    }
+    let parts = argument.split(separator: "+", omittingEmptySubsequences: false)
+    guard parts.count == 2, let offset = byteCount(parts[0]), let length = byteCount(parts[1]) else { return nil }
+    return .corrupt(offset: offset, length: length)
+  }
+
+  private static func byteCount(_ text: Substring) -> Int64? {
+    Int64(text).flatMap { $0 >= 0 ? $0 : nil }
+  }
+}
+
+extension Substring {
+  /// The text without spaces at its ends.
+  var trimmed: Substring {
+    var text = self
+    while text.first == " " { text.removeFirst() }
+    while text.last == " " { text.removeLast() }
+    return text
+  }
+}
+
+extension Duration {
+  /// Reads `500ms`, `2s`, `1.5 s`, `100us`; nil where it is none of these.
+  init?(parsing text: Substring) {
+    let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+    let scales: [Substring: Double] = ["us": 1, "ms": 1e3, "s": 1e6]
+    guard let value = Double(number), let scale = scales[text[number.endIndex...].trimmed], value * scale <= 3.6e9
+    else { return nil }
+    self = .microseconds(Int64((value * scale).rounded()))
+  }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import ReelCore
+import Synchronization
+
+/// What an origin knows that others ask for from outside of its event loop.
+final class OriginState: Sendable {
+  private struct Waiter {
+    var condition: @Sendable (Origin.Snapshot) -> Bool
+    var continuation: CheckedContinuation<Void, Never>
+  }
+
+  private struct State {
+    var snapshot = Origin.Snapshot()
+    var routes: [String: Origin.Response]
+    var faults: [FaultRule]
+    var waiters: [UInt64: Waiter] = [:]
+    var waiterCount: UInt64 = 0
+  }
+
+  let configuration: Origin.Configuration
+  private let startedAt = ContinuousClock.now
+  private let state: Mutex<State>
+
+  init(_ configuration: Origin.Configuration) {
+    self.configuration = configuration
+    state = Mutex(State(routes: configuration.routes, faults: configuration.faults))
+  }
+
+  var snapshot: Origin.Snapshot { state.withLock { $0.snapshot } }
+
+  func setRoute(_ path: String, _ response: Origin.Response?) {
+    state.withLock { $0.routes[path] = response }
+  }
+
+  func setFaults(_ faults: [FaultRule]) {
+    state.withLock { $0.faults = faults }
+  }
+
+  /// Notes a connection, and gives its number.
+  func connectionOpened() -> Int {
+    change { snapshot in
+      snapshot.acceptedConnectionCount += 1
+      snapshot.openConnectionCount += 1
+      return snapshot.acceptedConnectionCount
+    }
+  }
+
+  func connectionClosed() {
+    change { $0.openConnectionCount -= 1 }
+  }
+
+  /// Enters a request in the log, and gives its place there.
+  func requestCame(_ record: RequestRecord) -> Int {
+    var record = record
+    record.arrival = .now - startedAt
+    return change { [record] snapshot in
+      snapshot.requests.append(record)
+      return snapshot.requests.count - 1
+    }
+  }
+
+  func bytesSent(_ count: Int, headByteCount: Int, isLast: Bool, for index: Int) {
+    change { snapshot in
+      snapshot.requests[index].bytesSent += Int64(count)
+      snapshot.requests[index].bodyBytesSent += Int64(count - headByteCount)
+      snapshot.requests[index].isComplete = isLast
+    }
+  }
+
+  /// The first fault that is meant for this path and not used up; uses it.
+  func takeFault(for path: String) -> Fault? {
+    state.withLock { state in
+      guard
+        let index = state.faults.firstIndex(where: { $0.count != 0 && $0.matches(path: path) })
+      else { return nil }
+      if let count = state.faults[index].count { state.faults[index].count = count - 1 }
+      return state.faults[index].fault
+    }
+  }
+
+  /// What is served under a decoded path.
+  func resource(at path: String) -> Resource? {
+    if let route = state.withLock({ $0.routes[path] }) {
+      return Resource(
+        bytes: route.bytes, contentType: route.contentType ?? MediaType.type(forPath: path),
+        headers: route.headers)
+    }
+    return configuration.directory.flatMap { Resource(path: path, below: $0) }
+  }
+
+  /// Returns when `condition` holds, or when the task is cancelled.
+  func wait(until condition: @escaping @Sendable (Origin.Snapshot) -> Bool) async {
+    let number = state.withLock { state in
+      state.waiterCount += 1
+      return state.waiterCount
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let holds = state.withLock { state in
+          if Task.isCancelled || condition(state.snapshot) { return true }
+          state.waiters[number] = Waiter(condition: condition, continuation: continuation)
+          return false
+        }
+        if holds { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: number) }?.continuation.resume()
+    }
+  }
+
+  // MARK: - Private
+
+  @discardableResult
+  private func change<Result: Sendable>(_ body: @Sendable (inout Origin.Snapshot) -> Result) -> Result {
+    let (result, released) = state.withLock { state in
+      let result = body(&state.snapshot)
+      guard !state.waiters.isEmpty else { return (result, [Waiter]()) }
+      let met = state.waiters.filter { $0.value.condition(state.snapshot) }
+      for number in met.keys { state.waiters[number] = nil }
+      return (result, Array(met.values))
+    }
+    for waiter in released { waiter.continuation.resume() }
+    return result
+  }
+}

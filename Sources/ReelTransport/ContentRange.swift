@@ -1,0 +1,26 @@
+import ReelCore
+
+/// The value of a `Content-Range` field (RFC 9110 §14.4): `bytes 0-99/1000`, `bytes 0-99/*`, `bytes */1000`.
+struct ContentRange: Equatable {
+  /// The first byte and the last; nil in the answer 416.
+  var bytes: ClosedRange<Int64>?
+  /// The size of the whole resource, where the server tells it.
+  var resourceByteCount: Int64?
+
+  /// Nil where the text is no such value.
+  init?(parsing text: String) {
+    let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+    guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
+    let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard halves.count == 2 else { return nil }
+    if halves[1] != "*" {
+      guard let size = Int64(halves[1]), size >= 0 else { return nil }
+      resourceByteCount = size
+    }
+    if halves[0] != "*" {
+      let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false).compactMap { Int64($0) }
+      guard ends.count == 2, ends[0] >= 0, ends[0] <= ends[1], ends[1] < .max else { return nil }
+      bytes = ends[0]...ends[1]
+    }
+  }
+}

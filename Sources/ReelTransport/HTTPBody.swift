@@ -1,0 +1,173 @@
+import Foundation
+import NIOCore
+import ReelCore
+import Synchronization
+
+/// The body of an answer, over as many transfers as it takes: where one breaks, the next goes on at that byte.
+///
+/// For one consumer. When it is let go before its end, the transfer is cancelled.
+final class HTTPBody: Sendable {
+  private struct State {
+    var transfer: HTTPTransfer
+    /// Bytes of the present transfer that have been counted for the metrics.
+    var countedByteCount = 0
+    /// Where in the resource the next byte to hand out lies.
+    var position: Int64
+    /// Bytes that the present transfer sends again before that one.
+    var skipCount: Int64 = 0
+    /// True where the present transfer goes on beyond the end of the body.
+    var isOverlong = false
+    var isOver = false
+  }
+
+  private let answer: HTTPAnswer
+  private let session: TransferSession
+  private let fetcher: HTTPFetcher
+  private let state: Mutex<State>
+
+  init(transfer: HTTPTransfer, answer: HTTPAnswer, session: TransferSession, fetcher: HTTPFetcher) {
+    self.answer = answer
+    self.session = session
+    self.fetcher = fetcher
+    state = Mutex(State(transfer: transfer, position: answer.bodyOffset))
+  }
+
+  deinit {
+    finish()
+  }
+
+  /// The next bytes, or nil after the last.
+  ///
+  /// - Throws: `ReelError`, `CancellationError`.
+  func next() async throws -> [UInt8]? {
+    do {
+      while let transfer = state.withLock({ $0.isOver ? nil : $0.transfer }) {
+        do {
+          guard !hasOverlongEnded, let buffer = try await transfer.nextChunk() else {
+            try checkIsWhole()
+            finish()
+            return nil
+          }
+          if let bytes = take(buffer) { return bytes }
+        } catch let failure as TransferFailure {
+          if state.withLock({ $0.position == end }) {
+            finish()
+            return nil
+          }
+          try await resume(after: failure)
+        }
+      }
+      return nil
+    } catch {
+      finish()
+      throw error
+    }
+  }
+
+  // MARK: - Private
+
+  /// The byte after the last one of the body, where that is known.
+  private var end: Int64? {
+    answer.bodyByteCount.map { answer.bodyOffset + $0 }
+  }
+
+  /// True where all of the body is there though the transfer is not at its end. Any other is read to its own end, so
+  /// that its connection can serve again.
+  private var hasOverlongEnded: Bool {
+    state.withLock { $0.isOverlong && $0.position == end }
+  }
+
+  /// Counts what came, and gives what of it is new.
+  private func take(_ buffer: ByteBuffer) -> [UInt8]? {
+    session.noteFirstByte()
+    countBytes()
+    return state.withLock { state in
+      let skipped = Int(min(state.skipCount, Int64(buffer.readableBytes)))
+      state.skipCount -= Int64(skipped)
+      var fresh = buffer.readableBytesView.dropFirst(skipped)
+      // A transfer that goes on may send more than is still wanted.
+      if let end { fresh = fresh.prefix(Int(clamping: end - state.position)) }
+      guard !fresh.isEmpty else { return nil }
+      state.position += Int64(fresh.count)
+      return Array(fresh)
+    }
+  }
+
+  private func checkIsWhole() throws {
+    let position = state.withLock { $0.position }
+    guard let end, position < end else { return }
+    throw TransferFailure.connectionLost(reason: "connection closed by the server")
+  }
+
+  /// Opens the transfer that goes on after the present one.
+  private func resume(after failure: TransferFailure) async throws {
+    countBytes()
+    let position = state.withLock { $0.position }
+    let explained = explained(failure, at: position)
+    let isUntouched = position == answer.bodyOffset
+    guard isUntouched || !answer.isCompressed else {
+      throw explained.reelError(at: answer.url, requestCount: session.requestCount)
+    }
+    try await fetcher.pause(after: explained, at: answer.url, for: session)
+
+    var order = HTTPOrder(session.request)
+    if !isUntouched {
+      let range = ByteRange(offset: position, length: restLength(from: position))
+      order = order.continuing(at: answer.url, range: range, ifRange: answer.validator)
+    }
+    let (transfer, next) = try await fetcher.open(order, for: session)
+    guard fits(next) else {
+      transfer.cancel()
+      throw ReelError(
+        .network, "the resource changed after \(position - answer.bodyOffset) bytes, when the connection broke",
+        at: answer.url.absoluteString)
+    }
+    state.withLock { state in
+      state.transfer = transfer
+      state.countedByteCount = 0
+      state.skipCount = position - next.bodyOffset
+      let nextEnd = next.bodyByteCount.map { next.bodyOffset + $0 }
+      state.isOverlong = end != nil && nextEnd != end
+    }
+  }
+
+  /// How much is left of the range that was asked for, or of the body; nil for all that follows.
+  private func restLength(from position: Int64) -> Int64? {
+    (end ?? session.request.range?.end).map { $0 - position }
+  }
+
+  /// True where the bytes of `next` can follow those of the first answer.
+  private func fits(_ next: HTTPAnswer) -> Bool {
+    if let old = answer.validator, let new = next.validator, old != new { return false }
+    if let old = answer.resourceByteCount, let new = next.resourceByteCount, old != new { return false }
+    return next.bodyOffset <= state.withLock { $0.position } && (!next.isCompressed || answer.isCompressed)
+  }
+
+  /// Says how far a broken transfer came.
+  private func explained(_ failure: TransferFailure, at position: Int64) -> TransferFailure {
+    guard case .connectionLost(let reason) = failure else { return failure }
+    let count = position - answer.bodyOffset
+    let whole = answer.bodyByteCount.map { " of \($0)" } ?? ""
+    return .connectionLost(reason: "\(reason) after \(count)\(whole) bytes")
+  }
+
+  private func countBytes() {
+    state.withLock { state in
+      let count = state.transfer.receivedByteCount
+      session.noteBytes(count - state.countedByteCount)
+      state.countedByteCount = count
+    }
+  }
+
+  private func finish() {
+    let transfer: HTTPTransfer? = state.withLock { state in
+      guard !state.isOver else { return nil }
+      state.isOver = true
+      return state.transfer
+    }
+    guard let transfer else { return }
+    countBytes()
+    transfer.cancel()
+    session.finish()
+  }
+}

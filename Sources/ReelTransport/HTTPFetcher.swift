@@ -1,0 +1,177 @@
+import AsyncHTTPClient
+import Foundation
+import Logging
+import NIOHTTP1
+import ReelCore
+
+/// Gets bytes over HTTP: sends requests, follows redirects, tries again what may pass.
+final class HTTPFetcher: Fetching {
+  let configuration: TransportConfiguration
+  private let logger: Logger
+  private let client: HTTPClient
+
+  init(configuration: TransportConfiguration, logger: Logger) {
+    self.configuration = configuration
+    self.logger = logger
+    client = HTTPConnections.client(connectTimeout: configuration.connectTimeout)
+  }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    let session = TransferSession(request)
+    do {
+      let (transfer, answer) = try await open(HTTPOrder(request), for: session)
+      let body = HTTPBody(transfer: transfer, answer: answer, session: session, fetcher: self)
+      return FetchResponse(
+        url: answer.url, contentType: answer.contentType, bodyOffset: answer.bodyOffset,
+        bodyByteCount: answer.bodyByteCount, resourceByteCount: answer.resourceByteCount,
+        supportsRanges: answer.supportsRanges, body: FetchBody { try await body.next() })
+    } catch {
+      session.finish()
+      throw error
+    }
+  }
+
+  /// Sends `order` until it is answered with success, within the session's budget of retries.
+  ///
+  /// - Throws: `ReelError`, `CancellationError`.
+  func open(_ order: HTTPOrder, for session: TransferSession) async throws -> (HTTPTransfer, HTTPAnswer) {
+    while true {
+      do {
+        return try await follow(order, for: session)
+      } catch let located as LocatedFailure {
+        try await pause(after: located.failure, at: located.url, for: session)
+      }
+    }
+  }
+
+  /// Waits before the next request after `failure`.
+  ///
+  /// - Throws: the failure as `ReelError` where there is to be no further request; `CancellationError`.
+  func pause(after failure: TransferFailure, at url: URL, for session: TransferSession) async throws {
+    let error = failure.reelError(at: url, requestCount: session.requestCount)
+    guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
+    logger.debug(
+      "will try again", metadata: ["url": "\(url)", "reason": "\(error.reason)", "delay": "\(delay)"])
+    try await Task.sleep(for: delay)
+  }
+
+  // MARK: - Private
+
+  /// A failure, and at which of the URLs that were gone through.
+  private struct LocatedFailure: Error {
+    var failure: TransferFailure
+    var url: URL
+  }
+
+  /// Sends one request, and goes where it is redirected to.
+  private func follow(
+    _ order: HTTPOrder, for session: TransferSession
+  ) async throws -> (HTTPTransfer, HTTPAnswer) {
+    var order = order
+    var visited: Set<URL> = [order.url]
+    while true {
+      let (transfer, head) = try await send(order, for: session)
+      let status = Int(head.status.code)
+      switch status {
+      case 200...299:
+        do {
+          return (transfer, try HTTPAnswer(head: head, url: order.url, range: order.range))
+        } catch let failure as TransferFailure {
+          transfer.cancel()
+          throw LocatedFailure(failure: failure, url: order.url)
+        }
+      case 301, 302, 303, 307, 308:
+        await transfer.drain()
+        try Task.checkCancellation()
+        let target = try target(of: head, from: order.url)
+        guard visited.insert(target).inserted else {
+          throw ReelError(.server, "a redirect loop", at: session.request.url.absoluteString)
+        }
+        guard visited.count <= configuration.maximumRedirects + 1 else {
+          throw ReelError(
+            .server, "more than \(configuration.maximumRedirects) redirects",
+            at: session.request.url.absoluteString)
+        }
+        session.noteRedirect()
+        logger.debug("redirected", metadata: ["url": "\(order.url)", "to": "\(target)"])
+        order.redirect(to: target)
+      default:
+        await transfer.drain()
+        try Task.checkCancellation()
+        throw try refusal(status, head: head, url: order.url)
+      }
+    }
+  }
+
+  private func send(
+    _ order: HTTPOrder, for session: TransferSession
+  ) async throws -> (HTTPTransfer, HTTPResponseHead) {
+    try Task.checkCancellation()
+    var failure: TransferFailure
+    do {
+      let request = try HTTPClient.Request(url: order.url, headers: order.headers(configuration: configuration))
+      let sentAt = ContinuousClock.now
+      session.noteRequest()
+      logger.debug(
+        "request", metadata: ["url": "\(order.url)", "range": "\(order.range?.httpHeaderValue ?? "-")"])
+      let transfer = HTTPTransfer.start(request, on: client, configuration: configuration, logger: logger)
+      if session.request.purpose == .manifest || session.request.purpose == .source {
+        HTTPConnections.openAhead(configuration.connectionsAhead, for: order.url, on: client, logger: logger)
+      }
+      let head = try await transfer.head()
+      session.noteAnswer(
+        status: Int(head.status.code), reusedConnection: transfer.connectionOpenedAt.map { $0 < sentAt })
+      logger.debug(
+        "answer",
+        metadata: [
+          "url": "\(order.url)", "status": "\(head.status.code)", "after": "\(ContinuousClock.now - sentAt)",
+        ])
+      return (transfer, head)
+    } catch let error as TransferFailure {
+      failure = error
+    } catch let error as HTTPClientError {
+      failure = TransferFailure(
+        error, host: order.url.host() ?? "", connectTimeout: configuration.connectTimeout)
+    }
+    throw LocatedFailure(failure: failure, url: order.url)
+  }
+
+  /// Where a redirect leads.
+  private func target(of head: HTTPResponseHead, from url: URL) throws -> URL {
+    let status = TransferFailure.statusText(Int(head.status.code))
+    guard let location = head.headers.first(name: "Location"), !location.isEmpty else {
+      throw ReelError(.server, "\(status) without a Location", at: url.absoluteString)
+    }
+    guard let target = URL(string: location, relativeTo: url)?.absoluteURL else {
+      throw ReelError(.server, "\(status) to \"\(location.prefix(200))\", which is no URL", at: url.absoluteString)
+    }
+    guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+      throw ReelError(
+        .server, "\(status) to the scheme \(target.scheme ?? ""):, which a server must not lead to",
+        at: url.absoluteString)
+    }
+    guard target.host()?.isEmpty == false else {
+      throw ReelError(.server, "\(status) to a URL without a host", at: url.absoluteString)
+    }
+    return target
+  }
+
+  /// The error for an answer that is no success: a `LocatedFailure` where it may pass.
+  private func refusal(_ status: Int, head: HTTPResponseHead, url: URL) throws -> any Error {
+    switch status {
+    case 408, 429, 500, 502, 503, 504:
+      let retryAfter = RetryAfter.duration(head.headers.first(name: "Retry-After"))
+      return LocatedFailure(failure: .status(status, retryAfter: retryAfter), url: url)
+    case 401, 403:
+      return ReelError(
+        .server, TransferFailure.statusText(status), at: url.absoluteString,
+        advice: "the server wants other request headers or a fresh URL")
+    case 416:
+      let size = head.headers.first(name: "Content-Range").flatMap { ContentRange(parsing: $0)?.resourceByteCount }
+      let reason = TransferFailure.statusText(status) + (size.map { " (it has \($0) bytes)" } ?? "")
+      return ReelError(.server, reason, at: url.absoluteString)
+    default:
+      return ReelError(.server, TransferFailure.statusText(status), at: url.absoluteString)
+    }
+  }
+}

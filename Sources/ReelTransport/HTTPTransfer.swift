@@ -1,0 +1,264 @@
+import AsyncHTTPClient
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+import ReelCore
+import Synchronization
+
+/// One request on the wire, and the answer to it: the head first, then the body by chunks as they are asked for.
+///
+/// Up to `readAheadByteCount` bytes are held here; the connection is not read further until they are taken. They are
+/// what a connection that breaks would else take with it, as AsyncHTTPClient lets go of what it holds back then.
+/// Made for one consumer.
+///
+/// Whoever waits in `head()` or `nextChunk()` and is cancelled ends the transfer at once; so does `cancel()`. The
+/// errors thrown are `TransferFailure` and `CancellationError`.
+final class HTTPTransfer: HTTPClientResponseDelegate {
+  typealias Response = Void
+
+  static let readAheadByteCount = 64 << 10
+
+  private enum Phase {
+    case connecting
+    case waitingForHead
+    case streaming
+  }
+
+  private struct State {
+    var phase = Phase.connecting
+    var task: HTTPClient.Task<Void>?
+    /// Set when nothing more will come from the connection.
+    var ending: Result<Void, any Error>?
+    var head: HTTPResponseHead?
+    var receipt: AnswerReceipt?
+    /// What has come and was not taken yet.
+    var chunks = CircularBuffer<ByteBuffer>()
+    var heldByteCount = 0
+    /// Completed when there is room for more.
+    var roomMade: EventLoopPromise<Void>?
+    var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
+    var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
+    /// The beginning of the present wait for a chunk.
+    var waitingSince = ContinuousClock.now
+    var isIdleTimerArmed = false
+    var timer: Scheduled<Void>?
+  }
+
+  private let state = Mutex(State())
+  private let configuration: TransportConfiguration
+  private let host: String
+
+  private init(host: String, configuration: TransportConfiguration) {
+    self.host = host
+    self.configuration = configuration
+  }
+
+  /// Sends the request.
+  static func start(
+    _ request: HTTPClient.Request, on client: HTTPClient, configuration: TransportConfiguration, logger: Logger
+  ) -> HTTPTransfer {
+    let transfer = HTTPTransfer(host: request.host, configuration: configuration)
+    let task = client.execute(request: request, delegate: transfer, logger: logger)
+    transfer.state.withLock { $0.task = task }
+    transfer.armHeadTimer()
+    return transfer
+  }
+
+  /// Body bytes that came over the wire, before decompression.
+  var receivedByteCount: Int { state.withLock { $0.receipt?.byteCount ?? 0 } }
+
+  /// When the connection was opened; nil before the head is there and where it is not known.
+  var connectionOpenedAt: ContinuousClock.Instant? { state.withLock { $0.receipt?.connectionOpenedAt } }
+
+  /// The head of the answer, once.
+  func head() async throws -> HTTPResponseHead {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let known: Result<HTTPResponseHead, any Error>? = state.withLock { state in
+          if let head = state.head { return .success(head) }
+          if case .failure(let error) = state.ending { return .failure(error) }
+          state.headWaiter = continuation
+          return nil
+        }
+        if let known { continuation.resume(with: known) }
+      }
+    } onCancel: {
+      cancel()
+    }
+  }
+
+  /// The next bytes of the body, or nil after the last.
+  func nextChunk() async throws -> ByteBuffer? {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let (known, room): (Result<ByteBuffer?, any Error>?, EventLoopPromise<Void>?) = state.withLock { state in
+          if let chunk = state.chunks.popFirst() {
+            state.heldByteCount -= chunk.readableBytes
+            let hasRoom = state.heldByteCount < Self.readAheadByteCount
+            return (.success(chunk), hasRoom ? state.roomMade.take() : nil)
+          }
+          if let ending = state.ending { return (ending.map { nil }, nil) }
+          state.chunkWaiter = continuation
+          state.waitingSince = .now
+          return (nil, nil)
+        }
+        room?.succeed()
+        if let known { continuation.resume(with: known) } else { armIdleTimer() }
+      }
+    } onCancel: {
+      cancel()
+    }
+  }
+
+  /// Reads what is left of a body that nobody wants, so that its connection can serve the next request; gives up,
+  /// and closes the connection, where that is more than `limit` bytes or does not come at once.
+  func drain(upTo limit: Int = 64 << 10) async {
+    let loop = state.withLock { $0.task?.eventLoop }
+    let patience = loop?.scheduleTask(in: .milliseconds(100)) { self.cancel() }
+    var count = 0
+    while count <= limit, let chunk = try? await nextChunk() { count += chunk.readableBytes }
+    patience?.cancel()
+    cancel()
+  }
+
+  /// Ends the transfer, and closes its connection where the answer is not complete.
+  func cancel() {
+    end(.failure(CancellationError()))
+  }
+
+  // MARK: - HTTPClientResponseDelegate
+
+  func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
+    let isFirst = state.withLock { state in
+      guard state.phase == .connecting else { return false }
+      state.phase = .waitingForHead
+      return true
+    }
+    if isFirst { armHeadTimer() }
+  }
+
+  func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
+    var head = head
+    let receipt = AnswerReceipt.claim(head.headers.first(name: AnswerReceipt.field))
+    head.headers.remove(name: AnswerReceipt.field)
+    let waiter = state.withLock { [head] state in
+      state.phase = .streaming
+      state.timer.take()?.cancel()
+      state.head = head
+      state.receipt = receipt
+      return state.headWaiter.take()
+    }
+    waiter?.resume(returning: head)
+    return task.eventLoop.makeSucceededVoidFuture()
+  }
+
+  func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
+    guard buffer.readableBytes > 0 else { return task.eventLoop.makeSucceededVoidFuture() }
+    let waiter: CheckedContinuation<ByteBuffer?, any Error>?
+    let room: EventLoopFuture<Void>?
+    (waiter, room) = state.withLock { state in
+      if let waiter = state.chunkWaiter.take() { return (waiter, nil) }
+      guard state.ending == nil else { return (nil, nil) }
+      state.chunks.append(buffer)
+      state.heldByteCount += buffer.readableBytes
+      guard state.heldByteCount >= Self.readAheadByteCount else { return (nil, nil) }
+      let promise = task.eventLoop.makePromise(of: Void.self)
+      state.roomMade = promise
+      return (nil, promise.futureResult)
+    }
+    waiter?.resume(returning: buffer)
+    return room ?? task.eventLoop.makeSucceededVoidFuture()
+  }
+
+  func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
+    end(.failure(TransferFailure(error, host: host, connectTimeout: configuration.connectTimeout)))
+  }
+
+  func didFinishRequest(task: HTTPClient.Task<Void>) {
+    end(.success(()))
+  }
+
+  // MARK: - Private
+
+  private func end(_ ending: Result<Void, any Error>) {
+    struct Released {
+      var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
+      var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
+      var roomMade: EventLoopPromise<Void>?
+      var task: HTTPClient.Task<Void>?
+    }
+    let released: Released? = state.withLock { state in
+      guard state.ending == nil else { return nil }
+      state.ending = ending
+      state.timer.take()?.cancel()
+      if case .failure(is CancellationError) = ending { state.chunks.removeAll() }
+      return Released(
+        headWaiter: state.headWaiter.take(), chunkWaiter: state.chunkWaiter.take(),
+        roomMade: state.roomMade.take(), task: state.task)
+    }
+    guard let released else { return }
+    if case .failure(let error) = ending {
+      released.task?.fail(reason: error)
+      released.headWaiter?.resume(throwing: error)
+    }
+    released.roomMade?.succeed()
+    released.chunkWaiter?.resume(with: ending.map { nil })
+  }
+
+  /// Starts the clock of what is awaited now: the connection, or the head of the answer.
+  private func armHeadTimer() {
+    state.withLock { state in
+      // Before the task is known there is no event loop for it; whoever sets the task calls again.
+      guard state.ending == nil, let loop = state.task?.eventLoop else { return }
+      let phase = state.phase
+      let (limit, time): (TransferFailure.Limit, Duration)
+      switch phase {
+      case .connecting: (limit, time) = (.connect, configuration.connectTimeout)
+      case .waitingForHead: (limit, time) = (.firstByte, configuration.firstByteTimeout)
+      case .streaming: return
+      }
+      state.timer?.cancel()
+      state.timer = loop.scheduleTask(in: .nanoseconds(time.nanoseconds)) { [weak self] in
+        guard let self, self.state.withLock({ $0.phase == phase }) else { return }
+        self.end(.failure(TransferFailure.timedOut(limit, after: time)))
+      }
+    }
+  }
+
+  /// Starts the clock of a body that stands still. One timer watches over all the waits of a transfer: it looks how
+  /// long the present one lasts, and comes back when that could have reached the limit.
+  private func armIdleTimer(after time: Duration? = nil) {
+    state.withLock { state in
+      guard state.ending == nil, time != nil || !state.isIdleTimerArmed, let loop = state.task?.eventLoop
+      else { return }
+      state.isIdleTimerArmed = true
+      let wait = time ?? configuration.idleTimeout
+      state.timer = loop.scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in self?.checkIdle() }
+    }
+  }
+
+  private func checkIdle() {
+    let rest: Duration? = state.withLock { state in
+      guard state.chunkWaiter != nil else {
+        state.isIdleTimerArmed = false
+        return nil
+      }
+      return configuration.idleTimeout - (.now - state.waitingSince)
+    }
+    guard let rest else { return }
+    if rest > .zero {
+      armIdleTimer(after: rest)
+    } else {
+      end(.failure(TransferFailure.timedOut(.idle, after: configuration.idleTimeout)))
+    }
+  }
+}
+
+extension Optional {
+  /// The value, leaving nil behind.
+  mutating func take() -> Wrapped? {
+    defer { self = nil }
+    return self
+  }
+}

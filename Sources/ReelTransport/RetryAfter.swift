@@ -1,0 +1,18 @@
+import Foundation
+
+/// The value of a `Retry-After` field (RFC 9110 §10.2.3): a number of seconds or a date.
+enum RetryAfter {
+  /// How long to wait from `now` on; nil where the text is neither.
+  static func duration(_ text: String?, now: Date = Date()) -> Duration? {
+    guard let text = text?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return nil }
+    if text.allSatisfy({ $0.isASCII && $0.isNumber }) {
+      return Int64(text).map { .seconds(min($0, 1 << 31)) } ?? .seconds(1 << 31)
+    }
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.timeZone = TimeZone(identifier: "GMT")
+    formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
+    guard let date = formatter.date(from: text) else { return nil }
+    return .milliseconds(Int64((max(0, date.timeIntervalSince(now)) * 1000).rounded(.up)))
+  }
+}

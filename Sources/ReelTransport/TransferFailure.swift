@@ -1,0 +1,191 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+import NIOPosix
+import ReelCore
+
+/// Why one request, or the body of its answer, came to nothing.
+enum TransferFailure: Error {
+  /// Which time limit.
+  enum Limit: String {
+    case connect
+    case firstByte
+    case idle
+  }
+
+  /// The host's name has no address.
+  case noAddress(host: String)
+  /// No connection: refused, unreachable.
+  case noConnection(reason: String)
+  case tls(reason: String)
+  case timedOut(Limit, after: Duration)
+  /// The connection ended, orderly or not, before the answer did.
+  case connectionLost(reason: String)
+  /// A status that may pass.
+  case status(Int, retryAfter: Duration?)
+  /// The answer is no HTTP.
+  case malformed(reason: String)
+  /// The answer's compressed data is broken or unreasonably large.
+  case encoding(reason: String)
+  /// The request can't be sent.
+  case invalidRequest(reason: String)
+
+  /// Sorts what AsyncHTTPClient and SwiftNIO throw.
+  init(_ error: any Error, host: String, connectTimeout: Duration) {
+    switch error {
+    case let failure as TransferFailure: self = failure
+    case let error as HTTPClientError: self.init(client: error, connectTimeout: connectTimeout)
+    case let error as NIOConnectionError: self.init(connection: error, host: host, connectTimeout: connectTimeout)
+    case ChannelError.connectTimeout: self = .timedOut(.connect, after: connectTimeout)
+    case let error as IOError: self.init(io: error)
+    case let error as HTTPParserError: self.init(parser: error)
+    case is NIOHTTPDecompression.DecompressionError, is NIOHTTPDecompression.ExtraDecompressionError:
+      self =
+        error as? NIOHTTPDecompression.DecompressionError == .limit
+        ? .encoding(reason: "its compressed data grows beyond \(HTTPConnections.maximumInflatedByteCount) bytes")
+        : .encoding(reason: "its compressed data is broken")
+    case is ChannelError: self = .connectionLost(reason: "connection closed")
+    default:
+      // NIOSSL's errors are told by the names of their types, which saves linking it by name for this alone.
+      let type = String(reflecting: Swift.type(of: error))
+      if type.contains("NIOSSL") || type.contains("BoringSSL") || type.contains("NIOTLS") {
+        self = .tls(reason: Self.tlsReason(String(describing: error)))
+      } else {
+        self = .connectionLost(reason: String(describing: error))
+      }
+    }
+  }
+
+  /// True where the same request may have success later.
+  var isTransient: Bool {
+    switch self {
+    case .noConnection, .connectionLost, .status: true
+    case .timedOut(let limit, _): limit == .idle
+    case .noAddress, .tls, .malformed, .encoding, .invalidRequest: false
+    }
+  }
+
+  /// True where not even a connection was there.
+  var isConnectFailure: Bool {
+    if case .noConnection = self { return true }
+    return false
+  }
+
+  var retryAfter: Duration? {
+    if case .status(_, let retryAfter) = self { return retryAfter }
+    return nil
+  }
+
+  /// What the caller gets. `requestCount` requests were sent for it.
+  func reelError(at url: URL, requestCount: Int) -> ReelError {
+    let location = url.absoluteString
+    let times = requestCount > 1 ? " (\(requestCount) requests)" : ""
+    switch self {
+    case .noAddress(let host):
+      return ReelError(
+        .network, "no address for \(host)", at: location, advice: "check the host's name and the network")
+    case .noConnection(let reason):
+      return ReelError(.network, reason, at: location, advice: "check that the server runs and can be reached")
+    case .tls(let reason):
+      return ReelError(.network, reason, at: location)
+    case .timedOut(let limit, let time):
+      let seconds = (time / .milliseconds(1)).rounded() / 1000
+      let span = seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
+      switch limit {
+      case .connect: return ReelError(.timedOut, "no connection within \(span)", at: location)
+      case .firstByte: return ReelError(.timedOut, "no answer within \(span)", at: location)
+      case .idle: return ReelError(.timedOut, "no more data within \(span)\(times)", at: location)
+      }
+    case .connectionLost(let reason):
+      return ReelError(.network, reason + times, at: location)
+    case .status(let code, let retryAfter):
+      let advice = retryAfter.map { "the server asks to come back in \(Int(($0 / .seconds(1)).rounded(.up))) s" }
+      return ReelError(.server, Self.statusText(code) + times, at: location, advice: advice)
+    case .malformed(let reason):
+      return ReelError(.server, reason, at: location)
+    case .encoding(let reason):
+      return ReelError(.server, reason, at: location)
+    case .invalidRequest(let reason):
+      return ReelError(.usage, reason, at: location)
+    }
+  }
+
+  /// `404 Not Found`.
+  static func statusText(_ code: Int) -> String {
+    let phrase = HTTPResponseStatus(statusCode: code).reasonPhrase
+    return phrase.isEmpty ? "status \(code)" : "\(code) \(phrase)"
+  }
+
+  // MARK: - Private
+
+  private init(client error: HTTPClientError, connectTimeout: Duration) {
+    switch error {
+    case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
+      self = .timedOut(.connect, after: connectTimeout)
+    case .remoteConnectionClosed: self = .connectionLost(reason: "connection closed by the server")
+    case .invalidURL, .emptyHost, .emptyScheme: self = .invalidRequest(reason: "a URL that can't be requested")
+    default:
+      let text = error.shortDescription
+      self =
+        text.hasPrefix("Invalid header")
+        ? .invalidRequest(reason: "a header field with characters that can't be sent")
+        : .connectionLost(reason: text.prefix(1).lowercased() + text.dropFirst())
+    }
+  }
+
+  private init(connection error: NIOConnectionError, host: String, connectTimeout: Duration) {
+    guard let first = error.connectionErrors.first else {
+      self = .noAddress(host: host)
+      return
+    }
+    if error.connectionErrors.allSatisfy({ Self.isTimeout($0.error) }) {
+      self = .timedOut(.connect, after: connectTimeout)
+    } else if let cause = error.connectionErrors.lazy.compactMap({ $0.error as? IOError }).first {
+      self = .noConnection(reason: Self.text(cause))
+    } else {
+      self = .noConnection(reason: "no connection: \(first.error)")
+    }
+  }
+
+  private init(io error: IOError) {
+    switch error.errnoCode {
+    case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN, EADDRNOTAVAIL:
+      self = .noConnection(reason: Self.text(error))
+    case ETIMEDOUT: self = .connectionLost(reason: "connection lost: no more answer from the network")
+    default: self = .connectionLost(reason: Self.text(error))
+    }
+  }
+
+  private init(parser error: HTTPParserError) {
+    // A body that ends before its stated length is reported as a parser's error.
+    self =
+      error == .invalidEOFState
+      ? .connectionLost(reason: "connection closed by the server")
+      : .malformed(reason: "the answer is no HTTP (\(error))")
+  }
+
+  private static func isTimeout(_ error: any Error) -> Bool {
+    if case ChannelError.connectTimeout = error { return true }
+    return false
+  }
+
+  private static func text(_ error: IOError) -> String {
+    switch error.errnoCode {
+    case ECONNREFUSED: "connection refused"
+    case ECONNRESET: "connection reset by the server"
+    case EPIPE: "connection closed by the server"
+    default: String(cString: strerror(error.errnoCode)).lowercased()
+    }
+  }
+
+  private static func tlsReason(_ text: String) -> String {
+    if text.contains("CERTIFICATE_VERIFY_FAILED") { return "the server's TLS certificate can't be trusted" }
+    if text.contains("failedToValidateHostname") || text.contains("Couldn't find <") {
+      return "the server's TLS certificate is for another host"
+    }
+    if text.contains("uncleanShutdown") { return "TLS connection cut off by the server" }
+    return "no TLS connection: \(text.prefix(200))"
+  }
+}

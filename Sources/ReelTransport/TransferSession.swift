@@ -1,0 +1,89 @@
+import Foundation
+import ReelCore
+import Synchronization
+
+/// The account of one `FetchRequest` over all the requests that are sent for it: its metrics, reported once, and its
+/// budget of retries.
+final class TransferSession: Sendable {
+  let request: FetchRequest
+  let startedAt = ContinuousClock.now
+
+  private struct State {
+    var metrics: RequestMetrics
+    var firstByteAt: ContinuousClock.Instant?
+    var failureCount = 0
+    var connectFailureCount = 0
+    var isReported = false
+  }
+
+  private let state: Mutex<State>
+
+  init(_ request: FetchRequest) {
+    self.request = request
+    state = Mutex(
+      State(
+        metrics: RequestMetrics(
+          url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
+          byteCount: 0, reusedConnection: nil, redirectCount: 0, requestCount: 0)))
+  }
+
+  var requestCount: Int { state.withLock { $0.metrics.requestCount } }
+
+  func noteRequest() {
+    state.withLock { $0.metrics.requestCount += 1 }
+  }
+
+  func noteRedirect() {
+    state.withLock { $0.metrics.redirectCount += 1 }
+  }
+
+  func noteAnswer(status: Int, reusedConnection: Bool?) {
+    state.withLock { state in
+      state.metrics.status = status
+      if let reusedConnection {
+        // One connection that had to be opened is enough for "no".
+        state.metrics.reusedConnection = reusedConnection && state.metrics.reusedConnection ?? true
+      }
+    }
+  }
+
+  func noteFirstByte() {
+    state.withLock { state in
+      guard state.firstByteAt == nil else { return }
+      let now = ContinuousClock.now
+      state.firstByteAt = now
+      state.metrics.timeToFirstByte = now - startedAt
+    }
+  }
+
+  func noteBytes(_ count: Int) {
+    state.withLock { $0.metrics.byteCount += Int64(count) }
+  }
+
+  /// The pause before the next request after `failure`, or nil where there shall be none.
+  func delay(after failure: TransferFailure, policy: RetryPolicy) -> Duration? {
+    let count: Int? = state.withLock { state in
+      guard failure.isTransient else { return nil }
+      state.failureCount += 1
+      if failure.isConnectFailure {
+        state.connectFailureCount += 1
+        guard state.connectFailureCount <= policy.connectAttempts else { return nil }
+      }
+      return state.failureCount
+    }
+    guard let count else { return nil }
+    return policy.delay(
+      afterFailure: count, retryAfter: failure.retryAfter, random: Double.random(in: 0..<1))
+  }
+
+  /// Reports the metrics, the first time that it is called.
+  func finish() {
+    let metrics: RequestMetrics? = state.withLock { state in
+      guard !state.isReported else { return nil }
+      state.isReported = true
+      if let first = state.firstByteAt { state.metrics.transferTime = .now - first }
+      return state.metrics
+    }
+    if let metrics { request.report?(metrics) }
+  }
+}

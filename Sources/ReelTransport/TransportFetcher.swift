@@ -1,0 +1,41 @@
+import Foundation
+public import Logging
+public import ReelCore
+
+/// Gets bytes over HTTP and HTTPS and from local files.
+///
+/// All fetchers of a process share one pool of connections for each connect time-out, so a connection that one of
+/// them has opened serves the others. HTTP/2 is used where a server offers it over TLS.
+///
+/// A request that fails in a way that can pass is sent again by the `RetryPolicy`; a transfer that breaks goes on at
+/// the byte where it broke, unseen by the one who reads its body.
+public final class TransportFetcher: Fetching {
+  private let http: HTTPFetcher
+  private let file: FileFetcher
+
+  public init(
+    configuration: TransportConfiguration = TransportConfiguration(), logger: Logger = Logger(label: "reel.transport")
+  ) {
+    http = HTTPFetcher(configuration: configuration, logger: logger)
+    file = FileFetcher(logger: logger)
+  }
+
+  /// Sends the request by the scheme of its URL: `http`, `https` or `file`.
+  ///
+  /// - Throws: `ReelError` with the URL as its location, or `CancellationError`:
+  ///   - `server` for an answer that is no success, `404 Not Found`, and for redirects that lead nowhere;
+  ///   - `network` where no connection could be made or it broke more often than is retried;
+  ///   - `timedOut` with the limit that was reached;
+  ///   - `noSuchFile`, `badMedia` (a directory) for a local file;
+  ///   - `unsupported` for another scheme; `usage` for a URL or a header field that can't be sent.
+  public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    switch request.url.scheme?.lowercased() {
+    case "http", "https": return try await http.fetch(request)
+    case "file": return try await file.fetch(request)
+    case let scheme:
+      throw ReelError(
+        .unsupported, scheme.map { "the scheme \($0): is not served" } ?? "a URL without a scheme",
+        at: request.url.absoluteString, advice: "use http:, https: or file:")
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// `reel frames`: writes pictures of sources to files.
+struct FramesCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "frames",
+    abstract: "Write the first picture of each source, or others, to files.",
+    discussion: """
+      Without --count, --at or --every the first picture in presentation order is written, as NAME-000001.ppm, and the \
+      transfer is cut as soon as it is there. Times count from the beginning of the presentation; the picture at a \
+      time is the one on show then. Pictures are turned upright and their pixels made square; --format y4m keeps the \
+      decoded samples (turned upright only). HDR is not tone mapped, which the result says. A picture that missed a \
+      reference or was concealed is called damaged.
+      """)
+
+  @Argument(help: "Paths, URLs, or - for standard input.")
+  var sources: [String] = []
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp("The folder to write to, made if needed; - for standard output.", valueName: "dir"))
+  var output = "."
+
+  @Option(help: "ppm (P6), png, or y4m.")
+  var format = PictureFormat.ppm
+
+  @Option(help: ArgumentHelp("Write so many pictures from the beginning; 0 for all.", valueName: "n"))
+  var count: Int?
+
+  @Option(
+    parsing: .singleValue, help: ArgumentHelp("Write the picture on show at this time. Can be repeated.", valueName: "s"))
+  var at: [Double] = []
+
+  @Option(help: ArgumentHelp("Write the picture on show at 0 and at every multiple of this.", valueName: "s"))
+  var every: Double?
+
+  @Option(help: ArgumentHelp("The size of the written pictures, as 320x180.", valueName: "WxH"),
+    transform: PictureOptions.size)
+  var size: PixelSize?
+
+  @Option(
+    help: ArgumentHelp("How a picture fits --size: fit (with bars), fill (cut), or stretch.", valueName: "gravity"),
+    transform: PictureOptions.gravity)
+  var gravity = VideoGravity.resizeAspect
+
+  @Option(help: ArgumentHelp("Open so many sources at once.", valueName: "n"))
+  var jobs = 32
+
+  @Flag(help: "Add the md5 of each picture's decoded samples, as ffmpeg -f framemd5 gives it.")
+  var md5 = false
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    if sources.isEmpty { throw ValidationError("name at least one source") }
+    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+    if let count, count < 0 { throw ValidationError("--count takes a number from 0 on") }
+    if at.contains(where: { !($0 >= 0 && $0 < 1e9) }) { throw ValidationError("--at takes seconds from 0 on") }
+    if let every, !(every >= 0.001 && every < 1e9) { throw ValidationError("--every takes seconds from 0.001 on") }
+    if [count != nil, !at.isEmpty, every != nil].count(where: { $0 }) > 1 {
+      throw ValidationError("--count, --at and --every exclude each other")
+    }
+    if !(1...4096).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 4096") }
+    if format == .y4m, size != nil {
+      throw ValidationError("y4m holds the decoded samples as they are: --size does not go with it")
+    }
+    if output == "-", sources.count > 1 { throw ValidationError("-o - takes one source") }
+    if output == "-", options.json { throw ValidationError("-o - and --json both want standard output") }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    // Shared buffers of decoded pictures go back to the system at once.
+    let errors = try await Interruption.cancelling { try await extractAll(logger: logger) }
+    try ExitStatus.check(errors, sourceCount: sources.count)
+  }
+
+  // MARK: - Private
+
+  /// Extracts from every source, `jobs` at a time; gives the errors of those that failed.
+  private func extractAll(logger: Logger) async throws -> [ReelError] {
+    do {
+      if output != "-" { try makeFolder() }
+    } catch {
+      Console.report(error.asReelError)
+      return [error.asReelError]
+    }
+    let parsed = sources.map { argument in
+      Result { () throws(ReelError) in try MediaSource(argument: argument) }
+    }
+    let stems = OutputNames.stems(
+      of: parsed.map { (try? $0.get()) ?? .standardInput })
+    let extractor = FrameExtractor(
+      fetcher: options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(), logger: logger)
+    let failures = FailureLog()
+    await withTaskGroup(of: Void.self) { group in
+      var running = 0
+      for (index, source) in parsed.enumerated() {
+        if running >= jobs {
+          await group.next()
+          running -= 1
+        }
+        if Task.isCancelled || failures.all.contains(where: Self.endsAll) { break }
+        running += 1
+        group.addTask {
+          do {
+            try await extract(source.get(), argument: sources[index], stem: stems[index], extractor: extractor)
+          } catch {
+            let error = error.asReelError
+            failures.append(error)
+            report(error, argument: sources[index])
+          }
+        }
+      }
+    }
+    if Task.isCancelled { return [ReelError(.cancelled, "interrupted")] }
+    return failures.all
+  }
+
+  /// Standard output is gone: there is no use in going on.
+  private static func endsAll(_ error: ReelError) -> Bool {
+    error.kind == .cannotWriteOutput && error.location == "standard output"
+  }
+
+  private func extract(
+    _ source: MediaSource, argument: String, stem: String, extractor: FrameExtractor
+  ) async throws {
+    let job = FramesJob(
+      argument: argument,
+      writer: PictureWriter(
+        options: PictureWriter.Options(
+          directory: output, format: format, size: size, gravity: gravity, computesMD5: md5), stem: stem),
+      printsLines: !options.json && !options.quiet, printsToStandardError: output == "-")
+    let selection = selection
+    do {
+      let report = try await withDeadline(seconds: options.timeout, source: source.name) {
+        try await job.run(selection, source: source, extractor: extractor)
+      }
+      if options.json { try Console.print(JSONLine.string(job.record(report, error: nil))) }
+    } catch {
+      if options.json { try? Console.print(JSONLine.string(job.record(nil, error: error.asReelError))) }
+      throw error
+    }
+  }
+
+  private func report(_ error: ReelError, argument: String) {
+    if error.kind != .cancelled { Console.report(error) }
+  }
+
+  private func makeFolder() throws {
+    var isDirectory: ObjCBool = false
+    if FileManager.default.fileExists(atPath: output, isDirectory: &isDirectory) {
+      guard isDirectory.boolValue else {
+        throw ReelError(.cannotCreateOutput, "is a file, not a folder", at: output)
+      }
+      return
+    }
+    do {
+      try FileManager.default.createDirectory(atPath: output, withIntermediateDirectories: true)
+    } catch {
+      throw ReelError(.cannotCreateOutput, "the folder can't be made: \(error.localizedDescription)", at: output)
+    }
+  }
+
+  private func configuration() throws -> LoadingConfiguration {
+    var configuration = try options.loading()
+    configuration.decoderThreads = sources.count == 1 ? ProcessInfo.processInfo.activeProcessorCount : 1
+    return configuration
+  }
+
+  private var selection: FrameSelection {
+    if let count { return .count(count) }
+    // A printed time is rounded to the microsecond: it names the picture that it was printed for.
+    if !at.isEmpty { return .times(at.map { MediaTime(seconds: $0 + 1e-6) }) }
+    if let every { return .every(MediaTime(seconds: every)) }
+    return .first
+  }
+}

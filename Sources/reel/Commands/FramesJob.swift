@@ -1,0 +1,91 @@
+import ReelCore
+import ReelPlayback
+import Synchronization
+
+/// The pictures of one source on their way to files, and what is said of them.
+final class FramesJob: Sendable {
+  private let argument: String
+  private let printsLines: Bool
+  private let printsToStandardError: Bool
+  private let state: Mutex<State>
+
+  private struct State {
+    let writer: PictureWriter
+    var written: [WrittenPicture] = []
+  }
+
+  init(argument: String, writer: sending PictureWriter, printsLines: Bool, printsToStandardError: Bool) {
+    self.argument = argument
+    self.printsLines = printsLines
+    self.printsToStandardError = printsToStandardError
+    state = Mutex(State(writer: writer))
+  }
+
+  /// Extracts and writes. With more than a few pictures, conversion and writing run beside decoding.
+  func run(
+    _ selection: FrameSelection, source: MediaSource, extractor: FrameExtractor
+  ) async throws -> FrameExtractor.Report {
+    let result: Result<FrameExtractor.Report, any Error>
+    let pipeline = PicturePipeline { [self] picture in _ = try write(picture) }
+    do {
+      let isSingle = selection == .first || selection == .count(1)
+      let report = try await extractor.extract(selection, from: source) { [self] picture in
+        if isSingle { return try write(picture) }
+        try pipeline.submit(picture)
+        return .zero
+      }
+      try pipeline.drain()
+      result = .success(report)
+    } catch {
+      try? pipeline.drain()
+      result = .failure(error)
+    }
+    // What has been written whole stays, also after an error.
+    try state.withLock { state in
+      if !state.written.isEmpty { try state.writer.finish() }
+    }
+    return try result.get()
+  }
+
+  /// The source's line of JSON.
+  func record(_ report: FrameExtractor.Report?, error: ReelError?) -> FramesRecord {
+    FramesRecord(
+      source: argument, frames: state.withLock { $0.written.map(FramesRecord.Frame.init) },
+      damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.isDamaged) },
+      startup: report.map { StartupRecord($0.startup) }, error: error.map(ErrorRecord.init))
+  }
+
+  // MARK: - Private
+
+  private func write(_ picture: borrowing TimedPicture) throws -> Duration {
+    let (written, converted) = try write(locked: picture)
+    guard printsLines else { return converted }
+    let line = Self.line(for: written)
+    if printsToStandardError { Console.note(line) } else { try Console.print(line) }
+    return converted
+  }
+
+  private func write(locked picture: borrowing TimedPicture) throws -> (WrittenPicture, Duration) {
+    let copy = PictureBox(try picture.clone())
+    return try state.withLock { state in
+      let (written, converted) = try state.writer.write(copy.picture)
+      state.written.append(written)
+      return (written, converted)
+    }
+  }
+
+  /// A picture that a closure can borrow.
+  private final class PictureBox: Sendable {
+    let picture: TimedPicture
+
+    init(_ picture: consuming TimedPicture) { self.picture = picture }
+  }
+
+  private static func line(for written: WrittenPicture) -> String {
+    var line = "\(written.path)\tpts \(written.ptsTime)\t\(written.size)"
+    if let md5 = written.md5 { line += "\tmd5 \(md5)" }
+    if written.isHDR { line += "\tHDR, not tone mapped" }
+    if written.isDamaged { line += "\tdamaged" }
+    return line
+  }
+}

@@ -1,0 +1,82 @@
+import ReelCore
+import ReelPlayback
+
+/// What `reel frames --json` prints for a source.
+struct FramesRecord: Encodable {
+  struct Frame: Encodable {
+    let path: String
+    let pts: Int64?
+    let ptsTime: Double
+    let timeBase: String
+    let time: Double
+    let width: Int
+    let height: Int
+    let keyFrame: Bool
+    let damaged: Bool
+    let hdrNotToneMapped: Bool
+    let md5: String?
+
+    init(_ written: WrittenPicture) {
+      path = written.path
+      pts = written.ticks
+      ptsTime = written.ptsSeconds.rounded(places: 6)
+      timeBase = written.timeBase.description
+      time = written.time.seconds.rounded(places: 6)
+      width = written.size.width
+      height = written.size.height
+      keyFrame = written.isKey
+      damaged = written.isDamaged
+      hdrNotToneMapped = written.isHDR
+      md5 = written.md5
+    }
+  }
+
+  let source: String
+  let frames: [Frame]
+  /// Pictures that missed a reference or were concealed.
+  let damaged: Int
+  let startup: StartupRecord?
+  let error: ErrorRecord?
+}
+
+extension WrittenPicture {
+  /// The presentation timestamp in seconds, as the media has it.
+  var ptsSeconds: Double { Double(ticks ?? 0) * timeBase.value }
+
+  var ptsTime: String { ticks == nil ? "unknown" : ptsSeconds.formatted(places: 6) }
+}
+
+/// A `StartupReport` as JSON: milliseconds, requests and bytes by stage.
+struct StartupRecord: Encodable {
+  struct Stage: Encodable {
+    let ms: Double
+    let requests: Int
+    let bytes: Int64
+
+    init(_ entry: StartupReport.Entry) {
+      ms = entry.duration.milliseconds
+      requests = entry.requestCount
+      bytes = entry.byteCount
+    }
+  }
+
+  let totalMs: Double
+  let resolve: Stage
+  let manifest: Stage
+  let `init`: Stage
+  let segment: Stage
+  let demux: Stage
+  let decode: Stage
+  let convert: Stage
+
+  init(_ report: StartupReport) {
+    totalMs = report.total.milliseconds
+    resolve = Stage(report[.resolve])
+    manifest = Stage(report[.manifest])
+    `init` = Stage(report[.initialization])
+    segment = Stage(report[.segment])
+    demux = Stage(report[.demux])
+    decode = Stage(report[.decode])
+    convert = Stage(report[.convert])
+  }
+}

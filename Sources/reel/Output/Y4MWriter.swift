@@ -1,0 +1,60 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// Writes pictures as YUV4MPEG2: samples as decoded, turned upright; aspect ratio and range in the header.
+///
+/// Confined to one thread at a time.
+final class Y4MWriter {
+  private let file: OutputFile
+  private var header: [UInt8]?
+
+  init(to file: OutputFile) { self.file = file }
+
+  /// Writes a picture and gives its size. Throws `ReelError.unsupported` for pictures that the format has no name
+  /// for, and where a picture is unlike the first.
+  func write(_ picture: borrowing TimedPicture) throws -> PixelSize {
+    let image = try PlanarImage(picture.frame, orientation: picture.orientation)
+    let wanted = Self.header(of: image, picture: picture)
+    if let header {
+      guard header == wanted else {
+        throw ReelError(
+          .unsupported, "the pictures' size or format changes, which Y4M can't hold", at: picture.stream.codecName)
+      }
+    } else {
+      header = wanted
+      try file.write(wanted)
+    }
+    try file.write(Array("FRAME\n".utf8))
+    for plane in image.planes { try file.write(plane) }
+    return image.size
+  }
+
+  func finish() throws(ReelError) { try file.commit() }
+
+  // MARK: - Private
+
+  private static func header(of image: PlanarImage, picture: borrowing TimedPicture) -> [UInt8] {
+    let rate = picture.frameRate ?? Rational(25, 1)
+    var aspect = picture.sampleAspectRatio ?? Rational(1, 1)
+    if picture.orientation.swapsAxes { aspect = Rational(aspect.denominator, aspect.numerator) }
+    let range = image.isFullRange ? " XCOLORRANGE=FULL" : ""
+    let text =
+      "YUV4MPEG2 W\(image.size.width) H\(image.size.height) F\(rate.numerator):\(rate.denominator) Ip"
+      + " A\(aspect.numerator):\(aspect.denominator) C\(colorTag(of: image))\(range)\n"
+    return Array(text.utf8)
+  }
+
+  private static func colorTag(of image: PlanarImage) -> String {
+    let depth = image.bitDepth > 8 ? "p\(image.bitDepth)" : ""
+    switch image.chroma {
+    case .none: return image.bitDepth > 8 ? "mono\(image.bitDepth)" : "mono"
+    case .c422: return "422\(depth)"
+    case .c444: return "444\(depth)"
+    case .c420 where image.bitDepth > 8: return "420\(depth)"
+    case .c420(.left): return "420mpeg2"
+    case .c420(.topLeft): return "420paldv"
+    case .c420(.other): return "420jpeg"
+    }
+  }
+}

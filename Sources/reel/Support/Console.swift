@@ -1,0 +1,58 @@
+import Foundation
+import ReelCore
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Standard output for results, standard error for everything else. A line is written whole.
+enum Console {
+  private static let outputLock = Mutex(())
+  private static let errorLock = Mutex(())
+
+  /// Throws `ReelError.cannotWriteOutput`, also where the reader has closed its end.
+  static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
+
+  /// Bytes to standard output.
+  static func write(_ bytes: [UInt8]) throws(ReelError) {
+    let code = outputLock.withLock { _ in writeAll(STDOUT_FILENO, bytes) }
+    if code != 0 {
+      throw ReelError(.cannotWriteOutput, "can't be written: \(errorText(code))", at: "standard output")
+    }
+  }
+
+  /// One line to standard error.
+  static func report(_ error: ReelError) { note("reel: \(error)") }
+
+  static func note(_ line: String) {
+    _ = errorLock.withLock { _ in writeAll(STDERR_FILENO, Array("\(line)\n".utf8)) }
+  }
+
+  static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  /// 0, or the error number.
+  private static func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 {
+        if errno == EINTR { continue }
+        return errno
+      }
+      rest = rest.dropFirst(count)
+    }
+    return 0
+  }
+}
+
+extension Error {
+  /// The error as the command line reports it.
+  var asReelError: ReelError {
+    if let error = self as? ReelError { return error }
+    if self is CancellationError { return ReelError(.cancelled, "interrupted") }
+    return ReelError(.internalFault, "\(self)")
+  }
+}

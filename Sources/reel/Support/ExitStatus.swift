@@ -1,0 +1,29 @@
+import ArgumentParser
+import ReelCore
+
+/// The exit codes of the command line contract (sysexits.h).
+enum ExitStatus {
+  static let failedSource: Int32 = 1
+  static let interrupted: Int32 = 130
+
+  /// The code of a failure with one source.
+  static func code(of error: ReelError) -> Int32 {
+    switch error.kind {
+    case .usage: 64
+    case .badMedia, .badManifest, .unsupported: 65
+    case .noSuchFile: 66
+    case .server, .network, .timedOut: 69
+    case .internalFault: 70
+    case .cannotCreateOutput: 73
+    case .cannotWriteOutput: 74
+    case .cancelled: interrupted
+    }
+  }
+
+  /// The code of a run over several sources, of which these failed. Throws nothing where none did.
+  static func check(_ errors: [ReelError], sourceCount: Int) throws {
+    guard let first = errors.first else { return }
+    if errors.contains(where: { $0.kind == .cancelled }) { throw ExitCode(interrupted) }
+    throw ExitCode(sourceCount == 1 ? code(of: first) : failedSource)
+  }
+}

@@ -1,0 +1,100 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelPlayback
+import ReelTransport
+
+/// The options that every command with sources has.
+struct SourceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The highest rung at or under this bit rate is opened, else the lowest. Units as in 3Mbit, 800k.",
+      valueName: "bps"))
+  var bandwidth = "3Mbit"
+
+  @Option(help: ArgumentHelp("Leave out rungs with more lines than this.", valueName: "lines"))
+  var maxHeight: Int?
+
+  @Option(
+    name: .customLong("header"), parsing: .singleValue,
+    help: ArgumentHelp("A header field for every request, as 'Name: value'. Can be repeated.", valueName: "K: V"))
+  var headers: [String] = []
+
+  @Option(help: ArgumentHelp("Give up on a source after so many seconds.", valueName: "s"))
+  var timeout = 30.0
+
+  @Option(help: ArgumentHelp("How often a request is tried again.", valueName: "n"))
+  var retries = 3
+
+  @Flag(help: "Print JSON Lines: one object for each source.")
+  var json = false
+
+  @Flag(help: "Print nothing but errors.")
+  var quiet = false
+
+  @Flag(help: "Log what happens to standard error.")
+  var verbose = false
+
+  func validate() throws {
+    guard timeout > 0, timeout.isFinite else { throw ValidationError("--timeout takes a positive number of seconds") }
+    guard (0...100).contains(retries) else { throw ValidationError("--retries takes a number from 0 to 100") }
+    if let maxHeight, maxHeight <= 0 { throw ValidationError("--max-height takes a positive number of lines") }
+    if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    _ = try headerFields()
+    _ = try bandwidthCap()
+  }
+
+  /// Lets logs through as the flags say. Once a process.
+  func bootstrapLogging() -> Logger {
+    let level: Logger.Level = verbose ? .debug : .critical
+    LoggingSystem.bootstrap { label in
+      var handler = StreamLogHandler.standardError(label: label)
+      handler.logLevel = level
+      return handler
+    }
+    return Logger(label: "reel")
+  }
+
+  func transport(logger: Logger) -> TransportFetcher {
+    var configuration = TransportConfiguration()
+    configuration.retryPolicy.attempts = retries
+    configuration.retryPolicy.connectAttempts = min(retries, configuration.retryPolicy.connectAttempts)
+    return TransportFetcher(configuration: configuration, logger: logger)
+  }
+
+  func loading() throws -> LoadingConfiguration {
+    var configuration = LoadingConfiguration()
+    configuration.bandwidthCap = try bandwidthCap()
+    configuration.maximumHeight = maxHeight
+    configuration.headers = try headerFields()
+    return configuration
+  }
+
+  // MARK: - Private
+
+  private func bandwidthCap() throws -> Int {
+    if bandwidth == "auto" {
+      throw ValidationError("--bandwidth auto adapts while playing: this command needs a rate, as 3Mbit")
+    }
+    do {
+      return Int(clamping: try BitRate(parsing: bandwidth).bitsPerSecond)
+    } catch {
+      throw ValidationError("--bandwidth: \(error.reason)")
+    }
+  }
+
+  private func headerFields() throws -> [HeaderField] {
+    try headers.map { text in
+      guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
+        throw ValidationError("--header takes 'Name: value', not '\(text)'")
+      }
+      let name = text[..<colon]
+      let value = text[text.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+      guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), !value.contains(where: \.isNewline) else {
+        throw ValidationError("--header takes 'Name: value', not '\(text)'")
+      }
+      return HeaderField(name: String(name), value: value)
+    }
+  }
+}

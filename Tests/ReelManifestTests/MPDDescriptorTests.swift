@@ -1,0 +1,132 @@
+import Foundation
+import ReelCore
+import ReelManifest
+import Testing
+
+@Suite struct MPDDescriptorTests {
+  private let template = #"<SegmentTemplate media="$RepresentationID$/$Number$" duration="2"/>"#
+
+  private func group(_ content: String, attributes: String = "") throws -> TrackGroup {
+    let text = mpd(videoSet(content + template, attributes: attributes))
+    return try #require(try dashPresentation(text).periods[0].trackGroups.first)
+  }
+
+  @Test func rolesLabelsAndLanguage() throws {
+    let group = try group(
+      """
+      <Role schemeIdUri="urn:mpeg:dash:role:2011" value="main"/>
+      <Role schemeIdUri="urn:mpeg:dash:role:2011" value="caption"/><Label>Director &amp; crew</Label>
+      """, attributes: #"id="7" lang="de""#)
+    #expect(group.roles == ["main", "caption"])
+    #expect(group.isDefault)
+    #expect(group.label == "Director & crew")
+    #expect(group.language == "de")
+    #expect(group.id == "7")
+    #expect(group.unplayableReason == nil)
+  }
+
+  @Test(arguments: [
+    (
+      #"<EssentialProperty schemeIdUri="urn:x:y" value="1"/>"#,
+      "an essential property that is not understood: urn:x:y"
+    ),
+    (#"<EssentialProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>"#, "trick mode"),
+    (
+      #"<SupplementalProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>"#, "trick mode"
+    ),
+    (
+      #"<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cenc"/>"#
+        + #"<ContentProtection schemeIdUri="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"/>"#,
+      "encrypted: Common Encryption (cenc), Widevine"
+    ),
+    (
+      #"<ContentProtection schemeIdUri=" urn:uuid:9a04f079-9840-4286-ab92-e65be0885f95"><pro>x</pro></ContentProtection>"#,
+      "encrypted: PlayReady"
+    ),
+    (
+      #"<ContentProtection schemeIdUri="urn:uuid:e2719d58-a985-b3c9-781a-b030af78d30e"/>"#,
+      "encrypted: ClearKey"
+    ),
+  ])
+  func whatCanNotBePlayedSaysWhy(content: String, reason: String) throws {
+    let group = try group(content)
+    #expect(group.unplayableReason == reason)
+    #expect(group.rungs.count == 1)
+  }
+
+  @Test func understoodPropertiesDoNoHarm() throws {
+    let group = try group(
+      """
+      <EssentialProperty schemeIdUri="urn:mpeg:mpegB:cicp:TransferCharacteristics" value="16"/>
+      <SupplementalProperty schemeIdUri="urn:x:y"/>
+      """)
+    #expect(group.unplayableReason == nil)
+    #expect(group.rungs[0].videoRange == "PQ")
+  }
+
+  @Test func aProtectedRepresentationIsPassedOver() throws {
+    let presentation = try dashPresentation(
+      mpd(
+        """
+        <AdaptationSet mimeType="video/mp4">\(template)
+        <Representation id="a"/><Representation id="b"><ContentProtection schemeIdUri="urn:x"/></Representation>
+        <Representation id="c" dependencyId="a"/></AdaptationSet>
+        """))
+    #expect(presentation.periods[0].trackGroups[0].rungs.map(\.id) == ["a"])
+    #expect(presentation.warnings.count == 2)
+  }
+
+  @Test func thumbnailsAndTextHaveTheirKinds() throws {
+    let presentation = try dashPresentation(
+      mpd(
+        """
+        <AdaptationSet mimeType="image/jpeg"><SegmentTemplate media="$Number$.jpg" duration="10"/>
+        <Representation id="t" width="1024" height="512"/></AdaptationSet>
+        <AdaptationSet contentType="video"><EssentialProperty schemeIdUri="http://dashif.org/guidelines/thumbnail_tile"
+        value="5x5"/>\(template)<Representation id="u"/></AdaptationSet>
+        <AdaptationSet mimeType="text/vtt" lang="en"><Representation id="s"><BaseURL>en.vtt</BaseURL></Representation>
+        </AdaptationSet>
+        <AdaptationSet mimeType="application/mp4" codecs="stpp">\(template)<Representation id="p"/></AdaptationSet>
+        <AdaptationSet mimeType="application/mp4" codecs="abcd">\(template)<Representation id="m"/></AdaptationSet>
+        <AdaptationSet><ContentComponent contentType="audio"/><ContentComponent contentType="video"/>
+        \(template)<Representation id="x"/></AdaptationSet>
+        <AdaptationSet>\(template)<Representation id="y" codecs="mp4a.40.2"/></AdaptationSet>
+        <AdaptationSet>\(template)<Representation id="z"/></AdaptationSet>
+        """))
+    let groups = presentation.periods[0].trackGroups
+    #expect(groups.map(\.kind) == [.image, .image, .text, .text, .image, .video, .audio, .video])
+    let sidecar = try presentation.segments(group: 2)
+    #expect(sidecar.urls == ["https://origin.example/a/b/en.vtt"])
+    #expect(sidecar.first?.duration == MediaTime(value: 20, timescale: 1))
+    #expect(groups[1].unplayableReason == nil)
+  }
+
+  @Test(arguments: [
+    ("urn:mpeg:dash:23003:3:audio_channel_configuration:2011", "6", "6"),
+    ("urn:mpeg:mpegB:cicp:ChannelConfiguration", "7", "8"),
+    ("urn:mpeg:mpegB:cicp:ChannelConfiguration", "99", nil),
+    ("tag:dolby.com,2014:dash:audio_channel_configuration:2011", "F801", "6"),
+    ("tag:dolby.com,2014:dash:audio_channel_configuration:2011", "A000", "2"),
+    ("urn:mpeg:dash:outputChannelPositionList:2012", "0 1 2", "3"), ("urn:x", "2", nil),
+  ])
+  func channels(scheme: String, value: String, count: String?) throws {
+    let group = try group(#"<AudioChannelConfiguration schemeIdUri="\#(scheme)" value="\#(value)"/>"#)
+    #expect(group.rungs[0].channels == count)
+  }
+
+  @Test func whatStandsInOtherFilesIsNotRead() throws {
+    let xlink = #"xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href"#
+    let error = manifestError(.unsupported) {
+      _ = try dashPresentation("<MPD><Period \(xlink)='https://ads.example/p.xml'/></MPD>")
+    }
+    #expect(error?.place == .element("MPD/Period[1]"))
+    let rest = videoSet(template)
+    let presentation = try dashPresentation(
+      """
+      <MPD mediaPresentationDuration="PT4S"><Period \(xlink)="urn:mpeg:dash:resolve-to-zero:2013" duration="PT0S"/>
+      <Period start="PT0S"><AdaptationSet \(xlink)="https://ads.example/a.xml"/>\(rest)</Period></MPD>
+      """)
+    #expect(presentation.periods.count == 1)
+    #expect(presentation.periods[0].trackGroups.count == 1)
+  }
+}

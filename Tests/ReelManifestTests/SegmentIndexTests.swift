@@ -1,0 +1,120 @@
+import Foundation
+import ReelCore
+import ReelManifest
+import Testing
+
+@Suite struct SegmentIndexTests {
+  private func number(_ value: UInt64, _ count: Int) -> [UInt8] {
+    (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
+  }
+
+  private func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
+    number(UInt64(body.count + 8), 4) + Array(type.utf8) + body
+  }
+
+  /// A `sidx` whose subsegments are (type, byte count, duration).
+  private func sidx(
+    version: UInt64 = 0, timescale: UInt64 = 1000, earliest: UInt64 = 0, firstOffset: UInt64 = 0,
+    _ entries: [(UInt64, UInt64, UInt64)]
+  ) -> [UInt8] {
+    let width = version == 0 ? 4 : 8
+    var body = number(version << 24, 4) + number(1, 4) + number(timescale, 4)
+    body += number(earliest, width) + number(firstOffset, width) + number(UInt64(entries.count), 4)
+    for (type, size, duration) in entries {
+      body += number(type << 31 | size, 4) + number(duration, 4) + number(0x9000_0000, 4)
+    }
+    return box("sidx", body)
+  }
+
+  private func reference(
+    start: MediaTime = .zero, duration: MediaTime? = nil, offset: MediaTime? = .zero,
+    initialization: InitializationReference? = nil
+  ) -> SegmentIndexReference {
+    SegmentIndexReference(
+      url: manifestURL, indexRange: nil, initialization: initialization, start: start, duration: duration,
+      timestampOffset: offset, discontinuity: 3)
+  }
+
+  private func read(
+    _ bytes: [UInt8], at offset: Int64, _ reference: SegmentIndexReference
+  ) throws(ReelError) -> SegmentList {
+    try ManifestReader().segments(fromIndex: bytes, at: offset, of: reference)
+  }
+
+  @Test func listsSegmentsFromTheEndOfTheIndex() throws {
+    let index = sidx(earliest: 500, firstOffset: 10, [(0, 100, 2000), (0, 50, 1000)])
+    let segments = try read(index, at: 700, reference(offset: MediaTime(value: 4, timescale: 1)))
+    let first = 700 + Int64(index.count) + 10
+    #expect(
+      segments.map(\.byteRange) == [
+        ByteRange(offset: first, length: 100), ByteRange(offset: first + 100, length: 50),
+      ])
+    #expect(segments.starts.map(\.seconds) == [4.5, 6.5])
+    #expect(segments.durations.map(\.seconds) == [2, 1])
+    #expect(segments.end == MediaTime(value: 15, timescale: 2))
+    #expect(segments.map(\.number) == [1, 2])
+    #expect(segments[0].initialization?.byteRange == ByteRange(offset: 0, length: 700))
+    #expect(segments[0].timestampOffset == MediaTime(value: 4, timescale: 1))
+    #expect(segments[0].discontinuity == 3)
+  }
+
+  @Test func findsTheIndexBehindOtherBoxes() throws {
+    let head = box("ftyp", [1, 2, 3, 4]) + box("moov", Array(repeating: 0, count: 100))
+    let index = sidx(version: 1, earliest: 1 << 33, [(0, 100, 2000)])
+    let segments = try read(head + index + box("moof", []), at: 0, reference(offset: nil))
+    #expect(segments[0].byteRange?.offset == Int64(head.count + index.count))
+    #expect(segments[0].initialization?.byteRange == ByteRange(offset: 0, length: Int64(head.count)))
+    #expect(segments[0].start == .zero)
+    let before = try read(sidx([(0, 1, 1)]) + head, at: 0, reference())
+    #expect(before[0].initialization?.byteRange?.length == Int64(head.count + sidx([(0, 1, 1)]).count))
+  }
+
+  @Test func statedInitializationIsKept() throws {
+    let stated = InitializationReference(url: manifestURL, byteRange: ByteRange(offset: 5, length: 6))
+    #expect(try read(sidx([(0, 1, 1)]), at: 0, reference(initialization: stated))[0].initialization == stated)
+  }
+
+  @Test func onlySegmentsOfThePeriodAreListed() throws {
+    let index = sidx(Array(repeating: (0, 10, 1000), count: 10))
+    let segments = try read(
+      index, at: 0,
+      reference(
+        start: MediaTime(value: 20, timescale: 1), duration: MediaTime(value: 5, timescale: 2),
+        offset: MediaTime(value: 17, timescale: 1)))
+    #expect(segments.map(\.number) == [4, 5, 6])
+    #expect(segments.starts.map(\.seconds) == [20, 21, 22])
+  }
+
+  @Test func badIndexesAreErrors() {
+    let index = sidx([(0, 100, 2000)])
+    #expect(manifestError(.badMedia) { _ = try read([], at: 0, reference()) } != nil)
+    #expect(manifestError(.badMedia) { _ = try read(Array(index.dropLast()), at: 0, reference()) } != nil)
+    #expect(
+      manifestError(.badMedia) { _ = try read(box("moof", [0]), at: 9, reference()) }?.place == .byte(9))
+    #expect(
+      manifestError(.badMedia) { _ = try read(sidx(timescale: 0, [(0, 1, 1)]), at: 0, reference()) }?.reason
+        == "the sidx has a timescale of 0")
+    #expect(manifestError(.badMedia) { _ = try read(sidx([]), at: 0, reference()) } != nil)
+    #expect(manifestError(.unsupported) { _ = try read(sidx([(1, 1, 1)]), at: 0, reference()) } != nil)
+    #expect(
+      manifestError(.badMedia) {
+        _ = try read(sidx(version: 1, earliest: .max, [(0, 1, 1)]), at: 0, reference())
+      } != nil)
+    #expect(
+      manifestError(.badMedia) {
+        _ = try read(sidx(version: 1, firstOffset: UInt64(Int64.max), [(0, 1, 1)]), at: 0, reference())
+      }?.reason == "the sidx leads beyond 63 bits")
+    #expect(manifestError(.badMedia) { _ = try read(index, at: -1, reference()) } != nil)
+    #expect(manifestError(.badMedia) { _ = try read(index, at: .max, reference()) } != nil)
+    #expect(
+      manifestError(.badMedia) { _ = try read([0, 0, 0, 2] + Array("sidx".utf8), at: 0, reference()) } != nil)
+  }
+
+  @Test func anIndexCutAnywhereIsAnError() {
+    let index = sidx(version: 1, [(0, 100, 2000), (0, 100, 2000)])
+    for count in 0..<index.count {
+      #expect(
+        manifestError(.badMedia) { _ = try read(Array(index.prefix(count)), at: 0, reference()) } != nil)
+    }
+  }
+}

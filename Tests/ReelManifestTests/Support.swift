@@ -1,0 +1,99 @@
+import Foundation
+import ReelCore
+import ReelManifest
+import Testing
+
+/// Where the manifests of tests come from.
+let manifestURL = URL(string: "https://origin.example/a/b/manifest?token=1") ?? URL(fileURLWithPath: "/")
+
+/// The presentation of a playlist given as lines.
+func hlsPresentation(
+  _ text: String, url: URL = manifestURL, limits: ManifestLimits = ManifestLimits()
+) throws(ReelError) -> Presentation {
+  try ManifestReader(limits: limits).presentation(from: Array(text.utf8), format: .hls, url: url)
+}
+
+/// The segments of a media playlist given as text.
+func mediaPlaylist(
+  _ text: String, url: URL = manifestURL, limits: ManifestLimits = ManifestLimits(),
+  variables: [String: String] = [:]
+) throws(ReelError) -> MediaPlaylistSegments {
+  try ManifestReader(limits: limits).mediaPlaylist(from: Array(text.utf8), url: url, variables: variables)
+}
+
+/// The presentation of an MPD given as text.
+func dashPresentation(
+  _ text: String, url: URL = manifestURL, limits: ManifestLimits = ManifestLimits()
+) throws(ReelError) -> Presentation {
+  try ManifestReader(limits: limits).presentation(from: Array(text.utf8), format: .dash, url: url)
+}
+
+/// An MPD of one period; `attributes` replace those of the MPD element.
+func mpd(
+  _ content: String, attributes: String = #"type="static" mediaPresentationDuration="PT20S""#,
+  period: String = ""
+) -> String {
+  """
+  <?xml version="1.0" encoding="UTF-8"?>
+  <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(attributes)>
+    <Period \(period)>\(content)</Period>
+  </MPD>
+  """
+}
+
+/// A video adaptation set with one representation, `v1` at 1 Mbit/s, around `segments`.
+func videoSet(_ segments: String, attributes: String = "", representation: String = "") -> String {
+  """
+  <AdaptationSet mimeType="video/mp4" \(attributes)>\(segments)
+  <Representation id="v1" bandwidth="1000000" codecs="avc1.64001f" width="720" height="1280">\(representation)
+  </Representation></AdaptationSet>
+  """
+}
+
+extension Presentation {
+  /// The segments of a rung of the first period, in the group and at the place asked for.
+  func segments(period: Int = 0, group: Int = 0, rung: Int = 0) throws -> SegmentList {
+    let group = try #require(periods[period].trackGroups.dropFirst(group).first)
+    return try #require(group.rungs[rung].media.segments)
+  }
+}
+
+extension Rung.Media {
+  var segments: SegmentList? {
+    guard case .segments(let list) = self else { return nil }
+    return list
+  }
+
+  var playlist: String? {
+    guard case .playlist(let url) = self else { return nil }
+    return url.absoluteString
+  }
+
+  var index: SegmentIndexReference? {
+    guard case .index(let reference) = self else { return nil }
+    return reference
+  }
+}
+
+extension SegmentList {
+  var urls: [String] { map(\.url.absoluteString) }
+  var starts: [MediaTime] { map(\.start) }
+  var durations: [MediaTime] { map(\.duration) }
+}
+
+/// The error that `body` throws; an issue where it throws none, or one of another kind.
+func manifestError(
+  _ kind: ReelError.Kind = .badManifest, sourceLocation: SourceLocation = #_sourceLocation,
+  _ body: () throws -> Void
+) -> ReelError? {
+  do {
+    try body()
+    Issue.record("no error was thrown", sourceLocation: sourceLocation)
+  } catch let error as ReelError {
+    #expect(error.kind == kind, sourceLocation: sourceLocation)
+    return error
+  } catch {
+    Issue.record("another error: \(error)", sourceLocation: sourceLocation)
+  }
+  return nil
+}

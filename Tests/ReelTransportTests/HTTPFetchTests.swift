@@ -1,0 +1,221 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import ReelTransport
+import Testing
+
+@Suite("HTTP fetching", .timeLimit(.minutes(1)))
+struct HTTPFetchTests {
+  let bytes = pattern(300_000)
+
+  @Test("A body arrives whole, with what its head says")
+  func wholeBody() async throws {
+    try await withOrigin(.init(routes: ["/a.mp4": .init(bytes)])) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a.mp4")))
+      #expect(response.url == origin.url("a.mp4"))
+      #expect(response.contentType == "video/mp4")
+      #expect(response.bodyOffset == 0)
+      #expect(response.bodyByteCount == 300_000)
+      #expect(response.resourceByteCount == 300_000)
+      #expect(response.supportsRanges)
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == bytes)
+    }
+  }
+
+  @Test(
+    "A part is asked for, and its place in the resource told",
+    arguments: [
+      (ByteRange(offset: 0, length: 100), 0..<100),
+      (ByteRange(offset: 1_000, length: 20_000), 1_000..<21_000),
+      (ByteRange(offset: 299_990, length: nil), 299_990..<300_000),
+      (ByteRange(offset: 299_990, length: 500), 299_990..<300_000),
+    ])
+  func part(range: ByteRange, expected: Range<Int>) async throws {
+    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+      let response = try await quickFetcher().fetch(
+        FetchRequest(url: origin.url("a"), range: range, purpose: .segment))
+      #expect(response.bodyOffset == Int64(expected.lowerBound))
+      #expect(response.bodyByteCount == Int64(expected.count))
+      #expect(response.resourceByteCount == 300_000)
+      #expect(response.supportsRanges)
+      let part = Array(bytes[expected])
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == part)
+      #expect(origin.requestLog.map(\.range) == [range.httpHeaderValue])
+    }
+  }
+
+  @Test("A server without ranges sends the whole, and the answer says so")
+  func wholeInsteadOfPart() async throws {
+    try await withOrigin(.init(routes: ["/a": .init(bytes)], supportsRanges: false)) { origin in
+      let response = try await quickFetcher().fetch(
+        FetchRequest(url: origin.url("a"), range: ByteRange(offset: 10, length: 5), purpose: .segment))
+      #expect(response.bodyOffset == 0)
+      #expect(response.bodyByteCount == 300_000)
+      #expect(!response.supportsRanges)
+      let whole = try await quickFetcher().fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
+      #expect(!whole.supportsRanges)
+    }
+  }
+
+  @Test("A part beyond the end is refused with the size")
+  func unsatisfiableRange() async throws {
+    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+      let error = await reelError {
+        _ = try await quickFetcher().bytes(origin.url("a"), range: ByteRange(offset: 300_000, length: 1))
+      }
+      #expect(error?.kind == .server)
+      #expect(error?.reason == "416 Range Not Satisfiable (it has 300000 bytes)")
+      #expect(error?.location == origin.url("a").absoluteString)
+    }
+  }
+
+  @Test("Refusals end at once with their status", arguments: [400, 401, 403, 404, 410, 501])
+  func refusal(status: Int) async throws {
+    let faults = [FaultRule("*", .status(status))]
+    try await withOrigin(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
+      #expect(error?.kind == .server)
+      #expect(error?.reason.hasPrefix("\(status) ") == true)
+      #expect(origin.requestLog.count == 1)
+    }
+  }
+
+  @Test("404 is told by its name")
+  func notFound() async throws {
+    try await withOrigin(.init()) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("nothing")) }
+      #expect(error == ReelError(.server, "404 Not Found", at: origin.url("nothing").absoluteString))
+    }
+  }
+
+  @Test("Only manifests and unknown sources are asked for compressed", arguments: FetchPurpose.all)
+  func acceptedCodings(purpose: FetchPurpose) async throws {
+    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+      _ = try await quickFetcher().bytes(origin.url("a"), purpose: purpose)
+      _ = try await quickFetcher().bytes(
+        origin.url("a"), range: ByteRange(offset: 0, length: 10), purpose: purpose)
+      let codings = origin.requestLog.map { $0.header("Accept-Encoding") }
+      #expect(codings == [purpose == .manifest || purpose == .source ? "gzip, deflate" : "identity", "identity"])
+    }
+  }
+
+  @Test("A compressed body is inflated, and counted as it came over the wire")
+  func gzip() async throws {
+    let faults = [FaultRule("*", .gzip)]
+    try await withOrigin(.init(routes: ["/a.mpd": .init(bytes)], faults: faults)) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a.mpd"), purpose: .manifest))
+      #expect(response.bodyByteCount == nil)
+      #expect(!response.supportsRanges)
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == bytes)
+      let sent = try #require(origin.requestLog.first?.bodyBytesSent)
+      #expect(sent > 300_000)
+      #expect(reports.all.first?.byteCount == sent)
+    }
+  }
+
+  @Test("A compressed body that grows beyond all measure is an error")
+  func gzipBomb() async throws {
+    let bomb = Origin.Response(
+      GzipBomb.zeros(megabytes: 80), headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
+    try await withOrigin(.init(routes: ["/a.mpd": bomb])) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a.mpd"), purpose: .manifest) }
+      #expect(error?.kind == .server)
+      #expect(error?.reason.contains("compressed data grows beyond") == true)
+    }
+  }
+
+  @Test("Header fields: ours, the caller's, and the caller's in place of ours")
+  func headers() async throws {
+    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+      let fetcher = quickFetcher()
+      _ = try await fetcher.bytes(origin.url("a"))
+      _ = try await fetcher.bytes(
+        origin.url("a"),
+        headers: [
+          HeaderField(name: "user-agent", value: "other"), HeaderField(name: "X-A", value: "1"),
+          HeaderField(name: "X-A", value: "2"),
+        ])
+      #expect(origin.requestLog[0].header("User-Agent") == "reel/0.1")
+      let fields = origin.requestLog[1].headers
+      #expect(fields.filter { $0.name.lowercased() == "user-agent" }.map(\.value) == ["other"])
+      #expect(fields.filter { $0.name == "X-A" }.map(\.value) == ["1", "2"])
+      #expect(fields.allSatisfy { !$0.name.hasPrefix("reel-") })
+    }
+  }
+
+  @Test("A header field that would break the request is refused")
+  func invalidHeader() async throws {
+    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+      let error = await reelError {
+        _ = try await quickFetcher().bytes(
+          origin.url("a"), headers: [HeaderField(name: "X-A", value: "1\r\nX-B: 2")])
+      }
+      #expect(error?.kind == .usage)
+      #expect(origin.requestLog.isEmpty)
+    }
+  }
+
+  @Test("User and password of a URL are sent as basic authorization")
+  func userInfo() async throws {
+    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+      let url = try #require(URL(string: "http://me:se%20cret@127.0.0.1:\(origin.port)/a"))
+      _ = try await quickFetcher().bytes(url)
+      let field = Data("me:se cret".utf8).base64EncodedString()
+      #expect(origin.requestLog.first?.header("Authorization") == "Basic \(field)")
+    }
+  }
+
+  @Test("What is not read is not fetched")
+  func backPressure() async throws {
+    let size = 32 << 20
+    try await withOrigin(
+      .init(routes: ["/large": .init([UInt8](repeating: 7, count: size)), "/small": .init("small")])
+    ) { origin in
+      let fetcher = quickFetcher()
+      let response = try await fetcher.fetch(FetchRequest(url: origin.url("large"), purpose: .segment))
+      var iterator = response.body.makeAsyncIterator()
+      let first = try #require(try await iterator.next())
+      for _ in 0..<20 { _ = try await fetcher.bytes(origin.url("small")) }
+      let sent = try #require(origin.requestLog.first { $0.path == "/large" }).bodyBytesSent
+      // What the sockets hold is the kernel's choice, some megabytes.
+      #expect(sent < size * 3 / 4)
+      var count = first.count
+      while let chunk = try await iterator.next() { count += chunk.count }
+      #expect(count == size)
+    }
+  }
+
+  @Test("Many requests at once over one host all succeed")
+  func manyAtOnce() async throws {
+    let part = pattern(20_000)
+    try await withOrigin(.init(routes: ["/a": .init(part)])) { origin in
+      let fetcher = quickFetcher(connectionsAhead: 1)
+      try await withThrowingTaskGroup(of: [UInt8].self) { group in
+        for index in 0..<100 {
+          group.addTask {
+            try await fetcher.bytes(origin.url("a"), purpose: index % 2 == 0 ? .manifest : .segment)
+          }
+        }
+        for try await result in group { #expect(result == part) }
+      }
+      #expect(origin.requestLog.count == 100)
+    }
+  }
+
+  @Test("Other schemes are refused", arguments: ["ftp://example.com/a", "data:text/plain,a", "a.mp4"])
+  func scheme(text: String) async throws {
+    let url = try #require(URL(string: text))
+    let error = await reelError { _ = try await quickFetcher().bytes(url) }
+    #expect(error?.kind == .unsupported)
+    #expect(error?.location == text)
+  }
+}
+
+extension FetchPurpose {
+  static let all: [FetchPurpose] = [.source, .manifest, .initialization, .segment, .resource]
+}

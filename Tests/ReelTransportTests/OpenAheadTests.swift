@@ -1,0 +1,82 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import ReelTransport
+import Testing
+
+@Suite("Connections opened ahead", .timeLimit(.minutes(1)))
+struct OpenAheadTests {
+  let routes: [String: Origin.Response] = ["/a.m3u8": .init("#EXTM3U"), "/1": .init("one"), "/2": .init("two")]
+
+  @Test("While a manifest is on its way, a second connection is opened")
+  func manifest() async throws {
+    let link = try LinkSpec(parsing: "10Mbit/400ms")
+    try await withOrigin(.init(routes: routes, link: link)) { origin in
+      let fetcher = quickFetcher(connectionsAhead: 1)
+      let reports = Reports()
+      let request = reports.request(origin.url("a.m3u8"), purpose: .manifest)
+      async let manifest = fetcher.fetch(request).body.collect(upTo: 100)
+      await origin.wait { $0.acceptedConnectionCount == 2 }
+      // The answer comes two round trips after the connections were opened.
+      #expect(origin.requestLog.allSatisfy { $0.bytesSent == 0 })
+      let body = try await manifest
+      #expect(body == "#EXTM3U".bytes)
+      #expect(origin.requestLog.count == 1)
+      #expect(reports.all.map(\.requestCount) == [1])
+      #expect(reports.all.map(\.reusedConnection) == [false])
+    }
+  }
+
+  @Test("What follows a manifest goes over the connections that are there")
+  func segments() async throws {
+    let link = try LinkSpec(parsing: "10Mbit/100ms")
+    try await withOrigin(.init(routes: routes, link: link)) { origin in
+      let fetcher = quickFetcher(connectionsAhead: 1)
+      _ = try await fetcher.bytes(origin.url("a.m3u8"), purpose: .manifest)
+      let reports = Reports()
+      let requests = [reports.request(origin.url("1")), reports.request(origin.url("2"))]
+      async let one = fetcher.fetch(requests[0]).body.collect(upTo: 10)
+      async let two = fetcher.fetch(requests[1]).body.collect(upTo: 10)
+      let bodies = try await [one, two]
+      #expect(bodies == ["one".bytes, "two".bytes])
+      #expect(Set(origin.requestLog.dropFirst().map(\.connection)) == [1, 2])
+      #expect(origin.snapshot.acceptedConnectionCount == 2)
+      #expect(reports.all.map(\.reusedConnection) == [true, true])
+    }
+  }
+
+  @Test("A segment opens none")
+  func segment() async throws {
+    try await withOrigin(.init(routes: routes)) { origin in
+      let fetcher = quickFetcher(connectionsAhead: 1)
+      for _ in 0..<5 { _ = try await fetcher.bytes(origin.url("1")) }
+      #expect(origin.snapshot.acceptedConnectionCount == 1)
+    }
+  }
+
+  @Test("Idle connections are used again, not added to")
+  func reuse() async throws {
+    try await withOrigin(.init(routes: routes)) { origin in
+      let fetcher = quickFetcher(connectionsAhead: 1)
+      for _ in 0..<10 { _ = try await fetcher.bytes(origin.url("a.m3u8"), purpose: .manifest) }
+      #expect(origin.snapshot.acceptedConnectionCount <= 3)
+      #expect(origin.requestLog.count == 10)
+    }
+  }
+
+  @Test("A server that closes idle connections is left alone")
+  func closedIdleConnection() async throws {
+    let origin = try await Origin.start(.init(routes: routes))
+    let url = origin.url("a.m3u8")
+    let fetcher = quickFetcher(connectionsAhead: 1)
+    _ = try await fetcher.bytes(url, purpose: .manifest)
+    await origin.wait { $0.acceptedConnectionCount == 2 }
+    await origin.stop()
+
+    let next = try await Origin.start(.init(routes: routes, port: origin.port))
+    // The connections of the first origin are dead, and the request does not mind.
+    _ = try await fetcher.bytes(url)
+    #expect(next.snapshot.acceptedConnectionCount == 1)
+    await next.stop()
+  }
+}

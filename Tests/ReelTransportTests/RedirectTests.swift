@@ -1,0 +1,110 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import ReelTransport
+import Testing
+
+@Suite("Redirects", .timeLimit(.minutes(1)))
+struct RedirectTests {
+  let routes: [String: Origin.Response] = ["/a": .init("here"), "/folder/b": .init("there")]
+
+  @Test("All kinds of redirect are followed", arguments: [301, 302, 303, 307, 308])
+  func kinds(status: Int) async throws {
+    let location = HeaderField(name: "Location", value: "/folder/b")
+    let faults = [FaultRule("a", .status(status, headers: [location]))]
+    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+      let reports = Reports()
+      let range = ByteRange(offset: 1, length: 3)
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a"), range: range))
+      #expect(response.url == origin.url("folder/b"))
+      let body = try await response.body.collect(upTo: 100)
+      #expect(body == "her".bytes)
+      #expect(origin.requestLog.map(\.range) == ["bytes=1-3", "bytes=1-3"])
+      let metrics = try #require(reports.all.first)
+      #expect(metrics.redirectCount == 1)
+      #expect(metrics.requestCount == 2)
+      #expect(metrics.url == origin.url("a"))
+    }
+  }
+
+  @Test("A redirect leaves its connection usable")
+  func connectionIsKept() async throws {
+    let faults = [FaultRule("a", .redirect(to: "folder/b"))]
+    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+      let body = try await quickFetcher().bytes(origin.url("a"))
+      #expect(body == "there".bytes)
+      #expect(origin.snapshot.acceptedConnectionCount == 1)
+    }
+  }
+
+  @Test("Ten redirects are followed, eleven are not")
+  func limit() async throws {
+    let faults = [FaultRule("a", .redirectChain(10)), FaultRule("b", .redirectChain(11))]
+    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+      let body = try await quickFetcher().bytes(origin.url("a"))
+      #expect(body == "here".bytes)
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("folder/b")) }
+      #expect(error?.kind == .server)
+      #expect(error?.reason == "more than 10 redirects")
+    }
+  }
+
+  @Test("A loop is told")
+  func loop() async throws {
+    let faults = [FaultRule("a", .redirectLoop)]
+    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+      let reports = Reports()
+      let error = await reelError { _ = try await quickFetcher().fetch(reports.request(origin.url("a"))) }
+      #expect(error == ReelError(.server, "a redirect loop", at: origin.url("a").absoluteString))
+      #expect(origin.requestLog.count == 1)
+      #expect(reports.all.map(\.status) == [302])
+    }
+  }
+
+  @Test(
+    "A server must not lead to other schemes",
+    arguments: ["file:///etc/passwd", "data:text/plain,a", "ftp://127.0.0.1/a", "FILE:///etc/passwd"])
+  func otherScheme(target: String) async throws {
+    let faults = [FaultRule("a", .redirect(to: target))]
+    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
+      #expect(error?.kind == .server)
+      #expect(error?.reason.contains("which a server must not lead to") == true)
+    }
+  }
+
+  @Test("A redirect to nowhere is told", arguments: [nil, "", "http://"])
+  func withoutTarget(location: String?) async throws {
+    let fields = location.map { [HeaderField(name: "Location", value: $0)] } ?? []
+    let faults = [FaultRule("a", .status(302, headers: fields))]
+    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
+      #expect(error?.kind == .server)
+      #expect(error?.reason.hasPrefix("302 Found") == true)
+    }
+  }
+
+  @Test("Credentials stay with their server")
+  func credentials() async throws {
+    try await withOrigin(.init(routes: routes)) { other in
+      let elsewhere = FaultRule("a", .redirect(to: other.url("a").absoluteString), count: 1)
+      let inside = FaultRule("a", .redirect(to: "/folder/b"))
+      try await withOrigin(.init(routes: routes, faults: [elsewhere, inside])) { origin in
+        let headers = [
+          HeaderField(name: "Authorization", value: "Bearer x"), HeaderField(name: "Cookie", value: "c=1"),
+          HeaderField(name: "X-Kept", value: "1"),
+        ]
+        _ = try await quickFetcher().bytes(origin.url("a"), headers: headers)
+        let away = try #require(other.requestLog.first)
+        #expect(away.header("Authorization") == nil)
+        #expect(away.header("Cookie") == nil)
+        #expect(away.header("X-Kept") == "1")
+        _ = try await quickFetcher().bytes(origin.url("a"), headers: headers)
+        let within = try #require(origin.requestLog.last)
+        #expect(within.path == "/folder/b")
+        #expect(within.header("Authorization") == "Bearer x")
+        #expect(within.header("Cookie") == "c=1")
+      }
+    }
+  }
+}

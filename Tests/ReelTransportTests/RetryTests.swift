@@ -1,0 +1,223 @@
+import Foundation
+import ReelCore
+@testable import ReelTesting
+import ReelTransport
+import Testing
+
+@Suite("Retries and resumption", .timeLimit(.minutes(1)))
+struct RetryTests {
+  let bytes = pattern(200_000)
+
+  private func origin(_ faults: [FaultRule], ranges: Bool = true) -> Origin.Configuration {
+    Origin.Configuration(routes: ["/a": .init(bytes)], faults: faults, supportsRanges: ranges)
+  }
+
+  @Test("A status that may pass is tried again", arguments: [408, 429, 500, 502, 503, 504])
+  func transientStatus(status: Int) async throws {
+    try await withOrigin(origin([FaultRule("a", .status(status), count: 2)])) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == bytes)
+      #expect(reports.all.map(\.requestCount) == [3])
+      #expect(reports.all.map(\.status) == [200])
+      #expect(origin.snapshot.acceptedConnectionCount == 1)
+    }
+  }
+
+  @Test("The budget ends, and the error tells the status")
+  func lastingStatus() async throws {
+    try await withOrigin(origin([FaultRule("a", .status(500))])) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
+      #expect(error?.kind == .server)
+      #expect(error?.reason == "500 Internal Server Error (4 requests)")
+      #expect(origin.requestLog.count == 4)
+    }
+  }
+
+  @Test("Retry-After is waited for")
+  func retryAfter() async throws {
+    let fault = Fault.status(429, headers: [HeaderField(name: "Retry-After", value: "1")])
+    try await withOrigin(origin([FaultRule("a", fault, count: 1)])) { origin in
+      let body = try await quickFetcher().bytes(origin.url("a"))
+      #expect(body == bytes)
+      let arrivals = origin.requestLog.map(\.arrival)
+      #expect(arrivals.count == 2)
+      #expect(arrivals[1] - arrivals[0] >= .milliseconds(990))
+    }
+  }
+
+  @Test("A server that asks for too long a pause gets no second request")
+  func longRetryAfter() async throws {
+    let fault = Fault.status(503, headers: [HeaderField(name: "Retry-After", value: "3600")])
+    try await withOrigin(origin([FaultRule("a", fault)])) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
+      #expect(error?.reason == "503 Service Unavailable")
+      #expect(error?.advice == "the server asks to come back in 3600 s")
+      #expect(origin.requestLog.count == 1)
+    }
+  }
+
+  @Test("A refused connection ends soon, and says so")
+  func refused() async throws {
+    let origin = try await Origin.start(.init())
+    let url = origin.url("a")
+    await origin.stop()
+    let reports = Reports()
+    let start = ContinuousClock.now
+    let error = await reelError { _ = try await TransportFetcher().fetch(reports.request(url)) }
+    #expect(ContinuousClock.now - start < .seconds(2))
+    #expect(error?.kind == .network)
+    #expect(error?.reason == "connection refused")
+    #expect(error?.location == url.absoluteString)
+    #expect(reports.all.map(\.requestCount) == [3])
+    #expect(reports.all.map(\.status) == [nil])
+  }
+
+  @Test("A name without an address ends at once, and says so")
+  func unknownHost() async throws {
+    // A label of more than 63 letters is no name, so nobody is asked for it.
+    let host = String(repeating: "a", count: 70) + ".invalid"
+    let url = try #require(URL(string: "http://\(host)/a"))
+    let error = await reelError { _ = try await quickFetcher().bytes(url) }
+    #expect(error?.kind == .network)
+    #expect(error?.reason == "no address for \(host)")
+  }
+
+  @Test(
+    "A transfer that breaks goes on at the byte where it broke",
+    arguments: [Fault.close(after: 40_000), .close(after: 0), .reset(after: 40_000), .reset(after: 0)])
+  func resumption(fault: Fault) async throws {
+    try await withOrigin(origin([FaultRule("a", fault, count: 1)])) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == bytes)
+      let log = origin.requestLog
+      #expect(log.count == 2)
+      let metrics = try #require(reports.all.first)
+      #expect(metrics.requestCount == 2)
+      // With a reset the client may lose what it has not read yet.
+      if case .close(40_000) = fault {
+        #expect(metrics.byteCount == 200_000)
+        #expect(log[1].range == "bytes=40000-199999")
+        #expect(log[1].header("If-Range") != nil)
+        #expect(log[1].status == 206)
+        #expect(log[1].bodyBytesSent == 160_000)
+      }
+    }
+  }
+
+  @Test("A broken part goes on within the part")
+  func resumptionOfPart() async throws {
+    try await withOrigin(origin([FaultRule("a", .close(after: 1_000), count: 2)])) { origin in
+      let range = ByteRange(offset: 50_000, length: 20_000)
+      let expected = Array(bytes[50_000..<70_000])
+      let body = try await quickFetcher().bytes(origin.url("a"), range: range)
+      #expect(body == expected)
+      #expect(
+        origin.requestLog.map(\.range) == ["bytes=50000-69999", "bytes=51000-69999", "bytes=52000-69999"])
+    }
+  }
+
+  @Test("A server without ranges sends all again, and what is known is skipped")
+  func resumptionWithoutRanges() async throws {
+    try await withOrigin(origin([FaultRule("a", .close(after: 40_000), count: 1)], ranges: false)) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == bytes)
+      #expect(reports.all.map(\.byteCount) == [240_000])
+      #expect(origin.requestLog.map(\.status) == [200, 200])
+    }
+  }
+
+  @Test("A part from a server that forgot its ranges ends where the part does")
+  func resumptionWithWhole() async throws {
+    let faults = [FaultRule("a", .close(after: 1_000), count: 1), FaultRule("a", .ignoreRange, count: 1)]
+    try await withOrigin(origin(faults)) { origin in
+      let range = ByteRange(offset: 50_000, length: 20_000)
+      let expected = Array(bytes[50_000..<70_000])
+      let body = try await quickFetcher().bytes(origin.url("a"), range: range)
+      #expect(body == expected)
+      #expect(origin.requestLog.map(\.status) == [206, 200])
+    }
+  }
+
+  @Test("A body that stands still is continued")
+  func resumptionAfterStall() async throws {
+    try await withOrigin(origin([FaultRule("a", .stall(after: 40_000), count: 1)])) { origin in
+      let fetcher = quickFetcher(idleTimeout: .milliseconds(500))
+      let body = try await fetcher.bytes(origin.url("a"))
+      #expect(body == bytes)
+      #expect(origin.requestLog.last?.range == "bytes=40000-199999")
+    }
+  }
+
+  @Test("Breaks use up the budget, and the error tells how far it came")
+  func lastingBreak() async throws {
+    try await withOrigin(origin([FaultRule("a", .close(after: 1_000))])) { origin in
+      let reports = Reports()
+      let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
+      let error = await reelError { _ = try await response.body.collect(upTo: 1 << 20) }
+      #expect(error?.kind == .network)
+      #expect(error?.reason == "connection closed by the server after 4000 of 200000 bytes (4 requests)")
+      #expect(error?.location == origin.url("a").absoluteString)
+      #expect(reports.all.map(\.byteCount) == [4_000])
+    }
+  }
+
+  @Test("A Content-Length that is too large is a broken transfer")
+  func tooLargeContentLength() async throws {
+    try await withOrigin(origin([FaultRule("a", .contentLength(by: 100))], ranges: false)) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
+      #expect(error?.kind == .network)
+      #expect(error?.reason.contains("after 200000 of 200100 bytes") == true)
+    }
+  }
+
+  @Test("A Content-Length that is too small cuts the body")
+  func tooSmallContentLength() async throws {
+    try await withOrigin(origin([FaultRule("a", .contentLength(by: -100))])) { origin in
+      let expected = Array(bytes.dropLast(100))
+      let body = try await quickFetcher().bytes(origin.url("a"))
+      #expect(body == expected)
+    }
+  }
+
+  @Test("Bytes of another version are not put behind those of the first")
+  func changedResource() async throws {
+    let other = pattern(200_001)
+    try await withOrigin(origin([FaultRule("a", .close(after: 40_000), count: 1)])) { origin in
+      let response = try await quickFetcher().fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
+      origin.setRoute("/a", .init(other))
+      let error = await reelError { _ = try await response.body.collect(upTo: 1 << 20) }
+      #expect(error?.kind == .network)
+      #expect(error?.reason.hasPrefix("the resource changed after 40000 bytes") == true)
+    }
+  }
+
+  @Test("A compressed body that breaks is an error once bytes of it were given out")
+  func brokenCompressedBody() async throws {
+    let whole = StoredGzip.encode(bytes)
+    let route = Origin.Response(whole, headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
+    let faults = [FaultRule("a", .close(after: 0), count: 1), FaultRule("a", .close(after: 150_000))]
+    try await withOrigin(.init(routes: ["/a": route], faults: faults)) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
+      #expect(error?.kind == .network)
+      #expect(error?.reason.hasPrefix("connection closed by the server after ") == true)
+      #expect(origin.requestLog.count == 2)
+    }
+  }
+
+  @Test("Compressed data that is none is an error")
+  func corruptCompressedBody() async throws {
+    let route = Origin.Response("<MPD/>", headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
+    try await withOrigin(.init(routes: ["/a": route])) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
+      #expect(error?.kind == .server)
+      #expect(error?.reason == "its compressed data is broken")
+      #expect(origin.requestLog.count == 1)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import ReelTransport
+import Synchronization
+
+/// Bytes that are told apart by where they stand; at most 8 million.
+func pattern(_ count: Int) -> [UInt8] { Array(longPattern.prefix(count)) }
+
+private let longPattern: [UInt8] = {
+  // Debug builds take their time for what is written byte by byte.
+  var bytes: [UInt8] = []
+  var state: UInt64 = 0x1234_5678
+  while bytes.count < 8_000_000 {
+    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    let word = [UInt64](repeating: state, count: 4).enumerated().map { $1 &* UInt64($0 * 2 + 3) }
+    word.withUnsafeBytes { bytes.append(contentsOf: $0) }
+  }
+  return bytes
+}()
+
+/// Runs `body` with an origin, which is stopped at the end.
+func withOrigin<Result>(
+  _ configuration: Origin.Configuration, _ body: (Origin) async throws -> Result
+) async throws -> Result {
+  let origin = try await Origin.start(configuration)
+  do {
+    let result = try await body(origin)
+    await origin.stop()
+    return result
+  } catch {
+    await origin.stop()
+    throw error
+  }
+}
+
+/// A fetcher whose retries do not keep a test waiting.
+func quickFetcher(
+  connectTimeout: Duration = .seconds(10), firstByteTimeout: Duration = .seconds(10),
+  idleTimeout: Duration = .seconds(10), attempts: Int = 3, connectionsAhead: Int = 0
+) -> TransportFetcher {
+  TransportFetcher(
+    configuration: TransportConfiguration(
+      connectTimeout: connectTimeout, firstByteTimeout: firstByteTimeout, idleTimeout: idleTimeout,
+      retryPolicy: RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4)),
+      connectionsAhead: connectionsAhead))
+}
+
+/// Collects the metrics that a request reports.
+final class Reports: Sendable {
+  private let reports = Mutex<[RequestMetrics]>([])
+
+  var all: [RequestMetrics] { reports.withLock { $0 } }
+
+  func request(
+    _ url: URL, range: ByteRange? = nil, headers: [HeaderField] = [], purpose: FetchPurpose = .segment
+  ) -> FetchRequest {
+    FetchRequest(url: url, range: range, headers: headers, purpose: purpose) { metrics in
+      self.reports.withLock { $0.append(metrics) }
+    }
+  }
+}
+
+extension TransportFetcher {
+  /// The whole body.
+  func bytes(
+    _ url: URL, range: ByteRange? = nil, headers: [HeaderField] = [], purpose: FetchPurpose = .segment
+  ) async throws -> [UInt8] {
+    let request = FetchRequest(url: url, range: range, headers: headers, purpose: purpose)
+    return try await fetch(request).body.collect(upTo: 1 << 30)
+  }
+}
+
+/// The error that `body` throws, as a `ReelError`; nil where it throws none, or another.
+func reelError(_ body: () async throws -> Void) async -> ReelError? {
+  do {
+    try await body()
+    return nil
+  } catch {
+    return error as? ReelError
+  }
+}
+
+extension String {
+  var bytes: [UInt8] { Array(utf8) }
+}
