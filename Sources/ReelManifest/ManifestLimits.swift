@@ -1,3 +1,5 @@
+import ReelCore
+
 /// How much a manifest may ask for. A manifest comes from a server, and whatever it says is bounded by these.
 public struct ManifestLimits: Sendable, Hashable {
   /// Bytes of a manifest; 64 MiB unless told, 4 GiB at most.
@@ -23,7 +25,7 @@ public struct ManifestLimits: Sendable, Hashable {
     tracks: Int = 100_000, xmlDepth: Int = 64, xmlElements: Int = 1_000_000, urlByteCount: Int = 65_536,
     warnings: Int = 100
   ) {
-    self.byteCount = min(byteCount, Int(UInt32.max))
+    self.byteCount = byteCount
     self.segments = segments
     self.timelineEntries = timelineEntries
     self.tracks = tracks
@@ -31,5 +33,13 @@ public struct ManifestLimits: Sendable, Hashable {
     self.xmlElements = xmlElements
     self.urlByteCount = urlByteCount
     self.warnings = warnings
+  }
+
+  /// Throws `badManifest` where a manifest is larger than the limit.
+  func check(_ bytes: [UInt8]) throws(ReelError) {
+    let limit = min(byteCount, Int(UInt32.max))
+    guard bytes.count <= limit else {
+      throw ReelError(.badManifest, "larger than the limit of \(limit) bytes")
+    }
   }
 }

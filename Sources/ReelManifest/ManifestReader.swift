@@ -21,7 +21,7 @@ public struct ManifestReader: Sendable {
     from bytes: [UInt8], format: ManifestFormat, url: URL
   ) throws(ReelError) -> Presentation {
     do throws(ReelError) {
-      try check(bytes)
+      try limits.check(bytes)
       switch format {
       case .hls:
         switch try PlaylistKind(bytes) {
@@ -48,7 +48,7 @@ public struct ManifestReader: Sendable {
     from bytes: [UInt8], url: URL, variables: [String: String] = [:]
   ) throws(ReelError) -> MediaPlaylistSegments {
     do throws(ReelError) {
-      try check(bytes)
+      try limits.check(bytes)
       guard try PlaylistKind(bytes) == .media else {
         throw ReelError(.badManifest, "a multivariant playlist where a media playlist is expected")
       }
@@ -70,14 +70,6 @@ public struct ManifestReader: Sendable {
       return try SegmentIndexBox(bytes, at: offset).segments(of: reference)
     } catch {
       throw error.located(at: reference.url.manifestLocation)
-    }
-  }
-
-  // MARK: - Private
-
-  private func check(_ bytes: [UInt8]) throws(ReelError) {
-    guard bytes.count <= limits.byteCount else {
-      throw ReelError(.badManifest, "larger than the limit of \(limits.byteCount) bytes")
     }
   }
 }

@@ -1,6 +1,5 @@
 import NIOCore
 import NIOHTTP1
-import Synchronization
 
 /// Stands in each connection between the HTTP parser and the decompressor, and sees what AsyncHTTPClient does not
 /// tell: the bytes of a body before decompression, and whether the connection was there before its request.
@@ -67,50 +66,5 @@ final class ConnectionMonitor: ChannelDuplexHandler {
         bound.value.fireChannelReadComplete()
       }
     }
-  }
-}
-
-/// What a connection has noted of one answer: handed from the connection to the transfer by a header field that
-/// holds its number.
-final class AnswerReceipt: Sendable {
-  /// The header field, put over one that a server sends.
-  static let field = "reel-receipt"
-
-  /// When the connection was opened; nil where that is not known.
-  let connectionOpenedAt: ContinuousClock.Instant?
-  private let bytes = Atomic<Int>(0)
-
-  private static let book = Mutex<(next: UInt64, open: [UInt64: Weak])>((0, [:]))
-
-  init(connectionOpenedAt: ContinuousClock.Instant?) {
-    self.connectionOpenedAt = connectionOpenedAt
-  }
-
-  /// Body bytes before decompression, so far.
-  var byteCount: Int { bytes.load(ordering: .relaxed) }
-
-  func add(_ count: Int) {
-    bytes.wrappingAdd(count, ordering: .relaxed)
-  }
-
-  /// Enters the receipt in the book, under the number that is returned, until it is claimed.
-  func register() -> String {
-    Self.book.withLock { book in
-      book.next += 1
-      // Answers that nobody claims, as their requests were cancelled, leave an empty entry behind.
-      if book.next % 256 == 0 { book.open = book.open.filter { $0.value.receipt != nil } }
-      book.open[book.next] = Weak(receipt: self)
-      return String(book.next)
-    }
-  }
-
-  /// Takes the receipt with this number out of the book.
-  static func claim(_ number: String?) -> AnswerReceipt? {
-    guard let number = number.flatMap({ UInt64($0) }) else { return nil }
-    return book.withLock { $0.open.removeValue(forKey: number)?.receipt }
-  }
-
-  private struct Weak {
-    weak var receipt: AnswerReceipt?
   }
 }

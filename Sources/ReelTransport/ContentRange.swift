@@ -18,9 +18,11 @@ struct ContentRange: Equatable {
       resourceByteCount = size
     }
     if halves[0] != "*" {
-      let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false).compactMap { Int64($0) }
-      guard ends.count == 2, ends[0] >= 0, ends[0] <= ends[1], ends[1] < .max else { return nil }
-      bytes = ends[0]...ends[1]
+      let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) }
+      guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last, last < .max else {
+        return nil
+      }
+      bytes = first...last
     }
   }
 }

@@ -32,13 +32,19 @@ enum HTTPConnections {
   /// again that a server closes, for ever and without a pause, and it begins only when the first connection stands.
   /// Here a request that never leaves (`ConnectionMonitor` answers it in place of the server) takes a connection from
   /// the pool as any other would, and leaves it there for the next.
-  static func openAhead(_ count: Int, for url: URL, on client: HTTPClient, logger: Logger) {
-    for _ in 0..<max(0, count) {
-      let headers: HTTPHeaders = [ConnectionMonitor.aheadField: "1"]
-      guard let request = try? HTTPClient.Request(url: url, headers: headers) else { return }
-      // Nobody waits for it: where it fails, the next request opens its own connection and says why it can't.
-      _ = client.execute(request: request, delegate: IgnoredResponse(), logger: logger)
+  ///
+  /// - Returns: What calls these requests off. To be called when the next requests may come: one that still waits for
+  ///   its connection would stand before them, and make the pool open more. The connection is opened all the same.
+  static func openAhead(
+    _ count: Int, for url: URL, on client: HTTPClient, logger: Logger
+  ) -> @Sendable () -> Void {
+    let headers: HTTPHeaders = [ConnectionMonitor.aheadField: "1"]
+    guard count > 0, let request = try? HTTPClient.Request(url: url, headers: headers) else { return {} }
+    // Nobody waits for them: where they fail, the next request opens its own connection and says why it can't.
+    let tasks = (0..<count).map { _ in
+      client.execute(request: request, delegate: IgnoredResponse(), logger: logger)
     }
+    return { for task in tasks { task.cancel() } }
   }
 
   // MARK: - Private

@@ -115,9 +115,10 @@ final class HTTPFetcher: Fetching {
       logger.debug(
         "request", metadata: ["url": "\(order.url)", "range": "\(order.range?.httpHeaderValue ?? "-")"])
       let transfer = HTTPTransfer.start(request, on: client, configuration: configuration, logger: logger)
-      if session.request.purpose == .manifest || session.request.purpose == .source {
-        HTTPConnections.openAhead(configuration.connectionsAhead, for: order.url, on: client, logger: logger)
-      }
+      let isFollowed = session.request.purpose == .manifest || session.request.purpose == .source
+      let callOff = HTTPConnections.openAhead(
+        isFollowed ? configuration.connectionsAhead : 0, for: order.url, on: client, logger: logger)
+      defer { callOff() }
       let head = try await transfer.head()
       session.noteAnswer(
         status: Int(head.status.code), reusedConnection: transfer.connectionOpenedAt.map { $0 < sentAt })

@@ -110,6 +110,21 @@ import Testing
       presentation.warnings.map(\.place) == [.element("MPD/Period[1]/AdaptationSet[1]/Representation[1]")])
   }
 
+  @Test(arguments: ["<SegmentTimeline><S d='2' r='4'/></SegmentTimeline>", ""])
+  func theHighestEndNumberIsNoTrap(timeline: String) throws {
+    let attributes = #"media="$Number$" startNumber="0" endNumber="9223372036854775807""#
+    let duration = timeline.isEmpty ? #"duration="4""# : ""
+    let set = videoSet("<SegmentTemplate \(attributes) \(duration)>\(timeline)</SegmentTemplate>")
+    #expect(try dashPresentation(mpd(set)).segments().count == 5)
+  }
+
+  @Test func warningsHaveTheirPlace() throws {
+    let text = mpd(
+      videoSet(template, attributes: #"width="x""#) + "\n" + videoSet(template, attributes: #"height="y""#))
+    let presentation = try dashPresentation(text)
+    #expect(presentation.warnings.map(\.place) == [.line(3, column: 12), .line(6, column: 1)])
+  }
+
   @Test func limitsHold() {
     let sets = String(repeating: videoSet(template), count: 10)
     #expect(

@@ -298,6 +298,10 @@ import Testing
     limits.segments = 2
     let text = "#EXTM3U\n#EXTINF:1,\na\n#EXTINF:1,\nb\n#EXTINF:1,\nc\n"
     #expect(manifestError { _ = try mediaPlaylist(text, limits: limits) }?.place == .line(7))
+    let keys = "#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n#EXTINF:1,\na\n"
+    #expect(
+      manifestError { _ = try mediaPlaylist("#EXTM3U\n\(keys)\(keys)\(keys)", limits: limits) }?.reason
+        == "more than 2 keys")
     limits = ManifestLimits(byteCount: 10)
     #expect(manifestError { _ = try mediaPlaylist(text, limits: limits) }?.reason.contains("limit") == true)
     limits = ManifestLimits(urlByteCount: 100)

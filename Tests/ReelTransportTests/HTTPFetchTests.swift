@@ -122,7 +122,9 @@ struct HTTPFetchTests {
   func gzipBomb() async throws {
     let bomb = Origin.Response(
       GzipBomb.zeros(megabytes: 80), headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
-    try await withOrigin(.init(routes: ["/a.mpd": bomb])) { origin in
+    // Over a link, so that the event loop that inflates it can serve other tests in between.
+    let link = try LinkSpec(parsing: "20Mbit/1ms")
+    try await withOrigin(.init(routes: ["/a.mpd": bomb], link: link)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a.mpd"), purpose: .manifest) }
       #expect(error?.kind == .server)
       #expect(error?.reason.contains("compressed data grows beyond") == true)

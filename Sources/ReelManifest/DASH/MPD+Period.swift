@@ -19,7 +19,7 @@ extension MPD {
     public var adaptationSets: [AdaptationSet] = []
     /// EssentialProperty elements.
     public var essentialProperties: [Descriptor] = []
-    /// ContentProtection elements.
+    /// ContentProtection elements, which those of adaptation sets may refer to.
     public var contentProtections: [Descriptor] = []
 
     init(_ reader: inout MPDReader) throws(ReelError) {

@@ -43,7 +43,7 @@ public struct MPD: Sendable {
   public var essentialProperties: [Descriptor] = []
   /// SupplementalProperty elements.
   public var supplementalProperties: [Descriptor] = []
-  /// ContentProtection elements.
+  /// ContentProtection elements, which those of adaptation sets may refer to.
   public var contentProtections: [Descriptor] = []
   /// Period elements, in order (§5.3.2).
   public var periods: [Period] = []
@@ -52,6 +52,7 @@ public struct MPD: Sendable {
 
   /// Reads an MPD. Throws `badManifest` with line and column.
   public init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
+    try limits.check(bytes)
     var context = MPDReader(bytes, limits: limits)
     try context.xml.root()
     guard context.xml.name == "MPD" else {

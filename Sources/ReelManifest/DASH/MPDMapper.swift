@@ -16,11 +16,14 @@ struct MPDMapper {
   var checkedLists: Set<Int> = []
 
   private let url: URL
+  /// Why nothing of the MPD is played.
+  private let unplayableReason: String?
 
   init(_ mpd: MPD, url: URL, limits: ManifestLimits) {
     self.mpd = mpd
     self.url = url
     self.limits = limits
+    unplayableReason = Playability.reason(essential: mpd.essentialProperties)
     warnings = WarningLog(limit: limits.warnings)
     for warning in mpd.warnings { warnings.add(warning) }
   }
@@ -118,8 +121,7 @@ struct MPDMapper {
       index: index, path: path, start: start, duration: duration,
       resolver: try base(period.baseURLs, resolver, path: path), segments: period.segments,
       hasBaseURL: !mpd.baseURLs.isEmpty || !period.baseURLs.isEmpty,
-      unplayableReason: Playability.reason(essential: mpd.essentialProperties + period.essentialProperties)
-        ?? Playability.reason(protections: mpd.contentProtections + period.contentProtections))
+      unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))
   }
 
   private mutating func period(_ context: PeriodContext) throws(ReelError) -> Period {

@@ -70,7 +70,7 @@ struct SegmentTiming: Sendable {
       let first = max(0, min(segmentCount, passed / entry.duration))
       var last = segmentCount
       if let periodEnd { last = min(last, Self.ceiling(periodEnd, from: start, by: entry.duration)) }
-      if let endNumber = frame.endNumber { last = min(last, max(0, endNumber - number + 1)) }
+      if let endNumber = frame.endNumber { last = min(last, Self.count(from: number, through: endNumber)) }
       if last > first {
         try append(
           Run(
@@ -101,8 +101,7 @@ struct SegmentTiming: Sendable {
     var counts: [Int64] = []
     if let available { counts.append(Int64(available)) }
     if let endNumber = frame.endNumber {
-      let (last, overflow) = endNumber.subtractingReportingOverflow(frame.startNumber)
-      counts.append(overflow ? .max : max(0, last) + (last < 0 ? 0 : 1))
+      counts.append(Self.count(from: frame.startNumber, through: endNumber))
     }
     if duration == nil {
       counts.append(1)
@@ -181,6 +180,11 @@ struct SegmentTiming: Sendable {
         "no computable segment count: S@r is below 0, and neither a next S@t nor the period ends it")
     }
     return ceiling(end, from: start, by: entry.duration)
+  }
+
+  /// How many numbers there are from `first` through `last`; none where that is lower.
+  private static func count(from first: Int64, through last: Int64) -> Int64 {
+    Int64(clamping: max(0, Int128(last) - Int128(first) + 1))
   }
 
   /// How many steps from `start` on begin before `end`.

@@ -27,6 +27,9 @@ struct XMLReader {
   private var open: [Range<Int>] = []
   private var isSelfClosed = false
   private var elementCount = 0
+  /// Where the last warning stands, and the lines before it.
+  private var warned = 0
+  private var warnedLines = 0
 
   private struct Attribute {
     var name: Range<Int>
@@ -173,7 +176,12 @@ struct XMLReader {
 
   /// Adds a warning with the place of the start tag that was read last.
   mutating func warn(_ reason: String) {
-    if warnings.warnings.count < warnings.limit { warnings.add(reason, place: place(of: tagStart)) }
+    guard warnings.warnings.count < warnings.limit else { return }
+    // Counted on from the warning before, so that many of them read the text once.
+    warnedLines += bytes[warned..<tagStart].count { $0 == 0x0A }
+    warned = tagStart
+    let lineStart = bytes[..<tagStart].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+    warnings.add(reason, place: .line(warnedLines + 1, column: tagStart - lineStart + 1))
   }
 
   /// An error with the place of the start tag that was read last.

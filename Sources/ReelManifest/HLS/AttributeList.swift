@@ -14,13 +14,16 @@ public struct AttributeList: Sendable, Hashable {
 
   public private(set) var attributes: [Attribute] = []
 
+  /// What comes after so many attributes of one tag is not read.
+  private static let limit = 256
+
   /// The attributes in `range` of `bytes`. Throws `badManifest` where a value names a variable that is not defined.
   init(
     _ bytes: [UInt8], in range: Range<Int>, variables: inout PlaylistVariables, place: ReelError.Place
   ) throws(ReelError) {
     var index = range.lowerBound
     let end = range.upperBound
-    while index < end {
+    while index < end, attributes.count < Self.limit {
       let nameStart = index
       while index < end, bytes[index] != UInt8(ascii: "="), bytes[index] != UInt8(ascii: ",") { index += 1 }
       let name = bytes.text(in: bytes.trimmed(nameStart..<index))

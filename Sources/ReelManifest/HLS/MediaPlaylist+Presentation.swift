@@ -5,11 +5,8 @@ extension MediaPlaylist {
   /// The segments with absolute URLs, made when they are asked for.
   func segments(url: URL, limits: ManifestLimits) -> SegmentList {
     let resolver = URLResolver(base: url, limit: limits.urlByteCount)
-    let initializations = maps.map { map in
-      InitializationReference(
-        url: resolver.url(map.reference), byteRange: map.byteRange,
-        encryption: SegmentEncryption(map.keys, number: nil, resolver: resolver))
-    }
+    // Few maps are made ready once; many, as needed.
+    let ready = maps.count <= 64 ? maps.map { InitializationReference($0, resolver: resolver) } : []
     return SegmentList(count: segmentCount, end: duration) { index in
       let run = runs[Int(records[index].run)]
       let start = start(at: index)
@@ -17,7 +14,10 @@ extension MediaPlaylist {
       return SegmentReference(
         number: number, url: resolver.url(reference(at: index)),
         byteRange: byteRanges.isEmpty ? nil : byteRanges[index], start: start,
-        duration: self.start(at: index + 1) - start, initialization: run.map.map { initializations[$0] },
+        duration: self.start(at: index + 1) - start,
+        initialization: run.map.map {
+          ready.isEmpty ? InitializationReference(maps[$0], resolver: resolver) : ready[$0]
+        },
         encryption: run.keySet.flatMap { SegmentEncryption(keySets[$0], number: number, resolver: resolver) },
         discontinuity: run.discontinuity, isGap: run.isGap)
     }
@@ -40,6 +40,14 @@ extension MediaPlaylist {
     let period = Period(id: nil, start: .zero, duration: length, trackGroups: [group])
     return Presentation(
       format: .hls, isLive: isLive, duration: length, periods: [period], warnings: warnings)
+  }
+}
+
+extension InitializationReference {
+  fileprivate init(_ map: MediaPlaylist.Map, resolver: URLResolver) {
+    self.init(
+      url: resolver.url(map.reference), byteRange: map.byteRange,
+      encryption: SegmentEncryption(map.keys, number: nil, resolver: resolver))
   }
 }
 

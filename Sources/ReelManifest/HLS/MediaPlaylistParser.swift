@@ -7,6 +7,7 @@ extension MediaPlaylist {
   public init(
     _ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits(), variables: [String: String] = [:]
   ) throws(ReelError) {
+    try limits.check(bytes)
     var parser = MediaPlaylistParser(bytes, url: url, limits: limits, imported: variables)
     self = try parser.parse()
   }
@@ -35,6 +36,7 @@ struct MediaPlaylistParser {
   private var map: Int?
   private var keys: [MediaPlaylist.Key] = []
   private var keySet: Int?
+  private var keyCount = 0
   private var discontinuity = 0
   private var isRunOpen = false
 
@@ -154,15 +156,26 @@ struct MediaPlaylistParser {
       keys = []
     } else {
       keys.removeAll { $0.keyFormat == key.keyFormat }
-      if keys.count < 64 { keys.append(key) }
+      keys.append(key)
+      try countKeys()
     }
     keySet = nil
     isRunOpen = false
   }
 
+  /// Each change of one key makes a new set of all that are in force: what that adds up to is bounded.
+  private mutating func countKeys() throws(ReelError) {
+    keyCount += keys.count
+    guard keyCount <= limits.segments else {
+      throw ReelError(.badManifest, "more than \(limits.segments) keys", place: lines.place)
+    }
+  }
+
   private mutating func readMap(_ value: Range<Int>) throws(ReelError) {
     let new = try MediaPlaylist.Map(try attributes(value), keys: keys, place: lines.place)
-    _ = try resolver.resolve(new.reference, place: lines.place)
+    if !URLResolver.isPlain(Array(new.reference.utf8)[...]) {
+      _ = try resolver.resolve(new.reference, place: lines.place)
+    }
     if map.map({ playlist.maps[$0] }) != new {
       playlist.maps.append(new)
       map = playlist.maps.count - 1

@@ -4,6 +4,7 @@ public import ReelCore
 extension MultivariantPlaylist {
   /// Reads a multivariant playlist that stands at `url`. Throws `badManifest` with the line.
   public init(_ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
+    try limits.check(bytes)
     var parser = MultivariantPlaylistParser(bytes, url: url, limits: limits)
     self = try parser.parse()
   }
