@@ -13,7 +13,8 @@ static int installed_level;
 
 static void log_callback(void *context, int level, const char *format, va_list arguments)
 {
-    if ((level & 0xff) > installed_level)
+    // One line at debug level tells of lost pictures, and nothing else does.
+    if ((level & 0xff) > installed_level && strncmp(format, "Frame num gap", 13))
         return;
 
     uintptr_t token = 0;
@@ -21,6 +22,14 @@ static void log_callback(void *context, int level, const char *format, va_list a
     // Contexts are told apart by the name of their class: demuxers log through their AVFormatContext, decoders (and
     // the copies of their context that frame threads use) through their AVCodecContext.
     const AVClass *class = context ? *(const AVClass **)context : NULL;
+    // Helpers (libavutil's checks of picture sizes) log through a class of their own that names its parent.
+    for (int depth = 0; class && class->parent_log_context_offset && depth < 4; depth++) {
+        void *parent = *(void **)((uint8_t *)context + class->parent_log_context_offset);
+        if (!parent)
+            break;
+        context = parent;
+        class = *(const AVClass **)context;
+    }
     if (class && class->class_name) {
         if (!strcmp(class->class_name, "AVFormatContext")) {
             token = (uintptr_t)((const AVFormatContext *)context)->opaque;

@@ -55,6 +55,15 @@ public final class Decoder {
     context.pointee.thread_count = Int32(clamping: max(1, threads))
     context.pointee.thread_type = threads > 1 ? FF_THREAD_FRAME : FF_THREAD_SLICE
     context.pointee.max_pixels = Self.maximumPixels
+    if codec == .h264 || codec == .hevc {
+      // The bitstream has the size: a container's absurd one must not keep the decoder from opening.
+      context.pointee.width = 0
+      context.pointee.height = 0
+    }
+    if codec == .hevc {
+      // Compares pictures with the hashes that some streams carry for them.
+      context.pointee.err_recognition |= AV_EF_CRCCHECK
+    }
     if codec == .h264 {
       // Without bitstream_restriction in the SPS the H.264 decoder starts with no reorder delay and drops pictures
       // as it learns; strict, it takes the delay that the level's picture buffer allows. A drain cuts it short.
@@ -64,8 +73,10 @@ public final class Decoder {
     av_opt_set(context, "codec_whitelist", VideoCodec.allowList, 0)
     reel_codec_set_token(context, scope.token)
     reel_codec_enable_picture_tags(context)
+    if codec == .h264 { noteParameterSets(of: stream) }
     let code = avcodec_open2(context, implementation, nil)
     guard code >= 0 else {
+      if let fault = sizeFault { throw fault }
       throw FFmpegError(call: "avcodec_open2", code: code, detail: scope.takeLastError()).reelError()
     }
   }
@@ -77,6 +88,17 @@ public final class Decoder {
 
   /// How many pictures may be held back to bring them into order (`has_b_frames`), as far as is known now.
   public var reorderDepth: Int { Int(context.pointee.has_b_frames) }
+
+  /// The error for pictures of a size that is refused; nil where that is not what is wrong.
+  var sizeFault: ReelError? {
+    let size = PixelSize(
+      width: Int(max(context.pointee.width, context.pointee.coded_width)),
+      height: Int(max(context.pointee.height, context.pointee.coded_height)))
+    let refused = scope.refusedSize
+    guard Int64(size.width) * Int64(size.height) > Self.maximumPixels || refused != nil else { return nil }
+    return ReelError(
+      .unsupported, "pictures of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
+  }
 
   /// libavcodec's name of the profile, as `High` or `Main 10`; nil before it is known.
   public var profileName: String? {
@@ -131,10 +153,33 @@ public final class Decoder {
     avcodec_flush_buffers(context)
   }
 
+  /// Takes note of an H.264 sequence parameter set: gaps in frame numbers are no damage where it allows them.
+  func noteSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
+    if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) { scope.setAllowsFrameNumberGaps(allowed) }
+  }
+
   /// The last error line that the decoder logged.
   func takeLastError() -> String? { scope.takeLastError() }
 
   // MARK: - Private
+
+  /// The sequence parameter sets of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of Annex B extradata.
+  private func noteParameterSets(of stream: StreamInfo) {
+    let parameters = stream.parameters.pointer.pointee
+    let extradata = UnsafeRawBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size))
+    guard case .lengthPrefixed = stream.nalFraming else {
+      extradata.forEachNALUnit(framing: .annexB) { unit in
+        if (unit.first ?? 0) & 0x1f == 7 { noteSequenceParameterSet(unit) }
+        return true
+      }
+      return
+    }
+    guard extradata.count > 8 else { return }
+    UnsafeRawBufferPointer(rebasing: extradata[6...]).forEachNALUnit(framing: .lengthPrefixed(2)) { unit in
+      if (unit.first ?? 0) & 0x1f == 7 { noteSequenceParameterSet(unit) }
+      return false
+    }
+  }
 
   /// Passes over what is wrong with one packet; throws what is wrong with the decoder.
   private func check(_ code: Int32, call: String) throws(ReelError) {

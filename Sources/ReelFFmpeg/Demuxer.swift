@@ -17,6 +17,8 @@ public final class Demuxer {
   private var context: UnsafeMutablePointer<AVFormatContext>?
   private let io: ByteSourceIO
   private let scope: LogScope
+  /// Packets that were read to learn of streams, to be given first.
+  private var readAhead: [PacketBox] = []
 
   /// How much of a stream may be looked at for its headers.
   private static let probeByteCount: Int64 = 1 << 20
@@ -88,6 +90,11 @@ public final class Demuxer {
 
   /// The next packet of the selected streams; nil at the end. Throws `ReelError.badMedia`, or what the source threw.
   public func nextPacket() throws -> Packet? {
+    if !readAhead.isEmpty { return try readAhead.removeFirst().packet.clone() }
+    return try readPacket()
+  }
+
+  private func readPacket() throws -> Packet? {
     guard let context else { return nil }
     let packet = try Packet()
     while true {
@@ -97,22 +104,39 @@ public final class Demuxer {
       try io.rethrow()
       if code == reel_averror_eof() { return nil }
       if code == reel_averror_again() { continue }
-      throw FFmpegError(call: "av_read_frame", code: code, detail: scope.takeLastError()).reelError()
+      throw Self.error(FFmpegError(call: "av_read_frame", code: code, detail: scope.takeLastError()))
     }
   }
 
   /// Reads on until a stream fulfils `condition`; gives the first that does, or nil at the end of the input or of
-  /// what may be probed. Packets on the way are lost: for containers that announce streams late.
+  /// what may be probed. For containers that announce streams late; the packets on the way are kept.
   func awaitStream(where condition: (StreamInfo) -> Bool) throws -> StreamInfo? {
     while true {
       if let stream = streams.first(where: condition) { return stream }
-      guard position < Self.probeByteCount * 5, try nextPacket() != nil else { return nil }
+      guard position < Self.probeByteCount * 5, let packet = try readPacket() else { return nil }
+      readAhead.append(PacketBox(packet))
     }
   }
+
+  /// Reads on until there is a packet of a stream, and gives the stream as it is known then: FLV brings codec
+  /// parameters just before the first packet.
+  func streamAtFirstPacket(_ index: Int) throws -> StreamInfo {
+    while !readAhead.contains(where: { $0.packet.streamIndex == index }), position < Self.probeByteCount * 5,
+      let packet = try readPacket()
+    {
+      readAhead.append(PacketBox(packet))
+    }
+    try refreshStreams()
+    return streams[index]
+  }
+
+  /// The last error line of the demuxer.
+  func takeLastError() -> String? { scope.takeLastError() }
 
   /// Moves to the key frame at or before `ticks` of a stream. False where the container can't.
   public func seek(toKeyFrameAtOrBefore ticks: Int64, stream: Int) throws -> Bool {
     guard let context else { return false }
+    readAhead = []
     let code = av_seek_frame(context, Int32(stream), ticks, AVSEEK_FLAG_BACKWARD)
     try io.rethrow()
     return code >= 0
@@ -129,6 +153,13 @@ public final class Demuxer {
   }
 
   // MARK: - Private
+
+  /// Boxes of Common Encryption that mov stumbles over are named as what they are.
+  private static func error(_ error: FFmpegError) -> ReelError {
+    let boxes = ["saio", "saiz", "senc", "Incorrect number of samples in encryption info"]
+    guard let detail = error.detail, boxes.contains(where: { detail.contains($0) }) else { return error.reelError() }
+    return ReelError(.unsupported, "the samples are encrypted (Common Encryption), and there is no key for them")
+  }
 
   private func unread(_ io: UnsafeMutablePointer<AVIOContext>) -> Int64 {
     guard let end = io.pointee.buf_end, let next = io.pointee.buf_ptr else { return 0 }

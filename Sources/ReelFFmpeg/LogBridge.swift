@@ -14,7 +14,8 @@ final class LogScope: Sendable {
   private struct State {
     var lastError: String?
     var damagedPictures: Set<Int64> = []
-    var damageWithoutPicture = 0
+    var allowsFrameNumberGaps = false
+    var refusedSize: String?
   }
 
   private let logger: Logger
@@ -43,13 +44,22 @@ final class LogScope: Sendable {
     state.withLock { $0.damagedPictures.remove(picture) != nil }
   }
 
+  /// Whether H.264 pictures may be missing by intent (`gaps_in_frame_num_value_allowed_flag`).
+  func setAllowsFrameNumberGaps(_ allowed: Bool) { state.withLock { $0.allowsFrameNumberGaps = allowed } }
+
+  /// The size of pictures that the decoder refused as too large, as `65520x65520`.
+  var refusedSize: String? { state.withLock { $0.refusedSize } }
+
   fileprivate func receive(_ text: String, picture: Int64, level: Int32) {
-    if level <= AV_LOG_ERROR {
-      let tellsDamage = Self.damagePhrases.contains { text.contains($0) }
-      state.withLock { state in
-        state.lastError = text
-        if tellsDamage, picture >= 0 { state.damagedPictures.insert(picture) }
+    let isGap = text.hasPrefix(Self.gapPhrase)
+    let tellsDamage = isGap || level <= AV_LOG_ERROR && Self.damagePhrases.contains { text.contains($0) }
+    state.withLock { state in
+      if tellsDamage, picture >= 0, !(isGap && state.allowsFrameNumberGaps) { state.damagedPictures.insert(picture) }
+      if text.hasPrefix("Picture size "), let size = text.split(separator: " ").dropFirst(2).first {
+        state.refusedSize = String(size)
       }
+      // Some lines come in pieces, of which only the first says something.
+      if level <= AV_LOG_ERROR, text.contains(" "), text.contains(where: \.isLetter) { state.lastError = text }
     }
     logger.log(level: Self.level(level), "\(text)")
   }
@@ -60,8 +70,11 @@ final class LogScope: Sendable {
   /// (`hevc_refs.c`, `h264_refs.c`).
   private static let damagePhrases = [
     "Could not find ref with POC", "Missing reference picture", "reference picture missing during reorder",
-    "Error constructing the frame RPS", "error while decoding MB",
+    "Error constructing the frame RPS", "error while decoding MB", "mismatching checksum",
   ]
+
+  /// `h264_slice.c`, at debug level.
+  private static let gapPhrase = "Frame num gap"
 
   /// What FFmpeg calls an error is a property of the media: Reel reports it in its own words, so it is a log line
   /// for those who ask for more.

@@ -78,7 +78,8 @@ public final class PictureReader {
     let start = ContinuousClock.now
     demuxer = try Demuxer(
       source: source, format: format, isSeekable: options.isSeekable, name: name, logger: logger)
-    stream = try Self.selectStream(demuxer)
+    let selected = try Self.selectStream(demuxer)
+    stream = format == .flv ? try demuxer.streamAtFirstPacket(selected.index) : selected
     decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
     demuxer.select(streams: [stream.index])
     units = AccessUnitReader(demuxer: demuxer, stream: stream)
@@ -262,7 +263,8 @@ public final class PictureReader {
   }
 
   private func endWithoutPicture() throws -> Frame? {
-    if let detail = decoder.takeLastError() {
+    if let fault = decoder.sizeFault { throw fault }
+    if let detail = decoder.takeLastError() ?? demuxer.takeLastError() {
       throw ReelError(.badMedia, "no picture could be decoded: \(detail)")
     }
     return nil
@@ -271,8 +273,20 @@ public final class PictureReader {
   // MARK: Decoder
 
   private func send(_ box: PacketBox) throws {
+    if stream.videoCodec == .h264 { noteParameterSets(in: box.packet) }
     // A decoder whose pictures were all received is never full.
     _ = try gated { try decoder.send(box.packet) }
+  }
+
+  /// The decoder's log is read by whether gaps in frame numbers are allowed.
+  private func noteParameterSets(in packet: borrowing Packet) {
+    packet.withBytes { bytes in
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit), !header.isPictureSlice else { return false }
+        if header.type == 7 { decoder.noteSequenceParameterSet(unit) }
+        return true
+      }
+    }
   }
 
   private func receive() throws -> Decoder.ReceiveResult {

@@ -3,7 +3,8 @@ internal import ReelCore
 internal import ReelFFmpeg
 
 /// A remote file as a demuxer reads it: the answer that is already on its way goes on as long as reading goes forward,
-/// and a seek sends a range request.
+/// and a seek sends a range request. The transfer that was left by a seek is kept waiting for a while: a demuxer that
+/// fetches the index from a file's end comes back to its beginning.
 ///
 /// Confined to its demuxer's thread; the transfers run in tasks of their own, which end with the scope or with this
 /// object.
@@ -16,20 +17,52 @@ final class ResourceByteSource: ByteSource {
   private let headers: [HeaderField]
   private let scope: LoadScope
   private let recorder: StartupRecorder
-  private var feed: Feed
-  /// The byte that the reader is at, and the one that the feed gives next.
   private var position: Int64 = 0
-  private var feedPosition: Int64 = 0
+  /// The first bytes of the file, kept as they are read.
+  private var head: [UInt8] = []
+  /// The transfers that are under way, the last used one last.
+  private var feeds: [Feed]
 
   /// One transfer into a pipe.
-  private struct Feed {
+  private final class Feed {
     let pipe: BytePipe
-    let task: Task<Void, Never>
-    let cancellation: Int
+    /// The byte that the pipe gives next.
+    var position: Int64
+    private let task: Task<Void, Never>
+    private let scope: LoadScope
+    private let cancellation: Int
+
+    init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void) {
+      let pipe = BytePipe()
+      let task = Task {
+        do {
+          try await body(pipe)
+          pipe.finish()
+        } catch {
+          pipe.fail(error)
+        }
+      }
+      self.pipe = pipe
+      self.position = position
+      self.task = task
+      self.scope = scope
+      cancellation = scope.onCancel {
+        task.cancel()
+        pipe.close()
+      }
+    }
+
+    deinit {
+      task.cancel()
+      pipe.close()
+      scope.forget(cancellation)
+    }
   }
 
   /// A seek forward by no more than this is read through: less than a round trip's worth of bytes.
   private static let readThroughByteCount: Int64 = 64 << 10
+  private static let headByteCount = 64 << 10
+  private static let maximumFeedCount = 2
 
   init(
     response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
@@ -42,20 +75,27 @@ final class ResourceByteSource: ByteSource {
     self.headers = headers
     self.scope = scope
     self.recorder = recorder
-    feed = Self.start(in: scope) { pipe in
-      try await pipe.write(read)
-      for try await chunk in response.body { try await pipe.write(chunk) }
-    }
+    feeds = [
+      Feed(at: 0, in: scope) { pipe in
+        try await pipe.write(read)
+        for try await chunk in response.body { try await pipe.write(chunk) }
+      }
+    ]
   }
-
-  deinit { Self.stop(feed, in: scope) }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     if let byteCount, position >= byteCount { return 0 }
-    try catchUp()
+    if position < head.count {
+      let bytes = head[Int(position)...].prefix(buffer.count)
+      buffer.copyBytes(from: bytes)
+      position += Int64(bytes.count)
+      return bytes.count
+    }
+    let feed = try feedAtPosition()
     let count = try feed.pipe.read(into: buffer)
+    if position == head.count, head.count < Self.headByteCount { head.append(contentsOf: buffer.prefix(count)) }
     position += Int64(count)
-    feedPosition = position
+    feed.position = position
     recorder.add(.segment, bytes: Int64(count))
     return count
   }
@@ -64,59 +104,37 @@ final class ResourceByteSource: ByteSource {
 
   // MARK: - Private
 
-  /// Brings the feed to where the reader is.
-  private func catchUp() throws {
-    guard position != feedPosition else { return }
-    let distance = position - feedPosition
-    if distance > 0, distance <= Self.readThroughByteCount {
-      var rest = Int(distance)
-      while rest > 0 {
-        let count = try withUnsafeTemporaryAllocation(byteCount: min(rest, 16 << 10), alignment: 1) {
-          try feed.pipe.read(into: $0)
-        }
-        if count == 0 { break }
-        rest -= count
-      }
-    } else {
-      Self.stop(feed, in: scope)
-      let (fetcher, url) = (fetcher, url)
-      let request = FetchRequest(
-        url: url, range: ByteRange(offset: position, length: nil), headers: headers, purpose: .segment)
-      recorder.add(.segment, requests: 1)
-      let start = position
-      feed = Self.start(in: scope) { pipe in
-        let response = try await fetcher.fetch(request)
-        guard response.bodyOffset == start else {
-          throw ReelError(.server, "the server does not keep to byte ranges", at: url.reelName)
-        }
-        for try await chunk in response.body { try await pipe.write(chunk) }
-      }
+  /// A feed whose next byte is the one that is wanted.
+  private func feedAtPosition() throws -> Feed {
+    if let index = feeds.lastIndex(where: { (0...Self.readThroughByteCount).contains(position - $0.position) }) {
+      let feed = feeds.remove(at: index)
+      feeds.append(feed)
+      try skip(in: feed)
+      return feed
     }
-    feedPosition = position
+    if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
+    let (fetcher, url, start) = (fetcher, url, position)
+    let request = FetchRequest(
+      url: url, range: ByteRange(offset: start, length: nil), headers: headers, purpose: .segment)
+    recorder.add(.segment, requests: 1)
+    let feed = Feed(at: start, in: scope) { pipe in
+      let response = try await fetcher.fetch(request)
+      guard response.bodyOffset == start else {
+        throw ReelError(.server, "the server does not keep to byte ranges", at: url.reelName)
+      }
+      for try await chunk in response.body { try await pipe.write(chunk) }
+    }
+    feeds.append(feed)
+    return feed
   }
 
-  private static func start(
-    in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void
-  ) -> Feed {
-    let pipe = BytePipe()
-    let task = Task {
-      do {
-        try await body(pipe)
-        pipe.finish()
-      } catch {
-        pipe.fail(error)
-      }
+  /// Reads a feed through to the position.
+  private func skip(in feed: Feed) throws {
+    while feed.position < position {
+      let wanted = Int(min(position - feed.position, 16 << 10))
+      let count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) { try feed.pipe.read(into: $0) }
+      if count == 0 { return }
+      feed.position += Int64(count)
     }
-    let cancellation = scope.onCancel {
-      task.cancel()
-      pipe.close()
-    }
-    return Feed(pipe: pipe, task: task, cancellation: cancellation)
-  }
-
-  private static func stop(_ feed: Feed, in scope: LoadScope) {
-    feed.task.cancel()
-    feed.pipe.close()
-    scope.forget(feed.cancellation)
   }
 }

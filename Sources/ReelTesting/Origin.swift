@@ -120,7 +120,10 @@ public final class Origin: Sendable {
   public var snapshot: Snapshot { state.snapshot }
 
   /// Returns when `condition` holds; it is asked after every change. Returns early where the task is cancelled.
-  public func wait(until condition: @escaping @Sendable (Snapshot) -> Bool) async {
+  ///
+  /// - Returns: The state that met the condition, or the present one.
+  @discardableResult
+  public func wait(until condition: @escaping @Sendable (Snapshot) -> Bool) async -> Snapshot {
     await state.wait(until: condition)
   }
 

@@ -55,7 +55,9 @@ extension Origin {
   public struct Snapshot: Sendable, Hashable {
     /// In the order in which they came.
     public var requests: [RequestRecord] = []
-    public var acceptedConnectionCount = 0
+    /// When each connection was accepted, from the start of the origin.
+    public var connectionArrivals: [Duration] = []
+    public var acceptedConnectionCount: Int { connectionArrivals.count }
     public var openConnectionCount = 0
   }
 }

@@ -139,7 +139,7 @@ final class OriginConnection: ChannelInboundHandler {
     _ bytes: ByteBuffer, headByteCount: Int, isLast: Bool, of pending: Pending, context: ChannelHandlerContext
   ) {
     guard !isClosed else { return }
-    let isComplete = isLast && pending.answer.ending == .keepAlive || isLast && pending.answer.ending == .close
+    let isComplete = isLast && [.keepAlive, .close].contains(pending.answer.ending)
     state.bytesSent(bytes.readableBytes, headByteCount: headByteCount, isLast: isComplete, for: pending.record)
     if isLast { flow = nil }
     let written = context.writeAndFlush(wrapOutboundOut(bytes))

@@ -6,7 +6,7 @@ import Synchronization
 final class OriginState: Sendable {
   private struct Waiter {
     var condition: @Sendable (Origin.Snapshot) -> Bool
-    var continuation: CheckedContinuation<Void, Never>
+    var continuation: CheckedContinuation<Origin.Snapshot, Never>
   }
 
   private struct State {
@@ -38,8 +38,9 @@ final class OriginState: Sendable {
 
   /// Notes a connection, and gives its number.
   func connectionOpened() -> Int {
-    change { snapshot in
-      snapshot.acceptedConnectionCount += 1
+    let now = ContinuousClock.now - startedAt
+    return change { snapshot in
+      snapshot.connectionArrivals.append(now)
       snapshot.openConnectionCount += 1
       return snapshot.acceptedConnectionCount
     }
@@ -60,10 +61,12 @@ final class OriginState: Sendable {
   }
 
   func bytesSent(_ count: Int, headByteCount: Int, isLast: Bool, for index: Int) {
+    let now = ContinuousClock.now - startedAt
     change { snapshot in
       snapshot.requests[index].bytesSent += Int64(count)
       snapshot.requests[index].bodyBytesSent += Int64(count - headByteCount)
-      snapshot.requests[index].isComplete = isLast
+      if snapshot.requests[index].firstByteSent == nil { snapshot.requests[index].firstByteSent = now }
+      if isLast { snapshot.requests[index].lastByteSent = now }
     }
   }
 
@@ -89,22 +92,23 @@ final class OriginState: Sendable {
   }
 
   /// Returns when `condition` holds, or when the task is cancelled.
-  func wait(until condition: @escaping @Sendable (Origin.Snapshot) -> Bool) async {
+  func wait(until condition: @escaping @Sendable (Origin.Snapshot) -> Bool) async -> Origin.Snapshot {
     let number = state.withLock { state in
       state.waiterCount += 1
       return state.waiterCount
     }
-    await withTaskCancellationHandler {
+    return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let holds = state.withLock { state in
-          if Task.isCancelled || condition(state.snapshot) { return true }
+        let met: Origin.Snapshot? = state.withLock { state in
+          if Task.isCancelled || condition(state.snapshot) { return state.snapshot }
           state.waiters[number] = Waiter(condition: condition, continuation: continuation)
-          return false
+          return nil
         }
-        if holds { continuation.resume() }
+        if let met { continuation.resume(returning: met) }
       }
     } onCancel: {
-      state.withLock { $0.waiters.removeValue(forKey: number) }?.continuation.resume()
+      let (waiter, snapshot) = state.withLock { ($0.waiters.removeValue(forKey: number), $0.snapshot) }
+      waiter?.continuation.resume(returning: snapshot)
     }
   }
 
@@ -112,14 +116,14 @@ final class OriginState: Sendable {
 
   @discardableResult
   private func change<Result: Sendable>(_ body: @Sendable (inout Origin.Snapshot) -> Result) -> Result {
-    let (result, released) = state.withLock { state in
+    let (result, released, snapshot) = state.withLock { state in
       let result = body(&state.snapshot)
-      guard !state.waiters.isEmpty else { return (result, [Waiter]()) }
+      guard !state.waiters.isEmpty else { return (result, [Waiter](), Origin.Snapshot()) }
       let met = state.waiters.filter { $0.value.condition(state.snapshot) }
       for number in met.keys { state.waiters[number] = nil }
-      return (result, Array(met.values))
+      return (result, Array(met.values), state.snapshot)
     }
-    for waiter in released { waiter.continuation.resume() }
+    for waiter in released { waiter.continuation.resume(returning: snapshot) }
     return result
   }
 }

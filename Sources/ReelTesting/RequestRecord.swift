@@ -12,6 +12,10 @@ public struct RequestRecord: Sendable, Hashable {
   public var connection: Int
   /// When it came, from the start of the origin.
   public var arrival: Duration
+  /// When the first byte of the answer was handed to the connection, from the start of the origin.
+  public var firstByteSent: Duration?
+  /// When the last one was, on the same clock; nil while there are more to come.
+  public var lastByteSent: Duration?
   /// The status of the answer; nil where a fault keeps it back.
   public var status: Int?
   /// Bytes of head and body that were handed to the connection so far.
@@ -19,7 +23,7 @@ public struct RequestRecord: Sendable, Hashable {
   /// Bytes of the body among them.
   public var bodyBytesSent: Int64 = 0
   /// True when the answer has been sent to its end.
-  public var isComplete = false
+  public var isComplete: Bool { lastByteSent != nil }
 
   /// The value of the `Range` field.
   public var range: String? { header("Range") }

@@ -44,11 +44,11 @@ struct TimeoutTests {
 
   @Test("A slow body that keeps coming reaches no limit")
   func slowBody() async throws {
-    // 120 kB take 1.2 s, in packets 14 ms apart.
+    // 200 kB take 2 s, in packets 14 ms apart.
     let link = try LinkSpec(parsing: "800k/1ms")
-    try await withOrigin(.init(routes: ["/a": .init(pattern(120_000))], link: link)) { origin in
-      let body = try await quickFetcher(idleTimeout: .milliseconds(700), attempts: 0).bytes(origin.url("a"))
-      #expect(body.count == 120_000)
+    try await withOrigin(.init(routes: ["/a": .init(pattern(200_000))], link: link)) { origin in
+      let body = try await quickFetcher(idleTimeout: .milliseconds(1_500), attempts: 0).bytes(origin.url("a"))
+      #expect(body.count == 200_000)
     }
   }
 

@@ -141,6 +141,11 @@ extension MPDMapper {
     let key = TimingKey(
       entries: entries.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }, frame: frame)
     if let known = timings[key] { return known }
+    // Each representation may understand one long timeline in another way: what that adds up to is bounded.
+    compiledEntries += entries.count
+    guard compiledEntries / 4 <= limits.timelineEntries else {
+      throw ReelError(.badManifest, "the timelines of all representations have too many entries")
+    }
     let timing = try SegmentTiming(entries, frame: frame)
     timings[key] = timing
     return timing

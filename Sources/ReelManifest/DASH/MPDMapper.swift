@@ -12,6 +12,8 @@ struct MPDMapper {
   var failure: ReelError?
   /// Timelines that were compiled for this period, since representations share them.
   var timings: [TimingKey: SegmentTiming] = [:]
+  /// The entries of those that were compiled, in all periods.
+  var compiledEntries = 0
   /// The addresses of lists of URLs whose URLs have been looked at.
   var checkedLists: Set<Int> = []
 
