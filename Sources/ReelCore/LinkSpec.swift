@@ -69,7 +69,8 @@ public struct LinkSpec: Sendable, Hashable {
   private static func malformed(_ text: String) -> ReelError {
     let names = profiles.map(\.name).joined(separator: ", ")
     return ReelError(
-      .usage, "\"\(text)\" is no link", advice: "write it as 10Mbit/50ms (rate/round trip) or as one of \(names)")
+      .usage, "\"\(text)\" is no link",
+      advice: "write it as 10Mbit/50ms (rate/round trip) or as one of \(names)")
   }
 }
 

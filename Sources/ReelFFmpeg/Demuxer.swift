@@ -113,7 +113,10 @@ public final class Demuxer {
   func awaitStream(where condition: (StreamInfo) -> Bool) throws -> StreamInfo? {
     while true {
       if let stream = streams.first(where: condition) { return stream }
-      guard position < Self.probeByteCount * 5, let packet = try readPacket() else { return nil }
+      // Others have named all their streams in the header.
+      guard let context, context.pointee.ctx_flags & AVFMTCTX_NOHEADER != 0,
+        position < Self.probeByteCount * 5, let packet = try readPacket()
+      else { return nil }
       readAhead.append(PacketBox(packet))
     }
   }

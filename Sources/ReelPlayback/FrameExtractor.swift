@@ -1,4 +1,3 @@
-internal import Foundation
 public import Logging
 public import ReelCore
 public import ReelFFmpeg
@@ -51,7 +50,9 @@ public struct FrameExtractor: Sendable {
     return try await withTaskCancellationHandler {
       defer { scope.cancel() }
       do {
-        let track = try await prepare(source, selection: selection, scope: scope, recorder: recorder)
+        let track = try await TrackOpening.prepare(
+          source, readsAhead: selection.readsAhead, seeks: selection.seeks, fetcher: fetcher,
+          configuration: configuration, gate: gate, logger: logger, scope: scope, recorder: recorder)
         return try await BlockingThread.run(named: "extract") {
           let reader = try track.open()
           return try Picker(reader: reader, recorder: recorder, name: source.name).pick(selection, handle: handle)
@@ -64,40 +65,6 @@ public struct FrameExtractor: Sendable {
       }
     } onCancel: {
       scope.cancel()
-    }
-  }
-
-  // MARK: - Private
-
-  private func prepare(
-    _ source: MediaSource, selection: FrameSelection, scope: LoadScope, recorder: StartupRecorder
-  ) async throws -> TrackOpening {
-    let isLocal =
-      if case .url(let url) = source { url.isFileURL } else { true }
-    let fetcher = ConfinedFetcher(base: fetcher, allowsFiles: isLocal)
-    let resolver = SourceResolver(
-      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder)
-    let context = TrackContext(
-      name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, gate: gate,
-      logger: logger, readsAhead: selection.readsAhead)
-    return TrackOpening(
-      source: try await resolver.resolve(source), resolver: resolver, context: context, seeks: selection.seeks)
-  }
-}
-
-/// All that is needed to open a track on the thread that will read it.
-struct TrackOpening: Sendable {
-  let source: ResolvedSource
-  let resolver: SourceResolver
-  let context: TrackContext
-  let seeks: Bool
-
-  func open() throws -> any VideoTrackReader {
-    switch source {
-    case .resource(let resource):
-      try ResourceTrackReader(resource, seeks: seeks, context: context)
-    case .presentation(let presentation, _):
-      try SegmentedTrackReader(presentation, resolver: resolver, context: context)
     }
   }
 }

@@ -54,7 +54,9 @@ struct Answer {
       for index in part { bytes[Int(index - start)] ^= 0x55 }
     case .share(let share):
       let limit = UInt64(share * Double(UInt32.max))
-      for index in bytes.indices where Self.scatter(UInt64(start) + UInt64(index)) < limit { bytes[index] ^= 0x55 }
+      for index in bytes.indices where Self.scatter(UInt64(start) + UInt64(index)) < limit {
+        bytes[index] ^= 0x55
+      }
     case nil: break
     }
     return bytes

@@ -53,7 +53,8 @@ public struct FaultRule: Sendable, Hashable {
   func matches(path: String) -> Bool {
     let target =
       pattern.contains("/")
-      ? path.drop { $0 == "/" } : path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+      ? path.drop { $0 == "/" }
+      : path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
     return Glob.matches(pattern.drop { $0 == "/" }, target)
   }
 
@@ -108,7 +109,8 @@ public struct FaultRule: Sendable, Hashable {
       guard let colon = part.firstIndex(of: ":") else { return nil }
       let name = part[..<colon].trimmed
       guard !name.isEmpty else { return nil }
-      headers.append(HeaderField(name: String(name), value: String(part[part.index(after: colon)...].trimmed)))
+      headers.append(
+        HeaderField(name: String(name), value: String(part[part.index(after: colon)...].trimmed)))
     }
     return .status(code, headers: headers)
   }
@@ -119,7 +121,9 @@ public struct FaultRule: Sendable, Hashable {
       return .corruptShare(share / 100)
     }
     let parts = argument.split(separator: "+", omittingEmptySubsequences: false)
-    guard parts.count == 2, let offset = byteCount(parts[0]), let length = byteCount(parts[1]) else { return nil }
+    guard parts.count == 2, let offset = byteCount(parts[0]), let length = byteCount(parts[1]) else {
+      return nil
+    }
     return .corrupt(offset: offset, length: length)
   }
 
@@ -143,7 +147,8 @@ extension Duration {
   init?(parsing text: Substring) {
     let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let scales: [Substring: Double] = ["us": 1, "ms": 1e3, "s": 1e6]
-    guard let value = Double(number), let scale = scales[text[number.endIndex...].trimmed], value * scale <= 3.6e9
+    guard let value = Double(number), let scale = scales[text[number.endIndex...].trimmed],
+      value * scale <= 3.6e9
     else { return nil }
     self = .microseconds(Int64((value * scale).rounded()))
   }

@@ -58,7 +58,8 @@ public final class Origin: Sendable {
     if let directory = configuration.directory {
       let path = directory.path(percentEncoded: false)
       var isDirectory: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue else {
+      guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue
+      else {
         throw ReelError(.noSuchFile, "no such directory", at: path)
       }
     }
@@ -88,10 +89,12 @@ public final class Origin: Sendable {
           }
         }
         .bind(host: configuration.host, port: configuration.port).get()
-      guard let port = listener.localAddress?.port, let baseURL = Self.url(host: configuration.host, port: port)
+      guard let port = listener.localAddress?.port,
+        let baseURL = Self.url(host: configuration.host, port: port)
       else { throw ReelError(.usage, "\(configuration.host) is no host to listen on") }
       return Origin(
-        baseURL: baseURL, port: port, state: state, group: group, listener: listener, connections: connections)
+        baseURL: baseURL, port: port, state: state, group: group, listener: listener, connections: connections
+      )
     } catch {
       try? await group.shutdownGracefully()
       if error is ReelError { throw error }

@@ -140,13 +140,15 @@ final class OriginConnection: ChannelInboundHandler {
   ) {
     guard !isClosed else { return }
     let isComplete = isLast && [.keepAlive, .close].contains(pending.answer.ending)
-    state.bytesSent(bytes.readableBytes, headByteCount: headByteCount, isLast: isComplete, for: pending.record)
+    state.bytesSent(
+      bytes.readableBytes, headByteCount: headByteCount, isLast: isComplete, for: pending.record)
     if isLast { flow = nil }
     let written = context.writeAndFlush(wrapOutboundOut(bytes))
     if isLast { finish(pending.answer.ending, written: written, context: context) }
   }
 
-  private func finish(_ ending: Answer.Ending, written: EventLoopFuture<Void>, context: ChannelHandlerContext) {
+  private func finish(_ ending: Answer.Ending, written: EventLoopFuture<Void>, context: ChannelHandlerContext)
+  {
     guard !isClosed else { return }
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     switch ending {

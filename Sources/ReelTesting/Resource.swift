@@ -74,7 +74,8 @@ final class Resource: Sendable {
     case .file(let descriptor):
       return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
         while filled < count {
-          let target = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+          let target = UnsafeMutableRawBufferPointer(
+            rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
           let result = pread(descriptor, target.baseAddress, count - filled, off_t(offset) + off_t(filled))
           guard result > 0 else { break }
           filled += result

@@ -43,17 +43,24 @@ struct HTTPAnswer {
     let text = head.headers.first(name: "Content-Range")
     guard let text, let stated = ContentRange(parsing: text), let bytes = stated.bytes else {
       throw TransferFailure.malformed(
-        reason: "the server sent a part (206) without a sound Content-Range" + (text.map { " (\($0))" } ?? ""))
+        reason: "the server sent a part (206) without a sound Content-Range" + (text.map { " (\($0))" } ?? "")
+      )
     }
     guard bytes.lowerBound == range.offset, range.end.map({ bytes.upperBound < $0 }) ?? true else {
       throw TransferFailure.malformed(
         reason: "the server sent \(text) where \(range.httpHeaderValue) was asked for")
     }
     guard !isCompressed else {
-      throw TransferFailure.malformed(reason: "the server sent a part of a compressed body, which can't be read")
+      throw TransferFailure.malformed(
+        reason: "the server sent a part of a compressed body, which can't be read")
+    }
+    let count = bytes.upperBound - bytes.lowerBound + 1
+    guard contentLength ?? count == count else {
+      throw TransferFailure.malformed(
+        reason: "the server states two sizes of a part: \(text), and \(contentLength ?? 0) bytes")
     }
     bodyOffset = bytes.lowerBound
-    bodyByteCount = contentLength ?? bytes.upperBound - bytes.lowerBound + 1
+    bodyByteCount = count
     resourceByteCount = stated.resourceByteCount
     supportsRanges = true
   }

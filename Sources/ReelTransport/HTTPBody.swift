@@ -119,7 +119,8 @@ final class HTTPBody: Sendable {
     guard fits(next) else {
       transfer.cancel()
       throw ReelError(
-        .network, "the resource changed after \(position - answer.bodyOffset) bytes, when the connection broke",
+        .network,
+        "the resource changed after \(position - answer.bodyOffset) bytes, when the connection broke",
         at: answer.url.absoluteString)
     }
     state.withLock { state in
@@ -131,9 +132,9 @@ final class HTTPBody: Sendable {
     }
   }
 
-  /// How much is left of the range that was asked for, or of the body; nil for all that follows.
+  /// How much is left of the body; nil for all that follows.
   private func restLength(from position: Int64) -> Int64? {
-    (end ?? session.request.range?.end).map { $0 - position }
+    end.map { $0 - position }
   }
 
   /// True where the bytes of `next` can follow those of the first answer.

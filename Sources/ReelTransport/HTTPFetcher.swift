@@ -109,7 +109,8 @@ final class HTTPFetcher: Fetching {
     try Task.checkCancellation()
     var failure: TransferFailure
     do {
-      let request = try HTTPClient.Request(url: order.url, headers: order.headers(configuration: configuration))
+      let request = try HTTPClient.Request(
+        url: order.url, headers: order.headers(configuration: configuration))
       let sentAt = ContinuousClock.now
       session.noteRequest()
       logger.debug(
@@ -144,7 +145,8 @@ final class HTTPFetcher: Fetching {
       throw ReelError(.server, "\(status) without a Location", at: url.absoluteString)
     }
     guard let target = URL(string: location, relativeTo: url)?.absoluteURL else {
-      throw ReelError(.server, "\(status) to \"\(location.prefix(200))\", which is no URL", at: url.absoluteString)
+      throw ReelError(
+        .server, "\(status) to \"\(location.prefix(200))\", which is no URL", at: url.absoluteString)
     }
     guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
       throw ReelError(
@@ -168,7 +170,9 @@ final class HTTPFetcher: Fetching {
         .server, TransferFailure.statusText(status), at: url.absoluteString,
         advice: "the server wants other request headers or a fresh URL")
     case 416:
-      let size = head.headers.first(name: "Content-Range").flatMap { ContentRange(parsing: $0)?.resourceByteCount }
+      let size = head.headers.first(name: "Content-Range").flatMap {
+        ContentRange(parsing: $0)?.resourceByteCount
+      }
       let reason = TransferFailure.statusText(status) + (size.map { " (it has \($0) bytes)" } ?? "")
       return ReelError(.server, reason, at: url.absoluteString)
     default:

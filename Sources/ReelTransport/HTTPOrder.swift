@@ -43,7 +43,9 @@ struct HTTPOrder {
     headers.add(name: "Accept", value: "*/*")
     for field in fields where !field.name.isEmpty {
       // The caller's field takes the place of ours; several of the caller's with one name all stand.
-      if headers.contains(name: field.name), !fields.prefix(while: { $0 != field }).contains(where: { $0.isNamed(field.name) }) {
+      if headers.contains(name: field.name),
+        !fields.prefix(while: { $0 != field }).contains(where: { $0.isNamed(field.name) })
+      {
         headers.remove(name: field.name)
       }
       headers.add(name: field.name, value: field.value)

@@ -56,7 +56,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   /// Sends the request.
   static func start(
-    _ request: HTTPClient.Request, on client: HTTPClient, configuration: TransportConfiguration, logger: Logger
+    _ request: HTTPClient.Request, on client: HTTPClient, configuration: TransportConfiguration,
+    logger: Logger
   ) -> HTTPTransfer {
     let transfer = HTTPTransfer(host: request.host, configuration: configuration)
     let task = client.execute(request: request, delegate: transfer, logger: logger)
@@ -92,7 +93,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   func nextChunk() async throws -> ByteBuffer? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let (known, room): (Result<ByteBuffer?, any Error>?, EventLoopPromise<Void>?) = state.withLock { state in
+        let (known, room): (Result<ByteBuffer?, any Error>?, EventLoopPromise<Void>?) = state.withLock {
+          state in
           if let chunk = state.chunks.popFirst() {
             state.heldByteCount -= chunk.readableBytes
             let hasRoom = state.heldByteCount < Self.readAheadByteCount

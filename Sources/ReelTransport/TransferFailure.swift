@@ -37,14 +37,16 @@ enum TransferFailure: Error {
     switch error {
     case let failure as TransferFailure: self = failure
     case let error as HTTPClientError: self.init(client: error, connectTimeout: connectTimeout)
-    case let error as NIOConnectionError: self.init(connection: error, host: host, connectTimeout: connectTimeout)
+    case let error as NIOConnectionError:
+      self.init(connection: error, host: host, connectTimeout: connectTimeout)
     case ChannelError.connectTimeout: self = .timedOut(.connect, after: connectTimeout)
     case let error as IOError: self.init(io: error)
     case let error as HTTPParserError: self.init(parser: error)
     case is NIOHTTPDecompression.DecompressionError, is NIOHTTPDecompression.ExtraDecompressionError:
       self =
         error as? NIOHTTPDecompression.DecompressionError == .limit
-        ? .encoding(reason: "its compressed data grows beyond \(HTTPConnections.maximumInflatedByteCount) bytes")
+        ? .encoding(
+          reason: "its compressed data grows beyond \(HTTPConnections.maximumInflatedByteCount) bytes")
         : .encoding(reason: "its compressed data is broken")
     case is ChannelError: self = .connectionLost(reason: "connection closed")
     default:
@@ -87,7 +89,8 @@ enum TransferFailure: Error {
       return ReelError(
         .network, "no address for \(host)", at: location, advice: "check the host's name and the network")
     case .noConnection(let reason):
-      return ReelError(.network, reason, at: location, advice: "check that the server runs and can be reached")
+      return ReelError(
+        .network, reason, at: location, advice: "check that the server runs and can be reached")
     case .tls(let reason):
       return ReelError(.network, reason, at: location)
     case .timedOut(let limit, let time):
@@ -101,7 +104,9 @@ enum TransferFailure: Error {
     case .connectionLost(let reason):
       return ReelError(.network, reason + times, at: location)
     case .status(let code, let retryAfter):
-      let advice = retryAfter.map { "the server asks to come back in \(Int(($0 / .seconds(1)).rounded(.up))) s" }
+      let advice = retryAfter.map {
+        "the server asks to come back in \(Int(($0 / .seconds(1)).rounded(.up))) s"
+      }
       return ReelError(.server, Self.statusText(code) + times, at: location, advice: advice)
     case .malformed(let reason):
       return ReelError(.server, reason, at: location)
@@ -125,7 +130,8 @@ enum TransferFailure: Error {
     case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
       self = .timedOut(.connect, after: connectTimeout)
     case .remoteConnectionClosed: self = .connectionLost(reason: "connection closed by the server")
-    case .invalidURL, .emptyHost, .emptyScheme: self = .invalidRequest(reason: "a URL that can't be requested")
+    case .invalidURL, .emptyHost, .emptyScheme:
+      self = .invalidRequest(reason: "a URL that can't be requested")
     default:
       let text = error.shortDescription
       self =

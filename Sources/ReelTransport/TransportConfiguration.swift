@@ -16,7 +16,8 @@ public struct TransportConfiguration: Sendable, Hashable {
 
   public init(
     connectTimeout: Duration = .seconds(10), firstByteTimeout: Duration = .seconds(10),
-    idleTimeout: Duration = .seconds(10), retryPolicy: RetryPolicy = RetryPolicy(), maximumRedirects: Int = 10,
+    idleTimeout: Duration = .seconds(10), retryPolicy: RetryPolicy = RetryPolicy(),
+    maximumRedirects: Int = 10,
     userAgent: String = "reel/0.1", connectionsAhead: Int = 1
   ) {
     self.connectTimeout = connectTimeout

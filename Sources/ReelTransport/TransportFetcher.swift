@@ -14,7 +14,8 @@ public final class TransportFetcher: Fetching {
   private let file: FileFetcher
 
   public init(
-    configuration: TransportConfiguration = TransportConfiguration(), logger: Logger = Logger(label: "reel.transport")
+    configuration: TransportConfiguration = TransportConfiguration(),
+    logger: Logger = Logger(label: "reel.transport")
   ) {
     http = HTTPFetcher(configuration: configuration, logger: logger)
     file = FileFetcher(logger: logger)
@@ -29,6 +30,11 @@ public final class TransportFetcher: Fetching {
   ///   - `noSuchFile`, `badMedia` (a directory) for a local file;
   ///   - `unsupported` for another scheme; `usage` for a URL or a header field that can't be sent.
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    if let range = request.range, range.offset < 0 || range.length.map({ $0 <= 0 }) ?? false {
+      throw ReelError(
+        .usage, "no part of a resource: offset \(range.offset), length \(range.length ?? 0)",
+        at: request.url.absoluteString)
+    }
     switch request.url.scheme?.lowercased() {
     case "http", "https": return try await http.fetch(request)
     case "file": return try await file.fetch(request)

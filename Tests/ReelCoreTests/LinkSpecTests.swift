@@ -49,15 +49,19 @@ struct LinkSpecTests {
 
   @Test("Profiles by name")
   func profiles() throws {
-    #expect(try LinkSpec(parsing: "3g") == LinkSpec(bitsPerSecond: 1_600_000, roundTripTime: .milliseconds(300)))
-    #expect(try LinkSpec(parsing: "LTE") == LinkSpec(bitsPerSecond: 12_000_000, roundTripTime: .milliseconds(70)))
+    #expect(
+      try LinkSpec(parsing: "3g") == LinkSpec(bitsPerSecond: 1_600_000, roundTripTime: .milliseconds(300)))
+    #expect(
+      try LinkSpec(parsing: "LTE") == LinkSpec(bitsPerSecond: 12_000_000, roundTripTime: .milliseconds(70)))
     #expect(try LinkSpec(parsing: "wifi") == .wifi)
     #expect(LinkSpec.profiles.map(\.name) == ["3g", "lte", "wifi"])
   }
 
   @Test(
     "What is no link",
-    arguments: ["", "10Mbit", "/50ms", "10Mbit/", "10Mbit/50", "10Mbit/-5ms", "0/50ms", "5g", "10Mbit/99999s"])
+    arguments: [
+      "", "10Mbit", "/50ms", "10Mbit/", "10Mbit/50", "10Mbit/-5ms", "0/50ms", "5g", "10Mbit/99999s",
+    ])
   func malformed(text: String) throws {
     let error = #expect(throws: ReelError.self) { try LinkSpec(parsing: text) }
     #expect(error?.kind == .usage)

@@ -39,7 +39,8 @@ struct FaultRuleTests {
   @Test("Several stand in order, with commas between")
   func several() throws {
     let rules = try FaultRule.parse("seg*.ts=status:503x2, *.m4s=stall:20000,")
-    #expect(rules == [FaultRule("seg*.ts", .status(503), count: 2), FaultRule("*.m4s", .stall(after: 20_000))])
+    #expect(
+      rules == [FaultRule("seg*.ts", .status(503), count: 2), FaultRule("*.m4s", .stall(after: 20_000))])
     #expect(try FaultRule.parse("").isEmpty)
   }
 

@@ -39,7 +39,8 @@ struct FileFetchTests {
   @Test(
     "A part of a file",
     arguments: [
-      (ByteRange(offset: 0, length: 10), 0..<10), (ByteRange(offset: 300_000, length: nil), 300_000..<400_000),
+      (ByteRange(offset: 0, length: 10), 0..<10),
+      (ByteRange(offset: 300_000, length: nil), 300_000..<400_000),
       (ByteRange(offset: 399_999, length: 100), 399_999..<400_000),
       (ByteRange(offset: 100, length: 300_000), 100..<300_100),
       (ByteRange(offset: 100, length: .max), 100..<400_000),
@@ -88,7 +89,8 @@ struct FileFetchTests {
     try await withFolder { folder in
       let url = folder.appending(path: "a.mp4")
       try Data(pattern(10)).write(to: url)
-      try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: url.path(percentEncoded: false))
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0], ofItemAtPath: url.path(percentEncoded: false))
       let error = await reelError { _ = try await TransportFetcher().bytes(url) }
       #expect(error?.kind == .noSuchFile)
       #expect(error?.reason == "permission denied")

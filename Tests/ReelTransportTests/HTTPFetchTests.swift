@@ -72,6 +72,42 @@ struct HTTPFetchTests {
     }
   }
 
+  @Test(
+    "Answers that do not fit the part that was asked for are refused",
+    arguments: [
+      [], ["Content-Range: bytes 0-4/10"], ["Content-Range: bytes 5-20/30"], ["Content-Range: nonsense"],
+      ["Content-Range: bytes */10"], ["Content-Range: bytes 5-9/10", "Content-Length: 9223372036854775807"],
+      ["Content-Range: bytes 5-9/10", "Content-Length: 4"],
+    ])
+  func unsoundPart(fields: [String]) async throws {
+    let server = try await ScriptedServer.start(
+      (["HTTP/1.1 206 Partial Content"] + fields + ["", "01234"]).joined(separator: "\r\n"))
+    let error = await reelError {
+      _ = try await quickFetcher().bytes(server.url, range: ByteRange(offset: 5, length: 5))
+    }
+    #expect(error?.kind == .server)
+    #expect(error?.reason.hasPrefix("the server s") == true)
+    try await server.stop()
+  }
+
+  @Test(
+    "Answers that are no HTTP end in an error",
+    arguments: ["", "hello\r\n\r\n", "HTTP/1.1 200\r\nContent-Length: x\r\n\r\n", "\u{0}\u{1}\u{2}\u{3}"])
+  func noHTTP(answer: String) async throws {
+    let server = try await ScriptedServer.start(answer)
+    let error = await reelError { _ = try await quickFetcher().bytes(server.url) }
+    #expect(error?.kind == .server || error?.kind == .network)
+    try await server.stop()
+  }
+
+  @Test("A part that can't be is refused", arguments: [(-1, 5), (5, 0), (5, -1)] as [(Int64, Int64)])
+  func impossibleRange(offset: Int64, length: Int64) async throws {
+    let url = try #require(URL(string: "http://127.0.0.1:9/a"))
+    let range = ByteRange(offset: offset, length: length)
+    let error = await reelError { _ = try await quickFetcher().bytes(url, range: range) }
+    #expect(error?.kind == .usage)
+  }
+
   @Test("Refusals end at once with their status", arguments: [400, 401, 403, 404, 410, 501])
   func refusal(status: Int) async throws {
     let faults = [FaultRule("*", .status(status))]
@@ -98,7 +134,8 @@ struct HTTPFetchTests {
       _ = try await quickFetcher().bytes(
         origin.url("a"), range: ByteRange(offset: 0, length: 10), purpose: purpose)
       let codings = origin.requestLog.map { $0.header("Accept-Encoding") }
-      #expect(codings == [purpose == .manifest || purpose == .source ? "gzip, deflate" : "identity", "identity"])
+      #expect(
+        codings == [purpose == .manifest || purpose == .source ? "gzip, deflate" : "identity", "identity"])
     }
   }
 
@@ -125,7 +162,9 @@ struct HTTPFetchTests {
     // Over a link, so that the event loop that inflates it can serve other tests in between.
     let link = try LinkSpec(parsing: "20Mbit/1ms")
     try await withOrigin(.init(routes: ["/a.mpd": bomb], link: link)) { origin in
-      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a.mpd"), purpose: .manifest) }
+      let error = await reelError {
+        _ = try await quickFetcher().bytes(origin.url("a.mpd"), purpose: .manifest)
+      }
       #expect(error?.kind == .server)
       #expect(error?.reason.contains("compressed data grows beyond") == true)
     }

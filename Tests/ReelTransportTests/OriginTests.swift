@@ -147,7 +147,8 @@ struct OriginTests {
       let b = try await quickFetcher().bytes(origin.url("b"))
       let damaged = zip(b, bytes).enumerated().filter { $1.0 != $1.1 }.map(\.offset)
       #expect((800...1_200).contains(damaged.count))
-      let part = try await quickFetcher().bytes(origin.url("b"), range: ByteRange(offset: 5_000, length: 5_000))
+      let part = try await quickFetcher().bytes(
+        origin.url("b"), range: ByteRange(offset: 5_000, length: 5_000))
       let expected = Array(b[5_000..<10_000])
       #expect(part == expected)
     }

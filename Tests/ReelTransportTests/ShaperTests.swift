@@ -52,7 +52,8 @@ struct ShaperTests {
         let before = Mutex<Origin.Snapshot?>(nil)
         let after = await origin.wait { snapshot in
           before.withLock { before in
-            let areBothSending = snapshot.requests.count == 2 && snapshot.requests.allSatisfy { $0.bytesSent > 0 }
+            let areBothSending =
+              snapshot.requests.count == 2 && snapshot.requests.allSatisfy { $0.bytesSent > 0 }
             if before == nil, areBothSending { before = snapshot }
           }
           return snapshot.requests.count { $0.isComplete } == 1 && snapshot.requests.count == 2
@@ -70,7 +71,9 @@ struct ShaperTests {
   @Test("A transfer that is cancelled gives the link to the others")
   func cancellation() async throws {
     let link = try LinkSpec(parsing: "8Mbit/10ms")
-    let routes: [String: Origin.Response] = ["/large": .init(pattern(8_000_000)), "/a": .init(pattern(300_000))]
+    let routes: [String: Origin.Response] = [
+      "/large": .init(pattern(8_000_000)), "/a": .init(pattern(300_000)),
+    ]
     try await withOrigin(.init(routes: routes, link: link)) { origin in
       let fetcher = quickFetcher()
       var large: FetchResponse? = try await fetcher.fetch(

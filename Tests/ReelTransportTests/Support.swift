@@ -42,7 +42,8 @@ func quickFetcher(
   TransportFetcher(
     configuration: TransportConfiguration(
       connectTimeout: connectTimeout, firstByteTimeout: firstByteTimeout, idleTimeout: idleTimeout,
-      retryPolicy: RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4)),
+      retryPolicy: RetryPolicy(
+        attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4)),
       connectionsAhead: connectionsAhead))
 }
 

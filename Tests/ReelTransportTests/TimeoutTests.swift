@@ -118,7 +118,8 @@ private final class FullListener {
     for descriptor in clients + [listener] { close(descriptor) }
   }
 
-  private static func connect(_ client: Int32, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> Int32 {
+  private static func connect(_ client: Int32, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> Int32
+  {
     #if canImport(Glibc)
       Glibc.connect(client, address, size)
     #else

@@ -1,0 +1,64 @@
+import ArgumentParser
+import ReelCore
+import ReelPlayback
+
+/// `reel probe`: says what sources are.
+struct ProbeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "probe",
+    abstract: "Say what each source is: rungs, renditions, segments, first picture.",
+    discussion: "Opens one rung of a manifest, as frames does, and decodes its first picture.")
+
+  @Argument(help: "Paths, URLs, or - for standard input.")
+  var sources: [String] = []
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    if sources.isEmpty { throw ValidationError("name at least one source") }
+    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    let errors = try await Interruption.cancelling {
+      let prober = SourceProber(
+        fetcher: options.transport(logger: logger), configuration: try options.loading(), gate: CoreGate(),
+        logger: logger)
+      var errors: [ReelError] = []
+      for argument in sources {
+        if Task.isCancelled { return [ReelError(.cancelled, "interrupted")] }
+        do {
+          if let error = try await probe(argument, prober: prober) { throw error }
+        } catch {
+          let error = error.asReelError
+          errors.append(error)
+          if error.kind != .cancelled { Console.report(error) }
+        }
+      }
+      return errors
+    }
+    try ExitStatus.check(errors, sourceCount: sources.count)
+  }
+
+  // MARK: - Private
+
+  /// Prints what a source is; gives the error of one whose picture can't be decoded.
+  private func probe(_ argument: String, prober: SourceProber) async throws -> ReelError? {
+    do {
+      let source = try MediaSource(argument: argument)
+      let description = try await withDeadline(seconds: options.timeout, source: source.name) {
+        try await prober.probe(source)
+      }
+      if options.json {
+        try Console.print(JSONLine.string(ProbeRecord(source: argument, description)))
+      } else if !options.quiet {
+        try Console.print(ProbeText.text(for: description, source: argument))
+      }
+      return description.failure
+    } catch {
+      if options.json { try? Console.print(JSONLine.string(ProbeRecord(source: argument, error: error.asReelError))) }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import ReelCore
+import ReelFFmpeg
+import ReelManifest
+import ReelPlayback
+
+/// What `reel probe --json` prints for a source.
+struct ProbeRecord: Encodable {
+  struct Rung: Encodable {
+    let id: String
+    let period: Int
+    let bandwidth: Int?
+    let averageBandwidth: Int?
+    let codecs: String?
+    let width: Int?
+    let height: Int?
+    let frameRate: String?
+    let videoRange: String?
+    let chosen: Bool
+    let unplayable: String?
+  }
+
+  struct Rendition: Encodable {
+    let id: String
+    let period: Int
+    let language: String?
+    let label: String?
+    let `default`: Bool
+    let roles: [String]
+    let codecs: String?
+    let channels: String?
+    let bandwidth: Int?
+    let unplayable: String?
+  }
+
+  struct Segments: Encodable {
+    let count: Int
+    let shortestDuration: Double
+    let longestDuration: Double
+    let totalDuration: Double
+    let discontinuities: Int
+  }
+
+  struct Stream: Encodable {
+    let index: Int
+    let codecType: String
+    let codecName: String
+    let codecTag: String?
+    let width: Int?
+    let height: Int?
+    let avgFrameRate: String?
+    let channels: Int?
+    let sampleRate: Int?
+    let language: String?
+    let `default`: Bool
+  }
+
+  struct Picture: Encodable {
+    let bytes: Int64?
+    let codecName: String
+    let profile: String?
+    let level: String?
+    let pixFmt: String
+    let bitDepth: Int
+    let width: Int
+    let height: Int
+    let displayWidth: Int
+    let displayHeight: Int
+    let sampleAspectRatio: String?
+    let frameRate: String?
+    let colorSpace: String?
+    let colorPrimaries: String?
+    let colorTransfer: String?
+    let colorRange: String
+    let matrixUsed: String
+    let hdr: Bool
+    let rotation: Int
+    let mirrored: Bool
+    let interlaced: Bool
+    let damaged: Bool
+    let reorderDepth: Int
+    let gop: String?
+    let time: Double
+    let ptsTime: Double?
+    let md5: String
+  }
+
+  let source: String
+  var kind: String?
+  var live: Bool?
+  var duration: Double?
+  var periods: Int?
+  var rungs: [Rung]?
+  var audio: [Rendition]?
+  var text: [Rendition]?
+  var segments: Segments?
+  var streams: [Stream]?
+  var firstPicture: Picture?
+  var startup: StartupRecord?
+  var warnings: [String]?
+  var error: ErrorRecord?
+
+  init(source: String, error: ReelError) {
+    self.source = source
+    self.error = ErrorRecord(error)
+  }
+
+  init(source: String, _ description: SourceDescription) {
+    self.source = source
+    kind = description.kind
+    live = description.isLive
+    duration = description.duration?.rounded(places: 6)
+    if let presentation = description.presentation {
+      periods = presentation.periods.count
+      rungs = Self.rungs(of: presentation, chosen: description.chosenRung)
+      audio = Self.renditions(of: presentation, kind: .audio)
+      text = Self.renditions(of: presentation, kind: .text)
+      warnings = presentation.warnings.map(\.description)
+    }
+    segments = description.segments.map {
+      Segments(
+        count: $0.count, shortestDuration: $0.shortest.rounded(places: 6), longestDuration: $0.longest.rounded(places: 6),
+        totalDuration: $0.total.rounded(places: 6), discontinuities: $0.discontinuityCount)
+    }
+    streams = description.streams.map {
+      Stream(
+        index: $0.index, codecType: $0.kind.rawValue, codecName: $0.codecName, codecTag: $0.codecTag,
+        width: $0.size?.width, height: $0.size?.height, avgFrameRate: $0.averageFrameRate?.description,
+        channels: $0.channelCount, sampleRate: $0.sampleRate, language: $0.language, default: $0.isDefault)
+    }
+    firstPicture = description.firstPicture.map(Self.picture)
+    startup = StartupRecord(description.startup)
+    error = description.failure.map(ErrorRecord.init)
+  }
+
+  // MARK: - Private
+
+  private static func rungs(of presentation: Presentation, chosen: ReelManifest.Rung?) -> [Rung] {
+    var isFirst = true
+    return presentation.periods.enumerated().flatMap { index, period in
+      period.trackGroups.filter { $0.kind == .video }.flatMap { group in
+        group.rungs.map { rung in
+          let isChosen = isFirst && index == 0 && rung.id == chosen?.id && rung.bitsPerSecond == chosen?.bitsPerSecond
+          if isChosen { isFirst = false }
+          return Rung(
+            id: rung.id, period: index, bandwidth: rung.bitsPerSecond, averageBandwidth: rung.averageBitsPerSecond,
+            codecs: joined(rung.codecs), width: rung.size?.width, height: rung.size?.height,
+            frameRate: rung.frameRate?.description, videoRange: rung.videoRange, chosen: isChosen,
+            unplayable: group.unplayableReason)
+        }
+      }
+    }
+  }
+
+  private static func renditions(of presentation: Presentation, kind: TrackGroup.Kind) -> [Rendition] {
+    presentation.periods.enumerated().flatMap { index, period in
+      period.trackGroups.filter { $0.kind == kind }.flatMap { group in
+        group.rungs.map { rung in
+          Rendition(
+            id: rung.id, period: index, language: group.language, label: group.label, default: group.isDefault,
+            roles: group.roles, codecs: joined(rung.codecs), channels: rung.channels, bandwidth: rung.bitsPerSecond,
+            unplayable: group.unplayableReason)
+        }
+      }
+    }
+  }
+
+  private static func joined(_ codecs: [String]) -> String? { codecs.isEmpty ? nil : codecs.joined(separator: ",") }
+
+  private static func picture(_ picture: SourceDescription.FirstPicture) -> Picture {
+    Picture(
+      bytes: picture.byteCount, codecName: picture.codec, profile: picture.profile, level: picture.levelText,
+      pixFmt: picture.pixelFormat, bitDepth: picture.color.bitDepth, width: picture.size.width,
+      height: picture.size.height, displayWidth: picture.displaySize.width, displayHeight: picture.displaySize.height,
+      sampleAspectRatio: picture.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
+      frameRate: picture.frameRate?.description, colorSpace: picture.color.matrix,
+      colorPrimaries: picture.color.primaries, colorTransfer: picture.color.transfer,
+      colorRange: picture.color.isFullRange ? "pc" : "tv", matrixUsed: picture.color.assumedMatrix,
+      hdr: picture.color.isHDR, rotation: picture.rotation, mirrored: picture.isMirrored,
+      interlaced: picture.isInterlaced, damaged: picture.isDamaged, reorderDepth: picture.reorderDepth,
+      gop: picture.gopText, time: picture.time.rounded(places: 6), ptsTime: picture.presentationTime?.rounded(places: 6),
+      md5: picture.md5)
+  }
+}
+
+extension SourceDescription.FirstPicture {
+  /// As people write it: `3.1`.
+  var levelText: String? {
+    guard let level else { return nil }
+    switch codec {
+    case "h264": return level == 9 ? "1b" : (Double(level) / 10).formatted(places: 1)
+    case "hevc": return (Double(level) / 30).formatted(places: 1)
+    default: return String(level)
+    }
+  }
+
+  /// How the stream begins: `closed`, `open`, or `none` where it can't be entered cleanly.
+  var gopText: String? {
+    switch entry {
+    case .idr: "closed"
+    case .openGOP: "open"
+    case .some(.none): "none"
+    case nil: nil
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import ReelCore
+import ReelManifest
+import ReelPlayback
+
+/// A `SourceDescription` for people.
+enum ProbeText {
+  static func text(for description: SourceDescription, source: String) -> String {
+    var lines = [source, headline(description)]
+    let record = ProbeRecord(source: source, description)
+    for rung in record.rungs ?? [] {
+      let facts = [
+        rung.bandwidth.map { "\(bitRate($0))" }, size(rung.width, rung.height), rung.frameRate.map(frameRate),
+        rung.codecs, rung.videoRange, rung.unplayable.map { "(\($0))" },
+      ]
+      lines.append("  \(rung.chosen ? "*" : " ") video  \(rung.id)  \(join(facts))")
+    }
+    for (name, renditions) in [("audio", record.audio ?? []), ("text", record.text ?? [])] {
+      for rendition in renditions {
+        let facts = [
+          rendition.language, rendition.label, rendition.bandwidth.map(bitRate), rendition.codecs,
+          rendition.channels.map { "\($0) channels" }, rendition.default ? "default" : nil,
+          rendition.unplayable.map { "(\($0))" },
+        ]
+        lines.append("    \(name.padding(toLength: 6, withPad: " ", startingAt: 0)) \(rendition.id)  \(join(facts))")
+      }
+    }
+    if let segments = record.segments {
+      var line = "  segments \(segments.count), \(segments.shortestDuration.formatted(places: 3))"
+      if segments.longestDuration != segments.shortestDuration {
+        line += "-\(segments.longestDuration.formatted(places: 3))"
+      }
+      line += " s"
+      if segments.discontinuities > 0 { line += ", \(segments.discontinuities) discontinuities" }
+      lines.append(line)
+    }
+    for stream in record.streams ?? [] {
+      let facts = [
+        stream.codecName, stream.codecTag, size(stream.width, stream.height), stream.avgFrameRate.map(frameRate),
+        stream.channels.map { "\($0) channels" }, stream.sampleRate.map { "\($0) Hz" }, stream.language,
+      ]
+      lines.append("  stream \(stream.index) \(stream.codecType)  \(join(facts))")
+    }
+    if let picture = record.firstPicture { lines.append(contentsOf: self.picture(picture)) }
+    for warning in record.warnings ?? [] { lines.append("  warning  \(warning)") }
+    return lines.joined(separator: "\n")
+  }
+
+  // MARK: - Private
+
+  private static func headline(_ description: SourceDescription) -> String {
+    let kind = ["hls": "HLS", "dash": "DASH"][description.kind] ?? description.kind
+    var parts = [kind, description.presentation == nil ? nil : description.isLive ? "live" : "on demand"]
+    parts.append(description.duration.map { "\($0.formatted(places: 3)) s" })
+    if let periods = description.presentation?.periods.count, periods > 1 { parts.append("\(periods) periods") }
+    return "  " + join(parts)
+  }
+
+  private static func picture(_ picture: ProbeRecord.Picture) -> [String] {
+    let codec = [
+      picture.codecName, picture.profile, picture.level.map { "level \($0)" }, picture.pixFmt,
+      "\(picture.bitDepth) bit",
+    ]
+    let shape = [
+      "\(picture.width)x\(picture.height)",
+      picture.sampleAspectRatio.flatMap { $0 == "1:1" ? nil : "pixels \($0)" },
+      picture.rotation == 0 ? nil : "rotated \(picture.rotation)", picture.mirrored ? "mirrored" : nil,
+      "shown \(picture.displayWidth)x\(picture.displayHeight)", picture.frameRate.map(frameRate),
+      picture.interlaced ? "interlaced" : nil,
+    ]
+    let color = [
+      "matrix \(picture.colorSpace ?? "unspecified, \(picture.matrixUsed) used")",
+      picture.colorPrimaries.map { "primaries \($0)" }, picture.colorTransfer.map { "transfer \($0)" },
+      picture.colorRange == "pc" ? "full range" : "limited range", picture.hdr ? "HDR, not tone mapped" : nil,
+    ]
+    let start = [
+      picture.bytes.map { "\($0) bytes to its end" }, picture.ptsTime.map { "pts \($0.formatted(places: 6))" },
+      picture.gop.map { $0 == "none" ? "no clean start" : "\($0) GOP" }, "reorder depth \(picture.reorderDepth)",
+      picture.damaged ? "damaged" : nil,
+    ]
+    return [
+      "  first picture  \(join(codec))", "                 \(join(shape))", "                 \(join(color))",
+      "                 \(join(start))",
+    ]
+  }
+
+  private static func join(_ parts: [String?]) -> String { parts.compactMap(\.self).joined(separator: ", ") }
+
+  private static func size(_ width: Int?, _ height: Int?) -> String? {
+    guard let width, let height else { return nil }
+    return "\(width)x\(height)"
+  }
+
+  private static func bitRate(_ bitsPerSecond: Int) -> String {
+    bitsPerSecond >= 1_000_000
+      ? "\((Double(bitsPerSecond) / 1e6).formatted(places: 2)) Mbit/s"
+      : "\((Double(bitsPerSecond) / 1e3).formatted(places: 0)) kbit/s"
+  }
+
+  private static func frameRate(_ text: String) -> String {
+    let parts = text.split(separator: "/").compactMap { Double($0) }
+    guard let first = parts.first, first > 0 else { return text }
+    return "\((parts.count > 1 && parts[1] > 0 ? first / parts[1] : first).formatted(places: 3)) fps"
+  }
+}

@@ -1,0 +1,290 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@Suite("Reading pictures")
+struct PictureReaderTests {
+  @Test("There are clips to try")
+  func clips() {
+    #expect(Clip.sound.count > 60)
+    #expect(Clip.all.count > Clip.sound.count + 5)
+  }
+
+  @Test("All pictures are those that ffmpeg decodes, in its order", arguments: Clip.all)
+  func allPictures(clip: Clip) throws {
+    let golden = try clip.golden()
+    let reader = try makeReader(clip)
+    let seen = try reader.rest()
+    #expect(seen.map(\.md5) == golden.pictures.map(\.md5))
+    if clip.hasTimestamps {
+      #expect(reader.stream.timeBase == golden.timeBase)
+      #expect(seen.map(\.ticks) == golden.pictures.map(\.ticks))
+    }
+    #expect(try reader.next() == nil)
+  }
+
+  @Test("Frame threads change nothing", arguments: Clip.sound)
+  func threads(clip: Clip) throws {
+    let seen = try makeReader(clip, threads: 2).rest()
+    #expect(seen.map(\.md5) == (try clip.golden()).pictures.map(\.md5))
+    if clip.hasTimestamps { #expect(seen.map(\.ticks) == (try clip.golden()).pictures.map(\.ticks)) }
+  }
+
+  @Test("The first picture is ffmpeg's first, and the second follows it", arguments: Clip.all)
+  func firstPicture(clip: Clip) throws {
+    let golden = try clip.golden()
+    let reader = try makeReader(clip)
+    let first = try #require(try reader.first())
+    #expect(first.md5 == golden.pictures[0].md5)
+    if clip.hasTimestamps { #expect(first.ticks == golden.pictures[0].ticks) }
+    #expect(reader.firstPictureEnd != nil)
+    let rest = try reader.rest()
+    #expect(rest.map(\.md5) == golden.pictures.dropFirst().map(\.md5))
+    if clip.hasTimestamps { #expect(rest.map(\.ticks) == golden.pictures.dropFirst().map(\.ticks)) }
+  }
+
+  @Test("A first picture by frame threads is the same", arguments: Clip.sound)
+  func firstPictureByThreads(clip: Clip) throws {
+    let golden = try clip.golden()
+    let reader = try makeReader(clip, threads: 2)
+    #expect(try reader.first()?.md5 == golden.pictures[0].md5)
+    #expect(try reader.rest().map(\.md5) == golden.pictures.dropFirst().map(\.md5))
+  }
+
+  @Test("Sound clips have no damage", arguments: Clip.sound)
+  func noDamage(clip: Clip) throws {
+    let reader = try makeReader(clip)
+    let seen = try reader.rest()
+    #expect(seen.filter(\.isDamaged).isEmpty)
+    #expect(reader.damagedCount == 0)
+  }
+
+  @Test("Bytes that trickle in give the same first picture", arguments: Clip.sound, [1, 7, 1000])
+  func chunks(clip: Clip, chunkByteCount: Int) throws {
+    guard try clip.canBeReadForward() else { return }
+    let golden = try clip.golden()
+    let reader = try makeReader(clip.bytes(), clip.format, chunkByteCount: chunkByteCount, isSeekable: false)
+    let first = try reader.first()
+    #expect(first?.md5 == golden.pictures[0].md5)
+    #expect(try reader.next()?.md5 == golden.pictures.dropFirst().first?.md5)
+  }
+
+  @Test(
+    "The first picture needs no more than its own packet and what comes before it",
+    arguments: [
+      Clip("media/h264-faststart.mp4"), Clip("media/h264-fragmented.mp4"), Clip("media/h264-fragmented-sidx.mp4"),
+      Clip("media/h264.ts"), Clip("media/h264-bframes.ts"), Clip("media/hevc.ts"), Clip("media/h264.mkv"),
+      Clip("media/hevc-hvc1.mp4"),
+    ])
+  func firstPictureIsCheap(clip: Clip) throws {
+    let bytes = try clip.bytes()
+    let source = MemorySource(bytes, chunkByteCount: 500, isSeekable: false)
+    var options = PictureReader.Options()
+    options.isSeekable = false
+    let reader = try PictureReader(
+      source: source, format: clip.format, options: options, name: "test", logger: silentLogger)
+    _ = try #require(try reader.first())
+    let end = try #require(reader.firstPictureEnd)
+    #expect(end > 1000)
+    #expect(end < bytes.count / 2)
+    // An AVIO buffer may be filled beyond it.
+    #expect(source.reach < bytes.count)
+  }
+
+  @Test("What the stream is, is told")
+  func facts() throws {
+    let reader = try makeReader(Clip("media/h264-bframes.mp4"))
+    _ = try reader.first()
+    #expect(reader.stream.videoCodec == .h264)
+    #expect(reader.stream.size == PixelSize(width: 192, height: 108))
+    #expect(reader.opening?.entry == .idr)
+    #expect(reader.frameRate == Rational(30, 1))
+    #expect(reader.durationMicroseconds == 1_000_000)
+    #expect(reader.profileName == "High")
+    let openGOP = try makeReader(Clip("media/hevc-open-gop-mid.ts"))
+    _ = try openGOP.first()
+    #expect(openGOP.opening?.entry == .openGOP)
+    let main10 = try makeReader(Clip("media/hevc-main10.mp4"))
+    _ = try main10.first()
+    #expect(main10.profileName == "Main 10")
+  }
+
+  @Test("The attached picture of a file is not its video")
+  func coverArt() throws {
+    let reader = try makeReader(Clip("media/h264-cover-art.mp4"))
+    #expect(reader.stream.videoCodec == .h264)
+    #expect(reader.streams.filter { $0.isAttachedPicture }.count == 1)
+  }
+
+  @Test("A seek goes to a key frame at or before a time")
+  func seek() throws {
+    let clip = Clip("media/h264-gops.mp4")
+    let golden = try clip.golden().pictures
+    let reader = try makeReader(clip.bytes(), .mp4)
+    // Key frames stand at pictures 0, 12 and 24.
+    for (target, expected) in [(30, 24), (24, 24), (23, 12), (1, 0), (13, 12)] {
+      #expect(try reader.seek(toKeyFrameAtOrBefore: golden[target].ticks))
+      let first = try #require(try target % 2 == 0 ? reader.first() : reader.next())
+      #expect(first.md5 == golden[expected].md5, "picture \(target)")
+      #expect(try reader.next()?.md5 == golden[expected + 1].md5, "picture \(target)")
+    }
+  }
+
+  @Test("A seek after the end starts anew")
+  func seekAfterEnd() throws {
+    let clip = Clip("media/h264-gops.mp4")
+    let golden = try clip.golden().pictures
+    let reader = try makeReader(clip.bytes(), .mp4)
+    _ = try reader.rest()
+    #expect(try reader.seek(toKeyFrameAtOrBefore: 0))
+    #expect(try reader.rest().map(\.md5) == golden.map(\.md5))
+  }
+
+  @Test("Cancelled work ends with a CancellationError")
+  func cancellation() throws {
+    let clip = Clip("media/h264.ts")
+    var options = PictureReader.Options()
+    options.isCancelled = { true }
+    let reader = try PictureReader(
+      source: MemorySource(clip.bytes()), format: .mpegTS, options: options, name: "test", logger: silentLogger)
+    #expect(throws: CancellationError.self) { _ = try reader.first() }
+    #expect(throws: CancellationError.self) { _ = try reader.next() }
+  }
+
+  @Test("What the source throws comes out as it is", arguments: [Clip("media/h264-fragmented.mp4"), Clip("media/h264.ts")])
+  func sourceError(clip: Clip) throws {
+    let bytes = try clip.bytes()
+    let source = MemorySource(Array(bytes.prefix(bytes.count * 2 / 3)), chunkByteCount: 997, isSeekable: false)
+    source.errorAtEnd = ReelError(.network, "the line is cut")
+    var options = PictureReader.Options()
+    options.isSeekable = false
+    let reader = try PictureReader(
+      source: source, format: clip.format, options: options, name: "test", logger: silentLogger)
+    let golden = try clip.golden().pictures.map(\.md5)
+    var seen: [String] = []
+    let error = #expect(throws: ReelError.self) {
+      while let picture = try reader.next() { seen.append(picture.md5) }
+    }
+    #expect(error?.kind == .network)
+    // Whatever came out before is sound.
+    #expect(seen == Array(golden.prefix(seen.count)))
+    #expect(!seen.isEmpty)
+  }
+}
+
+@Suite("Damaged media")
+struct DamagedMediaTests {
+  @Test("Damaged slices count, the sound pictures do not", arguments: [Clip("bad/damaged-slices.mp4"), Clip("bad/damaged-slices.ts")])
+  func damagedSlices(clip: Clip) throws {
+    let sound = try Golden("h264-gops.mp4").pictures
+    let reader = try makeReader(clip)
+    let seen = try reader.rest()
+    #expect(seen.count == sound.count)
+    let soundIndices = Array(0...12) + [15] + Array(24...35)
+    for index in soundIndices {
+      #expect(seen[index].md5 == sound[index].md5, "picture \(index)")
+      #expect(!seen[index].isDamaged, "picture \(index)")
+    }
+    let damaged = seen.indices.filter { seen[$0].isDamaged }
+    #expect(damaged.count >= 4)
+    #expect(Set(damaged).isDisjoint(with: soundIndices))
+    #expect(reader.damagedCount == damaged.count)
+    // The four pictures whose own slices were hit differ from what was encoded, and are told.
+    for index in damaged { #expect(seen[index].md5 != sound[index].md5, "picture \(index)") }
+  }
+
+  @Test("A first picture that is damaged is shown and told")
+  func damagedFirstPicture() throws {
+    let reader = try makeReader(Clip("bad/damaged-first-picture.mp4"))
+    let first = try #require(try reader.first())
+    #expect(first.isDamaged)
+    #expect(reader.damagedCount == 1)
+  }
+
+  @Test("A NAL length beyond the file loses one picture at the most")
+  func damagedLengths() throws {
+    let sound = try Golden("h264-gops.mp4").pictures
+    let reader = try makeReader(Clip("bad/damaged-lengths.mp4"))
+    let seen = try reader.rest()
+    #expect(seen.count >= sound.count - 1)
+    #expect(Array(seen.suffix(12)).map(\.md5) == sound.suffix(12).map(\.md5))
+    #expect(reader.rejectedPacketCount + reader.damagedCount > 0)
+  }
+
+  @Test("A picture whose reference is missing is not passed off as sound")
+  func missingReference() throws {
+    let sound = try Golden("h264-gops.mp4").pictures.map(\.md5)
+    let reader = try makeReader(Clip("bad/missing-reference.ts"))
+    let seen = try reader.rest()
+    for picture in seen where !sound.contains(picture.md5) {
+      #expect(picture.isDamaged, "picture at \(picture.ticks ?? -1)")
+    }
+    #expect(reader.damagedCount > 0)
+  }
+
+  @Test("A stream that is joined late begins with its first whole picture")
+  func joinedLate() throws {
+    let clip = Clip("media/h264-joined-late.ts")
+    let reader = try makeReader(clip)
+    #expect(try reader.first()?.ticks == 171_000)
+    #expect(reader.damagedCount == 0)
+  }
+
+  @Test(
+    "A cut file gives what it has, and then ends or says why",
+    arguments: [Clip("bad/cut-in-first-picture.mp4"), Clip("bad/cut-in-first-picture.ts")])
+  func cutInFirstPicture(clip: Clip) throws {
+    do {
+      let reader = try makeReader(clip)
+      if let first = try reader.first() { #expect(first.isDamaged) }
+    } catch let error as ReelError {
+      #expect(error.kind == .badMedia)
+    }
+  }
+
+  @Test(
+    "Files that can't be opened say why",
+    arguments: [
+      ("bad/cut-before-moov.mp4", ReelError.Kind.badMedia), ("bad/cut-in-moov.mp4", .badMedia),
+      ("bad/audio-only.mp4", .badMedia), ("bad/audio-only.ts", .badMedia), ("bad/text.mp4", .badMedia),
+      ("bad/empty.mp4", .badMedia),
+    ])
+  func unopenable(path: String, kind: ReelError.Kind) throws {
+    let clip = Clip(path)
+    let error = #expect(throws: ReelError.self) {
+      let reader = try makeReader(clip)
+      guard try reader.first() != nil else { throw ReelError(.badMedia, "no picture") }
+    }
+    #expect(error?.kind == kind)
+  }
+
+  @Test(
+    "What is not supported is named",
+    arguments: [
+      ("bad/codec-mpeg4.mp4", "mpeg4"), ("bad/codec-mpeg2.ts", "mpeg2video"), ("bad/codec-mjpeg.mov", "mjpeg"),
+      ("bad/encrypted-cenc.mp4", "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", "encrypted"),
+    ])
+  func unsupported(path: String, word: String) throws {
+    let error = #expect(throws: ReelError.self) { _ = try makeReader(Clip(path)).first() }
+    #expect(error?.kind == .unsupported)
+    #expect(error?.reason.contains(word) == true, "\(error?.reason ?? "")")
+  }
+
+  @Test("Sizes in the header that are wrong do no harm", arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
+  func wrongHeaderSize(path: String) throws {
+    let reader = try makeReader(Clip(path))
+    let frame = try reader.firstPicture()
+    let size = frame?.size
+    #expect(size == PixelSize(width: 96, height: 64))
+  }
+
+  @Test("Sizes in the SPS that make no sense are refused", arguments: ["bad/size-65520-in-sps.mp4", "bad/size-void-in-sps.mp4", "bad/size-16000-in-sps.mp4"])
+  func absurdSize(path: String) throws {
+    let error = #expect(throws: ReelError.self) {
+      let reader = try makeReader(Clip(path))
+      guard try reader.first() != nil else { throw ReelError(.badMedia, "no picture") }
+    }
+    #expect(error?.kind == .badMedia)
+  }
+}

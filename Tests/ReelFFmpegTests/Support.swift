@@ -1,0 +1,236 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import Synchronization
+import Testing
+
+/// The committed media.
+enum Fixtures {
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "Fixtures")
+
+  static func bytes(_ path: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: folder.appending(path: path)))
+  }
+}
+
+/// One line of a golden file.
+struct GoldenPicture: Hashable {
+  let ticks: Int64
+  let md5: String
+}
+
+/// A golden file: what ffmpeg decodes from a clip.
+struct Golden {
+  let timeBase: Rational
+  let pictures: [GoldenPicture]
+
+  /// Reads `golden/NAME.framemd5`.
+  init(_ name: String) throws {
+    let text = String(decoding: try Fixtures.bytes("golden/\(name).framemd5"), as: UTF8.self)
+    var timeBase = Rational(0, 1)
+    var pictures: [GoldenPicture] = []
+    for line in text.split(separator: "\n") {
+      if line.hasPrefix("#tb 0:") {
+        let numbers = line.dropFirst(6).split(separator: "/").compactMap {
+          Int32($0.filter { $0 != " " })
+        }
+        try #require(numbers.count == 2)
+        timeBase = Rational(numbers[0], numbers[1])
+      }
+      guard !line.hasPrefix("#") else { continue }
+      let fields = line.split(separator: ",").map { $0.filter { $0 != " " } }
+      try #require(fields.count == 6)
+      pictures.append(GoldenPicture(ticks: try #require(Int64(fields[2])), md5: fields[5]))
+    }
+    self.timeBase = timeBase
+    self.pictures = pictures
+  }
+}
+
+/// A single media file with its golden file.
+struct Clip: Sendable, Hashable, CustomTestStringConvertible {
+  /// Below Fixtures, as `media/h264.ts`.
+  let path: String
+  let goldenName: String
+
+  var testDescription: String { path }
+  var isSound: Bool { path.hasPrefix("media/") }
+  /// Elementary streams have no timestamps of their own.
+  var hasTimestamps: Bool { !path.hasSuffix(".h264") && !path.hasSuffix(".hevc") }
+
+  var format: ContainerFormat {
+    switch path.split(separator: ".").last {
+    case "ts": .mpegTS
+    case "mkv", "webm": .matroska
+    case "flv": .flv
+    case "h264": .h264
+    case "hevc": .hevc
+    default: .mp4
+    }
+  }
+
+  init(_ path: String, golden: String? = nil) {
+    self.path = path
+    goldenName = golden ?? path.replacing("media/", with: "").replacing("bad/", with: "bad-")
+  }
+
+  func bytes() throws -> [UInt8] { try Fixtures.bytes(path) }
+
+  func golden() throws -> Golden { try Golden(goldenName) }
+
+  /// False where `moov` comes last: such a file can't be read forward only.
+  func canBeReadForward() throws -> Bool {
+    guard format == .mp4 else { return true }
+    let bytes = try bytes()
+    var offset = 0
+    while offset + 8 <= bytes.count {
+      let type = String(decoding: bytes[(offset + 4)..<(offset + 8)], as: UTF8.self)
+      if type == "moov" || type == "mdat" { return type == "moov" }
+      offset += bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) }
+    }
+    return false
+  }
+
+  /// Every clip that has a golden file of its own.
+  static let all: [Clip] = {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: Fixtures.folder.appending(path: "golden").path)) ?? []
+    return names.sorted().compactMap { name in
+      let stem = name.replacing(".framemd5", with: "")
+      let path = stem.hasPrefix("bad-") ? "bad/\(stem.dropFirst(4))" : "media/\(stem)"
+      guard FileManager.default.fileExists(atPath: Fixtures.folder.appending(path: path).path) else { return nil }
+      return Clip(path, golden: stem)
+    }
+  }()
+
+  static let sound = all.filter(\.isSound)
+}
+
+/// Bytes in memory as a demuxer reads them, so many at a time.
+final class MemorySource: ByteSource {
+  let byteCount: Int64?
+  let isSeekable: Bool
+  private let bytes: [UInt8]
+  private let chunkByteCount: Int
+  private(set) var offset = 0
+  /// The highest byte that was asked for.
+  private(set) var reach = 0
+  /// Thrown where the bytes end, in place of an end.
+  var errorAtEnd: (any Error)?
+
+  init(_ bytes: [UInt8], chunkByteCount: Int = .max, isSeekable: Bool = true) {
+    self.bytes = bytes
+    self.chunkByteCount = chunkByteCount
+    self.isSeekable = isSeekable
+    byteCount = isSeekable ? Int64(bytes.count) : nil
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let count = min(buffer.count, chunkByteCount, bytes.count - offset)
+    if count <= 0 {
+      if let errorAtEnd { throw errorAtEnd }
+      return 0
+    }
+    buffer.copyBytes(from: bytes[offset..<(offset + count)])
+    offset += count
+    reach = max(reach, offset)
+    return count
+  }
+
+  func seek(to offset: Int64) throws {
+    guard isSeekable else { throw ReelError(.internalFault, "sought to \(offset) from \(self.offset)") }
+    self.offset = Int(offset)
+  }
+}
+
+/// Log lines, with what they are about.
+final class LogCollector: Sendable {
+  struct Line: Sendable, Hashable {
+    let level: Logger.Level
+    let text: String
+    let source: String?
+  }
+
+  private let collected = Mutex<[Line]>([])
+
+  var lines: [Line] { collected.withLock { $0 } }
+
+  func makeLogger() -> Logger { Logger(label: "test") { _ in Handler(collector: self) } }
+
+  private struct Handler: LogHandler {
+    let collector: LogCollector
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { metadata[key] }
+      set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+      let source = metadata["source"].map { "\($0)" }
+      let line = Line(level: event.level, text: "\(event.message)", source: source)
+      collector.collected.withLock { $0.append(line) }
+    }
+  }
+}
+
+/// Throws every line away.
+let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+/// A reader over bytes in memory.
+func makeReader(
+  _ bytes: [UInt8], _ format: ContainerFormat, threads: Int = 1, chunkByteCount: Int = .max,
+  isSeekable: Bool = true, logger: Logger = silentLogger
+) throws -> PictureReader {
+  var options = PictureReader.Options()
+  options.threads = threads
+  options.isSeekable = isSeekable
+  return try PictureReader(
+    source: MemorySource(bytes, chunkByteCount: chunkByteCount, isSeekable: isSeekable), format: format,
+    options: options, name: "test", logger: logger)
+}
+
+/// A reader of a clip; forward only where the clip allows it, as the player opens it.
+func makeReader(
+  _ clip: Clip, threads: Int = 1, chunkByteCount: Int = .max, logger: Logger = silentLogger
+) throws -> PictureReader {
+  try makeReader(
+    clip.bytes(), clip.format, threads: threads, chunkByteCount: chunkByteCount,
+    isSeekable: !clip.canBeReadForward(), logger: logger)
+}
+
+/// What a test compares of a picture.
+struct Seen: Hashable {
+  let ticks: Int64?
+  let md5: String
+  let isDamaged: Bool
+
+  init(_ frame: borrowing Frame) throws {
+    ticks = frame.presentationTicks
+    md5 = try frame.md5()
+    isDamaged = frame.isDamaged
+  }
+}
+
+extension PictureReader {
+  /// All pictures that are left.
+  func rest() throws -> [Seen] {
+    var seen: [Seen] = []
+    while let frame = try nextPicture() { seen.append(try Seen(frame)) }
+    return seen
+  }
+
+  /// The next picture as `nextPicture()` gives it.
+  func next() throws -> Seen? {
+    guard let frame = try nextPicture() else { return nil }
+    return try Seen(frame)
+  }
+
+  /// The first picture as `firstPicture()` gives it.
+  func first() throws -> Seen? {
+    guard let frame = try firstPicture() else { return nil }
+    return try Seen(frame)
+  }
+}
