@@ -60,10 +60,8 @@ public final class Decoder {
       context.pointee.width = 0
       context.pointee.height = 0
     }
-    if codec == .hevc {
-      // Compares pictures with the hashes that some streams carry for them.
-      context.pointee.err_recognition |= AV_EF_CRCCHECK
-    }
+    // Compares HEVC pictures with the hashes that some streams carry for them.
+    if codec == .hevc { context.pointee.err_recognition |= AV_EF_CRCCHECK }
     if codec == .h264 {
       // Without bitstream_restriction in the SPS the H.264 decoder starts with no reorder delay and drops pictures
       // as it learns; strict, it takes the delay that the level's picture buffer allows. A drain cuts it short.

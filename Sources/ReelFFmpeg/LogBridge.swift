@@ -70,7 +70,9 @@ final class LogScope: Sendable {
   /// (`hevc_refs.c`, `h264_refs.c`).
   private static let damagePhrases = [
     "Could not find ref with POC", "Missing reference picture", "reference picture missing during reorder",
-    "Error constructing the frame RPS", "error while decoding MB", "mismatching checksum",
+    "Error constructing the frame RPS", "error while decoding MB",
+    "mismatching checksum", "cu_qp_delta", "Error parsing NAL unit", "First slice in a frame missing",
+    "Zero refs in the frame RPS", "Overlapping slice", "Two slices reporting being the first",
   ]
 
   /// `h264_slice.c`, at debug level.

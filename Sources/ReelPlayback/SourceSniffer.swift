@@ -53,8 +53,28 @@ public enum SourceSniffer {
     if bytes.starts(with: "FLV".utf8) { return .flv }
     if bytes.starts(with: "DKIF".utf8) { return .ivf }
     if bytes.starts(with: "RIFF".utf8), bytes.count >= 12, bytes[8..<11].elementsEqual("AVI".utf8) { return .avi }
-    return isTransportStream(bytes) ? .mpegTS : nil
+    return isTransportStream(bytes) ? .mpegTS : elementaryStream(bytes)
   }
+
+  /// Raw H.264 or HEVC (Annex B): parameter sets behind start codes, from the first byte on. libavformat's probe knows
+  /// them too, but gives up where two codecs seem as likely.
+  private static func elementaryStream(_ bytes: [UInt8]) -> ContainerFormat? {
+    let zeros = bytes.prefix { $0 == 0 }.count
+    guard zeros >= 2, zeros + 1 < bytes.count, bytes[zeros] == 1 else { return nil }
+    var (hasVPS, hasSPS) = (false, false)
+    for index in 0..<(bytes.count - 4) where bytes[index] == 0 && bytes[index + 1] == 0 && bytes[index + 2] == 1 {
+      let (header, next) = (bytes[index + 3], bytes[index + 4])
+      // HEVC: type in bits 1 to 6, layer 0, temporal id 0.
+      if header == 0x40, next == 1 { hasVPS = true }
+      if header == 0x42, next == 1 { hasSPS = true }
+      if hasVPS, hasSPS { return .hevc }
+      if header & 0x9f == 7, h264Profiles.contains(next) { return .h264 }
+    }
+    return nil
+  }
+
+  /// `profile_idc` (ISO/IEC 14496-10 Annex A and H).
+  private static let h264Profiles: Set<UInt8> = [66, 77, 88, 100, 110, 122, 244, 44, 83, 86, 118, 128]
 
   /// Boxes that an MP4 or QuickTime file may begin with.
   private static let boxTypes: Set<String> = [

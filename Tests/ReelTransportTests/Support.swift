@@ -4,18 +4,20 @@ import ReelTesting
 import ReelTransport
 import Synchronization
 
-/// Bytes that are told apart by where they stand; at most 8 million.
+/// Bytes that are told apart by where they stand, but for places that are a multiple of 65,521 apart; at most 8
+/// million.
 func pattern(_ count: Int) -> [UInt8] { Array(longPattern.prefix(count)) }
 
 private let longPattern: [UInt8] = {
-  // Debug builds take their time for what is written byte by byte.
-  var bytes: [UInt8] = []
-  var state: UInt64 = 0x1234_5678
-  while bytes.count < 8_000_000 {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    let word = [UInt64](repeating: state, count: 4).enumerated().map { $1 &* UInt64($0 * 2 + 3) }
-    word.withUnsafeBytes { bytes.append(contentsOf: $0) }
+  // Copied in large pieces: debug builds and sanitizers take their time for what is written byte by byte.
+  var piece: [UInt8] = []
+  var state: UInt32 = 0x1234_5678
+  for _ in 0..<65_521 {
+    state = state &* 1_664_525 &+ 1_013_904_223
+    piece.append(UInt8(truncatingIfNeeded: state >> 24))
   }
+  var bytes: [UInt8] = []
+  while bytes.count < 8_000_000 { bytes.append(contentsOf: piece) }
   return bytes
 }()
 
