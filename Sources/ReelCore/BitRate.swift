@@ -1,8 +1,8 @@
 /// A rate of bits, as a user writes it: `3Mbit`, `800k`, `2.5Mbit`, or a plain number of bits a second.
 ///
-/// The grammar is a decimal number, then optionally a decimal prefix (`k`, `M`, `G`; 1,000 to the step, in either
-/// case), then optionally a unit (`bit`, `bit/s`, `bps`, or `bits`, in any case). White space is allowed around the
-/// whole and between number and unit.
+/// The grammar is a decimal number, then optionally a decimal prefix (`k`, `M`, `G`; 1,000 to the step, in
+/// either case), then optionally a unit (`bit`, `bit/s`, `bps`, or `bits`, in any case). White space is
+/// allowed around the whole and between number and unit.
 public struct BitRate: Sendable, Hashable {
   /// Bits a second; at least 1.
   public let bitsPerSecond: Int64
@@ -17,8 +17,8 @@ public struct BitRate: Sendable, Hashable {
 
   /// Reads `text` by the grammar above.
   ///
-  /// - Throws: `ReelError` of kind `usage` where `text` is no rate, or one of less than 1 bit/s or of more than
-  ///   10,000 Gbit/s.
+  /// - Throws: `ReelError` of kind `usage` where `text` is no rate, or one of less than 1 bit/s or of more
+  ///   than 10,000 Gbit/s.
   public init(parsing text: String) throws(ReelError) {
     let trimmed = text.trimmingSpaces()
     let number = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }

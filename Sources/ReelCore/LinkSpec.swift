@@ -1,12 +1,12 @@
 /// A network link to be modelled: its downlink rate and its round-trip time.
 ///
-/// Written `RATE/RTT`, as `10Mbit/50ms`: the rate by the grammar of `BitRate`, the round trip as a number with `us`,
-/// `ms` or `s`. Or as the name of a profile: `3g`, `lte`, `wifi`.
+/// Written `RATE/RTT`, as `10Mbit/50ms`: the rate by the grammar of `BitRate`, the round trip as a number
+/// with `us`, `ms` or `s`. Or as the name of a profile: `3g`, `lte`, `wifi`.
 public struct LinkSpec: Sendable, Hashable {
   /// The downlink rate; at least 1.
   public let bitsPerSecond: Int64
-  /// From a request that leaves to the first byte that can come back, without the time on the wire of the bytes
-  /// themselves; not negative.
+  /// From a request that leaves to the first byte that can come back, without the time on the wire of the
+  /// bytes themselves; not negative.
   public let roundTripTime: Duration
 
   /// - Throws: `ReelError` of kind `usage` for a rate below 1 bit/s or a negative round trip.

@@ -31,25 +31,38 @@ public final class FrameConverter {
   public func convert(
     _ frame: borrowing Frame, geometry: PictureGeometry, orientation: Orientation
   ) throws(ReelError) -> RGBImage {
-    let scaled = geometry.scaled
+    var image = RGBImage.empty
+    try convert(frame, geometry: geometry, orientation: orientation, into: &image)
+    return image
+  }
+
+  /// As the other, into an image whose memory is used again where it has the size.
+  public func convert(
+    _ frame: borrowing Frame, geometry: PictureGeometry, orientation: Orientation, into image: inout RGBImage
+  ) throws(ReelError) {
+    let (scaled, output) = (geometry.scaled, geometry.output)
     let context = try context(for: frame, scaled: scaled)
-    // Rows are padded: swscale's vector code may write past the last pixel of a row.
+    let byteCount = output.width * output.height * 3
+    if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
+    image.size = output
+    // Unscaled, swscale keeps within rows of a multiple of eight pixels: they can go to their place at once.
+    if orientation == .upright, scaled == output, scaled == frame.size, scaled.width % 8 == 0 {
+      let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
+        pixels.baseAddress.map { scale(frame, with: context, to: $0, stride: scaled.width * 3, rows: scaled.height) }
+      }
+      guard done == true else { throw Self.failure }
+      return
+    }
+    // Else rows are padded: swscale's vector code may write past the last pixel of one.
     let stride = (scaled.width * 3 + 63) & ~63
     let buffer = scratch(byteCount: stride * scaled.height + 64)
-    guard let base = buffer.baseAddress else { throw ReelError(.internalFault, "out of memory") }
-    var planes: [UnsafePointer<UInt8>?] = []
-    var strides: [Int32] = []
-    withUnsafeBytes(of: frame.pointer.pointee.data) { data in
-      planes = data.bindMemory(to: UnsafeMutablePointer<UInt8>?.self).prefix(4).map { $0.map { UnsafePointer($0) } }
+    guard let base = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+      throw ReelError(.internalFault, "out of memory")
     }
-    withUnsafeBytes(of: frame.pointer.pointee.linesize) { sizes in
-      strides = Array(sizes.bindMemory(to: Int32.self).prefix(4))
+    guard scale(frame, with: context, to: base, stride: stride, rows: scaled.height) else { throw Self.failure }
+    image.pixels.withUnsafeMutableBufferPointer { pixels in
+      place(base, stride: stride, geometry: geometry, orientation: orientation, in: pixels)
     }
-    let destination: [UnsafeMutablePointer<UInt8>?] = [base.assumingMemoryBound(to: UInt8.self), nil, nil, nil]
-    let rows = sws_scale(
-      context, planes, strides, 0, frame.pointer.pointee.height, destination, [Int32(stride), 0, 0, 0])
-    guard rows == Int32(scaled.height) else { throw ReelError(.internalFault, "the picture can't be scaled") }
-    return place(base, stride: stride, geometry: geometry, orientation: orientation)
   }
 
   // MARK: - Private
@@ -86,43 +99,54 @@ public final class FrameConverter {
     return made
   }
 
-  /// Copies the scaled picture to its place, turned.
+  private static let failure = ReelError(.internalFault, "the picture can't be scaled")
+
+  private func scale(
+    _ frame: borrowing Frame, with context: OpaquePointer, to base: UnsafeMutablePointer<UInt8>, stride: Int, rows: Int
+  ) -> Bool {
+    var planes: [UnsafePointer<UInt8>?] = []
+    var strides: [Int32] = []
+    withUnsafeBytes(of: frame.pointer.pointee.data) { data in
+      planes = data.bindMemory(to: UnsafeMutablePointer<UInt8>?.self).prefix(4).map { $0.map { UnsafePointer($0) } }
+    }
+    withUnsafeBytes(of: frame.pointer.pointee.linesize) { sizes in
+      strides = Array(sizes.bindMemory(to: Int32.self).prefix(4))
+    }
+    let done = sws_scale(
+      context, planes, strides, 0, frame.pointer.pointee.height, [base, nil, nil, nil], [Int32(stride), 0, 0, 0])
+    return done == Int32(rows)
+  }
+
+  /// Copies the scaled picture to its place, turned, and blackens what it leaves.
   private func place(
-    _ base: UnsafeMutableRawPointer, stride: Int, geometry: PictureGeometry, orientation: Orientation
-  ) -> RGBImage {
+    _ source: UnsafePointer<UInt8>, stride: Int, geometry: PictureGeometry, orientation: Orientation,
+    in pixels: UnsafeMutableBufferPointer<UInt8>
+  ) {
+    guard let target = pixels.baseAddress else { return }
     let (output, scaled) = (geometry.output, geometry.scaled)
-    let count = output.width * output.height * 3
     let upright = orientation.swapsAxes ? scaled.transposed : scaled
     // The part of the output that the picture covers.
     let columns = max(0, geometry.origin.x)..<min(output.width, geometry.origin.x + upright.width)
     let rows = max(0, geometry.origin.y)..<min(output.height, geometry.origin.y + upright.height)
-    let coversAll = columns.count == output.width && rows.count == output.height
-    let pixels = [UInt8](unsafeUninitializedCapacity: count) { pixels, initialized in
-      guard let target = pixels.baseAddress else { return }
-      initialized = count
-      if !coversAll { target.initialize(repeating: 0, count: count) }
-      let source = UnsafeRawPointer(base).assumingMemoryBound(to: UInt8.self)
-      for row in rows {
-        let (x, y) = (columns.lowerBound - geometry.origin.x, row - geometry.origin.y)
-        let first = orientation.storedOffset(x: x, y: y, stored: scaled, stride: stride, pixelBytes: 3)
-        let step =
-          orientation.storedOffset(x: x + 1, y: y, stored: scaled, stride: stride, pixelBytes: 3) - first
-        let line = target + (row * output.width + columns.lowerBound) * 3
-        if step == 3 {
-          line.update(from: source + first, count: columns.count * 3)
-        } else {
-          var (from, to) = (source + first, line)
-          for _ in columns {
-            to[0] = from[0]
-            to[1] = from[1]
-            to[2] = from[2]
-            from += step
-            to += 3
-          }
-        }
+    if columns.count < output.width || rows.count < output.height { pixels.update(repeating: 0) }
+    for row in rows {
+      let (x, y) = (columns.lowerBound - geometry.origin.x, row - geometry.origin.y)
+      let first = orientation.storedOffset(x: x, y: y, stored: scaled, stride: stride, pixelBytes: 3)
+      let step = orientation.storedOffset(x: x + 1, y: y, stored: scaled, stride: stride, pixelBytes: 3) - first
+      let line = target + (row * output.width + columns.lowerBound) * 3
+      if step == 3 {
+        line.update(from: source + first, count: columns.count * 3)
+        continue
+      }
+      var (from, to) = (source + first, line)
+      for _ in columns {
+        to[0] = from[0]
+        to[1] = from[1]
+        to[2] = from[2]
+        from += step
+        to += 3
       }
     }
-    return RGBImage(size: output, pixels: pixels)
   }
 
   private static func matrixCode(_ name: String) -> Int32 {

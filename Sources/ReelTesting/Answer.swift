@@ -62,7 +62,8 @@ struct Answer {
     return bytes
   }
 
-  /// A number of 32 bits that is always the same for `value` and looks like chance (the finaliser of SplitMix64).
+  /// A number of 32 bits that is always the same for `value` and looks like chance (the finaliser of
+  /// SplitMix64).
   private static func scatter(_ value: UInt64) -> UInt64 {
     var mixed = value &+ 0x9E37_79B9_7F4A_7C15
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -18,8 +18,8 @@ public enum Fault: Sendable, Hashable {
   case reset(after: Int64)
   /// Cuts the resource itself: it is only so many bytes long, and the head says so.
   case truncate(to: Int64)
-  /// States a `Content-Length` that is wrong by so much. Where it is too large the connection is closed after the
-  /// body, where it is too small the rest of the body follows all the same.
+  /// States a `Content-Length` that is wrong by so much. Where it is too large the connection is closed after
+  /// the body, where it is too small the rest of the body follows all the same.
   case contentLength(by: Int64)
   /// Redirects (302) to a URL or a path.
   case redirect(to: String)
@@ -33,6 +33,7 @@ public enum Fault: Sendable, Hashable {
   case corruptShare(Double)
   /// Sends everything where a part is asked for.
   case ignoreRange
-  /// Sends the body with `Content-Encoding: gzip`, asked for or not. Nothing gets smaller by it: the bytes are stored.
+  /// Sends the body with `Content-Encoding: gzip`, asked for or not. Nothing gets smaller by it: the bytes
+  /// are stored.
   case gzip
 }

@@ -6,8 +6,8 @@ public import ReelCore
 ///
 ///     PATTERN=KIND[:ARGUMENT][xCOUNT]
 ///
-/// - `PATTERN` is compared with the path without its first slash, or, where it has no slash itself, with the last
-///   part of the path. `*` stands for any characters, `?` for one. Letters count as they are.
+/// - `PATTERN` is compared with the path without its first slash, or, where it has no slash itself, with the
+///   last part of the path. `*` stands for any characters, `?` for one. Letters count as they are.
 /// - `xCOUNT` ends the fault after so many requests; without it the fault stays.
 /// - `KIND` with its argument is one of
 ///
@@ -24,7 +24,8 @@ public import ReelCore
 ///       norange
 ///       gzip
 ///
-/// as in `seg*.ts=status:503x2,*.m4s=stall:20000`. The first rule counts that matches a request and is not used up.
+/// as in `seg*.ts=status:503x2,*.m4s=stall:20000`. The first rule counts that matches a request and is not
+/// used up.
 public struct FaultRule: Sendable, Hashable {
   public var pattern: String
   public var fault: Fault

@@ -1,7 +1,8 @@
 import NIOCore
 import ReelCore
 
-/// An answer on its way: gives its bytes, head first, and hands them to the connection when the link lets them.
+/// An answer on its way: gives its bytes, head first, and hands them to the connection when the link lets
+/// them.
 ///
 /// Belongs to the origin's event loop.
 final class Flow {

@@ -1,12 +1,13 @@
 import NIOCore
 import ReelCore
 
-/// The bottleneck of a modelled link, shared by all flows: parcels of one packet's size cross it one after the other,
-/// by turns between the flows that have bytes, and are delivered when the last of their bits would be across.
+/// The bottleneck of a modelled link, shared by all flows: parcels of one packet's size cross it one after
+/// the other, by turns between the flows that have bytes, and are delivered when the last of their bits would
+/// be across.
 ///
-/// All times are computed from the times before them and not from when a timer fires, so the lateness of a timer
-/// never adds up: what is due by then is delivered at once, and the next parcel begins when it should have.
-/// Belongs to the origin's event loop.
+/// All times are computed from the times before them and not from when a timer fires, so the lateness of a
+/// timer never adds up: what is due by then is delivered at once, and the next parcel begins when it should
+/// have. Belongs to the origin's event loop.
 final class LinkShaper {
   /// The payload of a full TCP segment on Ethernet.
   static let parcelByteCount = 1_448
@@ -18,8 +19,8 @@ final class LinkShaper {
   private var flows: [Flow] = []
   /// The flow whose turn is next.
   private var turn = 0
-  /// When the link has carried all that was put on it, in nanoseconds of `NIODeadline`; not rounded from parcel to
-  /// parcel.
+  /// When the link has carried all that was put on it, in nanoseconds of `NIODeadline`; not rounded from
+  /// parcel to parcel.
   private var freeAt = 0.0
   private var crossing: Flow.Parcel?
   private var timer: Scheduled<Void>?
@@ -52,7 +53,8 @@ final class LinkShaper {
   // MARK: - Private
 
   private func run() {
-    // A delivery can end an answer and so begin the next, which comes here again: the loop sees its flow by itself.
+    // A delivery can end an answer and so begin the next, which comes here again: the loop sees its flow by
+    // itself.
     guard !isRunning else { return }
     isRunning = true
     defer { isRunning = false }

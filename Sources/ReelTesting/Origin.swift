@@ -5,28 +5,29 @@ import NIOHTTP1
 import NIOPosix
 import ReelCore
 
-/// A static HTTP/1.1 origin for tests, benchmarks and `reel serve`: files and bytes in memory, over a modelled link
-/// and with faults where they are wanted.
+/// A static HTTP/1.1 origin for tests, benchmarks and `reel serve`: files and bytes in memory, over a
+/// modelled link and with faults where they are wanted.
 ///
-/// It answers GET, HEAD and OPTIONS, keeps connections alive, serves single ranges (206, 416) with `If-Range`, names
-/// the media type by the extension, and lets any page read it (CORS). A path can't lead out of the directory, by `..`
-/// or by a symbolic link. Files are read as they are sent. A directory is not listed: 404.
+/// It answers GET, HEAD and OPTIONS, keeps connections alive, serves single ranges (206, 416) with
+/// `If-Range`, names the media type by the extension, and lets any page read it (CORS). A path can't lead out
+/// of the directory, by `..` or by a symbolic link. Files are read as they are sent. A directory is not
+/// listed: 404.
 ///
 /// ## The modelled link
 ///
 /// With a `LinkSpec` all connections of the origin share one bottleneck towards the clients:
 ///
-/// - **Rate.** Heads and bodies cross it as packets of at most 1,448 bytes, one after the other, by turns between the
-///   answers that have bytes to send. A packet is written to its connection at the moment when its last bit would
-///   have crossed at `bitsPerSecond`. The overhead of TCP and IP is not counted.
-/// - **Round trip.** A new connection takes one round trip before its first request is heard. The first byte of
-///   an answer can cross one round trip after its request was heard, over a fresh connection and a kept one alike: half of
-///   it is the way of the request, half that of the answer. So a first byte comes two round trips after a client began
-///   to connect, and one after a request over an open connection.
-/// - Requests cost no rate. There is **no slow start**, no loss, and no jitter: a new connection has the whole rate
-///   from its first byte on.
-/// - A client that closes takes what was queued for it off the link at once. One that does not read lets the others
-///   have its turns.
+/// - **Rate.** Heads and bodies cross it as packets of at most 1,448 bytes, one after the other, by turns
+///   between the answers that have bytes to send. A packet is written to its connection at the moment when
+///   its last bit would have crossed at `bitsPerSecond`. The overhead of TCP and IP is not counted.
+/// - **Round trip.** A new connection takes one round trip before its first request is heard. The first byte
+///   of an answer can cross one round trip after its request was heard, over a fresh connection and a kept
+///   one alike: half of it is the way of the request, half that of the answer. So a first byte comes two
+///   round trips after a client began to connect, and one after a request over an open connection.
+/// - Requests cost no rate. There is **no slow start**, no loss, and no jitter: a new connection has the
+///   whole rate from its first byte on.
+/// - A client that closes takes what was queued for it off the link at once. One that does not read lets the
+///   others have its turns.
 public final class Origin: Sendable {
   /// `http://HOST:PORT/`, with 127.0.0.1 for an origin that listens on all addresses.
   public let baseURL: URL
@@ -51,7 +52,8 @@ public final class Origin: Sendable {
 
   /// Begins to listen.
   ///
-  /// - Throws: `ReelError`: `noSuchFile` where the directory is none, `network` where the address can't be had.
+  /// - Throws: `ReelError`: `noSuchFile` where the directory is none, `network` where the address can't be
+  ///   had.
   public static func start(
     _ configuration: Configuration, logger: Logger = Logger(label: "reel.origin")
   ) async throws -> Origin {
@@ -64,8 +66,8 @@ public final class Origin: Sendable {
       }
     }
     let state = OriginState(configuration)
-    // One loop for all: the link is shared, and its state needs no lock. Of its own, so that clients in the same
-    // process do not hold up its timers.
+    // One loop for all: the link is shared, and its state needs no lock. Of its own, so that clients in the
+    // same process do not hold up its timers.
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
     let connections = ConnectionList()
@@ -122,7 +124,8 @@ public final class Origin: Sendable {
   /// What has happened so far.
   public var snapshot: Snapshot { state.snapshot }
 
-  /// Returns when `condition` holds; it is asked after every change. Returns early where the task is cancelled.
+  /// Returns when `condition` holds; it is asked after every change. Returns early where the task is
+  /// cancelled.
   ///
   /// - Returns: The state that met the condition, or the present one.
   @discardableResult

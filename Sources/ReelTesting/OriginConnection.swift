@@ -6,8 +6,8 @@ import ReelCore
 
 /// One connection of an origin: hears requests, and sends their answers in order.
 ///
-/// The head and the body of an answer are written as plain bytes, not through an HTTP encoder, so that every byte of
-/// them can be counted, paced, and wrong.
+/// The head and the body of an answer are written as plain bytes, not through an HTTP encoder, so that every
+/// byte of them can be counted, paced, and wrong.
 final class OriginConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = ByteBuffer
@@ -97,8 +97,8 @@ final class OriginConnection: ChannelInboundHandler {
       "request",
       metadata: ["connection": "\(number)", "target": "\(head.uri)", "status": "\(answer.status.code)"])
     guard !answer.isSilent else { return }
-    // On loopback a connection is there at once and a request as well. What the link would take for the handshake
-    // is made up for here, and the way there and back of request and answer is put together.
+    // On loopback a connection is there at once and a request as well. What the link would take for the
+    // handshake is made up for here, and the way there and back of request and answer is put together.
     let heardAt = max(NIODeadline.now(), establishedAt)
     let startAt = heardAt + Self.roundTrip(state) + TimeAmount(answer.delay)
     pending.append(Pending(answer: answer, record: record, startAt: startAt))

@@ -12,6 +12,8 @@ final class OriginState: Sendable {
   private struct State {
     var snapshot = Origin.Snapshot()
     var routes: [String: Origin.Response]
+    /// How often each route was set.
+    var routeVersions: [String: Int] = [:]
     var faults: [FaultRule]
     var waiters: [UInt64: Waiter] = [:]
     var waiterCount: UInt64 = 0
@@ -29,7 +31,10 @@ final class OriginState: Sendable {
   var snapshot: Origin.Snapshot { state.withLock { $0.snapshot } }
 
   func setRoute(_ path: String, _ response: Origin.Response?) {
-    state.withLock { $0.routes[path] = response }
+    state.withLock { state in
+      state.routes[path] = response
+      state.routeVersions[path, default: 0] += 1
+    }
   }
 
   func setFaults(_ faults: [FaultRule]) {
@@ -83,10 +88,11 @@ final class OriginState: Sendable {
 
   /// What is served under a decoded path.
   func resource(at path: String) -> Resource? {
-    if let route = state.withLock({ $0.routes[path] }) {
+    let (route, version) = state.withLock { ($0.routes[path], $0.routeVersions[path] ?? 0) }
+    if let route {
       return Resource(
         bytes: route.bytes, contentType: route.contentType ?? MediaType.type(forPath: path),
-        headers: route.headers)
+        version: version, headers: route.headers)
     }
     return configuration.directory.flatMap { Resource(path: path, below: $0) }
   }

@@ -25,12 +25,13 @@ final class Resource: Sendable {
   /// Header fields beside those that follow from the resource.
   let headers: [HeaderField]
 
-  init(bytes: [UInt8], contentType: String, headers: [HeaderField] = []) {
+  /// - Parameter version: What tells these bytes from others of the same count under the same path.
+  init(bytes: [UInt8], contentType: String, version: Int = 0, headers: [HeaderField] = []) {
     storage = .memory(bytes)
     byteCount = Int64(bytes.count)
     self.contentType = contentType
     self.headers = headers
-    entityTag = "\"\(bytes.count)-\(StoredGzip.checksum(bytes))\""
+    entityTag = "\"\(bytes.count)-\(version)\""
   }
 
   /// Opens a file below `directory`; nil where there is none, or where the path leads out of it.

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What a connection has noted of one answer: handed from the connection to the transfer by a header field that
-/// holds its number.
+/// What a connection has noted of one answer: handed from the connection to the transfer by a header field
+/// that holds its number.
 final class AnswerReceipt: Sendable {
   /// The header field, put over one that a server sends.
   static let field = "reel-receipt"
@@ -11,8 +11,8 @@ final class AnswerReceipt: Sendable {
   private let bytes = Atomic<Int>(0)
 
   private static let book = Mutex<(next: UInt64, open: [UInt64: AnswerReceipt])>((0, [:]))
-  /// A receipt is claimed as soon as the event loop of its transfer comes to it. One that is older than so many
-  /// others belongs to a transfer that was cancelled.
+  /// A receipt is claimed as soon as the event loop of its transfer comes to it. One that is older than so
+  /// many others belongs to a transfer that was cancelled.
   private static let bookLength: UInt64 = 4_096
 
   init(connectionOpenedAt: ContinuousClock.Instant?) {

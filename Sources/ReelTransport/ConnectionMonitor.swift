@@ -1,8 +1,9 @@
 import NIOCore
 import NIOHTTP1
 
-/// Stands in each connection between the HTTP parser and the decompressor, and sees what AsyncHTTPClient does not
-/// tell: the bytes of a body before decompression, and whether the connection was there before its request.
+/// Stands in each connection between the HTTP parser and the decompressor, and sees what AsyncHTTPClient does
+/// not tell: the bytes of a body before decompression, and whether the connection was there before its
+/// request.
 ///
 /// It also answers the requests of `HTTPConnections.openAhead` itself.
 final class ConnectionMonitor: ChannelDuplexHandler {

@@ -5,8 +5,8 @@ import ReelCore
 
 /// Gets bytes from local files, by reads on SwiftNIO's thread pool.
 ///
-/// What is no regular file but can be read, as a pipe or standard input (`file:///dev/stdin`), is one stream without
-/// a known size.
+/// What is no regular file but can be read, as a pipe or standard input (`file:///dev/stdin`), is one stream
+/// without a known size.
 final class FileFetcher: Fetching {
   private let logger: Logger
 

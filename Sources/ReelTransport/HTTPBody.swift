@@ -3,7 +3,8 @@ import NIOCore
 import ReelCore
 import Synchronization
 
-/// The body of an answer, over as many transfers as it takes: where one breaks, the next goes on at that byte.
+/// The body of an answer, over as many transfers as it takes: where one breaks, the next goes on at that
+/// byte.
 ///
 /// For one consumer. When it is let go before its end, the transfer is cancelled.
 final class HTTPBody: Sendable {
@@ -71,8 +72,8 @@ final class HTTPBody: Sendable {
     answer.bodyByteCount.map { answer.bodyOffset + $0 }
   }
 
-  /// True where all of the body is there though the transfer is not at its end. Any other is read to its own end, so
-  /// that its connection can serve again.
+  /// True where all of the body is there though the transfer is not at its end. Any other is read to its own
+  /// end, so that its connection can serve again.
   private var hasOverlongEnded: Bool {
     state.withLock { $0.isOverlong && $0.position == end }
   }

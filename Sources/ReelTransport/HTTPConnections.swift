@@ -8,9 +8,9 @@ import Synchronization
 
 /// The HTTP clients of the process, and what they have in common.
 ///
-/// There is one client, with one pool of connections, for each connect time-out: the one thing that AsyncHTTPClient
-/// takes only when a client is made. Clients are kept for the life of the process, so none of them is ever deinitialised
-/// without a shutdown, which would be a trap.
+/// There is one client, with one pool of connections, for each connect time-out: the one thing that
+/// AsyncHTTPClient takes only when a client is made. Clients are kept for the life of the process, so none of
+/// them is ever deinitialised without a shutdown, which would be a trap.
 enum HTTPConnections {
   /// Compressed answers are inflated up to this size.
   static let maximumInflatedByteCount = 64 << 20
@@ -28,19 +28,21 @@ enum HTTPConnections {
 
   /// Opens `count` connections beside those that are in use, or takes idle ones for it.
   ///
-  /// AsyncHTTPClient's own `preWarmedHTTP1ConnectionCount` is not used: with it a pool opens each idle connection
-  /// again that a server closes, for ever and without a pause, and it begins only when the first connection stands.
-  /// Here a request that never leaves (`ConnectionMonitor` answers it in place of the server) takes a connection from
-  /// the pool as any other would, and leaves it there for the next.
+  /// AsyncHTTPClient's own `preWarmedHTTP1ConnectionCount` is not used: with it a pool opens each idle
+  /// connection again that a server closes, for ever and without a pause, and it begins only when the first
+  /// connection stands. Here a request that never leaves (`ConnectionMonitor` answers it in place of the
+  /// server) takes a connection from the pool as any other would, and leaves it there for the next.
   ///
-  /// - Returns: What calls these requests off. To be called when the next requests may come: one that still waits for
-  ///   its connection would stand before them, and make the pool open more. The connection is opened all the same.
+  /// - Returns: What calls these requests off. To be called when the next requests may come: one that still
+  ///   waits for its connection would stand before them, and make the pool open more. The connection is
+  ///   opened all the same.
   static func openAhead(
     _ count: Int, for url: URL, on client: HTTPClient, logger: Logger
   ) -> @Sendable () -> Void {
     let headers: HTTPHeaders = [ConnectionMonitor.aheadField: "1"]
     guard count > 0, let request = try? HTTPClient.Request(url: url, headers: headers) else { return {} }
-    // Nobody waits for them: where they fail, the next request opens its own connection and says why it can't.
+    // Nobody waits for them: where they fail, the next request opens its own connection and says why it
+    // can't.
     let tasks = (0..<count).map { _ in
       client.execute(request: request, delegate: IgnoredResponse(), logger: logger)
     }
@@ -55,7 +57,8 @@ enum HTTPConnections {
     configuration.timeout = .init(connect: .nanoseconds(connectTimeout.nanoseconds))
     // A limit makes requests wait for each other; how much is fetched at once is for the caller to bound.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 256
-    // Else a refused connection is tried for as long as the connect time-out lasts; `RetryPolicy` decides here.
+    // Else a refused connection is tried for as long as the connect time-out lasts; `RetryPolicy` decides
+    // here.
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.decompression = .enabled(limit: .size(maximumInflatedByteCount))
     configuration.http1_1ConnectionDebugInitializer = { channel in

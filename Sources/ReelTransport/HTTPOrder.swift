@@ -64,8 +64,8 @@ struct HTTPOrder {
 
   // MARK: - Private
 
-  /// True where the credentials for `url` may also be sent to `other`: the same host and port, and not without TLS
-  /// what was meant for a connection with it.
+  /// True where the credentials for `url` may also be sent to `other`: the same host and port, and not
+  /// without TLS what was meant for a connection with it.
   private static func isSameServer(_ url: URL, _ other: URL) -> Bool {
     guard url.host()?.lowercased() == other.host()?.lowercased() else { return false }
     switch (url.scheme?.lowercased(), other.scheme?.lowercased()) {

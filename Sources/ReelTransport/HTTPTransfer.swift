@@ -6,14 +6,15 @@ import NIOHTTP1
 import ReelCore
 import Synchronization
 
-/// One request on the wire, and the answer to it: the head first, then the body by chunks as they are asked for.
+/// One request on the wire, and the answer to it: the head first, then the body by chunks as they are asked
+/// for.
 ///
-/// Up to `readAheadByteCount` bytes are held here; the connection is not read further until they are taken. They are
-/// what a connection that breaks would else take with it, as AsyncHTTPClient lets go of what it holds back then.
-/// Made for one consumer.
+/// Up to `readAheadByteCount` bytes are held here; the connection is not read further until they are taken.
+/// They are what a connection that breaks would else take with it, as AsyncHTTPClient lets go of what it
+/// holds back then. Made for one consumer.
 ///
-/// Whoever waits in `head()` or `nextChunk()` and is cancelled ends the transfer at once; so does `cancel()`. The
-/// errors thrown are `TransferFailure` and `CancellationError`.
+/// Whoever waits in `head()` or `nextChunk()` and is cancelled ends the transfer at once; so does `cancel()`.
+/// The errors thrown are `TransferFailure` and `CancellationError`.
 final class HTTPTransfer: HTTPClientResponseDelegate {
   typealias Response = Void
 
@@ -113,8 +114,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     }
   }
 
-  /// Reads what is left of a body that nobody wants, so that its connection can serve the next request; gives up,
-  /// and closes the connection, where that is more than `limit` bytes or does not come at once.
+  /// Reads what is left of a body that nobody wants, so that its connection can serve the next request; gives
+  /// up, and closes the connection, where that is more than `limit` bytes or does not come at once.
   func drain(upTo limit: Int = 64 << 10) async {
     let loop = state.withLock { $0.task?.eventLoop }
     let patience = loop?.scheduleTask(in: .milliseconds(100)) { self.cancel() }
@@ -228,8 +229,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     }
   }
 
-  /// Starts the clock of a body that stands still. One timer watches over all the waits of a transfer: it looks how
-  /// long the present one lasts, and comes back when that could have reached the limit.
+  /// Starts the clock of a body that stands still. One timer watches over all the waits of a transfer: it
+  /// looks how long the present one lasts, and comes back when that could have reached the limit.
   private func armIdleTimer(after time: Duration? = nil) {
     state.withLock { state in
       guard state.ending == nil, time != nil || !state.isIdleTimerArmed, let loop = state.task?.eventLoop

@@ -49,8 +49,8 @@ final class LocalFile: Sendable {
     close(descriptor)
   }
 
-  /// At most `count` bytes from `offset`, none at the end. Of a stream the next bytes are given, whatever `offset`
-  /// is; while none are there, `isCancelled` is asked ten times a second.
+  /// At most `count` bytes from `offset`, none at the end. Of a stream the next bytes are given, whatever
+  /// `offset` is; while none are there, `isCancelled` is asked ten times a second.
   func read(_ count: Int, at offset: Int64, isCancelled: () -> Bool) throws -> [UInt8] {
     while true {
       var code: Int32 = 0

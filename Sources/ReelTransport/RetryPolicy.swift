@@ -4,8 +4,8 @@
 public struct RetryPolicy: Sendable, Hashable {
   /// How often a transfer is tried again, over all its failures; 0 for never.
   public var attempts: Int
-  /// How often of those a connection that could not be made is tried again: a server that refuses connections is
-  /// seldom back within seconds.
+  /// How often of those a connection that could not be made is tried again: a server that refuses connections
+  /// is seldom back within seconds.
   public var connectAttempts: Int
   /// The pause after the first failure.
   public var baseDelay: Duration
@@ -13,7 +13,8 @@ public struct RetryPolicy: Sendable, Hashable {
   public var factor: Double
   /// No pause is longer, but for one that the server asks for.
   public var maximumDelay: Duration
-  /// The share of a pause, 0 to 1, that is left to chance: a pause is between `1 - jitter` and 1 times its length.
+  /// The share of a pause, 0 to 1, that is left to chance: a pause is between `1 - jitter` and 1 times its
+  /// length.
   public var jitter: Double
   /// The longest `Retry-After` that is waited for; a server that asks for more gets no further request.
   public var maximumRetryAfter: Duration
@@ -38,10 +39,11 @@ public struct RetryPolicy: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - failure: How many failures there have been, this one included; 1 for the first.
-  ///   - retryAfter: What the server asked for (RFC 9110 §10.2.3), where it did. The pause is at least as long.
+  ///   - retryAfter: What the server asked for (RFC 9110 §10.2.3), where it did. The pause is at least as
+  ///     long.
   ///   - random: A number from 0 up to 1 that stands for chance: 0 gives the longest pause.
-  /// - Returns: Nil where no further request is to be sent: the attempts are used up, or the server asks for a
-  ///   longer pause than `maximumRetryAfter`.
+  /// - Returns: Nil where no further request is to be sent: the attempts are used up, or the server asks for
+  ///   a longer pause than `maximumRetryAfter`.
   public func delay(afterFailure failure: Int, retryAfter: Duration? = nil, random: Double) -> Duration? {
     guard failure >= 1, failure <= attempts else { return nil }
     var delay = baseDelay

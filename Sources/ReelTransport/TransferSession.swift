@@ -2,8 +2,8 @@ import Foundation
 import ReelCore
 import Synchronization
 
-/// The account of one `FetchRequest` over all the requests that are sent for it: its metrics, reported once, and its
-/// budget of retries.
+/// The account of one `FetchRequest` over all the requests that are sent for it: its metrics, reported once,
+/// and its budget of retries.
 final class TransferSession: Sendable {
   let request: FetchRequest
   let startedAt = ContinuousClock.now

@@ -10,8 +10,8 @@ public struct TransportConfiguration: Sendable, Hashable {
   /// How many redirects in a row are followed.
   public var maximumRedirects: Int
   public var userAgent: String
-  /// How many connections are opened ahead beside one that fetches a manifest or a source of unknown kind, so that
-  /// what the manifest names can be asked for in parallel without waiting for a connection.
+  /// How many connections are opened ahead beside one that fetches a manifest or a source of unknown kind, so
+  /// that what the manifest names can be asked for in parallel without waiting for a connection.
   public var connectionsAhead: Int
 
   public init(

@@ -4,11 +4,11 @@ public import ReelCore
 
 /// Gets bytes over HTTP and HTTPS and from local files.
 ///
-/// All fetchers of a process share one pool of connections for each connect time-out, so a connection that one of
-/// them has opened serves the others. HTTP/2 is used where a server offers it over TLS.
+/// All fetchers of a process share one pool of connections for each connect time-out, so a connection that
+/// one of them has opened serves the others. HTTP/2 is used where a server offers it over TLS.
 ///
-/// A request that fails in a way that can pass is sent again by the `RetryPolicy`; a transfer that breaks goes on at
-/// the byte where it broke, unseen by the one who reads its body.
+/// A request that fails in a way that can pass is sent again by the `RetryPolicy`; a transfer that breaks
+/// goes on at the byte where it broke, unseen by the one who reads its body.
 public final class TransportFetcher: Fetching {
   private let http: HTTPFetcher
   private let file: FileFetcher

@@ -36,7 +36,8 @@ struct CancellationTests {
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }
       await origin.wait { $0.openConnectionCount == 0 }
-      #expect(ContinuousClock.now - start < .seconds(1))
+      // Far below every time limit; some milliseconds on a quiet machine.
+      #expect(ContinuousClock.now - start < .seconds(5))
       #expect(reports.all.count == 1)
     }
   }

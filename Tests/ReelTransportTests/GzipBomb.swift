@@ -1,7 +1,7 @@
 /// Gzip data that is small and grows large.
 enum GzipBomb {
-  /// Zeros: one literal, then copies of the 258 bytes before, in one block with fixed codes (RFC 1951 §3.2.6). The
-  /// checksum at the end is missing, as nobody is to come so far.
+  /// Zeros: one literal, then copies of the 258 bytes before, in one block with fixed codes (RFC 1951
+  /// §3.2.6). The checksum at the end is missing, as nobody is to come so far.
   static func zeros(megabytes: Int) -> [UInt8] {
     var writer = BitWriter(bytes: [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
     writer.put(0b011, count: 3)

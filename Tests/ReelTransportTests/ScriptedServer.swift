@@ -2,8 +2,8 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// A server that sends the same bytes over every connection when it has heard something, and closes: for answers
-/// that an origin would not give.
+/// A server that sends the same bytes over every connection when it has heard something, and closes: for
+/// answers that an origin would not give.
 struct ScriptedServer {
   let url: URL
   private let listener: any Channel

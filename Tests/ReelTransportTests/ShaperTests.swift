@@ -5,8 +5,8 @@ import ReelTransport
 import Synchronization
 import Testing
 
-/// The modelled link. A transfer can't be faster than the link, however busy the machine is; how much slower it may
-/// be is taken from the origin's own clock and loosely bounded, as other tests run at the same time.
+/// The modelled link. A transfer can't be faster than the link, however busy the machine is; how much slower
+/// it may be is taken from the origin's own clock and loosely bounded, as other tests run at the same time.
 @Suite("The modelled link", .timeLimit(.minutes(1)))
 struct ShaperTests {
   @Test("A transfer has the stated rate and begins after two round trips")

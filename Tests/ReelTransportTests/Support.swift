@@ -4,8 +4,8 @@ import ReelTesting
 import ReelTransport
 import Synchronization
 
-/// Bytes that are told apart by where they stand, but for places that are a multiple of 65,521 apart; at most 8
-/// million.
+/// Bytes that are told apart by where they stand, but for places that are a multiple of 65,521 apart; at most
+/// 8 million.
 func pattern(_ count: Int) -> [UInt8] { Array(longPattern.prefix(count)) }
 
 private let longPattern: [UInt8] = {

@@ -32,6 +32,8 @@ final class PictureWriter {
   private let options: Options
   private let stem: String
   private let converter = FrameConverter()
+  /// Used again for pictures of one size.
+  private var image = RGBImage.empty
   private var index = 0
   private var y4m: Y4MWriter?
 
@@ -55,9 +57,9 @@ final class PictureWriter {
       size = try writer.write(picture)
       converted = ContinuousClock.now - start
     } else {
-      let image = try converter.convert(
+      try converter.convert(
         picture.frame, geometry: picture.geometry(target: options.size, gravity: options.gravity),
-        orientation: picture.orientation)
+        orientation: picture.orientation, into: &image)
       converted = ContinuousClock.now - start
       size = image.size
       let number = String(format: "%06d", index)

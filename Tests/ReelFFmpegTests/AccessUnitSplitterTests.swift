@@ -1,0 +1,315 @@
+import ReelCore
+import Testing
+
+@testable import ReelFFmpeg
+
+@Suite("Splitting access units")
+struct AccessUnitSplitterTests {
+  /// A PES packet as the demuxer gives it.
+  private struct Piece {
+    var bytes: [UInt8]
+    var presentation: Int64?
+    var decoding: Int64?
+    var isCorrupt = false
+
+    init(_ bytes: [UInt8], _ presentation: Int64? = nil, _ decoding: Int64? = nil, isCorrupt: Bool = false) {
+      self.bytes = bytes
+      self.presentation = presentation
+      self.decoding = decoding
+      self.isCorrupt = isCorrupt
+    }
+  }
+
+  /// An access unit as the splitter gives it.
+  private struct Unit: Equatable {
+    var bytes: [UInt8]
+    var presentation: Int64?
+    var decoding: Int64?
+    var isKey: Bool
+    var isCorrupt: Bool
+
+    init(_ packet: borrowing Packet) {
+      bytes = packet.withBytes { Array($0) }
+      presentation = packet.presentationTicks
+      decoding = packet.decodingTicks
+      isKey = packet.isKey
+      isCorrupt = packet.isCorrupt
+    }
+  }
+
+  private func append(_ piece: Piece, to splitter: inout AccessUnitSplitter) throws {
+    let packet = try Packet()
+    try packet.setBytes(copying: piece.bytes[...], streamIndex: 0)
+    packet.setTimestamps(
+      presentationTicks: piece.presentation, decodingTicks: piece.decoding, isKey: false,
+      isCorrupt: piece.isCorrupt)
+    splitter.append(packet)
+  }
+
+  private func unit(_ packet: consuming Packet?) -> Unit? {
+    guard let packet else { return nil }
+    return Unit(packet)
+  }
+
+  private func split(_ pieces: [Piece], codec: VideoCodec = .h264) throws -> [Unit] {
+    var splitter = AccessUnitSplitter(codec: codec, streamIndex: 3)
+    var units: [Unit] = []
+    for piece in pieces {
+      try append(piece, to: &splitter)
+      while let packet = try splitter.next() {
+        #expect(packet.streamIndex == 3)
+        units.append(Unit(packet))
+      }
+    }
+    while let packet = try splitter.flush() { units.append(Unit(packet)) }
+    return units
+  }
+
+  /// Splits the stream of all units, cut into pieces of every size, and expects the units each time.
+  private func expectUnits(
+    _ units: [[UInt8]], codec: VideoCodec, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let stream = units.flatMap { $0 }
+    for size in Array(1...16) + [64, 188, stream.count] {
+      let pieces = stride(from: 0, to: stream.count, by: size).map { start in
+        Piece(Array(stream[start..<min(start + size, stream.count)]))
+      }
+      let found = try split(pieces, codec: codec).map(\.bytes)
+      #expect(found == units, "pieces of \(size)", sourceLocation: sourceLocation)
+    }
+  }
+
+  // MARK: H.264
+
+  @Test("H.264 with delimiters and parameter sets")
+  func h264Delimiters() throws {
+    try expectUnits(
+      [
+        AnnexB.h264(9, payload: [0x10]) + AnnexB.h264(7, payload: AnnexB.filler(20))
+          + AnnexB.h264(8, payload: AnnexB.filler(4)) + AnnexB.h264(6, payload: AnnexB.filler(30))
+          + AnnexB.h264Slice(5),
+        AnnexB.h264(9, payload: [0x30]) + AnnexB.h264Slice(),
+        AnnexB.h264(9, payload: [0x30]) + AnnexB.h264(6, payload: AnnexB.filler(9)) + AnnexB.h264Slice(byteCount: 90),
+      ], codec: .h264)
+  }
+
+  @Test("H.264 without delimiters", arguments: [true, false])
+  func h264Bare(longStartCode: Bool) throws {
+    try expectUnits(
+      [
+        AnnexB.h264(7, longStartCode: longStartCode, payload: AnnexB.filler(20))
+          + AnnexB.h264(8, longStartCode: longStartCode, payload: AnnexB.filler(4))
+          + AnnexB.h264Slice(5, longStartCode: longStartCode),
+        AnnexB.h264Slice(longStartCode: longStartCode),
+        AnnexB.h264Slice(longStartCode: longStartCode, byteCount: 5),
+        AnnexB.h264(7, longStartCode: longStartCode, payload: AnnexB.filler(20))
+          + AnnexB.h264Slice(5, longStartCode: longStartCode),
+      ], codec: .h264)
+  }
+
+  @Test("Slices of one H.264 picture stay together")
+  func h264Slices() throws {
+    let picture = { (type: UInt8) in
+      [0, 1, 6, 40, 300, 3599].flatMap { AnnexB.h264Slice(type, firstMacroblock: $0, longStartCode: $0 == 0) }
+    }
+    try expectUnits([picture(5), picture(1), picture(1)], codec: .h264)
+  }
+
+  @Test("Each H.264 field is an access unit")
+  func h264Fields() throws {
+    let field = { (type: UInt8) in
+      [0, 12, 24].flatMap { AnnexB.h264Slice(type, firstMacroblock: $0, longStartCode: $0 == 0) }
+    }
+    try expectUnits([AnnexB.h264(9, payload: [0x10]) + field(5), field(1), field(1), field(1)], codec: .h264)
+  }
+
+  @Test("Data partitions belong to the picture of partition A")
+  func h264Partitions() throws {
+    let picture = AnnexB.h264Slice(2) + AnnexB.h264(3, payload: AnnexB.filler(9)) + AnnexB.h264(4, payload: AnnexB.filler(9))
+    try expectUnits([picture, picture], codec: .h264)
+  }
+
+  @Test("An end of sequence or stream stays with the picture before it")
+  func h264EndOfSequence() throws {
+    try expectUnits(
+      [AnnexB.h264Slice() + AnnexB.h264(10), AnnexB.h264(9, payload: [0x10]) + AnnexB.h264Slice(5)], codec: .h264)
+  }
+
+  @Test("Key units are those with an IDR picture")
+  func h264Keys() throws {
+    let units = try split(
+      [Piece(AnnexB.h264Slice(5) + AnnexB.h264Slice() + AnnexB.h264(7, payload: AnnexB.filler(9)) + AnnexB.h264Slice(5))])
+    #expect(units.map(\.isKey) == [true, false, true])
+  }
+
+  // MARK: HEVC
+
+  @Test("HEVC with delimiters, parameter sets, and SEI before and after")
+  func hevc() throws {
+    try expectUnits(
+      [
+        AnnexB.hevc(35, payload: [0x50]) + AnnexB.hevc(32, payload: AnnexB.filler(20))
+          + AnnexB.hevc(33, payload: AnnexB.filler(30)) + AnnexB.hevc(34, payload: AnnexB.filler(5))
+          + AnnexB.hevc(39, payload: AnnexB.filler(30)) + AnnexB.hevcSlice(19)
+          + AnnexB.hevc(40, payload: AnnexB.filler(18)),
+        AnnexB.hevcSlice() + AnnexB.hevcSlice(isFirst: false) + AnnexB.hevcSlice(isFirst: false, longStartCode: false),
+        AnnexB.hevc(39, payload: AnnexB.filler(7)) + AnnexB.hevcSlice(0, longStartCode: false),
+        AnnexB.hevcSlice(8) + AnnexB.hevc(37),
+        AnnexB.hevc(32, longStartCode: false, payload: AnnexB.filler(20)) + AnnexB.hevcSlice(21),
+      ], codec: .hevc)
+  }
+
+  @Test("Other layers of HEVC do not begin an access unit")
+  func hevcLayers() throws {
+    let picture = AnnexB.hevcSlice() + AnnexB.hevcSlice(layer: 1) + AnnexB.hevc(39, layer: 1, payload: AnnexB.filler(4))
+    try expectUnits([picture, picture], codec: .hevc)
+  }
+
+  @Test("Key units of HEVC are its random access pictures")
+  func hevcKeys() throws {
+    let units = try split(
+      [Piece([19, 1, 21, 8, 0, 16].flatMap { AnnexB.hevcSlice($0) })], codec: .hevc)
+    #expect(units.map(\.isKey) == [true, false, true, false, false, true])
+  }
+
+  // MARK: Timestamps
+
+  @Test("One unit in each PES packet")
+  func timestamps() throws {
+    let units = try split([
+      Piece(AnnexB.h264Slice(5), 1000, 900), Piece(AnnexB.h264Slice(), 1600, 1000), Piece(AnnexB.h264Slice(), 1200),
+    ])
+    #expect(units.map(\.presentation) == [1000, 1600, 1200])
+    // A PES packet with one timestamp has it for both.
+    #expect(units.map(\.decoding) == [900, 1000, 1200])
+  }
+
+  @Test("Several units in one PES packet: the first has its timestamps")
+  func severalUnitsInOne() throws {
+    let units = try split([
+      Piece(AnnexB.h264Slice(5) + AnnexB.h264Slice() + AnnexB.h264Slice(), 1000, 900),
+      Piece(AnnexB.h264Slice() + AnnexB.h264Slice(), 2000, 1900),
+    ])
+    #expect(units.map(\.presentation) == [1000, nil, nil, 2000, nil])
+    #expect(units.map(\.decoding) == [900, nil, nil, 1900, nil])
+  }
+
+  @Test("A unit over several PES packets has the timestamps of that which it begins in")
+  func unitOverSeveral() throws {
+    let unit = AnnexB.h264Slice(5, byteCount: 300)
+    let units = try split([
+      Piece(Array(unit[..<100]), 1000, 900), Piece(Array(unit[100..<200]), 7, 7), Piece(Array(unit[200...])),
+      Piece(AnnexB.h264Slice(), 2000, 1900),
+    ])
+    #expect(units.map(\.bytes.count) == [unit.count, AnnexB.h264Slice().count])
+    #expect(units.map(\.presentation) == [1000, 2000])
+    #expect(units.map(\.decoding) == [900, 1900])
+  }
+
+  @Test("A unit that begins in the middle of a PES packet has its timestamps if it is the first to begin there")
+  func unitInTheMiddle() throws {
+    let (first, second, third) = (AnnexB.h264Slice(5), AnnexB.h264Slice(byteCount: 60), AnnexB.h264Slice(byteCount: 80))
+    // The second begins in the first packet, after the first; the third in the second packet.
+    var units = try split([
+      Piece(first + second[..<30], 1000, 900), Piece(second[30...] + third, 2000, 1900),
+    ])
+    #expect(units.map(\.presentation) == [1000, nil, 2000])
+    // The second begins in the second packet, behind the end of the first; so does the third.
+    units = try split([
+      Piece(Array(first[..<20]), 1000, 900), Piece(first[20...] + second + third, 2000, 1900),
+    ])
+    #expect(units.map(\.presentation) == [1000, 2000, nil])
+    #expect(units.map(\.decoding) == [900, 1900, nil])
+  }
+
+  @Test("The zero byte of a start code may end the PES packet before: remuxers cut there")
+  func zeroByteInPacketBefore() throws {
+    let delimiter = AnnexB.hevc(35, payload: [0x50])
+    let stream = { (type: UInt8) in delimiter + AnnexB.hevcSlice(type) }
+    let units = try split(
+      [
+        Piece(Array(stream(21).dropFirst()) + [0], 1000, 900), Piece(Array(stream(1).dropFirst()) + [0], 2000, 1900),
+        Piece(Array(stream(1).dropFirst()), 3000, 2900),
+      ], codec: .hevc)
+    #expect(units.map(\.presentation) == [1000, 2000, 3000])
+    #expect(units.map(\.decoding) == [900, 1900, 2900])
+  }
+
+  @Test("Timestamps are the same however the bytes come between PES packets", arguments: 1...40)
+  func timestampsAtAnyChunking(size: Int) throws {
+    let units = (0..<6).map { index in
+      AnnexB.h264(9, payload: [0x10]) + AnnexB.h264Slice(index == 0 ? 5 : 1, byteCount: 20 + index * 7)
+    }
+    // Each unit in pieces of its own; only the first piece has timestamps.
+    var pieces: [Piece] = []
+    for (index, unit) in units.enumerated() {
+      for start in stride(from: 0, to: unit.count, by: size) {
+        let bytes = Array(unit[start..<min(start + size, unit.count)])
+        pieces.append(start == 0 ? Piece(bytes, Int64(index) * 100, Int64(index) * 100 - 50) : Piece(bytes))
+      }
+    }
+    let found = try split(pieces)
+    #expect(found.map(\.bytes) == units)
+    #expect(found.map(\.presentation) == (0..<6).map { $0 * 100 })
+    #expect(found.map(\.decoding) == (0..<6).map { $0 * 100 - 50 })
+  }
+
+  // MARK: The rest
+
+  @Test("A unit that touches a corrupt PES packet is corrupt, its neighbours are not")
+  func corrupt() throws {
+    let unit = AnnexB.h264Slice(byteCount: 100)
+    let units = try split([
+      Piece(unit, 1), Piece(Array(unit[..<50]), 2), Piece(Array(unit[50...]), isCorrupt: true), Piece(unit, 3),
+      Piece(unit, 4),
+    ])
+    #expect(units.map(\.isCorrupt) == [false, true, false, false])
+  }
+
+  @Test("What has come can be looked at before its end is sure")
+  func peek() throws {
+    var splitter = AccessUnitSplitter(codec: .h264, streamIndex: 0)
+    let sets = AnnexB.h264(7, payload: AnnexB.filler(20))
+    let slice = AnnexB.h264Slice(5, byteCount: 100)
+    try append(Piece(sets, 1000, 900), to: &splitter)
+    #expect(unit(try splitter.next()) == nil)
+    #expect(unit(try splitter.peek()) == nil)
+    try append(Piece(Array(slice[..<50])), to: &splitter)
+    #expect(unit(try splitter.next()) == nil)
+    let tentative = unit(try splitter.peek())
+    #expect(tentative?.bytes == sets + slice[..<50])
+    #expect(tentative?.presentation == 1000)
+    #expect(tentative?.isKey == true)
+    try append(Piece(Array(slice[50...])), to: &splitter)
+    try append(Piece(AnnexB.h264Slice(), 2000), to: &splitter)
+    let whole = unit(try splitter.next())
+    #expect(whole?.bytes == sets + slice)
+    #expect(whole?.presentation == 1000)
+  }
+
+  @Test("Parameter sets without a picture are no unit")
+  func noPicture() throws {
+    #expect(try split([Piece(AnnexB.h264(7, payload: AnnexB.filler(20)), 1)]).isEmpty)
+    #expect(try split([Piece([], 1)]).isEmpty)
+    #expect(try split([Piece(AnnexB.filler(1000), 1)]).isEmpty)
+  }
+
+  @Test("Random bytes do no harm, and none are lost after the first picture")
+  func randomBytes() throws {
+    var generator = SystemRandomNumberGenerator()
+    for _ in 0..<30 {
+      let head = AnnexB.h264Slice(5)
+      var noise: [UInt8] = []
+      for _ in 0..<400 { noise.append([0, 0, 1, .random(in: 0...255, using: &generator)].randomElement()!) }
+      let stream = head + noise
+      let size = Int.random(in: 1...50, using: &generator)
+      let pieces = stride(from: 0, to: stream.count, by: size).map { start in
+        Piece(Array(stream[start..<min(start + size, stream.count)]))
+      }
+      let units = try split(pieces)
+      let joined = units.flatMap(\.bytes)
+      #expect(Array(stream.prefix(joined.count)) == joined, "\(stream)")
+      #expect(try split([Piece(stream)]).map(\.bytes) == units.map(\.bytes), "pieces of \(size): \(stream)")
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import Logging
+import ReelCore
+import Testing
+
+@testable import ReelFFmpeg
+
+@Suite("Demuxing")
+struct DemuxerTests {
+  private func demuxer(_ clip: Clip, isSeekable: Bool = true) throws -> Demuxer {
+    try Demuxer(
+      source: MemorySource(clip.bytes(), isSeekable: isSeekable), format: clip.format, isSeekable: isSeekable,
+      name: clip.path, logger: silentLogger)
+  }
+
+  private func hasPacket(_ demuxer: Demuxer) throws -> Bool {
+    guard let packet = try demuxer.nextPacket() else { return false }
+    _ = consume packet
+    return true
+  }
+
+  @Test("Streams are copies, and outlive the demuxer")
+  func streams() throws {
+    var streams: [StreamInfo] = []
+    do {
+      let demuxer = try demuxer(Clip("media/h264-faststart.mp4"))
+      streams = demuxer.streams
+    }
+    #expect(streams.map(\.kind) == [.video, .audio])
+    #expect(streams.map(\.codecName) == ["h264", "aac"])
+    #expect(streams[0].codecTag == "avc1")
+    #expect(streams[0].timeBase == Rational(1, 15360))
+    #expect(streams[0].size == PixelSize(width: 192, height: 108))
+    #expect(streams[0].nalFraming == .lengthPrefixed(4))
+    #expect(streams[1].sampleRate == 48000)
+    #expect(streams[1].channelCount == 1)
+  }
+
+  @Test("Packets of other streams are dropped")
+  func selection() throws {
+    let demuxer = try demuxer(Clip("media/h264-faststart.mp4"))
+    demuxer.select(streams: [0])
+    var count = 0
+    while let packet = try demuxer.nextPacket() {
+      let index = packet.streamIndex
+      #expect(index == 0)
+      count += 1
+    }
+    #expect(count == 30)
+  }
+
+  @Test("Bytes of another container are refused", arguments: ContainerFormat.allCases)
+  func wrongContainer(format: ContainerFormat) throws {
+    // A playlist, a subtitle script, and a list of files for ffmpeg's concat demuxer: things that name other things.
+    for text in [
+      "#EXTM3U\n#EXTINF:1,\nfile:///etc/hostname\n", "ffconcat version 1.0\nfile '/etc/hostname'\n",
+      "[Script Info]\nScriptType: v4.00+\n",
+    ] {
+      let source = MemorySource(Array(text.utf8))
+      do {
+        let demuxer = try Demuxer(source: source, format: format, name: "t", logger: silentLogger)
+        let isThere = try hasPacket(demuxer)
+        // Raw streams take whatever comes as packets of theirs.
+        #expect(!isThere || format == .h264 || format == .hevc)
+      } catch let error as ReelError {
+        #expect(error.kind == .badMedia, "\(format): \(error)")
+      }
+    }
+  }
+
+  @Test("Nothing outside of the allow lists is there")
+  func allowLists() {
+    let formats = Set(ContainerFormat.allowList.split(separator: ","))
+    #expect(formats.isDisjoint(with: ["hls", "dash", "concat", "image2", "lavfi", "tty", "sdp", "rtsp", "imf"]))
+    #expect(VideoCodec.allowList.split(separator: ",").sorted() == ["h264", "hevc", "libaom-av1", "libdav1d", "vp9"])
+  }
+
+  @Test("A QuickTime file that names another file is not followed")
+  func externalReference() throws {
+    // `alis` in place of `url `, not self-contained: the samples would stand in another file.
+    var bytes = try Clip("media/h264-quicktime.mov").bytes()
+    let marker = Array("url ".utf8)
+    let reference = try #require(
+      bytes.indices.first { index in
+        index + 8 <= bytes.count && bytes[index..<(index + 4)].elementsEqual(marker)
+          && bytes[(index + 4)..<(index + 8)].elementsEqual([0, 0, 0, 1])
+      })
+    bytes.replaceSubrange(reference..<(reference + 8), with: Array("alis".utf8) + [0, 0, 0, 0])
+    let collector = LogCollector()
+    let demuxer = try? Demuxer(
+      source: MemorySource(bytes), format: .mp4, name: "t", logger: collector.makeLogger())
+    while let demuxer, try hasPacket(demuxer) {}
+    #expect(!collector.lines.contains { $0.text.contains("Opening") })
+  }
+
+  @Test("A forward stream is never sought", arguments: [3, 77, 500, 1448])
+  func forwardOnly(chunkByteCount: Int) throws {
+    // MemorySource throws on a seek that it does not allow.
+    let bytes = try Clip("media/h264-faststart.mp4").bytes()
+    let demuxer = try Demuxer(
+      source: MemorySource(bytes, chunkByteCount: chunkByteCount, isSeekable: false), format: .mp4,
+      isSeekable: false, name: "t", logger: silentLogger)
+    demuxer.select(streams: [0])
+    var count = 0
+    while let packet = try demuxer.nextPacket() {
+      count += 1
+      let isCorrupt = packet.isCorrupt
+      #expect(!isCorrupt)
+    }
+    #expect(count == 30)
+  }
+
+  @Test("Log lines go to swift-log under the source's name")
+  func logLines() throws {
+    let collector = LogCollector()
+    let clip = Clip("bad/damaged-lengths.mp4")
+    let reader = try PictureReader(
+      source: MemorySource(clip.bytes()), format: clip.format, name: "the source", logger: collector.makeLogger())
+    _ = try reader.rest()
+    #expect(collector.lines.contains { $0.text.contains("Invalid NAL unit size") })
+    #expect(collector.lines.allSatisfy { $0.source == "the source" })
+    // What FFmpeg calls an error is a property of the media.
+    #expect(collector.lines.allSatisfy { $0.level < .warning })
+  }
+
+  @Test("The log lines of two sources are told apart")
+  func logLinesOfTwo() throws {
+    let (first, second) = (LogCollector(), LogCollector())
+    let damaged = try makeReader(Clip("bad/damaged-lengths.mp4"), logger: first.makeLogger())
+    let sound = try makeReader(Clip("media/h264-gops.mp4"), logger: second.makeLogger())
+    while try damaged.next() != nil, try sound.next() != nil {}
+    #expect(!first.lines.isEmpty)
+    #expect(!second.lines.contains { $0.text.contains("Invalid NAL unit size") })
+  }
+}

@@ -1,0 +1,35 @@
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@Suite("Errors of FFmpeg")
+struct FFmpegErrorTests {
+  /// AVERROR_INVALIDDATA: the letters INDA, negative (libavutil/error.h).
+  private let invalidData: Int32 = -0x4144_4e49
+
+  @Test("The code in FFmpeg's words")
+  func message() {
+    #expect(FFmpegError(call: "c", code: invalidData).message == "Invalid data found when processing input")
+    #expect(FFmpegError(call: "c", code: -2).message == "No such file or directory")
+    #expect(!FFmpegError(call: "c", code: -99999).message.isEmpty)
+  }
+
+  @Test("The call and the logged line go with it")
+  func reelError() {
+    let bare = FFmpegError(call: "avformat_open_input", code: invalidData).reelError()
+    #expect(bare.kind == .badMedia)
+    #expect(bare.reason == "Invalid data found when processing input (avformat_open_input)")
+    let detailed = FFmpegError(call: "avformat_open_input", code: invalidData, detail: "moov atom not found")
+    #expect(
+      detailed.reelError(.unsupported)
+        == ReelError(
+          .unsupported, "moov atom not found (avformat_open_input: Invalid data found when processing input)"))
+  }
+
+  @Test("A file without its index says so")
+  func fromAFile() throws {
+    let error = #expect(throws: ReelError.self) { _ = try makeReader(Clip("bad/cut-before-moov.mp4")) }
+    #expect(error?.reason.contains("moov") == true)
+    #expect(error?.reason.contains("avformat_open_input") == true)
+  }
+}

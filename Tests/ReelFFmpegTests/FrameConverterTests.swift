@@ -1,0 +1,243 @@
+import ReelCore
+import Testing
+
+@testable import ReelFFmpeg
+
+@Suite("Converting pictures to RGB")
+struct FrameConverterTests {
+  /// The first picture of a clip, converted as its stream says, or otherwise.
+  private func image(
+    _ path: String, orientation: Orientation? = nil, target: PixelSize? = nil,
+    gravity: VideoGravity = .resizeAspect, converter: FrameConverter = FrameConverter()
+  ) throws -> RGBImage {
+    let reader = try makeReader(Clip(path))
+    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(path)") }
+    let orientation =
+      orientation ?? Orientation(rotation: reader.stream.rotation, isMirrored: reader.stream.isMirrored)
+    let geometry = PictureGeometry(
+      stored: frame.size, sampleAspectRatio: reader.stream.sampleAspectRatio ?? frame.sampleAspectRatio,
+      orientation: orientation, target: target, gravity: gravity)
+    let image = try converter.convert(frame, geometry: geometry, orientation: orientation)
+    #expect(image.pixels.count == image.size.width * image.size.height * 3)
+    return image
+  }
+
+  private func pixel(_ image: RGBImage, _ x: Int, _ y: Int) -> [Int] {
+    let offset = (y * image.size.width + x) * 3
+    return image.pixels[offset..<(offset + 3)].map(Int.init)
+  }
+
+  private func difference(_ left: [Int], _ right: [Int]) -> Int { zip(left, right).map { abs($0 - $1) }.max() ?? 0 }
+
+  // MARK: Colour
+
+  /// Places of testsrc2 where nine pixels around have one colour.
+  private static let flatPlaces: [(x: Int, y: Int, rgb: [Int])] = [
+    (116, 5, [255, 0, 255]), (137, 5, [0, 255, 255]), (86, 20, [0, 0, 63]), (6, 23, [63, 0, 0]),
+    (31, 31, [0, 63, 0]), (5, 42, [255, 0, 0]), (31, 42, [0, 255, 0]), (57, 42, [255, 255, 0]),
+    (84, 46, [0, 0, 255]),
+  ]
+
+  private static let colourClips = [
+    "601-limited", "601-full", "709-limited", "709-full", "2020-limited", "unspecified",
+  ]
+
+  @Test("Colours come back through every matrix and range", arguments: colourClips)
+  func flatColours(name: String) throws {
+    let converted = try image("media/colour-\(name).mp4")
+    for place in Self.flatPlaces {
+      let found = pixel(converted, place.x, place.y)
+      #expect(difference(found, place.rgb) <= 14, "\(found) at \(place.x), \(place.y), not \(place.rgb)")
+    }
+  }
+
+  @Test("All matrices and ranges look the same", arguments: colourClips.dropFirst())
+  func sameColours(name: String) throws {
+    let reference = try image("media/colour-601-limited.mp4")
+    let converted = try image("media/colour-\(name).mp4")
+    #expect(converted.size == reference.size)
+    let differences = zip(reference.pixels, converted.pixels).map { abs(Int($0) - Int($1)) }
+    let far = differences.count { $0 > 14 }
+    #expect(far * 50 < differences.count, "\(far) of \(differences.count) samples are off by more than 14")
+    #expect(differences.reduce(0, +) < 4 * differences.count)
+  }
+
+  @Test("Without a stated matrix it is BT.601 below 720 lines")
+  func unspecified() throws {
+    #expect(try image("media/colour-unspecified.mp4") == image("media/colour-601-limited.mp4"))
+    let reader = try makeReader(Clip("media/colour-unspecified.mp4"))
+    let color = try #require(try colour(of: reader))
+    #expect(color.matrix == nil)
+    #expect(color.assumedMatrix == "smpte170m")
+  }
+
+  @Test(
+    "What a picture says of its colour",
+    arguments: [
+      ("601-limited", "smpte170m", "smpte170m", false, 8, false), ("601-full", "smpte170m", "smpte170m", true, 8, false),
+      ("709-limited", "bt709", "bt709", false, 8, false), ("709-full", "bt709", "bt709", true, 8, false),
+      ("2020-limited", "bt2020nc", "bt2020-10", false, 8, false),
+      ("hdr10-pq", "bt2020nc", "smpte2084", false, 10, true), ("hlg", "bt2020nc", "arib-std-b67", false, 10, true),
+    ])
+  func description(name: String, matrix: String, transfer: String, isFullRange: Bool, bitDepth: Int, isHDR: Bool) throws {
+    let color = try #require(try colour(of: makeReader(Clip("media/colour-\(name).mp4"))))
+    #expect(color.matrix == matrix)
+    #expect(color.assumedMatrix == matrix)
+    #expect(color.transfer == transfer)
+    #expect(color.isFullRange == isFullRange)
+    #expect(color.bitDepth == bitDepth)
+    #expect(color.isHDR == isHDR)
+  }
+
+  private func colour(of reader: PictureReader) throws -> ColorDescription? { try reader.firstPicture()?.color }
+
+  @Test("Monochrome is grey")
+  func grey() throws {
+    let converted = try image("media/h264-gray.mp4")
+    let isGrey = stride(from: 0, to: converted.pixels.count, by: 3).allSatisfy { index in
+      let rgb = converted.pixels[index..<(index + 3)].map(Int.init)
+      return rgb.max()! - rgb.min()! <= 2
+    }
+    #expect(isGrey)
+    #expect(Set(converted.pixels).count > 50)
+  }
+
+  @Test("Ten bits are eight in RGB")
+  func tenBits() throws {
+    let converted = try image("media/h264-high10.mp4")
+    #expect(converted.size == PixelSize(width: 192, height: 108))
+    // The same pictures in 8 bits, but for coding and noise.
+    let other = try image("media/h264-faststart.mp4")
+    let total = zip(converted.pixels, other.pixels).map { abs(Int($0) - Int($1)) }.reduce(0, +)
+    #expect(total < 20 * converted.pixels.count)
+  }
+
+  // MARK: Orientation
+
+  /// Turns an image clockwise, and mirrors it before, pixel by pixel.
+  private func turned(_ image: RGBImage, rotation: Int, isMirrored: Bool = false) -> RGBImage {
+    var image = image
+    if isMirrored {
+      image = map(image, to: image.size) { [width = image.size.width] x, y in (width - 1 - x, y) }
+    }
+    for _ in 0..<(rotation / 90) {
+      // What was the left column, from the bottom up, is the top row.
+      image = map(image, to: image.size.transposed) { [height = image.size.height] x, y in (y, height - 1 - x) }
+    }
+    return image
+  }
+
+  private func map(_ image: RGBImage, to size: PixelSize, from: (Int, Int) -> (Int, Int)) -> RGBImage {
+    var pixels: [UInt8] = []
+    pixels.reserveCapacity(image.pixels.count)
+    for y in 0..<size.height {
+      for x in 0..<size.width {
+        let (column, row) = from(x, y)
+        let offset = (row * image.size.width + column) * 3
+        pixels += image.pixels[offset..<(offset + 3)]
+      }
+    }
+    return RGBImage(size: size, pixels: pixels)
+  }
+
+  @Test("Pictures are turned upright as ffmpeg turns them", arguments: [90, 180, 270])
+  func rotation(degrees: Int) throws {
+    let path = "media/rotate-\(degrees).mp4"
+    let stored = try image(path, orientation: .upright)
+    #expect(stored.size == PixelSize(width: 160, height: 96))
+    #expect(try image(path) == turned(stored, rotation: degrees))
+    #expect(turned(stored, rotation: degrees) != stored)
+  }
+
+  @Test("A mirrored picture is mirrored back")
+  func mirror() throws {
+    let stored = try image("media/mirror.mp4", orientation: .upright)
+    #expect(try image("media/mirror.mp4") == turned(stored, rotation: 0, isMirrored: true))
+  }
+
+  @Test("Every orientation, also where the picture is scaled", arguments: [0, 90, 180, 270], [false, true])
+  func everyOrientation(rotation: Int, isMirrored: Bool) throws {
+    let orientation = Orientation(rotation: rotation, isMirrored: isMirrored)
+    let small = PixelSize(width: 75, height: 45)
+    let stored = try image("media/crop-left-top.mp4", orientation: .upright, target: small)
+    let found = try image(
+      "media/crop-left-top.mp4", orientation: orientation, target: orientation.swapsAxes ? small.transposed : small)
+    #expect(found == turned(stored, rotation: rotation, isMirrored: isMirrored))
+  }
+
+  @Test("The same samples are stored in all that are turned")
+  func sameSamples() throws {
+    let stored = try image("media/rotate-90.mp4", orientation: .upright)
+    for name in ["rotate-180", "rotate-270", "mirror"] {
+      #expect(try image("media/\(name).mp4", orientation: .upright) == stored)
+    }
+  }
+
+  // MARK: Size
+
+  @Test(
+    "Sizes come out square and upright",
+    arguments: [
+      ("sar-4-3.mp4", 192, 108), ("sar-9-8.mp4", 180, 120), ("sar-4-3-rotate-90.mp4", 108, 192),
+      ("odd-444-161x91.mp4", 161, 91), ("odd-420-158x86.mp4", 158, 86), ("odd-420-158x86-hevc.mp4", 158, 86),
+      ("odd-420-161x91.webm", 161, 91), ("crop-left-top.mp4", 150, 90), ("portrait-90x160.mp4", 90, 160),
+      ("rotate-90.mp4", 96, 160), ("rotate-180.mp4", 160, 96), ("h264-high10.mp4", 192, 108),
+    ])
+  func sizes(name: String, width: Int, height: Int) throws {
+    #expect(try image("media/\(name)").size == PixelSize(width: width, height: height))
+  }
+
+  @Test("The last column and row of an odd picture are there")
+  func oddEdges() throws {
+    for name in ["odd-444-161x91.mp4", "odd-420-161x91.webm"] {
+      let converted = try image("media/\(name)")
+      // What was not written would be black, or whatever lay in memory; testsrc2 has bright edges.
+      let edge = (0..<91).map { pixel(converted, 160, $0) }
+      let inner = (0..<91).map { pixel(converted, 158, $0) }
+      let distance = zip(edge, inner).map { difference($0, $1) }.reduce(0, +) / 91
+      #expect(distance < 60, "\(name)")
+    }
+  }
+
+  @Test("Fit leaves black bars, and the picture between them")
+  func fit() throws {
+    let own = try image("media/h264.ts")
+    let boxed = try image("media/h264.ts", target: PixelSize(width: 192, height: 192))
+    #expect(boxed.size == PixelSize(width: 192, height: 192))
+    let rowBytes = 192 * 3
+    #expect(boxed.pixels.prefix(42 * rowBytes).allSatisfy { $0 == 0 })
+    #expect(boxed.pixels.suffix(42 * rowBytes).allSatisfy { $0 == 0 })
+    #expect(Array(boxed.pixels[(42 * rowBytes)..<(150 * rowBytes)]) == own.pixels)
+  }
+
+  @Test("Fill cuts off what goes beyond the output")
+  func fill() throws {
+    let own = try image("media/h264.ts")
+    let square = try image("media/h264.ts", target: PixelSize(width: 108, height: 108), gravity: .resizeAspectFill)
+    for y in [0, 50, 107] {
+      for x in [0, 54, 107] { #expect(pixel(square, x, y) == pixel(own, x + 42, y)) }
+    }
+  }
+
+  @Test("Stretch fills the output with all of the picture")
+  func stretch() throws {
+    let stretched = try image("media/h264.ts", target: PixelSize(width: 96, height: 216), gravity: .resize)
+    #expect(stretched.size == PixelSize(width: 96, height: 216))
+    #expect(!stretched.pixels.suffix(96 * 3).allSatisfy { $0 == 0 })
+  }
+
+  @Test("Very small outputs", arguments: VideoGravity.allCases)
+  func tiny(gravity: VideoGravity) throws {
+    for size in [PixelSize(width: 1, height: 1), PixelSize(width: 2, height: 9), PixelSize(width: 17, height: 1)] {
+      #expect(try image("media/rotate-90.mp4", target: size, gravity: gravity).size == size)
+    }
+  }
+
+  @Test("One converter does pictures of different kinds by turns")
+  func mixed() throws {
+    let converter = FrameConverter()
+    for name in ["colour-601-full.mp4", "h264-high10.mp4", "colour-709-limited.mp4", "odd-444-161x91.mp4", "colour-601-full.mp4"] {
+      #expect(try image("media/\(name)", converter: converter) == image("media/\(name)"), "\(name)")
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@Suite("Frames")
+struct FrameTests {
+  /// Calls `body` with the first picture of a clip.
+  private func withFirst<Result>(_ name: String, _ body: (borrowing Frame) throws -> Result) throws -> Result {
+    let reader = try makeReader(Clip("media/\(name)"))
+    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(name)") }
+    return try body(frame)
+  }
+
+  @Test("Planes, sizes and strides of odd pictures")
+  func planes() throws {
+    let sizes = try withFirst("odd-420-161x91.webm") { frame in
+      (0..<4).map { index in
+        frame.withPlane(index) { _, rows, bytesPerRow, stride in
+          #expect(stride >= bytesPerRow)
+          return PixelSize(width: bytesPerRow, height: rows)
+        }
+      }
+    }
+    let chroma = PixelSize(width: 81, height: 46)
+    #expect(sizes == [PixelSize(width: 161, height: 91), chroma, chroma, nil])
+    #expect(try withFirst("odd-420-161x91.webm") { $0.planeCount } == 3)
+  }
+
+  @Test("A clone has the same pixels, and outlives its original")
+  func clone() throws {
+    let golden = try Clip("media/h264.ts").golden().pictures[0]
+    let reader = try makeReader(Clip("media/h264.ts"))
+    guard let copy = try reader.firstPicture()?.clone() else { throw ReelError(.badMedia, "no picture") }
+    // The decoder goes on, and would write over pixels that nobody holds.
+    _ = try reader.rest()
+    let seen = try Seen(copy)
+    #expect(seen.md5 == golden.md5)
+    #expect(seen.ticks == golden.ticks)
+  }
+
+  @Test(
+    "Formats and flags",
+    arguments: [
+      ("h264.ts", "yuv420p", false), ("h264-high10.mp4", "yuv420p10le", false),
+      ("odd-444-161x91.mp4", "yuv444p", false), ("h264-interlaced-tff.mp4", "yuv420p", true),
+      ("h264-interlaced-bff.ts", "yuv420p", true),
+    ])
+  func formats(name: String, pixelFormat: String, isInterlaced: Bool) throws {
+    let facts = try withFirst(name) { ($0.pixelFormat, $0.isKey, $0.isInterlaced) }
+    #expect(facts == (pixelFormat, true, isInterlaced))
+  }
+}
