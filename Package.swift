@@ -25,6 +25,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
@@ -56,6 +57,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
       swiftSettings: settings
@@ -91,7 +93,8 @@ let package = Package(
       swiftSettings: settings
     ),
     .testTarget(name: "ReelCoreTests", dependencies: ["ReelCore"], swiftSettings: settings),
-    .testTarget(name: "ReelManifestTests", dependencies: ["ReelManifest", "ReelCore"], swiftSettings: settings),
+    .testTarget(
+      name: "ReelManifestTests", dependencies: ["ReelManifest", "ReelCore"], swiftSettings: settings),
     .testTarget(
       name: "ReelFFmpegTests", dependencies: ["ReelFFmpeg", "ReelCore"], swiftSettings: settings),
     .testTarget(

@@ -94,6 +94,7 @@ final class PacketBox {
 extension ReelError {
   static func encrypted(codecName: String) -> ReelError {
     ReelError(
-      .unsupported, "the \(codecName) samples are encrypted (Common Encryption), and there is no key for them")
+      .unsupported, "the \(codecName) samples are encrypted (Common Encryption), and there is no key for them"
+    )
   }
 }

@@ -37,7 +37,8 @@ struct AccessUnitSplitter {
   mutating func append(_ packet: borrowing Packet) {
     marks.append(
       Mark(
-        offset: buffer.count, presentationTicks: packet.presentationTicks, decodingTicks: packet.decodingTicks,
+        offset: buffer.count, presentationTicks: packet.presentationTicks,
+        decodingTicks: packet.decodingTicks,
         isCorrupt: packet.isCorrupt))
     packet.withBytes { buffer.append(contentsOf: $0) }
   }
@@ -143,7 +144,9 @@ struct AccessUnitSplitter {
     var isKey = false
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: .annexB) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else { return true }
+        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else {
+          return true
+        }
         isKey = header.isRandomAccess
         return false
       }

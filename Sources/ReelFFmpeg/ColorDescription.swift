@@ -24,7 +24,8 @@ public struct ColorDescription: Sendable, Hashable {
       ? nil : av_color_space_name(space).map { String(cString: $0) }
     let primaries = frame.pointee.color_primaries
     self.primaries =
-      primaries == AVCOL_PRI_UNSPECIFIED ? nil : av_color_primaries_name(primaries).map { String(cString: $0) }
+      primaries == AVCOL_PRI_UNSPECIFIED
+      ? nil : av_color_primaries_name(primaries).map { String(cString: $0) }
     let transfer = frame.pointee.color_trc
     self.transfer =
       transfer == AVCOL_TRC_UNSPECIFIED ? nil : av_color_transfer_name(transfer).map { String(cString: $0) }

@@ -15,9 +15,12 @@ public enum ContainerProbe {
     // libavformat reads beyond the end of what it probes (AVPROBE_PADDING_SIZE).
     var padded = bytes + [UInt8](repeating: 0, count: Int(AVPROBE_PADDING_SIZE))
     return padded.withUnsafeMutableBufferPointer { buffer in
-      var data = AVProbeData(filename: nil, buf: buffer.baseAddress, buf_size: Int32(bytes.count), mime_type: nil)
+      var data = AVProbeData(
+        filename: nil, buf: buffer.baseAddress, buf_size: Int32(bytes.count), mime_type: nil)
       var score: Int32 = 0
-      guard let format = av_probe_input_format3(&data, 1, &score), score > minimumScore else { return .unknown }
+      guard let format = av_probe_input_format3(&data, 1, &score), score > minimumScore else {
+        return .unknown
+      }
       let names = Set(String(cString: format.pointee.name).split(separator: ",").map(String.init))
       if let supported = ContainerFormat.allCases.first(where: { names.contains($0.demuxerName) }) {
         return .supported(supported)

@@ -51,7 +51,8 @@ public final class Decoder {
     guard avcodec_parameters_to_context(context, stream.parameters.pointer) >= 0 else {
       throw ReelError(.badMedia, "codec parameters can't be used")
     }
-    context.pointee.pkt_timebase = AVRational(num: stream.timeBase.numerator, den: stream.timeBase.denominator)
+    context.pointee.pkt_timebase = AVRational(
+      num: stream.timeBase.numerator, den: stream.timeBase.denominator)
     context.pointee.thread_count = Int32(clamping: max(1, threads))
     context.pointee.thread_type = threads > 1 ? FF_THREAD_FRAME : FF_THREAD_SLICE
     context.pointee.max_pixels = Self.maximumPixels
@@ -95,7 +96,8 @@ public final class Decoder {
     let refused = scope.refusedSize
     guard Int64(size.width) * Int64(size.height) > Self.maximumPixels || refused != nil else { return nil }
     return ReelError(
-      .unsupported, "pictures of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
+      .unsupported,
+      "pictures of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
   }
 
   /// libavcodec's name of the profile, as `High` or `Main 10`; nil before it is known.
@@ -153,7 +155,9 @@ public final class Decoder {
 
   /// Takes note of an H.264 sequence parameter set: gaps in frame numbers are no damage where it allows them.
   func noteSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
-    if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) { scope.setAllowsFrameNumberGaps(allowed) }
+    if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) {
+      scope.setAllowsFrameNumberGaps(allowed)
+    }
   }
 
   /// The last error line that the decoder logged.

@@ -84,7 +84,8 @@ public final class Demuxer {
   public func select(streams selected: Set<Int>) {
     guard let context else { return }
     for index in 0..<Int(context.pointee.nb_streams) {
-      context.pointee.streams[index]?.pointee.discard = selected.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+      context.pointee.streams[index]?.pointee.discard =
+        selected.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
     }
   }
 
@@ -160,8 +161,11 @@ public final class Demuxer {
   /// Boxes of Common Encryption that mov stumbles over are named as what they are.
   private static func error(_ error: FFmpegError) -> ReelError {
     let boxes = ["saio", "saiz", "senc", "Incorrect number of samples in encryption info"]
-    guard let detail = error.detail, boxes.contains(where: { detail.contains($0) }) else { return error.reelError() }
-    return ReelError(.unsupported, "the samples are encrypted (Common Encryption), and there is no key for them")
+    guard let detail = error.detail, boxes.contains(where: { detail.contains($0) }) else {
+      return error.reelError()
+    }
+    return ReelError(
+      .unsupported, "the samples are encrypted (Common Encryption), and there is no key for them")
   }
 
   private func unread(_ io: UnsafeMutablePointer<AVIOContext>) -> Int64 {

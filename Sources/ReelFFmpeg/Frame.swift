@@ -71,7 +71,9 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// One plane: `rows` rows of `bytesPerRow` bytes of pixels, `stride` bytes apart (stride may be negative).
   /// `body` gets the address of the first row; what it returns is the result. Nil where there is no such plane.
   public borrowing func withPlane<Result, Failure: Error>(
-    _ index: Int, _ body: (_ base: UnsafeRawPointer, _ rows: Int, _ bytesPerRow: Int, _ stride: Int) throws(Failure) -> Result
+    _ index: Int,
+    _ body: (_ base: UnsafeRawPointer, _ rows: Int, _ bytesPerRow: Int, _ stride: Int) throws(Failure) ->
+      Result
   ) throws(Failure) -> Result? {
     guard index >= 0, index < planeCount, let base = planePointer(index) else { return nil }
     let bytesPerRow = Int(av_image_get_linesize(format, pointer.pointee.width, Int32(index)))
@@ -87,7 +89,8 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     for plane in 0..<planeCount {
       withPlane(plane) { base, rows, bytesPerRow, stride in
         for row in 0..<rows {
-          av_md5_update(context, base.advanced(by: row * stride).assumingMemoryBound(to: UInt8.self), bytesPerRow)
+          av_md5_update(
+            context, base.advanced(by: row * stride).assumingMemoryBound(to: UInt8.self), bytesPerRow)
         }
       }
     }

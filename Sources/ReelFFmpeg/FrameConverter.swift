@@ -48,7 +48,9 @@ public final class FrameConverter {
     // Unscaled, swscale keeps within rows of a multiple of eight pixels: they can go to their place at once.
     if orientation == .upright, scaled == output, scaled == frame.size, scaled.width % 8 == 0 {
       let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
-        pixels.baseAddress.map { scale(frame, with: context, to: $0, stride: scaled.width * 3, rows: scaled.height) }
+        pixels.baseAddress.map {
+          scale(frame, with: context, to: $0, stride: scaled.width * 3, rows: scaled.height)
+        }
       }
       guard done == true else { throw Self.failure }
       return
@@ -59,7 +61,9 @@ public final class FrameConverter {
     guard let base = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
       throw ReelError(.internalFault, "out of memory")
     }
-    guard scale(frame, with: context, to: base, stride: stride, rows: scaled.height) else { throw Self.failure }
+    guard scale(frame, with: context, to: base, stride: stride, rows: scaled.height) else {
+      throw Self.failure
+    }
     image.pixels.withUnsafeMutableBufferPointer { pixels in
       place(base, stride: stride, geometry: geometry, orientation: orientation, in: pixels)
     }
@@ -102,18 +106,22 @@ public final class FrameConverter {
   private static let failure = ReelError(.internalFault, "the picture can't be scaled")
 
   private func scale(
-    _ frame: borrowing Frame, with context: OpaquePointer, to base: UnsafeMutablePointer<UInt8>, stride: Int, rows: Int
+    _ frame: borrowing Frame, with context: OpaquePointer, to base: UnsafeMutablePointer<UInt8>, stride: Int,
+    rows: Int
   ) -> Bool {
     var planes: [UnsafePointer<UInt8>?] = []
     var strides: [Int32] = []
     withUnsafeBytes(of: frame.pointer.pointee.data) { data in
-      planes = data.bindMemory(to: UnsafeMutablePointer<UInt8>?.self).prefix(4).map { $0.map { UnsafePointer($0) } }
+      planes = data.bindMemory(to: UnsafeMutablePointer<UInt8>?.self).prefix(4).map {
+        $0.map { UnsafePointer($0) }
+      }
     }
     withUnsafeBytes(of: frame.pointer.pointee.linesize) { sizes in
       strides = Array(sizes.bindMemory(to: Int32.self).prefix(4))
     }
     let done = sws_scale(
-      context, planes, strides, 0, frame.pointer.pointee.height, [base, nil, nil, nil], [Int32(stride), 0, 0, 0])
+      context, planes, strides, 0, frame.pointer.pointee.height, [base, nil, nil, nil],
+      [Int32(stride), 0, 0, 0])
     return done == Int32(rows)
   }
 
@@ -132,7 +140,8 @@ public final class FrameConverter {
     for row in rows {
       let (x, y) = (columns.lowerBound - geometry.origin.x, row - geometry.origin.y)
       let first = orientation.storedOffset(x: x, y: y, stored: scaled, stride: stride, pixelBytes: 3)
-      let step = orientation.storedOffset(x: x + 1, y: y, stored: scaled, stride: stride, pixelBytes: 3) - first
+      let step =
+        orientation.storedOffset(x: x + 1, y: y, stored: scaled, stride: stride, pixelBytes: 3) - first
       let line = target + (row * output.width + columns.lowerBound) * 3
       if step == 3 {
         line.update(from: source + first, count: columns.count * 3)

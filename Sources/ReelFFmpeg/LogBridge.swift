@@ -2,6 +2,7 @@ internal import CFFmpeg
 internal import CFFmpegShims
 internal import Logging
 import Synchronization
+internal import ReelCore
 
 /// Takes FFmpeg's log lines to swift-log, under the name of the source that they belong to.
 ///
@@ -19,7 +20,7 @@ final class LogScope: Sendable {
   }
 
   private let logger: Logger
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   init(name: String, logger: Logger) {
     var logger = logger
@@ -54,12 +55,16 @@ final class LogScope: Sendable {
     let isGap = text.hasPrefix(Self.gapPhrase)
     let tellsDamage = isGap || level <= AV_LOG_ERROR && Self.damagePhrases.contains { text.contains($0) }
     state.withLock { state in
-      if tellsDamage, picture >= 0, !(isGap && state.allowsFrameNumberGaps) { state.damagedPictures.insert(picture) }
+      if tellsDamage, picture >= 0, !(isGap && state.allowsFrameNumberGaps) {
+        state.damagedPictures.insert(picture)
+      }
       if text.hasPrefix("Picture size "), let size = text.split(separator: " ").dropFirst(2).first {
         state.refusedSize = String(size)
       }
       // Some lines come in pieces, of which only the first says something.
-      if level <= AV_LOG_ERROR, text.contains(" "), text.contains(where: \.isLetter) { state.lastError = text }
+      if level <= AV_LOG_ERROR, text.contains(" "), text.contains(where: \.isLetter) {
+        state.lastError = text
+      }
     }
     logger.log(level: Self.level(level), "\(text)")
   }
@@ -97,7 +102,7 @@ private final class LogRegistry: Sendable {
     weak var scope: LogScope?
   }
 
-  private let scopes = Mutex<[UInt: WeakScope]>([:])
+  private let scopes = Locked<[UInt: WeakScope]>([:])
   private let lastToken = Atomic<UInt>(0)
 
   private init() {

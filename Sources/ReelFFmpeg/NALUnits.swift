@@ -55,7 +55,8 @@ struct NALUnitHeader {
       isLeading = (6...9).contains(type)
       isRandomAccess = (16...23).contains(type)
       precedesPicture =
-        layer == 0 && ((32...35).contains(type) || type == 39 || (41...44).contains(type) || (48...55).contains(type))
+        layer == 0
+        && ((32...35).contains(type) || type == 39 || (41...44).contains(type) || (48...55).contains(type))
     default:
       return nil
     }

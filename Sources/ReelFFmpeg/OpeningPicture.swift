@@ -44,7 +44,9 @@ public struct OpeningPicture: Sendable, Hashable {
     var slice: NALUnitHeader?
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else { return true }
+        guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else {
+          return true
+        }
         slice = header
         return false
       }

@@ -5,7 +5,8 @@ public import ReelCore
 public enum PNGEncoder {
   /// The bytes of a PNG file.
   public static func encode(_ image: RGBImage) throws(ReelError) -> [UInt8] {
-    guard let codec = avcodec_find_encoder(AV_CODEC_ID_PNG), let context = avcodec_alloc_context3(codec) else {
+    guard let codec = avcodec_find_encoder(AV_CODEC_ID_PNG), let context = avcodec_alloc_context3(codec)
+    else {
       throw ReelError(.unsupported, "this FFmpeg has no PNG encoder")
     }
     defer {

@@ -16,7 +16,6 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     self.pointer = pointer
   }
 
-
   deinit {
     var pointer: UnsafeMutablePointer<AVPacket>? = pointer
     av_packet_free(&pointer)

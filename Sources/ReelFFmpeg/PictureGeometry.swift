@@ -22,7 +22,8 @@ public struct PictureGeometry: Sendable, Hashable {
     if let sampleAspectRatio, sampleAspectRatio.isPositive, (0.01...100).contains(sampleAspectRatio.value) {
       ratio = sampleAspectRatio.value
     }
-    let square = PixelSize(width: max(1, Int((Double(stored.width) * ratio).rounded())), height: stored.height)
+    let square = PixelSize(
+      width: max(1, Int((Double(stored.width) * ratio).rounded())), height: stored.height)
     let upright = orientation.swapsAxes ? square.transposed : square
     guard let target else {
       output = upright

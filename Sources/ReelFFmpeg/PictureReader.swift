@@ -72,7 +72,8 @@ public final class PictureReader {
   ///
   /// Throws `ReelError` (`badMedia`; `unsupported` for a codec or encryption, by name) or what the source threw.
   public init(
-    source: any ByteSource, format: ContainerFormat, options: Options = Options(), name: String, logger: Logger
+    source: any ByteSource, format: ContainerFormat, options: Options = Options(), name: String,
+    logger: Logger
   ) throws {
     self.options = options
     let start = ContinuousClock.now
@@ -121,7 +122,8 @@ public final class PictureReader {
         return frame
       case .packet(let box):
         let opening = try open(with: box.packet)
-        if opening.canBeDecodedAlone, let frame = try picture(of: [box], keeping: [box], acceptsDamage: true) {
+        if opening.canBeDecodedAlone, let frame = try picture(of: [box], keeping: [box], acceptsDamage: true)
+        {
           return frame
         }
         return try firstPictureInOrder(from: box, opening: opening)
@@ -170,7 +172,9 @@ public final class PictureReader {
     guard try demuxer.awaitStream(where: isVideo) != nil else {
       let names = demuxer.streams.map { "\($0.kind.rawValue) (\($0.codecName))" }
       throw ReelError(
-        .badMedia, names.isEmpty ? "no streams in the media" : "no video in the media, only \(names.joined(separator: ", "))")
+        .badMedia,
+        names.isEmpty
+          ? "no streams in the media" : "no video in the media, only \(names.joined(separator: ", "))")
     }
     let candidates = demuxer.streams.filter(isVideo)
     // ffmpeg's order: pixels, then the default disposition (fftools/ffmpeg_opt.c); the first of equals.
@@ -199,7 +203,8 @@ public final class PictureReader {
   }
 
   /// Decodes packets, then drains.
-  private func picture(of boxes: [PacketBox], keeping kept: [PacketBox], acceptsDamage: Bool) throws -> Frame? {
+  private func picture(of boxes: [PacketBox], keeping kept: [PacketBox], acceptsDamage: Bool) throws -> Frame?
+  {
     for box in boxes { try send(box) }
     return try drainedPicture(keeping: kept, acceptsDamage: acceptsDamage)
   }
@@ -282,7 +287,9 @@ public final class PictureReader {
   private func noteParameterSets(in packet: borrowing Packet) {
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: .h264, bytes: unit), !header.isPictureSlice else { return false }
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit), !header.isPictureSlice else {
+          return false
+        }
         if header.type == 7 { decoder.noteSequenceParameterSet(unit) }
         return true
       }

@@ -39,7 +39,9 @@ enum SequenceParameterSet {
   }
 
   /// Profiles whose parameter sets tell the chroma format.
-  private static let highProfiles: Set<UInt32> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
+  private static let highProfiles: Set<UInt32> = [
+    100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135,
+  ]
 
   private static func skipScalingList(_ bits: inout BitReader, count: Int) {
     var (last, next) = (8, 8)

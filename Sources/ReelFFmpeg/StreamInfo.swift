@@ -87,7 +87,8 @@ public struct StreamInfo: Sendable {
   public func time(ticks: Int64) -> MediaTime {
     let product = ticks.multipliedReportingOverflow(by: Int64(timeBase.numerator))
     return MediaTime(
-      value: product.overflow ? (ticks < 0 ? .min : .max) : product.partialValue, timescale: timeBase.denominator)
+      value: product.overflow ? (ticks < 0 ? .min : .max) : product.partialValue,
+      timescale: timeBase.denominator)
   }
 
   /// How NAL units stand in the stream's packets.
@@ -126,7 +127,9 @@ final class CodecParameters: @unchecked Sendable {
   init(copying source: UnsafePointer<AVCodecParameters>) throws(ReelError) {
     guard let pointer = avcodec_parameters_alloc() else { throw ReelError(.internalFault, "out of memory") }
     self.pointer = pointer
-    guard avcodec_parameters_copy(pointer, source) >= 0 else { throw ReelError(.internalFault, "out of memory") }
+    guard avcodec_parameters_copy(pointer, source) >= 0 else {
+      throw ReelError(.internalFault, "out of memory")
+    }
   }
 
   deinit {

@@ -1,6 +1,6 @@
 internal import DequeModule
 import Dispatch
-import Synchronization
+internal import ReelCore
 
 /// Carries bytes from a task that fetches to a thread that demuxes: one writer, one reader, bounded.
 ///
@@ -25,7 +25,7 @@ final class BytePipe: Sendable {
     var writer: CheckedContinuation<Void, any Error>?
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let readable = DispatchSemaphore(value: 0)
   private let capacity: Int
 
@@ -61,7 +61,8 @@ final class BytePipe: Sendable {
   /// Waits for bytes; 0 at the end. Throws what the writer failed with.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     while true {
-      let (result, writer) = state.withLock { state -> (Result<Int, any Error>?, CheckedContinuation<Void, any Error>?) in
+      let (result, writer) = state.withLock {
+        state -> (Result<Int, any Error>?, CheckedContinuation<Void, any Error>?) in
         if state.isClosed { return (.failure(CancellationError()), nil) }
         if state.unreadCount > 0 {
           let count = state.take(into: buffer)

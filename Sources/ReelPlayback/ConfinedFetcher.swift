@@ -14,7 +14,8 @@ struct ConfinedFetcher: Fetching {
       throw ReelError(
         .unsupported,
         scheme == "file"
-          ? "a manifest from the network names a local file" : "the scheme \(scheme.isEmpty ? "(none)" : scheme) is not supported",
+          ? "a manifest from the network names a local file"
+          : "the scheme \(scheme.isEmpty ? "(none)" : scheme) is not supported",
         at: request.url.absoluteString)
     }
     return try await base.fetch(request)

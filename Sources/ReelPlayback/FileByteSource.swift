@@ -23,7 +23,9 @@ public final class FileByteSource: ByteSource {
   private var offset: Int64 = 0
 
   /// Opens a file. Throws `ReelError`: `noSuchFile`, or `badMedia` for a directory.
-  public convenience init(path: String, isCancelled: @escaping @Sendable () -> Bool = { false }) throws(ReelError) {
+  public convenience init(path: String, isCancelled: @escaping @Sendable () -> Bool = { false })
+    throws(ReelError)
+  {
     let descriptor: FileDescriptor
     do {
       descriptor = try FileDescriptor.open(FilePath(path), .readOnly)
@@ -107,6 +109,8 @@ public final class FileByteSource: ByteSource {
 }
 
 /// `poll(2)`, under a name that members do not hide.
-private func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>, _ count: nfds_t, _ milliseconds: Int32) -> Int32 {
+private func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>, _ count: nfds_t, _ milliseconds: Int32)
+  -> Int32
+{
   poll(descriptors, count, milliseconds)
 }

@@ -55,7 +55,8 @@ public struct FrameExtractor: Sendable {
           configuration: configuration, gate: gate, logger: logger, scope: scope, recorder: recorder)
         return try await BlockingThread.run(named: "extract") {
           let reader = try track.open()
-          return try Picker(reader: reader, recorder: recorder, name: source.name).pick(selection, handle: handle)
+          return try Picker(reader: reader, recorder: recorder, name: source.name).pick(
+            selection, handle: handle)
         }
       } catch let error as ReelError {
         throw error.located(at: source.name)
@@ -195,13 +196,16 @@ private struct Cursor: ~Copyable {
       if let next = following?.time, next > time, current != nil { break }
       if following != nil {
         // Before the first picture, the first is taken.
-        if current == nil || (following?.time ?? time) <= time { current = following.take() } else { break }
+        guard current == nil || (following?.time ?? time) <= time else { break }
+        current = following.take()
       }
       following = try reader.nextPicture()
       if following == nil { hasEnded = true }
     }
     guard let last = current?.time else { return nil }
-    if hasEnded, following == nil, let length = current?.displayTime, time >= last + length { return .afterEnd }
+    if hasEnded, following == nil, let length = current?.displayTime, time >= last + length {
+      return .afterEnd
+    }
     return .onShow
   }
 

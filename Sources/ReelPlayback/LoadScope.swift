@@ -1,4 +1,4 @@
-import Synchronization
+internal import ReelCore
 
 /// What has to end when the loading of one source ends: its transfers, and the waits of its thread.
 ///
@@ -11,7 +11,7 @@ final class LoadScope: Sendable {
     var cleanups: [@Sendable () -> Void] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   deinit {
     for cleanup in state.withLock({ $0.cleanups }) { cleanup() }
@@ -48,7 +48,7 @@ final class LoadScope: Sendable {
 
 /// Holds the outcome of a task for a thread that waits for it.
 final class ResultBox<Value: Sendable>: Sendable {
-  private let result = Mutex<Result<Value, any Error>?>(nil)
+  private let result = Locked<Result<Value, any Error>?>(nil)
 
   func set(_ value: Result<Value, any Error>) { result.withLock { $0 = value } }
 

@@ -49,6 +49,8 @@ enum MP4Layout: Sendable, Hashable {
   private static func contains(_ type: String, in bytes: ArraySlice<UInt8>) -> Bool {
     let wanted = Array(type.utf8)
     guard bytes.count >= 4 else { return false }
-    return (bytes.startIndex...(bytes.endIndex - 4)).contains { bytes[$0] == wanted[0] && bytes[$0..<($0 + 4)].elementsEqual(wanted) }
+    return (bytes.startIndex...(bytes.endIndex - 4)).contains {
+      bytes[$0] == wanted[0] && bytes[$0..<($0 + 4)].elementsEqual(wanted)
+    }
   }
 }

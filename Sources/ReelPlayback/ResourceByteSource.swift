@@ -32,7 +32,8 @@ final class ResourceByteSource: ByteSource {
     private let scope: LoadScope
     private let cancellation: Int
 
-    init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void) {
+    init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void)
+    {
       let pipe = BytePipe()
       let task = Task {
         do {
@@ -93,7 +94,9 @@ final class ResourceByteSource: ByteSource {
     }
     let feed = try feedAtPosition()
     let count = try feed.pipe.read(into: buffer)
-    if position == head.count, head.count < Self.headByteCount { head.append(contentsOf: buffer.prefix(count)) }
+    if position == head.count, head.count < Self.headByteCount {
+      head.append(contentsOf: buffer.prefix(count))
+    }
     position += Int64(count)
     feed.position = position
     recorder.add(.segment, bytes: Int64(count))
@@ -106,7 +109,8 @@ final class ResourceByteSource: ByteSource {
 
   /// A feed whose next byte is the one that is wanted.
   private func feedAtPosition() throws -> Feed {
-    if let index = feeds.lastIndex(where: { (0...Self.readThroughByteCount).contains(position - $0.position) }) {
+    if let index = feeds.lastIndex(where: { (0...Self.readThroughByteCount).contains(position - $0.position) }
+    ) {
       let feed = feeds.remove(at: index)
       feeds.append(feed)
       try skip(in: feed)
@@ -132,7 +136,9 @@ final class ResourceByteSource: ByteSource {
   private func skip(in feed: Feed) throws {
     while feed.position < position {
       let wanted = Int(min(position - feed.position, 16 << 10))
-      let count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) { try feed.pipe.read(into: $0) }
+      let count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) {
+        try feed.pipe.read(into: $0)
+      }
       if count == 0 { return }
       feed.position += Int64(count)
     }

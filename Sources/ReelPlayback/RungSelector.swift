@@ -26,7 +26,8 @@ public struct RungSelector: Sendable {
     }
     let playable = groups.filter { $0.unplayableReason == nil }
     guard !playable.isEmpty else {
-      throw ReelError(.unsupported, groups.compactMap(\.unplayableReason).first ?? "no video that can be played")
+      throw ReelError(
+        .unsupported, groups.compactMap(\.unplayableReason).first ?? "no video that can be played")
     }
     let main = playable.filter { $0.roles.contains("main") }
     let alternates = playable.filter { !$0.roles.contains("alternate") && !$0.roles.contains("sign") }
@@ -59,14 +60,18 @@ public struct RungSelector: Sendable {
   /// False where the manifest names a video codec that Reel does not decode. Without codecs it is tried.
   public static func isDecodable(_ rung: Rung) -> Bool {
     let video = rung.codecs.filter { !isAudioOrText($0) }
-    return video.isEmpty || video.contains { codec in decodable.contains { codec.lowercased().hasPrefix($0) } }
+    return video.isEmpty
+      || video.contains { codec in decodable.contains { codec.lowercased().hasPrefix($0) } }
   }
 
   /// Sample entries of ISO/IEC 14496-15 and the AV1 and VP9 bindings. Dolby Vision's `dvh1` and `dvhe` are HEVC.
-  private static let decodable = ["avc1", "avc3", "hvc1", "hev1", "av01", "vp09", "vp9", "dvh1", "dvhe", "dva1", "dvav"]
+  private static let decodable = [
+    "avc1", "avc3", "hvc1", "hev1", "av01", "vp09", "vp9", "dvh1", "dvhe", "dva1", "dvav",
+  ]
 
   private static let audioOrText = [
-    "mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "fLaC", "mp3", "vorbis", "dts", "mhm", "mha", "alac", "stpp", "wvtt",
+    "mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "fLaC", "mp3", "vorbis", "dts", "mhm", "mha", "alac",
+    "stpp", "wvtt",
     "ipcm", "samr", "sawb",
   ]
 

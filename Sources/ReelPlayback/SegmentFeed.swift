@@ -2,7 +2,6 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-import Synchronization
 
 /// A run of segments that belong together (one initialization, no discontinuity between them) as one stream of
 /// bytes.
@@ -88,7 +87,7 @@ private final class FeedProgress: Sendable {
     var current: URL?
   }
 
-  let values = Mutex(Values(nextIndex: 0))
+  let values = Locked(Values(nextIndex: 0))
 }
 
 /// Sends the requests for segments.
@@ -102,7 +101,8 @@ private struct SegmentLoader: Sendable {
 
   /// Writes the run that begins with segment `first` into a pipe.
   func load(
-    _ segments: SegmentList, from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress
+    _ segments: SegmentList, from first: Int, readsAhead: Bool, into pipe: BytePipe,
+    telling progress: FeedProgress
   ) async throws {
     let opening = segments[first]
     progress.values.withLock { $0.current = opening.url }
@@ -141,7 +141,8 @@ private struct SegmentLoader: Sendable {
     try refuse(reference.encryption, at: reference.url)
     let start = ContinuousClock.now
     let response = try await fetcher.fetch(
-      FetchRequest(url: reference.url, range: reference.byteRange, headers: headers, purpose: .initialization))
+      FetchRequest(url: reference.url, range: reference.byteRange, headers: headers, purpose: .initialization)
+    )
     let bytes = try await response.body.ranged(reference.byteRange, from: response.bodyOffset).collect(
       upTo: Self.initializationByteLimit)
     recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
@@ -169,7 +170,7 @@ extension FetchBody {
   fileprivate func ranged(_ range: ByteRange?, from offset: Int64) -> FetchBody {
     guard let range, offset != range.offset else { return self }
     let body = self
-    let rest = Mutex((skip: range.offset - offset, take: range.length))
+    let rest = Locked((skip: range.offset - offset, take: range.length))
     return FetchBody {
       var iterator = body.makeAsyncIterator()
       while let chunk = try await iterator.next() {

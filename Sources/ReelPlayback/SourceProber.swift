@@ -101,8 +101,10 @@ public struct SourceProber: Sendable {
     }
     let stream = picture.stream
     description.firstPicture = SourceDescription.FirstPicture(
-      byteCount: reader.firstPictureEnd, codec: stream.codecName, profile: reader.profileName, level: reader.level,
-      pixelFormat: picture.frame.pixelFormat, size: picture.frame.size, displaySize: picture.geometry().output,
+      byteCount: reader.firstPictureEnd, codec: stream.codecName, profile: reader.profileName,
+      level: reader.level,
+      pixelFormat: picture.frame.pixelFormat, size: picture.frame.size,
+      displaySize: picture.geometry().output,
       sampleAspectRatio: picture.sampleAspectRatio, frameRate: picture.frameRate, color: picture.frame.color,
       rotation: stream.rotation, isMirrored: stream.isMirrored, isInterlaced: picture.frame.isInterlaced,
       isDamaged: picture.frame.isDamaged, reorderDepth: reader.reorderDepth, entry: reader.opening?.entry,

@@ -52,7 +52,8 @@ struct SourceResolver: Sendable {
       return list
     case .playlist(let url):
       let (bytes, finalURL) = try await document(at: url)
-      let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(from: bytes, url: finalURL)
+      let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
+        from: bytes, url: finalURL)
       guard !playlist.segments.isEmpty else {
         throw ReelError(.badManifest, "the playlist has no segments", at: finalURL.reelName)
       }
@@ -89,7 +90,8 @@ struct SourceResolver: Sendable {
     switch SourceSniffer.kind(of: bytes) {
     case .manifest(let format):
       let text = try await BlockingThread.run(named: "open") {
-        try FileByteSource(path: path, isCancelled: isCancelled).prefix(configuration.manifestLimits.byteCount + 1)
+        try FileByteSource(path: path, isCancelled: isCancelled).prefix(
+          configuration.manifestLimits.byteCount + 1)
       }
       return try presentation(from: text, format: format, url: url)
     case .media(let format):
@@ -110,7 +112,9 @@ struct SourceResolver: Sendable {
     let (name, isCancelled) = (MediaSource.standardInput.name, { @Sendable in scope.isCancelled })
     let input = try await BlockingThread.run(named: "open") {
       let file = FileByteSource.standardInput(isCancelled: isCancelled)
-      return (isSeekable: file.isSeekable, bytes: file.isSeekable ? try file.prefix(SourceSniffer.byteCount) : [])
+      return (
+        isSeekable: file.isSeekable, bytes: file.isSeekable ? try file.prefix(SourceSniffer.byteCount) : []
+      )
     }
     if input.isSeekable, case .media(let format) = SourceSniffer.kind(of: input.bytes) {
       return .resource(
@@ -120,7 +124,8 @@ struct SourceResolver: Sendable {
     // A pipe is read as an answer's body is.
     let queue = StandardInputBody(isCancelled: isCancelled)
     let response = FetchResponse(
-      url: URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true), contentType: nil,
+      url: URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true),
+      contentType: nil,
       bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil, supportsRanges: false,
       body: FetchBody { try await queue.next() })
     return try await resolve(response, name: name)
@@ -208,7 +213,8 @@ struct SourceResolver: Sendable {
       count += Int64(chunk.count)
       guard count <= configuration.spoolByteLimit else {
         throw ReelError(
-          .badMedia, "the index (moov) stands at the end, the server serves no ranges, and the file is too large to be kept",
+          .badMedia,
+          "the index (moov) stands at the end, the server serves no ranges, and the file is too large to be kept",
           at: name)
       }
       try descriptor.writeAll(chunk)

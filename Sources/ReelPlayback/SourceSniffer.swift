@@ -52,7 +52,9 @@ public enum SourceSniffer {
     if bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) { return .matroska }
     if bytes.starts(with: "FLV".utf8) { return .flv }
     if bytes.starts(with: "DKIF".utf8) { return .ivf }
-    if bytes.starts(with: "RIFF".utf8), bytes.count >= 12, bytes[8..<11].elementsEqual("AVI".utf8) { return .avi }
+    if bytes.starts(with: "RIFF".utf8), bytes.count >= 12, bytes[8..<11].elementsEqual("AVI".utf8) {
+      return .avi
+    }
     return isTransportStream(bytes) ? .mpegTS : elementaryStream(bytes)
   }
 
@@ -62,7 +64,8 @@ public enum SourceSniffer {
     let zeros = bytes.prefix { $0 == 0 }.count
     guard zeros >= 2, zeros + 1 < bytes.count, bytes[zeros] == 1 else { return nil }
     var (hasVPS, hasSPS) = (false, false)
-    for index in 0..<(bytes.count - 4) where bytes[index] == 0 && bytes[index + 1] == 0 && bytes[index + 2] == 1 {
+    for index in 0..<(bytes.count - 4)
+    where bytes[index] == 0 && bytes[index + 1] == 0 && bytes[index + 2] == 1 {
       let (header, next) = (bytes[index + 3], bytes[index + 4])
       // HEVC: type in bits 1 to 6, layer 0, temporal id 0.
       if header == 0x40, next == 1 { hasVPS = true }
@@ -78,7 +81,8 @@ public enum SourceSniffer {
 
   /// Boxes that an MP4 or QuickTime file may begin with.
   private static let boxTypes: Set<String> = [
-    "ftyp", "styp", "moov", "moof", "mdat", "sidx", "free", "skip", "wide", "emsg", "pnot", "prft", "uuid", "pdin",
+    "ftyp", "styp", "moov", "moof", "mdat", "sidx", "free", "skip", "wide", "emsg", "pnot", "prft", "uuid",
+    "pdin",
   ]
 
   /// Sync bytes at one of the three packet sizes, from the first offset that has one.

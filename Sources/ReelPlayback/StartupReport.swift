@@ -1,4 +1,5 @@
 import Synchronization
+internal import ReelCore
 
 /// What it took to get to the first picture, stage by stage.
 public struct StartupReport: Sendable, Hashable {
@@ -33,7 +34,7 @@ public struct StartupReport: Sendable, Hashable {
 /// Collects a `StartupReport` from the places where its stages happen.
 final class StartupRecorder: Sendable {
   let start = ContinuousClock.now
-  private let report = Mutex(StartupReport())
+  private let report = Locked(StartupReport())
   private let isClosed = Atomic<Bool>(false)
 
   /// The report so far.

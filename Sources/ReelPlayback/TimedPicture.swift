@@ -24,7 +24,9 @@ public struct TimedPicture: ~Copyable, Sendable {
   }
 
   /// How the picture is turned to stand upright.
-  public var orientation: Orientation { Orientation(rotation: stream.rotation, isMirrored: stream.isMirrored) }
+  public var orientation: Orientation {
+    Orientation(rotation: stream.rotation, isMirrored: stream.isMirrored)
+  }
 
   /// The container's aspect ratio where it has one, as ffmpeg takes it, else the bitstream's.
   public var sampleAspectRatio: Rational? { stream.sampleAspectRatio ?? frame.sampleAspectRatio }

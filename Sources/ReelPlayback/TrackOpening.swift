@@ -16,15 +16,18 @@ struct TrackOpening: Sendable {
   ///
   /// - Parameter readsAhead: more than the first few pictures are wanted, one after the other.
   static func prepare(
-    _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching, configuration: LoadingConfiguration,
+    _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching,
+    configuration: LoadingConfiguration,
     gate: (any DecodingGate)?, logger: Logger, scope: LoadScope, recorder: StartupRecorder
   ) async throws -> TrackOpening {
     let isLocal =
       if case .url(let url) = source { url.isFileURL } else { true }
     let fetcher = ConfinedFetcher(base: fetcher, allowsFiles: isLocal)
-    let resolver = SourceResolver(fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder)
+    let resolver = SourceResolver(
+      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder)
     let context = TrackContext(
-      name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, gate: gate,
+      name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
+      gate: gate,
       logger: logger, readsAhead: readsAhead)
     return TrackOpening(
       source: try await resolver.resolve(source), resolver: resolver, context: context, seeks: seeks)

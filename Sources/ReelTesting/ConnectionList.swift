@@ -1,9 +1,9 @@
 import NIOCore
-import Synchronization
+internal import ReelCore
 
 /// The open connections of an origin, to close them with it.
 final class ConnectionList: Sendable {
-  private let channels = Mutex<[ObjectIdentifier: any Channel]>([:])
+  private let channels = Locked<[ObjectIdentifier: any Channel]>([:])
 
   func insert(_ channel: any Channel) {
     let id = ObjectIdentifier(channel)

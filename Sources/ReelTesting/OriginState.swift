@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import Synchronization
 
 /// What an origin knows that others ask for from outside of its event loop.
 final class OriginState: Sendable {
@@ -21,11 +20,11 @@ final class OriginState: Sendable {
 
   let configuration: Origin.Configuration
   private let startedAt = ContinuousClock.now
-  private let state: Mutex<State>
+  private let state: Locked<State>
 
   init(_ configuration: Origin.Configuration) {
     self.configuration = configuration
-    state = Mutex(State(routes: configuration.routes, faults: configuration.faults))
+    state = Locked(State(routes: configuration.routes, faults: configuration.faults))
   }
 
   var snapshot: Origin.Snapshot { state.withLock { $0.snapshot } }

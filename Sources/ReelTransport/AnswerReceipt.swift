@@ -1,4 +1,5 @@
 import Synchronization
+internal import ReelCore
 
 /// What a connection has noted of one answer: handed from the connection to the transfer by a header field
 /// that holds its number.
@@ -10,7 +11,7 @@ final class AnswerReceipt: Sendable {
   let connectionOpenedAt: ContinuousClock.Instant?
   private let bytes = Atomic<Int>(0)
 
-  private static let book = Mutex<(next: UInt64, open: [UInt64: AnswerReceipt])>((0, [:]))
+  private static let book = Locked<(next: UInt64, open: [UInt64: AnswerReceipt])>((0, [:]))
   /// A receipt is claimed as soon as the event loop of its transfer comes to it. One that is older than so
   /// many others belongs to a transfer that was cancelled.
   private static let bookLength: UInt64 = 4_096

@@ -9,14 +9,14 @@ final class FileBody: Sendable {
   private let file: LocalFile
   private let session: TransferSession
   private let end: Int64?
-  private let position: Mutex<Int64>
+  private let position: Locked<Int64>
   private let isCancelled = Atomic<Bool>(false)
 
   init(file: LocalFile, offset: Int64, length: Int64?, session: TransferSession) {
     self.file = file
     self.session = session
     end = length.map { offset + $0 }
-    position = Mutex(offset)
+    position = Locked(offset)
   }
 
   deinit {

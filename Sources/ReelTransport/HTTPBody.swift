@@ -1,7 +1,6 @@
 import Foundation
 import NIOCore
 import ReelCore
-import Synchronization
 
 /// The body of an answer, over as many transfers as it takes: where one breaks, the next goes on at that
 /// byte.
@@ -24,13 +23,13 @@ final class HTTPBody: Sendable {
   private let answer: HTTPAnswer
   private let session: TransferSession
   private let fetcher: HTTPFetcher
-  private let state: Mutex<State>
+  private let state: Locked<State>
 
   init(transfer: HTTPTransfer, answer: HTTPAnswer, session: TransferSession, fetcher: HTTPFetcher) {
     self.answer = answer
     self.session = session
     self.fetcher = fetcher
-    state = Mutex(State(transfer: transfer, position: answer.bodyOffset))
+    state = Locked(State(transfer: transfer, position: answer.bodyOffset))
   }
 
   deinit {

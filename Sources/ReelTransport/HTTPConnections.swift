@@ -4,7 +4,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
-import Synchronization
+internal import ReelCore
 
 /// The HTTP clients of the process, and what they have in common.
 ///
@@ -15,7 +15,7 @@ enum HTTPConnections {
   /// Compressed answers are inflated up to this size.
   static let maximumInflatedByteCount = 64 << 20
 
-  private static let clients = Mutex<[Duration: HTTPClient]>([:])
+  private static let clients = Locked<[Duration: HTTPClient]>([:])
 
   static func client(connectTimeout: Duration) -> HTTPClient {
     clients.withLock { clients in

@@ -4,7 +4,6 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import ReelCore
-import Synchronization
 
 /// One request on the wire, and the answer to it: the head first, then the body by chunks as they are asked
 /// for.
@@ -46,7 +45,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     var timer: Scheduled<Void>?
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let configuration: TransportConfiguration
   private let host: String
 

@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import Synchronization
 
 /// The account of one `FetchRequest` over all the requests that are sent for it: its metrics, reported once,
 /// and its budget of retries.
@@ -16,11 +15,11 @@ final class TransferSession: Sendable {
     var isReported = false
   }
 
-  private let state: Mutex<State>
+  private let state: Locked<State>
 
   init(_ request: FetchRequest) {
     self.request = request
-    state = Mutex(
+    state = Locked(
       State(
         metrics: RequestMetrics(
           url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,

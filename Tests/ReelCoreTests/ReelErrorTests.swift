@@ -6,7 +6,8 @@ struct ReelErrorTests {
   @Test("Where, why, and what to do, on one line")
   func wholeText() {
     let error = ReelError(
-      .badManifest, "no segments", at: "http://host/a.m3u8", place: .line(7, column: 3), advice: "ask the server")
+      .badManifest, "no segments", at: "http://host/a.m3u8", place: .line(7, column: 3),
+      advice: "ask the server")
     #expect(error.description == "http://host/a.m3u8: line 7, column 3: no segments; ask the server")
     #expect("\(error)" == error.description)
   }

@@ -89,7 +89,8 @@ struct AccessUnitSplitterTests {
           + AnnexB.h264(8, payload: AnnexB.filler(4)) + AnnexB.h264(6, payload: AnnexB.filler(30))
           + AnnexB.h264Slice(5),
         AnnexB.h264(9, payload: [0x30]) + AnnexB.h264Slice(),
-        AnnexB.h264(9, payload: [0x30]) + AnnexB.h264(6, payload: AnnexB.filler(9)) + AnnexB.h264Slice(byteCount: 90),
+        AnnexB.h264(9, payload: [0x30]) + AnnexB.h264(6, payload: AnnexB.filler(9))
+          + AnnexB.h264Slice(byteCount: 90),
       ], codec: .h264)
   }
 
@@ -125,20 +126,27 @@ struct AccessUnitSplitterTests {
 
   @Test("Data partitions belong to the picture of partition A")
   func h264Partitions() throws {
-    let picture = AnnexB.h264Slice(2) + AnnexB.h264(3, payload: AnnexB.filler(9)) + AnnexB.h264(4, payload: AnnexB.filler(9))
+    let picture =
+      AnnexB.h264Slice(2) + AnnexB.h264(3, payload: AnnexB.filler(9))
+      + AnnexB.h264(4, payload: AnnexB.filler(9))
     try expectUnits([picture, picture], codec: .h264)
   }
 
   @Test("An end of sequence or stream stays with the picture before it")
   func h264EndOfSequence() throws {
     try expectUnits(
-      [AnnexB.h264Slice() + AnnexB.h264(10), AnnexB.h264(9, payload: [0x10]) + AnnexB.h264Slice(5)], codec: .h264)
+      [AnnexB.h264Slice() + AnnexB.h264(10), AnnexB.h264(9, payload: [0x10]) + AnnexB.h264Slice(5)],
+      codec: .h264)
   }
 
   @Test("Key units are those with an IDR picture")
   func h264Keys() throws {
     let units = try split(
-      [Piece(AnnexB.h264Slice(5) + AnnexB.h264Slice() + AnnexB.h264(7, payload: AnnexB.filler(9)) + AnnexB.h264Slice(5))])
+      [
+        Piece(
+          AnnexB.h264Slice(5) + AnnexB.h264Slice() + AnnexB.h264(7, payload: AnnexB.filler(9))
+            + AnnexB.h264Slice(5))
+      ])
     #expect(units.map(\.isKey) == [true, false, true])
   }
 
@@ -152,7 +160,8 @@ struct AccessUnitSplitterTests {
           + AnnexB.hevc(33, payload: AnnexB.filler(30)) + AnnexB.hevc(34, payload: AnnexB.filler(5))
           + AnnexB.hevc(39, payload: AnnexB.filler(30)) + AnnexB.hevcSlice(19)
           + AnnexB.hevc(40, payload: AnnexB.filler(18)),
-        AnnexB.hevcSlice() + AnnexB.hevcSlice(isFirst: false) + AnnexB.hevcSlice(isFirst: false, longStartCode: false),
+        AnnexB.hevcSlice() + AnnexB.hevcSlice(isFirst: false)
+          + AnnexB.hevcSlice(isFirst: false, longStartCode: false),
         AnnexB.hevc(39, payload: AnnexB.filler(7)) + AnnexB.hevcSlice(0, longStartCode: false),
         AnnexB.hevcSlice(8) + AnnexB.hevc(37),
         AnnexB.hevc(32, longStartCode: false, payload: AnnexB.filler(20)) + AnnexB.hevcSlice(21),
@@ -161,7 +170,8 @@ struct AccessUnitSplitterTests {
 
   @Test("Other layers of HEVC do not begin an access unit")
   func hevcLayers() throws {
-    let picture = AnnexB.hevcSlice() + AnnexB.hevcSlice(layer: 1) + AnnexB.hevc(39, layer: 1, payload: AnnexB.filler(4))
+    let picture =
+      AnnexB.hevcSlice() + AnnexB.hevcSlice(layer: 1) + AnnexB.hevc(39, layer: 1, payload: AnnexB.filler(4))
     try expectUnits([picture, picture], codec: .hevc)
   }
 
@@ -177,7 +187,8 @@ struct AccessUnitSplitterTests {
   @Test("One unit in each PES packet")
   func timestamps() throws {
     let units = try split([
-      Piece(AnnexB.h264Slice(5), 1000, 900), Piece(AnnexB.h264Slice(), 1600, 1000), Piece(AnnexB.h264Slice(), 1200),
+      Piece(AnnexB.h264Slice(5), 1000, 900), Piece(AnnexB.h264Slice(), 1600, 1000),
+      Piece(AnnexB.h264Slice(), 1200),
     ])
     #expect(units.map(\.presentation) == [1000, 1600, 1200])
     // A PES packet with one timestamp has it for both.
@@ -206,9 +217,12 @@ struct AccessUnitSplitterTests {
     #expect(units.map(\.decoding) == [900, 1900])
   }
 
-  @Test("A unit that begins in the middle of a PES packet has its timestamps if it is the first to begin there")
+  @Test(
+    "A unit that begins in the middle of a PES packet has its timestamps if it is the first to begin there")
   func unitInTheMiddle() throws {
-    let (first, second, third) = (AnnexB.h264Slice(5), AnnexB.h264Slice(byteCount: 60), AnnexB.h264Slice(byteCount: 80))
+    let (first, second, third) = (
+      AnnexB.h264Slice(5), AnnexB.h264Slice(byteCount: 60), AnnexB.h264Slice(byteCount: 80)
+    )
     // The second begins in the first packet, after the first; the third in the second packet.
     var units = try split([
       Piece(first + second[..<30], 1000, 900), Piece(second[30...] + third, 2000, 1900),
@@ -228,7 +242,8 @@ struct AccessUnitSplitterTests {
     let stream = { (type: UInt8) in delimiter + AnnexB.hevcSlice(type) }
     let units = try split(
       [
-        Piece(Array(stream(21).dropFirst()) + [0], 1000, 900), Piece(Array(stream(1).dropFirst()) + [0], 2000, 1900),
+        Piece(Array(stream(21).dropFirst()) + [0], 1000, 900),
+        Piece(Array(stream(1).dropFirst()) + [0], 2000, 1900),
         Piece(Array(stream(1).dropFirst()), 3000, 2900),
       ], codec: .hevc)
     #expect(units.map(\.presentation) == [1000, 2000, 3000])
@@ -260,7 +275,8 @@ struct AccessUnitSplitterTests {
   func corrupt() throws {
     let unit = AnnexB.h264Slice(byteCount: 100)
     let units = try split([
-      Piece(unit, 1), Piece(Array(unit[..<50]), 2), Piece(Array(unit[50...]), isCorrupt: true), Piece(unit, 3),
+      Piece(unit, 1), Piece(Array(unit[..<50]), 2), Piece(Array(unit[50...]), isCorrupt: true),
+      Piece(unit, 3),
       Piece(unit, 4),
     ])
     #expect(units.map(\.isCorrupt) == [false, true, false, false])

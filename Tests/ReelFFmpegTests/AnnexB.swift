@@ -23,7 +23,8 @@ enum AnnexB {
   static func hevcSlice(
     _ type: UInt8 = 1, isFirst: Bool = true, layer: UInt8 = 0, longStartCode: Bool = true, byteCount: Int = 40
   ) -> [UInt8] {
-    hevc(type, layer: layer, longStartCode: longStartCode, payload: [isFirst ? 0x80 : 0x40] + filler(byteCount))
+    hevc(
+      type, layer: layer, longStartCode: longStartCode, payload: [isFirst ? 0x80 : 0x40] + filler(byteCount))
   }
 
   /// Bytes that hold no start code; never the same twice in a row.

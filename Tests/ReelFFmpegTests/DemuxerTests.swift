@@ -70,8 +70,12 @@ struct DemuxerTests {
   @Test("Nothing outside of the allow lists is there")
   func allowLists() {
     let formats = Set(ContainerFormat.allowList.split(separator: ","))
-    #expect(formats.isDisjoint(with: ["hls", "dash", "concat", "image2", "lavfi", "tty", "sdp", "rtsp", "imf"]))
-    #expect(VideoCodec.allowList.split(separator: ",").sorted() == ["h264", "hevc", "libaom-av1", "libdav1d", "vp9"])
+    #expect(
+      formats.isDisjoint(with: ["hls", "dash", "concat", "image2", "lavfi", "tty", "sdp", "rtsp", "imf"]))
+    #expect(
+      VideoCodec.allowList.split(separator: ",").sorted() == [
+        "h264", "hevc", "libaom-av1", "libdav1d", "vp9",
+      ])
   }
 
   @Test("A QuickTime file that names another file is not followed")
@@ -114,7 +118,8 @@ struct DemuxerTests {
     let collector = LogCollector()
     let clip = Clip("bad/damaged-lengths.mp4")
     let reader = try PictureReader(
-      source: MemorySource(clip.bytes()), format: clip.format, name: "the source", logger: collector.makeLogger())
+      source: MemorySource(clip.bytes()), format: clip.format, name: "the source",
+      logger: collector.makeLogger())
     _ = try reader.rest()
     #expect(collector.lines.contains { $0.text.contains("Invalid NAL unit size") })
     #expect(collector.lines.allSatisfy { $0.source == "the source" })

@@ -23,7 +23,8 @@ struct FFmpegErrorTests {
     #expect(
       detailed.reelError(.unsupported)
         == ReelError(
-          .unsupported, "moov atom not found (avformat_open_input: Invalid data found when processing input)"))
+          .unsupported, "moov atom not found (avformat_open_input: Invalid data found when processing input)")
+    )
   }
 
   @Test("A file without its index says so")

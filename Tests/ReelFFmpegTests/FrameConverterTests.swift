@@ -27,7 +27,9 @@ struct FrameConverterTests {
     return image.pixels[offset..<(offset + 3)].map(Int.init)
   }
 
-  private func difference(_ left: [Int], _ right: [Int]) -> Int { zip(left, right).map { abs($0 - $1) }.max() ?? 0 }
+  private func difference(_ left: [Int], _ right: [Int]) -> Int {
+    zip(left, right).map { abs($0 - $1) }.max() ?? 0
+  }
 
   // MARK: Colour
 
@@ -74,12 +76,16 @@ struct FrameConverterTests {
   @Test(
     "What a picture says of its colour",
     arguments: [
-      ("601-limited", "smpte170m", "smpte170m", false, 8, false), ("601-full", "smpte170m", "smpte170m", true, 8, false),
+      ("601-limited", "smpte170m", "smpte170m", false, 8, false),
+      ("601-full", "smpte170m", "smpte170m", true, 8, false),
       ("709-limited", "bt709", "bt709", false, 8, false), ("709-full", "bt709", "bt709", true, 8, false),
       ("2020-limited", "bt2020nc", "bt2020-10", false, 8, false),
-      ("hdr10-pq", "bt2020nc", "smpte2084", false, 10, true), ("hlg", "bt2020nc", "arib-std-b67", false, 10, true),
+      ("hdr10-pq", "bt2020nc", "smpte2084", false, 10, true),
+      ("hlg", "bt2020nc", "arib-std-b67", false, 10, true),
     ])
-  func description(name: String, matrix: String, transfer: String, isFullRange: Bool, bitDepth: Int, isHDR: Bool) throws {
+  func description(
+    name: String, matrix: String, transfer: String, isFullRange: Bool, bitDepth: Int, isHDR: Bool
+  ) throws {
     let color = try #require(try colour(of: makeReader(Clip("media/colour-\(name).mp4"))))
     #expect(color.matrix == matrix)
     #expect(color.assumedMatrix == matrix)
@@ -89,7 +95,9 @@ struct FrameConverterTests {
     #expect(color.isHDR == isHDR)
   }
 
-  private func colour(of reader: PictureReader) throws -> ColorDescription? { try reader.firstPicture()?.color }
+  private func colour(of reader: PictureReader) throws -> ColorDescription? {
+    try reader.firstPicture()?.color
+  }
 
   @Test("Monochrome is grey")
   func grey() throws {
@@ -122,7 +130,8 @@ struct FrameConverterTests {
     }
     for _ in 0..<(rotation / 90) {
       // What was the left column, from the bottom up, is the top row.
-      image = map(image, to: image.size.transposed) { [height = image.size.height] x, y in (y, height - 1 - x) }
+      image = map(image, to: image.size.transposed) { [height = image.size.height] x, y in (y, height - 1 - x)
+      }
     }
     return image
   }
@@ -161,7 +170,8 @@ struct FrameConverterTests {
     let small = PixelSize(width: 75, height: 45)
     let stored = try image("media/crop-left-top.mp4", orientation: .upright, target: small)
     let found = try image(
-      "media/crop-left-top.mp4", orientation: orientation, target: orientation.swapsAxes ? small.transposed : small)
+      "media/crop-left-top.mp4", orientation: orientation,
+      target: orientation.swapsAxes ? small.transposed : small)
     #expect(found == turned(stored, rotation: rotation, isMirrored: isMirrored))
   }
 
@@ -213,7 +223,8 @@ struct FrameConverterTests {
   @Test("Fill cuts off what goes beyond the output")
   func fill() throws {
     let own = try image("media/h264.ts")
-    let square = try image("media/h264.ts", target: PixelSize(width: 108, height: 108), gravity: .resizeAspectFill)
+    let square = try image(
+      "media/h264.ts", target: PixelSize(width: 108, height: 108), gravity: .resizeAspectFill)
     for y in [0, 50, 107] {
       for x in [0, 54, 107] { #expect(pixel(square, x, y) == pixel(own, x + 42, y)) }
     }
@@ -228,7 +239,9 @@ struct FrameConverterTests {
 
   @Test("Very small outputs", arguments: VideoGravity.allCases)
   func tiny(gravity: VideoGravity) throws {
-    for size in [PixelSize(width: 1, height: 1), PixelSize(width: 2, height: 9), PixelSize(width: 17, height: 1)] {
+    for size in [
+      PixelSize(width: 1, height: 1), PixelSize(width: 2, height: 9), PixelSize(width: 17, height: 1),
+    ] {
       #expect(try image("media/rotate-90.mp4", target: size, gravity: gravity).size == size)
     }
   }
@@ -236,7 +249,10 @@ struct FrameConverterTests {
   @Test("One converter does pictures of different kinds by turns")
   func mixed() throws {
     let converter = FrameConverter()
-    for name in ["colour-601-full.mp4", "h264-high10.mp4", "colour-709-limited.mp4", "odd-444-161x91.mp4", "colour-601-full.mp4"] {
+    for name in [
+      "colour-601-full.mp4", "h264-high10.mp4", "colour-709-limited.mp4", "odd-444-161x91.mp4",
+      "colour-601-full.mp4",
+    ] {
       #expect(try image("media/\(name)", converter: converter) == image("media/\(name)"), "\(name)")
     }
   }

@@ -5,7 +5,8 @@ import Testing
 @Suite("Frames")
 struct FrameTests {
   /// Calls `body` with the first picture of a clip.
-  private func withFirst<Result>(_ name: String, _ body: (borrowing Frame) throws -> Result) throws -> Result {
+  private func withFirst<Result>(_ name: String, _ body: (borrowing Frame) throws -> Result) throws -> Result
+  {
     let reader = try makeReader(Clip("media/\(name)"))
     guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(name)") }
     return try body(frame)

@@ -22,7 +22,9 @@ struct PNGEncoderTests {
 
   @Test(
     "Signature, header and end",
-    arguments: [PixelSize(width: 1, height: 1), PixelSize(width: 161, height: 91), PixelSize(width: 3, height: 300)])
+    arguments: [
+      PixelSize(width: 1, height: 1), PixelSize(width: 161, height: 91), PixelSize(width: 3, height: 300),
+    ])
   func structure(size: PixelSize) throws {
     let pixels = (0..<(size.width * size.height * 3)).map { UInt8(truncatingIfNeeded: $0 * 7) }
     let found = try chunks(try PNGEncoder.encode(RGBImage(size: size, pixels: pixels)))

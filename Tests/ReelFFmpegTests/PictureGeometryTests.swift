@@ -41,7 +41,9 @@ struct PictureGeometryTests {
     #expect(geometry(stored, aspect, turned).scaled == expected)
   }
 
-  @Test("Aspect ratios that make no sense are left out", arguments: [Rational(0, 1), Rational(1, 0), Rational(-4, 3), Rational(1, 10000), Rational(100_000, 1)])
+  @Test(
+    "Aspect ratios that make no sense are left out",
+    arguments: [Rational(0, 1), Rational(1, 0), Rational(-4, 3), Rational(1, 10000), Rational(100_000, 1)])
   func absurdAspect(aspect: Rational) {
     #expect(geometry(wide, aspect).output == wide)
   }

@@ -73,7 +73,8 @@ struct PictureReaderTests {
   @Test(
     "The first picture needs no more than its own packet and what comes before it",
     arguments: [
-      Clip("media/h264-faststart.mp4"), Clip("media/h264-fragmented.mp4"), Clip("media/h264-fragmented-sidx.mp4"),
+      Clip("media/h264-faststart.mp4"), Clip("media/h264-fragmented.mp4"),
+      Clip("media/h264-fragmented-sidx.mp4"),
       Clip("media/h264.ts"), Clip("media/h264-bframes.ts"), Clip("media/hevc.ts"), Clip("media/h264.mkv"),
       Clip("media/hevc-hvc1.mp4"),
     ])
@@ -147,15 +148,19 @@ struct PictureReaderTests {
     var options = PictureReader.Options()
     options.isCancelled = { true }
     let reader = try PictureReader(
-      source: MemorySource(clip.bytes()), format: .mpegTS, options: options, name: "test", logger: silentLogger)
+      source: MemorySource(clip.bytes()), format: .mpegTS, options: options, name: "test",
+      logger: silentLogger)
     #expect(throws: CancellationError.self) { _ = try reader.first() }
     #expect(throws: CancellationError.self) { _ = try reader.next() }
   }
 
-  @Test("What the source throws comes out as it is", arguments: [Clip("media/h264-fragmented.mp4"), Clip("media/h264.ts")])
+  @Test(
+    "What the source throws comes out as it is",
+    arguments: [Clip("media/h264-fragmented.mp4"), Clip("media/h264.ts")])
   func sourceError(clip: Clip) throws {
     let bytes = try clip.bytes()
-    let source = MemorySource(Array(bytes.prefix(bytes.count * 2 / 3)), chunkByteCount: 997, isSeekable: false)
+    let source = MemorySource(
+      Array(bytes.prefix(bytes.count * 2 / 3)), chunkByteCount: 997, isSeekable: false)
     source.errorAtEnd = ReelError(.network, "the line is cut")
     var options = PictureReader.Options()
     options.isSeekable = false
@@ -175,7 +180,9 @@ struct PictureReaderTests {
 
 @Suite("Damaged media")
 struct DamagedMediaTests {
-  @Test("Damaged slices count, the sound pictures do not", arguments: [Clip("bad/damaged-slices.mp4"), Clip("bad/damaged-slices.ts")])
+  @Test(
+    "Damaged slices count, the sound pictures do not",
+    arguments: [Clip("bad/damaged-slices.mp4"), Clip("bad/damaged-slices.ts")])
   func damagedSlices(clip: Clip) throws {
     let sound = try Golden("h264-gops.mp4").pictures
     let reader = try makeReader(clip)
@@ -262,7 +269,8 @@ struct DamagedMediaTests {
   @Test(
     "What is not supported is named",
     arguments: [
-      ("bad/codec-mpeg4.mp4", "mpeg4"), ("bad/codec-mpeg2.ts", "mpeg2video"), ("bad/codec-mjpeg.mov", "mjpeg"),
+      ("bad/codec-mpeg4.mp4", "mpeg4"), ("bad/codec-mpeg2.ts", "mpeg2video"),
+      ("bad/codec-mjpeg.mov", "mjpeg"),
       ("bad/encrypted-cenc.mp4", "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", "encrypted"),
     ])
   func unsupported(path: String, word: String) throws {
@@ -271,7 +279,9 @@ struct DamagedMediaTests {
     #expect(error?.reason.contains(word) == true, "\(error?.reason ?? "")")
   }
 
-  @Test("Sizes in the header that are wrong do no harm", arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
+  @Test(
+    "Sizes in the header that are wrong do no harm",
+    arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
   func wrongHeaderSize(path: String) throws {
     let reader = try makeReader(Clip(path))
     let frame = try reader.firstPicture()
@@ -279,12 +289,15 @@ struct DamagedMediaTests {
     #expect(size == PixelSize(width: 96, height: 64))
   }
 
-  @Test("Sizes in the SPS that make no sense are refused", arguments: ["bad/size-65520-in-sps.mp4", "bad/size-void-in-sps.mp4", "bad/size-16000-in-sps.mp4"])
+  @Test(
+    "Sizes in the SPS that make no sense are refused",
+    arguments: ["bad/size-65520-in-sps.mp4", "bad/size-void-in-sps.mp4", "bad/size-16000-in-sps.mp4"])
   func absurdSize(path: String) throws {
     let error = #expect(throws: ReelError.self) {
       let reader = try makeReader(Clip(path))
       guard try reader.first() != nil else { throw ReelError(.badMedia, "no picture") }
     }
-    #expect(error?.kind == .badMedia || error?.kind == .unsupported, "\(error.map(String.init(describing:)) ?? "")")
+    #expect(
+      error?.kind == .badMedia || error?.kind == .unsupported, "\(error.map(String.init(describing:)) ?? "")")
   }
 }

@@ -2,7 +2,6 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
-import Synchronization
 import Testing
 
 /// The committed media.
@@ -95,11 +94,15 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
 
   /// Every clip that has a golden file of its own.
   static let all: [Clip] = {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: Fixtures.folder.appending(path: "golden").path)) ?? []
+    let names =
+      (try? FileManager.default.contentsOfDirectory(atPath: Fixtures.folder.appending(path: "golden").path))
+      ?? []
     return names.sorted().compactMap { name in
       let stem = name.replacing(".framemd5", with: "")
       let path = stem.hasPrefix("bad-") ? "bad/\(stem.dropFirst(4))" : "media/\(stem)"
-      guard FileManager.default.fileExists(atPath: Fixtures.folder.appending(path: path).path) else { return nil }
+      guard FileManager.default.fileExists(atPath: Fixtures.folder.appending(path: path).path) else {
+        return nil
+      }
       return Clip(path, golden: stem)
     }
   }()
@@ -152,7 +155,7 @@ final class LogCollector: Sendable {
     let source: String?
   }
 
-  private let collected = Mutex<[Line]>([])
+  private let collected = Locked<[Line]>([])
 
   var lines: [Line] { collected.withLock { $0 } }
 

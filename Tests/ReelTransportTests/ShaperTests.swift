@@ -2,7 +2,6 @@ import Foundation
 import ReelCore
 import ReelTesting
 import ReelTransport
-import Synchronization
 import Testing
 
 /// The modelled link. A transfer can't be faster than the link, however busy the machine is; how much slower
@@ -49,7 +48,7 @@ struct ShaperTests {
         async let one = fetcher.bytes(origin.url("a"))
         async let two = fetcher.bytes(origin.url("b"))
         // What is sent from when both are on the way until the first is through.
-        let before = Mutex<Origin.Snapshot?>(nil)
+        let before = Locked<Origin.Snapshot?>(nil)
         let after = await origin.wait { snapshot in
           before.withLock { before in
             let areBothSending =

@@ -2,7 +2,6 @@ import Foundation
 import ReelCore
 import ReelTesting
 import ReelTransport
-import Synchronization
 
 /// Bytes that are told apart by where they stand, but for places that are a multiple of 65,521 apart; at most
 /// 8 million.
@@ -51,7 +50,7 @@ func quickFetcher(
 
 /// Collects the metrics that a request reports.
 final class Reports: Sendable {
-  private let reports = Mutex<[RequestMetrics]>([])
+  private let reports = Locked<[RequestMetrics]>([])
 
   var all: [RequestMetrics] { reports.withLock { $0 } }
 

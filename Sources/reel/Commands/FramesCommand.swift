@@ -33,18 +33,21 @@ struct FramesCommand: AsyncParsableCommand {
   var count: Int?
 
   @Option(
-    parsing: .singleValue, help: ArgumentHelp("Write the picture on show at this time. Can be repeated.", valueName: "s"))
+    parsing: .singleValue,
+    help: ArgumentHelp("Write the picture on show at this time. Can be repeated.", valueName: "s"))
   var at: [Double] = []
 
   @Option(help: ArgumentHelp("Write the picture on show at 0 and at every multiple of this.", valueName: "s"))
   var every: Double?
 
-  @Option(help: ArgumentHelp("The size of the written pictures, as 320x180.", valueName: "WxH"),
+  @Option(
+    help: ArgumentHelp("The size of the written pictures, as 320x180.", valueName: "WxH"),
     transform: PictureOptions.size)
   var size: PixelSize?
 
   @Option(
-    help: ArgumentHelp("How a picture fits --size: fit (with bars), fill (cut), or stretch.", valueName: "gravity"),
+    help: ArgumentHelp(
+      "How a picture fits --size: fit (with bars), fill (cut), or stretch.", valueName: "gravity"),
     transform: PictureOptions.gravity)
   var gravity = VideoGravity.resizeAspect
 
@@ -60,8 +63,12 @@ struct FramesCommand: AsyncParsableCommand {
     if sources.isEmpty { throw ValidationError("name at least one source") }
     if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
     if let count, count < 0 { throw ValidationError("--count takes a number from 0 on") }
-    if at.contains(where: { !($0 >= 0 && $0 < 1e9) }) { throw ValidationError("--at takes seconds from 0 on") }
-    if let every, !(every >= 0.001 && every < 1e9) { throw ValidationError("--every takes seconds from 0.001 on") }
+    if at.contains(where: { !($0 >= 0 && $0 < 1e9) }) {
+      throw ValidationError("--at takes seconds from 0 on")
+    }
+    if let every, !(every >= 0.001 && every < 1e9) {
+      throw ValidationError("--every takes seconds from 0.001 on")
+    }
     if [count != nil, !at.isEmpty, every != nil].count(where: { $0 }) > 1 {
       throw ValidationError("--count, --at and --every exclude each other")
     }
@@ -96,7 +103,8 @@ struct FramesCommand: AsyncParsableCommand {
     let stems = OutputNames.stems(
       of: parsed.map { (try? $0.get()) ?? .standardInput })
     let extractor = FrameExtractor(
-      fetcher: options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(), logger: logger)
+      fetcher: options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(),
+      logger: logger)
     let failures = FailureLog()
     await withTaskGroup(of: Void.self) { group in
       var running = 0
@@ -109,7 +117,8 @@ struct FramesCommand: AsyncParsableCommand {
         running += 1
         group.addTask {
           do {
-            try await extract(source.get(), argument: sources[index], stem: stems[index], extractor: extractor)
+            try await extract(
+              source.get(), argument: sources[index], stem: stems[index], extractor: extractor)
           } catch {
             let error = error.asReelError
             failures.append(error)
@@ -163,7 +172,8 @@ struct FramesCommand: AsyncParsableCommand {
     do {
       try FileManager.default.createDirectory(atPath: output, withIntermediateDirectories: true)
     } catch {
-      throw ReelError(.cannotCreateOutput, "the folder can't be made: \(error.localizedDescription)", at: output)
+      throw ReelError(
+        .cannotCreateOutput, "the folder can't be made: \(error.localizedDescription)", at: output)
     }
   }
 

@@ -1,13 +1,12 @@
 import ReelCore
 import ReelPlayback
-import Synchronization
 
 /// The pictures of one source on their way to files, and what is said of them.
 final class FramesJob: Sendable {
   private let argument: String
   private let printsLines: Bool
   private let printsToStandardError: Bool
-  private let state: Mutex<State>
+  private let state: Locked<State>
 
   private struct State {
     let writer: PictureWriter
@@ -18,7 +17,7 @@ final class FramesJob: Sendable {
     self.argument = argument
     self.printsLines = printsLines
     self.printsToStandardError = printsToStandardError
-    state = Mutex(State(writer: writer))
+    state = Locked(State(writer: writer))
   }
 
   /// Extracts and writes. With more than a few pictures, conversion and writing run beside decoding.

@@ -57,7 +57,9 @@ struct ProbeCommand: AsyncParsableCommand {
       }
       return description.failure
     } catch {
-      if options.json { try? Console.print(JSONLine.string(ProbeRecord(source: argument, error: error.asReelError))) }
+      if options.json {
+        try? Console.print(JSONLine.string(ProbeRecord(source: argument, error: error.asReelError)))
+      }
       throw error
     }
   }

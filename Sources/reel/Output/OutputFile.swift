@@ -22,7 +22,8 @@ final class OutputFile {
     self.path = path
     isStandardOutput = false
     let url = URL(fileURLWithPath: path)
-    partialPath = url.deletingLastPathComponent()
+    partialPath =
+      url.deletingLastPathComponent()
       .appendingPathComponent(".\(url.lastPathComponent).part-\(getpid())").path
     PartialFiles.insert(partialPath)
     descriptor = open(partialPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import ReelCore
 
 #if canImport(Glibc)
   import Glibc
@@ -9,7 +9,7 @@ import Synchronization
 
 /// Output files under their temporary names: whoever ends the process early removes them.
 enum PartialFiles {
-  private static let paths = Mutex<Set<String>>([])
+  private static let paths = Locked<Set<String>>([])
 
   static func insert(_ path: String) { paths.withLock { _ = $0.insert(path) } }
 

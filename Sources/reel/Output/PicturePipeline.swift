@@ -2,13 +2,12 @@ import Dispatch
 import Foundation
 import ReelCore
 import ReelPlayback
-import Synchronization
 
 /// Converts and writes pictures on a thread of its own while the next ones are decoded. A few pictures wait at most.
 final class PicturePipeline: Sendable {
   private let queue = DispatchQueue(label: "reel.write")
   private let places = DispatchSemaphore(value: 4)
-  private let failure = Mutex<(any Error)?>(nil)
+  private let failure = Locked<(any Error)?>(nil)
   private let process: @Sendable (borrowing TimedPicture) throws -> Void
 
   /// `process` is called with one picture after the other.

@@ -74,8 +74,10 @@ final class PictureWriter {
       try file.commit()
     }
     let written = WrittenPicture(
-      path: path, ticks: picture.frame.presentationTicks, timeBase: picture.stream.timeBase, time: picture.time,
-      size: size, isKey: picture.frame.isKey, isDamaged: picture.frame.isDamaged, isHDR: picture.frame.color.isHDR,
+      path: path, ticks: picture.frame.presentationTicks, timeBase: picture.stream.timeBase,
+      time: picture.time,
+      size: size, isKey: picture.frame.isKey, isDamaged: picture.frame.isDamaged,
+      isHDR: picture.frame.color.isHDR,
       md5: md5)
     return (written, converted)
   }

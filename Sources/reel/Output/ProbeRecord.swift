@@ -118,7 +118,8 @@ struct ProbeRecord: Encodable {
     }
     segments = description.segments.map {
       Segments(
-        count: $0.count, shortestDuration: $0.shortest.rounded(places: 6), longestDuration: $0.longest.rounded(places: 6),
+        count: $0.count, shortestDuration: $0.shortest.rounded(places: 6),
+        longestDuration: $0.longest.rounded(places: 6),
         totalDuration: $0.total.rounded(places: 6), discontinuities: $0.discontinuityCount)
     }
     streams = description.streams.map {
@@ -139,10 +140,12 @@ struct ProbeRecord: Encodable {
     return presentation.periods.enumerated().flatMap { index, period in
       period.trackGroups.filter { $0.kind == .video }.flatMap { group in
         group.rungs.map { rung in
-          let isChosen = isFirst && index == 0 && rung.id == chosen?.id && rung.bitsPerSecond == chosen?.bitsPerSecond
+          let isChosen =
+            isFirst && index == 0 && rung.id == chosen?.id && rung.bitsPerSecond == chosen?.bitsPerSecond
           if isChosen { isFirst = false }
           return Rung(
-            id: rung.id, period: index, bandwidth: rung.bitsPerSecond, averageBandwidth: rung.averageBitsPerSecond,
+            id: rung.id, period: index, bandwidth: rung.bitsPerSecond,
+            averageBandwidth: rung.averageBitsPerSecond,
             codecs: joined(rung.codecs), width: rung.size?.width, height: rung.size?.height,
             frameRate: rung.frameRate?.description, videoRange: rung.videoRange, chosen: isChosen,
             unplayable: group.unplayableReason)
@@ -156,28 +159,34 @@ struct ProbeRecord: Encodable {
       period.trackGroups.filter { $0.kind == kind }.flatMap { group in
         group.rungs.map { rung in
           Rendition(
-            id: rung.id, period: index, language: group.language, label: group.label, default: group.isDefault,
-            roles: group.roles, codecs: joined(rung.codecs), channels: rung.channels, bandwidth: rung.bitsPerSecond,
+            id: rung.id, period: index, language: group.language, label: group.label,
+            default: group.isDefault,
+            roles: group.roles, codecs: joined(rung.codecs), channels: rung.channels,
+            bandwidth: rung.bitsPerSecond,
             unplayable: group.unplayableReason)
         }
       }
     }
   }
 
-  private static func joined(_ codecs: [String]) -> String? { codecs.isEmpty ? nil : codecs.joined(separator: ",") }
+  private static func joined(_ codecs: [String]) -> String? {
+    codecs.isEmpty ? nil : codecs.joined(separator: ",")
+  }
 
   private static func picture(_ picture: SourceDescription.FirstPicture) -> Picture {
     Picture(
       bytes: picture.byteCount, codecName: picture.codec, profile: picture.profile, level: picture.levelText,
       pixFmt: picture.pixelFormat, bitDepth: picture.color.bitDepth, width: picture.size.width,
-      height: picture.size.height, displayWidth: picture.displaySize.width, displayHeight: picture.displaySize.height,
+      height: picture.size.height, displayWidth: picture.displaySize.width,
+      displayHeight: picture.displaySize.height,
       sampleAspectRatio: picture.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
       frameRate: picture.frameRate?.description, colorSpace: picture.color.matrix,
       colorPrimaries: picture.color.primaries, colorTransfer: picture.color.transfer,
       colorRange: picture.color.isFullRange ? "pc" : "tv", matrixUsed: picture.color.assumedMatrix,
       hdr: picture.color.isHDR, rotation: picture.rotation, mirrored: picture.isMirrored,
       interlaced: picture.isInterlaced, damaged: picture.isDamaged, reorderDepth: picture.reorderDepth,
-      gop: picture.gopText, time: picture.time.rounded(places: 6), ptsTime: picture.presentationTime?.rounded(places: 6),
+      gop: picture.gopText, time: picture.time.rounded(places: 6),
+      ptsTime: picture.presentationTime?.rounded(places: 6),
       md5: picture.md5)
   }
 }

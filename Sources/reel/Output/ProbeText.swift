@@ -22,7 +22,8 @@ enum ProbeText {
           rendition.channels.map { "\($0) channels" }, rendition.default ? "default" : nil,
           rendition.unplayable.map { "(\($0))" },
         ]
-        lines.append("    \(name.padding(toLength: 6, withPad: " ", startingAt: 0)) \(rendition.id)  \(join(facts))")
+        lines.append(
+          "    \(name.padding(toLength: 6, withPad: " ", startingAt: 0)) \(rendition.id)  \(join(facts))")
       }
     }
     if let segments = record.segments {
@@ -36,7 +37,8 @@ enum ProbeText {
     }
     for stream in record.streams ?? [] {
       let facts = [
-        stream.codecName, stream.codecTag, size(stream.width, stream.height), stream.avgFrameRate.map(frameRate),
+        stream.codecName, stream.codecTag, size(stream.width, stream.height),
+        stream.avgFrameRate.map(frameRate),
         stream.channels.map { "\($0) channels" }, stream.sampleRate.map { "\($0) Hz" }, stream.language,
       ]
       lines.append("  stream \(stream.index) \(stream.codecType)  \(join(facts))")
@@ -52,7 +54,9 @@ enum ProbeText {
     let kind = ["hls": "HLS", "dash": "DASH"][description.kind] ?? description.kind
     var parts = [kind, description.presentation == nil ? nil : description.isLive ? "live" : "on demand"]
     parts.append(description.duration.map { "\($0.formatted(places: 3)) s" })
-    if let periods = description.presentation?.periods.count, periods > 1 { parts.append("\(periods) periods") }
+    if let periods = description.presentation?.periods.count, periods > 1 {
+      parts.append("\(periods) periods")
+    }
     return "  " + join(parts)
   }
 
@@ -74,8 +78,10 @@ enum ProbeText {
       picture.colorRange == "pc" ? "full range" : "limited range", picture.hdr ? "HDR, not tone mapped" : nil,
     ]
     let start = [
-      picture.bytes.map { "\($0) bytes to its end" }, picture.ptsTime.map { "pts \($0.formatted(places: 6))" },
-      picture.gop.map { $0 == "none" ? "no clean start" : "\($0) GOP" }, "reorder depth \(picture.reorderDepth)",
+      picture.bytes.map { "\($0) bytes to its end" },
+      picture.ptsTime.map { "pts \($0.formatted(places: 6))" },
+      picture.gop.map { $0 == "none" ? "no clean start" : "\($0) GOP" },
+      "reorder depth \(picture.reorderDepth)",
       picture.damaged ? "damaged" : nil,
     ]
     return [

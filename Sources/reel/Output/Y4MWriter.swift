@@ -19,7 +19,8 @@ final class Y4MWriter {
     if let header {
       guard header == wanted else {
         throw ReelError(
-          .unsupported, "the pictures' size or format changes, which Y4M can't hold", at: picture.stream.codecName)
+          .unsupported, "the pictures' size or format changes, which Y4M can't hold",
+          at: picture.stream.codecName)
       }
     } else {
       header = wanted

@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import Synchronization
 
 #if canImport(Glibc)
   import Glibc
@@ -10,8 +9,8 @@ import Synchronization
 
 /// Standard output for results, standard error for everything else. A line is written whole.
 enum Console {
-  private static let outputLock = Mutex(())
-  private static let errorLock = Mutex(())
+  private static let outputLock = Locked(())
+  private static let errorLock = Locked(())
 
   /// Throws `ReelError.cannotWriteOutput`, also where the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }

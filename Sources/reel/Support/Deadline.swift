@@ -15,7 +15,8 @@ func withDeadline<Result: Sendable>(
     defer { group.cancelAll() }
     guard let first = try await group.next(), let result = first else {
       throw ReelError(
-        .timedOut, "not done within \(seconds.formatted(places: 1)) s", at: source, advice: "--timeout allows more")
+        .timedOut, "not done within \(seconds.formatted(places: 1)) s", at: source,
+        advice: "--timeout allows more")
     }
     return result
   }

@@ -1,9 +1,8 @@
 import ReelCore
-import Synchronization
 
 /// The errors of the sources that failed, from any thread.
 final class FailureLog: Sendable {
-  private let errors = Mutex<[ReelError]>([])
+  private let errors = Locked<[ReelError]>([])
 
   var all: [ReelError] { errors.withLock { $0 } }
 

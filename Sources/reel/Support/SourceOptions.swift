@@ -18,7 +18,8 @@ struct SourceOptions: ParsableArguments {
 
   @Option(
     name: .customLong("header"), parsing: .singleValue,
-    help: ArgumentHelp("A header field for every request, as 'Name: value'. Can be repeated.", valueName: "K: V"))
+    help: ArgumentHelp(
+      "A header field for every request, as 'Name: value'. Can be repeated.", valueName: "K: V"))
   var headers: [String] = []
 
   @Option(help: ArgumentHelp("Give up on a source after so many seconds.", valueName: "s"))
@@ -37,9 +38,13 @@ struct SourceOptions: ParsableArguments {
   var verbose = false
 
   func validate() throws {
-    guard timeout > 0, timeout.isFinite else { throw ValidationError("--timeout takes a positive number of seconds") }
+    guard timeout > 0, timeout.isFinite else {
+      throw ValidationError("--timeout takes a positive number of seconds")
+    }
     guard (0...100).contains(retries) else { throw ValidationError("--retries takes a number from 0 to 100") }
-    if let maxHeight, maxHeight <= 0 { throw ValidationError("--max-height takes a positive number of lines") }
+    if let maxHeight, maxHeight <= 0 {
+      throw ValidationError("--max-height takes a positive number of lines")
+    }
     if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
     _ = try headerFields()
     _ = try bandwidthCap()

@@ -1,0 +1,39 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// A value behind a lock.
+///
+/// A POSIX mutex, where `Synchronization.Mutex` would do but for one thing: on Linux that one is built on futexes in a
+/// way that ThreadSanitizer does not see, so that every use of it is reported as a race and real races are lost among
+/// them.
+public final class Locked<Value: ~Copyable>: @unchecked Sendable {
+  // Sendable: `value` is reached through `withLock` only, which holds the mutex.
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private var value: Value
+
+  public init(_ value: consuming sending Value) {
+    self.value = value
+    mutex = .allocate(capacity: 1)
+    mutex.initialize(to: pthread_mutex_t())
+    pthread_mutex_init(mutex, nil)
+  }
+
+  deinit {
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+  }
+
+  /// Calls `body` with the value while no other thread has it. Not to be called again from within.
+  public func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: (inout sending Value) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return try body(&value)
+  }
+}
