@@ -13,6 +13,7 @@ let package = Package(
   name: "Reel",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "ReelCore", targets: ["ReelCore"]),
     .library(name: "ReelPlayback", targets: ["ReelPlayback"]),
     .library(name: "ReelManifest", targets: ["ReelManifest"]),
     .library(name: "ReelFFmpeg", targets: ["ReelFFmpeg"]),
@@ -96,7 +97,10 @@ let package = Package(
     .testTarget(
       name: "ReelManifestTests", dependencies: ["ReelManifest", "ReelCore"], swiftSettings: settings),
     .testTarget(
-      name: "ReelFFmpegTests", dependencies: ["ReelFFmpeg", "ReelCore"], swiftSettings: settings),
+      name: "ReelFFmpegTests",
+      dependencies: ["ReelFFmpeg", "ReelCore", .product(name: "Logging", package: "swift-log")],
+      swiftSettings: settings
+    ),
     .testTarget(
       name: "ReelTransportTests",
       dependencies: [
@@ -110,6 +114,7 @@ let package = Package(
       name: "ReelPlaybackTests",
       dependencies: [
         "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings
     ),

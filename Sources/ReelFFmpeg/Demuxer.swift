@@ -56,11 +56,11 @@ public final class Demuxer {
     var opened: UnsafeMutablePointer<AVFormatContext>? = context
     // A failed open frees the context.
     let code = avformat_open_input(&opened, nil, inputFormat, nil)
+    self.context = code >= 0 ? opened : nil
     try io.rethrow()
-    guard code >= 0, let opened else {
+    guard code >= 0 else {
       throw FFmpegError(call: "avformat_open_input", code: code, detail: scope.takeLastError()).reelError()
     }
-    self.context = opened
     try refreshStreams()
   }
 

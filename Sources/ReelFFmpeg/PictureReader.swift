@@ -55,6 +55,9 @@ public final class PictureReader {
   private var isFinished = false
   /// The decoder was drained for a first picture: it is flushed, and gets these packets again, before it goes on.
   private var refeed: [PacketBox]?
+  /// After a seek: packets before the first random access point are dropped. HEVC pictures would be decoded there with
+  /// references that are missing.
+  private var awaitsRandomAccess = false
   /// Pictures that come again with them and have been handed out.
   private var skip = Skip.nothing
 
@@ -67,7 +70,7 @@ public final class PictureReader {
   /// A stream that has shown nothing after so many packets is decoded on without keeping them.
   private static let maximumFirstPackets = 64
 
-  /// Opens the container and a decoder for its best video stream: the largest, then the default one, as ffmpeg
+  /// Opens the container and a decoder for its best video stream, the one that ffmpeg
   /// chooses.
   ///
   /// Throws `ReelError` (`badMedia`; `unsupported` for a codec or encryption, by name) or what the source threw.
@@ -148,6 +151,10 @@ public final class PictureReader {
         try checkCancelled()
         if let box = try demux({ try units.next() }) {
           if opening == nil { _ = try open(with: box.packet) }
+          if awaitsRandomAccess {
+            guard try describe(box.packet).isRandomAccess else { continue }
+            awaitsRandomAccess = false
+          }
           try send(box)
         } else {
           finish()
@@ -162,6 +169,7 @@ public final class PictureReader {
     resetDecoder()
     units.reset()
     skip = .nothing
+    awaitsRandomAccess = stream.videoCodec == .hevc
     return true
   }
 
@@ -177,12 +185,13 @@ public final class PictureReader {
           ? "no streams in the media" : "no video in the media, only \(names.joined(separator: ", "))")
     }
     let candidates = demuxer.streams.filter(isVideo)
-    // ffmpeg's order: pixels, then the default disposition (fftools/ffmpeg_opt.c); the first of equals.
+    // ffmpeg's order: pixels, the default disposition counting for five million (fftools/ffmpeg_opt.c); the first
+    // of equals.
     let score = { (stream: StreamInfo) in
       (stream.size.map { $0.width * $0.height } ?? 0) + (stream.isDefault ? 5_000_000 : 0)
     }
     let decodable = candidates.filter { $0.videoCodec != nil }
-    guard let best = decodable.reversed().max(by: { score($0) < score($1) }) ?? candidates.first else {
+    guard let best = decodable.max(by: { score($0) < score($1) }) ?? candidates.first else {
       throw ReelError(.badMedia, "no video in the media")
     }
     if best.isEncrypted { throw ReelError.encrypted(codecName: best.codecName) }

@@ -7,7 +7,6 @@ public struct Presentation: Sendable {
   public enum Format: String, Sendable {
     case hls
     case dash
-    case progressive
   }
 
   public var format: Format

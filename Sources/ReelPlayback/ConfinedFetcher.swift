@@ -2,15 +2,18 @@ internal import Foundation
 internal import ReelCore
 
 /// Keeps what a manifest names within reach of where it came from: one that came over the network can't name local
-/// files.
+/// files, and another host that it names gets no credentials.
 struct ConfinedFetcher: Fetching {
   let base: any Fetching
-  /// True where the source itself is a local file or standard input.
-  let allowsFiles: Bool
+  /// The URL of the source; nil for standard input. Only a local one can name local files.
+  let source: URL?
+
+  /// Fields that are meant for the source's own host.
+  private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let scheme = request.url.scheme?.lowercased() ?? ""
-    guard ["http", "https"].contains(scheme) || scheme == "file" && allowsFiles else {
+    guard ["http", "https"].contains(scheme) || scheme == "file" && source?.isFileURL != false else {
       throw ReelError(
         .unsupported,
         scheme == "file"
@@ -18,6 +21,11 @@ struct ConfinedFetcher: Fetching {
           : "the scheme \(scheme.isEmpty ? "(none)" : scheme) is not supported",
         at: request.url.absoluteString)
     }
+    guard request.url.host != source?.host, source?.isFileURL == false else {
+      return try await base.fetch(request)
+    }
+    var request = request
+    request.headers.removeAll { Self.credentials.contains($0.name.lowercased()) }
     return try await base.fetch(request)
   }
 }

@@ -21,6 +21,8 @@ public final class FileByteSource: ByteSource {
   private let ownsDescriptor: Bool
   private let isCancelled: @Sendable () -> Bool
   private var offset: Int64 = 0
+  /// Keeps the descriptor open.
+  private var spool: SpoolFile?
 
   /// Opens a file. Throws `ReelError`: `noSuchFile`, or `badMedia` for a directory.
   public convenience init(path: String, isCancelled: @escaping @Sendable () -> Bool = { false })
@@ -43,6 +45,12 @@ public final class FileByteSource: ByteSource {
   /// Standard input.
   public static func standardInput(isCancelled: @escaping @Sendable () -> Bool) -> FileByteSource {
     FileByteSource(descriptor: .standardInput, ownsDescriptor: false, isCancelled: isCancelled)
+  }
+
+  /// A spooled file, which stays open as long as this source.
+  convenience init(_ file: SpoolFile, isCancelled: @escaping @Sendable () -> Bool) {
+    self.init(descriptor: file.descriptor, ownsDescriptor: false, isCancelled: isCancelled)
+    spool = file
   }
 
   init(descriptor: FileDescriptor, ownsDescriptor: Bool, isCancelled: @escaping @Sendable () -> Bool) {

@@ -5,8 +5,8 @@ internal import ReelManifest
 
 /// Takes pictures out of sources of every kind: the main job of `reel frames`.
 ///
-/// Any number of extractions can run at once: each uses a thread only while it runs, and no more decode at a time
-/// than there are processors.
+/// Any number of extractions can run at once: each uses a thread only while it runs, and with a gate no more decode at
+/// a time than it has permits.
 public struct FrameExtractor: Sendable {
   /// What an extraction did.
   public struct Report: Sendable {
@@ -28,7 +28,7 @@ public struct FrameExtractor: Sendable {
   /// - Parameter gate: bounds decoding over all extractors that share it.
   public init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    gate: (any DecodingGate)? = nil, logger: Logger
+    gate: (any DecodingGate)? = nil, logger: Logger = Logger(label: "reel.playback")
   ) {
     self.fetcher = fetcher
     self.configuration = configuration
@@ -36,7 +36,7 @@ public struct FrameExtractor: Sendable {
     self.logger = logger
   }
 
-  /// Calls `handle` with each wanted picture, in the order of the selection's times, on a thread of the
+  /// Calls `handle` with each wanted picture, in presentation order, on a thread of the
   /// extraction's own, which waits for it. The `Duration` is what the handler says its conversion took.
   ///
   /// Throws `ReelError`, what `handle` threw, or `CancellationError`; what was handed out before stays.
@@ -144,13 +144,16 @@ private struct Picker {
     report.pictureCount += 1
   }
 
-  /// The pictures on show at `times`, in the order in which they are given.
+  /// The pictures on show at `times`, the earliest first: a source that only streams can't go back.
   private mutating func pick(
     times: [MediaTime], handle: (borrowing TimedPicture) throws -> Duration
   ) throws {
     var cursor = Cursor()
-    for time in times {
-      guard let found = try cursor.picture(at: time, reader: reader) else { throw noPicture }
+    for time in times.sorted() {
+      // A time that was printed is rounded to the microsecond: it names the picture that it was printed for.
+      guard
+        let found = try cursor.picture(at: time + MediaTime(value: 1, timescale: 1_000_000), reader: reader)
+      else { throw noPicture }
       if found == .afterEnd {
         throw ReelError(.usage, "there is no picture at \(time.seconds) s: the media ends before", at: name)
       }
@@ -215,13 +218,14 @@ private struct Cursor: ~Copyable {
     guard isBehind || reader.isSeekWorthwhile(to: time, from: position ?? .zero) else { return }
     var target = time
     // A container's idea of the key frame before a time may be off: step back until a picture at or before it comes.
-    for step in 0..<4 {
+    for step in 0..<6 {
       current = nil
       following = nil
       hasEnded = false
       try reader.seek(to: target)
       following = try reader.nextPicture()
-      guard let first = following?.time, first > time, target > .zero else { break }
+      if let first = following?.time, first <= time { break }
+      if target == .zero { break }
       target = max(.zero, time - MediaTime(value: 2 << Int64(step), timescale: 1))
     }
     if following == nil { hasEnded = true }
@@ -232,7 +236,7 @@ extension TimedPicture {
   /// How long it is on show: its own duration, or a frame of the stream's rate, or a moment.
   fileprivate var displayTime: MediaTime {
     if frame.durationTicks > 0 { return stream.time(ticks: frame.durationTicks) }
-    if let rate = stream.averageFrameRate {
+    if let rate = frameRate {
       return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
     }
     return MediaTime(value: 1, timescale: 10)

@@ -8,17 +8,9 @@ final class LoadScope: Sendable {
     var isCancelled = false
     var nextToken = 0
     var handlers: [Int: @Sendable () -> Void] = [:]
-    var cleanups: [@Sendable () -> Void] = []
   }
 
   private let state = Locked(State())
-
-  deinit {
-    for cleanup in state.withLock({ $0.cleanups }) { cleanup() }
-  }
-
-  /// Calls `cleanup` when nothing refers to the scope any more.
-  func atEnd(_ cleanup: @escaping @Sendable () -> Void) { state.withLock { $0.cleanups.append(cleanup) } }
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 

@@ -27,6 +27,8 @@ final class ResourceTrackReader: VideoTrackReader {
     switch resource.access {
     case .file(let path):
       source = try FileByteSource(path: path, isCancelled: { scope.isCancelled })
+    case .spooled(let file):
+      source = FileByteSource(file, isCancelled: { scope.isCancelled })
     case .standardInput:
       source = FileByteSource.standardInput(isCancelled: { scope.isCancelled })
     case .response(let response, let read):

@@ -51,7 +51,7 @@ public struct RungSelector: Sendable {
     let affordable = candidates.filter { bandwidth($0) <= bandwidthCap }
     // Of equals the first in the manifest.
     let best =
-      affordable.reversed().max { bandwidth($0) < bandwidth($1) }
+      affordable.max { bandwidth($0) < bandwidth($1) }
       ?? candidates.min { bandwidth($0) < bandwidth($1) }
     guard let best else { throw ReelError(.unsupported, "no tracks to play") }
     return best

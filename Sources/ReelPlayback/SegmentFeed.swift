@@ -143,7 +143,7 @@ private struct SegmentLoader: Sendable {
     let response = try await fetcher.fetch(
       FetchRequest(url: reference.url, range: reference.byteRange, headers: headers, purpose: .initialization)
     )
-    let bytes = try await response.body.ranged(reference.byteRange, from: response.bodyOffset).collect(
+    let bytes = try await response.ranged(reference.byteRange).collect(
       upTo: Self.initializationByteLimit)
     recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
     return bytes
@@ -155,7 +155,7 @@ private struct SegmentLoader: Sendable {
     recorder.add(.segment, requests: 1)
     var response = try await fetcher.fetch(
       FetchRequest(url: segment.url, range: segment.byteRange, headers: headers, purpose: .segment))
-    response.body = response.body.ranged(segment.byteRange, from: response.bodyOffset)
+    response.body = response.ranged(segment.byteRange)
     return response
   }
 
@@ -165,12 +165,12 @@ private struct SegmentLoader: Sendable {
   }
 }
 
-extension FetchBody {
-  /// The bytes of `range` where the server sent more than that; `offset` is that of the body's first byte.
-  fileprivate func ranged(_ range: ByteRange?, from offset: Int64) -> FetchBody {
-    guard let range, offset != range.offset else { return self }
-    let body = self
-    let rest = Locked((skip: range.offset - offset, take: range.length))
+extension FetchResponse {
+  /// The bytes of `range`, and no others, also where the server sent more than was asked for.
+  fileprivate func ranged(_ range: ByteRange?) -> FetchBody {
+    guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
+    let body = body
+    let rest = Locked((skip: range.offset - bodyOffset, take: range.length))
     return FetchBody {
       var iterator = body.makeAsyncIterator()
       while let chunk = try await iterator.next() {

@@ -145,7 +145,9 @@ final class SegmentedTrackReader: VideoTrackReader {
       segments: track.segments, from: segmentIndex, readsAhead: context.readsAhead, fetcher: context.fetcher,
       headers: context.configuration.headers, scope: context.scope, recorder: context.recorder)
     do {
+      let start = ContinuousClock.now
       let head = try feed.peek(SourceSniffer.byteCount / 4)
+      finishedTiming.source += ContinuousClock.now - start
       guard case .media(let format) = SourceSniffer.kind(of: head) else {
         let what =
           if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
@@ -176,8 +178,10 @@ final class SegmentedTrackReader: VideoTrackReader {
         segments: SegmentList([resolver.wholeFile(reference)]), rung: rung,
         isWholeFile: reference.indexRange != nil)
     } else {
-      let resolver = resolver
-      let segments = try BlockingThread.wait(scope: context.scope) { try await resolver.segments(of: rung) }
+      let (resolver, variables) = (resolver, presentation.variables)
+      let segments = try BlockingThread.wait(scope: context.scope) {
+        try await resolver.segments(of: rung, variables: variables)
+      }
       guard !segments.isEmpty else { throw ReelError(.badManifest, "no segments to play", at: context.name) }
       made = Track(segments: segments, rung: rung, isWholeFile: false)
     }

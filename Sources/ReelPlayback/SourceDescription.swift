@@ -11,7 +11,7 @@ public struct SourceDescription: Sendable {
   public var duration: Double?
   /// The presentation of a manifest; nil for a media file.
   public var presentation: Presentation?
-  /// The id of the rung that is opened.
+  /// The rung that is opened.
   public var chosenRung: Rung?
   /// The segments of that rung.
   public var segments: SegmentSummary?

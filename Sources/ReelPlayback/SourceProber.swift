@@ -12,7 +12,7 @@ public struct SourceProber: Sendable {
 
   public init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    gate: (any DecodingGate)? = nil, logger: Logger
+    gate: (any DecodingGate)? = nil, logger: Logger = Logger(label: "reel.playback")
   ) {
     self.fetcher = fetcher
     self.configuration = configuration
@@ -74,7 +74,7 @@ public struct SourceProber: Sendable {
         bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight)
       let rung = try selector.videoRung(in: period)
       description.chosenRung = rung
-      let segments = try await opening.resolver.segments(of: rung)
+      let segments = try await opening.resolver.segments(of: rung, variables: presentation.variables)
       description.segments = SourceDescription.SegmentSummary(segments)
       if description.duration == nil, !presentation.isLive { description.duration = segments.end.seconds }
     } catch let error as ReelError {

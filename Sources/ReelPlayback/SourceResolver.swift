@@ -2,7 +2,6 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
-internal import SystemPackage
 
 /// A source whose kind is known.
 enum ResolvedSource: Sendable {
@@ -15,6 +14,8 @@ enum ResolvedSource: Sendable {
 struct MediaResource: Sendable {
   enum Access: Sendable {
     case file(path: String)
+    /// A temporary file without a name, which holds all of it.
+    case spooled(SpoolFile)
     case standardInput
     /// The answer to the first request, and what of its body has been read.
     case response(FetchResponse, read: [UInt8])
@@ -46,14 +47,16 @@ struct SourceResolver: Sendable {
   }
 
   /// The segments of a rung, whose media playlist or index is fetched where it has to be.
-  func segments(of rung: Rung) async throws -> SegmentList {
+  ///
+  /// - Parameter variables: those that the multivariant playlist defines.
+  func segments(of rung: Rung, variables: [String: String]) async throws -> SegmentList {
     switch rung.media {
     case .segments(let list):
       return list
     case .playlist(let url):
       let (bytes, finalURL) = try await document(at: url)
       let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
-        from: bytes, url: finalURL)
+        from: bytes, url: finalURL, variables: variables)
       guard !playlist.segments.isEmpty else {
         throw ReelError(.badManifest, "the playlist has no segments", at: finalURL.reelName)
       }
@@ -155,7 +158,7 @@ struct SourceResolver: Sendable {
         return .resource(
           MediaResource(
             name: name, format: format, layout: .indexLast,
-            access: .file(path: try await spool(response, from: bytes, name: name))))
+            access: .spooled(try await spool(response, from: bytes, name: name))))
       }
       return .resource(
         MediaResource(name: name, format: format, layout: layout, access: .response(response, read: bytes)))
@@ -199,27 +202,20 @@ struct SourceResolver: Sendable {
     return (bytes, false)
   }
 
-  /// Writes the whole body to a temporary file, which `LoadScope` removes.
-  private func spool(_ response: FetchResponse, from first: [UInt8], name: String) async throws -> String {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("reel-\(UUID().uuidString).spool")
-    let path = url.path
-    scope.atEnd { try? FileManager.default.removeItem(atPath: path) }
-    let descriptor = try FileDescriptor.open(
-      FilePath(path), .writeOnly, options: [.create, .exclusiveCreate], permissions: .ownerReadWrite)
-    defer { try? descriptor.close() }
-    try descriptor.writeAll(first)
-    var count = Int64(first.count)
+  /// Writes the whole body to a temporary file.
+  private func spool(_ response: FetchResponse, from first: [UInt8], name: String) async throws -> SpoolFile {
+    let file = try SpoolFile()
+    try file.append(first)
     for try await chunk in response.body {
-      count += Int64(chunk.count)
-      guard count <= configuration.spoolByteLimit else {
+      guard file.byteCount + Int64(chunk.count) <= configuration.spoolByteLimit else {
         throw ReelError(
           .badMedia,
           "the index (moov) stands at the end, the server serves no ranges, and the file is too large to be kept",
           at: name)
       }
-      try descriptor.writeAll(chunk)
+      try file.append(chunk)
     }
-    return path
+    return file
   }
 
   private static func unplayable(_ what: String, at name: String) -> ReelError {

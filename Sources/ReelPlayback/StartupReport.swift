@@ -4,13 +4,13 @@ internal import ReelCore
 /// What it took to get to the first picture, stage by stage.
 public struct StartupReport: Sendable, Hashable {
   public enum Stage: String, Sendable, Hashable, CaseIterable {
-    /// From the call to the first byte of the source: name, connection, first answer.
+    /// From the call until the first bytes of the source tell its kind: name, connection, first answer.
     case resolve
     /// The rest of the manifest, the media playlist or segment index, and reading them.
     case manifest
     /// The initialization segment: from its request to its last byte.
     case initialization = "init"
-    /// Media: from its request until the first picture's last byte.
+    /// Media: the time spent waiting for its bytes, up to the first picture's last one.
     case segment
     case demux
     case decode

@@ -20,9 +20,8 @@ struct TrackOpening: Sendable {
     configuration: LoadingConfiguration,
     gate: (any DecodingGate)?, logger: Logger, scope: LoadScope, recorder: StartupRecorder
   ) async throws -> TrackOpening {
-    let isLocal =
-      if case .url(let url) = source { url.isFileURL } else { true }
-    let fetcher = ConfinedFetcher(base: fetcher, allowsFiles: isLocal)
+    let url: URL? = if case .url(let url) = source { url } else { nil }
+    let fetcher = ConfinedFetcher(base: fetcher, source: url)
     let resolver = SourceResolver(
       fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder)
     let context = TrackContext(

@@ -34,7 +34,8 @@ struct FramesCommand: AsyncParsableCommand {
 
   @Option(
     parsing: .singleValue,
-    help: ArgumentHelp("Write the picture on show at this time. Can be repeated.", valueName: "s"))
+    help: ArgumentHelp(
+      "Write the picture on show at this time. Can be repeated; the earliest comes first.", valueName: "s"))
   var at: [Double] = []
 
   @Option(help: ArgumentHelp("Write the picture on show at 0 and at every multiple of this.", valueName: "s"))
@@ -82,7 +83,6 @@ struct FramesCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    // Shared buffers of decoded pictures go back to the system at once.
     let errors = try await Interruption.cancelling { try await extractAll(logger: logger) }
     try ExitStatus.check(errors, sourceCount: sources.count)
   }
@@ -185,8 +185,7 @@ struct FramesCommand: AsyncParsableCommand {
 
   private var selection: FrameSelection {
     if let count { return .count(count) }
-    // A printed time is rounded to the microsecond: it names the picture that it was printed for.
-    if !at.isEmpty { return .times(at.map { MediaTime(seconds: $0 + 1e-6) }) }
+    if !at.isEmpty { return .times(at.map { MediaTime(seconds: $0) }) }
     if let every { return .every(MediaTime(seconds: every)) }
     return .first
   }

@@ -51,6 +51,7 @@ final class FramesJob: Sendable {
     FramesRecord(
       source: argument, frames: state.withLock { $0.written.map(FramesRecord.Frame.init) },
       damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.isDamaged) },
+      rungBandwidth: report?.rungBitsPerSecond, firstPictureBytes: report?.firstPictureEnd,
       startup: report.map { StartupRecord($0.startup) }, error: error.map(ErrorRecord.init))
   }
 

@@ -58,8 +58,9 @@ struct ServeCommand: AsyncParsableCommand {
         do { try await Task.sleep(for: .seconds(1 << 30)) } catch {}
         await origin.stop()
       }
+      throw ReelError(.cancelled, "interrupted")
     } catch {
-      Console.report(error.asReelError)
+      if error.asReelError.kind != .cancelled { Console.report(error.asReelError) }
       throw ExitCode(ExitStatus.code(of: error.asReelError))
     }
   }

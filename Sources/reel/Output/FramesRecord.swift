@@ -35,6 +35,10 @@ struct FramesRecord: Encodable {
   let frames: [Frame]
   /// Pictures that missed a reference or were concealed.
   let damaged: Int
+  /// The bit rate of the rung that was opened, as the manifest states it.
+  let rungBandwidth: Int?
+  /// Bytes of the container up to the end of the first picture.
+  let firstPictureBytes: Int64?
   let startup: StartupRecord?
   let error: ErrorRecord?
 }

@@ -13,7 +13,9 @@ enum ProbeText {
         rung.bandwidth.map { "\(bitRate($0))" }, size(rung.width, rung.height), rung.frameRate.map(frameRate),
         rung.codecs, rung.videoRange, rung.unplayable.map { "(\($0))" },
       ]
-      lines.append("  \(rung.chosen ? "*" : " ") video  \(rung.id)  \(join(facts))")
+      let text = join(facts)
+      lines.append(
+        "  \(rung.chosen ? "*" : " ") video  \(rung.id)  \(text.isEmpty ? "nothing stated" : text)")
     }
     for (name, renditions) in [("audio", record.audio ?? []), ("text", record.text ?? [])] {
       for rendition in renditions {

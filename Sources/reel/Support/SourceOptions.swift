@@ -38,9 +38,7 @@ struct SourceOptions: ParsableArguments {
   var verbose = false
 
   func validate() throws {
-    guard timeout > 0, timeout.isFinite else {
-      throw ValidationError("--timeout takes a positive number of seconds")
-    }
+    guard timeout > 0, timeout <= 1e6 else { throw ValidationError("--timeout takes seconds, up to 1000000") }
     guard (0...100).contains(retries) else { throw ValidationError("--retries takes a number from 0 to 100") }
     if let maxHeight, maxHeight <= 0 {
       throw ValidationError("--max-height takes a positive number of lines")

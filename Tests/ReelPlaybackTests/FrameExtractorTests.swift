@@ -1,0 +1,542 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelTesting
+import Testing
+
+@Suite("Extracting pictures", .timeLimit(.minutes(1)))
+struct FrameExtractorTests {
+  @Test("The first picture of the chosen rung", arguments: PresentationCase.all, [true, false])
+  func first(presentation: PresentationCase, isRemote: Bool) async throws {
+    let expected = try presentation.expected()
+    let extraction = try await run(.first, presentation, isRemote: isRemote)
+    #expect(extraction.pictures == [expected[0]])
+    #expect(extraction.report.pictureCount == 1)
+    #expect(extraction.report.damagedCount == 0)
+    #expect(extraction.report.firstPictureEnd != nil)
+  }
+
+  @Test("All pictures of the chosen rung", arguments: PresentationCase.all, [true, false])
+  func all(presentation: PresentationCase, isRemote: Bool) async throws {
+    let expected = try presentation.expected()
+    let extraction = try await run(.count(0), presentation, isRemote: isRemote)
+    #expect(extraction.pictures.map(\.md5) == expected.map(\.md5))
+    #expect(extraction.pictures.map(\.time) == expected.map(\.time))
+    #expect(extraction.report.pictureCount == expected.count)
+    #expect(extraction.report.damagedCount == 0)
+  }
+
+  @Test("The first few pictures, also beyond a segment's end", arguments: PresentationCase.all)
+  func count(presentation: PresentationCase) async throws {
+    let expected = try presentation.expected()
+    #expect(try await run(.count(1), presentation).pictures == [expected[0]])
+    #expect(try await run(.count(35), presentation).pictures == Array(expected.prefix(35)))
+    #expect(try await run(.count(100_000), presentation).pictures == expected)
+  }
+
+  @Test("The pictures on show at some times, in the order that is asked for", arguments: PresentationCase.all)
+  func times(presentation: PresentationCase) async throws {
+    let expected = try presentation.expected()
+    let times = [0.0, 0.51, 1.02, 1.999, 2.0, 0.3, 1.5, 0.0].map { MediaTime(seconds: $0) }
+      .filter { $0 < expected[expected.count - 1].time }
+    let extraction = try await run(.times(times), presentation)
+    #expect(extraction.pictures == times.map { shown(at: $0, in: expected) })
+  }
+
+  @Test("A picture's own time names it", arguments: PresentationCase.all)
+  func ownTimes(presentation: PresentationCase) async throws {
+    let expected = try presentation.expected()
+    let wanted = [expected.count - 1, 0, expected.count / 2, 31, 29].map { expected[$0] }
+    #expect(try await run(.times(wanted.map(\.time)), presentation).pictures == wanted)
+  }
+
+  @Test("A picture at every step", arguments: PresentationCase.all)
+  func every(presentation: PresentationCase) async throws {
+    let expected = try presentation.expected()
+    let step = MediaTime(value: 7, timescale: 20)
+    let end = expected[expected.count - 1].time
+    var wanted: [Shown] = []
+    var time = MediaTime.zero
+    while time <= end {
+      wanted.append(shown(at: time, in: expected))
+      time = time + step
+    }
+    let extraction = try await run(.every(step), presentation)
+    #expect(Array(extraction.pictures.prefix(wanted.count)) == wanted)
+    // One more may fall within the time that the last picture is on show.
+    #expect(extraction.pictures.count - wanted.count <= 1)
+  }
+
+  @Test(
+    "A time behind the end is an error that says so",
+    arguments: ["hls-ts/master.m3u8", "dash-number/manifest.mpd", "media/h264-faststart.mp4", "media/h264.ts"])
+  func afterEnd(path: String) async throws {
+    let error = await reelError { _ = try await extract(.times([MediaTime(value: 100, timescale: 1)]), path: path) }
+    #expect(error?.kind == .usage)
+    #expect(error?.reason.contains("100") == true)
+  }
+
+  @Test(
+    "Files of every container",
+    arguments: [
+      "h264-faststart.mp4", "h264-moov-last.mp4", "h264-fragmented.mp4", "h264-fragmented-sidx.mp4", "h264.ts",
+      "h264.flv", "h264.mkv", "vp9.webm", "av1.mp4", "hevc-hvc1.mp4", "hevc.ts", "editlist.mp4",
+      "editlist-bframes.mp4", "h264-quicktime.mov", "h264-open-gop-mid.ts", "h264-one-frame.mp4",
+      "annexb.h264", "annexb-bframes.h264", "annexb.hevc", "hevc-hev1-inband.mp4", "h264-avc3-inband.mp4",
+    ], [true, false])
+  func files(name: String, isRemote: Bool) async throws {
+    let golden = try Golden(name).pictures.map(\.md5)
+    let presentation = PresentationCase(path: "media/\(name)", parts: [])
+    #expect(try await run(.first, presentation, isRemote: isRemote).pictures.map(\.md5) == [golden[0]])
+    #expect(try await run(.count(0), presentation, isRemote: isRemote).pictures.map(\.md5) == golden)
+  }
+
+  @Test(
+    "Times in a file, forwards and back",
+    arguments: [
+      "h264-gops.mp4", "h264-moov-last.mp4", "h264.mkv", "h264-fragmented.mp4", "h264.ts", "h264.flv", "hevc-gops.mp4",
+    ], [true, false])
+  func fileTimes(name: String, isRemote: Bool) async throws {
+    let golden = try Golden(name)
+    // Transport streams and FLV count from their first picture.
+    let origin = name.hasSuffix(".ts") || name.hasSuffix(".flv") ? golden.pictures[0].ticks : 0
+    let expected = golden.pictures.map { Shown(time: golden.time($0.ticks - origin), md5: $0.md5) }
+    let times = [0.9, 0.2, 0.55, 0.0].map { MediaTime(seconds: $0) }
+    let presentation = PresentationCase(path: "media/\(name)", parts: [])
+    let extraction = try await run(.times(times), presentation, isRemote: isRemote)
+    #expect(extraction.pictures.map(\.md5) == times.map { shown(at: $0, in: expected).md5 })
+  }
+
+  @Test("An index at the end, and a server that serves no ranges: the file is kept for the time being")
+  func withoutRanges() async throws {
+    let configuration = Origin.Configuration(directory: Fixtures.folder, supportsRanges: false)
+    try await withOrigin(configuration) { origin in
+      let golden = try Golden("h264-moov-last.mp4").pictures.map(\.md5)
+      let source = try origin.source("media/h264-moov-last.mp4")
+      #expect(try await extract(.count(0), from: source).pictures.map(\.md5) == golden)
+      #expect(origin.requestLog.count == 1)
+    }
+    let left = try FileManager.default.contentsOfDirectory(
+      atPath: FileManager.default.temporaryDirectory.path)
+    #expect(!left.contains { $0.hasSuffix(".spool") })
+  }
+
+  @Test("Byte ranges from a server that serves none")
+  func byteRangesWithoutRanges() async throws {
+    let configuration = Origin.Configuration(directory: Fixtures.folder, supportsRanges: false)
+    try await withOrigin(configuration) { origin in
+      for (path, golden) in [
+        ("hls-byterange-ts/index.m3u8", "hls-byterange-ts"), ("hls-byterange-fmp4/index.m3u8", "hls-byterange-fmp4"),
+        ("dash-segmentlist/manifest.mpd", "dash-number-1"),
+      ] {
+        let extraction = try await extract(.count(0), from: origin.source(path))
+        #expect(extraction.pictures.map(\.md5) == (try Golden(golden)).pictures.map(\.md5), "\(path)")
+      }
+    }
+  }
+
+  @Test("Compressed manifests")
+  func gzip() async throws {
+    let faults = try FaultRule.parse("*.m3u8=gzip,*.mpd=gzip")
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+      for (path, golden) in [("hls-ts/master.m3u8", "hls-ts-high"), ("dash-number/manifest.mpd", "dash-number-1")] {
+        let extraction = try await extract(.first, from: origin.source(path))
+        #expect(extraction.pictures.map(\.md5) == [(try Golden(golden)).pictures[0].md5])
+      }
+    }
+  }
+
+  @Test("A redirected manifest: its segments are relative to where it came from")
+  func redirect() async throws {
+    let faults = try FaultRule.parse("start.m3u8=redirect:/hls-ts/master.m3u8")
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+      let extraction = try await extract(.first, from: origin.source("start.m3u8"))
+      #expect(extraction.pictures.map(\.md5) == [(try Golden("hls-ts-high")).pictures[0].md5])
+    }
+  }
+
+  @Test("A connection that breaks in mid-segment is taken up where it broke")
+  func brokenTransfer() async throws {
+    let faults = try FaultRule.parse("segment-*.ts=close:9000x1,segment-1.ts=close:3000x1")
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+      let extraction = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"))
+      #expect(extraction.pictures.map(\.md5) == (try Golden("hls-ts-high")).pictures.map(\.md5))
+      #expect(extraction.report.damagedCount == 0)
+    }
+  }
+
+  @Test("A report tells rung, bytes and requests by stage")
+  func report() async throws {
+    try await withOrigin { origin in
+      let extraction = try await extract(.first, from: origin.source("hls-fmp4/master.m3u8"))
+      let report = extraction.report
+      #expect(report.rungBitsPerSecond == 900_000)
+      #expect(report.startup[.resolve].requestCount == 1)
+      #expect(report.startup[.manifest].requestCount == 1)
+      #expect(report.startup[.initialization].requestCount == 1)
+      #expect(report.startup[.initialization].byteCount == 847)
+      #expect(report.startup[.segment].requestCount == 1)
+      #expect(report.startup[.segment].byteCount > 1000)
+      #expect(report.startup[.decode].duration > .zero)
+      #expect(report.startup.total > .zero)
+      // The init segment and what of the first segment came before its first picture's end.
+      #expect(try #require(report.firstPictureEnd) < 847 + 13977)
+    }
+    let file = try await extract(.first, path: "media/h264-faststart.mp4").report
+    #expect(file.rungBitsPerSecond == nil)
+  }
+
+  @Test("What the handler throws ends the extraction")
+  func handlerError() async throws {
+    struct Full: Error {}
+    let extractor = FrameExtractor(fetcher: makeFetcher(), logger: silentLogger)
+    let source = try MediaSource(argument: Fixtures.folder.appending(path: "media/h264.ts").path)
+    let count = Locked(0)
+    await #expect(throws: Full.self) {
+      try await extractor.extract(.count(0), from: source) { _ in
+        let seen = count.withLock { count in
+          count += 1
+          return count
+        }
+        if seen == 3 { throw Full() }
+        return .zero
+      }
+    }
+    #expect(count.withLock { $0 } == 3)
+  }
+
+  @Test(
+    "Cancelling ends at once, wherever it waits",
+    arguments: ["master.m3u8=silence", "index.m3u8=stall:50", "segment-0.ts=silence", "segment-0.ts=stall:500", "segment-1.ts=stall:4000"])
+  func cancellation(fault: String) async throws {
+    let configuration = Origin.Configuration(directory: Fixtures.folder, faults: try FaultRule.parse(fault))
+    try await withOrigin(configuration) { origin in
+      let source = try origin.source("hls-ts/master.m3u8")
+      let task = Task { try await extract(.count(0), from: source) }
+      let name = fault.prefix { $0 != "=" }
+      await origin.wait { snapshot in
+        snapshot.requests.contains { $0.path.hasSuffix(name) && ($0.status == nil || $0.bodyBytesSent > 0) }
+      }
+      let start = ContinuousClock.now
+      task.cancel()
+      await #expect(throws: CancellationError.self) { _ = try await task.value }
+      #expect(ContinuousClock.now - start < .seconds(2))
+    }
+  }
+
+  @Test("Sources of many kinds at once, with two permits")
+  func concurrency() async throws {
+    try await withOrigin { origin in
+      let gate = CoreGate(permits: 2)
+      let extractor = FrameExtractor(fetcher: makeFetcher(), gate: gate, logger: silentLogger)
+      let cases = PresentationCase.all.filter { $0.bandwidthCap == nil }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for presentation in cases + cases + cases {
+          group.addTask {
+            let seen = Locked<[String]>([])
+            try await extractor.extract(.count(3), from: origin.source(presentation.path)) { picture in
+              let md5 = try picture.frame.md5()
+              seen.withLock { $0.append(md5) }
+              return .zero
+            }
+            let expected = try presentation.expected().prefix(3).map(\.md5)
+            #expect(seen.withLock { $0 } == Array(expected), "\(presentation.path)")
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+  }
+
+  // MARK: - Private
+
+  private func run(
+    _ selection: FrameSelection, _ presentation: PresentationCase, isRemote: Bool = false
+  ) async throws -> Extraction {
+    guard isRemote else {
+      return try await extract(selection, path: presentation.path, bandwidthCap: presentation.bandwidthCap)
+    }
+    return try await withOrigin { origin in
+      try await extract(
+        selection, from: origin.source(presentation.path), bandwidthCap: presentation.bandwidthCap)
+    }
+  }
+
+  /// The last picture that begins at or before `time`; before the first, the first.
+  private func shown(at time: MediaTime, in pictures: [Shown]) -> Shown {
+    pictures.last { $0.time <= time } ?? pictures[0]
+  }
+}
+
+@Suite("Requests for pictures", .timeLimit(.minutes(1)))
+struct FrameExtractorRequestTests {
+  private func paths(_ origin: Origin) -> [String] { origin.requestLog.map(\.path) }
+
+  @Test("HLS: the playlists and the first segment of one rung, and nothing else")
+  func hlsTS() async throws {
+    try await withOrigin { origin in
+      _ = try await extract(.first, from: origin.source("hls-ts/master.m3u8"))
+      #expect(paths(origin) == ["/hls-ts/master.m3u8", "/hls-ts/high/index.m3u8", "/hls-ts/high/segment-0.ts"])
+    }
+  }
+
+  @Test("HLS with an init segment: one more")
+  func hlsFMP4() async throws {
+    try await withOrigin { origin in
+      _ = try await extract(.first, from: origin.source("hls-fmp4/master.m3u8"))
+      #expect(paths(origin).prefix(2) == ["/hls-fmp4/master.m3u8", "/hls-fmp4/high/index.m3u8"])
+      #expect(Set(paths(origin).dropFirst(2)) == ["/hls-fmp4/high/init.mp4", "/hls-fmp4/high/segment-0.m4s"])
+      #expect(paths(origin).count == 4)
+    }
+  }
+
+  @Test("DASH: manifest, init segment, first segment")
+  func dash() async throws {
+    try await withOrigin { origin in
+      _ = try await extract(.first, from: origin.source("dash-gpac/multirate.mpd"))
+      #expect(paths(origin)[0] == "/dash-gpac/multirate.mpd")
+      #expect(
+        Set(paths(origin).dropFirst()) == ["/dash-gpac/video_8000k_init.mp4", "/dash-gpac/video_8000k_1.mp4"])
+      #expect(paths(origin).count == 3)
+    }
+  }
+
+  @Test("DASH on demand: one request for the file, whose index is not needed")
+  func dashOnDemand() async throws {
+    try await withOrigin { origin in
+      _ = try await extract(.first, from: origin.source("dash-ondemand/manifest.mpd"))
+      #expect(paths(origin) == ["/dash-ondemand/manifest.mpd", "/dash-ondemand/high.mp4"])
+    }
+  }
+
+  @Test("Byte ranges are asked for as such")
+  func byteRanges() async throws {
+    try await withOrigin { origin in
+      _ = try await extract(.first, from: origin.source("hls-byterange-fmp4/index.m3u8"))
+      let ranges = origin.requestLog.filter { $0.path.hasSuffix("media.mp4") }.map(\.range)
+      #expect(Set(ranges) == ["bytes=0-846", "bytes=847-17088"])
+      #expect(origin.requestLog.count == 3)
+    }
+  }
+
+  @Test("All pictures take each segment once, in order")
+  func allSegments() async throws {
+    try await withOrigin { origin in
+      _ = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"))
+      #expect(
+        paths(origin).dropFirst(2) == ["/hls-ts/high/segment-0.ts", "/hls-ts/high/segment-1.ts", "/hls-ts/high/segment-2.ts"])
+    }
+  }
+
+  @Test("A late time takes its own segment only", arguments: ["hls-ts/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd"])
+  func lateTime(path: String) async throws {
+    try await withOrigin { origin in
+      _ = try await extract(.times([MediaTime(value: 5, timescale: 2)]), from: origin.source(path))
+      #expect(!paths(origin).contains { $0.hasSuffix("segment-0.ts") || $0.hasSuffix("segment-00001.m4s") })
+      #expect(!paths(origin).contains { $0.contains("low") || $0.contains("/0/") })
+      // In a single file, nothing of the first two segments.
+      let early = origin.requestLog.filter { record in
+        record.path.hasSuffix("high.mp4") && record.range == nil
+      }
+      #expect(early.isEmpty)
+    }
+  }
+
+  @Test(
+    "Init and first segment are asked for at the same time, over two connections",
+    arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
+  func parallelInit(path: String) async throws {
+    let link = try LinkSpec(parsing: "20Mbit/80ms")
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, link: link)) { origin in
+      _ = try await extract(.first, from: origin.source(path))
+      let records = origin.requestLog
+      let initialization = try #require(records.first { $0.path.hasSuffix("init.mp4") })
+      let segment = try #require(records.first { $0.path.hasSuffix(".m4s") })
+      #expect(initialization.connection != segment.connection)
+      let firstAnswer = try #require(initialization.firstByteSent)
+      #expect(segment.arrival < firstAnswer)
+      #expect(initialization.arrival < (segment.firstByteSent ?? .seconds(99)))
+    }
+  }
+
+  @Test(
+    "The transfer is cut when the picture is there",
+    arguments: [
+      ("hls-ts/master.m3u8", "high/segment-0.ts"), ("hls-fmp4/master.m3u8", "high/segment-0.m4s"),
+      ("dash-number/manifest.mpd", "1/segment-00001.m4s"), ("dash-ondemand/manifest.mpd", "high.mp4"),
+      ("media/h264-faststart.mp4", "h264-faststart.mp4"), ("media/h264.ts", "h264.ts"),
+      ("media/h264-fragmented.mp4", "h264-fragmented.mp4"), ("media/h264.mkv", "h264.mkv"),
+    ])
+  func cut(path: String, media: String) async throws {
+    let link = try LinkSpec(parsing: "500k/1ms")
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, link: link)) { origin in
+      let extraction = try await extract(.first, from: origin.source(path))
+      let records = origin.requestLog.filter { $0.path.hasSuffix(media) }
+      #expect(records.count == 1)
+      let record = try #require(records.first)
+      let folder = path.split(separator: "/")[0]
+      let size = Int64(try Fixtures.bytes("\(folder)/\(media)").count)
+      // A picture is 3 to 6 kB; some packets more are on their way when it is done.
+      #expect(record.bodyBytesSent < size * 2 / 3, "\(record.bodyBytesSent) of \(size)")
+      #expect(!record.isComplete)
+      #expect(extraction.pictures.count == 1)
+    }
+  }
+
+  @Test("An index at the end of a large file is fetched by range, not with all that stands before it")
+  func indexLast() async throws {
+    // The media box is made larger by what no sample refers to.
+    var bytes = try Fixtures.bytes("media/h264-moov-last.mp4")
+    let (mediaBox, mediaBoxSize) = (40, 21053)
+    #expect(bytes[(mediaBox + 4)..<(mediaBox + 8)].elementsEqual("mdat".utf8))
+    let padding = 6 << 20
+    bytes.insert(contentsOf: [UInt8](repeating: 0, count: padding), at: mediaBox + mediaBoxSize)
+    let size = UInt32(mediaBoxSize + padding)
+    bytes.replaceSubrange(
+      mediaBox..<(mediaBox + 4), with: (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * UInt32($0))) })
+    let golden = try Golden("h264-moov-last.mp4").pictures
+    let configuration = Origin.Configuration(
+      routes: ["/large.mp4": Origin.Response(bytes)], link: try LinkSpec(parsing: "30Mbit/5ms"))
+    try await withOrigin(configuration) { origin in
+      let extraction = try await extract(.first, from: origin.source("large.mp4"))
+      #expect(extraction.pictures.map(\.md5) == [golden[0].md5])
+      let records = origin.requestLog
+      #expect(records[0].range == nil)
+      #expect(records.count <= 3)
+      #expect(records.contains { $0.range?.hasPrefix("bytes=\(mediaBox + mediaBoxSize + padding)-") == true })
+      let sent = records.map(\.bodyBytesSent).reduce(0, +)
+      #expect(sent < 2 << 20, "\(sent) bytes")
+    }
+  }
+
+  @Test("A second source reuses what connections there are")
+  func reuse() async throws {
+    try await withOrigin { origin in
+      let fetcher = makeFetcher()
+      for _ in 0..<4 {
+        _ = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"), fetcher: fetcher)
+      }
+      #expect(origin.snapshot.acceptedConnectionCount <= 3)
+    }
+  }
+
+  @Test("Headers go with every request")
+  func headers() async throws {
+    try await withOrigin { origin in
+      var configuration = LoadingConfiguration()
+      configuration.headers = [HeaderField(name: "X-Token", value: "secret")]
+      let extractor = FrameExtractor(fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
+      try await extractor.extract(.first, from: origin.source("hls-fmp4/master.m3u8")) { _ in .zero }
+      #expect(origin.requestLog.count == 4)
+      #expect(origin.requestLog.allSatisfy { $0.header("X-Token") == "secret" })
+    }
+  }
+}
+
+@Suite("Sources that fail", .timeLimit(.minutes(1)))
+struct FrameExtractorErrorTests {
+  @Test(
+    "Kind and place of what is wrong, over the network",
+    arguments: [
+      ("bad/html.m3u8", ReelError.Kind.badMedia, "/bad/html.m3u8", "HTML"),
+      ("bad/text.mp4", .badMedia, "/bad/text.mp4", "text"), ("bad/empty.mp4", .badMedia, "/bad/empty.mp4", "empty"),
+      ("bad/missing-segment.m3u8", .server, "/bad/missing.ts", "404"),
+      ("bad/html-segment.m3u8", .badMedia, "/bad/html.m3u8", "HTML"),
+      ("bad/local-file.m3u8", .unsupported, "file:///etc/hostname", "local file"),
+      ("bad/no-segments.m3u8", .badManifest, "/bad/no-segments.m3u8", "segment"),
+      ("bad/no-period.mpd", .badManifest, "/bad/no-period.mpd", "Period"),
+      ("bad/no-duration.mpd", .badManifest, "/bad/no-duration.mpd", ""),
+      ("bad/unclosed.mpd", .badManifest, "/bad/unclosed.mpd", ""),
+      ("bad/entities.mpd", .badManifest, "/bad/entities.mpd", ""),
+      ("bad/loop.m3u8", .badManifest, "/bad/loop.m3u8", ""),
+      ("bad/audio-only.mpd", .unsupported, "/bad/audio-only.mpd", "no video"),
+      ("bad/encrypted.mpd", .unsupported, "/bad/encrypted.mpd", ""),
+      ("hls-sample-aes/index.m3u8", .unsupported, "", "SAMPLE-AES"), ("bad/nowhere.mp4", .server, "/bad/nowhere.mp4", "404"),
+      ("bad/codec-mpeg4.mp4", .unsupported, "/bad/codec-mpeg4.mp4", "mpeg4"),
+      ("bad/audio-only.mp4", .badMedia, "/bad/audio-only.mp4", "no video"),
+    ])
+  func errors(path: String, kind: ReelError.Kind, location: String, words: String) async throws {
+    try await withOrigin { origin in
+      let error = await reelError { _ = try await extract(.first, from: origin.source(path)) }
+      #expect(error?.kind == kind, "\(error?.description ?? "none")")
+      #expect(error?.location?.hasSuffix(location) == true, "\(error?.location ?? "nowhere")")
+      #expect(error?.description.lowercased().contains(words.lowercased()) == true, "\(error?.description ?? "none")")
+    }
+  }
+
+  @Test("A remote manifest can't reach a local file by any way of writing it")
+  func localFiles() async throws {
+    let secret = FileManager.default.temporaryDirectory.appending(path: "reel-test-\(UUID().uuidString).ts")
+    try Data(try Fixtures.bytes("media/h264.ts")).write(to: secret)
+    defer { try? FileManager.default.removeItem(at: secret) }
+    let path = secret.path
+    let spellings = ["file://\(path)", "FILE://\(path)", "file:\(path)", "file://localhost\(path)"]
+    for spelling in spellings {
+      let playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n\(spelling)\n#EXT-X-ENDLIST\n"
+      let multivariant = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n\(spelling)\n"
+      let manifest = """
+        <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT1S"><Period>
+        <AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1"><BaseURL>\(spelling)</BaseURL>
+        </Representation></AdaptationSet></Period></MPD>
+        """
+      for text in [playlist, multivariant, manifest] {
+        let configuration = Origin.Configuration(routes: ["/list": Origin.Response(text)])
+        try await withOrigin(configuration) { origin in
+          let error = await reelError { _ = try await extract(.first, from: origin.source("list")) }
+          #expect(error?.kind == .unsupported || error?.kind == .badManifest, "\(spelling): \(error?.description ?? "none")")
+        }
+      }
+    }
+  }
+
+  @Test("A redirect to a local file is refused")
+  func redirectToFile() async throws {
+    let faults = try FaultRule.parse("segment-0.ts=redirect:file:///etc/hostname")
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+      let error = await reelError { _ = try await extract(.first, from: origin.source("hls-ts/master.m3u8")) }
+      #expect(error != nil)
+      #expect([.server, .unsupported].contains(error?.kind), "\(error?.description ?? "none")")
+    }
+  }
+
+  @Test("A segment that ends too early is an error, not an end")
+  func shortSegment() async throws {
+    let faults = try FaultRule.parse("segment-1.ts=close:8000")
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+      let golden = try Golden("hls-ts-high").pictures.map(\.md5)
+      let seen = Locked<[String]>([])
+      let extractor = FrameExtractor(fetcher: makeFetcher(attempts: 0), logger: silentLogger)
+      let source = try origin.source("hls-ts/master.m3u8")
+      let error = await reelError {
+        try await extractor.extract(.count(0), from: source) { picture in
+          let md5 = try picture.frame.md5()
+          seen.withLock { $0.append(md5) }
+          return .zero
+        }
+      }
+      #expect(error?.kind == .network, "\(error?.description ?? "none")")
+      #expect(error?.location?.hasSuffix("segment-1.ts") == true)
+      // What came out before is sound.
+      let pictures = seen.withLock { $0 }
+      #expect(pictures == Array(golden.prefix(pictures.count)))
+      #expect(pictures.count >= 25)
+    }
+  }
+
+  @Test("Local manifests may name local files")
+  func localManifest() async throws {
+    let extraction = try await extract(.first, path: "hls-discontinuity/ts.m3u8")
+    #expect(extraction.pictures.count == 1)
+  }
+
+  @Test("A file that is not there, and a folder")
+  func localErrors() async throws {
+    let missing = await reelError { _ = try await extract(.first, path: "media/nowhere.mp4") }
+    #expect(missing?.kind == .noSuchFile)
+    #expect(missing?.location?.hasSuffix("media/nowhere.mp4") == true)
+    let folder = await reelError { _ = try await extract(.first, path: "media") }
+    #expect(folder?.kind == .badMedia)
+    #expect(folder?.reason.contains("directory") == true)
+  }
+}

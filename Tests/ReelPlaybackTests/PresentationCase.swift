@@ -1,0 +1,99 @@
+import ReelCore
+import Testing
+
+/// A presentation among the fixtures, and what its pictures are by the golden files.
+struct PresentationCase: Sendable, CustomTestStringConvertible {
+  /// A stretch of pictures.
+  struct Part: Sendable {
+    enum Clock: Sendable {
+      /// The first picture of the stretch stands at this time (HLS).
+      case startsAt(MediaTime)
+      /// Media time is presentation time (DASH).
+      case media
+    }
+
+    let golden: String
+    let range: Range<Int>?
+    let clock: Clock
+    /// The golden file that has the timestamps, where it is another.
+    var timestamps: String?
+  }
+
+  let path: String
+  var bandwidthCap: Int?
+  let parts: [Part]
+
+  var testDescription: String { bandwidthCap.map { "\(path) up to \($0)" } ?? path }
+
+  /// Every picture with its time.
+  func expected() throws -> [Shown] {
+    try parts.flatMap { part in
+      let golden = try Golden(part.golden)
+      let clock = try part.timestamps.map { try Golden($0) } ?? golden
+      let indices = part.range ?? golden.pictures.indices
+      let first = clock.time(clock.pictures[indices.lowerBound].ticks)
+      return indices.map { index in
+        let media = clock.time(clock.pictures[index].ticks)
+        switch part.clock {
+        case .startsAt(let start): return Shown(time: start + media - first, md5: golden.pictures[index].md5)
+        case .media: return Shown(time: media, md5: golden.pictures[index].md5)
+        }
+      }
+    }
+  }
+
+  private static func hls(_ path: String, _ golden: String, cap: Int? = nil) -> PresentationCase {
+    PresentationCase(
+      path: path, bandwidthCap: cap, parts: [Part(golden: golden, range: nil, clock: .startsAt(.zero))])
+  }
+
+  private static func dash(
+    _ path: String, _ golden: String, cap: Int? = nil, timestamps: String? = nil
+  ) -> PresentationCase {
+    PresentationCase(
+      path: path, bandwidthCap: cap,
+      parts: [Part(golden: golden, range: nil, clock: .media, timestamps: timestamps)])
+  }
+
+  private static func discontinuity(_ kind: String, low: String, other: String) -> PresentationCase {
+    PresentationCase(
+      path: "hls-discontinuity/\(kind).m3u8",
+      parts: [
+        Part(golden: low, range: 0..<30, clock: .startsAt(.zero)),
+        Part(golden: other, range: nil, clock: .startsAt(MediaTime(value: 1, timescale: 1))),
+        Part(golden: low, range: 30..<60, clock: .startsAt(MediaTime(value: 2, timescale: 1))),
+      ])
+  }
+
+  static let all: [PresentationCase] = [
+    hls("hls-ts/master.m3u8", "hls-ts-high"),
+    hls("hls-ts/master.m3u8", "hls-ts-low", cap: 500_000),
+    hls("hls-ts/low/index.m3u8", "hls-ts-low"),
+    hls("hls-fmp4/master.m3u8", "hls-fmp4-high"),
+    hls("hls-fmp4/master.m3u8", "hls-fmp4-low", cap: 899_999),
+    hls("hls-byterange-ts/index.m3u8", "hls-byterange-ts"),
+    hls("hls-byterange-fmp4/index.m3u8", "hls-byterange-fmp4"),
+    hls("hls-hevc/index.m3u8", "hls-hevc"),
+    discontinuity("ts", low: "hls-ts-low", other: "hls-discontinuity-other-ts"),
+    discontinuity("fmp4", low: "hls-fmp4-low", other: "hls-discontinuity-other-fmp4"),
+    dash("dash-number/manifest.mpd", "dash-number-1"),
+    dash("dash-number/manifest.mpd", "dash-number-0", cap: 300_000),
+    dash("dash-timeline/manifest.mpd", "dash-number-1"),
+    dash("dash-timeline/manifest.mpd", "dash-number-0", cap: 1),
+    dash("dash-segmentlist/manifest.mpd", "dash-number-1"),
+    dash("dash-segmentlist/manifest.mpd", "dash-number-0", cap: 699_999),
+    dash("dash-ondemand/manifest.mpd", "dash-number-1", timestamps: "dash-ondemand-low"),
+    dash("dash-ondemand/manifest.mpd", "dash-ondemand-low", cap: 300_000),
+    dash("dash-baseurl/manifest.mpd", "dash-number-1"),
+    PresentationCase(
+      path: "dash-periods/manifest.mpd",
+      parts: [
+        Part(golden: "dash-number-0", range: 0..<30, clock: .media),
+        Part(golden: "dash-number-1", range: 30..<90, clock: .media),
+      ]),
+    // All three are above the default cap: the lowest.
+    dash("dash-gpac/multirate.mpd", "dash-gpac-8000k"),
+    dash("dash-gpac/multirate.mpd", "dash-gpac-10400k", cap: 9_000_000),
+    dash("dash-gpac/multirate.mpd", "dash-gpac-13520k", cap: 20_000_000),
+  ]
+}

@@ -1,0 +1,136 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelTesting
+import ReelTransport
+import Testing
+
+/// The committed media.
+enum Fixtures {
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "Fixtures")
+
+  static func bytes(_ path: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: folder.appending(path: path)))
+  }
+}
+
+/// A picture with its place on a timeline.
+struct Shown: Hashable, Sendable {
+  let time: MediaTime
+  let md5: String
+}
+
+/// A golden file: what ffmpeg decodes from a clip.
+struct Golden {
+  let timeBase: Rational
+  let pictures: [(ticks: Int64, md5: String)]
+
+  /// Reads `golden/NAME.framemd5`.
+  init(_ name: String) throws {
+    let text = String(decoding: try Fixtures.bytes("golden/\(name).framemd5"), as: UTF8.self)
+    var timeBase = Rational(0, 1)
+    var pictures: [(Int64, String)] = []
+    for line in text.split(separator: "\n") {
+      if line.hasPrefix("#tb 0:") {
+        let numbers = line.dropFirst(6).split(separator: "/").compactMap { Int32($0.filter { $0 != " " }) }
+        try #require(numbers.count == 2)
+        timeBase = Rational(numbers[0], numbers[1])
+      }
+      guard !line.hasPrefix("#") else { continue }
+      let fields = line.split(separator: ",").map { $0.filter { $0 != " " } }
+      try #require(fields.count == 6)
+      pictures.append((try #require(Int64(fields[2])), fields[5]))
+    }
+    self.timeBase = timeBase
+    self.pictures = pictures
+  }
+
+  func time(_ ticks: Int64) -> MediaTime {
+    MediaTime(value: ticks * Int64(timeBase.numerator), timescale: timeBase.denominator)
+  }
+}
+
+/// Throws every log line away.
+let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+/// A fetcher whose retries do not keep a test waiting.
+func makeFetcher(attempts: Int = 2) -> TransportFetcher {
+  let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
+  return TransportFetcher(configuration: TransportConfiguration(retryPolicy: retries), logger: silentLogger)
+}
+
+/// What an extraction gave.
+struct Extraction: Sendable {
+  var pictures: [Shown] = []
+  var sizes: [PixelSize] = []
+  var damaged: [Bool] = []
+  var report = FrameExtractor.Report()
+}
+
+/// Extracts from a source.
+func extract(
+  _ selection: FrameSelection, from source: MediaSource, bandwidthCap: Int? = nil, maximumHeight: Int? = nil,
+  fetcher: any Fetching = makeFetcher()
+) async throws -> Extraction {
+  var configuration = LoadingConfiguration()
+  if let bandwidthCap { configuration.bandwidthCap = bandwidthCap }
+  configuration.maximumHeight = maximumHeight
+  let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+  let collected = Locked(Extraction())
+  let report = try await extractor.extract(selection, from: source) { picture in
+    let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+    let (size, isDamaged) = (picture.frame.size, picture.frame.isDamaged)
+    collected.withLock { extraction in
+      extraction.pictures.append(shown)
+      extraction.sizes.append(size)
+      extraction.damaged.append(isDamaged)
+    }
+    return .zero
+  }
+  var extraction = collected.withLock { $0 }
+  extraction.report = report
+  return extraction
+}
+
+/// Extracts from a file below Fixtures.
+func extract(
+  _ selection: FrameSelection, path: String, bandwidthCap: Int? = nil
+) async throws -> Extraction {
+  try await extract(
+    selection, from: MediaSource(argument: Fixtures.folder.appending(path: path).path),
+    bandwidthCap: bandwidthCap)
+}
+
+/// Runs `body` with an origin, which is stopped at the end.
+func withOrigin<Result>(
+  _ configuration: Origin.Configuration = Origin.Configuration(directory: Fixtures.folder),
+  _ body: (Origin) async throws -> Result
+) async throws -> Result {
+  let origin = try await Origin.start(configuration, logger: silentLogger)
+  do {
+    let result = try await body(origin)
+    await origin.stop()
+    return result
+  } catch {
+    await origin.stop()
+    throw error
+  }
+}
+
+extension Origin {
+  /// A path below this origin as a source.
+  func source(_ path: String) throws -> MediaSource { try MediaSource(argument: url(path).absoluteString) }
+}
+
+/// The error that `body` throws, as a `ReelError`; nil where it throws none, or another.
+func reelError(_ body: () async throws -> Void) async -> ReelError? {
+  do {
+    try await body()
+    return nil
+  } catch {
+    return error as? ReelError
+  }
+}
