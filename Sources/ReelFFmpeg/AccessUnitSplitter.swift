@@ -77,13 +77,12 @@ struct AccessUnitSplitter {
           return nil
         }
         let unit = UnsafeRawBufferPointer(rebasing: bytes[(start + 3)...])
-        // A zero byte before the start code belongs to it.
-        let begin = start > 0 && bytes[start - 1] == 0 ? start - 1 : start
-        if beginsAccessUnit(unit), begin > 0 {
-          // The scan goes on here once the unit before has been taken.
+        if beginsAccessUnit(unit), start > 0 {
+          // The scan goes on here once the unit before has been taken. A zero byte before the start code stays with
+          // the unit before, as its trailing zero.
           scanOffset = start
           hasSlice = false
-          return begin
+          return start
         }
         scanOffset = start + 3
       }
@@ -122,6 +121,8 @@ struct AccessUnitSplitter {
     // Marks of PES packets that began inside of the unit have been used or passed over; the one that the rest
     // begins in stays, without timestamps where it was used.
     var rest = marks.filter { $0.offset >= end }
+    // Some muxers cut within the start code: what follows it counts.
+    if let first = rest.first, first.offset <= end + 3 { rest[0].offset = end }
     if rest.first?.offset != end, !buffer.isEmpty {
       let passed = marks.last { $0.offset < end && $0.offset > 0 }
       // A PES packet that began within the unit and in which the next unit is the first to begin.

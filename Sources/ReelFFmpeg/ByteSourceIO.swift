@@ -13,13 +13,22 @@ final class ByteSourceIO {
   private(set) var readDuration: Duration = .zero
   private let source: any ByteSource
   private let box: CallbackBox
+  private let isSeekable: Bool
+  /// The last bytes of a source that only streams: demuxers go back a few bytes now and then, and AVIO's own buffer is
+  /// begun anew with each read.
+  private var history: [UInt8] = []
+  /// The reader's distance from the end of `history`, and that end's place in the source.
+  private var rewound = 0
+  private var sourceOffset: Int64 = 0
 
   /// Bytes that are asked for at a time. Reads that a demuxer makes for a whole sample go past this buffer.
   private static let bufferSize = 32 * 1024
+  private static let historySize = 64 * 1024
 
   /// `isSeekable` false hides that a source can seek.
   init(source: any ByteSource, isSeekable: Bool) throws(ReelError) {
     self.source = source
+    self.isSeekable = isSeekable && source.isSeekable
     box = CallbackBox()
     guard let buffer = av_malloc(Self.bufferSize) else { throw ReelError(.internalFault, "out of memory") }
     let context = avio_alloc_context(
@@ -36,7 +45,7 @@ final class ByteSourceIO {
       throw ReelError(.internalFault, "out of memory")
     }
     self.context = context
-    context.pointee.seekable = isSeekable && source.isSeekable ? AVIO_SEEKABLE_NORMAL : 0
+    context.pointee.seekable = self.isSeekable ? AVIO_SEEKABLE_NORMAL : 0
     box.owner = self
   }
 
@@ -66,8 +75,16 @@ final class ByteSourceIO {
     guard error == nil, let buffer, size > 0 else { return error == nil ? 0 : reel_averror_exit() }
     let start = ContinuousClock.now
     defer { readDuration += ContinuousClock.now - start }
+    let target = UnsafeMutableRawBufferPointer(start: buffer, count: Int(size))
+    if rewound > 0 {
+      let bytes = history.suffix(rewound).prefix(target.count)
+      target.copyBytes(from: bytes)
+      rewound -= bytes.count
+      return Int32(bytes.count)
+    }
     do {
-      let count = try source.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: Int(size)))
+      let count = try source.read(into: target)
+      if !isSeekable { remember(target.prefix(count)) }
       return count == 0 ? reel_averror_eof() : Int32(count)
     } catch {
       self.error = error
@@ -75,9 +92,21 @@ final class ByteSourceIO {
     }
   }
 
+  private func remember(_ bytes: Slice<UnsafeMutableRawBufferPointer>) {
+    sourceOffset += Int64(bytes.count)
+    history.append(contentsOf: bytes.suffix(Self.historySize))
+    if history.count > 2 * Self.historySize { history.removeFirst(history.count - Self.historySize) }
+  }
+
   private func seek(to offset: Int64, whence: Int32) -> Int64 {
     if whence & AVSEEK_SIZE != 0 { return source.byteCount ?? -1 }
     guard error == nil, whence & 0xffff == 0 else { return -1 }
+    guard isSeekable else {
+      let distance = sourceOffset - offset
+      guard distance >= 0, distance <= Int64(history.count) else { return -1 }
+      rewound = Int(distance)
+      return offset
+    }
     do {
       try source.seek(to: offset)
       return offset

@@ -141,9 +141,9 @@ public final class Decoder {
         continue
       }
       let flags = frame.pointer.pointee.flags
-      let logged = scope.takeDamage(of: frame.tag)
-      frame.isDamaged =
-        logged || flags & AV_FRAME_FLAG_CORRUPT != 0 || frame.pointer.pointee.decode_error_flags != 0
+      let isFlagged = flags & AV_FRAME_FLAG_CORRUPT != 0 || frame.pointer.pointee.decode_error_flags != 0
+      let (tag, isKey) = (frame.tag, frame.isKey)
+      frame.isDamaged = scope.withDamage { $0.settle(tag, isKey: isKey, isFlagged: isFlagged) }
       return .frame(frame)
     }
   }
@@ -151,6 +151,7 @@ public final class Decoder {
   /// Forgets all pictures and references.
   public func flush() {
     avcodec_flush_buffers(context)
+    scope.withDamage { $0.reset() }
   }
 
   /// Takes note of an H.264 sequence parameter set: gaps in frame numbers are no damage where it allows them.
@@ -158,6 +159,12 @@ public final class Decoder {
     if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) {
       scope.setAllowsFrameNumberGaps(allowed)
     }
+  }
+
+  /// No other picture is predicted from the one in the packet that is sent next.
+  func noteNonReference() {
+    let tag = nextTag
+    scope.withDamage { $0.noteNonReference(tag) }
   }
 
   /// The last error line that the decoder logged.

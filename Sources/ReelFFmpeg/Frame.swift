@@ -39,8 +39,9 @@ public struct Frame: ~Copyable, @unchecked Sendable {
 
   /// Presentation time in ticks of the stream's time base, as near as the decoder knows it.
   public var presentationTicks: Int64? {
-    let best = pointer.pointee.best_effort_timestamp
-    let ticks = best == reel_nopts() ? pointer.pointee.pts : best
+    let own = pointer.pointee.pts
+    // The decoder's guess turns to decoding times where some timestamps were odd: it is for frames without one.
+    let ticks = own == reel_nopts() ? pointer.pointee.best_effort_timestamp : own
     return ticks == reel_nopts() ? nil : ticks
   }
 

@@ -14,7 +14,7 @@ final class LogScope: Sendable {
 
   private struct State {
     var lastError: String?
-    var damagedPictures: Set<Int64> = []
+    var damage = DamageTracker()
     var allowsFrameNumberGaps = false
     var refusedSize: String?
   }
@@ -40,9 +40,9 @@ final class LogScope: Sendable {
     }
   }
 
-  /// True where a line told of a missing reference or of concealment while the packet with this tag was decoded.
-  func takeDamage(of picture: Int64) -> Bool {
-    state.withLock { $0.damagedPictures.remove(picture) != nil }
+  /// What was noticed about the decoding of pictures.
+  func withDamage<Result>(_ body: (inout DamageTracker) -> Result) -> Result {
+    state.withLock { body(&$0.damage) }
   }
 
   /// Whether H.264 pictures may be missing by intent (`gaps_in_frame_num_value_allowed_flag`).
@@ -56,7 +56,7 @@ final class LogScope: Sendable {
     let tellsDamage = isGap || level <= AV_LOG_ERROR && Self.damagePhrases.contains { text.contains($0) }
     state.withLock { state in
       if tellsDamage, picture >= 0, !(isGap && state.allowsFrameNumberGaps) {
-        state.damagedPictures.insert(picture)
+        state.damage.note(picture, isGap: isGap)
       }
       if text.hasPrefix("Picture size "), let size = text.split(separator: " ").dropFirst(2).first {
         state.refusedSize = String(size)

@@ -38,6 +38,8 @@ public struct Orientation: Sendable, Hashable {
     }
     // FFmpeg's angle is counter-clockwise.
     let quarters = Int((-angle / 90).rounded())
-    self.init(rotation: ((quarters % 4) + 4) % 4 * 90, isMirrored: mirrors)
+    let rotation = ((quarters % 4) + 4) % 4 * 90
+    // What is left of the matrix is turned, then mirrored; to mirror first, turn the other way.
+    self.init(rotation: mirrors ? (360 - rotation) % 360 : rotation, isMirrored: mirrors)
   }
 }

@@ -287,20 +287,22 @@ public final class PictureReader {
   // MARK: Decoder
 
   private func send(_ box: PacketBox) throws {
-    if stream.videoCodec == .h264 { noteParameterSets(in: box.packet) }
+    if stream.videoCodec == .h264 { noteUnits(of: box.packet) }
     // A decoder whose pictures were all received is never full.
     _ = try gated { try decoder.send(box.packet) }
   }
 
-  /// The decoder's log is read by whether gaps in frame numbers are allowed.
-  private func noteParameterSets(in packet: borrowing Packet) {
+  /// What the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are predicted
+  /// from the picture.
+  private func noteUnits(of packet: borrowing Packet) {
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: .h264, bytes: unit), !header.isPictureSlice else {
-          return false
-        }
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
         if header.type == 7 { decoder.noteSequenceParameterSet(unit) }
-        return true
+        guard header.isPictureSlice else { return true }
+        // nal_ref_idc
+        if (unit.first ?? 0) & 0x60 == 0 { decoder.noteNonReference() }
+        return false
       }
     }
   }

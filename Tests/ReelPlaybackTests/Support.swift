@@ -64,10 +64,8 @@ func makeFetcher(attempts: Int = 2) -> TransportFetcher {
 
 /// What an extraction gave.
 struct Extraction: Sendable {
-  var pictures: [Shown] = []
-  var sizes: [PixelSize] = []
-  var damaged: [Bool] = []
-  var report = FrameExtractor.Report()
+  let pictures: [Shown]
+  let report: FrameExtractor.Report
 }
 
 /// Extracts from a source.
@@ -79,20 +77,13 @@ func extract(
   if let bandwidthCap { configuration.bandwidthCap = bandwidthCap }
   configuration.maximumHeight = maximumHeight
   let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-  let collected = Locked(Extraction())
+  let pictures = Locked<[Shown]>([])
   let report = try await extractor.extract(selection, from: source) { picture in
     let shown = Shown(time: picture.time, md5: try picture.frame.md5())
-    let (size, isDamaged) = (picture.frame.size, picture.frame.isDamaged)
-    collected.withLock { extraction in
-      extraction.pictures.append(shown)
-      extraction.sizes.append(size)
-      extraction.damaged.append(isDamaged)
-    }
+    pictures.withLock { $0.append(shown) }
     return .zero
   }
-  var extraction = collected.withLock { $0 }
-  extraction.report = report
-  return extraction
+  return Extraction(pictures: pictures.withLock { $0 }, report: report)
 }
 
 /// Extracts from a file below Fixtures.

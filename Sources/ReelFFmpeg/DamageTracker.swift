@@ -1,0 +1,39 @@
+/// Which pictures are not what was encoded: those that were concealed or missed a reference, and those that were
+/// predicted from them, as far as that can be told.
+///
+/// Pictures are named by the number of their packet, in decoding order. Damage to a reference lasts for all that is
+/// decoded after it, until a picture that decoding can start at is shown: a later picture may in truth be whole, but
+/// none is called sound that is not.
+struct DamageTracker {
+  private var concealed: Set<Int64> = []
+  private var gaps: Set<Int64> = []
+  private var nonReferences: Set<Int64> = []
+  /// The earliest damaged reference that still lasts.
+  private var lasting: Int64?
+
+  /// Decoding of a picture met an error, or (`isGap`) the pictures before it are missing.
+  mutating func note(_ picture: Int64, isGap: Bool) {
+    if isGap { gaps.insert(picture) } else { concealed.insert(picture) }
+    if !nonReferences.contains(picture) || isGap { lasting = min(lasting ?? picture, picture) }
+  }
+
+  /// No other picture is predicted from this one. To be said before it is decoded.
+  mutating func noteNonReference(_ picture: Int64) { nonReferences.insert(picture) }
+
+  /// Whether a picture that the decoder gives now is damaged; `isFlagged` is what the decoder says on the picture.
+  mutating func settle(_ picture: Int64, isKey: Bool, isFlagged: Bool) -> Bool {
+    let isNonReference = nonReferences.remove(picture) != nil
+    let isConcealed = concealed.remove(picture) != nil || isFlagged
+    let followsGap = gaps.remove(picture) != nil
+    if isConcealed, !isNonReference { lasting = min(lasting ?? picture, picture) }
+    if isKey {
+      // Needs nothing of what came before, whatever is missing there.
+      lasting = isConcealed ? picture : nil
+      return isConcealed
+    }
+    return isConcealed || followsGap || lasting.map { $0 <= picture } ?? false
+  }
+
+  /// Forgets everything: the decoder starts anew.
+  mutating func reset() { self = DamageTracker() }
+}

@@ -1,0 +1,373 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import Testing
+
+@Suite("reel frames", .timeLimit(.minutes(2)))
+struct FramesCommandTests {
+  @Test("MD5 is MD5")
+  func md5() {
+    #expect(MD5.hex([]) == "d41d8cd98f00b204e9800998ecf8427e")
+    #expect(MD5.hex(Array("abc".utf8)) == "900150983cd24fb0d6963f7d28e17f72")
+    #expect(MD5.hex([UInt8](repeating: 97, count: 200)) == "887f30b43b2867f4a9accceee7d16e6c")
+  }
+
+  /// Width, height and pixels of a binary pixmap.
+  private func pixmap(_ bytes: [UInt8]) throws -> (size: PixelSize, pixels: ArraySlice<UInt8>) {
+    let parts = bytes.split(separator: 10, maxSplits: 3, omittingEmptySubsequences: false)
+    try #require(parts.count == 4)
+    #expect(parts[0].elementsEqual("P6".utf8))
+    #expect(parts[2].elementsEqual("255".utf8))
+    let numbers = String(decoding: parts[1], as: UTF8.self).split(separator: " ").compactMap { Int($0) }
+    try #require(numbers.count == 2)
+    #expect(parts[3].count == numbers[0] * numbers[1] * 3)
+    return (PixelSize(width: numbers[0], height: numbers[1]), parts[3])
+  }
+
+  private func json(_ line: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+  }
+
+  // MARK: What is written
+
+  @Test("The first picture, by default")
+  func first() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run("frames", goodSource, "-o", folder.path)
+    #expect(result.status == 0)
+    #expect(result.errorText.isEmpty)
+    #expect(folder.names() == ["h264-faststart-000001.ppm"])
+    #expect(result.outputLines == ["\(folder.path)/h264-faststart-000001.ppm\tpts 0\t192x108"])
+    #expect(try pixmap(folder.bytes("h264-faststart-000001.ppm")).size == PixelSize(width: 192, height: 108))
+  }
+
+  @Test("The folder is made, with those above it; the working folder is the default")
+  func folders() async throws {
+    let folder = try TemporaryFolder()
+    let made = try await Command.run("frames", goodSource, "-o", "\(folder.path)/a/b", "--quiet")
+    #expect(made.status == 0)
+    #expect(made.output.isEmpty)
+    #expect(folder.names("a/b") == ["h264-faststart-000001.ppm"])
+    let here = try await Command.run("frames", goodSource, directory: folder.path)
+    #expect(here.outputText == "h264-faststart-000001.ppm\tpts 0\t192x108\n")
+    #expect(folder.names().contains("h264-faststart-000001.ppm"))
+  }
+
+  @Test("All pictures, with the md5s of ffmpeg", arguments: ["h264-faststart.mp4", "h264-bframes.ts", "hevc-main10.mp4", "h264-moov-last.mp4", "vp9.webm"])
+  func all(name: String) async throws {
+    let folder = try TemporaryFolder()
+    let golden = try Fixtures.golden(name)
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/\(name)"), "--count", "0", "--md5", "-o", folder.path)
+    #expect(result.status == 0)
+    #expect(folder.names().count == golden.count)
+    let md5s = result.outputLines.map { $0.split(separator: "\t").last.map(String.init) }
+    #expect(md5s == golden.map { "md5 \($0)" })
+    let stem = name.split(separator: ".")[0]
+    #expect(folder.names().last == "\(stem)-\(String(format: "%06d", golden.count)).ppm")
+  }
+
+  @Test("JSON lines with snake_case keys")
+  func jsonLines() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin { origin in
+      let remote = origin.url("hls-fmp4/master.m3u8").absoluteString
+      let result = try await Command.run("frames", goodSource, remote, "--json", "-o", folder.path, "--md5")
+      #expect(result.status == 0)
+      #expect(result.outputLines.count == 2)
+      let records = try result.outputLines.map(json)
+      let byName = Dictionary(uniqueKeysWithValues: records.compactMap { record in
+        (record["source"] as? String).map { ($0, record) }
+      })
+      for (source, golden, size) in [(goodSource, "h264-faststart.mp4", (192, 108)), (remote, "hls-fmp4-high", (256, 144))] {
+        let record = try #require(byName[source])
+        let frame = try #require((record["frames"] as? [[String: Any]])?.first)
+        #expect(Set(frame.keys).isSuperset(of: ["path", "pts", "pts_time", "time_base", "width", "height"]))
+        #expect(frame["width"] as? Int == size.0)
+        #expect(frame["height"] as? Int == size.1)
+        #expect(frame["time_base"] as? String == "1/15360")
+        #expect(frame["md5"] as? String == (try Fixtures.golden(golden)).first)
+        #expect(frame["damaged"] as? Bool == false)
+        let path = try #require(frame["path"] as? String)
+        #expect(FileManager.default.fileExists(atPath: path))
+        let startup = try #require(record["startup"] as? [String: Any])
+        for stage in ["resolve", "manifest", "init", "segment", "demux", "decode", "convert"] {
+          let entry = try #require(startup[stage] as? [String: Any], "\(stage)")
+          #expect(entry["ms"] is NSNumber)
+          #expect(entry["requests"] is NSNumber)
+          #expect(entry["bytes"] is NSNumber)
+        }
+        #expect(record["damaged"] as? Int == 0)
+        #expect(record["error"] == nil)
+      }
+      let remoteRecord = try #require(byName[remote])
+      let frame = try #require((remoteRecord["frames"] as? [[String: Any]])?.first)
+      #expect(frame["pts"] as? Int == 1014)
+      #expect(frame["pts_time"] as? Double == 0.066016)
+      #expect(frame["time"] as? Double == 0)
+      let startup = try #require(remoteRecord["startup"] as? [String: [String: Any]])
+      #expect(startup["init"]?["requests"] as? Int == 1)
+      #expect(startup["init"]?["bytes"] as? Int == 847)
+    }
+  }
+
+  @Test("An error is a line of JSON too, beside the one on standard error")
+  func jsonError() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run("frames", "\(folder.path)/nowhere.mp4", "--json", "-o", folder.path)
+    #expect(result.status == 66)
+    #expect(result.errorLines.count == 1)
+    let record = try json(try #require(result.outputLines.first))
+    let error = try #require(record["error"] as? [String: Any])
+    #expect(error["exit_code"] as? Int == 66)
+    #expect((error["message"] as? String)?.contains("nowhere.mp4") == true)
+    #expect((record["frames"] as? [Any])?.isEmpty == true)
+  }
+
+  @Test("PNG files")
+  func png() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/rotate-90.mp4"), "--format", "png", "-o", folder.path)
+    #expect(result.status == 0)
+    let bytes = try folder.bytes("rotate-90-000001.png")
+    #expect(bytes.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13]))
+    #expect(Array(bytes[16..<24]) == [0, 0, 0, 96, 0, 0, 0, 160])
+  }
+
+  @Test(
+    "Y4M holds the decoded samples",
+    arguments: [
+      ("h264-faststart.mp4", "YUV4MPEG2 W192 H108 F30:1 Ip A1:1 C420mpeg2"),
+      ("odd-444-161x91.mp4", "YUV4MPEG2 W161 H91 F30:1 Ip A1:1 C444"),
+      ("h264-high10.mp4", "YUV4MPEG2 W192 H108 F30:1 Ip A1:1 C420p10"),
+      ("rate-30000-1001.mp4", "YUV4MPEG2 W160 H90 F30000:1001 Ip A1:1 C420mpeg2"),
+      ("sar-4-3.mp4", "YUV4MPEG2 W144 H108 F30:1 Ip A4:3 C420mpeg2"),
+    ])
+  func y4m(name: String, header: String) async throws {
+    let folder = try TemporaryFolder()
+    let golden = try Fixtures.golden(name).prefix(6)
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/\(name)"), "--format", "y4m", "--count", "6", "-o", folder.path)
+    #expect(result.status == 0)
+    #expect(result.outputLines.count == 6)
+    let stem = try #require(name.split(separator: ".").first)
+    #expect(folder.names() == ["\(stem).y4m"])
+    let bytes = try folder.bytes("\(stem).y4m")
+    let end = try #require(bytes.firstIndex(of: 10))
+    #expect(String(decoding: bytes[..<end], as: UTF8.self).hasPrefix(header))
+    let payload = bytes[(end + 1)...]
+    #expect(payload.count % golden.count == 0)
+    let size = payload.count / golden.count
+    let md5s = (0..<golden.count).map { index in
+      let frame = payload.dropFirst(index * size).prefix(size)
+      #expect(frame.starts(with: "FRAME\n".utf8))
+      return MD5.hex(frame.dropFirst(6))
+    }
+    #expect(md5s == Array(golden))
+  }
+
+  @Test(
+    "Sizes and gravities",
+    arguments: [
+      ("h264-faststart.mp4", "64x64", "fit"), ("h264-faststart.mp4", "64x64", "fill"),
+      ("h264-faststart.mp4", "64x64", "stretch"), ("rotate-90.mp4", "33x77", "fit"), ("sar-4-3.mp4", "1x1", "fill"),
+      ("odd-420-161x91.webm", "320X180", "fit"),
+    ])
+  func sizes(name: String, size: String, gravity: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/\(name)"), "--size", size, "--gravity", gravity, "-o", folder.path)
+    #expect(result.status == 0, "\(result.errorText)")
+    let wanted = size.lowercased().split(separator: "x").compactMap { Int($0) }
+    let file = try #require(folder.names().first)
+    let image = try pixmap(folder.bytes(file))
+    #expect(image.size == PixelSize(width: wanted[0], height: wanted[1]))
+    if size == "64x64" {
+      let (top, left) = (image.pixels.prefix(64 * 3), stride(from: 0, to: image.pixels.count, by: 64 * 3))
+      // Fit leaves bars of (64 - 36) / 2 lines.
+      #expect(top.allSatisfy { $0 == 0 } == (gravity == "fit"))
+      #expect(left.contains { image.pixels[image.pixels.startIndex + $0] != 0 })
+    }
+  }
+
+  @Test("Pictures at times, and at every step")
+  func times() async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("media/h264-gops.mp4")
+    let golden = try Fixtures.golden("h264-gops.mp4")
+    let at = try await Command.run(
+      "frames", source, "--at", "0.5", "--at", "0", "--at", "1.1", "--md5", "-o", folder.path)
+    #expect(at.status == 0)
+    #expect(at.outputLines.map { $0.suffix(32) } == [golden[0], golden[15], golden[33]].map { $0[...] })
+    let every = try await Command.run("frames", source, "--every", "0.4", "--md5", "-o", folder.path)
+    #expect(every.outputLines.map { $0.suffix(32) } == [golden[0], golden[12], golden[24]].map { $0[...] })
+    let count = try await Command.run("frames", source, "--count", "3", "--md5", "-o", folder.path)
+    #expect(count.outputLines.map { $0.suffix(32) } == golden.prefix(3).map { $0[...] })
+  }
+
+  @Test("A printed time names the picture that it was printed for")
+  func printedTimes() async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("media/rate-24000-1001.mp4")
+    let all = try await Command.run("frames", source, "--count", "0", "--md5", "-o", folder.path)
+    for line in all.outputLines.dropFirst().prefix(5) {
+      let time = try #require(line.split(separator: "\t").first { $0.hasPrefix("pts ") }).dropFirst(4)
+      let one = try await Command.run("frames", source, "--at", String(time), "--md5", "-o", folder.path)
+      #expect(one.outputLines.first?.suffix(32) == line.suffix(32), "\(time)")
+    }
+  }
+
+  @Test("Sources of one name do not overwrite each other")
+  func names() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/h264.ts"), Fixtures.path("media/h264.mkv"), Fixtures.path("media/h264.flv"),
+      Fixtures.path("hls-ts/low/index.m3u8"), Fixtures.path("hls-ts/high/index.m3u8"), "-o", folder.path)
+    #expect(result.status == 0)
+    #expect(folder.names().count == 5)
+    #expect(folder.names().filter { $0.hasPrefix("h264") }.count == 3)
+    #expect(folder.names().filter { $0.hasPrefix("index") }.count == 2)
+  }
+
+  @Test("Names that are made different do not meet those that were so from the start")
+  func namesThatLookNumbered() async throws {
+    let folder = try TemporaryFolder()
+    for name in ["a.ts", "a.mkv", "a_2.ts"] {
+      let original = name.hasSuffix("mkv") ? "media/h264.mkv" : "media/h264.ts"
+      try Data(Fixtures.bytes(original)).write(to: folder.url.appending(path: name))
+    }
+    let result = try await Command.run(
+      ["frames"] + ["a.ts", "a.mkv", "a_2.ts"].map { "\(folder.path)/\($0)" } + ["-o", "\(folder.path)/out"])
+    #expect(result.status == 0)
+    #expect(folder.names("out").count == 3)
+  }
+
+  @Test("Many sources with few jobs")
+  func jobs() async throws {
+    let folder = try TemporaryFolder()
+    let names = ["h264.ts", "h264-gops.mp4", "hevc.ts", "vp9.webm", "av1.mp4", "rotate-90.mp4", "h264-high10.mp4"]
+    let result = try await Command.run(
+      ["frames"] + names.map { Fixtures.path("media/\($0)") } + ["--jobs", "2", "-o", folder.path])
+    #expect(result.status == 0)
+    #expect(folder.names().count == names.count)
+  }
+
+  @Test("The rung by bandwidth and height", arguments: [(["--bandwidth", "500k"], "160x90"), (["--max-height", "100"], "160x90"), ([], "256x144")])
+  func rungs(options: [String], size: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      ["frames", Fixtures.path("hls-ts/master.m3u8"), "-o", folder.path] + options)
+    #expect(result.outputText.contains("\t\(size)\n"))
+  }
+
+  @Test("Headers are sent")
+  func headers() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin { origin in
+      let result = try await Command.run(
+        "frames", origin.url("media/h264.ts").absoluteString, "--header", "X-Token: a b", "-o", folder.path)
+      #expect(result.status == 0)
+      #expect(origin.requestLog.first?.header("X-Token") == "a b")
+    }
+  }
+
+  @Test("HDR is said to be not tone mapped")
+  func hdr() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run("frames", Fixtures.path("media/colour-hdr10-pq.mp4"), "-o", folder.path)
+    #expect(result.outputText.contains("not tone mapped"))
+    let json = try await Command.run(
+      "frames", Fixtures.path("media/colour-hlg.mp4"), "-o", folder.path, "--json")
+    #expect(json.outputText.contains("\"hdr_not_tone_mapped\":true"))
+  }
+
+  // MARK: Standard input and output
+
+  @Test(
+    "Standard input", arguments: ["h264-faststart.mp4", "h264-moov-last.mp4", "h264.ts", "h264-fragmented.mp4", "h264.mkv"])
+  func standardInput(name: String) async throws {
+    let folder = try TemporaryFolder()
+    let golden = try Fixtures.golden(name)
+    let first = try await Command.run(
+      "frames", "-", "--md5", "-o", folder.path, input: Fixtures.bytes("media/\(name)"))
+    #expect(first.status == 0, "\(first.errorText)")
+    #expect(first.outputText.contains(golden[0]))
+    #expect(folder.names() == ["stdin-000001.ppm"])
+    let all = try await Command.run(
+      "frames", "-", "--md5", "--count", "0", "-o", folder.path, input: Fixtures.bytes("media/\(name)"))
+    #expect(all.outputLines.map { $0.suffix(32) } == golden.map { $0[...] })
+    let file = try await Command.run(
+      "frames", "-", "--md5", "-o", folder.path, shell: "exec \"$@\" < '\(Fixtures.path("media/\(name)"))'")
+    #expect(file.outputText.contains(golden[0]))
+  }
+
+  @Test("Standard input that is nothing, or no media")
+  func badStandardInput() async throws {
+    let folder = try TemporaryFolder()
+    for (input, words) in [([], "empty"), (Array("only text\n".utf8), "plain text")] {
+      let result = try await Command.run("frames", "-", "-o", folder.path, input: input)
+      #expect(result.status == 65)
+      expectErrorLine(result, names: "standard input", words: words)
+      #expect(folder.names().isEmpty)
+    }
+  }
+
+  @Test("Standard output holds the picture and nothing else")
+  func standardOutput() async throws {
+    let result = try await Command.run("frames", goodSource, "-o", "-")
+    #expect(result.status == 0)
+    #expect(try pixmap(result.output).size == PixelSize(width: 192, height: 108))
+    let y4m = try await Command.run("frames", goodSource, "-o", "-", "--format", "y4m", "--count", "0")
+    #expect(y4m.output.starts(with: "YUV4MPEG2 ".utf8))
+    let header = try #require(y4m.output.firstIndex(of: 10)) + 1
+    #expect(y4m.output.count == header + 30 * (6 + 31104))
+  }
+
+  // MARK: Help and usage
+
+  @Test("Help and version")
+  func help() async throws {
+    let help = try await Command.run("--help")
+    #expect(help.status == 0)
+    #expect(help.errorText.isEmpty)
+    #expect(["frames", "serve"].allSatisfy { help.outputText.contains($0) })
+    #expect(help.outputText.contains("130"))
+    let frames = try await Command.run("frames", "--help")
+    #expect(frames.status == 0)
+    for option in ["--output", "--format", "--count", "--at", "--every", "--size", "--gravity", "--jobs", "--bandwidth", "--max-height", "--header", "--timeout", "--retries", "--json", "--quiet", "--verbose"] {
+      #expect(frames.outputText.contains(option), "\(option)")
+    }
+    let version = try await Command.run("--version")
+    #expect(version.status == 0)
+    #expect(version.outputText.contains("."))
+    #expect(version.outputLines.count == 1)
+  }
+
+  @Test(
+    "What makes no sense is a usage error",
+    arguments: [
+      [], ["-", "-"], ["a.mp4", "--count", "-1"], ["a.mp4", "--count", "x"], ["a.mp4", "--at", "-1"],
+      ["a.mp4", "--every", "0"], ["a.mp4", "--count", "1", "--at", "2"], ["a.mp4", "--size", "12"],
+      ["a.mp4", "--size", "0x5"], ["a.mp4", "--size", "99999x5"], ["a.mp4", "--gravity", "up"],
+      ["a.mp4", "--jobs", "0"], ["a.mp4", "--format", "gif"], ["a.mp4", "--format", "y4m", "--size", "4x4"],
+      ["a.mp4", "--bandwidth", "fast"], ["a.mp4", "--max-height", "0"], ["a.mp4", "--header", "nothing"],
+      ["a.mp4", "--timeout", "0"], ["a.mp4", "--retries", "-1"], ["a.mp4", "b.mp4", "-o", "-"],
+      ["a.mp4", "--quiet", "--verbose"], ["a.mp4", "--frobnicate"],
+    ])
+  func usage(arguments: [String]) async throws {
+    let result = try await Command.run(["frames"] + arguments)
+    #expect(result.status == 64, "\(result.errorText)")
+    #expect(!result.errorText.isEmpty)
+    #expect(result.output.isEmpty)
+  }
+
+  @Test("Sources that can't be meant are usage errors, or named as not supported", arguments: [("", Int32(64)), ("http://", 64), ("rtmp://host/a", 65)])
+  func sources(argument: String, status: Int32) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run("frames", argument, "-o", folder.path)
+    #expect(result.status == status)
+    expectErrorLine(result, names: argument, words: "")
+    #expect(folder.names().isEmpty)
+  }
+}

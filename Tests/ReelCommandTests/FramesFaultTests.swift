@@ -1,0 +1,350 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import Testing
+
+@Suite("What bad input gets", .timeLimit(.minutes(2)))
+struct FramesFaultTests {
+  // MARK: Files
+
+  @Test(
+    "Files",
+    arguments: [
+      ("media/nowhere.mp4", Int32(66), "no such file"), ("media", 65, "directory"), ("bad/empty.mp4", 65, "empty"),
+      ("bad/text.mp4", 65, "plain text"), ("bad/html.m3u8", 65, "HTML"), ("bad/html-segment.m3u8", 65, "HTML"),
+      ("bad/missing-segment.m3u8", 66, "missing.ts"), ("bad/no-segments.m3u8", 65, "segments"),
+      ("bad/not-xml.mpd", 65, ""), ("bad/unclosed.mpd", 65, "line 4"), ("bad/no-period.mpd", 65, "Period"),
+      ("bad/entities.mpd", 65, "entities"), ("bad/loop.m3u8", 65, "multivariant"),
+      ("bad/cut-in-moov.mp4", 65, ""), ("bad/cut-before-moov.mp4", 65, "moov"),
+      ("bad/cut-in-first-picture.mp4", 65, ""), ("bad/audio-only.mp4", 65, "no video"),
+      ("bad/audio-only.ts", 65, "no video"), ("bad/audio-only.mpd", 65, "no video"),
+      ("bad/encrypted-cenc.mp4", 65, "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", 65, "encrypted"),
+      ("bad/encrypted.mpd", 65, "encrypted"), ("hls-aes128/index.m3u8", 65, "AES-128"),
+      ("bad/codec-mpeg4.mp4", 65, "mpeg4"), ("bad/codec-mpeg2.ts", 65, "mpeg2video"), ("bad/codec-mjpeg.mov", 65, "mjpeg"),
+      ("bad/size-65520-in-sps.mp4", 65, "65520x65520"), ("bad/size-16000-in-sps.mp4", 65, "16000x16000"),
+      ("bad/size-void-in-sps.mp4", 65, ""),
+    ])
+  func files(path: String, status: Int32, words: String) async throws {
+    let isInPlaylist = path.contains("-segment.m3u8") || path.hasPrefix("hls-")
+    try await expectFailure(
+      Fixtures.path(path), status: status, words: words, names: isInPlaylist ? Fixtures.folder.path : nil)
+  }
+
+  @Test("Absurd sizes are named however many pictures are wanted", arguments: ["65520", "16000"])
+  func absurdSizes(size: String) async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("bad/size-\(size)-in-sps.mp4")
+    for count in ["0", "1", "3"] {
+      let result = try await Command.run("frames", source, "--count", count, "-o", folder.path)
+      #expect(result.status == 65)
+      expectErrorLine(result, names: source, words: "\(size)x\(size)")
+    }
+    #expect(folder.names().isEmpty)
+  }
+
+  @Test("Wrong sizes in a header are made good", arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
+  func headerSizes(path: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run("frames", Fixtures.path(path), "-o", folder.path)
+    #expect(result.status == 0)
+    #expect(result.outputText.hasSuffix("\t96x64\n"))
+  }
+
+  @Test("A file that is cut in its media gives the pictures that are there")
+  func cutInMedia() async throws {
+    let folder = try TemporaryFolder()
+    let first = try await Command.run("frames", Fixtures.path("bad/cut-in-mdat.mp4"), "-o", folder.path)
+    #expect(first.status == 0)
+    let all = try await Command.run(
+      "frames", Fixtures.path("bad/cut-in-mdat.mp4"), "--count", "0", "--md5", "-o", folder.path)
+    #expect([0, 65].contains(all.status))
+    let golden = try Fixtures.golden("h264-faststart.mp4").prefix(9)
+    #expect(all.outputLines.prefix(9).map { $0.suffix(32) } == golden.map { $0[...] })
+  }
+
+  @Test(
+    "Damage in the middle: decoding goes on, and the damage is told",
+    arguments: ["bad/damaged-slices.mp4", "bad/damaged-slices.ts"])
+  func damage(path: String) async throws {
+    let folder = try TemporaryFolder()
+    let text = try await Command.run("frames", Fixtures.path(path), "--count", "0", "-o", folder.path)
+    #expect(text.status == 0)
+    #expect(folder.names().count == 36)
+    #expect(text.errorText.isEmpty)
+    let lines = text.outputLines.filter { $0.hasSuffix("\tdamaged") }
+    #expect(!lines.isEmpty)
+    let json = try await Command.run("frames", Fixtures.path(path), "--count", "0", "--json", "-o", folder.path)
+    let record = try #require(
+      try JSONSerialization.jsonObject(with: Data(json.outputText.utf8)) as? [String: Any])
+    #expect(record["damaged"] as? Int == lines.count)
+  }
+
+  @Test("FFmpeg's own lines do not come out, but on demand")
+  func logs() async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("bad/damaged-lengths.mp4")
+    let plain = try await Command.run("frames", source, "--count", "0", "-o", folder.path)
+    #expect(plain.status == 0)
+    #expect(plain.errorText.isEmpty)
+    let verbose = try await Command.run("frames", source, "--count", "0", "--verbose", "-o", folder.path)
+    #expect(verbose.errorText.contains("Invalid NAL unit size"))
+    #expect(verbose.errorText.contains("damaged-lengths.mp4"))
+  }
+
+  // MARK: Servers
+
+  @Test(
+    "Answers that are no success",
+    arguments: [
+      ("status:404", "404"), ("status:403", "403"), ("status:410", "410"), ("status:500", "500"),
+      ("status:503", "503"), ("close:100", ""), ("reset:0", ""), ("length:+1000000", ""), ("loop", "redirect"),
+      ("redirect:file:///etc/hostname", ""), ("redirects:11", "redirect"), ("redirect:http://", ""),
+    ])
+  func answers(fault: String, words: String) async throws {
+    // Small enough to have come whole before a length that is wrong is noticed.
+    try await withOrigin("h264.ts=\(fault)") { origin in
+      let source = origin.url("media/h264.ts").absoluteString
+      // The picture is there before the end that is missing.
+      let options = fault.hasPrefix("length") ? ["--count", "0", "--format", "y4m"] : []
+      if options.isEmpty {
+        try await expectFailure(source, status: 69, words: words)
+      } else {
+        let folder = try TemporaryFolder()
+        let result = try await Command.run(
+          ["frames", source, "--count", "0", "--retries", "0", "-o", folder.path, "--quiet"])
+        #expect(result.status == 69, "\(result.errorText)")
+        expectErrorLine(result, names: source, words: words)
+        #expect(!folder.names().contains { $0.contains("part") })
+      }
+    }
+  }
+
+  @Test("A body longer than was stated is read to what was stated")
+  func longBody() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("h264.ts=length:-188") { origin in
+      let result = try await Command.run(
+        "frames", origin.url("media/h264.ts").absoluteString, "--count", "0", "--retries", "0", "-o", folder.path)
+      #expect(!result.wasSignalled)
+      #expect([0, 65, 69].contains(result.status), "\(result.errorText)")
+      #expect(!folder.names().contains { $0.contains("part") })
+    }
+  }
+
+  @Test(
+    "Servers that keep still", arguments: ["h264.ts=silence", "h264.ts=stall:1500", "h264.ts=stall:0"])
+  func stillness(fault: String) async throws {
+    try await withOrigin(fault) { origin in
+      let source = origin.url("media/h264.ts").absoluteString
+      try await expectFailure(source, status: 69, words: "1 s", options: ["--timeout", "1"])
+    }
+  }
+
+  @Test("A segment that stalls is named")
+  func stalledSegment() async throws {
+    try await withOrigin("segment-0.ts=stall:800") { origin in
+      let source = origin.url("hls-ts/master.m3u8").absoluteString
+      try await expectFailure(source, status: 69, words: "", options: ["--timeout", "1"])
+    }
+  }
+
+  @Test("A stall in the middle leaves the pictures before it")
+  func laterStall() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("segment-1.ts=stall:2000") { origin in
+      let result = try await Command.run(
+        "frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "--timeout", "2", "-o",
+        folder.path, "--quiet")
+      #expect(result.status == 69)
+      #expect(result.errorLines.count == 1)
+      #expect(folder.names().count >= 25)
+      #expect(folder.names().allSatisfy { $0.hasPrefix("master-0") && $0.hasSuffix(".ppm") })
+      let sizes = try Set(folder.names().map { try folder.bytes($0).count })
+      #expect(sizes.count == 1)
+    }
+  }
+
+  @Test("Nobody listens")
+  func refused() async throws {
+    // A port that was free a moment ago.
+    let url = try await withOrigin { $0.url("a.mp4").absoluteString }
+    try await expectFailure(url, status: 69, words: "connect")
+  }
+
+  @Test("Nobody has the name")
+  func unknownHost() async throws {
+    try await expectFailure("http://reel-test.invalid/a.mp4", status: 69, words: "", options: ["--timeout", "15"])
+  }
+
+  @Test("TLS where there is none")
+  func noTLS() async throws {
+    try await withOrigin { origin in
+      let source = origin.url("media/h264.ts").absoluteString.replacing("http:", with: "https:")
+      try await expectFailure(source, status: 69, words: "TLS")
+    }
+  }
+
+  @Test("A certificate that nobody vouches for")
+  func badCertificate() async throws {
+    guard let server = try await SelfSignedServer.start() else { return }
+    try await expectFailure(
+      "https://localhost:\(server.port)/a.mp4", status: 69, words: "certificate")
+  }
+
+  @Test("A manifest from the network can't name local files")
+  func localFile() async throws {
+    try await withOrigin { origin in
+      let source = origin.url("bad/local-file.m3u8").absoluteString
+      try await expectFailure(source, status: 65, words: "local file")
+    }
+  }
+
+  @Test("Segments that are not there, or something else")
+  func segments() async throws {
+    try await withOrigin { origin in
+      try await expectFailure(
+        origin.url("bad/missing-segment.m3u8").absoluteString, status: 69, words: "404",
+        names: origin.url("bad/missing.ts").absoluteString)
+      try await expectFailure(
+        origin.url("bad/html-segment.m3u8").absoluteString, status: 65, words: "HTML",
+        names: origin.url("bad/html.m3u8").absoluteString)
+    }
+  }
+
+  @Test("One slow source holds up no other")
+  func slowSource() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("hevc.ts=silence") { origin in
+      let command = try Command(
+        ["frames", origin.url("media/hevc.ts").absoluteString, goodSource, "-o", folder.path, "--timeout", "3"])
+      // The sound one is there while the other still waits.
+      let deadline = ContinuousClock.now + .seconds(20)
+      while folder.names().isEmpty, ContinuousClock.now < deadline { await Task.yield() }
+      let whenThere = origin.snapshot.openConnectionCount
+      let result = try await command.result()
+      #expect(folder.names() == ["h264-faststart-000001.ppm"])
+      #expect(whenThere <= 2)
+      #expect(result.status == 1)
+      #expect(result.duration >= .seconds(3))
+    }
+  }
+
+  // MARK: Outputs
+
+  @Test("An output folder below a file")
+  func folderBelowFile() async throws {
+    let folder = try TemporaryFolder()
+    try Data([1]).write(to: folder.url.appending(path: "file"))
+    let result = try await Command.run("frames", goodSource, "-o", "\(folder.path)/file/out")
+    #expect(result.status == 73)
+    expectErrorLine(result, names: "\(folder.path)/file/out", words: "")
+    let file = try await Command.run("frames", goodSource, "-o", "\(folder.path)/file")
+    #expect(file.status == 73)
+    expectErrorLine(file, names: "\(folder.path)/file", words: "not a folder")
+    #expect(folder.names() == ["file"])
+  }
+
+  @Test("A folder that is written to in vain: its file's name is taken by a folder")
+  func nameTaken() async throws {
+    let folder = try TemporaryFolder()
+    let taken = folder.url.appending(path: "h264-faststart-000001.ppm")
+    try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
+    let result = try await Command.run("frames", goodSource, "-o", folder.path)
+    #expect(result.status == 73)
+    expectErrorLine(result, names: taken.path, words: "")
+    #expect(folder.names() == ["h264-faststart-000001.ppm"])
+  }
+
+  @Test("A full disk", arguments: ["ppm", "png", "y4m"])
+  func fullDisk(format: String) async throws {
+    let folder = try TemporaryFolder()
+    // A limit on the size of files, its signal ignored, is as good as a disk that is full. In blocks of 512 bytes.
+    let result = try await Command.run(
+      "frames", goodSource, "--format", format, "--count", "3", "-o", folder.path,
+      shell: "trap '' XFSZ; ulimit -f 8; exec \"$@\"")
+    #expect(!result.wasSignalled)
+    #expect(result.status == 74, "\(result.errorText)")
+    expectErrorLine(result, names: folder.path, words: "")
+    #expect(folder.names().isEmpty)
+  }
+
+  @Test("A device that is full")
+  func fullDevice() async throws {
+    guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
+    let result = try await Command.run(
+      "frames", goodSource, "-o", "-", shell: "exec \"$@\" > /dev/full")
+    #expect(result.status == 74)
+    expectErrorLine(result, names: "standard output", words: "space")
+  }
+
+  @Test("A reader that has closed its end", arguments: ["ppm", "y4m"])
+  func closedPipe(format: String) async throws {
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/h264-gops.mp4"), "-o", "-", "--count", "0", "--format", format,
+      closesOutputAfter: 1000)
+    #expect(!result.wasSignalled)
+    #expect(result.status == 74)
+    #expect(result.errorLines.filter { $0.hasPrefix("reel: ") }.count == 1)
+    #expect(result.errorText.contains("standard output"))
+  }
+
+  @Test("A reader of the list that has closed its end")
+  func closedList() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/h264-gops.mp4"), "-o", folder.path, "--count", "0",
+      shell: "\"$@\" 2>\"$0.errors\" | true; exit 0", closesOutputAfter: nil)
+    #expect(!result.wasSignalled)
+    #expect(folder.names().allSatisfy { $0.hasSuffix(".ppm") })
+  }
+
+  // MARK: Ctrl-C
+
+  @Test(
+    "Ctrl-C ends within two seconds and leaves nothing half done",
+    arguments: ["master.m3u8=silence", "segment-0.ts=silence", "segment-0.ts=stall:900", "segment-1.ts=stall:3000"])
+  func interrupt(fault: String) async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin(fault) { origin in
+      let command = try Command(
+        ["frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "-o", folder.path, "--quiet"])
+      let name = fault.prefix { $0 != "=" }
+      await origin.wait { snapshot in
+        snapshot.requests.contains { $0.path.hasSuffix(name) && ($0.status == nil || $0.bodyBytesSent > 0) }
+      }
+      let start = ContinuousClock.now
+      command.interrupt()
+      let result = try await command.result()
+      #expect(ContinuousClock.now - start < .seconds(2))
+      #expect(result.status == 130, "\(result.errorText)")
+      #expect(!result.wasSignalled)
+      #expect(folder.names().allSatisfy { $0.hasSuffix(".ppm") && !$0.hasPrefix(".") })
+      let sizes = try Set(folder.names().map { try folder.bytes($0).count })
+      #expect(sizes.count <= 1)
+      #expect(result.errorLines.count <= 1)
+    }
+  }
+
+  @Test("Ctrl-C in the middle of a Y4M file")
+  func interruptY4M() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("segment-1.ts=stall:3000") { origin in
+      let command = try Command(
+        [
+          "frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "--format", "y4m", "-o",
+          folder.path, "--quiet",
+        ])
+      await origin.wait { snapshot in
+        snapshot.requests.contains { $0.path.hasSuffix("segment-1.ts") && $0.bodyBytesSent > 0 }
+      }
+      command.interrupt()
+      let result = try await command.result()
+      #expect(result.status == 130)
+      // Nothing under a temporary name; what there is holds whole pictures.
+      #expect(folder.names().allSatisfy { $0 == "master.y4m" })
+      if let bytes = try? folder.bytes("master.y4m"), let end = bytes.firstIndex(of: 10) {
+        #expect((bytes.count - end - 1) % (6 + 256 * 144 * 3 / 2) == 0)
+      }
+    }
+  }
+}

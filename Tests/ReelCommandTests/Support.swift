@@ -1,0 +1,258 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelTesting
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The committed media.
+enum Fixtures {
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "Fixtures")
+
+  static func path(_ path: String) -> String { folder.appending(path: path).path }
+
+  static func bytes(_ path: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: folder.appending(path: path)))
+  }
+
+  /// The md5s of a golden file.
+  static func golden(_ name: String) throws -> [String] {
+    String(decoding: try bytes("golden/\(name).framemd5"), as: UTF8.self).split(separator: "\n")
+      .filter { !$0.hasPrefix("#") }
+      .compactMap { line in line.split(separator: ",").last.map { $0.filter { $0 != " " } } }
+  }
+}
+
+/// A folder of a test's own, removed with it.
+final class TemporaryFolder: Sendable {
+  let url: URL
+  var path: String { url.path }
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appending(path: "reel-test-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  /// All names in it, hidden ones too, in alphabetical order; none where a subfolder is not there.
+  func names(_ subfolder: String = "") -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: url.appending(path: subfolder).path)) ?? []).sorted()
+  }
+
+  func bytes(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: url.appending(path: name))) }
+}
+
+/// How a run of the tool ended.
+struct CommandResult: Sendable {
+  let status: Int32
+  /// True where a signal ended it.
+  let wasSignalled: Bool
+  let output: [UInt8]
+  let errorText: String
+  let duration: Duration
+
+  var outputText: String { String(decoding: output, as: UTF8.self) }
+  var outputLines: [String] { outputText.split(separator: "\n").map(String.init) }
+  var errorLines: [String] { errorText.split(separator: "\n").map(String.init) }
+}
+
+/// The `reel` that was built with the tests, as a process of its own.
+final class Command: Sendable {
+  /// What is killed and failed after so long.
+  static let limit = Duration.seconds(30)
+
+  private let process: Process
+  private let output: Task<[UInt8], Never>
+  private let errors: Task<[UInt8], Never>
+  private let exit: Task<Void, Never>
+  private let start = ContinuousClock.now
+  private let description: String
+
+  /// Starts `reel` with these arguments.
+  ///
+  /// - Parameters:
+  ///   - input: what standard input gives; nil for nothing.
+  ///   - shell: a script that runs `"$@"` in some way of its own, in place of running it at once.
+  ///   - closesOutput: closes the reading end of standard output after so many bytes.
+  init(
+    _ arguments: [String], input: [UInt8]? = nil, directory: String? = nil, shell: String? = nil,
+    closesOutputAfter: Int? = nil
+  ) throws {
+    let process = Process()
+    let reel = try Self.executable()
+    description = "reel " + arguments.joined(separator: " ")
+    if let shell {
+      process.executableURL = URL(filePath: "/bin/sh")
+      process.arguments = ["-c", shell, "sh", reel.path] + arguments
+    } else {
+      process.executableURL = reel
+      process.arguments = arguments
+    }
+    if let directory { process.currentDirectoryURL = URL(filePath: directory) }
+    let (outputPipe, errorPipe) = (Pipe(), Pipe())
+    process.standardOutput = outputPipe
+    process.standardError = errorPipe
+    let inputPipe = input.map { _ in Pipe() }
+    process.standardInput = inputPipe ?? FileHandle.nullDevice
+    let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
+    process.terminationHandler = { _ in continuation.finish() }
+    try process.run()
+    if let input, let inputPipe {
+      Self.onThread {
+        // A reader that has seen enough closes its end.
+        signal(SIGPIPE, SIG_IGN)
+        try? inputPipe.fileHandleForWriting.write(contentsOf: Data(input))
+        try? inputPipe.fileHandleForWriting.close()
+      }
+    }
+    output = Self.read(outputPipe, limit: closesOutputAfter)
+    errors = Self.read(errorPipe, limit: nil)
+    exit = Task { for await _ in ended {} }
+    self.process = process
+  }
+
+  /// Runs to the end.
+  static func run(
+    _ arguments: String..., input: [UInt8]? = nil, directory: String? = nil, shell: String? = nil,
+    closesOutputAfter: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> CommandResult {
+    try await run(
+      arguments, input: input, directory: directory, shell: shell, closesOutputAfter: closesOutputAfter,
+      sourceLocation: sourceLocation)
+  }
+
+  static func run(
+    _ arguments: [String], input: [UInt8]? = nil, directory: String? = nil, shell: String? = nil,
+    closesOutputAfter: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> CommandResult {
+    try await Command(
+      arguments, input: input, directory: directory, shell: shell, closesOutputAfter: closesOutputAfter
+    ).result(sourceLocation: sourceLocation)
+  }
+
+  /// As Ctrl-C does.
+  func interrupt() { kill(process.processIdentifier, SIGINT) }
+
+  /// Waits for the end; kills the process and fails where that takes too long.
+  func result(sourceLocation: SourceLocation = #_sourceLocation) async throws -> CommandResult {
+    let watchdog = Task { [process, description] in
+      try await Task.sleep(for: Self.limit)
+      Issue.record("hangs: \(description)", sourceLocation: sourceLocation)
+      kill(process.processIdentifier, SIGKILL)
+    }
+    await exit.value
+    watchdog.cancel()
+    let duration = ContinuousClock.now - start
+    return CommandResult(
+      status: process.terminationStatus, wasSignalled: process.terminationReason == .uncaughtSignal,
+      output: await output.value, errorText: String(decoding: await errors.value, as: UTF8.self),
+      duration: duration)
+  }
+
+  // MARK: - Private
+
+  /// Beside the tests themselves, whatever the scratch path is.
+  private static func executable() throws -> URL {
+    var folders = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map {
+      $0.bundleURL.deletingLastPathComponent()
+    }
+    if let path = Bundle.main.executablePath { folders.append(URL(filePath: path).deletingLastPathComponent()) }
+    folders.append(URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent())
+    let found = folders.map { $0.appending(path: "reel") }.first {
+      FileManager.default.isExecutableFile(atPath: $0.path)
+    }
+    return try #require(found, "no reel beside the tests, in \(folders.map(\.path))")
+  }
+
+  private static func read(_ pipe: Pipe, limit: Int?) -> Task<[UInt8], Never> {
+    let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+    onThread {
+      let handle = pipe.fileHandleForReading
+      var bytes: [UInt8] = []
+      while limit.map({ bytes.count < $0 }) ?? true,
+        let data = try? handle.read(upToCount: min(1 << 16, limit ?? 1 << 16)), !data.isEmpty
+      {
+        bytes.append(contentsOf: data)
+      }
+      try? handle.close()
+      continuation.yield(bytes)
+      continuation.finish()
+    }
+    return Task {
+      var all: [UInt8] = []
+      for await bytes in stream { all += bytes }
+      return all
+    }
+  }
+
+  private static func onThread(_ body: @escaping @Sendable () -> Void) { Thread(block: body).start() }
+}
+
+/// Runs `body` with an origin, which is stopped at the end.
+func withOrigin<Result>(
+  _ faults: String = "", routes: [String: Origin.Response] = [:], link: LinkSpec? = nil,
+  _ body: (Origin) async throws -> Result
+) async throws -> Result {
+  let configuration = Origin.Configuration(
+    directory: Fixtures.folder, routes: routes, link: link, faults: try FaultRule.parse(faults))
+  let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+  let origin = try await Origin.start(configuration, logger: logger)
+  do {
+    let result = try await body(origin)
+    await origin.stop()
+    return result
+  } catch {
+    await origin.stop()
+    throw error
+  }
+}
+
+/// A source that is always sound, to go beside one that is not.
+let goodSource = Fixtures.path("media/h264-faststart.mp4")
+
+/// Runs `reel frames` over a source that fails, alone and beside a sound one, and checks what the contract of failures
+/// asks for: the exit code, one line that names the source and tells `words`, no file left, no trap, no hang.
+func expectFailure(
+  _ source: String, status: Int32, words: String, names: String? = nil, options: [String] = [],
+  sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+  let folder = try TemporaryFolder()
+  let arguments = ["--retries", "1"] + options
+  let alone = try await Command.run(
+    ["frames", source, "-o", folder.path + "/alone"] + arguments, sourceLocation: sourceLocation)
+  #expect(!alone.wasSignalled, sourceLocation: sourceLocation)
+  #expect(alone.status == status, "\(alone.errorText)", sourceLocation: sourceLocation)
+  #expect(alone.output.isEmpty, "\(alone.outputText)", sourceLocation: sourceLocation)
+  #expect(folder.names("alone").isEmpty, sourceLocation: sourceLocation)
+  expectErrorLine(alone, names: names ?? source, words: words, sourceLocation: sourceLocation)
+
+  let both = try await Command.run(
+    ["frames", source, goodSource, "-o", folder.path + "/both"] + arguments, sourceLocation: sourceLocation)
+  #expect(!both.wasSignalled, sourceLocation: sourceLocation)
+  #expect(both.status == 1, "\(both.errorText)", sourceLocation: sourceLocation)
+  #expect(folder.names("both") == ["h264-faststart-000001.ppm"], sourceLocation: sourceLocation)
+  #expect(both.outputLines.count == 1, "\(both.outputText)", sourceLocation: sourceLocation)
+  expectErrorLine(both, names: names ?? source, words: words, sourceLocation: sourceLocation)
+}
+
+/// Expects one line of error text that names the source and holds `words`.
+func expectErrorLine(
+  _ result: CommandResult, names: String, words: String, sourceLocation: SourceLocation = #_sourceLocation
+) {
+  #expect(result.errorLines.count == 1, "\(result.errorText)", sourceLocation: sourceLocation)
+  #expect(result.errorText.hasPrefix("reel: "), "\(result.errorText)", sourceLocation: sourceLocation)
+  #expect(result.errorText.contains(names), "\(result.errorText)", sourceLocation: sourceLocation)
+  #expect(
+    words.isEmpty || result.errorText.lowercased().contains(words.lowercased()), "\(result.errorText)",
+    sourceLocation: sourceLocation)
+  // Neither a Swift value's dump nor a domain and number of Foundation's.
+  #expect(!result.errorText.contains("NSCocoaErrorDomain"), sourceLocation: sourceLocation)
+  #expect(!result.errorText.contains("Fatal error"), sourceLocation: sourceLocation)
+}

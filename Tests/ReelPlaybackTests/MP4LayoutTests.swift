@@ -1,0 +1,85 @@
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Layout of MP4 files")
+struct MP4LayoutTests {
+  private func box(_ type: String, _ body: [UInt8] = []) -> [UInt8] {
+    number(UInt64(body.count + 8), bytes: 4) + Array(type.utf8) + body
+  }
+
+  /// A box whose size stands in 64 bits.
+  private func longBox(_ type: String, _ body: [UInt8] = []) -> [UInt8] {
+    number(1, bytes: 4) + Array(type.utf8) + number(UInt64(body.count + 16), bytes: 8) + body
+  }
+
+  private func number(_ value: UInt64, bytes: Int) -> [UInt8] {
+    (0..<bytes).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
+  }
+
+  private let brand = Array("isom0000".utf8)
+
+  @Test("The index first")
+  func indexFirst() {
+    let file = box("ftyp", brand) + box("moov", box("mvhd")) + box("mdat")
+    #expect(MP4Layout(prefix: file) == .indexFirst(isFragmented: false))
+    #expect(MP4Layout(prefix: box("ftyp", brand) + box("free") + file) == .indexFirst(isFragmented: false))
+    #expect(MP4Layout(prefix: longBox("ftyp", brand) + longBox("moov")) == .indexFirst(isFragmented: false))
+  }
+
+  @Test("Fragments")
+  func fragmented() {
+    let moov = box("moov", box("mvhd") + box("trak", [UInt8](repeating: 7, count: 100)) + box("mvex", box("trex")))
+    #expect(MP4Layout(prefix: box("ftyp", brand) + moov) == .indexFirst(isFragmented: true))
+    #expect(MP4Layout(prefix: box("styp") + box("moof")) == .indexFirst(isFragmented: true))
+    #expect(MP4Layout(prefix: box("sidx") + box("moof")) == .indexFirst(isFragmented: true))
+    #expect(MP4Layout(prefix: box("moof") + box("mdat")) == .indexFirst(isFragmented: true))
+    // What stands behind the index is not its own.
+    #expect(MP4Layout(prefix: box("moov", box("mvhd")) + box("mvex")) == .indexFirst(isFragmented: false))
+  }
+
+  @Test("Media first")
+  func indexLast() {
+    #expect(MP4Layout(prefix: box("ftyp", brand) + box("mdat", [1, 2, 3])) == .indexLast)
+    #expect(MP4Layout(prefix: box("ftyp", brand) + box("wide") + box("mdat")) == .indexLast)
+    // To the end of the file, and of 64 bits.
+    #expect(MP4Layout(prefix: box("ftyp", brand) + number(0, bytes: 4) + Array("mdat".utf8)) == .indexLast)
+    #expect(MP4Layout(prefix: box("ftyp", brand) + longBox("mdat")) == .indexLast)
+  }
+
+  @Test("What does not tell")
+  func unknown() {
+    #expect(MP4Layout(prefix: []) == .unknown)
+    #expect(MP4Layout(prefix: box("ftyp", brand)) == .unknown)
+    #expect(MP4Layout(prefix: Array(box("ftyp", brand).prefix(6))) == .unknown)
+    // A box that goes beyond what is there.
+    #expect(MP4Layout(prefix: number(100_000, bytes: 4) + Array("free".utf8)) == .unknown)
+    // Sizes that make no sense.
+    #expect(MP4Layout(prefix: number(3, bytes: 4) + Array("free".utf8) + box("moov")) == .unknown)
+    #expect(MP4Layout(prefix: number(1, bytes: 4) + Array("free".utf8)) == .unknown)
+    let huge = number(1, bytes: 4) + Array("free".utf8) + number(.max, bytes: 8) + box("moov")
+    #expect(MP4Layout(prefix: huge) == .unknown)
+    let large = number(1, bytes: 4) + Array("free".utf8) + number(1 << 62, bytes: 8) + box("moov")
+    #expect(MP4Layout(prefix: large) == .unknown)
+  }
+
+  @Test(
+    "The fixtures",
+    arguments: [
+      ("h264-faststart.mp4", MP4Layout.indexFirst(isFragmented: false)), ("h264-moov-last.mp4", .indexLast),
+      ("h264-fragmented.mp4", .indexFirst(isFragmented: true)),
+      ("h264-fragmented-sidx.mp4", .indexFirst(isFragmented: true)), ("h264-quicktime.mov", .indexLast),
+    ])
+  func fixtures(name: String, layout: MP4Layout) throws {
+    #expect(MP4Layout(prefix: try Fixtures.bytes("media/\(name)")) == layout)
+  }
+
+  @Test("Cut anywhere, a file never tells anything wrong")
+  func prefixes() throws {
+    let bytes = Array(try Fixtures.bytes("media/h264-moov-last.mp4").prefix(100))
+    for count in 0...bytes.count {
+      let layout = MP4Layout(prefix: Array(bytes.prefix(count)))
+      #expect(layout == (count < 48 ? .unknown : .indexLast), "\(count) bytes")
+    }
+  }
+}

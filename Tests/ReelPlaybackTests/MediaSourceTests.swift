@@ -1,0 +1,66 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+import Testing
+
+@Suite("Naming sources")
+struct MediaSourceTests {
+  @Test(
+    "URLs", arguments: ["http://host/a.m3u8", "https://host:8443/a?b=c#d", "HTTP://Host/x", "http://127.0.0.1:1/"])
+  func urls(argument: String) throws {
+    guard case .url(let url) = try MediaSource(argument: argument) else {
+      Issue.record("no URL")
+      return
+    }
+    #expect(!url.isFileURL)
+    #expect(try MediaSource(argument: argument).name == argument)
+  }
+
+  @Test(
+    "Paths", arguments: ["clip.mp4", "/tmp/a b.mp4", "./c:d.mp4", "C:clip.mp4", "a:b", "über/ü.ts", "100%.mp4", "a?b#c.ts"])
+  func paths(argument: String) throws {
+    let source = try MediaSource(argument: argument)
+    guard case .url(let url) = source else {
+      Issue.record("no file")
+      return
+    }
+    #expect(url.isFileURL)
+    #expect(url.path == URL(fileURLWithPath: argument).path)
+    #expect(source.name.hasSuffix(argument.hasPrefix("./") ? String(argument.dropFirst(2)) : argument))
+  }
+
+  @Test("File URLs")
+  func fileURLs() throws {
+    let source = try MediaSource(argument: "file:///tmp/a%20b.mp4")
+    #expect(source.name == "/tmp/a b.mp4")
+    #expect(source.stem == "a b")
+  }
+
+  @Test("Standard input")
+  func standardInput() throws {
+    #expect(try MediaSource(argument: "-") == .standardInput)
+    #expect(MediaSource.standardInput.name == "standard input")
+    #expect(MediaSource.standardInput.stem == "stdin")
+  }
+
+  @Test(
+    "What is refused",
+    arguments: [
+      ("", ReelError.Kind.usage), ("http://", .usage), ("https:///a.mp4", .usage), ("ftp://host/a.mp4", .unsupported),
+      ("rtmp://host/live", .unsupported), ("data:video/mp4;base64,AA", .unsupported), ("concat://a", .unsupported),
+    ])
+  func refused(argument: String, kind: ReelError.Kind) {
+    let error = #expect(throws: ReelError.self) { try MediaSource(argument: argument) }
+    #expect(error?.kind == kind)
+  }
+
+  @Test(
+    "Stems for file names",
+    arguments: [
+      ("http://host/path/master.m3u8?token=1", "master"), ("http://host/", "host"), ("http://host", "host"),
+      ("/a/b/clip.tar.mp4", "clip.tar"), ("clip", "clip"), ("http://host/a%20b.ts", "a b"),
+    ])
+  func stems(argument: String, stem: String) throws {
+    #expect(try MediaSource(argument: argument).stem == stem)
+  }
+}
