@@ -79,6 +79,6 @@ extension ReelError: CustomStringConvertible {
     }
     text += reason
     if let advice { text += "; \(advice)" }
-    return text
+    return text.printable
   }
 }

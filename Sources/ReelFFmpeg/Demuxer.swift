@@ -14,6 +14,9 @@ public final class Demuxer {
   public private(set) var streams: [StreamInfo] = []
   public let format: ContainerFormat
 
+  /// True where the end came before what the container's index names.
+  public private(set) var isTruncated = false
+
   private var context: UnsafeMutablePointer<AVFormatContext>?
   private let io: ByteSourceIO
   private let scope: LogScope
@@ -101,9 +104,16 @@ public final class Demuxer {
     while true {
       let code = av_read_frame(context, packet.pointer)
       if Int(context.pointee.nb_streams) != streams.count { try refreshStreams() }
-      if code >= 0 { return packet }
+      if code >= 0 {
+        if format == .mp4, packet.isCorrupt { isTruncated = true }
+        return packet
+      }
       try io.rethrow()
-      if code == reel_averror_eof() { return nil }
+      if code == reel_averror_eof() {
+        // mov tells only its log that samples lie beyond the end.
+        if scope.lastError?.contains("partial file") == true { isTruncated = true }
+        return nil
+      }
       if code == reel_averror_again() { continue }
       throw Self.error(FFmpegError(call: "av_read_frame", code: code, detail: scope.takeLastError()))
     }

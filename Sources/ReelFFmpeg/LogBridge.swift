@@ -32,6 +32,9 @@ final class LogScope: Sendable {
 
   deinit { LogRegistry.shared.remove(token) }
 
+  /// The last line at error level.
+  var lastError: String? { state.withLock { $0.lastError } }
+
   /// The last line at error level, and forgets it.
   func takeLastError() -> String? {
     state.withLock { state in

@@ -53,6 +53,7 @@ public final class PictureReader {
   private var decodeDuration: Duration = .zero
   private var demuxDuration: Duration = .zero
   private var isFinished = false
+  private var hasToldTruncation = false
   /// The decoder was drained for a first picture: it is flushed, and gets these packets again, before it goes on.
   private var refeed: [PacketBox]?
   /// After a seek: packets before the first random access point are dropped. HEVC pictures would be decoded there with
@@ -134,7 +135,8 @@ public final class PictureReader {
     }
   }
 
-  /// The next picture in presentation order; nil at the end.
+  /// The next picture in presentation order; nil at the end. Throws once where the end comes before what the
+  /// container's index names.
   public func nextPicture() throws -> Frame? {
     if let boxes = refeed {
       resetDecoder()
@@ -146,7 +148,9 @@ public final class PictureReader {
         if shouldSkip(frame) { continue }
         return count(frame)
       case .drained:
-        return nil
+        guard demuxer.isTruncated, !hasToldTruncation else { return nil }
+        hasToldTruncation = true
+        throw ReelError(.badMedia, "the file is cut off: its index names media beyond its end")
       case .needsInput:
         try checkCancelled()
         if let box = try demux({ try units.next() }) {

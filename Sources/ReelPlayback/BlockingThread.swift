@@ -1,18 +1,25 @@
-import Dispatch
+internal import Dispatch
+internal import Foundation
 
 /// Runs work that blocks (FFmpeg, waiting for bytes) away from Swift's cooperative threads.
 enum BlockingThread {
-  /// Runs `body` on a thread of its own, which goes back to the system's pool when it ends.
+  /// Runs `body` on a thread of its own, which ends with it.
   static func run<Result: Sendable>(
     named name: String, _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-      // A serial queue of its own gets a thread of its own, also where others block.
-      DispatchQueue(label: "reel.\(name)").async {
+      // Not a dispatch queue: its pool of threads is bounded, and work that blocks for others would exhaust it.
+      let thread = Thread {
         continuation.resume(with: Swift.Result { try body() })
       }
+      thread.name = "reel.\(name)"
+      thread.stackSize = stackSize
+      thread.start()
     }
   }
+
+  /// FFmpeg's decoders need a few hundred kilobytes.
+  private static let stackSize = 2 << 20
 
   /// Waits on this thread for asynchronous work; never to be called from a task.
   static func wait<Result: Sendable>(

@@ -21,11 +21,18 @@ struct ConfinedFetcher: Fetching {
           : "the scheme \(scheme.isEmpty ? "(none)" : scheme) is not supported",
         at: request.url.absoluteString)
     }
-    guard request.url.host != source?.host, source?.isFileURL == false else {
-      return try await base.fetch(request)
+    guard request.url.port.map({ (1...65535).contains($0) }) ?? true else {
+      throw ReelError(.badManifest, "a URL with no valid port", at: request.url.absoluteString)
     }
     var request = request
-    request.headers.removeAll { Self.credentials.contains($0.name.lowercased()) }
-    return try await base.fetch(request)
+    if request.url.host != source?.host, source?.isFileURL == false {
+      request.headers.removeAll { Self.credentials.contains($0.name.lowercased()) }
+    }
+    do {
+      return try await base.fetch(request)
+    } catch let error as ReelError where error.kind == .usage && request.url != source {
+      // What a manifest asks for is not the user's mistake.
+      throw ReelError(.badManifest, error.reason, at: error.location, advice: error.advice)
+    }
   }
 }

@@ -30,7 +30,8 @@ public final class FileByteSource: ByteSource {
   {
     let descriptor: FileDescriptor
     do {
-      descriptor = try FileDescriptor.open(FilePath(path), .readOnly)
+      // Opening a FIFO without a writer would wait for one.
+      descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
     } catch {
       let reason = (error as? Errno) == .noSuchFileOrDirectory ? "no such file" : "can't be read: \(error)"
       throw ReelError(.noSuchFile, reason, at: path)

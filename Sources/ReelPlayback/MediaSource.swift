@@ -25,8 +25,13 @@ public enum MediaSource: Sendable, Hashable {
         .unsupported, "the scheme \(scheme) is not supported", at: argument,
         advice: "use http, https, file or a path")
     }
-    guard let url = URL(string: argument), scheme == "file" || url.host?.isEmpty == false else {
+    guard let url = URL(string: argument), scheme == "file" || url.host?.isEmpty == false,
+      url.port.map({ (1...65535).contains($0) }) ?? true
+    else {
       throw ReelError(.usage, "not a valid URL", at: argument)
+    }
+    if scheme == "file", let host = url.host, !host.isEmpty, host != "localhost" {
+      throw ReelError(.unsupported, "files of another host can't be read", at: argument)
     }
     self = .url(url)
   }

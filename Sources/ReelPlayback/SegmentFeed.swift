@@ -56,8 +56,13 @@ final class SegmentFeed: ByteSource {
   /// The segment after the last one that belongs to the run, as far as it has been loaded.
   var nextIndex: Int { progress.values.withLock { $0.nextIndex } }
 
-  /// The URL that is being read, or was last.
-  var currentURL: URL? { progress.values.withLock { $0.current } }
+  /// What the bytes that were read last came from.
+  var currentURL: URL? {
+    let offset = pipe.readCount - 1
+    return progress.values.withLock { values in
+      (values.parts.last { $0.offset <= offset } ?? values.parts.first)?.url
+    }
+  }
 
   /// The first bytes, without taking them.
   func peek(_ count: Int) throws -> [UInt8] { try pipe.peek(count) }
@@ -84,10 +89,17 @@ extension SegmentReference {
 private final class FeedProgress: Sendable {
   struct Values {
     var nextIndex: Int
-    var current: URL?
+    /// Where each part of the stream begins, and what it is.
+    var parts: [(offset: Int64, url: URL)] = []
+    var writtenCount: Int64 = 0
   }
 
   let values = Locked(Values(nextIndex: 0))
+
+  /// What is written from now on comes from `url`.
+  func begin(_ url: URL) { values.withLock { $0.parts.append(($0.writtenCount, url)) } }
+
+  func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
 }
 
 /// Sends the requests for segments.
@@ -105,11 +117,16 @@ private struct SegmentLoader: Sendable {
     telling progress: FeedProgress
   ) async throws {
     let opening = segments[first]
-    progress.values.withLock { $0.current = opening.url }
+    let initializationURL = opening.initialization?.url ?? opening.url
+    progress.begin(initializationURL)
     // Both requests leave before either answer is awaited.
     async let initialization = initialization(of: opening)
     async let opened = open(opening)
-    if let bytes = try await initialization { try await pipe.write(bytes) }
+    if let bytes = try await initialization {
+      progress.add(bytes.count)
+      try await pipe.write(bytes)
+    }
+    progress.begin(opening.url)
     var response = try await opened
     var index = first
     while true {
@@ -117,23 +134,29 @@ private struct SegmentLoader: Sendable {
       let belongs = following.map { $0.continues(opening) } ?? false
       if readsAhead, belongs, let following {
         async let ahead = open(following)
-        for try await chunk in response.body { try await pipe.write(chunk) }
-        progress.values.withLock { values in
-          values.nextIndex = index + 1
-          values.current = following.url
-        }
+        try await copy(response, to: pipe, telling: progress)
+        progress.values.withLock { $0.nextIndex = index + 1 }
+        progress.begin(following.url)
         response = try await ahead
       } else {
-        for try await chunk in response.body { try await pipe.write(chunk) }
+        try await copy(response, to: pipe, telling: progress)
         progress.values.withLock { $0.nextIndex = index + 1 }
         guard belongs, let following else { return }
-        progress.values.withLock { $0.current = following.url }
+        progress.begin(following.url)
         response = try await open(following)
       }
       index += 1
     }
   }
   // MARK: - Private
+
+  private func copy(_ response: FetchResponse, to pipe: BytePipe, telling progress: FeedProgress) async throws
+  {
+    for try await chunk in response.body {
+      progress.add(chunk.count)
+      try await pipe.write(chunk)
+    }
+  }
 
   /// The bytes that come before the segment; nil where there are none.
   private func initialization(of segment: SegmentReference) async throws -> [UInt8]? {

@@ -78,7 +78,7 @@ public struct SourceProber: Sendable {
       description.segments = SourceDescription.SegmentSummary(segments)
       if description.duration == nil, !presentation.isLive { description.duration = segments.end.seconds }
     } catch let error as ReelError {
-      description.failure = error
+      description.failure = error.located(at: opening.context.name)
     } catch {}
     return description
   }

@@ -153,8 +153,9 @@ final class HTTPFetcher: Fetching {
         .server, "\(status) to the scheme \(target.scheme ?? ""):, which a server must not lead to",
         at: url.absoluteString)
     }
-    guard target.host()?.isEmpty == false else {
-      throw ReelError(.server, "\(status) to a URL without a host", at: url.absoluteString)
+    guard target.host()?.isEmpty == false, target.port.map({ (1...65535).contains($0) }) ?? true else {
+      throw ReelError(
+        .server, "\(status) to a URL without a host or with no valid port", at: url.absoluteString)
     }
     return target
   }

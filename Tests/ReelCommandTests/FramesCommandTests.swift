@@ -105,9 +105,10 @@ struct FramesCommandTests {
       #expect(frame["pts"] as? Int == 1014)
       #expect(frame["pts_time"] as? Double == 0.066016)
       #expect(frame["time"] as? Double == 0)
-      let startup = try #require(remoteRecord["startup"] as? [String: [String: Any]])
-      #expect(startup["init"]?["requests"] as? Int == 1)
-      #expect(startup["init"]?["bytes"] as? Int == 847)
+      let startup = try #require(remoteRecord["startup"] as? [String: Any])
+      let initialization = try #require(startup["init"] as? [String: Any])
+      #expect(initialization["requests"] as? Int == 1)
+      #expect(initialization["bytes"] as? Int == 847)
     }
   }
 

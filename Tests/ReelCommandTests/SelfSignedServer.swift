@@ -52,9 +52,9 @@ final class SelfSignedServer: Sendable {
     Thread {
       var text = ""
       // "ACCEPT 127.0.0.1:40000"
-      while !text.contains("ACCEPT") || !text.contains("\n"),
-        let data = try? output.fileHandleForReading.read(upToCount: 256), !data.isEmpty
-      {
+      while !text.contains("ACCEPT") || !text.contains("\n") {
+        let data = output.fileHandleForReading.availableData
+        if data.isEmpty { break }
         text += String(decoding: data, as: UTF8.self)
       }
       line.yield(text)

@@ -84,6 +84,7 @@ struct FramesCommand: AsyncParsableCommand {
   func run() async throws {
     let logger = options.bootstrapLogging()
     let errors = try await Interruption.cancelling { try await extractAll(logger: logger) }
+    PartialFiles.removeAll()
     try ExitStatus.check(errors, sourceCount: sources.count)
   }
 

@@ -33,15 +33,15 @@ final class FramesJob: Sendable {
         try pipeline.submit(picture)
         return .zero
       }
-      try pipeline.drain()
+      try await pipeline.drain()
       result = .success(report)
     } catch {
-      try? pipeline.drain()
+      try? await pipeline.drain()
       result = .failure(error)
     }
-    // What has been written whole stays, also after an error.
+    // Pictures that were written whole stay, also after an error; a Y4M file is whole with its last picture.
     try state.withLock { state in
-      if !state.written.isEmpty { try state.writer.finish() }
+      if case .success = result { try state.writer.finish() } else { state.writer.abandon() }
     }
     return try result.get()
   }
@@ -82,7 +82,7 @@ final class FramesJob: Sendable {
   }
 
   private static func line(for written: WrittenPicture) -> String {
-    var line = "\(written.path)\tpts \(written.ptsTime)\t\(written.size)"
+    var line = "\(written.path.printable)\tpts \(written.ptsTime)\t\(written.size)"
     if let md5 = written.md5 { line += "\tmd5 \(md5)" }
     if written.isHDR { line += "\tHDR, not tone mapped" }
     if written.isDamaged { line += "\tdamaged" }

@@ -32,6 +32,10 @@ struct ServeCommand: AsyncParsableCommand {
       "A fault, as 'seg*.ts=status:503x2': path pattern, kind, count. Can be repeated.", valueName: "spec"))
   var fault: [String] = []
 
+  func validate() throws {
+    guard (0...65535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535") }
+  }
+
   func run() async throws {
     LoggingSystem.bootstrap { label in
       var handler = StreamLogHandler.standardError(label: label)

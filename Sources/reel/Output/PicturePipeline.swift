@@ -29,8 +29,10 @@ final class PicturePipeline: Sendable {
   }
 
   /// Waits until all pictures are written. Throws what one failed with.
-  func drain() throws {
-    queue.sync {}
+  func drain() async throws {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume() }
+    }
     if let error = failure.withLock({ $0 }) { throw error }
   }
 

@@ -88,6 +88,9 @@ final class PictureWriter {
     y4m = nil
   }
 
+  /// Removes what is not whole.
+  func abandon() { y4m = nil }
+
   // MARK: - Private
 
   private func openFile(_ path: String) throws(ReelError) -> OutputFile {

@@ -6,7 +6,7 @@ import ReelPlayback
 /// A `SourceDescription` for people.
 enum ProbeText {
   static func text(for description: SourceDescription, source: String) -> String {
-    var lines = [source, headline(description)]
+    var lines = [source.printable, headline(description)]
     let record = ProbeRecord(source: source, description)
     for rung in record.rungs ?? [] {
       let facts = [
@@ -15,7 +15,7 @@ enum ProbeText {
       ]
       let text = join(facts)
       lines.append(
-        "  \(rung.chosen ? "*" : " ") video  \(rung.id)  \(text.isEmpty ? "nothing stated" : text)")
+        "  \(rung.chosen ? "*" : " ") video  \(rung.id.printable)  \(text.isEmpty ? "nothing stated" : text)")
     }
     for (name, renditions) in [("audio", record.audio ?? []), ("text", record.text ?? [])] {
       for rendition in renditions {
@@ -25,7 +25,8 @@ enum ProbeText {
           rendition.unplayable.map { "(\($0))" },
         ]
         lines.append(
-          "    \(name.padding(toLength: 6, withPad: " ", startingAt: 0)) \(rendition.id)  \(join(facts))")
+          "    \(name.padding(toLength: 6, withPad: " ", startingAt: 0)) \(rendition.id.printable)  \(join(facts))"
+        )
       }
     }
     if let segments = record.segments {
@@ -92,7 +93,9 @@ enum ProbeText {
     ]
   }
 
-  private static func join(_ parts: [String?]) -> String { parts.compactMap(\.self).joined(separator: ", ") }
+  private static func join(_ parts: [String?]) -> String {
+    parts.compactMap { $0?.printable }.joined(separator: ", ")
+  }
 
   private static func size(_ width: Int?, _ height: Int?) -> String? {
     guard let width, let height else { return nil }

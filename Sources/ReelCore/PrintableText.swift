@@ -1,0 +1,24 @@
+extension StringProtocol {
+  /// The text with its control characters written out, as `\\u{1b}`: what a server says must not steer a terminal,
+  /// nor pass for a line of its own.
+  public var printable: String {
+    guard unicodeScalars.contains(where: \.isControl) else { return String(self) }
+    var text = ""
+    for scalar in unicodeScalars {
+      if scalar.isControl {
+        text += "\\u{\(String(scalar.value, radix: 16))}"
+      } else {
+        text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+}
+
+extension Unicode.Scalar {
+  /// C0, DEL and C1 controls, and the separators and overrides that reorder or break a line.
+  fileprivate var isControl: Bool {
+    value < 0x20 || (0x7f...0x9f).contains(value) || (0x2028...0x202e).contains(value)
+      || (0x2066...0x2069).contains(value)
+  }
+}
