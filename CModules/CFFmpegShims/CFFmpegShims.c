@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
@@ -140,6 +143,15 @@ const int32_t *reel_stream_display_matrix(const AVStream *stream)
     size_t size = 0;
     const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
     return data && size >= 9 * sizeof(int32_t) ? (const int32_t *)data : NULL;
+#endif
+}
+
+void reel_limit_allocator_arenas(int count)
+{
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, count);
+#else
+    (void)count;
 #endif
 }
 

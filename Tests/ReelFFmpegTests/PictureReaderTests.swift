@@ -11,7 +11,7 @@ struct PictureReaderTests {
     #expect(Clip.all.count > Clip.sound.count + 5)
   }
 
-  @Test("All pictures are those that ffmpeg decodes, in its order", arguments: Clip.all)
+  @Test("All pictures are those that ffmpeg decodes, in its order", arguments: Clip.whole)
   func allPictures(clip: Clip) throws {
     let golden = try clip.golden()
     let reader = try makeReader(clip)
@@ -31,7 +31,7 @@ struct PictureReaderTests {
     if clip.hasTimestamps { #expect(seen.map(\.ticks) == (try clip.golden()).pictures.map(\.ticks)) }
   }
 
-  @Test("The first picture is ffmpeg's first, and the second follows it", arguments: Clip.all)
+  @Test("The first picture is ffmpeg's first, and the second follows it", arguments: Clip.whole)
   func firstPicture(clip: Clip) throws {
     let golden = try clip.golden()
     let reader = try makeReader(clip)
@@ -228,6 +228,21 @@ struct DamagedMediaTests {
       #expect(picture.isDamaged, "picture at \(picture.ticks ?? -1)")
     }
     #expect(reader.damagedCount > 0)
+  }
+
+  @Test("A file that is cut in its media gives the pictures that are there, then says so")
+  func cutInMedia() throws {
+    let clip = Clip("bad/cut-in-mdat.mp4")
+    let golden = try clip.golden().pictures.map(\.md5)
+    let reader = try makeReader(clip)
+    var seen: [String] = []
+    #expect(try reader.first()?.md5 == golden[0])
+    seen.append(golden[0])
+    let error = #expect(throws: ReelError.self) {
+      while let picture = try reader.next() { seen.append(picture.md5) }
+    }
+    #expect(error?.kind == .badMedia)
+    #expect(seen.starts(with: golden.prefix(9)))
   }
 
   @Test("A stream that is joined late begins with its first whole picture")

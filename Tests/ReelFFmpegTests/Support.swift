@@ -108,6 +108,9 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
   }()
 
   static let sound = all.filter(\.isSound)
+
+  /// Those that can be read to their end.
+  static let whole = all.filter { !$0.path.contains("cut-") }
 }
 
 /// Bytes in memory as a demuxer reads them, so many at a time.

@@ -379,7 +379,7 @@ struct FrameExtractorRequestTests {
       ("media/h264-fragmented.mp4", "h264-fragmented.mp4"), ("media/h264.mkv", "h264.mkv"),
     ])
   func cut(path: String, media: String) async throws {
-    let link = try LinkSpec(parsing: "100k/1ms")
+    let link = try LinkSpec(parsing: "30k/1ms")
     try await withOrigin(Origin.Configuration(directory: Fixtures.folder, link: link)) { origin in
       let extraction = try await extract(.first, from: origin.source(path))
       let records = origin.requestLog.filter { $0.path.hasSuffix(media) }
@@ -387,7 +387,7 @@ struct FrameExtractorRequestTests {
       let record = try #require(records.first)
       let folder = path.split(separator: "/")[0]
       let size = Int64(try Fixtures.bytes("\(folder)/\(media)").count)
-      // A picture is 3 to 6 kB; some packets more are on their way when it is done.
+      // A picture is 3 to 6 kB, which takes more than a second here; what comes after it is cut.
       #expect(record.bodyBytesSent < size * 2 / 3, "\(record.bodyBytesSent) of \(size)")
       #expect(!record.isComplete)
       #expect(extraction.pictures.count == 1)
@@ -400,7 +400,7 @@ struct FrameExtractorRequestTests {
     var bytes = try Fixtures.bytes("media/h264-moov-last.mp4")
     let (mediaBox, mediaBoxSize) = (40, 21053)
     #expect(bytes[(mediaBox + 4)..<(mediaBox + 8)].elementsEqual("mdat".utf8))
-    let padding = 6 << 20
+    let padding = 24 << 20
     bytes.insert(contentsOf: [UInt8](repeating: 0, count: padding), at: mediaBox + mediaBoxSize)
     let size = UInt32(mediaBoxSize + padding)
     bytes.replaceSubrange(
@@ -416,7 +416,8 @@ struct FrameExtractorRequestTests {
       #expect(records.count <= 3)
       #expect(records.contains { $0.range?.hasPrefix("bytes=\(mediaBox + mediaBoxSize + padding)-") == true })
       let sent = records.map(\.bodyBytesSent).reduce(0, +)
-      #expect(sent < 2 << 20, "\(sent) bytes")
+      // What the first answer's buffers hold is on its way before the index is known to be elsewhere.
+      #expect(sent < 8 << 20, "\(sent) bytes")
     }
   }
 

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
-#include <libavutil/display.h>
+// FFmpeg's declarations come from the one module that owns them: included here as text, they would belong to this
+// module as well, and Swift would find them in either.
+#include "../../CFFmpeg/CFFmpeg.h"
 
 // AVERROR() and FFERRTAG() are expressions that the importer does not evaluate.
 static inline int reel_averror(int posix_code) { return AVERROR(posix_code); }
@@ -57,6 +57,10 @@ bool reel_frame_is_interlaced(const AVFrame *frame);
 
 /// The 3x3 display matrix of a stream, or NULL. Side data of streams moved to `codecpar` in FFmpeg 6.1.
 const int32_t *reel_stream_display_matrix(const AVStream *stream);
+
+/// Bounds the arenas of glibc's allocator, which FFmpeg's memory comes from; nothing on other systems. mallopt is not
+/// in Swift's Glibc module.
+void reel_limit_allocator_arenas(int count);
 
 /// True where a packet's samples are encrypted (ISO/IEC 23001-7).
 bool reel_packet_is_encrypted(const AVPacket *packet);

@@ -9,19 +9,6 @@ import Foundation
 
 /// Ctrl-C and its like: cancel the work, so that it cleans up after itself; if that takes too long, clean up and leave.
 enum Interruption {
-  /// Many sources are open at once: as many descriptors as the system lets a process have.
-  private static func raiseFileLimit() {
-    #if canImport(Glibc)
-      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    #else
-      let resource = RLIMIT_NOFILE
-    #endif
-    var limit = rlimit()
-    guard getrlimit(resource, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
-    limit.rlim_cur = min(limit.rlim_max, 65536)
-    setrlimit(resource, &limit)
-  }
-
   /// A cancelled task has so long to end.
   private static let grace = DispatchTimeInterval.milliseconds(700)
 
@@ -31,7 +18,7 @@ enum Interruption {
     _ body: @escaping @Sendable () async throws -> Result
   ) async throws -> Result {
     signal(SIGPIPE, SIG_IGN)
-    raiseFileLimit()
+    ProcessSettings.apply()
     let task = Task { try await body() }
     let queue = DispatchQueue(label: "reel.signals")
     let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
