@@ -37,13 +37,13 @@ public struct FrameExtractor: Sendable {
   }
 
   /// Calls `handle` with each wanted picture, in presentation order, on a thread of the
-  /// extraction's own, which waits for it. The `Duration` is what the handler says its conversion took.
+  /// extraction's own, which waits for it.
   ///
   /// Throws `ReelError`, what `handle` threw, or `CancellationError`; what was handed out before stays.
   @discardableResult
   public func extract(
     _ selection: FrameSelection, from source: MediaSource,
-    handle: @escaping @Sendable (borrowing TimedPicture) throws -> Duration
+    handle: @escaping @Sendable (borrowing TimedPicture) throws -> Void
   ) async throws -> Report {
     let scope = LoadScope()
     let recorder = StartupRecorder()
@@ -102,7 +102,7 @@ private struct Picker {
   }
 
   consuming func pick(
-    _ selection: FrameSelection, handle: (borrowing TimedPicture) throws -> Duration
+    _ selection: FrameSelection, handle: (borrowing TimedPicture) throws -> Void
   ) throws -> FrameExtractor.Report {
     switch selection {
     case .first:
@@ -129,7 +129,7 @@ private struct Picker {
   private var noPicture: ReelError { ReelError(.badMedia, "no picture in the media", at: name) }
 
   private mutating func hand(
-    _ picture: borrowing TimedPicture, to handle: (borrowing TimedPicture) throws -> Duration
+    _ picture: borrowing TimedPicture, to handle: (borrowing TimedPicture) throws -> Void
   ) throws {
     if report.pictureCount == 0 {
       let timing = reader.timing
@@ -139,14 +139,13 @@ private struct Picker {
       recorder.close()
       report.firstPictureEnd = reader.picture?.firstPictureEnd
     }
-    let conversion = try handle(picture)
-    if report.pictureCount == 0 { recorder.addConversion(conversion) }
+    try handle(picture)
     report.pictureCount += 1
   }
 
   /// The pictures on show at `times`, the earliest first: a source that only streams can't go back.
   private mutating func pick(
-    times: [MediaTime], handle: (borrowing TimedPicture) throws -> Duration
+    times: [MediaTime], handle: (borrowing TimedPicture) throws -> Void
   ) throws {
     var cursor = Cursor()
     for time in times.sorted() {
@@ -165,7 +164,7 @@ private struct Picker {
   }
 
   private mutating func pick(
-    every length: MediaTime, handle: (borrowing TimedPicture) throws -> Duration
+    every length: MediaTime, handle: (borrowing TimedPicture) throws -> Void
   ) throws {
     var cursor = Cursor()
     var index: Int64 = 0

@@ -14,7 +14,7 @@ public struct StartupReport: Sendable, Hashable {
     case segment
     case demux
     case decode
-    /// Scaling, turning and conversion to RGB.
+    /// Scaling, turning and conversion to RGB; filled in by whoever does it.
     case convert
   }
 
@@ -22,6 +22,8 @@ public struct StartupReport: Sendable, Hashable {
     public var duration: Duration = .zero
     public var requestCount = 0
     public var byteCount: Int64 = 0
+
+    public init() {}
   }
 
   public var entries: [Stage: Entry] = [:]
@@ -54,10 +56,5 @@ final class StartupRecorder: Sendable {
   func close() {
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
     report.withLock { $0.total = ContinuousClock.now - start }
-  }
-
-  /// Adds to a stage after the first picture: its conversion.
-  func addConversion(_ duration: Duration) {
-    report.withLock { $0.entries[.convert, default: .init()].duration += duration }
   }
 }

@@ -53,7 +53,9 @@ struct FramesCommandTests {
     #expect(folder.names().contains("h264-faststart-000001.ppm"))
   }
 
-  @Test("All pictures, with the md5s of ffmpeg", arguments: ["h264-faststart.mp4", "h264-bframes.ts", "hevc-main10.mp4", "h264-moov-last.mp4", "vp9.webm"])
+  @Test(
+    "All pictures, with the md5s of ffmpeg",
+    arguments: ["h264-faststart.mp4", "h264-bframes.ts", "hevc-main10.mp4", "h264-moov-last.mp4", "vp9.webm"])
   func all(name: String) async throws {
     let folder = try TemporaryFolder()
     let golden = try Fixtures.golden(name)
@@ -76,10 +78,13 @@ struct FramesCommandTests {
       #expect(result.status == 0)
       #expect(result.outputLines.count == 2)
       let records = try result.outputLines.map(json)
-      let byName = Dictionary(uniqueKeysWithValues: records.compactMap { record in
-        (record["source"] as? String).map { ($0, record) }
-      })
-      for (source, golden, size) in [(goodSource, "h264-faststart.mp4", (192, 108)), (remote, "hls-fmp4-high", (256, 144))] {
+      let byName = Dictionary(
+        uniqueKeysWithValues: records.compactMap { record in
+          (record["source"] as? String).map { ($0, record) }
+        })
+      for (source, golden, size) in [
+        (goodSource, "h264-faststart.mp4", (192, 108)), (remote, "hls-fmp4-high", (256, 144)),
+      ] {
         let record = try #require(byName[source])
         let frame = try #require((record["frames"] as? [[String: Any]])?.first)
         #expect(Set(frame.keys).isSuperset(of: ["path", "pts", "pts_time", "time_base", "width", "height"]))
@@ -172,7 +177,8 @@ struct FramesCommandTests {
     "Sizes and gravities",
     arguments: [
       ("h264-faststart.mp4", "64x64", "fit"), ("h264-faststart.mp4", "64x64", "fill"),
-      ("h264-faststart.mp4", "64x64", "stretch"), ("rotate-90.mp4", "33x77", "fit"), ("sar-4-3.mp4", "1x1", "fill"),
+      ("h264-faststart.mp4", "64x64", "stretch"), ("rotate-90.mp4", "33x77", "fit"),
+      ("sar-4-3.mp4", "1x1", "fill"),
       ("odd-420-161x91.webm", "320X180", "fit"),
     ])
   func sizes(name: String, size: String, gravity: String) async throws {
@@ -223,7 +229,8 @@ struct FramesCommandTests {
   func names() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
-      "frames", Fixtures.path("media/h264.ts"), Fixtures.path("media/h264.mkv"), Fixtures.path("media/h264.flv"),
+      "frames", Fixtures.path("media/h264.ts"), Fixtures.path("media/h264.mkv"),
+      Fixtures.path("media/h264.flv"),
       Fixtures.path("hls-ts/low/index.m3u8"), Fixtures.path("hls-ts/high/index.m3u8"), "-o", folder.path)
     #expect(result.status == 0)
     #expect(folder.names().count == 5)
@@ -247,14 +254,18 @@ struct FramesCommandTests {
   @Test("Many sources with few jobs")
   func jobs() async throws {
     let folder = try TemporaryFolder()
-    let names = ["h264.ts", "h264-gops.mp4", "hevc.ts", "vp9.webm", "av1.mp4", "rotate-90.mp4", "h264-high10.mp4"]
+    let names = [
+      "h264.ts", "h264-gops.mp4", "hevc.ts", "vp9.webm", "av1.mp4", "rotate-90.mp4", "h264-high10.mp4",
+    ]
     let result = try await Command.run(
       ["frames"] + names.map { Fixtures.path("media/\($0)") } + ["--jobs", "2", "-o", folder.path])
     #expect(result.status == 0)
     #expect(folder.names().count == names.count)
   }
 
-  @Test("The rung by bandwidth and height", arguments: [(["--bandwidth", "500k"], "160x90"), (["--max-height", "100"], "160x90"), ([], "256x144")])
+  @Test(
+    "The rung by bandwidth and height",
+    arguments: [(["--bandwidth", "500k"], "160x90"), (["--max-height", "100"], "160x90"), ([], "256x144")])
   func rungs(options: [String], size: String) async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
@@ -276,7 +287,8 @@ struct FramesCommandTests {
   @Test("HDR is said to be not tone mapped")
   func hdr() async throws {
     let folder = try TemporaryFolder()
-    let result = try await Command.run("frames", Fixtures.path("media/colour-hdr10-pq.mp4"), "-o", folder.path)
+    let result = try await Command.run(
+      "frames", Fixtures.path("media/colour-hdr10-pq.mp4"), "-o", folder.path)
     #expect(result.outputText.contains("not tone mapped"))
     let json = try await Command.run(
       "frames", Fixtures.path("media/colour-hlg.mp4"), "-o", folder.path, "--json")
@@ -286,7 +298,8 @@ struct FramesCommandTests {
   // MARK: Standard input and output
 
   @Test(
-    "Standard input", arguments: ["h264-faststart.mp4", "h264-moov-last.mp4", "h264.ts", "h264-fragmented.mp4", "h264.mkv"])
+    "Standard input",
+    arguments: ["h264-faststart.mp4", "h264-moov-last.mp4", "h264.ts", "h264-fragmented.mp4", "h264.mkv"])
   func standardInput(name: String) async throws {
     let folder = try TemporaryFolder()
     let golden = try Fixtures.golden(name)
@@ -336,7 +349,10 @@ struct FramesCommandTests {
     #expect(help.outputText.contains("130"))
     let frames = try await Command.run("frames", "--help")
     #expect(frames.status == 0)
-    for option in ["--output", "--format", "--count", "--at", "--every", "--size", "--gravity", "--jobs", "--bandwidth", "--max-height", "--header", "--timeout", "--retries", "--json", "--quiet", "--verbose"] {
+    for option in [
+      "--output", "--format", "--count", "--at", "--every", "--size", "--gravity", "--jobs", "--bandwidth",
+      "--max-height", "--header", "--timeout", "--retries", "--json", "--quiet", "--verbose",
+    ] {
       #expect(frames.outputText.contains(option), "\(option)")
     }
     let version = try await Command.run("--version")
@@ -363,7 +379,9 @@ struct FramesCommandTests {
     #expect(result.output.isEmpty)
   }
 
-  @Test("Sources that can't be meant are usage errors, or named as not supported", arguments: [("", Int32(64)), ("http://", 64), ("rtmp://host/a", 65)])
+  @Test(
+    "Sources that can't be meant are usage errors, or named as not supported",
+    arguments: [("", Int32(64)), ("http://", 64), ("rtmp://host/a", 65)])
   func sources(argument: String, status: Int32) async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run("frames", argument, "-o", folder.path)

@@ -10,8 +10,10 @@ struct FramesFaultTests {
   @Test(
     "Files",
     arguments: [
-      ("media/nowhere.mp4", Int32(66), "no such file"), ("media", 65, "directory"), ("bad/empty.mp4", 65, "empty"),
-      ("bad/text.mp4", 65, "plain text"), ("bad/html.m3u8", 65, "HTML"), ("bad/html-segment.m3u8", 65, "HTML"),
+      ("media/nowhere.mp4", Int32(66), "no such file"), ("media", 65, "directory"),
+      ("bad/empty.mp4", 65, "empty"),
+      ("bad/text.mp4", 65, "plain text"), ("bad/html.m3u8", 65, "HTML"),
+      ("bad/html-segment.m3u8", 65, "HTML"),
       ("bad/missing-segment.m3u8", 66, "missing.ts"), ("bad/no-segments.m3u8", 65, "segments"),
       ("bad/not-xml.mpd", 65, ""), ("bad/unclosed.mpd", 65, "line 4"), ("bad/no-period.mpd", 65, "Period"),
       ("bad/entities.mpd", 65, "entities"), ("bad/loop.m3u8", 65, "multivariant"),
@@ -20,7 +22,8 @@ struct FramesFaultTests {
       ("bad/audio-only.ts", 65, "no video"), ("bad/audio-only.mpd", 65, "no video"),
       ("bad/encrypted-cenc.mp4", 65, "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", 65, "encrypted"),
       ("bad/encrypted.mpd", 65, "encrypted"), ("hls-aes128/index.m3u8", 65, "AES-128"),
-      ("bad/codec-mpeg4.mp4", 65, "mpeg4"), ("bad/codec-mpeg2.ts", 65, "mpeg2video"), ("bad/codec-mjpeg.mov", 65, "mjpeg"),
+      ("bad/codec-mpeg4.mp4", 65, "mpeg4"), ("bad/codec-mpeg2.ts", 65, "mpeg2video"),
+      ("bad/codec-mjpeg.mov", 65, "mjpeg"),
       ("bad/size-65520-in-sps.mp4", 65, "65520x65520"), ("bad/size-16000-in-sps.mp4", 65, "16000x16000"),
       ("bad/size-void-in-sps.mp4", 65, ""),
     ])
@@ -42,7 +45,9 @@ struct FramesFaultTests {
     #expect(folder.names().isEmpty)
   }
 
-  @Test("Wrong sizes in a header are made good", arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
+  @Test(
+    "Wrong sizes in a header are made good",
+    arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
   func headerSizes(path: String) async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run("frames", Fixtures.path(path), "-o", folder.path)
@@ -74,7 +79,8 @@ struct FramesFaultTests {
     #expect(text.errorText.isEmpty)
     let lines = text.outputLines.filter { $0.hasSuffix("\tdamaged") }
     #expect(!lines.isEmpty)
-    let json = try await Command.run("frames", Fixtures.path(path), "--count", "0", "--json", "-o", folder.path)
+    let json = try await Command.run(
+      "frames", Fixtures.path(path), "--count", "0", "--json", "-o", folder.path)
     let record = try #require(
       try JSONSerialization.jsonObject(with: Data(json.outputText.utf8)) as? [String: Any])
     #expect(record["damaged"] as? Int == lines.count)
@@ -127,7 +133,8 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     try await withOrigin("h264.ts=length:-188") { origin in
       let result = try await Command.run(
-        "frames", origin.url("media/h264.ts").absoluteString, "--count", "0", "--retries", "0", "-o", folder.path)
+        "frames", origin.url("media/h264.ts").absoluteString, "--count", "0", "--retries", "0", "-o",
+        folder.path)
       #expect(!result.wasSignalled)
       #expect([0, 65, 69].contains(result.status), "\(result.errorText)")
       #expect(!folder.names().contains { $0.contains("part") })
@@ -176,7 +183,8 @@ struct FramesFaultTests {
 
   @Test("Nobody has the name")
   func unknownHost() async throws {
-    try await expectFailure("http://reel-test.invalid/a.mp4", status: 69, words: "", options: ["--timeout", "15"])
+    try await expectFailure(
+      "http://reel-test.invalid/a.mp4", status: 69, words: "", options: ["--timeout", "15"])
   }
 
   @Test("TLS where there is none")
@@ -219,7 +227,10 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     try await withOrigin("hevc.ts=silence") { origin in
       let command = try Command(
-        ["frames", origin.url("media/hevc.ts").absoluteString, goodSource, "-o", folder.path, "--timeout", "3"])
+        [
+          "frames", origin.url("media/hevc.ts").absoluteString, goodSource, "-o", folder.path, "--timeout",
+          "3",
+        ])
       // The sound one is there while the other still waits.
       let deadline = ContinuousClock.now + .seconds(20)
       while folder.names().isEmpty, ContinuousClock.now < deadline { await Task.yield() }
@@ -306,12 +317,17 @@ struct FramesFaultTests {
 
   @Test(
     "Ctrl-C ends at once and leaves nothing half done",
-    arguments: ["master.m3u8=silence", "segment-0.ts=silence", "segment-0.ts=stall:900", "segment-1.ts=stall:3000"])
+    arguments: [
+      "master.m3u8=silence", "segment-0.ts=silence", "segment-0.ts=stall:900", "segment-1.ts=stall:3000",
+    ])
   func interrupt(fault: String) async throws {
     let folder = try TemporaryFolder()
     try await withOrigin(fault) { origin in
       let command = try Command(
-        ["frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "-o", folder.path, "--quiet"])
+        [
+          "frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "-o", folder.path,
+          "--quiet",
+        ])
       let name = fault.prefix { $0 != "=" }
       await origin.wait { snapshot in
         snapshot.requests.contains { $0.path.hasSuffix(name) && ($0.status == nil || $0.bodyBytesSent > 0) }

@@ -29,7 +29,8 @@ final class SelfSignedServer: Sendable {
     let request = Process()
     request.executableURL = URL(filePath: openssl)
     request.arguments = [
-      "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj",
+      "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
+      "-subj",
       "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
     ]
     request.standardError = FileHandle.nullDevice
@@ -62,7 +63,8 @@ final class SelfSignedServer: Sendable {
     }.start()
     var text = ""
     for await part in lines { text += part }
-    guard let digits = text.split(separator: ":").last?.prefix(while: \.isNumber), let port = Int(digits) else {
+    guard let digits = text.split(separator: ":").last?.prefix(while: \.isNumber), let port = Int(digits)
+    else {
       kill(server.processIdentifier, SIGKILL)
       return nil
     }

@@ -43,7 +43,8 @@ final class TemporaryFolder: Sendable {
 
   /// All names in it, hidden ones too, in alphabetical order; none where a subfolder is not there.
   func names(_ subfolder: String = "") -> [String] {
-    ((try? FileManager.default.contentsOfDirectory(atPath: url.appending(path: subfolder).path)) ?? []).sorted()
+    ((try? FileManager.default.contentsOfDirectory(atPath: url.appending(path: subfolder).path)) ?? [])
+      .sorted()
   }
 
   func bytes(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: url.appending(path: name))) }
@@ -163,7 +164,9 @@ final class Command: Sendable {
     var folders = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map {
       $0.bundleURL.deletingLastPathComponent()
     }
-    if let path = Bundle.main.executablePath { folders.append(URL(filePath: path).deletingLastPathComponent()) }
+    if let path = Bundle.main.executablePath {
+      folders.append(URL(filePath: path).deletingLastPathComponent())
+    }
     folders.append(URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent())
     let found = folders.map { $0.appending(path: "reel") }.first {
       FileManager.default.isExecutableFile(atPath: $0.path)
@@ -248,7 +251,8 @@ func expectErrorLine(
 ) {
   #expect(result.errorLines.count == 1, "\(result.errorText)", sourceLocation: sourceLocation)
   #expect(result.errorText.hasPrefix("reel: "), "\(result.errorText)", sourceLocation: sourceLocation)
-  #expect(names.isEmpty || result.errorText.contains(names), "\(result.errorText)", sourceLocation: sourceLocation)
+  #expect(
+    names.isEmpty || result.errorText.contains(names), "\(result.errorText)", sourceLocation: sourceLocation)
   #expect(
     words.isEmpty || result.errorText.lowercased().contains(words.lowercased()), "\(result.errorText)",
     sourceLocation: sourceLocation)

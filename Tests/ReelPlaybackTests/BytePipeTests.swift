@@ -16,7 +16,8 @@ struct BytePipeTests {
     }
   }
 
-  @Test("Whatever the sizes of chunks and reads, the bytes come out as they went in, and no more wait than may")
+  @Test(
+    "Whatever the sizes of chunks and reads, the bytes come out as they went in, and no more wait than may")
   func anySizes() async throws {
     for _ in 0..<25 {
       let bytes = pattern(.random(in: 0...60_000))
@@ -63,7 +64,9 @@ struct BytePipeTests {
     let pipe = BytePipe()
     pipe.finish()
     pipe.finish()
-    let counts = try await BlockingThread.run(named: "test") { try (0..<3).map { _ in try read(pipe, 4).count } }
+    let counts = try await BlockingThread.run(named: "test") {
+      try (0..<3).map { _ in try read(pipe, 4).count }
+    }
     #expect(counts == [0, 0, 0])
     await #expect(throws: CancellationError.self) { try await pipe.write([1]) }
   }

@@ -73,9 +73,13 @@ struct FrameExtractorTests {
 
   @Test(
     "A time behind the end is an error that says so",
-    arguments: ["hls-ts/master.m3u8", "dash-number/manifest.mpd", "media/h264-faststart.mp4", "media/h264.ts"])
+    arguments: [
+      "hls-ts/master.m3u8", "dash-number/manifest.mpd", "media/h264-faststart.mp4", "media/h264.ts",
+    ])
   func afterEnd(path: String) async throws {
-    let error = await reelError { _ = try await extract(.times([MediaTime(value: 100, timescale: 1)]), path: path) }
+    let error = await reelError {
+      _ = try await extract(.times([MediaTime(value: 100, timescale: 1)]), path: path)
+    }
     #expect(error?.kind == .usage)
     #expect(error?.reason.contains("100") == true)
   }
@@ -83,7 +87,8 @@ struct FrameExtractorTests {
   @Test(
     "Files of every container",
     arguments: [
-      "h264-faststart.mp4", "h264-moov-last.mp4", "h264-fragmented.mp4", "h264-fragmented-sidx.mp4", "h264.ts",
+      "h264-faststart.mp4", "h264-moov-last.mp4", "h264-fragmented.mp4", "h264-fragmented-sidx.mp4",
+      "h264.ts",
       "h264.flv", "h264.mkv", "vp9.webm", "av1.mp4", "hevc-hvc1.mp4", "hevc.ts", "editlist.mp4",
       "editlist-bframes.mp4", "h264-quicktime.mov", "h264-open-gop-mid.ts", "h264-one-frame.mp4",
       "annexb.h264", "annexb-bframes.h264", "annexb.hevc", "hevc-hev1-inband.mp4", "h264-avc3-inband.mp4",
@@ -98,7 +103,8 @@ struct FrameExtractorTests {
   @Test(
     "Times in a file",
     arguments: [
-      "h264-gops.mp4", "h264-moov-last.mp4", "h264.mkv", "h264-fragmented.mp4", "h264.ts", "h264.flv", "hevc-gops.mp4",
+      "h264-gops.mp4", "h264-moov-last.mp4", "h264.mkv", "h264-fragmented.mp4", "h264.ts", "h264.flv",
+      "hevc-gops.mp4",
     ], [true, false])
   func fileTimes(name: String, isRemote: Bool) async throws {
     let golden = try Golden(name)
@@ -123,7 +129,9 @@ struct FrameExtractorTests {
     }
     // It goes with the last of what the extraction held.
     let deadline = ContinuousClock.now + .seconds(10)
-    while try !spooledFiles().subtracting(before).isEmpty, ContinuousClock.now < deadline { await Task.yield() }
+    while try !spooledFiles().subtracting(before).isEmpty, ContinuousClock.now < deadline {
+      await Task.yield()
+    }
     #expect(try spooledFiles().subtracting(before).isEmpty)
   }
 
@@ -132,7 +140,8 @@ struct FrameExtractorTests {
     let configuration = Origin.Configuration(directory: Fixtures.folder, supportsRanges: false)
     try await withOrigin(configuration) { origin in
       for (path, golden) in [
-        ("hls-byterange-ts/index.m3u8", "hls-byterange-ts"), ("hls-byterange-fmp4/index.m3u8", "hls-byterange-fmp4"),
+        ("hls-byterange-ts/index.m3u8", "hls-byterange-ts"),
+        ("hls-byterange-fmp4/index.m3u8", "hls-byterange-fmp4"),
         ("dash-segmentlist/manifest.mpd", "dash-number-1"),
       ] {
         let extraction = try await extract(.count(0), from: origin.source(path))
@@ -145,7 +154,9 @@ struct FrameExtractorTests {
   func gzip() async throws {
     let faults = try FaultRule.parse("*.m3u8=gzip,*.mpd=gzip")
     try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
-      for (path, golden) in [("hls-ts/master.m3u8", "hls-ts-high"), ("dash-number/manifest.mpd", "dash-number-1")] {
+      for (path, golden) in [
+        ("hls-ts/master.m3u8", "hls-ts-high"), ("dash-number/manifest.mpd", "dash-number-1"),
+      ] {
         let extraction = try await extract(.first, from: origin.source(path))
         #expect(extraction.pictures.map(\.md5) == [(try Golden(golden)).pictures[0].md5])
       }
@@ -205,7 +216,6 @@ struct FrameExtractorTests {
           return count
         }
         if seen == 3 { throw Full() }
-        return .zero
       }
     }
     #expect(count.withLock { $0 } == 3)
@@ -213,7 +223,10 @@ struct FrameExtractorTests {
 
   @Test(
     "Cancelling ends at once, wherever it waits",
-    arguments: ["master.m3u8=silence", "index.m3u8=stall:50", "segment-0.ts=silence", "segment-0.ts=stall:500", "segment-1.ts=stall:4000"])
+    arguments: [
+      "master.m3u8=silence", "index.m3u8=stall:50", "segment-0.ts=silence", "segment-0.ts=stall:500",
+      "segment-1.ts=stall:4000",
+    ])
   func cancellation(fault: String) async throws {
     let configuration = Origin.Configuration(directory: Fixtures.folder, faults: try FaultRule.parse(fault))
     try await withOrigin(configuration) { origin in
@@ -243,7 +256,6 @@ struct FrameExtractorTests {
             try await extractor.extract(.count(3), from: origin.source(presentation.path)) { picture in
               let md5 = try picture.frame.md5()
               seen.withLock { $0.append(md5) }
-              return .zero
             }
             let expected = try presentation.expected().prefix(3).map(\.md5)
             #expect(seen.withLock { $0 } == Array(expected), "\(presentation.path)")
@@ -269,7 +281,8 @@ struct FrameExtractorTests {
   }
 
   private func spooledFiles() throws -> Set<String> {
-    let names = try FileManager.default.contentsOfDirectory(atPath: FileManager.default.temporaryDirectory.path)
+    let names = try FileManager.default.contentsOfDirectory(
+      atPath: FileManager.default.temporaryDirectory.path)
     return Set(names.filter { $0.hasSuffix(".spool") })
   }
 
@@ -287,7 +300,8 @@ struct FrameExtractorRequestTests {
   func hlsTS() async throws {
     try await withOrigin { origin in
       _ = try await extract(.first, from: origin.source("hls-ts/master.m3u8"))
-      #expect(paths(origin) == ["/hls-ts/master.m3u8", "/hls-ts/high/index.m3u8", "/hls-ts/high/segment-0.ts"])
+      #expect(
+        paths(origin) == ["/hls-ts/master.m3u8", "/hls-ts/high/index.m3u8", "/hls-ts/high/segment-0.ts"])
     }
   }
 
@@ -335,11 +349,15 @@ struct FrameExtractorRequestTests {
     try await withOrigin { origin in
       _ = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"))
       #expect(
-        paths(origin).dropFirst(2) == ["/hls-ts/high/segment-0.ts", "/hls-ts/high/segment-1.ts", "/hls-ts/high/segment-2.ts"])
+        paths(origin).dropFirst(2) == [
+          "/hls-ts/high/segment-0.ts", "/hls-ts/high/segment-1.ts", "/hls-ts/high/segment-2.ts",
+        ])
     }
   }
 
-  @Test("A late time takes its own segment only", arguments: ["hls-ts/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd"])
+  @Test(
+    "A late time takes its own segment only",
+    arguments: ["hls-ts/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd"])
   func lateTime(path: String) async throws {
     try await withOrigin { origin in
       _ = try await extract(.times([MediaTime(value: 5, timescale: 2)]), from: origin.source(path))
@@ -404,7 +422,8 @@ struct FrameExtractorRequestTests {
     bytes.insert(contentsOf: [UInt8](repeating: 0, count: padding), at: mediaBox + mediaBoxSize)
     let size = UInt32(mediaBoxSize + padding)
     bytes.replaceSubrange(
-      mediaBox..<(mediaBox + 4), with: (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * UInt32($0))) })
+      mediaBox..<(mediaBox + 4),
+      with: (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * UInt32($0))) })
     let golden = try Golden("h264-moov-last.mp4").pictures
     let configuration = Origin.Configuration(
       routes: ["/large.mp4": Origin.Response(bytes)], link: try LinkSpec(parsing: "10Mbit/10ms"))
@@ -437,7 +456,8 @@ struct FrameExtractorRequestTests {
     try await withOrigin { origin in
       var configuration = LoadingConfiguration()
       configuration.headers = [HeaderField(name: "X-Token", value: "secret")]
-      let extractor = FrameExtractor(fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
+      let extractor = FrameExtractor(
+        fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
       try await extractor.extract(.first, from: origin.source("hls-fmp4/master.m3u8")) { _ in .zero }
       #expect(origin.requestLog.count == 4)
       #expect(origin.requestLog.allSatisfy { $0.header("X-Token") == "secret" })
@@ -451,7 +471,8 @@ struct FrameExtractorErrorTests {
     "Kind and place of what is wrong, over the network",
     arguments: [
       ("bad/html.m3u8", ReelError.Kind.badMedia, "/bad/html.m3u8", "HTML"),
-      ("bad/text.mp4", .badMedia, "/bad/text.mp4", "text"), ("bad/empty.mp4", .badMedia, "/bad/empty.mp4", "empty"),
+      ("bad/text.mp4", .badMedia, "/bad/text.mp4", "text"),
+      ("bad/empty.mp4", .badMedia, "/bad/empty.mp4", "empty"),
       ("bad/missing-segment.m3u8", .server, "/bad/missing.ts", "404"),
       ("bad/html-segment.m3u8", .badMedia, "/bad/html.m3u8", "HTML"),
       ("bad/local-file.m3u8", .badManifest, "/bad/local-file.m3u8", "local file"),
@@ -474,7 +495,9 @@ struct FrameExtractorErrorTests {
       let error = await reelError { _ = try await extract(.first, from: origin.source(path)) }
       #expect(error?.kind == kind, "\(error?.description ?? "none")")
       #expect(error?.location?.hasSuffix(location) == true, "\(error?.location ?? "nowhere")")
-      #expect(error?.description.lowercased().contains(words.lowercased()) == true, "\(error?.description ?? "none")")
+      #expect(
+        error?.description.lowercased().contains(words.lowercased()) == true,
+        "\(error?.description ?? "none")")
     }
   }
 
@@ -497,7 +520,9 @@ struct FrameExtractorErrorTests {
         let configuration = Origin.Configuration(routes: ["/list": Origin.Response(text)])
         try await withOrigin(configuration) { origin in
           let error = await reelError { _ = try await extract(.first, from: origin.source("list")) }
-          #expect(error?.kind == .unsupported || error?.kind == .badManifest, "\(spelling): \(error?.description ?? "none")")
+          #expect(
+            error?.kind == .unsupported || error?.kind == .badManifest,
+            "\(spelling): \(error?.description ?? "none")")
         }
       }
     }
@@ -525,7 +550,6 @@ struct FrameExtractorErrorTests {
         try await extractor.extract(.count(0), from: source) { picture in
           let md5 = try picture.frame.md5()
           seen.withLock { $0.append(md5) }
-          return .zero
         }
       }
       #expect(error?.kind == .network, "\(error?.description ?? "none")")

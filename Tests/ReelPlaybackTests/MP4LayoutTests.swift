@@ -29,7 +29,8 @@ struct MP4LayoutTests {
 
   @Test("Fragments")
   func fragmented() {
-    let moov = box("moov", box("mvhd") + box("trak", [UInt8](repeating: 7, count: 100)) + box("mvex", box("trex")))
+    let moov = box(
+      "moov", box("mvhd") + box("trak", [UInt8](repeating: 7, count: 100)) + box("mvex", box("trex")))
     #expect(MP4Layout(prefix: box("ftyp", brand) + moov) == .indexFirst(isFragmented: true))
     #expect(MP4Layout(prefix: box("styp") + box("moof")) == .indexFirst(isFragmented: true))
     #expect(MP4Layout(prefix: box("sidx") + box("moof")) == .indexFirst(isFragmented: true))

@@ -6,7 +6,8 @@ import Testing
 @Suite("Naming sources")
 struct MediaSourceTests {
   @Test(
-    "URLs", arguments: ["http://host/a.m3u8", "https://host:8443/a?b=c#d", "HTTP://Host/x", "http://127.0.0.1:1/"])
+    "URLs",
+    arguments: ["http://host/a.m3u8", "https://host:8443/a?b=c#d", "HTTP://Host/x", "http://127.0.0.1:1/"])
   func urls(argument: String) throws {
     guard case .url(let url) = try MediaSource(argument: argument) else {
       Issue.record("no URL")
@@ -17,7 +18,10 @@ struct MediaSourceTests {
   }
 
   @Test(
-    "Paths", arguments: ["clip.mp4", "/tmp/a b.mp4", "./c:d.mp4", "C:clip.mp4", "a:b", "über/ü.ts", "100%.mp4", "a?b#c.ts"])
+    "Paths",
+    arguments: [
+      "clip.mp4", "/tmp/a b.mp4", "./c:d.mp4", "C:clip.mp4", "a:b", "über/ü.ts", "100%.mp4", "a?b#c.ts",
+    ])
   func paths(argument: String) throws {
     let source = try MediaSource(argument: argument)
     guard case .url(let url) = source else {
@@ -46,8 +50,10 @@ struct MediaSourceTests {
   @Test(
     "What is refused",
     arguments: [
-      ("", ReelError.Kind.usage), ("http://", .usage), ("https:///a.mp4", .usage), ("ftp://host/a.mp4", .unsupported),
-      ("rtmp://host/live", .unsupported), ("data:video/mp4;base64,AA", .unsupported), ("concat://a", .unsupported),
+      ("", ReelError.Kind.usage), ("http://", .usage), ("https:///a.mp4", .usage),
+      ("ftp://host/a.mp4", .unsupported),
+      ("rtmp://host/live", .unsupported), ("data:video/mp4;base64,AA", .unsupported),
+      ("concat://a", .unsupported),
     ])
   func refused(argument: String, kind: ReelError.Kind) {
     let error = #expect(throws: ReelError.self) { try MediaSource(argument: argument) }

@@ -17,7 +17,6 @@ func writeFirstPicture(of source: String, to file: URL) async throws {
     let image = try FrameConverter().convert(
       picture.frame, geometry: picture.geometry(), orientation: picture.orientation)
     try Data(image.ppmHeader + image.pixels).write(to: file)
-    return .zero
   }
 }
 

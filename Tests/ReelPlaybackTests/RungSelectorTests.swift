@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Choosing a rung")
 struct RungSelectorTests {
-  private func rung(_ id: String, _ bits: Int?, codecs: [String] = ["avc1.64001f"], height: Int? = nil) -> Rung {
+  private func rung(_ id: String, _ bits: Int?, codecs: [String] = ["avc1.64001f"], height: Int? = nil)
+    -> Rung
+  {
     Rung(
       id: id, bitsPerSecond: bits, codecs: codecs,
       size: height.map { PixelSize(width: $0 * 16 / 9, height: $0) },
@@ -29,7 +31,8 @@ struct RungSelectorTests {
 
   private var ladder: [Rung] {
     [
-      rung("mid", 2_000_000, height: 540), rung("low", 500_000, height: 270), rung("high", 6_000_000, height: 1080),
+      rung("mid", 2_000_000, height: 540), rung("low", 500_000, height: 270),
+      rung("high", 6_000_000, height: 1080),
       rung("good", 3_000_000, height: 720),
     ]
   }
@@ -52,7 +55,8 @@ struct RungSelectorTests {
     // None is small enough: the smallest.
     #expect(try choose([group(ladder)], cap: 10_000_000, height: 100) == "low")
     // A rung without a size is not left out.
-    #expect(try choose([group(ladder + [rung("unknown", 9_000_000)])], cap: 10_000_000, height: 300) == "unknown")
+    #expect(
+      try choose([group(ladder + [rung("unknown", 9_000_000)])], cap: 10_000_000, height: 300) == "unknown")
   }
 
   @Test("Of equal rates the first in the manifest")
@@ -73,11 +77,15 @@ struct RungSelectorTests {
   @Test("Codecs that can't be decoded are passed over")
   func codecs() throws {
     let rungs = [
-      rung("vvc", 2_900_000, codecs: ["vvc1.1.L51", "mp4a.40.2"]), rung("avc", 1_000_000, codecs: ["avc1.64001f", "mp4a.40.2"]),
+      rung("vvc", 2_900_000, codecs: ["vvc1.1.L51", "mp4a.40.2"]),
+      rung("avc", 1_000_000, codecs: ["avc1.64001f", "mp4a.40.2"]),
       rung("mpeg4", 2_000_000, codecs: ["mp4v.20.9"]),
     ]
     #expect(try choose([group(rungs)]) == "avc")
-    for codec in ["avc1.4d401e", "avc3.640028", "hvc1.2.4.L153.90", "hev1.1.6.L93", "av01.0.04M.08", "vp09.00.10.08", "HVC1.1"] {
+    for codec in [
+      "avc1.4d401e", "avc3.640028", "hvc1.2.4.L153.90", "hev1.1.6.L93", "av01.0.04M.08", "vp09.00.10.08",
+      "HVC1.1",
+    ] {
       #expect(RungSelector.isDecodable(rung("x", 1, codecs: [codec])), "\(codec)")
     }
     for codec in ["vvc1.1", "mp4v.20.9", "theora", "vp08", "s263"] {

@@ -11,11 +11,13 @@ struct SourceSnifferTests {
     "Media files by their bytes",
     arguments: [
       ("media/h264-faststart.mp4", ContainerFormat.mp4), ("media/h264-moov-last.mp4", .mp4),
-      ("media/h264-quicktime.mov", .mp4), ("media/h264-fragmented-sidx.mp4", .mp4), ("media/h264.ts", .mpegTS),
+      ("media/h264-quicktime.mov", .mp4), ("media/h264-fragmented-sidx.mp4", .mp4),
+      ("media/h264.ts", .mpegTS),
       ("media/h264.mkv", .matroska), ("media/vp9.webm", .matroska), ("media/h264.flv", .flv),
       ("media/annexb.h264", .h264), ("media/annexb-bframes.h264", .h264), ("media/annexb.hevc", .hevc),
       ("dash-number/0/segment-00001.m4s", .mp4), ("hls-fmp4/low/segment-0.m4s", .mp4),
-      ("hls-ts/low/segment-0.ts", .mpegTS), ("bad/codec-mpeg2.ts", .mpegTS), ("bad/cut-in-first-picture.ts", .mpegTS),
+      ("hls-ts/low/segment-0.ts", .mpegTS), ("bad/codec-mpeg2.ts", .mpegTS),
+      ("bad/cut-in-first-picture.ts", .mpegTS),
     ])
   func media(path: String, format: ContainerFormat) throws {
     let bytes = try Fixtures.bytes(path)
@@ -27,7 +29,8 @@ struct SourceSnifferTests {
   @Test(
     "Manifests by their bytes",
     arguments: [
-      ("hls-ts/master.m3u8", ManifestFormat.hls), ("hls-ts/low/index.m3u8", .hls), ("dash-number/manifest.mpd", .dash),
+      ("hls-ts/master.m3u8", ManifestFormat.hls), ("hls-ts/low/index.m3u8", .hls),
+      ("dash-number/manifest.mpd", .dash),
       ("dash-gpac/multirate.mpd", .dash), ("bad/no-period.mpd", .dash), ("bad/entities.mpd", .dash),
     ])
   func manifests(path: String, format: ManifestFormat) throws {
@@ -57,7 +60,8 @@ struct SourceSnifferTests {
     #expect(words(kind("[1, 2]")) == "JSON")
     #expect(words(kind("<svg xmlns=\"x\"/>")) == "XML, but no MPD")
     #expect(words(SourceSniffer.kind(of: try Fixtures.bytes("bad/text.mp4"))) == "plain text")
-    #expect(words(SourceSniffer.kind(of: Array("OggS".utf8) + [UInt8](repeating: 0, count: 60))).contains("Ogg"))
+    #expect(
+      words(SourceSniffer.kind(of: Array("OggS".utf8) + [UInt8](repeating: 0, count: 60))).contains("Ogg"))
     let noise = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 0x80) }
     #expect(words(SourceSniffer.kind(of: noise)) == "no media format that is known")
   }
@@ -68,7 +72,8 @@ struct SourceSnifferTests {
     for size in [188, 192, 204] {
       let stream = (0..<8).flatMap { _ in packet(size) }
       #expect(SourceSniffer.kind(of: stream) == .media(.mpegTS), "packets of \(size)")
-      #expect(SourceSniffer.kind(of: Array(stream.dropFirst(size - 4))) == .media(.mpegTS), "packets of \(size)")
+      #expect(
+        SourceSniffer.kind(of: Array(stream.dropFirst(size - 4))) == .media(.mpegTS), "packets of \(size)")
     }
     // Timecodes before each packet (M2TS).
     let timed: [UInt8] = (0..<8).flatMap { _ in [0, 1, 2, 3] + packet(188) }
@@ -83,8 +88,10 @@ struct SourceSnifferTests {
 
   @Test("Other containers")
   func otherContainers() {
-    #expect(SourceSniffer.kind(of: Array("RIFF".utf8) + [0, 1, 0, 0] + Array("AVI LIST".utf8)) == .media(.avi))
-    #expect(SourceSniffer.kind(of: Array("RIFF".utf8) + [0, 1, 0, 0] + Array("WAVEfmt ".utf8)) != .media(.avi))
+    #expect(
+      SourceSniffer.kind(of: Array("RIFF".utf8) + [0, 1, 0, 0] + Array("AVI LIST".utf8)) == .media(.avi))
+    #expect(
+      SourceSniffer.kind(of: Array("RIFF".utf8) + [0, 1, 0, 0] + Array("WAVEfmt ".utf8)) != .media(.avi))
     #expect(SourceSniffer.kind(of: Array("DKIF".utf8) + [0, 0, 32, 0]) == .media(.ivf))
     for type in ["ftyp", "styp", "moov", "moof", "mdat", "sidx", "free", "skip", "wide", "emsg"] {
       #expect(SourceSniffer.kind(of: [0, 0, 0, 24] + Array(type.utf8) + [0, 0]) == .media(.mp4), "\(type)")

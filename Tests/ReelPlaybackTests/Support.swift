@@ -81,7 +81,6 @@ func extract(
   let report = try await extractor.extract(selection, from: source) { picture in
     let shown = Shown(time: picture.time, md5: try picture.frame.md5())
     pictures.withLock { $0.append(shown) }
-    return .zero
   }
   return Extraction(pictures: pictures.withLock { $0 }, report: report)
 }

@@ -11,6 +11,8 @@ final class FramesJob: Sendable {
   private struct State {
     let writer: PictureWriter
     var written: [WrittenPicture] = []
+    /// How long the conversion of the first picture took.
+    var firstConversion = Duration.zero
   }
 
   init(argument: String, writer: sending PictureWriter, printsLines: Bool, printsToStandardError: Bool) {
@@ -25,15 +27,14 @@ final class FramesJob: Sendable {
     _ selection: FrameSelection, source: MediaSource, extractor: FrameExtractor
   ) async throws -> FrameExtractor.Report {
     let result: Result<FrameExtractor.Report, any Error>
-    let pipeline = PicturePipeline { [self] picture in _ = try write(picture) }
+    let pipeline = PicturePipeline { [self] picture in try write(picture) }
     do {
       let isSingle = selection == .first || selection == .count(1)
-      let report = try await extractor.extract(selection, from: source) { [self] picture in
-        if isSingle { return try write(picture) }
-        try pipeline.submit(picture)
-        return .zero
+      var report = try await extractor.extract(selection, from: source) { [self] picture in
+        if isSingle { try write(picture) } else { try pipeline.submit(picture) }
       }
       try await pipeline.drain()
+      report.startup.entries[.convert, default: .init()].duration = state.withLock { $0.firstConversion }
       result = .success(report)
     } catch {
       try? await pipeline.drain()
@@ -57,21 +58,17 @@ final class FramesJob: Sendable {
 
   // MARK: - Private
 
-  private func write(_ picture: borrowing TimedPicture) throws -> Duration {
-    let (written, converted) = try write(locked: picture)
-    guard printsLines else { return converted }
+  private func write(_ picture: borrowing TimedPicture) throws {
+    let copy = PictureBox(try picture.clone())
+    let written = try state.withLock { state in
+      let (written, converted) = try state.writer.write(copy.picture)
+      if state.written.isEmpty { state.firstConversion = converted }
+      state.written.append(written)
+      return written
+    }
+    guard printsLines else { return }
     let line = Self.line(for: written)
     if printsToStandardError { Console.note(line) } else { try Console.print(line) }
-    return converted
-  }
-
-  private func write(locked picture: borrowing TimedPicture) throws -> (WrittenPicture, Duration) {
-    let copy = PictureBox(try picture.clone())
-    return try state.withLock { state in
-      let (written, converted) = try state.writer.write(copy.picture)
-      state.written.append(written)
-      return (written, converted)
-    }
   }
 
   /// A picture that a closure can borrow.
