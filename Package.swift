@@ -119,7 +119,9 @@ let package = Package(
       swiftSettings: settings
     ),
     .testTarget(
-      name: "ReelCommandTests", dependencies: ["reel", "ReelTesting", "ReelCore"],
-      swiftSettings: settings),
+      name: "ReelCommandTests",
+      dependencies: ["reel", "ReelTesting", "ReelCore", .product(name: "Logging", package: "swift-log")],
+      swiftSettings: settings
+    ),
   ]
 )

@@ -8,13 +8,13 @@ struct DamageTracker {
   private var concealed: Set<Int64> = []
   private var gaps: Set<Int64> = []
   private var nonReferences: Set<Int64> = []
-  /// The earliest damaged reference that still lasts.
-  private var lasting: Int64?
+  /// Damaged references that no clean start has ended yet.
+  private var lasting: Set<Int64> = []
 
   /// Decoding of a picture met an error, or (`isGap`) the pictures before it are missing.
   mutating func note(_ picture: Int64, isGap: Bool) {
     if isGap { gaps.insert(picture) } else { concealed.insert(picture) }
-    if !nonReferences.contains(picture) || isGap { lasting = min(lasting ?? picture, picture) }
+    if !nonReferences.contains(picture) || isGap { lasting.insert(picture) }
   }
 
   /// No other picture is predicted from this one. To be said before it is decoded.
@@ -25,13 +25,13 @@ struct DamageTracker {
     let isNonReference = nonReferences.remove(picture) != nil
     let isConcealed = concealed.remove(picture) != nil || isFlagged
     let followsGap = gaps.remove(picture) != nil
-    if isConcealed, !isNonReference { lasting = min(lasting ?? picture, picture) }
+    if isConcealed, !isNonReference { lasting.insert(picture) }
     if isKey {
-      // Needs nothing of what came before, whatever is missing there.
-      lasting = isConcealed ? picture : nil
+      // Needs nothing of what was decoded before, whatever is missing there.
+      lasting = lasting.filter { $0 > picture || $0 == picture && isConcealed }
       return isConcealed
     }
-    return isConcealed || followsGap || lasting.map { $0 <= picture } ?? false
+    return isConcealed || followsGap || lasting.contains { $0 <= picture }
   }
 
   /// Forgets everything: the decoder starts anew.

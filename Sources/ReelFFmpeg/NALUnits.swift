@@ -44,7 +44,8 @@ struct NALUnitHeader {
       mayHaveLeadingPictures = false
       isLeading = false
       isRandomAccess = type == 5
-      precedesPicture = (6...9).contains(type) || (14...18).contains(type)
+      // Not 14 to 18: scalable streams have a prefix before each slice.
+      precedesPicture = (6...9).contains(type)
     case .hevc:
       guard bytes.count >= 2 else { return nil }
       type = (first >> 1) & 0x3f

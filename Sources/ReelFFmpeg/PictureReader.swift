@@ -54,6 +54,7 @@ public final class PictureReader {
   private var demuxDuration: Duration = .zero
   private var isFinished = false
   private var hasToldTruncation = false
+  private var handedCount = 0
   /// The decoder was drained for a first picture: it is flushed, and gets these packets again, before it goes on.
   private var refeed: [PacketBox]?
   /// After a seek: packets before the first random access point are dropped. HEVC pictures would be decoded there with
@@ -148,6 +149,9 @@ public final class PictureReader {
         if shouldSkip(frame) { continue }
         return count(frame)
       case .drained:
+        if handedCount == 0, decoder.sizeFault != nil || !demuxer.isTruncated {
+          return try endWithoutPicture()
+        }
         guard demuxer.isTruncated, !hasToldTruncation else { return nil }
         hasToldTruncation = true
         throw ReelError(.badMedia, "the file is cut off: its index names media beyond its end")
@@ -330,6 +334,7 @@ public final class PictureReader {
 
   private func count(_ frame: consuming Frame) -> Frame {
     if frame.isDamaged { damagedCount += 1 }
+    handedCount += 1
     return frame
   }
 

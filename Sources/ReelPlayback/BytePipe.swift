@@ -22,14 +22,16 @@ final class BytePipe: Sendable {
     var ending: Ending?
     var isClosed = false
     var readerWaits = false
+    /// Waits for room, or (`waitsForDrain`) for a reader that has read everything.
     var writer: CheckedContinuation<Void, any Error>?
+    var waitsForDrain = false
   }
 
   private let state = Locked(State())
   private let readable = DispatchSemaphore(value: 0)
   private let capacity: Int
 
-  init(capacity: Int = 1 << 20) { self.capacity = capacity }
+  init(capacity: Int = 256 << 10) { self.capacity = capacity }
 
   /// Bytes that the reader has taken.
   var readCount: Int64 { state.withLock { $0.readCount } }
@@ -47,8 +49,11 @@ final class BytePipe: Sendable {
     }
     if wakesReader { readable.signal() }
     if isClosed { throw CancellationError() }
-    if !hasRoom { try await waitForRoom() }
+    if !hasRoom { try await wait(forDrain: false) }
   }
+
+  /// Waits until the reader waits for more than there is.
+  func drain() async throws { try await wait(forDrain: true) }
 
   /// No more bytes will come.
   func finish() { end(.finished) }
@@ -66,14 +71,14 @@ final class BytePipe: Sendable {
         if state.isClosed { return (.failure(CancellationError()), nil) }
         if state.unreadCount > 0 {
           let count = state.take(into: buffer)
-          return (.success(count), state.unreadCount <= capacity ? state.writer.take() : nil)
+          return (.success(count), state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
         }
         switch state.ending {
         case .finished: return (.success(0), nil)
         case .failed(let error): return (.failure(error), nil)
         case nil:
           state.readerWaits = true
-          return (nil, nil)
+          return (nil, state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
         }
       }
       writer?.resume()
@@ -85,15 +90,17 @@ final class BytePipe: Sendable {
   /// Waits until `count` bytes, or all there are, have come, and gives them without taking them.
   func peek(_ count: Int) throws -> [UInt8] {
     while true {
-      let result = state.withLock { state -> Result<[UInt8], any Error>? in
-        if state.isClosed { return .failure(CancellationError()) }
+      let (result, writer) = state.withLock {
+        state -> (Result<[UInt8], any Error>?, CheckedContinuation<Void, any Error>?) in
+        if state.isClosed { return (.failure(CancellationError()), nil) }
         if state.unreadCount >= count || state.ending != nil {
-          if case .failed(let error) = state.ending, state.unreadCount == 0 { return .failure(error) }
-          return .success(state.first(count))
+          if case .failed(let error) = state.ending, state.unreadCount == 0 { return (.failure(error), nil) }
+          return (.success(state.first(count)), nil)
         }
         state.readerWaits = true
-        return nil
+        return (nil, state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
       }
+      writer?.resume()
       if let result { return try result.get() }
       readable.wait()
     }
@@ -122,12 +129,13 @@ final class BytePipe: Sendable {
     if wakesReader { readable.signal() }
   }
 
-  private func waitForRoom() async throws {
+  private func wait(forDrain: Bool) async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
         let outcome = state.withLock { state -> Result<Void, any Error>? in
           if state.isClosed { return .failure(CancellationError()) }
-          if state.unreadCount <= capacity { return .success(()) }
+          state.waitsForDrain = forDrain
+          if state.letsWriterGo(capacity: capacity) { return .success(()) }
           state.writer = continuation
           return nil
         }
@@ -140,6 +148,11 @@ final class BytePipe: Sendable {
 }
 
 extension BytePipe.State {
+  /// True where what the writer waits for is there.
+  fileprivate func letsWriterGo(capacity: Int) -> Bool {
+    waitsForDrain ? readerWaits : unreadCount <= capacity
+  }
+
   /// True where the reader has to be woken.
   fileprivate mutating func takeReader() -> Bool {
     defer { readerWaits = false }

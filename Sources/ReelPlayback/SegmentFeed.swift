@@ -142,6 +142,8 @@ private struct SegmentLoader: Sendable {
         try await copy(response, to: pipe, telling: progress)
         progress.values.withLock { $0.nextIndex = index + 1 }
         guard belongs, let following else { return }
+        // The next segment may not be wanted at all.
+        try await pipe.drain()
         progress.begin(following.url)
         response = try await open(following)
       }

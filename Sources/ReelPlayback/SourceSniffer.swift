@@ -90,7 +90,7 @@ public enum SourceSniffer {
     for size in [188, 192, 204] {
       for start in 0..<min(size, bytes.count) where bytes[start] == 0x47 {
         let positions = Array(stride(from: start, to: bytes.count, by: size).prefix(8))
-        let enough = min(4, max(1, (bytes.count - start) / size))
+        let enough = bytes.count == size ? 1 : min(4, max(2, (bytes.count - start) / size))
         if positions.count >= enough, positions.allSatisfy({ bytes[$0] == 0x47 }) {
           return start == 0 || positions.count >= 4
         }

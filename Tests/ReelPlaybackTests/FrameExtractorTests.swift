@@ -458,7 +458,7 @@ struct FrameExtractorRequestTests {
       configuration.headers = [HeaderField(name: "X-Token", value: "secret")]
       let extractor = FrameExtractor(
         fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
-      try await extractor.extract(.first, from: origin.source("hls-fmp4/master.m3u8")) { _ in .zero }
+      try await extractor.extract(.first, from: origin.source("hls-fmp4/master.m3u8")) { _ in }
       #expect(origin.requestLog.count == 4)
       #expect(origin.requestLog.allSatisfy { $0.header("X-Token") == "secret" })
     }

@@ -5,6 +5,12 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// `reel frames`: writes pictures of sources to files.
 struct FramesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -77,6 +83,7 @@ struct FramesCommand: AsyncParsableCommand {
     if format == .y4m, size != nil {
       throw ValidationError("y4m holds the decoded samples as they are: --size does not go with it")
     }
+    if output.isEmpty { throw ValidationError("-o takes a folder, or - for standard output") }
     if output == "-", sources.count > 1 { throw ValidationError("-o - takes one source") }
     if output == "-", options.json { throw ValidationError("-o - and --json both want standard output") }
   }
@@ -170,11 +177,17 @@ struct FramesCommand: AsyncParsableCommand {
       }
       return
     }
-    do {
-      try FileManager.default.createDirectory(atPath: output, withIntermediateDirectories: true)
-    } catch {
+    var path = output.hasPrefix("/") ? "/" : ""
+    for part in output.split(separator: "/") {
+      path += path.isEmpty || path.hasSuffix("/") ? String(part) : "/" + part
+      guard mkdir(path, 0o777) != 0, errno != EEXIST else { continue }
       throw ReelError(
-        .cannotCreateOutput, "the folder can't be made: \(error.localizedDescription)", at: output)
+        .cannotCreateOutput, "the folder can't be made: \(Console.errorText(errno))", at: output)
+    }
+    guard FileManager.default.fileExists(atPath: output, isDirectory: &isDirectory), isDirectory.boolValue
+    else {
+      throw ReelError(
+        .cannotCreateOutput, "the folder can't be made: \(Console.errorText(ENOTDIR))", at: output)
     }
   }
 
