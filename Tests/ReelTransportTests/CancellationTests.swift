@@ -32,12 +32,9 @@ struct CancellationTests {
         return try await response.body.collect(upTo: 1 << 20)
       }
       await origin.wait { $0.requests.first?.bodyBytesSent == 1_000 }
-      let start = ContinuousClock.now
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }
       await origin.wait { $0.openConnectionCount == 0 }
-      // Far below every time limit; some milliseconds on a quiet machine.
-      #expect(ContinuousClock.now - start < .seconds(5))
       #expect(reports.all.count == 1)
     }
   }

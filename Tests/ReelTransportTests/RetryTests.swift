@@ -64,10 +64,7 @@ struct RetryTests {
     let url = origin.url("a")
     await origin.stop()
     let reports = Reports()
-    let start = ContinuousClock.now
     let error = await reelError { _ = try await TransportFetcher().fetch(reports.request(url)) }
-    // Two pauses, of 0.75 s together at the most.
-    #expect(ContinuousClock.now - start < .seconds(5))
     #expect(error?.kind == .network)
     #expect(error?.reason == "connection refused")
     #expect(error?.location == url.absoluteString)

@@ -16,8 +16,8 @@ struct ShaperTests {
       #expect(time >= .milliseconds(1_200))
       let record = try #require(origin.requestLog.first)
       let sending = try #require(record.lastByteSent) - (try #require(record.firstByteSent))
+      // Lower bounds only: a busy machine makes any link slower.
       #expect(sending > .milliseconds(900))
-      #expect(sending < .milliseconds(1_100))
     }
   }
 
@@ -79,9 +79,11 @@ struct ShaperTests {
         FetchRequest(url: origin.url("large"), purpose: .segment))
       #expect(large != nil)
       large = nil
-      let time = try await time { _ = try await fetcher.bytes(origin.url("a")) }
-      // 8 MB would take 8 s.
-      #expect(time < .seconds(4))
+      _ = try await fetcher.bytes(origin.url("a"))
+      // Had it gone on, half of the link's bytes would have been its own while the other went through.
+      let record = try #require(origin.requestLog.first { $0.path == "/large" })
+      #expect(!record.isComplete)
+      await origin.wait { $0.openConnectionCount < $0.acceptedConnectionCount }
     }
   }
 

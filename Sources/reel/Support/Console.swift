@@ -9,15 +9,15 @@ import ReelCore
 
 /// Standard output for results, standard error for everything else. A line is written whole.
 enum Console {
-  private static let outputLock = Locked(())
-  private static let errorLock = Locked(())
+  private static let output = Locked(STDOUT_FILENO)
+  private static let errorOutput = Locked(STDERR_FILENO)
 
   /// Throws `ReelError.cannotWriteOutput`, also where the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
 
   /// Bytes to standard output.
   static func write(_ bytes: [UInt8]) throws(ReelError) {
-    let code = outputLock.withLock { _ in writeAll(STDOUT_FILENO, bytes) }
+    let code = output.withLock { writeAll($0, bytes) }
     if code != 0 {
       throw ReelError(.cannotWriteOutput, "can't be written: \(errorText(code))", at: "standard output")
     }
@@ -27,7 +27,7 @@ enum Console {
   static func report(_ error: ReelError) { note("reel: \(error)") }
 
   static func note(_ line: String) {
-    _ = errorLock.withLock { _ in writeAll(STDERR_FILENO, Array("\(line)\n".utf8)) }
+    _ = errorOutput.withLock { writeAll($0, Array("\(line)\n".utf8)) }
   }
 
   static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
