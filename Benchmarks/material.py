@@ -17,7 +17,7 @@ GOP = 60
 # picture_end: bytes of the media resource(s) up to the end of the first picture; decode_files and decode_cut: what to
 # join, and where to cut it, to get a file that ends with that picture.
 Source = namedtuple("Source", "name path plan picture_end decode_files decode_cut")
-Media = namedtuple("Media", "folder sources describe")
+Media = namedtuple("Media", "folder sources describe shape")
 Many = namedtuple("Many", "folder lists")
 
 RUNGS = {
@@ -60,7 +60,8 @@ def make(cache, codec, rungs, audio):
         f"720×1280 {'H.264' if codec == 'h264' else 'HEVC'}, {RATE} fps, {SECONDS} s, 2.5 Mbit/s, closed GOPs and segments of 2 s, "
         f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}; first key picture {first.size:,} bytes"
     )
-    return Media(folder, describe_sources(folder), describe)
+    shape = f"{'with' if audio else 'no'} sound, {rungs} rung{'s' if rungs > 1 else ''}"
+    return Media(folder, describe_sources(folder), describe, shape)
 
 
 def build(folder, cache, codec, rungs, audio):
