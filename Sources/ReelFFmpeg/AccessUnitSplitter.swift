@@ -71,8 +71,8 @@ struct AccessUnitSplitter {
   private mutating func findEnd() -> Int? {
     buffer.withUnsafeBytes { bytes in
       while let start = bytes.firstStartCode(from: scanOffset) {
-        // The header and the first byte of the slice header are needed.
-        guard start + 6 <= bytes.count else {
+        // The header and the first four bytes of a slice header are needed, however the bytes come.
+        guard start + 8 <= bytes.count else {
           scanOffset = start
           return nil
         }
