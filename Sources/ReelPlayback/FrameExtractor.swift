@@ -45,27 +45,15 @@ public struct FrameExtractor: Sendable {
     _ selection: FrameSelection, from source: MediaSource,
     handle: @escaping @Sendable (borrowing TimedPicture) throws -> Void
   ) async throws -> Report {
-    let scope = LoadScope()
-    let recorder = StartupRecorder()
-    return try await withTaskCancellationHandler {
-      defer { scope.cancel() }
-      do {
-        let track = try await TrackOpening.prepare(
-          source, readsAhead: selection.readsAhead, seeks: selection.seeks, fetcher: fetcher,
-          configuration: configuration, gate: gate, logger: logger, scope: scope, recorder: recorder)
-        return try await BlockingThread.run(named: "extract") {
-          let reader = try track.open()
-          return try Picker(reader: reader, recorder: recorder, name: source.name).pick(
-            selection, handle: handle)
-        }
-      } catch let error as ReelError {
-        throw error.located(at: source.name)
-      } catch {
-        if scope.isCancelled || Task.isCancelled { throw CancellationError() }
-        throw error
+    try await TrackOpening.use(
+      source, readsAhead: selection.readsAhead, seeks: selection.seeks, fetcher: fetcher,
+      configuration: configuration, gate: gate, logger: logger
+    ) { opening in
+      try await BlockingThread.run(named: "extract") {
+        let reader = try opening.open()
+        return try Picker(reader: reader, recorder: opening.context.recorder, name: source.name).pick(
+          selection, handle: handle)
       }
-    } onCancel: {
-      scope.cancel()
     }
   }
 }
@@ -132,11 +120,7 @@ private struct Picker {
     _ picture: borrowing TimedPicture, to handle: (borrowing TimedPicture) throws -> Void
   ) throws {
     if report.pictureCount == 0 {
-      let timing = reader.timing
-      recorder.add(.segment, timing.source)
-      recorder.add(.demux, timing.demux)
-      recorder.add(.decode, timing.decode)
-      recorder.close()
+      recorder.close(reader.timing)
       report.firstPictureEnd = reader.picture?.firstPictureEnd
     }
     try handle(picture)

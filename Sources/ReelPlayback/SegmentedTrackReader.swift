@@ -46,7 +46,10 @@ final class SegmentedTrackReader: VideoTrackReader {
     }
   }
 
-  init(_ presentation: Presentation, resolver: SourceResolver, context: TrackContext) throws(ReelError) {
+  /// - Parameter firstSegments: those of the first period's rung, where its playlist has been read: it is not read again.
+  init(
+    _ presentation: Presentation, firstSegments: SegmentList?, resolver: SourceResolver, context: TrackContext
+  ) throws(ReelError) {
     self.presentation = presentation
     self.resolver = resolver
     self.context = context
@@ -59,6 +62,9 @@ final class SegmentedTrackReader: VideoTrackReader {
       rung = try selector.videoRung(in: first)
     } catch {
       throw error.located(at: context.name)
+    }
+    if let firstSegments, !firstSegments.isEmpty, case .playlist = rung.media {
+      tracks[0] = Track(segments: firstSegments, rung: rung, isWholeFile: false)
     }
   }
 

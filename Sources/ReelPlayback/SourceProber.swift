@@ -24,77 +24,63 @@ public struct SourceProber: Sendable {
   ///
   /// Throws `ReelError` where not even its kind can be told, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
-    let scope = LoadScope()
-    let recorder = StartupRecorder()
-    return try await withTaskCancellationHandler {
-      defer { scope.cancel() }
-      do {
-        let opening = try await TrackOpening.prepare(
-          source, readsAhead: false, seeks: false, fetcher: fetcher, configuration: configuration, gate: gate,
-          logger: logger, scope: scope, recorder: recorder)
-        var description = await describe(opening)
-        let begun = description
-        description = try await BlockingThread.run(named: "probe") {
-          var description = begun
-          do {
-            try addPicture(to: &description, opening: opening, recorder: recorder)
-          } catch let error as ReelError {
-            description.failure = description.failure ?? error.located(at: source.name)
-          }
-          return description
+    try await TrackOpening.use(
+      source, readsAhead: false, seeks: false, fetcher: fetcher, configuration: configuration, gate: gate,
+      logger: logger
+    ) { opening in
+      let (begun, segments) = await describe(opening)
+      return try await BlockingThread.run(named: "probe") {
+        var description = begun
+        do {
+          try addPicture(to: &description, opening: opening, segments: segments)
+        } catch let error as ReelError {
+          description.failure = description.failure ?? error.located(at: source.name)
         }
-        description.startup = recorder.current
+        description.startup = opening.context.recorder.current
         return description
-      } catch let error as ReelError {
-        throw error.located(at: source.name)
-      } catch {
-        if scope.isCancelled || Task.isCancelled { throw CancellationError() }
-        throw error
       }
-    } onCancel: {
-      scope.cancel()
     }
   }
 
   // MARK: - Private
 
   /// What the manifest tells, the chosen rung's playlist or index included.
-  private func describe(_ opening: TrackOpening) async -> SourceDescription {
-    guard case .presentation(let presentation, _) = opening.source else {
-      guard case .resource(let resource) = opening.source else { return SourceDescription(kind: "") }
-      return SourceDescription(kind: resource.format.rawValue)
+  private func describe(_ opening: TrackOpening) async -> (SourceDescription, SegmentList?) {
+    let presentation: Presentation
+    switch opening.source {
+    case .resource(let resource): return (SourceDescription(kind: resource.format.rawValue), nil)
+    case .presentation(let read, _): presentation = read
     }
     var description = SourceDescription(kind: presentation.format.rawValue)
     description.presentation = presentation
     description.isLive = presentation.isLive
     description.duration = presentation.duration?.seconds
+    var segments: SegmentList?
     do {
-      guard let period = presentation.periods.first else { return description }
+      guard let period = presentation.periods.first else { return (description, nil) }
       let selector = RungSelector(
         bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight)
       let rung = try selector.videoRung(in: period)
       description.chosenRung = rung
-      let segments = try await opening.resolver.segments(of: rung, variables: presentation.variables)
-      description.segments = SourceDescription.SegmentSummary(segments)
-      if description.duration == nil, !presentation.isLive { description.duration = segments.end.seconds }
+      let found = try await opening.resolver.segments(of: rung, variables: presentation.variables)
+      segments = found
+      description.segments = SourceDescription.SegmentSummary(found)
+      if description.duration == nil, !presentation.isLive { description.duration = found.end.seconds }
     } catch let error as ReelError {
       description.failure = error.located(at: opening.context.name)
     } catch {}
-    return description
+    return (description, segments)
   }
 
   private func addPicture(
-    to description: inout SourceDescription, opening: TrackOpening, recorder: StartupRecorder
+    to description: inout SourceDescription, opening: TrackOpening, segments: SegmentList?
   ) throws {
-    let track = try opening.open()
+    let track = try opening.open(firstSegments: segments)
     let picture = try track.firstPicture()
     guard let picture, let reader = track.picture else {
       throw ReelError(.badMedia, "no picture in the media")
     }
-    recorder.add(.segment, track.timing.source)
-    recorder.add(.demux, track.timing.demux)
-    recorder.add(.decode, track.timing.decode)
-    recorder.close()
+    opening.context.recorder.close(track.timing)
     description.streams = reader.streams
     if description.presentation == nil {
       description.duration = reader.durationMicroseconds.map { Double($0) / 1e6 }

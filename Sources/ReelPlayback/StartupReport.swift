@@ -1,5 +1,6 @@
 import Synchronization
 internal import ReelCore
+internal import ReelFFmpeg
 
 /// What it took to get to the first picture, stage by stage.
 public struct StartupReport: Sendable, Hashable {
@@ -52,8 +53,11 @@ final class StartupRecorder: Sendable {
     }
   }
 
-  /// The first picture is there.
-  func close() {
+  /// The first picture is there; its container's stages took so long.
+  func close(_ timing: PictureReader.Timing) {
+    add(.segment, timing.source)
+    add(.demux, timing.demux)
+    add(.decode, timing.decode)
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
     report.withLock { $0.total = ContinuousClock.now - start }
   }

@@ -12,14 +12,56 @@ struct TrackOpening: Sendable {
   /// Times other than the first are wanted.
   let seeks: Bool
 
-  /// Sends the first request and finds out what the source is.
+  /// Finds out what `source` is, calls `body`, and ends all loading that was begun, however `body` ends; cancelling the
+  /// task ends it too.
   ///
   /// - Parameter readsAhead: more than the first few pictures are wanted, one after the other.
-  static func prepare(
+  ///
+  /// Throws `ReelError` with the source in it, what `body` threw, or `CancellationError`.
+  static func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching,
-    configuration: LoadingConfiguration,
-    gate: (any DecodingGate)?, logger: Logger, scope: LoadScope, recorder: StartupRecorder
+    configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger,
+    _ body: (TrackOpening) async throws -> Result
+  ) async throws -> Result {
+    let scope = LoadScope()
+    return try await withTaskCancellationHandler {
+      defer { scope.cancel() }
+      do {
+        return try await body(
+          try await prepare(
+            source, readsAhead: readsAhead, seeks: seeks, fetcher: fetcher, configuration: configuration,
+            gate: gate, logger: logger, scope: scope))
+      } catch let error as ReelError {
+        throw error.located(at: source.name)
+      } catch {
+        if scope.isCancelled || Task.isCancelled { throw CancellationError() }
+        throw error
+      }
+    } onCancel: {
+      scope.cancel()
+    }
+  }
+
+  /// Blocks while the track is opened.
+  ///
+  /// - Parameter firstSegments: those of the first period's rung, where its playlist has been read.
+  func open(firstSegments: SegmentList? = nil) throws -> any VideoTrackReader {
+    switch source {
+    case .resource(let resource):
+      try ResourceTrackReader(resource, seeks: seeks, context: context)
+    case .presentation(let presentation, _):
+      try SegmentedTrackReader(
+        presentation, firstSegments: firstSegments, resolver: resolver, context: context)
+    }
+  }
+
+  // MARK: - Private
+
+  private static func prepare(
+    _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching,
+    configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger, scope: LoadScope
   ) async throws -> TrackOpening {
+    let recorder = StartupRecorder()
     let url: URL? = if case .url(let url) = source { url } else { nil }
     let fetcher = ConfinedFetcher(base: fetcher, source: url)
     let resolver = SourceResolver(
@@ -30,15 +72,5 @@ struct TrackOpening: Sendable {
       logger: logger, readsAhead: readsAhead)
     return TrackOpening(
       source: try await resolver.resolve(source), resolver: resolver, context: context, seeks: seeks)
-  }
-
-  /// Blocks while the track is opened.
-  func open() throws -> any VideoTrackReader {
-    switch source {
-    case .resource(let resource):
-      try ResourceTrackReader(resource, seeks: seeks, context: context)
-    case .presentation(let presentation, _):
-      try SegmentedTrackReader(presentation, resolver: resolver, context: context)
-    }
   }
 }
