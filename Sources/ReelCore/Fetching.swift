@@ -11,8 +11,16 @@ public enum FetchPurpose: String, Sendable, Hashable {
   case resource
 }
 
+/// What is asked for (RFC 9110 §9.3).
+public enum FetchMethod: String, Sendable, Hashable {
+  case get = "GET"
+  /// The head of the answer alone; its body is empty.
+  case head = "HEAD"
+}
+
 /// One resource, or a part of one, to be fetched.
 public struct FetchRequest: Sendable {
+  public var method: FetchMethod
   /// `http`, `https` or `file`.
   public var url: URL
   /// Nil for the whole resource.
@@ -24,9 +32,10 @@ public struct FetchRequest: Sendable {
   public var report: (@Sendable (RequestMetrics) -> Void)?
 
   public init(
-    url: URL, range: ByteRange? = nil, headers: [HeaderField] = [], purpose: FetchPurpose,
-    report: (@Sendable (RequestMetrics) -> Void)? = nil
+    _ method: FetchMethod = .get, url: URL, range: ByteRange? = nil, headers: [HeaderField] = [],
+    purpose: FetchPurpose, report: (@Sendable (RequestMetrics) -> Void)? = nil
   ) {
+    self.method = method
     self.url = url
     self.range = range
     self.headers = headers
@@ -61,11 +70,13 @@ public struct FetchResponse: Sendable {
   public var resourceByteCount: Int64?
   /// True where parts of the resource can be asked for.
   public var supportsRanges: Bool
+  /// When the server made the answer, by its clock (Date, RFC 9110 §6.6.1).
+  public var date: WallTime?
   public var body: FetchBody
 
   public init(
     url: URL, contentType: String?, bodyOffset: Int64, bodyByteCount: Int64?, resourceByteCount: Int64?,
-    supportsRanges: Bool, body: FetchBody
+    supportsRanges: Bool, date: WallTime? = nil, body: FetchBody
   ) {
     self.url = url
     self.contentType = contentType
@@ -73,6 +84,7 @@ public struct FetchResponse: Sendable {
     self.bodyByteCount = bodyByteCount
     self.resourceByteCount = resourceByteCount
     self.supportsRanges = supportsRanges
+    self.date = date
     self.body = body
   }
 }

@@ -4,8 +4,9 @@ public import ReelCore
 public struct MediaPlaylistSegments: Sendable {
   /// In order. Empty only where more may come.
   public var segments: SegmentList
-  /// True where more segments may come: neither EXT-X-ENDLIST nor the type `VOD` (RFC 8216 §4.3.3.4, §4.3.3.5).
-  public var isLive: Bool
+  /// How it is followed where more segments may come: neither EXT-X-ENDLIST nor the type `VOD` (RFC 8216 §4.3.3.4,
+  /// §4.3.3.5).
+  public var live: LiveTiming?
   /// The longest that a segment lasts, in whole seconds; nil where the playlist does not say, though it must
   /// (RFC 8216 §4.3.3.1).
   public var targetDuration: MediaTime?
@@ -19,12 +20,16 @@ public struct MediaPlaylistSegments: Sendable {
   /// What was odd about the playlist and passed over.
   public var warnings: [ReelError]
 
+  /// True where more segments may come.
+  public var isLive: Bool { live != nil }
+
   public init(
-    segments: SegmentList, isLive: Bool, targetDuration: MediaTime? = nil, isIFramesOnly: Bool = false,
+    segments: SegmentList, live: LiveTiming? = nil, targetDuration: MediaTime? = nil,
+    isIFramesOnly: Bool = false,
     hasIndependentSegments: Bool = false, startOffset: MediaTime? = nil, warnings: [ReelError] = []
   ) {
     self.segments = segments
-    self.isLive = isLive
+    self.live = live
     self.targetDuration = targetDuration
     self.isIFramesOnly = isIFramesOnly
     self.hasIndependentSegments = hasIndependentSegments

@@ -10,8 +10,9 @@ public struct Presentation: Sendable {
   }
 
   public var format: Format
-  /// True where more segments may come.
-  public var isLive: Bool
+  /// How it is followed, where more segments may come; nil for one that is complete, and for an HLS multivariant
+  /// playlist, whose media playlists tell.
+  public var live: LiveTiming?
   /// The whole length, where the manifest tells; nil for a live presentation, and for an HLS multivariant playlist,
   /// whose media playlists tell.
   public var duration: MediaTime?
@@ -21,17 +22,24 @@ public struct Presentation: Sendable {
   public var warnings: [ReelError]
   /// HLS: the variables that the media playlists may import (draft-pantos-hls-rfc8216bis §4.4.2.3).
   public var variables: [String: String]
+  /// Where playback is to start: from the beginning, or from the end where it is negative (EXT-X-START, RFC 8216
+  /// §4.3.5.2).
+  public var startOffset: MediaTime?
+
+  /// True where more segments may come.
+  public var isLive: Bool { live != nil }
 
   public init(
-    format: Format, isLive: Bool, duration: MediaTime?, periods: [Period], warnings: [ReelError] = [],
-    variables: [String: String] = [:]
+    format: Format, live: LiveTiming? = nil, duration: MediaTime?, periods: [Period],
+    warnings: [ReelError] = [], variables: [String: String] = [:], startOffset: MediaTime? = nil
   ) {
     self.format = format
-    self.isLive = isLive
+    self.live = live
     self.duration = duration
     self.periods = periods
     self.warnings = warnings
     self.variables = variables
+    self.startOffset = startOffset
   }
 }
 
@@ -118,12 +126,19 @@ public struct Rung: Sendable {
   public var channels: String?
   /// HLS: the GROUP-ID of the audio that goes with this variant; nil where sound is muxed in or there is none.
   public var audioGroup: String?
+  /// The media type of its segments where the manifest names one, as `video/mp4`.
+  public var mimeType: String?
+  /// DASH, live: how much earlier than its end a segment can be had (ISO/IEC 23009-1 §5.3.9.5.3).
+  public var availabilityTimeOffset: MediaTime?
+  /// HLS: other URLs of the same playlist, by falling preference (redundant variants, RFC 8216 §6.2.4).
+  public var alternateURLs: [URL]
   public var media: Media
 
   public init(
     id: String, bitsPerSecond: Int?, averageBitsPerSecond: Int? = nil, codecs: [String] = [],
     size: PixelSize? = nil, frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil,
-    videoRange: String? = nil, channels: String? = nil, audioGroup: String? = nil, media: Media
+    videoRange: String? = nil, channels: String? = nil, audioGroup: String? = nil, mimeType: String? = nil,
+    availabilityTimeOffset: MediaTime? = nil, alternateURLs: [URL] = [], media: Media
   ) {
     self.id = id
     self.bitsPerSecond = bitsPerSecond
@@ -135,6 +150,9 @@ public struct Rung: Sendable {
     self.videoRange = videoRange
     self.channels = channels
     self.audioGroup = audioGroup
+    self.mimeType = mimeType
+    self.availabilityTimeOffset = availabilityTimeOffset
+    self.alternateURLs = alternateURLs
     self.media = media
   }
 }
@@ -153,10 +171,12 @@ public struct SegmentIndexReference: Sendable, Hashable {
   public var timestampOffset: MediaTime?
   /// The `discontinuity` of its segments.
   public var discontinuity: Int
+  /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
+  public var alternateURLs: [URL]
 
   public init(
     url: URL, indexRange: ByteRange?, initialization: InitializationReference?, start: MediaTime,
-    duration: MediaTime?, timestampOffset: MediaTime?, discontinuity: Int = 0
+    duration: MediaTime?, timestampOffset: MediaTime?, discontinuity: Int = 0, alternateURLs: [URL] = []
   ) {
     self.url = url
     self.indexRange = indexRange
@@ -165,6 +185,7 @@ public struct SegmentIndexReference: Sendable, Hashable {
     self.duration = duration
     self.timestampOffset = timestampOffset
     self.discontinuity = discontinuity
+    self.alternateURLs = alternateURLs
   }
 }
 
@@ -173,11 +194,16 @@ public struct InitializationReference: Sendable, Hashable {
   public var url: URL
   public var byteRange: ByteRange?
   public var encryption: SegmentEncryption?
+  /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
+  public var alternateURLs: [URL]
 
-  public init(url: URL, byteRange: ByteRange? = nil, encryption: SegmentEncryption? = nil) {
+  public init(
+    url: URL, byteRange: ByteRange? = nil, encryption: SegmentEncryption? = nil, alternateURLs: [URL] = []
+  ) {
     self.url = url
     self.byteRange = byteRange
     self.encryption = encryption
+    self.alternateURLs = alternateURLs
   }
 }
 
@@ -216,12 +242,17 @@ public struct SegmentReference: Sendable {
   /// What is added to a media timestamp to get presentation time; nil where the manifest does not tell (HLS), and
   /// the first timestamp of a segment stands for its `start`.
   public var timestampOffset: MediaTime?
+  /// The wall-clock time of its beginning, where the manifest states it for this very segment
+  /// (EXT-X-PROGRAM-DATE-TIME, RFC 8216 §4.3.2.6).
+  public var programDateTime: WallTime?
+  /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
+  public var alternateURLs: [URL]
 
   public init(
     number: Int64, url: URL, byteRange: ByteRange? = nil, start: MediaTime, duration: MediaTime,
     initialization: InitializationReference? = nil, encryption: SegmentEncryption? = nil,
-    discontinuity: Int = 0,
-    isGap: Bool = false, timestampOffset: MediaTime? = nil
+    discontinuity: Int = 0, isGap: Bool = false, timestampOffset: MediaTime? = nil,
+    programDateTime: WallTime? = nil, alternateURLs: [URL] = []
   ) {
     self.number = number
     self.url = url
@@ -233,5 +264,7 @@ public struct SegmentReference: Sendable {
     self.discontinuity = discontinuity
     self.isGap = isGap
     self.timestampOffset = timestampOffset
+    self.programDateTime = programDateTime
+    self.alternateURLs = alternateURLs
   }
 }

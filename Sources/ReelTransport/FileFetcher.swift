@@ -47,10 +47,17 @@ final class FileFetcher: Fetching {
   private func response(
     to session: TransferSession, file: LocalFile, offset: Int64, length: Int64?
   ) -> FetchResponse {
-    let body = FileBody(file: file, offset: offset, length: length, session: session)
+    let body: FetchBody
+    if session.request.method == .head {
+      session.finish()
+      body = FetchBody { nil }
+    } else {
+      let chunks = FileBody(file: file, offset: offset, length: length, session: session)
+      body = FetchBody { try await chunks.next() }
+    }
     return FetchResponse(
       url: session.request.url, contentType: nil, bodyOffset: offset, bodyByteCount: length,
       resourceByteCount: file.byteCount, supportsRanges: file.byteCount != nil,
-      body: FetchBody { try await body.next() })
+      body: body)
   }
 }

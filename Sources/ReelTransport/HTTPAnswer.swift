@@ -15,6 +15,8 @@ struct HTTPAnswer {
   var supportsRanges: Bool
   /// True where the body was compressed for the way.
   var isCompressed: Bool
+  /// When the server made it (RFC 9110 §6.6.1).
+  var date: WallTime?
   /// What `If-Range` can be asked with (RFC 9110 §13.1.5): a strong entity tag or a date.
   var validator: String?
 
@@ -23,6 +25,7 @@ struct HTTPAnswer {
     self.url = url
     status = Int(head.status.code)
     contentType = head.headers.first(name: "Content-Type")
+    date = head.headers.first(name: "Date").flatMap { WallTime(httpDate: $0) }
     let coding = head.headers.first(name: "Content-Encoding")?.lowercased()
     isCompressed = coding != nil && coding != "identity"
     let contentLength = head.headers.first(name: "Content-Length").flatMap { Int64($0) }

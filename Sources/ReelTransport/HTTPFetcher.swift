@@ -20,11 +20,19 @@ final class HTTPFetcher: Fetching {
     let session = TransferSession(request)
     do {
       let (transfer, answer) = try await open(HTTPOrder(request), for: session)
-      let body = HTTPBody(transfer: transfer, answer: answer, session: session, fetcher: self)
+      let body: FetchBody
+      if request.method == .head {
+        await transfer.drain()
+        session.finish()
+        body = FetchBody { nil }
+      } else {
+        let chunks = HTTPBody(transfer: transfer, answer: answer, session: session, fetcher: self)
+        body = FetchBody { try await chunks.next() }
+      }
       return FetchResponse(
         url: answer.url, contentType: answer.contentType, bodyOffset: answer.bodyOffset,
         bodyByteCount: answer.bodyByteCount, resourceByteCount: answer.resourceByteCount,
-        supportsRanges: answer.supportsRanges, body: FetchBody { try await body.next() })
+        supportsRanges: answer.supportsRanges, date: answer.date, body: body)
     } catch {
       session.finish()
       throw error
@@ -110,7 +118,7 @@ final class HTTPFetcher: Fetching {
     var failure: TransferFailure
     do {
       let request = try HTTPClient.Request(
-        url: order.url, headers: order.headers(configuration: configuration))
+        url: order.url, method: order.method, headers: order.headers(configuration: configuration))
       let sentAt = ContinuousClock.now
       session.noteRequest()
       logger.debug(

@@ -4,6 +4,7 @@ import ReelCore
 
 /// What is asked for over HTTP, and how: a `FetchRequest` on its way through redirects and retries.
 struct HTTPOrder {
+  let method: HTTPMethod
   var url: URL
   var range: ByteRange?
   /// What the resource must still be, where a part is asked for that continues an earlier one.
@@ -12,6 +13,7 @@ struct HTTPOrder {
   private let acceptsCompression: Bool
 
   init(_ request: FetchRequest) {
+    method = request.method == .head ? .HEAD : .GET
     url = request.url
     range = request.range
     fields = request.headers

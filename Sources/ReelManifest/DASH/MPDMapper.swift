@@ -75,7 +75,7 @@ struct MPDMapper {
         ?? ReelError(.badManifest, "the MPD has no selectable Representation", place: .element("MPD"))
     }
     return Presentation(
-      format: .dash, isLive: mpd.type == .dynamic, duration: duration(of: periods), periods: periods,
+      format: .dash, live: liveTiming, duration: duration(of: periods), periods: periods,
       warnings: warnings.warnings)
   }
 
@@ -145,6 +145,13 @@ struct MPDMapper {
       }
     }
     return Period(id: period.id, start: context.start, duration: context.duration, trackGroups: groups)
+  }
+
+  private var liveTiming: LiveTiming? {
+    guard mpd.type == .dynamic else { return nil }
+    return LiveTiming(
+      reload: mpd.minimumUpdatePeriod.map { .after($0) } ?? .never,
+      delay: mpd.suggestedPresentationDelay ?? MediaTime(value: 10, timescale: 1))
   }
 
   private func duration(of periods: [Period]) -> MediaTime? {

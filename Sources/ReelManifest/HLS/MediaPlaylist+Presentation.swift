@@ -26,7 +26,7 @@ extension MediaPlaylist {
   /// What the reader gives for a rung's playlist.
   func playlistSegments(url: URL, limits: ManifestLimits) -> MediaPlaylistSegments {
     MediaPlaylistSegments(
-      segments: segments(url: url, limits: limits), isLive: isLive, targetDuration: targetDuration,
+      segments: segments(url: url, limits: limits), live: liveTiming, targetDuration: targetDuration,
       isIFramesOnly: isIFramesOnly, hasIndependentSegments: hasIndependentSegments,
       startOffset: start?.timeOffset, warnings: warnings)
   }
@@ -39,7 +39,17 @@ extension MediaPlaylist {
       id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
     let period = Period(id: nil, start: .zero, duration: length, trackGroups: [group])
     return Presentation(
-      format: .hls, isLive: isLive, duration: length, periods: [period], warnings: warnings)
+      format: .hls, live: liveTiming, duration: length, periods: [period], warnings: warnings,
+      startOffset: start?.timeOffset)
+  }
+
+  /// Where no target duration is stated, the longest segment stands for it. Playback begins three target durations
+  /// from the end (RFC 8216 §6.3.3).
+  private var liveTiming: LiveTiming? {
+    guard isLive else { return nil }
+    let longest = (0..<segmentCount).lazy.map { self.start(at: $0 + 1) - self.start(at: $0) }.max()
+    let target = targetDuration ?? longest ?? MediaTime(value: 1, timescale: 1)
+    return LiveTiming(reload: .targetDuration(target), delay: target * 3)
   }
 }
 

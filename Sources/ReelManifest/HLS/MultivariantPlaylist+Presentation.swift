@@ -41,8 +41,8 @@ extension MultivariantPlaylist {
     }
     let period = Period(id: nil, start: .zero, duration: nil, trackGroups: groups)
     return Presentation(
-      format: .hls, isLive: false, duration: nil, periods: [period], warnings: log.warnings,
-      variables: variables)
+      format: .hls, duration: nil, periods: [period], warnings: log.warnings, variables: variables,
+      startOffset: start?.timeOffset)
   }
 
   // MARK: - Private

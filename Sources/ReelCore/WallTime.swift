@@ -1,0 +1,218 @@
+public import Foundation
+
+/// An instant on the wall clock, in UTC: nanoseconds since 1970, leap seconds not counted (POSIX).
+public struct WallTime: Sendable, Hashable {
+  public let nanosecondsSince1970: Int64
+
+  public init(nanosecondsSince1970: Int64) {
+    self.nanosecondsSince1970 = nanosecondsSince1970
+  }
+
+  /// The instant of `date`, to the microsecond: a `Date` holds no more.
+  public init(_ date: Date) {
+    let microseconds = MediaTime(seconds: date.timeIntervalSince1970, timescale: 1_000_000)
+    self.init(nanosecondsSince1970: microseconds.ticks(timescale: 1_000_000_000))
+  }
+
+  /// What this machine's clock says.
+  public static var now: WallTime { WallTime(Date()) }
+
+  /// Instants beyond the year 2262 are clamped to it.
+  public static func + (time: WallTime, length: MediaTime) -> WallTime {
+    let ticks = length.ticks(timescale: 1_000_000_000)
+    let (sum, overflow) = time.nanosecondsSince1970.addingReportingOverflow(ticks)
+    return WallTime(nanosecondsSince1970: overflow ? (ticks < 0 ? .min : .max) : sum)
+  }
+
+  public static func - (time: WallTime, length: MediaTime) -> WallTime {
+    time + (MediaTime.zero - length)
+  }
+
+  /// From `earlier` to `later`, in nanoseconds; negative the other way round.
+  public static func - (later: WallTime, earlier: WallTime) -> MediaTime {
+    let (difference, overflow) = later.nanosecondsSince1970.subtractingReportingOverflow(
+      earlier.nanosecondsSince1970)
+    let clamped = overflow ? (later > earlier ? Int64.max : .min) : difference
+    return MediaTime(value: clamped, timescale: 1_000_000_000)
+  }
+}
+
+extension WallTime: Comparable {
+  public static func < (left: WallTime, right: WallTime) -> Bool {
+    left.nanosecondsSince1970 < right.nanosecondsSince1970
+  }
+}
+
+// MARK: - Text
+
+extension WallTime: CustomStringConvertible {
+  /// ISO 8601 in UTC with as many digits as it needs: `2026-01-31T12:00:00.5Z`.
+  public var description: String {
+    let (second, nanoseconds) = nanosecondsSince1970.flooredQuotient(by: 1_000_000_000)
+    let (day, secondOfDay) = second.flooredQuotient(by: 86_400)
+    let date = CivilDate(daysSince1970: day)
+    func padded(_ value: Int64, _ width: Int) -> String {
+      let digits = String(value)
+      return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+    var text = "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))T"
+    text +=
+      "\(padded(secondOfDay / 3600, 2)):\(padded(secondOfDay / 60 % 60, 2)):\(padded(secondOfDay % 60, 2))"
+    if nanoseconds > 0 {
+      var digits = padded(nanoseconds, 9)
+      while digits.last == "0" { digits.removeLast() }
+      text += ".\(digits)"
+    }
+    return text + "Z"
+  }
+
+  /// The instant that an ISO 8601 date and time names (`xs:dateTime` in DASH, RFC 8216 §4.3.2.6 in HLS).
+  ///
+  /// Read too: a space for the `T`, a date alone, no seconds, offsets as `+01`, `+0100` and `+01:00`. Without an offset
+  /// it is UTC. Digits beyond the nanosecond are dropped. Nil for what is no date, and outside of 1678 to 2262.
+  public init?(iso8601 text: some StringProtocol) {
+    var scanner = DateScanner(text)
+    guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
+      let day = scanner.number(2), let date = CivilDate(year: year, month: month, day: day)
+    else { return nil }
+    var (seconds, nanoseconds) = (Int64(0), Int64(0))
+    if !scanner.isAtEnd {
+      guard scanner.take("T") || scanner.take("t") || scanner.take(" ") else { return nil }
+      guard let time = scanner.timeOfDay(), let offset = scanner.offset(), scanner.isAtEnd else { return nil }
+      seconds = time.seconds - offset
+      nanoseconds = time.nanoseconds
+    }
+    self.init(days: date.daysSince1970, seconds: seconds, nanoseconds: nanoseconds)
+  }
+
+  /// The instant that a Date field names: an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). Nil for
+  /// anything else.
+  public init?(httpDate text: some StringProtocol) {
+    guard let comma = text.firstIndex(of: ",") else { return nil }
+    var scanner = DateScanner(text[text.index(after: comma)...])
+    guard scanner.take(" "), let day = scanner.number(2), scanner.take(" "), let name = scanner.letters(3),
+      let month = Self.months.firstIndex(of: name), scanner.take(" "), let year = scanner.number(4),
+      scanner.take(" "), let time = scanner.timeOfDay(), scanner.take(" "), scanner.letters(3) == "GMT",
+      scanner.isAtEnd, let date = CivilDate(year: year, month: Int64(month) + 1, day: day)
+    else { return nil }
+    self.init(days: date.daysSince1970, seconds: time.seconds, nanoseconds: 0)
+  }
+
+  private init?(days: Int64, seconds: Int64, nanoseconds: Int64) {
+    let total = Int128(days * 86_400 + seconds) * 1_000_000_000 + Int128(nanoseconds)
+    guard let value = Int64(exactly: total) else { return nil }
+    self.init(nanosecondsSince1970: value)
+  }
+
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+}
+
+// MARK: - Private
+
+/// A day of the Gregorian calendar. The two conversions count years from March, so that the day of a leap year is
+/// the last one.
+private struct CivilDate {
+  var year: Int64
+  var month: Int64
+  var day: Int64
+
+  init?(year: Int64, month: Int64, day: Int64) {
+    guard (1...12).contains(month), day >= 1 else { return nil }
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    let length: Int64 = month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+    guard day <= length else { return nil }
+    (self.year, self.month, self.day) = (year, month, day)
+  }
+
+  init(daysSince1970 days: Int64) {
+    let (era, dayOfEra) = (days + 719_468).flooredQuotient(by: 146_097)
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shifted = (5 * dayOfYear + 2) / 153
+    day = dayOfYear - (153 * shifted + 2) / 5 + 1
+    month = shifted < 10 ? shifted + 3 : shifted - 9
+    year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+  }
+
+  var daysSince1970: Int64 {
+    let (era, yearOfEra) = (month <= 2 ? year - 1 : year).flooredQuotient(by: 400)
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+}
+
+/// Reads the fields of a date from left to right.
+private struct DateScanner {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ text: some StringProtocol) { rest = Array(text.utf8)[...] }
+
+  var isAtEnd: Bool { rest.isEmpty }
+
+  mutating func take(_ character: Unicode.Scalar) -> Bool {
+    guard rest.first == UInt8(ascii: character) else { return false }
+    rest.removeFirst()
+    return true
+  }
+
+  /// A number of exactly `count` digits.
+  mutating func number(_ count: Int) -> Int64? {
+    let field = rest.prefix(count)
+    guard field.count == count, field.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    rest.removeFirst(count)
+    return field.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+  }
+
+  mutating func letters(_ count: Int) -> String? {
+    let field = rest.prefix(count)
+    guard field.count == count else { return nil }
+    rest.removeFirst(count)
+    return String(decoding: field, as: UTF8.self)
+  }
+
+  /// `hh:mm[:ss[.fff]]`; 24:00 is the end of the day, and a leap second the second before it.
+  mutating func timeOfDay() -> (seconds: Int64, nanoseconds: Int64)? {
+    guard let hour = number(2), hour <= 24, take(":"), let minute = number(2), minute < 60 else { return nil }
+    var (second, nanoseconds) = (Int64(0), Int64(0))
+    if take(":") {
+      guard let whole = number(2), whole <= 60 else { return nil }
+      second = min(whole, 59)
+      if take(".") || take(",") {
+        var place: Int64 = 100_000_000
+        guard let first = number(1) else { return nil }
+        nanoseconds = first * place
+        while let digit = number(1) {
+          place /= 10
+          nanoseconds += digit * place
+        }
+      }
+    }
+    return (hour * 3600 + minute * 60 + second, nanoseconds)
+  }
+
+  /// `Z`, `+hh`, `+hhmm`, `+hh:mm`, or nothing: seconds east of Greenwich.
+  mutating func offset() -> Int64? {
+    if isAtEnd || take("Z") || take("z") { return 0 }
+    let isWest: Bool
+    if take("+") { isWest = false } else if take("-") { isWest = true } else { return nil }
+    guard let hours = number(2), hours <= 24 else { return nil }
+    var minutes: Int64 = 0
+    if !isAtEnd {
+      _ = take(":")
+      guard let field = number(2), field < 60 else { return nil }
+      minutes = field
+    }
+    let seconds = hours * 3600 + minutes * 60
+    return isWest ? -seconds : seconds
+  }
+}
+
+extension Int64 {
+  /// The quotient rounded towards minus infinity, and what is left over; `divisor` is positive.
+  fileprivate func flooredQuotient(by divisor: Int64) -> (Int64, Int64) {
+    let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+    return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+  }
+}

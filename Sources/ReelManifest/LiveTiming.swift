@@ -1,0 +1,61 @@
+public import Foundation
+public import ReelCore
+
+/// How a presentation to which segments are still added is followed.
+public struct LiveTiming: Sendable {
+  /// When the manifest is to be read again.
+  public enum Reload: Sendable, Hashable {
+    /// Never: the clock alone tells which segments there are (an MPD without @minimumUpdatePeriod).
+    case never
+    /// So long after it was read (ISO/IEC 23009-1 §5.3.1.2, @minimumUpdatePeriod). Zero: whenever more segments are
+    /// needed than are known.
+    case after(MediaTime)
+    /// So long after it was read where it had changed, and half of that where it had not (RFC 8216 §6.3.4): a playlist's
+    /// target duration.
+    case targetDuration(MediaTime)
+  }
+
+  public var reload: Reload
+  /// How far from the end of the last segment playback begins, by the manifest's own rule or the format's.
+  public var delay: MediaTime
+  /// Segments that begin less than this before the edge stay available; nil for all of them (@timeShiftBufferDepth).
+  public var timeShiftBufferDepth: MediaTime?
+  /// The wall-clock time of the timeline's zero; nil where segments are not tied to the clock (HLS).
+  public var availabilityStart: WallTime?
+  /// When the presentation ends, where that is known.
+  public var availabilityEnd: WallTime?
+  /// Where the manifest is to be read from next time, by falling preference; empty for where it came from.
+  public var locations: [URL]
+  /// Where the time is to be had, by falling preference (UTCTiming); empty for this machine's clock.
+  public var clockSources: [ClockSource]
+  /// The presentation as the same manifest tells it at another time; nil where time makes no difference.
+  ///
+  /// Throws `badManifest`.
+  public var presentation: (@Sendable (_ now: WallTime) throws(ReelError) -> Presentation)?
+
+  public init(
+    reload: Reload, delay: MediaTime, timeShiftBufferDepth: MediaTime? = nil,
+    availabilityStart: WallTime? = nil, availabilityEnd: WallTime? = nil, locations: [URL] = [],
+    clockSources: [ClockSource] = [],
+    presentation: (@Sendable (_ now: WallTime) throws(ReelError) -> Presentation)? = nil
+  ) {
+    self.reload = reload
+    self.delay = delay
+    self.timeShiftBufferDepth = timeShiftBufferDepth
+    self.availabilityStart = availabilityStart
+    self.availabilityEnd = availabilityEnd
+    self.locations = locations
+    self.clockSources = clockSources
+    self.presentation = presentation
+  }
+}
+
+/// Where a client sets its clock by (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
+public enum ClockSource: Sendable, Hashable {
+  /// The time when the manifest was made, more or less (`urn:mpeg:dash:utc:direct:2014`).
+  case direct(WallTime)
+  /// The Date field of the answer to a HEAD request (`urn:mpeg:dash:utc:http-head:2014`).
+  case httpHead(URL)
+  /// An `xs:dateTime` as the body of an answer (`http-xsdate`, and `http-iso`, which differs in nothing that is read).
+  case httpBody(URL)
+}
