@@ -338,6 +338,53 @@ END
   cp "$TMP/low.mp4" "$RUNG"
   hls hls-aes128 -hls_key_info_file "$TMP/key.info" -hls_segment_filename "segment-%d.ts"
 
+  # The same with keys that change, a clear segment among them, and IVs that follow from the sequence number; and fMP4
+  # whose init segment is encrypted too.
+  printf 'another-fix-key!' >hls-aes128/key-2.bin
+  # encrypt KEY IV FROM TO
+  encrypt() {
+    openssl enc -aes-128-cbc -K "$(od -An -tx1 "$1" | tr -d ' \n')" -iv "$(printf '%032x' "$2")" -in "$3" -out "$4"
+  }
+  encrypt hls-aes128/key.bin 41 hls-ts/low/segment-0.ts hls-aes128/rotating-0.ts
+  encrypt hls-aes128/key-2.bin 43 hls-ts/low/segment-2.ts hls-aes128/rotating-2.ts
+  cat >hls-aes128/rotating.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:3
+#EXT-X-TARGETDURATION:1
+#EXT-X-MEDIA-SEQUENCE:41
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-KEY:METHOD=AES-128,URI="key.bin"
+#EXTINF:1.000,
+rotating-0.ts
+#EXT-X-KEY:METHOD=NONE
+#EXTINF:1.000,
+../hls-ts/low/segment-1.ts
+#EXT-X-KEY:METHOD=AES-128,URI="key-2.bin"
+#EXTINF:1.000,
+rotating-2.ts
+#EXT-X-ENDLIST
+END
+  local part
+  encrypt hls-aes128/key.bin 7 hls-fmp4/low/init.mp4 hls-aes128/init.mp4
+  for part in 0 1 2; do
+    encrypt hls-aes128/key.bin 7 "hls-fmp4/low/segment-$part.m4s" "hls-aes128/segment-$part.m4s"
+  done
+  cat >hls-aes128/fmp4.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:7
+#EXT-X-TARGETDURATION:1
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-KEY:METHOD=AES-128,URI="key.bin",IV=0x00000000000000000000000000000007
+#EXT-X-MAP:URI="init.mp4"
+#EXTINF:1.000,
+segment-0.m4s
+#EXTINF:1.000,
+segment-1.m4s
+#EXTINF:1.000,
+segment-2.m4s
+#EXT-X-ENDLIST
+END
+
   # Named as SAMPLE-AES: the player has to say so. The samples are in fact clear.
   mkdir -p hls-sample-aes
   cat >hls-sample-aes/index.m3u8 <<'END'
@@ -564,6 +611,9 @@ END
   clip bad/codec-mpeg4.mp4 "$(picture 96x64 25 0.2)" -c:v mpeg4 -q:v 12 -threads 1 -movflags +faststart
   clip bad/codec-mpeg2.ts "$(picture 96x64 25 0.2)" -c:v mpeg2video -q:v 12 -threads 1
   clip bad/codec-mjpeg.mov "$(picture 96x64 25 0.2)" -c:v mjpeg -q:v 12 -threads 1 -pix_fmt yuvj420p
+
+  sed 's/key.bin/..\/hls-aes128\/key-2.bin/; s/^segment/..\/hls-aes128\/segment/' hls-aes128/index.m3u8 >bad/wrong-key.m3u8
+  sed 's/key.bin/empty.mp4/; s/^segment/..\/hls-aes128\/segment/' hls-aes128/index.m3u8 >bad/empty-key.m3u8
 
   # Three GOPs; pictures 14 to 17 in decoding order are damaged behind their slice headers.
   clip media/h264-gops.mp4 "$(picture 192x108 30 1.2)" "${H264[@]}" \

@@ -5,6 +5,10 @@ public enum FetchPurpose: String, Sendable, Hashable {
   /// The first request of a source, before its kind is known.
   case source
   case manifest
+  /// What decrypts segments.
+  case key
+  /// A server's time.
+  case clock
   case initialization
   case segment
   /// A poster image or other side resource.

@@ -4,12 +4,7 @@ public import ReelCore
 /// What HLS, DASH and a plain media file have in common: everything below a manifest works on this alone.
 public struct Presentation: Sendable {
   /// The kind of manifest that it came from.
-  public enum Format: String, Sendable {
-    case hls
-    case dash
-  }
-
-  public var format: Format
+  public var format: ManifestFormat
   /// How it is followed, where more segments may come; nil for one that is complete, and for an HLS multivariant
   /// playlist, whose media playlists tell.
   public var live: LiveTiming?
@@ -30,7 +25,7 @@ public struct Presentation: Sendable {
   public var isLive: Bool { live != nil }
 
   public init(
-    format: Format, live: LiveTiming? = nil, duration: MediaTime?, periods: [Period],
+    format: ManifestFormat, live: LiveTiming? = nil, duration: MediaTime?, periods: [Period],
     warnings: [ReelError] = [], variables: [String: String] = [:], startOffset: MediaTime? = nil
   ) {
     self.format = format

@@ -13,7 +13,8 @@ struct ConfinedFetcher: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let scheme = request.url.scheme?.lowercased() ?? ""
-    guard ["http", "https"].contains(scheme) || scheme == "file" && source?.isFileURL != false else {
+    // A data: URL reaches nothing but itself.
+    guard ["http", "https", "data"].contains(scheme) || scheme == "file" && source?.isFileURL != false else {
       throw ReelError(
         .unsupported,
         scheme == "file"

@@ -15,6 +15,10 @@ public struct LoadingConfiguration: Sendable {
   /// A resource that has to be read whole before it can be used (an index at its end, and no ranges) is spooled to
   /// a temporary file, up to so many bytes. 2 GiB.
   public var spoolByteLimit: Int64 = 2 << 30
+  /// How long a live manifest may bring nothing new before it is given up. 30 s.
+  public var liveStallLimit = Duration.seconds(30)
+  /// Tells the time that live presentations are followed by.
+  public var clock: any WallClock = SystemWallClock()
 
   public init() {}
 }

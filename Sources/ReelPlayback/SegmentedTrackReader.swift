@@ -7,28 +7,34 @@ internal import ReelManifest
 ///
 /// A run is what can be demuxed as one container: segments with the same initialization and no discontinuity between
 /// them. Each run has a demuxer and a decoder of its own.
+///
+/// A live presentation is one endless track, over all its periods; it begins at its distance from the edge.
 final class SegmentedTrackReader: VideoTrackReader {
   /// The rung that is read of the first period.
   let rung: Rung
 
   private let presentation: Presentation
+  private let live: LiveTrack
   private let resolver: SourceResolver
   private let context: TrackContext
   private let selector: RungSelector
+  private let keys: KeyStore
+  private let location = ServiceLocation()
   /// The track by period, made when it is reached.
   private var tracks: [Int: Track] = [:]
   private var periodIndex = 0
-  /// The segment that the next run begins with.
-  private var segmentIndex = 0
+  /// The segment that the next run begins with; nil for the one that the track begins with.
+  private var segmentIndex: Int?
   private var run: Run?
   private var finishedTiming = PictureReader.Timing()
   private var finishedDamage = 0
 
   private struct Track {
-    let segments: SegmentList
-    let rung: Rung
+    let segments: any SegmentSupply
+    let loader: SegmentLoader
     /// The whole file is one segment although an index would cut it: good for the first picture only.
     let isWholeFile: Bool
+    let isLive: Bool
   }
 
   private final class Run {
@@ -48,11 +54,13 @@ final class SegmentedTrackReader: VideoTrackReader {
 
   /// - Parameter firstSegments: those of the first period's rung, where its playlist has been read: it is not read again.
   init(
-    _ presentation: Presentation, firstSegments: SegmentList?, resolver: SourceResolver, context: TrackContext
+    _ resolved: ResolvedPresentation, firstSegments: RungSegments?, resolver: SourceResolver,
+    context: TrackContext
   ) throws(ReelError) {
-    self.presentation = presentation
+    presentation = resolved.presentation
     self.resolver = resolver
     self.context = context
+    keys = KeyStore(fetcher: context.fetcher, headers: context.configuration.headers)
     selector = RungSelector(
       bandwidthCap: context.configuration.bandwidthCap, maximumHeight: context.configuration.maximumHeight)
     guard let first = presentation.periods.first else {
@@ -63,8 +71,9 @@ final class SegmentedTrackReader: VideoTrackReader {
     } catch {
       throw error.located(at: context.name)
     }
-    if let firstSegments, !firstSegments.isEmpty, case .playlist = rung.media {
-      tracks[0] = Track(segments: firstSegments, rung: rung, isWholeFile: false)
+    live = LiveTrack(resolved, resolver: resolver, selector: selector)
+    if let firstSegments, case .playlist = rung.media {
+      tracks[0] = track(firstSegments, of: rung)
     }
   }
 
@@ -78,7 +87,7 @@ final class SegmentedTrackReader: VideoTrackReader {
 
   func seek(to time: MediaTime) throws {
     closeRun()
-    periodIndex = presentation.periods.lastIndex { $0.start <= time } ?? 0
+    periodIndex = presentation.isLive ? 0 : presentation.periods.lastIndex { $0.start <= time } ?? 0
     let track = try track(periodIndex, needsSegments: true)
     segmentIndex = track.segments.index(at: time) ?? 0
   }
@@ -88,7 +97,7 @@ final class SegmentedTrackReader: VideoTrackReader {
     guard let run, let track = tracks[periodIndex], !track.isWholeFile else {
       return time - position > MediaTime(value: 2, timescale: 1)
     }
-    if let next = presentation.periods.dropFirst(periodIndex + 1).first, next.start <= time { return true }
+    if periodIndex + 1 < periodCount, presentation.periods[periodIndex + 1].start <= time { return true }
     guard let wanted = track.segments.index(at: time), let current = track.segments.index(at: position) else {
       return false
     }
@@ -127,37 +136,66 @@ final class SegmentedTrackReader: VideoTrackReader {
     self.run = nil
   }
 
+  private var periodCount: Int { presentation.isLive ? 1 : presentation.periods.count }
+
   /// The open run, or the next one; nil at the end of the last period.
   private func openRun() throws -> Run? {
     if let run { return run }
-    while periodIndex < presentation.periods.count {
+    while periodIndex < periodCount {
       let track = try track(periodIndex, needsSegments: false)
-      while segmentIndex < track.segments.count, track.segments[segmentIndex].isGap { segmentIndex += 1 }
-      guard segmentIndex < track.segments.count else {
+      guard let (index, segment) = try segment(of: track, from: segmentIndex ?? track.segments.firstIndex)
+      else {
         periodIndex += 1
-        segmentIndex = 0
+        segmentIndex = nil
         continue
       }
-      let run = try makeRun(track)
-      self.run = run
-      return run
+      segmentIndex = index
+      if let run = try makeRun(track, from: index, segment) {
+        self.run = run
+        return run
+      }
     }
     return nil
   }
 
-  private func makeRun(_ track: Track) throws -> Run {
-    let segment = track.segments[segmentIndex]
+  /// The first segment from `index` on that is no gap, waited for where it is still to come; nil for none.
+  private func segment(of track: Track, from index: Int) throws -> (Int, SegmentReference)? {
+    var index = index
+    while true {
+      switch track.segments.peek(at: index) {
+      case .ended: return nil
+      case .segment(let segment) where segment.isGap: index += 1
+      case .segment(let segment): return (index, segment)
+      case .awaited:
+        let (supply, wanted) = (track.segments, index)
+        let found = try BlockingThread.wait(scope: context.scope) {
+          try await supply.segment(from: wanted)?.index
+        }
+        guard let found else { return nil }
+        index = found
+      }
+    }
+  }
+
+  /// The run that begins with `segment`; nil where it was passed over, and the next is to be tried.
+  private func makeRun(_ track: Track, from index: Int, _ segment: SegmentReference) throws -> Run? {
     let feed = SegmentFeed(
-      segments: track.segments, from: segmentIndex, readsAhead: context.readsAhead, fetcher: context.fetcher,
-      headers: context.configuration.headers, scope: context.scope, recorder: context.recorder)
+      track.loader, from: index, readsAhead: context.readsAhead, scope: context.scope,
+      recorder: context.recorder)
     do {
       let start = ContinuousClock.now
       let head = try feed.peek(SourceSniffer.byteCount / 4)
       finishedTiming.source += ContinuousClock.now - start
+      if head.isEmpty, track.isLive {
+        segmentIndex = max(feed.nextIndex, index + 1)
+        return nil
+      }
       guard case .media(let format) = SourceSniffer.kind(of: head) else {
         let what =
           if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
-        throw ReelError(.badMedia, "the segment is not media: \(what)")
+        throw ReelError(
+          .badMedia, "the segment is not media: \(what)",
+          advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
       }
       let reader = try PictureReader(
         source: feed, format: format, options: context.options(isSeekable: false), name: context.name,
@@ -170,6 +208,15 @@ final class SegmentedTrackReader: VideoTrackReader {
 
   private func track(_ index: Int, needsSegments: Bool) throws -> Track {
     if let track = tracks[index], !(needsSegments && track.isWholeFile) { return track }
+    let made = try makeTrack(index, needsSegments: needsSegments)
+    tracks[index] = made
+    return made
+  }
+
+  private func makeTrack(_ index: Int, needsSegments: Bool) throws -> Track {
+    if presentation.isLive {
+      return track(try live.segments(), isLive: true)
+    }
     let period = presentation.periods[index]
     let rung: Rung
     do {
@@ -177,21 +224,33 @@ final class SegmentedTrackReader: VideoTrackReader {
     } catch {
       throw error.located(at: context.name)
     }
-    let made: Track
     if case .index(let reference) = rung.media, !needsSegments || reference.indexRange == nil {
       // Read from its start, the file brings its own initialization: one request instead of three.
-      made = Track(
-        segments: SegmentList([resolver.wholeFile(reference)]), rung: rung,
+      return track(
+        ListedSegments(list: SegmentList([resolver.wholeFile(reference)])),
         isWholeFile: reference.indexRange != nil)
-    } else {
-      let (resolver, variables) = (resolver, presentation.variables)
-      let segments = try BlockingThread.wait(scope: context.scope) {
-        try await resolver.segments(of: rung, variables: variables)
-      }
-      guard !segments.isEmpty else { throw ReelError(.badManifest, "no segments to play", at: context.name) }
-      made = Track(segments: segments, rung: rung, isWholeFile: false)
     }
-    tracks[index] = made
-    return made
+    let (resolver, variables) = (resolver, presentation.variables)
+    let found = try BlockingThread.wait(scope: context.scope) {
+      try await resolver.segments(of: rung, variables: variables)
+    }
+    guard !found.list.isEmpty || found.live != nil else {
+      throw ReelError(.badManifest, "no segments to play", at: context.name)
+    }
+    return track(found, of: rung)
+  }
+
+  private func track(_ found: RungSegments, of rung: Rung) -> Track {
+    if let segments = live.segments(found, of: rung) { return track(segments, isLive: true) }
+    return track(ListedSegments(list: found.list))
+  }
+
+  private func track(
+    _ segments: any SegmentSupply, isWholeFile: Bool = false, isLive: Bool = false
+  ) -> Track {
+    let loader = SegmentLoader(
+      supply: segments, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
+      location: location, recorder: context.recorder)
+    return Track(segments: segments, loader: loader, isWholeFile: isWholeFile, isLive: isLive)
   }
 }

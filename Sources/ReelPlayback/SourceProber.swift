@@ -45,17 +45,17 @@ public struct SourceProber: Sendable {
   // MARK: - Private
 
   /// What the manifest tells, the chosen rung's playlist or index included.
-  private func describe(_ opening: TrackOpening) async -> (SourceDescription, SegmentList?) {
+  private func describe(_ opening: TrackOpening) async -> (SourceDescription, RungSegments?) {
     let presentation: Presentation
     switch opening.source {
     case .resource(let resource): return (SourceDescription(kind: resource.format.rawValue), nil)
-    case .presentation(let read, _): presentation = read
+    case .presentation(let resolved): presentation = resolved.presentation
     }
     var description = SourceDescription(kind: presentation.format.rawValue)
     description.presentation = presentation
     description.isLive = presentation.isLive
     description.duration = presentation.duration?.seconds
-    var segments: SegmentList?
+    var segments: RungSegments?
     do {
       guard let period = presentation.periods.first else { return (description, nil) }
       let selector = RungSelector(
@@ -64,8 +64,9 @@ public struct SourceProber: Sendable {
       description.chosenRung = rung
       let found = try await opening.resolver.segments(of: rung, variables: presentation.variables)
       segments = found
-      description.segments = SourceDescription.SegmentSummary(found)
-      if description.duration == nil, !presentation.isLive { description.duration = found.end.seconds }
+      description.segments = SourceDescription.SegmentSummary(found.list)
+      description.isLive = presentation.isLive || found.live != nil
+      if description.duration == nil, !description.isLive { description.duration = found.list.end.seconds }
     } catch let error as ReelError {
       description.failure = error.located(at: opening.context.name)
     } catch {}
@@ -73,7 +74,7 @@ public struct SourceProber: Sendable {
   }
 
   private func addPicture(
-    to description: inout SourceDescription, opening: TrackOpening, segments: SegmentList?
+    to description: inout SourceDescription, opening: TrackOpening, segments: RungSegments?
   ) throws {
     let track = try opening.open(firstSegments: segments)
     let picture = try track.firstPicture()

@@ -5,9 +5,28 @@ internal import ReelManifest
 
 /// A source whose kind is known.
 enum ResolvedSource: Sendable {
-  /// Read from `url`, after redirects.
-  case presentation(Presentation, url: URL)
+  case presentation(ResolvedPresentation)
   case resource(MediaResource)
+}
+
+/// A manifest that was read.
+struct ResolvedPresentation: Sendable {
+  var presentation: Presentation
+  /// Where it came from, after redirects.
+  var url: URL
+  /// What tells the time of a live presentation.
+  var clock: any WallClock
+}
+
+/// What the manifest of one rung tells of its segments.
+struct RungSegments: Sendable {
+  var list: SegmentList
+  /// How it is followed, where it is an HLS playlist that is not complete.
+  var live: LiveTiming?
+  /// Where an HLS playlist wants playback to start.
+  var startOffset: MediaTime?
+  /// Where the rung's own playlist came from.
+  var playlistURL: URL?
 }
 
 /// One media file: its container, and its bytes, some of which may be on their way.
@@ -49,23 +68,48 @@ struct SourceResolver: Sendable {
   /// The segments of a rung, whose media playlist or index is fetched where it has to be.
   ///
   /// - Parameter variables: those that the multivariant playlist defines.
-  func segments(of rung: Rung, variables: [String: String]) async throws -> SegmentList {
+  func segments(of rung: Rung, variables: [String: String]) async throws -> RungSegments {
     switch rung.media {
     case .segments(let list):
-      return list
+      return RungSegments(list: list)
     case .playlist(let url):
-      let (bytes, finalURL) = try await document(at: url)
-      let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
-        from: bytes, url: finalURL, variables: variables)
-      guard !playlist.segments.isEmpty else {
-        throw ReelError(.badManifest, "the playlist has no segments", at: finalURL.reelName)
+      return try await firstOf([url] + rung.alternateURLs) { url in
+        let found = try await playlist(at: url, variables: variables)
+        guard !found.list.isEmpty || found.live != nil else {
+          throw ReelError(
+            .badManifest, "the playlist has no segments", at: (found.playlistURL ?? url).reelName)
+        }
+        return found
       }
-      return playlist.segments
     case .index(let reference):
-      guard let range = reference.indexRange else { return SegmentList([wholeFile(reference)]) }
-      let (bytes, _) = try await document(at: reference.url, range: range)
-      return try ManifestReader(limits: configuration.manifestLimits).segments(
-        fromIndex: bytes, at: range.offset, of: reference)
+      guard let range = reference.indexRange else {
+        return RungSegments(list: SegmentList([wholeFile(reference)]))
+      }
+      let (bytes, _) = try await firstOf([reference.url] + reference.alternateURLs) { url in
+        try await document(at: url, range: range)
+      }
+      return RungSegments(
+        list: try ManifestReader(limits: configuration.manifestLimits).segments(
+          fromIndex: bytes, at: range.offset, of: reference))
+    }
+  }
+
+  /// The media playlist at `url`.
+  func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
+    let (bytes, finalURL) = try await document(at: url)
+    let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
+      from: bytes, url: finalURL, variables: variables)
+    return RungSegments(
+      list: playlist.segments, live: playlist.live, startOffset: playlist.startOffset, playlistURL: finalURL)
+  }
+
+  /// The manifest that `resolved` is read from, as it is now.
+  func reload(_ resolved: ResolvedPresentation) async throws -> Presentation {
+    let locations = resolved.presentation.live?.locations ?? []
+    return try await firstOf(locations + [resolved.url]) { url in
+      let (bytes, finalURL) = try await document(at: url)
+      return try ManifestReader(limits: configuration.manifestLimits).presentation(
+        from: bytes, format: resolved.presentation.format, url: finalURL)
     }
   }
 
@@ -96,7 +140,7 @@ struct SourceResolver: Sendable {
         try FileByteSource(path: path, isCancelled: isCancelled).prefix(
           configuration.manifestLimits.byteCount + 1)
       }
-      return try presentation(from: text, format: format, url: url)
+      return try await presentation(from: text, format: format, url: url)
     case .media(let format):
       var layout = MP4Layout(prefix: bytes)
       if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
@@ -149,7 +193,7 @@ struct SourceResolver: Sendable {
       let seen = bytes.count
       let limit = configuration.manifestLimits.byteCount
       if !hasEnded { (bytes, hasEnded) = try await read(response, from: bytes, atLeast: limit + 1) }
-      let presentation = try presentation(from: bytes, format: format, url: response.url)
+      let presentation = try await presentation(from: bytes, format: format, url: response.url)
       recorder.add(.manifest, ContinuousClock.now - start, bytes: Int64(bytes.count - seen))
       return presentation
     case .media(let format):
@@ -167,9 +211,34 @@ struct SourceResolver: Sendable {
     }
   }
 
-  private func presentation(from bytes: [UInt8], format: ManifestFormat, url: URL) throws -> ResolvedSource {
+  /// What a manifest presents; by the server's time, where it is live and says where that is to be had.
+  private func presentation(
+    from bytes: [UInt8], format: ManifestFormat, url: URL
+  ) async throws -> ResolvedSource {
     let reader = ManifestReader(limits: configuration.manifestLimits)
-    return .presentation(try reader.presentation(from: bytes, format: format, url: url), url: url)
+    var presentation = try reader.presentation(from: bytes, format: format, url: url)
+    var clock = configuration.clock
+    if let live = presentation.live {
+      clock = try await ServerClock.synchronized(
+        clock, by: live.clockSources, fetcher: fetcher, headers: configuration.headers)
+      if let atTime = live.presentation { presentation = try atTime(clock.now) }
+    }
+    return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))
+  }
+
+  /// What `body` gives for the first of `urls` that has it.
+  private func firstOf<Result: Sendable>(
+    _ urls: [URL], _ body: (URL) async throws -> Result
+  ) async throws -> Result {
+    var first: ReelError?
+    for url in urls {
+      do {
+        return try await body(url)
+      } catch let error as ReelError {
+        first = first ?? error
+      }
+    }
+    throw first ?? ReelError(.internalFault, "no URL to read from")
   }
 
   private func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {

@@ -45,13 +45,13 @@ struct TrackOpening: Sendable {
   /// Blocks while the track is opened.
   ///
   /// - Parameter firstSegments: those of the first period's rung, where its playlist has been read.
-  func open(firstSegments: SegmentList? = nil) throws -> any VideoTrackReader {
+  func open(firstSegments: RungSegments? = nil) throws -> any VideoTrackReader {
     switch source {
     case .resource(let resource):
       try ResourceTrackReader(resource, seeks: seeks, context: context)
-    case .presentation(let presentation, _):
+    case .presentation(let resolved):
       try SegmentedTrackReader(
-        presentation, firstSegments: firstSegments, resolver: resolver, context: context)
+        resolved, firstSegments: firstSegments, resolver: resolver, context: context)
     }
   }
 

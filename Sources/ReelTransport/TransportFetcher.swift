@@ -2,7 +2,7 @@ import Foundation
 public import Logging
 public import ReelCore
 
-/// Gets bytes over HTTP and HTTPS and from local files.
+/// Gets bytes over HTTP and HTTPS, from local files and out of `data:` URLs.
 ///
 /// All fetchers of a process share one pool of connections for each connect time-out, so a connection that
 /// one of them has opened serves the others. HTTP/2 is used where a server offers it over TLS.
@@ -21,7 +21,7 @@ public final class TransportFetcher: Fetching {
     file = FileFetcher(logger: logger)
   }
 
-  /// Sends the request by the scheme of its URL: `http`, `https` or `file`.
+  /// Sends the request by the scheme of its URL: `http`, `https`, `file` or `data`.
   ///
   /// - Throws: `ReelError` with the URL as its location, or `CancellationError`:
   ///   - `server` for an answer that is no success, `404 Not Found`, and for redirects that lead nowhere;
@@ -38,6 +38,7 @@ public final class TransportFetcher: Fetching {
     switch request.url.scheme?.lowercased() {
     case "http", "https": return try await http.fetch(request)
     case "file": return try await file.fetch(request)
+    case "data": return try await DataFetcher().fetch(request)
     case let scheme:
       throw ReelError(
         .unsupported, scheme.map { "the scheme \($0): is not served" } ?? "a URL without a scheme",

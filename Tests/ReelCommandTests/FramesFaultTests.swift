@@ -21,7 +21,7 @@ struct FramesFaultTests {
       ("bad/cut-in-first-picture.mp4", 65, ""), ("bad/audio-only.mp4", 65, "no video"),
       ("bad/audio-only.ts", 65, "no video"), ("bad/audio-only.mpd", 65, "no video"),
       ("bad/encrypted-cenc.mp4", 65, "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", 65, "encrypted"),
-      ("bad/encrypted.mpd", 65, "encrypted"), ("hls-aes128/index.m3u8", 65, "AES-128"),
+      ("bad/encrypted.mpd", 65, "encrypted"), ("hls-sample-aes/index.m3u8", 65, "FairPlay"),
       ("bad/codec-mpeg4.mp4", 65, "mpeg4"), ("bad/codec-mpeg2.ts", 65, "mpeg2video"),
       ("bad/codec-mjpeg.mov", 65, "mjpeg"),
       ("bad/size-65520-in-sps.mp4", 65, "65520x65520"), ("bad/size-16000-in-sps.mp4", 65, "16000x16000"),

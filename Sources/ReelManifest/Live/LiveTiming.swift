@@ -59,3 +59,30 @@ public enum ClockSource: Sendable, Hashable {
   /// An `xs:dateTime` as the body of an answer (`http-xsdate`, and `http-iso`, which differs in nothing that is read).
   case httpBody(URL)
 }
+
+extension LiveTiming {
+  /// How long after the last reading began the manifest is to be read again; nil for never.
+  ///
+  /// No manifest is read more than twice a second, nor less often than every two minutes.
+  ///
+  /// - Parameters:
+  ///   - hasChanged: the last reading brought something new.
+  ///   - segmentDuration: of the newest segment.
+  public func reloadDelay(hasChanged: Bool, segmentDuration: MediaTime?) -> MediaTime? {
+    let half = MediaTime(value: 1, timescale: 2)
+    let delay: MediaTime
+    switch reload {
+    case .never: return nil
+    case .targetDuration(let target):
+      delay = hasChanged ? target : target.halved
+    case .after(let period):
+      delay = period > .zero ? period : (segmentDuration ?? half).halved
+    }
+    return min(max(delay, half), MediaTime(value: 120, timescale: 1))
+  }
+}
+
+extension MediaTime {
+  /// Half of it, to the millisecond.
+  fileprivate var halved: MediaTime { MediaTime(value: ticks(timescale: 1000) / 2, timescale: 1000) }
+}

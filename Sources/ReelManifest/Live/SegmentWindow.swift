@@ -1,0 +1,165 @@
+public import ReelCore
+
+/// The segments of a live rung, joined from one reading of its manifest to the next.
+///
+/// A segment keeps its index, its start and its run from one reading to the next, whatever the manifest counts from.
+/// It holds the newest list only: a segment that has left the manifest is gone.
+public struct SegmentWindow: Sendable {
+  /// By what a segment is known again.
+  public enum Identity: Sendable {
+    /// Its number (HLS: the media sequence number). Starts are counted from the beginning of each list.
+    case number
+    /// Its start on a timeline that all lists share (DASH).
+    case start
+  }
+
+  /// What a reading has brought.
+  public enum Change: Sendable, Hashable {
+    /// So many segments, at least one, that go on where the last list ended.
+    case grew(by: Int)
+    case unchanged
+    /// It ends before the list that is known, as the old copy of a cache does: it is not taken.
+    case steppedBack
+    /// It begins after the known one's end: so many segments were missed, where that can be told.
+    case jumped(missed: Int)
+    /// It has stepped back so often that the stream must have begun anew.
+    case restarted
+  }
+
+  /// True where no more segments will come.
+  public private(set) var hasEnded: Bool
+
+  private let identity: Identity
+  private var list: SegmentList
+  /// What is added to an index of `list`, to a start and to a discontinuity in it.
+  private var indexShift = 0
+  private var timeShift = MediaTime.zero
+  private var runShift = 0
+  private var stepsBack = 0
+
+  /// So many lists in a row that step back are no accident.
+  private static let stepsBackLimit = 3
+
+  public init(_ list: SegmentList, identity: Identity, hasEnded: Bool = false) {
+    self.list = list
+    self.identity = identity
+    self.hasEnded = hasEnded
+  }
+
+  /// The index of the oldest segment.
+  public var startIndex: Int { indexShift }
+  /// The index after the newest segment.
+  public var endIndex: Int { indexShift + list.count }
+  /// Where the oldest segment begins.
+  public var start: MediaTime { list.first.map { $0.start + timeShift } ?? end }
+  /// Where the newest segment ends.
+  public var end: MediaTime { list.end + timeShift }
+
+  /// The segment at an index, nil where it is not in the window.
+  public subscript(index: Int) -> SegmentReference? {
+    guard index >= startIndex, index < endIndex else { return nil }
+    var segment = list[index - indexShift]
+    segment.start = segment.start + timeShift
+    segment.discontinuity += runShift
+    return segment
+  }
+
+  /// The index of the segment on show at `time`; nil for an empty window.
+  public func index(at time: MediaTime) -> Int? {
+    list.index(at: time - timeShift).map { $0 + indexShift }
+  }
+
+  /// Takes a newer list. `hasEnded` tells that it is the last one.
+  public mutating func update(_ new: SegmentList, hasEnded: Bool = false) -> Change {
+    guard let last = list.last else {
+      list = new
+      self.hasEnded = hasEnded
+      return new.isEmpty ? .unchanged : .grew(by: new.count)
+    }
+    guard let newest = new.last, let oldest = new.first else {
+      self.hasEnded = hasEnded
+      return .unchanged
+    }
+    guard !isBefore(newest, last) else {
+      stepsBack += 1
+      guard stepsBack >= Self.stepsBackLimit else { return .steppedBack }
+      append(new, from: end)
+      self.hasEnded = hasEnded
+      return .restarted
+    }
+    stepsBack = 0
+    self.hasEnded = hasEnded
+    if let anchor = anchor(of: last, in: new) {
+      let known = new[anchor]
+      indexShift += list.count - 1 - anchor
+      if identity == .number { timeShift = timeShift + last.start - known.start }
+      runShift += last.discontinuity - known.discontinuity
+      list = new
+      let count = new.count - 1 - anchor
+      return count > 0 ? .grew(by: count) : .unchanged
+    }
+    let missed = identity == .number ? Int(clamping: oldest.number - last.number - 1) : 0
+    append(new, from: start(after: last, missed: missed, of: oldest, in: new))
+    return .jumped(missed: missed)
+  }
+
+  // MARK: - Private
+
+  private func isBefore(_ segment: SegmentReference, _ other: SegmentReference) -> Bool {
+    switch identity {
+    case .number: segment.number < other.number
+    case .start: segment.start + segment.duration <= other.start
+    }
+  }
+
+  /// Where `segment`, the last that is known, stands in a newer list.
+  private func anchor(of segment: SegmentReference, in new: SegmentList) -> Int? {
+    switch identity {
+    case .number:
+      guard let first = new.first, segment.number >= first.number else { return nil }
+      return Int(clamping: segment.number - first.number)
+    case .start:
+      // By its middle: starts may be told anew with another rounding.
+      let half = MediaTime(value: segment.duration.ticks(timescale: 1_000_000) / 2, timescale: 1_000_000)
+      let middle = segment.start + half
+      guard let index = new.index(at: middle), new[index].start <= middle else { return nil }
+      return new[index].start + new[index].duration > segment.start ? index : nil
+    }
+  }
+
+  /// The list goes on after all that is known, from `start` on, with a run of its own.
+  private mutating func append(_ new: SegmentList, from start: MediaTime) {
+    let run = (list.last?.discontinuity ?? 0) + runShift + 1
+    indexShift += list.count
+    if let first = new.first {
+      timeShift = start - first.start
+      runShift = run - first.discontinuity
+    }
+    list = new
+  }
+
+  /// Where the first of `new` starts, between which and `last` segments were missed.
+  private func start(
+    after last: SegmentReference, missed: Int, of first: SegmentReference, in new: SegmentList
+  ) -> MediaTime {
+    if identity == .start { return first.start }
+    if let date = programDate(of: list.count - 1, in: list), let newDate = programDate(of: 0, in: new),
+      newDate > date
+    {
+      return last.start + timeShift + (newDate - date)
+    }
+    return end + last.duration * Int64(missed)
+  }
+
+  /// The wall-clock time of a segment: its own, or by the nearest that states one, in the same run.
+  private func programDate(of index: Int, in list: SegmentList) -> WallTime? {
+    let segment = list[index]
+    if let date = segment.programDateTime { return date }
+    let reach = 64
+    let near = (Swift.max(0, index - reach)..<Swift.min(list.count, index + reach)).map { list[$0] }
+    let stated = near.filter { $0.programDateTime != nil && $0.discontinuity == segment.discontinuity }
+    return stated.first.flatMap { other in
+      other.programDateTime.map { $0 + (segment.start - other.start) }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// The keys of one source's segments, each fetched once.
+actor KeyStore {
+  private let fetcher: any Fetching
+  private let headers: [HeaderField]
+  private var keys: [URL: Task<[UInt8], any Error>] = [:]
+
+  /// Keys that are kept; where a source has rotated through more, all are let go.
+  private static let limit = 256
+  /// A key has 16 bytes: what is longer is an error page.
+  private static let byteLimit = 4096
+
+  init(fetcher: any Fetching, headers: [HeaderField]) {
+    self.fetcher = fetcher
+    self.headers = headers
+  }
+
+  /// The decryptor for what `encryption` says; nil where nothing is encrypted.
+  ///
+  /// Throws what `check` throws, `badManifest` for a key without a URL, `badMedia` for one that is none, and what the
+  /// fetcher throws.
+  func decryption(for encryption: SegmentEncryption?, at url: URL) async throws -> Decryption? {
+    guard let encryption else { return nil }
+    try Self.check(encryption, at: url)
+    guard let keyURL = encryption.keyURL else {
+      throw ReelError(.badManifest, "the segment is encrypted, and its key has no URL", at: url.reelName)
+    }
+    guard let vector = encryption.initializationVector else {
+      throw ReelError(
+        .badManifest, "an encrypted EXT-X-MAP needs a key with an IV (RFC 8216 §4.3.2.5)", at: url.reelName)
+    }
+    return Decryption(key: try await key(at: keyURL), initializationVector: vector, keyURL: keyURL)
+  }
+
+  /// Throws `unsupported`, with the method's name, for all but AES-128 with a plain key.
+  static func check(_ encryption: SegmentEncryption?, at url: URL) throws(ReelError) {
+    guard let encryption, encryption.method != "AES-128" else { return }
+    throw ReelError(
+      .unsupported, "the segment is encrypted (\(encryption.method)), and only AES-128 is decrypted",
+      at: url.reelName)
+  }
+
+  // MARK: - Private
+
+  private func key(at url: URL) async throws -> [UInt8] {
+    while true {
+      let task = keys[url] ?? Task { [fetcher, headers] in try await Self.key(at: url, fetcher, headers) }
+      if keys.count >= Self.limit { keys.removeAll() }
+      keys[url] = task
+      do {
+        return try await withTaskCancellationHandler {
+          try await task.value
+        } onCancel: {
+          task.cancel()
+        }
+      } catch {
+        if keys[url] == task { keys[url] = nil }
+        // The task may have been cancelled by another who waited for it too.
+        guard error is CancellationError, !Task.isCancelled else { throw error }
+      }
+    }
+  }
+
+  private static func key(
+    at url: URL, _ fetcher: any Fetching, _ headers: [HeaderField]
+  ) async throws -> [UInt8] {
+    do {
+      let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .key))
+      let bytes = try await response.body.collect(upTo: byteLimit)
+      guard bytes.count == AES128Decryptor.blockByteCount else {
+        throw ReelError(
+          .badMedia, "the key has \(bytes.count) bytes, not \(AES128Decryptor.blockByteCount)",
+          at: url.reelName)
+      }
+      return bytes
+    } catch let error as ReelError {
+      throw error.located(at: url.reelName)
+    }
+  }
+}
+
+/// How the body of one segment is decrypted.
+struct Decryption: Sendable {
+  let key: [UInt8]
+  let initializationVector: [UInt8]
+  let keyURL: URL
+
+  /// The plain bytes of an encrypted body. Its pulls throw `badMedia`, with the key's URL, where they do not fit.
+  func plain(_ body: FetchBody) throws(ReelError) -> FetchBody {
+    let state = Locked<AES128Decryptor?>(
+      try AES128Decryptor(key: key, initializationVector: initializationVector))
+    let keyURL = keyURL
+    return FetchBody {
+      var iterator = body.makeAsyncIterator()
+      while let chunk = try await iterator.next() {
+        let plain = state.withLock { $0?.update(chunk) ?? [] }
+        if !plain.isEmpty { return plain }
+      }
+      let last = try state.withLock { decryptor throws(ReelError) -> [UInt8]? in
+        guard var ending = decryptor.take() else { return nil }
+        do throws(ReelError) {
+          return try ending.finish()
+        } catch {
+          var named = error
+          named.reason += " (key \(keyURL.reelName))"
+          throw named
+        }
+      }
+      return last.flatMap { $0.isEmpty ? nil : $0 }
+    }
+  }
+}

@@ -1,0 +1,242 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelManifest
+
+/// One reading of a live manifest: the segments of the track that is followed.
+struct LiveReading: Sendable {
+  var segments: SegmentList
+  /// Nil where no more will come.
+  var live: LiveTiming?
+  /// The segments that the same manifest tells of at another time; nil where time makes no difference.
+  var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
+  /// How much earlier than its end a segment can be had.
+  var availabilityTimeOffset = MediaTime.zero
+}
+
+/// The segments of a live track. The manifest is read again when segments are waited for that it does not name yet, and
+/// when it is due.
+final class LiveSegments: SegmentSupply {
+  /// What one look at the manifest has brought.
+  struct Update: Sendable {
+    var change: SegmentWindow.Change
+    /// Indexes of the segments that are new.
+    var newIndexes: Range<Int>
+    /// True where the manifest was read, false where time alone brought it.
+    var isReading: Bool
+  }
+
+  let firstIndex: Int
+  private let clock: any WallClock
+  private let stallLimit: Duration
+  private let read: @Sendable () async throws -> LiveReading
+
+  private struct State {
+    var window: SegmentWindow
+    var reading: LiveReading
+    /// When the last reading began, and whether it brought anything.
+    var readAt: WallTime
+    var hasChanged = true
+    /// When there was something new last.
+    var grewAt: WallTime
+    var failureCount = 0
+    var failedIndex: Int?
+  }
+
+  private let state: Locked<State>
+
+  /// Segments that are refused one after the other before the track is given up.
+  private static let failureLimit = 3
+
+  /// - Parameters:
+  ///   - clock: the server's time.
+  ///   - stallLimit: how long nothing new may come.
+  ///   - startOffset: where to begin, from the beginning or, where negative, from the end; nil for the manifest's rule.
+  ///   - read: reads the manifest again.
+  init(
+    _ first: LiveReading, identity: SegmentWindow.Identity, startOffset: MediaTime?, clock: any WallClock,
+    stallLimit: Duration, read: @escaping @Sendable () async throws -> LiveReading
+  ) {
+    let window = SegmentWindow(first.segments, identity: identity, hasEnded: first.live == nil)
+    firstIndex = Self.firstIndex(in: window, live: first.live, startOffset: startOffset)
+    self.clock = clock
+    self.stallLimit = stallLimit
+    self.read = read
+    state = Locked(State(window: window, reading: first, readAt: clock.now, grewAt: clock.now))
+  }
+
+  var window: SegmentWindow { state.withLock { $0.window } }
+  var live: LiveTiming? { state.withLock { $0.reading.live } }
+
+  func peek(at index: Int) -> SegmentPeek {
+    state.withLock { state in
+      if let segment = state.window[index] { return .segment(segment) }
+      return state.window.hasEnded && index >= state.window.endIndex ? .ended : .awaited
+    }
+  }
+
+  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
+    while true {
+      let window = window
+      let index = max(index, window.startIndex)
+      if let segment = window[index] { return (index, segment) }
+      if window.hasEnded { return nil }
+      _ = try await update()
+    }
+  }
+
+  func index(at time: MediaTime) -> Int? { window.index(at: time) }
+
+  /// A segment that is announced before it is there is asked for once more; then it counts as a gap.
+  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction {
+    guard error.kind == .server else { return .fail }
+    let (isFirst, isLost, pause) = state.withLock { state in
+      let isFirst = state.failedIndex != index
+      state.failedIndex = index
+      if !isFirst { state.failureCount += 1 }
+      let duration = state.window[index]?.duration ?? .zero
+      return (isFirst, state.failureCount >= Self.failureLimit, duration)
+    }
+    if isLost { return .fail }
+    guard isFirst else { return .passOver }
+    try await clock.sleep(for: .seconds(min(max(pause.seconds / 2, 0.25), 5)))
+    return .tryAgain
+  }
+
+  /// A segment was had: those that failed before it are forgiven.
+  func noteSuccess() { state.withLock { $0.failureCount = 0 } }
+
+  /// Waits until the manifest is due, or time has brought the next segment, and takes what is new.
+  ///
+  /// A manifest that can't be read is tried again until nothing new has come for the stall limit; then that error is
+  /// thrown, or `timedOut`.
+  func update() async throws -> Update {
+    while true {
+      try Task.checkCancellation()
+      let (due, isReading) = state.withLock { nextLook($0) }
+      let wait = due - clock.now
+      if wait > .zero { try await clock.sleep(for: .seconds(wait.seconds)) }
+      if isReading {
+        if let update = try await readAgain() { return update }
+      } else if let update = try await lookAtClock() {
+        return update
+      }
+    }
+  }
+
+  // MARK: - Private
+
+  /// What comes next: reading the manifest, or a look at the clock.
+  private func nextLook(_ state: State) -> (at: WallTime, isReading: Bool) {
+    let last = state.window[state.window.endIndex - 1]
+    let now = clock.now
+    var reload: WallTime?
+    if let delay = state.reading.live?.reloadDelay(
+      hasChanged: state.hasChanged, segmentDuration: last?.duration)
+    {
+      reload = state.readAt + delay
+    }
+    guard state.reading.segmentsAtTime != nil else {
+      return (reload ?? now + MediaTime(value: 1, timescale: 1), true)
+    }
+    // The next segment is there when its end has come, more or less.
+    let moment = MediaTime(value: 50, timescale: 1000)
+    var next = now + moment * 10
+    if let start = state.reading.live?.availabilityStart, let last {
+      next = start + state.window.end + last.duration - state.reading.availabilityTimeOffset
+      next = min(max(next, now + moment), now + MediaTime(value: 60, timescale: 1))
+    }
+    if let reload, reload <= next { return (reload, true) }
+    return (next, false)
+  }
+
+  private func readAgain() async throws -> Update? {
+    let began = clock.now
+    do {
+      let reading = try await read()
+      return try take(reading, began: began)
+    } catch let error as ReelError where error.kind != .unsupported {
+      let hasStalled = state.withLock { state in
+        state.readAt = began
+        state.hasChanged = false
+        return isStalled(state)
+      }
+      if hasStalled { throw error }
+      return nil
+    }
+  }
+
+  private func take(_ reading: LiveReading, began: WallTime) throws -> Update {
+    try state.withLock { state in
+      let known = state.window.endIndex
+      let change = state.window.update(reading.segments, hasEnded: reading.live == nil)
+      state.readAt = began
+      state.hasChanged = change != .unchanged && change != .steppedBack
+      if change != .steppedBack { state.reading = reading }
+      if state.hasChanged || state.window.hasEnded { state.grewAt = clock.now }
+      try checkStall(state)
+      return Update(
+        change: change, newIndexes: min(known, state.window.endIndex)..<state.window.endIndex, isReading: true
+      )
+    }
+  }
+
+  /// What time has brought; nil for nothing.
+  private func lookAtClock() async throws -> Update? {
+    let now = clock.now
+    guard let segmentsAtTime = state.withLock({ $0.reading.segmentsAtTime }) else { return nil }
+    let segments = try segmentsAtTime(now)
+    let isComplete = state.withLock { state in
+      guard let live = state.reading.live else { return true }
+      guard case .never = live.reload else { return live.availabilityEnd.map { $0 <= now } ?? false }
+      return false
+    }
+    // Where nothing is read again, what is not there in a year will never be.
+    let year = MediaTime(value: 365 * 86_400, timescale: 1)
+    let isOver = try isComplete || (isNeverRead && segmentsAtTime(now + year).end == segments.end)
+    return try state.withLock { state in
+      let known = state.window.endIndex
+      let change = state.window.update(segments, hasEnded: isOver)
+      let hasGrown = state.window.endIndex > known
+      if hasGrown || isOver { state.grewAt = clock.now }
+      try checkStall(state)
+      guard hasGrown || isOver else { return nil }
+      return Update(change: change, newIndexes: known..<state.window.endIndex, isReading: false)
+    }
+  }
+
+  private var isNeverRead: Bool {
+    state.withLock { state in
+      if case .never = state.reading.live?.reload { return true }
+      return false
+    }
+  }
+
+  private func isStalled(_ state: State) -> Bool {
+    let last = state.window[state.window.endIndex - 1]?.duration.seconds ?? 0
+    return (clock.now - state.grewAt).seconds > max(stallLimit.seconds, 4 * last)
+  }
+
+  private func checkStall(_ state: State) throws(ReelError) {
+    guard isStalled(state) else { return }
+    let seconds = Int((clock.now - state.grewAt).seconds)
+    throw ReelError(.timedOut, "the live manifest has named no new segment for \(seconds) s")
+  }
+
+  private static func firstIndex(
+    in window: SegmentWindow, live: LiveTiming?, startOffset: MediaTime?
+  ) -> Int {
+    let time: MediaTime
+    if let startOffset {
+      time = startOffset < .zero ? window.end + startOffset : window.start + startOffset
+    } else if let live {
+      time = window.end - live.delay
+    } else {
+      return window.startIndex
+    }
+    return window.index(at: time) ?? window.startIndex
+  }
+}
+
+extension Duration {
+  fileprivate var seconds: Double { self / .seconds(1) }
+}

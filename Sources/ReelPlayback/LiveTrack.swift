@@ -1,0 +1,79 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelManifest
+
+/// The video track of a live presentation: how its segments are found, and found again.
+struct LiveTrack: Sendable {
+  private let resolved: ResolvedPresentation
+  private let resolver: SourceResolver
+  private let selector: RungSelector
+
+  init(_ resolved: ResolvedPresentation, resolver: SourceResolver, selector: RungSelector) {
+    self.resolved = resolved
+    self.resolver = resolver
+    self.selector = selector
+  }
+
+  /// The segments of a presentation that is live itself: an MPD, or a media playlist without a multivariant one.
+  func segments() throws(ReelError) -> LiveSegments {
+    let first = try reading(of: resolved.presentation)
+    let identity: SegmentWindow.Identity = resolved.presentation.format == .hls ? .number : .start
+    return segments(first, identity: identity, startOffset: resolved.presentation.startOffset) {
+      try reading(of: await resolver.reload(resolved))
+    }
+  }
+
+  /// The segments of a variant whose media playlist was found live; nil where it is complete.
+  func segments(_ found: RungSegments, of rung: Rung) -> LiveSegments? {
+    guard found.live != nil, let url = found.playlistURL else { return nil }
+    let variables = resolved.presentation.variables
+    return segments(
+      LiveReading(segments: found.list, live: found.live), identity: .number,
+      startOffset: found.startOffset ?? resolved.presentation.startOffset
+    ) {
+      let playlist = try await resolver.playlist(at: url, variables: variables)
+      return LiveReading(segments: playlist.list, live: playlist.live)
+    }
+  }
+
+  // MARK: - Private
+
+  private func segments(
+    _ first: LiveReading, identity: SegmentWindow.Identity, startOffset: MediaTime?,
+    read: @escaping @Sendable () async throws -> LiveReading
+  ) -> LiveSegments {
+    LiveSegments(
+      first, identity: identity, startOffset: startOffset, clock: resolved.clock,
+      stallLimit: resolver.configuration.liveStallLimit, read: read)
+  }
+
+  /// The track over all periods that have video; the rung is chosen in each.
+  private func reading(of presentation: Presentation) throws(ReelError) -> LiveReading {
+    var reading = LiveReading(segments: try segments(in: presentation), live: presentation.live)
+    if let period = presentation.periods.last, let rung = try? selector.videoRung(in: period) {
+      reading.availabilityTimeOffset = rung.availabilityTimeOffset ?? .zero
+    }
+    if let atTime = presentation.live?.presentation {
+      reading.segmentsAtTime = { now in try segments(in: atTime(now)) }
+    }
+    return reading
+  }
+
+  private func segments(in presentation: Presentation) throws(ReelError) -> SegmentList {
+    var lists: [SegmentList] = []
+    var failure: ReelError?
+    for period in presentation.periods {
+      do throws(ReelError) {
+        let rung = try selector.videoRung(in: period)
+        guard case .segments(let list) = rung.media else {
+          throw ReelError(.unsupported, "a live presentation whose segments an index lists is not followed")
+        }
+        lists.append(list)
+      } catch {
+        failure = failure ?? error
+      }
+    }
+    if lists.isEmpty, let failure { throw failure }
+    return SegmentList(joining: lists)
+  }
+}

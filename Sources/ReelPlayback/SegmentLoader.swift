@@ -1,0 +1,216 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelManifest
+
+/// What the task of a feed tells its reader.
+final class FeedProgress: Sendable {
+  struct Values {
+    /// The segment after the last one that was loaded.
+    var nextIndex: Int
+    /// Where each part of the stream begins, and what it is.
+    var parts: [(offset: Int64, url: URL)] = []
+    var writtenCount: Int64 = 0
+  }
+
+  let values: Locked<Values>
+
+  init(nextIndex: Int) { values = Locked(Values(nextIndex: nextIndex)) }
+
+  /// What is written from now on comes from `url`.
+  func begin(_ url: URL) { values.withLock { $0.parts.append(($0.writtenCount, url)) } }
+
+  func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
+
+  func end(before index: Int) { values.withLock { $0.nextIndex = index } }
+}
+
+/// Sends the requests for segments, and for what they need: initializations and keys.
+struct SegmentLoader: Sendable {
+  let supply: any SegmentSupply
+  let fetcher: any Fetching
+  let headers: [HeaderField]
+  let keys: KeyStore
+  let location: ServiceLocation
+  let recorder: StartupRecorder
+
+  /// An initialization segment is larger than this only by mistake.
+  private static let initializationByteLimit = 8 << 20
+
+  /// Writes the run that begins with segment `first` into a pipe.
+  func load(
+    from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress
+  ) async throws {
+    guard let (start, opening) = try await supply.segment(from: first) else { return }
+    progress.begin(opening.initialization?.url ?? opening.url)
+    // Both requests leave before either answer is awaited.
+    async let initialization = initialization(of: opening)
+    async let opened = open(opening, at: start)
+    if let bytes = try await initialization {
+      progress.add(bytes.count)
+      try await pipe.write(bytes)
+    }
+    progress.begin(opening.url)
+    var answer = try await opened
+    var index = start
+    while let response = answer {
+      if readsAhead, case .segment(let following) = supply.peek(at: index + 1), following.continues(opening) {
+        let next = index + 1
+        async let ahead = open(following, at: next)
+        try await copy(response, to: pipe, telling: progress)
+        index = next
+        progress.end(before: index)
+        progress.begin(following.url)
+        answer = try await ahead
+        continue
+      }
+      try await copy(response, to: pipe, telling: progress)
+      index += 1
+      progress.end(before: index)
+      guard mayContinue(opening, at: index) else { return }
+      // The next segment may not be wanted at all.
+      try await pipe.drain()
+      guard let (next, following) = try await supply.segment(from: index) else { return }
+      index = next
+      progress.end(before: index)
+      guard following.continues(opening) else { return }
+      progress.begin(following.url)
+      answer = try await open(following, at: index)
+    }
+    progress.end(before: index + 1)
+  }
+
+  // MARK: - Private
+
+  /// False where the segment at `index` is known not to be one of the run.
+  private func mayContinue(_ opening: SegmentReference, at index: Int) -> Bool {
+    switch supply.peek(at: index) {
+    case .segment(let following): following.continues(opening)
+    case .awaited: true
+    case .ended: false
+    }
+  }
+
+  private func copy(
+    _ response: FetchResponse, to pipe: BytePipe, telling progress: FeedProgress
+  ) async throws {
+    for try await chunk in response.body {
+      progress.add(chunk.count)
+      try await pipe.write(chunk)
+    }
+  }
+
+  /// The bytes that come before the segment; nil where there are none.
+  private func initialization(of segment: SegmentReference) async throws -> [UInt8]? {
+    guard let reference = segment.initialization else { return nil }
+    let start = ContinuousClock.now
+    let decryption = try await keys.decryption(for: reference.encryption, at: reference.url)
+    let response = try await fetch(
+      reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization)
+    var body = response.ranged(reference.byteRange)
+    if let decryption { body = try decryption.plain(body) }
+    let bytes = try await body.collect(upTo: Self.initializationByteLimit)
+    recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
+    return bytes
+  }
+
+  /// The answer to the segment's request, its body not yet read; nil for a segment of a live track that is passed
+  /// over.
+  private func open(_ segment: SegmentReference, at index: Int) async throws -> FetchResponse? {
+    try KeyStore.check(segment.encryption, at: segment.url)
+    while true {
+      do {
+        // The key's request leaves beside the segment's.
+        async let decryption = keys.decryption(for: segment.encryption, at: segment.url)
+        recorder.add(.segment, requests: 1)
+        var response = try await fetch(
+          segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
+        response.body = response.ranged(segment.byteRange)
+        if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
+        supply.noteSuccess()
+        return response
+      } catch let error as ReelError {
+        switch try await supply.action(after: error, at: index) {
+        case .fail: throw error
+        case .tryAgain: continue
+        case .passOver: return nil
+        }
+      }
+    }
+  }
+
+  /// The answer from the first location that gives one, beginning with the one that did so last.
+  private func fetch(
+    _ url: URL, _ alternates: [URL], range: ByteRange?, purpose: FetchPurpose
+  ) async throws -> FetchResponse {
+    let urls = [url] + alternates
+    let first = location.index < urls.count ? location.index : 0
+    var step = 0
+    while true {
+      let index = (first + step) % urls.count
+      do {
+        let response = try await fetcher.fetch(
+          FetchRequest(url: urls[index], range: range, headers: headers, purpose: purpose))
+        if step > 0 { location.index = index }
+        return response
+      } catch let error as ReelError {
+        step += 1
+        guard error.isOfLocation, step < urls.count else { throw error }
+      }
+    }
+  }
+}
+
+/// Which of several locations of the same media is asked first: one for each track.
+final class ServiceLocation: Sendable {
+  private let value = Locked(0)
+
+  var index: Int {
+    get { value.withLock { $0 } }
+    set { value.withLock { $0 = newValue } }
+  }
+}
+
+extension ReelError {
+  /// True where another location of the same bytes may do better.
+  fileprivate var isOfLocation: Bool {
+    switch kind {
+    case .server, .network, .timedOut, .noSuchFile: true
+    default: false
+    }
+  }
+}
+
+extension SegmentReference {
+  /// True where the segment goes on with the byte stream that `first` began.
+  fileprivate func continues(_ first: SegmentReference) -> Bool {
+    discontinuity == first.discontinuity && initialization == first.initialization && !isGap
+  }
+}
+
+extension FetchResponse {
+  /// The bytes of `range`, and no others, also where the server sent more than was asked for.
+  fileprivate func ranged(_ range: ByteRange?) -> FetchBody {
+    guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
+    let body = body
+    let rest = Locked((skip: range.offset - bodyOffset, take: range.length))
+    return FetchBody {
+      var iterator = body.makeAsyncIterator()
+      while let chunk = try await iterator.next() {
+        let wanted = rest.withLock { rest -> [UInt8]? in
+          let skipped = Int(clamping: Swift.min(rest.skip, Int64(chunk.count)))
+          rest.skip -= Int64(skipped)
+          var wanted = chunk.dropFirst(skipped)
+          if let take = rest.take {
+            if take == 0 { return nil }
+            wanted = wanted.prefix(Int(clamping: take))
+            rest.take = take - Int64(wanted.count)
+          }
+          return Array(wanted)
+        }
+        guard let wanted else { return nil }
+        if !wanted.isEmpty { return wanted }
+      }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,58 @@
+internal import ReelCore
+internal import ReelManifest
+
+/// What is known of a segment before it is waited for.
+enum SegmentPeek {
+  case segment(SegmentReference)
+  /// It may come, but is not there yet.
+  case awaited
+  /// There is none, and none will come.
+  case ended
+}
+
+/// What to do after a segment could not be had.
+enum SegmentFailureAction {
+  case fail
+  case tryAgain
+  case passOver
+}
+
+/// The segments of one track, by an index that stays: all there at once, or coming one after the other.
+protocol SegmentSupply: Sendable {
+  /// Where playback begins unless another place is asked for.
+  var firstIndex: Int { get }
+
+  func peek(at index: Int) -> SegmentPeek
+
+  /// The segment at `index`, waited for where it is still to come; nil behind the last one. In place of one that has
+  /// gone from a live window comes the oldest that is there.
+  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)?
+
+  /// The index of the segment on show at `time`, of those that are known.
+  func index(at time: MediaTime) -> Int?
+
+  /// Asked where a server has refused the segment at `index`. May wait.
+  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction
+
+  /// A segment was had.
+  func noteSuccess()
+}
+
+/// Segments that are all known.
+struct ListedSegments: SegmentSupply {
+  let list: SegmentList
+
+  var firstIndex: Int { 0 }
+
+  func peek(at index: Int) -> SegmentPeek { index < list.count ? .segment(list[index]) : .ended }
+
+  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
+    index < list.count ? (index, list[index]) : nil
+  }
+
+  func index(at time: MediaTime) -> Int? { list.index(at: time) }
+
+  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction { .fail }
+
+  func noteSuccess() {}
+}

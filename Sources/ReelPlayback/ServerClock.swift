@@ -1,0 +1,56 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelManifest
+
+/// A clock set by a server's: this machine's own, and how far off it is.
+struct ServerClock: WallClock {
+  let base: any WallClock
+  /// What is added to `base`.
+  let offset: MediaTime
+
+  var now: WallTime { base.now + offset }
+
+  func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
+
+  /// A clock set by the first source that answers; `base` itself where none does, or none is named (UTCTiming,
+  /// ISO/IEC 23009-1 §5.8.5.7).
+  ///
+  /// Throws `CancellationError`.
+  static func synchronized(
+    _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching, headers: [HeaderField]
+  ) async throws -> any WallClock {
+    for source in sources.prefix(sourceLimit) {
+      do {
+        let began = base.now
+        guard let time = try await time(of: source, fetcher, headers) else { continue }
+        // The server read its clock about halfway.
+        let taken = base.now - began
+        let middle = began + MediaTime(value: taken.value / 2, timescale: taken.timescale)
+        return ServerClock(base: base, offset: time - middle)
+      } catch is ReelError {
+        continue
+      }
+    }
+    return base
+  }
+
+  // MARK: - Private
+
+  private static let sourceLimit = 4
+  private static let byteLimit = 4096
+
+  private static func time(
+    of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField]
+  ) async throws -> WallTime? {
+    switch source {
+    case .direct(let time):
+      return time
+    case .httpHead(let url):
+      return try await fetcher.fetch(FetchRequest(.head, url: url, headers: headers, purpose: .clock)).date
+    case .httpBody(let url):
+      let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .clock))
+      let text = String(decoding: try await response.body.collect(upTo: byteLimit), as: UTF8.self)
+      return WallTime(iso8601: text.trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+  }
+}
