@@ -76,7 +76,7 @@ let package = Package(
     .target(
       name: "ReelTesting",
       dependencies: [
-        "ReelCore",
+        "ReelCore", "ReelManifest",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -108,6 +108,11 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
+      swiftSettings: settings
+    ),
+    .testTarget(
+      name: "ReelTestingTests",
+      dependencies: ["ReelTesting", "ReelTransport", "ReelManifest", "ReelCore"],
       swiftSettings: settings
     ),
     .testTarget(

@@ -37,6 +37,7 @@ struct AnswerPlanner {
     }
     guard let path else { return text(.badRequest) }
     guard var resource = resource(path) else { return text(.notFound) }
+    guard resource.status == 200 else { return refusal(resource) }
     if storesGzip {
       let stored = StoredGzip.encode(resource.read(Int(resource.byteCount), at: 0))
       resource = Resource(bytes: stored, contentType: resource.contentType)
@@ -69,6 +70,19 @@ struct AnswerPlanner {
       }
     }
     answer.headers.add(name: "Content-Length", value: "\(answer.byteCount)")
+    return answer
+  }
+
+  /// The whole of a resource that comes with another status than 200.
+  private func refusal(_ resource: Resource) -> Answer {
+    var answer = Answer(status: HTTPResponseStatus(statusCode: resource.status))
+    answer.headers = Self.common
+    for field in resource.headers { answer.headers.add(name: field.name, value: field.value) }
+    guard answer.status.mayHaveResponseBody else { return answer }
+    answer.resource = resource
+    answer.byteCount = resource.byteCount
+    answer.headers.add(name: "Content-Type", value: resource.contentType)
+    answer.headers.add(name: "Content-Length", value: "\(resource.byteCount)")
     return answer
   }
 

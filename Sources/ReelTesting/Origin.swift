@@ -5,8 +5,8 @@ import NIOHTTP1
 import NIOPosix
 import ReelCore
 
-/// A static HTTP/1.1 origin for tests, benchmarks and `reel serve`: files and bytes in memory, over a
-/// modelled link and with faults where they are wanted.
+/// An HTTP/1.1 origin for tests, benchmarks and `reel serve`: files, bytes in memory, and what is made when it
+/// is asked for (`DynamicResource`), over a modelled link and with faults where they are wanted.
 ///
 /// It answers GET, HEAD and OPTIONS, keeps connections alive, serves single ranges (206, 416) with
 /// `If-Range`, names the media type by the extension, and lets any page read it (CORS). A path can't lead out

@@ -8,6 +8,9 @@ extension Origin {
     public var directory: URL?
     /// Answers in memory, by decoded path with its first slash. They go before files.
     public var routes: [String: Response]
+    /// Answers made when they are asked for; the first that knows a path gives them. They go before files too, and
+    /// after `routes`.
+    public var resources: [any DynamicResource]
     public var host: String
     /// 0 for a free one.
     public var port: Int
@@ -19,11 +22,13 @@ extension Origin {
     public var supportsRanges: Bool
 
     public init(
-      directory: URL? = nil, routes: [String: Response] = [:], host: String = "127.0.0.1", port: Int = 0,
-      link: LinkSpec? = nil, faults: [FaultRule] = [], supportsRanges: Bool = true
+      directory: URL? = nil, routes: [String: Response] = [:], resources: [any DynamicResource] = [],
+      host: String = "127.0.0.1", port: Int = 0, link: LinkSpec? = nil, faults: [FaultRule] = [],
+      supportsRanges: Bool = true
     ) {
       self.directory = directory
       self.routes = routes
+      self.resources = resources
       self.host = host
       self.port = port
       self.link = link
@@ -34,20 +39,27 @@ extension Origin {
 
   /// An answer in memory.
   public struct Response: Sendable, Hashable {
+    /// Ranges are minded where it is 200, and the bytes are sent whole with any other.
+    public var status: Int
     public var bytes: [UInt8]
     /// Nil for what the path's extension says.
     public var contentType: String?
     /// Header fields beside those that an origin sends by itself.
     public var headers: [HeaderField]
 
-    public init(_ bytes: [UInt8], contentType: String? = nil, headers: [HeaderField] = []) {
+    public init(
+      _ bytes: [UInt8], contentType: String? = nil, headers: [HeaderField] = [], status: Int = 200
+    ) {
+      self.status = status
       self.bytes = bytes
       self.contentType = contentType
       self.headers = headers
     }
 
-    public init(_ text: String, contentType: String? = nil, headers: [HeaderField] = []) {
-      self.init(Array(text.utf8), contentType: contentType, headers: headers)
+    public init(
+      _ text: String, contentType: String? = nil, headers: [HeaderField] = [], status: Int = 200
+    ) {
+      self.init(Array(text.utf8), contentType: contentType, headers: headers, status: status)
     }
   }
 

@@ -91,7 +91,16 @@ final class OriginState: Sendable {
     if let route {
       return Resource(
         bytes: route.bytes, contentType: route.contentType ?? MediaType.type(forPath: path),
-        version: version, headers: route.headers)
+        version: version, headers: route.headers, status: route.status)
+    }
+    for source in configuration.resources {
+      guard let response = source.response(at: path) else { continue }
+      // Other bytes of the same count come under the same path: the tag tells them apart.
+      var hasher = Hasher()
+      response.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+      return Resource(
+        bytes: response.bytes, contentType: response.contentType ?? MediaType.type(forPath: path),
+        version: Int(hasher.finalize().magnitude >> 1), headers: response.headers, status: response.status)
     }
     return configuration.directory.flatMap { Resource(path: path, below: $0) }
   }

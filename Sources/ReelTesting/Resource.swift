@@ -24,13 +24,17 @@ final class Resource: Sendable {
   let entityTag: String
   /// Header fields beside those that follow from the resource.
   let headers: [HeaderField]
+  let status: Int
 
   /// - Parameter version: What tells these bytes from others of the same count under the same path.
-  init(bytes: [UInt8], contentType: String, version: Int = 0, headers: [HeaderField] = []) {
+  init(
+    bytes: [UInt8], contentType: String, version: Int = 0, headers: [HeaderField] = [], status: Int = 200
+  ) {
     storage = .memory(bytes)
     byteCount = Int64(bytes.count)
     self.contentType = contentType
     self.headers = headers
+    self.status = status
     entityTag = "\"\(bytes.count)-\(version)\""
   }
 
@@ -57,6 +61,7 @@ final class Resource: Sendable {
     byteCount = Int64(status.st_size)
     contentType = MediaType.type(forPath: path)
     headers = []
+    self.status = 200
     let attributes = try? FileManager.default.attributesOfItem(atPath: String(cString: real))
     let changed = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
     entityTag = "\"\(byteCount)-\(changed)\""
