@@ -52,6 +52,8 @@ struct SourceResolver: Sendable {
   let configuration: LoadingConfiguration
   let scope: LoadScope
   let recorder: StartupRecorder
+  /// Gets each manifest that is read.
+  var note: (@Sendable (LoadedManifest.Document) -> Void)?
 
   /// Throws `ReelError`, with the source in it.
   func resolve(_ source: MediaSource) async throws -> ResolvedSource {
@@ -97,6 +99,7 @@ struct SourceResolver: Sendable {
   /// The media playlist at `url`.
   func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
     let (bytes, finalURL) = try await document(at: url)
+    note?(LoadedManifest.Document(bytes: bytes, format: .hls, url: finalURL))
     let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
       from: bytes, url: finalURL, variables: variables)
     return RungSegments(
@@ -215,6 +218,7 @@ struct SourceResolver: Sendable {
   private func presentation(
     from bytes: [UInt8], format: ManifestFormat, url: URL
   ) async throws -> ResolvedSource {
+    note?(LoadedManifest.Document(bytes: bytes, format: format, url: url))
     let reader = ManifestReader(limits: configuration.manifestLimits)
     var presentation = try reader.presentation(from: bytes, format: format, url: url)
     var clock = configuration.clock

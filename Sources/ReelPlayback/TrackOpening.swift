@@ -15,12 +15,15 @@ struct TrackOpening: Sendable {
   /// Finds out what `source` is, calls `body`, and ends all loading that was begun, however `body` ends; cancelling the
   /// task ends it too.
   ///
-  /// - Parameter readsAhead: more than the first few pictures are wanted, one after the other.
+  /// - Parameters:
+  ///   - readsAhead: more than the first few pictures are wanted, one after the other.
+  ///   - note: gets each manifest that is read.
   ///
   /// Throws `ReelError` with the source in it, what `body` threw, or `CancellationError`.
   static func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching,
     configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger,
+    noting note: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
     _ body: (TrackOpening) async throws -> Result
   ) async throws -> Result {
     let scope = LoadScope()
@@ -30,7 +33,7 @@ struct TrackOpening: Sendable {
         return try await body(
           try await prepare(
             source, readsAhead: readsAhead, seeks: seeks, fetcher: fetcher, configuration: configuration,
-            gate: gate, logger: logger, scope: scope))
+            gate: gate, logger: logger, scope: scope, noting: note))
       } catch let error as ReelError {
         throw error.located(at: source.name)
       } catch {
@@ -59,13 +62,14 @@ struct TrackOpening: Sendable {
 
   private static func prepare(
     _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching,
-    configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger, scope: LoadScope
+    configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger, scope: LoadScope,
+    noting note: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> TrackOpening {
     let recorder = StartupRecorder()
     let url: URL? = if case .url(let url) = source { url } else { nil }
     let fetcher = ConfinedFetcher(base: fetcher, source: url)
     let resolver = SourceResolver(
-      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder)
+      fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, note: note)
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
       gate: gate,

@@ -65,7 +65,7 @@ public struct LiveMaterial: Sendable {
     }
   }
 
-  public var format: Presentation.Format
+  public var format: ManifestFormat
   /// At least one, the one that gives the length of the pass first.
   public var tracks: [Track]
   /// How long one pass lasts.

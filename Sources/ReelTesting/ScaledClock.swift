@@ -1,7 +1,7 @@
 public import ReelCore
 
 /// A wall clock that goes faster or slower than this machine's, from the moment when it is made.
-public struct ScaledClock: Sendable {
+public struct ScaledClock: WallClock {
   private let start: WallTime
   private let speed: Double
   private let origin = ContinuousClock.now
@@ -16,5 +16,9 @@ public struct ScaledClock: Sendable {
     let (seconds, attoseconds) = (ContinuousClock.now - origin).components
     let elapsed = Double(seconds) + Double(attoseconds) / 1e18
     return start + MediaTime(seconds: elapsed * speed, timescale: 1_000_000_000)
+  }
+
+  public func sleep(for duration: Duration) async throws {
+    try await Task.sleep(for: duration / speed)
   }
 }

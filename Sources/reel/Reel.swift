@@ -14,6 +14,6 @@ struct Reel: AsyncParsableCommand {
       Of several sources: 1 if any failed.
       """,
     version: "0.1.0",
-    subcommands: [FramesCommand.self, ProbeCommand.self, ServeCommand.self]
+    subcommands: [FramesCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self]
   )
 }

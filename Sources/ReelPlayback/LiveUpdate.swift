@@ -1,0 +1,37 @@
+public import ReelCore
+public import ReelManifest
+
+/// What one look at a live presentation has brought.
+public struct LiveUpdate: Sendable {
+  /// Nil for the first look.
+  public let change: SegmentWindow.Change?
+  /// True where the manifest was read, false where the clock alone told of new segments.
+  public let isReading: Bool
+  /// By the server's clock, where the manifest names one.
+  public let time: WallTime
+  /// The segments that are new, oldest first.
+  public let segments: [SegmentReference]
+  /// Where the oldest segment of the window begins.
+  public let windowStart: MediaTime
+  /// Where the newest segment ends.
+  public let windowEnd: MediaTime
+  /// How far the end of the newest segment lies behind the clock; nil where segments are not tied to it.
+  public let distanceFromClock: MediaTime?
+  /// True where no more segments will come.
+  public let hasEnded: Bool
+
+  init(
+    _ window: SegmentWindow, from index: Int, change: SegmentWindow.Change?, isReading: Bool,
+    clock: any WallClock, live: LiveTiming?
+  ) {
+    self.change = change
+    self.isReading = isReading
+    time = clock.now
+    segments = (index..<max(index, window.endIndex)).compactMap { window[$0] }
+    windowStart = window.start
+    windowEnd = window.end
+    let end = window.end
+    distanceFromClock = live?.availabilityStart.map { [time] in time - ($0 + end) }
+    hasEnded = window.hasEnded
+  }
+}

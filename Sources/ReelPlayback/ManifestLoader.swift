@@ -1,0 +1,187 @@
+public import Foundation
+public import Logging
+public import ReelCore
+public import ReelManifest
+
+/// A manifest with all that it refers to read, and nothing of its media.
+public struct LoadedManifest: Sendable {
+  /// The text of one manifest.
+  public struct Document: Sendable {
+    public let bytes: [UInt8]
+    public let format: ManifestFormat
+    /// Where it came from, after redirects.
+    public let url: URL
+  }
+
+  /// A rung whose segments could not be found.
+  public struct Failure: Sendable {
+    public let periodIndex: Int
+    public let groupIndex: Int
+    public let rungIndex: Int
+    public let error: ReelError
+  }
+
+  /// The media of each rung are segments, but for those that failed, which stay as the manifest has them.
+  public internal(set) var presentation: Presentation
+  /// Where the manifest came from, after redirects.
+  public internal(set) var url: URL
+  /// The manifest first, then the media playlists that it names, in the order in which they came.
+  public internal(set) var documents: [Document] = []
+  public internal(set) var failures: [Failure] = []
+  /// Fetches what the manifest names and nothing else that a server must not reach.
+  public internal(set) var fetcher: any Fetching
+}
+
+/// Reads manifests whole: with the media playlists and segment indexes that they name.
+public struct ManifestLoader: Sendable {
+  private let fetcher: any Fetching
+  private let configuration: LoadingConfiguration
+  private let logger: Logger
+
+  /// Playlists and indexes that are read at a time.
+  private static let concurrency = 8
+
+  public init(
+    fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
+    logger: Logger = Logger(label: "reel.playback")
+  ) {
+    self.fetcher = fetcher
+    self.configuration = configuration
+    self.logger = logger
+  }
+
+  /// Reads the manifest at `source`; with `readsSegments` also the playlists and indexes of all rungs, as far as they
+  /// can be had.
+  ///
+  /// Throws `ReelError` where `source` is no manifest or can't be read, or `CancellationError`.
+  public func load(_ source: MediaSource, readsSegments: Bool = true) async throws -> LoadedManifest {
+    let documents = Locked<[LoadedManifest.Document]>([])
+    return try await open(
+      source,
+      noting: { document in documents.withLock { $0.append(document) } },
+      { resolved, resolver in
+        var loaded = LoadedManifest(
+          presentation: resolved.presentation, url: resolved.url, fetcher: resolver.fetcher)
+        if readsSegments { try await readSegments(of: &loaded, resolver) }
+        loaded.documents = documents.withLock { $0 }
+        return loaded
+      })
+  }
+
+  /// Follows the live presentation at `source`, the rung that would be played of it, until it ends: calls `handle` with
+  /// what is there at first, and with every change.
+  ///
+  /// Throws `unsupported` where it is not live, `ReelError` where it can't be read or stalls, what `handle` threw, or
+  /// `CancellationError`.
+  public func follow(
+    _ source: MediaSource, _ handle: @Sendable (LiveUpdate) async throws -> Void
+  ) async throws {
+    try await open(source, noting: nil) { resolved, resolver in
+      let segments = try await liveSegments(resolved, resolver)
+      var window = segments.window
+      try await handle(
+        LiveUpdate(
+          window, from: window.startIndex, change: nil, isReading: true, clock: resolved.clock,
+          live: segments.live))
+      while !window.hasEnded {
+        let update = try await segments.update()
+        window = segments.window
+        try await handle(
+          LiveUpdate(
+            window, from: update.newIndexes.lowerBound, change: update.change, isReading: update.isReading,
+            clock: resolved.clock, live: segments.live))
+      }
+    }
+  }
+
+  // MARK: - Private
+
+  private func open<Result: Sendable>(
+    _ source: MediaSource, noting note: (@Sendable (LoadedManifest.Document) -> Void)?,
+    _ body: (ResolvedPresentation, SourceResolver) async throws -> Result
+  ) async throws -> Result {
+    try await TrackOpening.use(
+      source, readsAhead: false, seeks: false, fetcher: fetcher, configuration: configuration, gate: nil,
+      logger: logger, noting: note
+    ) { opening in
+      guard case .presentation(let resolved) = opening.source else {
+        throw ReelError(.badManifest, "a media file, not a manifest")
+      }
+      return try await body(resolved, opening.resolver)
+    }
+  }
+
+  private func liveSegments(
+    _ resolved: ResolvedPresentation, _ resolver: SourceResolver
+  ) async throws -> LiveSegments {
+    let selector = RungSelector(
+      bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight)
+    let track = LiveTrack(resolved, resolver: resolver, selector: selector)
+    if resolved.presentation.isLive { return try track.segments() }
+    if let period = resolved.presentation.periods.first, resolved.presentation.format == .hls {
+      let rung = try selector.videoRung(in: period)
+      let found = try await resolver.segments(of: rung, variables: resolved.presentation.variables)
+      if let segments = track.segments(found, of: rung) { return segments }
+    }
+    throw ReelError(.unsupported, "the presentation is complete: there is nothing to follow")
+  }
+
+  private func readSegments(of loaded: inout LoadedManifest, _ resolver: SourceResolver) async throws {
+    let presentation = loaded.presentation
+    var places: [(Int, Int, Int)] = []
+    for (period, value) in presentation.periods.enumerated() {
+      for (group, value) in value.trackGroups.enumerated() {
+        for (rung, value) in value.rungs.enumerated() {
+          if case .segments = value.media { continue }
+          places.append((period, group, rung))
+        }
+      }
+    }
+    var outcomes: [Int: Result<RungSegments, ReelError>] = [:]
+    try await withThrowingTaskGroup(of: (Int, Result<RungSegments, ReelError>).self) { group in
+      var next = 0
+      while next < places.count || !group.isEmpty {
+        while next < places.count, next - outcomes.count < Self.concurrency {
+          let (index, place) = (next, places[next])
+          let rung = presentation.periods[place.0].trackGroups[place.1].rungs[place.2]
+          group.addTask {
+            do {
+              let found = try await resolver.segments(of: rung, variables: presentation.variables)
+              return (index, .success(found))
+            } catch let error as ReelError {
+              return (index, .failure(error))
+            }
+          }
+          next += 1
+        }
+        if let (index, outcome) = try await group.next() { outcomes[index] = outcome }
+      }
+    }
+    for (index, place) in places.enumerated() {
+      switch outcomes[index] {
+      case .success(let found): loaded.take(found, at: place)
+      case .failure(let error):
+        loaded.failures.append(
+          .init(periodIndex: place.0, groupIndex: place.1, rungIndex: place.2, error: error))
+      case nil: break
+      }
+    }
+  }
+}
+
+extension LoadedManifest {
+  fileprivate mutating func take(_ found: RungSegments, at place: (Int, Int, Int)) {
+    presentation.periods[place.0].trackGroups[place.1].rungs[place.2].media = .segments(found.list)
+    guard presentation.format == .hls else { return }
+    if let live = found.live {
+      presentation.live = presentation.live ?? live
+      presentation.duration = nil
+      presentation.periods[place.0].duration = nil
+    } else if !presentation.isLive {
+      let end = max(found.list.end, presentation.duration ?? .zero)
+      presentation.duration = end
+      presentation.periods[place.0].duration = end
+    }
+    presentation.startOffset = presentation.startOffset ?? found.startOffset
+  }
+}

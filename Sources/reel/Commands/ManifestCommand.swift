@@ -1,0 +1,145 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelManifest
+import ReelPlayback
+
+/// `reel manifest`: what a manifest says, as JSON or as HLS.
+struct ManifestCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "manifest",
+    abstract: "Print what a manifest says: its presentation as JSON, or as HLS playlists.",
+    discussion: """
+      Reads the media playlists and segment indexes that the manifest names, and no media. What can't be read of \
+      them is noted with its rung.
+      """)
+
+  /// What is printed.
+  enum Output: String, ExpressibleByArgument, CaseIterable {
+    case json
+    case hls
+  }
+
+  @Argument(help: "A path, a URL, or - for standard input.")
+  var source: String
+
+  @Option(help: ArgumentHelp("json: the presentation. hls: its playlists.", valueName: "json|hls"))
+  var output: Output = .json
+
+  @Option(
+    name: .customShort("o"), help: ArgumentHelp("Write the playlists into this folder.", valueName: "dir"))
+  var folder: String?
+
+  @Flag(help: "Do not read media playlists and segment indexes.")
+  var shallow = false
+
+  @Flag(help: "List what is wrong by the standards, with line numbers. Fails where there is anything.")
+  var strict = false
+
+  @Flag(help: "Follow a live presentation: one line of JSON for each change, until it ends.")
+  var follow = false
+
+  @Option(help: ArgumentHelp("Stop following after so many seconds.", valueName: "s"))
+  var duration: Double?
+
+  @Option(help: ArgumentHelp("Take this for the time of day, as 2026-01-31T12:00:00Z.", valueName: "time"))
+  var now: String?
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    if follow, strict || shallow || folder != nil || output != .json {
+      throw ValidationError("--follow prints lines of JSON: it goes with --duration and --now only")
+    }
+    if duration != nil, !follow { throw ValidationError("--duration goes with --follow") }
+    if let duration, !(duration > 0 && duration <= 1e9) {
+      throw ValidationError("--duration takes a positive number of seconds")
+    }
+    if folder != nil, output != .hls { throw ValidationError("-o goes with --output hls") }
+    if output == .hls, options.json { throw ValidationError("--json and --output hls exclude each other") }
+    if output == .hls, shallow { throw ValidationError("--output hls needs the segments: not with --shallow") }
+    if let now, WallTime(iso8601: now) == nil {
+      throw ValidationError("--now takes a time as 2026-01-31T12:00:00Z, not '\(now)'")
+    }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    do {
+      try await Interruption.cancelling {
+        let source = try MediaSource(argument: source)
+        let loader = ManifestLoader(
+          fetcher: options.transport(logger: logger), configuration: try loading(), logger: logger)
+        if follow {
+          try await follow(source, loader)
+        } else {
+          let loaded = try await withDeadline(seconds: options.timeout, source: source.name) {
+            try await loader.load(source, readsSegments: !shallow)
+          }
+          try print(loaded)
+        }
+      }
+    } catch let code as ExitCode {
+      throw code
+    } catch {
+      let error = error.asReelError
+      if output == .json, !follow, error.kind != .cancelled {
+        try? Console.print(JSONLine.string(ManifestRecord(source: source, error: error)))
+      }
+      if error.kind != .cancelled { Console.report(error) }
+      throw ExitCode(ExitStatus.code(of: error))
+    }
+  }
+
+  // MARK: - Private
+
+  private func loading() throws -> LoadingConfiguration {
+    var configuration = try options.loading()
+    if let now, let time = WallTime(iso8601: now) { configuration.clock = FixedStartClock(time) }
+    return configuration
+  }
+
+  private func print(_ loaded: LoadedManifest) throws {
+    for failure in loaded.failures { Console.report(failure.error) }
+    var faults: [ReelError] = []
+    if strict {
+      faults = loaded.documents.flatMap { document in
+        ManifestReader().violations(in: document.bytes, format: document.format, url: document.url)
+      }
+      for fault in faults { Console.report(fault) }
+    } else if !options.quiet {
+      for warning in loaded.presentation.warnings { Console.note("reel: warning: \(warning)") }
+    }
+    switch output {
+    case .json: try Console.print(JSONLine.string(ManifestRecord(source: source, loaded)))
+    case .hls: try HLSOutput(loaded).write(to: folder)
+    }
+    if !faults.isEmpty { throw ExitCode(ExitStatus.code(of: faults[0])) }
+  }
+
+  private func follow(_ source: MediaSource, _ loader: ManifestLoader) async throws {
+    let followed = { @Sendable in
+      try await loader.follow(source) { update in
+        try Console.print(JSONLine.string(LiveUpdateRecord(update)))
+      }
+    }
+    guard let duration else { return try await followed() }
+    do {
+      try await withDeadline(seconds: duration, source: source.name, followed)
+    } catch let error as ReelError where error.kind == .timedOut && error.advice != nil {
+      // The user's own limit is no failure.
+    }
+  }
+}
+
+/// A clock that shows a given time when it is made, and goes on from there.
+private struct FixedStartClock: WallClock {
+  private let offset: MediaTime
+
+  init(_ start: WallTime) { offset = start - .now }
+
+  var now: WallTime { .now + offset }
+
+  func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
+}

@@ -1,0 +1,239 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelManifest
+import ReelPlayback
+import ReelTesting
+import Testing
+
+/// When the simulations begin: 2026-01-31T12:00:00Z.
+private let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+
+private func seconds(_ value: Double) -> MediaTime { MediaTime(seconds: value, timescale: 1_000_000) }
+
+/// The low rung of the fixtures that carry the same encode: 3 segments of 30 pictures, endless.
+private func looped(_ golden: String, from segment: Int, count: Int) throws -> [String] {
+  let pictures = try Golden(golden).pictures.map(\.md5)
+  return (0..<count).map { pictures[(segment * 30 + $0) % pictures.count] }
+}
+
+@Suite("Live presentations", .timeLimit(.minutes(1)))
+struct LiveTests {
+  private let clock = ManualClock(launch)
+
+  private func source(of origin: Origin, _ path: String) -> MediaSource {
+    .url(origin.baseURL.appending(path: path))
+  }
+
+  private func configuration() -> LoadingConfiguration {
+    var configuration = LoadingConfiguration()
+    configuration.clock = clock
+    return configuration
+  }
+
+  /// Pictures of a live source that has gone on for `elapsed` seconds when it is opened.
+  private func pictures(
+    _ selection: FrameSelection, of simulation: any DynamicResource, at path: String, faults: [FaultRule] = []
+  ) async throws -> [Shown] {
+    try await withOrigin(.init(resources: [simulation], faults: faults)) { origin in
+      let extractor = FrameExtractor(
+        fetcher: makeFetcher(attempts: 0), configuration: configuration(), logger: silentLogger)
+      let pictures = Locked<[Shown]>([])
+      try await extractor.extract(selection, from: source(of: origin, path)) { picture in
+        let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+        pictures.withLock { $0.append(shown) }
+      }
+      return pictures.withLock { $0 }
+    }
+  }
+
+  private func hls(
+    _ name: String = "hls-ts/master.m3u8", _ options: HLSLiveSimulation.Options = .init(),
+    after elapsed: Double = 100
+  ) throws -> HLSLiveSimulation {
+    clock.set(launch + seconds(elapsed))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: name))
+    return try HLSLiveSimulation(material, start: launch, options: options) { [clock] in clock.now }
+  }
+
+  private func dash(
+    _ name: String = "dash-number/manifest.mpd", _ options: DASHLiveSimulation.Options = .init(),
+    after elapsed: Double = 100
+  ) throws -> DASHLiveSimulation {
+    clock.set(launch + seconds(elapsed))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: name))
+    return try DASHLiveSimulation(material, start: launch, options: options) { [clock] in clock.now }
+  }
+
+  // MARK: HLS
+
+  @Test(
+    "HLS is played from three target durations before the edge, and on through a minute",
+    arguments: [("hls-ts/master.m3u8", "hls-ts-high"), ("hls-fmp4/master.m3u8", "hls-fmp4-high")])
+  func hlsGoesOn(name: String, golden: String) async throws {
+    let live = try hls(name)
+    let shown = try await pictures(.count(1800), of: live, at: live.manifestPath)
+    #expect(shown.map(\.md5) == (try looped(golden, from: 97, count: 1800)))
+    for (index, picture) in shown.enumerated() {
+      // The window's oldest segment is number 94: the timeline begins there.
+      let expected = MediaTime(value: Int64(3 * 30 + index), timescale: 30)
+      #expect(abs((picture.time - expected).seconds) < 0.02, "picture \(index)")
+    }
+  }
+
+  @Test("A media playlist by itself is followed too")
+  func mediaPlaylist() async throws {
+    let live = try hls("hls-ts/low/index.m3u8")
+    let shown = try await pictures(.count(400), of: live, at: live.manifestPath)
+    #expect(shown.map(\.md5) == (try looped("hls-ts-low", from: 97, count: 400)))
+  }
+
+  @Test("A stream that ends is played to its end")
+  func ending() async throws {
+    let live = try hls(options(.init(segmentCount: 108)))
+    let shown = try await pictures(.count(0), of: live, at: live.manifestPath)
+    #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 11 * 30)))
+  }
+
+  private func options(_ options: HLSLiveSimulation.Options) -> HLSLiveSimulation.Options { options }
+
+  private func hls(_ options: HLSLiveSimulation.Options) throws -> HLSLiveSimulation {
+    try hls("hls-ts/master.m3u8", options)
+  }
+
+  @Test("Old copies, a stall, and an EVENT playlist make no difference")
+  func disturbances() async throws {
+    let disturbed = LiveDisturbances(
+      stalls: [.init(after: seconds(104), length: seconds(5))],
+      staleCopies: .init(every: 2, age: seconds(2)))
+    for isEvent in [false, true] {
+      let live = try hls(.init(isEvent: isEvent, disturbances: disturbed))
+      let shown = try await pictures(.count(900), of: live, at: live.manifestPath)
+      #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 900)))
+    }
+  }
+
+  @Test("A stream that brings nothing new any more is given up")
+  func stall() async throws {
+    let stalled = LiveDisturbances(stalls: [.init(after: seconds(104), length: seconds(100_000))])
+    let live = try hls(.init(disturbances: stalled))
+    let error = await #expect(throws: ReelError.self) {
+      _ = try await pictures(.count(0), of: live, at: live.manifestPath)
+    }
+    #expect(error?.kind == .timedOut)
+    #expect(error?.reason.contains("no new segment") == true)
+    #expect((clock.now - launch).seconds > 130)
+  }
+
+  @Test("A segment that is not to be had is passed over, and the time goes on")
+  func missingSegment() async throws {
+    let live = try hls()
+    let shown = try await pictures(
+      .count(150), of: live, at: live.manifestPath, faults: FaultRule.parse("*-100.ts=status:404"))
+    let expected = try looped("hls-ts-high", from: 97, count: 180)
+    #expect(shown.map(\.md5) == Array(expected[0..<90] + expected[120..<180]))
+    #expect(abs((shown[90].time - shown[89].time).seconds - 1.0333) < 0.02)
+  }
+
+  @Test("Segments that fail one after the other end it")
+  func allMissing() async throws {
+    let live = try hls()
+    let error = await #expect(throws: ReelError.self) {
+      _ = try await pictures(
+        .count(0), of: live, at: live.manifestPath, faults: FaultRule.parse("*.ts=status:404"))
+    }
+    #expect(error?.kind == .server)
+  }
+
+  @Test("Playlists that can't be had for a while are asked for again")
+  func failingPlaylist() async throws {
+    let live = try hls()
+    let shown = try await pictures(
+      .count(600), of: live, at: live.manifestPath,
+      faults: FaultRule.parse("*/high/index.m3u8=delay:1msx2,*/high/index.m3u8=status:503x4"))
+    #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 600)))
+  }
+
+  // MARK: DASH
+
+  @Test("DASH is played from its delay before the edge, and on through new periods", arguments: [
+    DASHCase("by number, a period each pass", .init(minimumUpdatePeriod: seconds(2))),
+    DASHCase("by number, by the clock alone", .init(periods: .single, minimumUpdatePeriod: nil)),
+    DASHCase("a growing timeline", .init(addressing: .timeline, periods: .single, minimumUpdatePeriod: seconds(2))),
+    DASHCase("a timeline and new periods", .init(addressing: .timeline, minimumUpdatePeriod: seconds(1))),
+    DASHCase("whenever more is needed", .init(addressing: .timeline, minimumUpdatePeriod: .zero)),
+    DASHCase(
+      "a clock that is off, set by HEAD",
+      .init(minimumUpdatePeriod: seconds(2), timeSchemes: [.httpHead], serverClockOffset: seconds(5000))),
+    DASHCase(
+      "a clock that is off, told directly",
+      .init(periods: .single, minimumUpdatePeriod: nil, timeSchemes: [.direct], serverClockOffset: seconds(-3000))),
+    DASHCase(
+      "a clock that is off, set by a text",
+      .init(periods: .single, minimumUpdatePeriod: seconds(5), timeSchemes: [.httpISO], serverClockOffset: seconds(77))),
+  ])
+  func dashGoesOn(variant: DASHCase) async throws {
+    var options = variant.options
+    options.suggestedPresentationDelay = seconds(4)
+    let live = try dash("dash-number/manifest.mpd", options, after: 3100)
+    let shown = try await pictures(.count(1200), of: live, at: live.manifestPath)
+    // 4 s before the edge, in whole segments; where the clock is set by whole seconds, maybe one segment more.
+    let edge = Int((3100 + options.serverClockOffset.seconds).rounded(.down))
+    let expected = try looped("dash-number-1", from: edge - 4, count: 1200)
+    let earlier = try looped("dash-number-1", from: edge - 5, count: 1200)
+    #expect(shown.map(\.md5) == expected || shown.map(\.md5) == earlier)
+    for (earlier, later) in zip(shown, shown.dropFirst()) {
+      #expect(abs((later.time - earlier.time).seconds - 1.0 / 30) < 0.02)
+    }
+  }
+
+  struct DASHCase: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let options: DASHLiveSimulation.Options
+
+    init(_ description: String, _ options: DASHLiveSimulation.Options) {
+      testDescription = description
+      self.options = options
+    }
+  }
+
+  @Test("A broadcast that ends becomes static and is played to its end")
+  func dashEnding() async throws {
+    let live = try dash(
+      "dash-number/manifest.mpd",
+      .init(minimumUpdatePeriod: seconds(2), suggestedPresentationDelay: seconds(4), passCount: 35))
+    let shown = try await pictures(.count(0), of: live, at: live.manifestPath)
+    #expect(shown.map(\.md5) == (try looped("dash-number-1", from: 96, count: 9 * 30)))
+  }
+
+  // MARK: Following
+
+  @Test("Following tells of each segment once, in order")
+  func following() async throws {
+    let live = try hls(.init(segmentCount: 160, disturbances: .init(staleCopies: .init(every: 3, age: seconds(3)))))
+    let numbers = Locked<[Int64]>([])
+    let changes = Locked<Set<SegmentWindow.Change?>>([])
+    try await withOrigin(.init(resources: [live])) { origin in
+      let loader = ManifestLoader(
+        fetcher: makeFetcher(), configuration: configuration(), logger: silentLogger)
+      try await loader.follow(source(of: origin, live.manifestPath)) { update in
+        numbers.withLock { $0 += update.segments.map(\.number) }
+        changes.withLock { _ = $0.insert(update.change) }
+      }
+    }
+    #expect(numbers.withLock { $0 } == Array(94..<160))
+    #expect(changes.withLock { $0 }.contains(.steppedBack))
+  }
+
+  @Test("What is complete is not followed")
+  func complete() async throws {
+    let loader = ManifestLoader(fetcher: makeFetcher(), logger: silentLogger)
+    for path in ["hls-ts/master.m3u8", "dash-number/manifest.mpd"] {
+      let error = await #expect(throws: ReelError.self) {
+        try await loader.follow(.url(Fixtures.folder.appending(path: path))) { _ in }
+      }
+      #expect(error?.kind == .unsupported)
+    }
+  }
+}
