@@ -64,9 +64,9 @@ public struct AttributeList: Sendable, Hashable {
   /// `YES` or `NO`; false where it is missing.
   func flag(_ name: String) -> Bool { self[name]?.uppercased() == "YES" }
 
-  /// A signed decimal number.
-  func seconds(_ name: String) -> MediaTime? {
-    guard var text = self[name] else { return nil }
+  /// A signed decimal number of seconds; nil for anything else.
+  static func seconds(_ text: String) -> MediaTime? {
+    var text = text.trimmed
     let isNegative = text.hasPrefix("-")
     if isNegative { text.removeFirst() }
     let bytes = Array(text.utf8)

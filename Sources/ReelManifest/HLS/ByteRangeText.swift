@@ -5,6 +5,13 @@ struct ByteRangeText: Sendable, Hashable {
   var length: Int64
   var offset: Int64?
 
+  /// Nil for what is none.
+  init?(_ text: String) {
+    let bytes = Array(text.utf8)
+    guard let range = try? ByteRangeText(bytes, in: 0..<bytes.count, place: .line(0)) else { return nil }
+    self = range
+  }
+
   init(_ bytes: [UInt8], in range: Range<Int>, place: ReelError.Place) throws(ReelError) {
     let at = bytes.firstIndex(of: UInt8(ascii: "@"), in: range)
     let length = bytes.integer(in: bytes.trimmed(range.lowerBound..<(at ?? range.upperBound)))
@@ -20,10 +27,15 @@ struct ByteRangeText: Sendable, Hashable {
 
   /// The range, from `implicitOffset` where it names none. Throws `badManifest` where it ends beyond 63 bits.
   func byteRange(implicitOffset: Int64, place: ReelError.Place) throws(ReelError) -> ByteRange {
-    let range = ByteRange(offset: offset ?? implicitOffset, length: length)
-    guard range.end != nil else {
+    guard let range = byteRange(implicitOffset: implicitOffset) else {
       throw ReelError(.badManifest, "the byte range ends beyond 63 bits", place: place)
     }
     return range
+  }
+
+  /// The range, from `implicitOffset` where it names none; nil where it ends beyond 63 bits.
+  func byteRange(implicitOffset: Int64) -> ByteRange? {
+    let range = ByteRange(offset: offset ?? implicitOffset, length: length)
+    return range.end == nil ? nil : range
   }
 }

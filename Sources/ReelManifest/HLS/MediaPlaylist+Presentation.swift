@@ -19,7 +19,8 @@ extension MediaPlaylist {
           ready.isEmpty ? InitializationReference(maps[$0], resolver: resolver) : ready[$0]
         },
         encryption: run.keySet.flatMap { SegmentEncryption(keySets[$0], number: number, resolver: resolver) },
-        discontinuity: run.discontinuity, isGap: run.isGap)
+        discontinuity: run.discontinuity, isGap: run.isGap,
+        programDateTime: programDateTimes.isEmpty ? nil : programDateTime(at: index))
     }
   }
 
@@ -28,7 +29,9 @@ extension MediaPlaylist {
     MediaPlaylistSegments(
       segments: segments(url: url, limits: limits), live: liveTiming, targetDuration: targetDuration,
       isIFramesOnly: isIFramesOnly, hasIndependentSegments: hasIndependentSegments,
-      startOffset: start?.timeOffset, warnings: warnings)
+      startOffset: start?.timeOffset, mediaSequence: mediaSequence,
+      discontinuitySequence: discontinuitySequence, isEvent: type == .event, serverControl: serverControl,
+      partTarget: partTarget, skippedSegmentCount: skip?.segmentCount ?? 0, warnings: warnings)
   }
 
   /// A presentation of this playlist alone: one period, one group, one rung.
@@ -43,13 +46,22 @@ extension MediaPlaylist {
       startOffset: start?.timeOffset)
   }
 
-  /// Where no target duration is stated, the longest segment stands for it. Playback begins three target durations
-  /// from the end (RFC 8216 §6.3.3).
+  /// How it is followed. Playback begins three target durations from the end (RFC 8216 §6.3.3), or HOLD-BACK where
+  /// that is stated (draft-pantos-hls-rfc8216bis §4.4.3.8).
+  ///
+  /// Where no target duration is stated, or one of zero, the longest segment stands for it, or else a second.
   private var liveTiming: LiveTiming? {
     guard isLive else { return nil }
+    let stated = targetDuration.flatMap { $0 > .zero ? $0 : nil }
+    let target = stated ?? longestDuration ?? MediaTime(value: 1, timescale: 1)
+    let holdBack = serverControl?.holdBack.flatMap { $0 > .zero ? $0 : nil }
+    return LiveTiming(reload: .targetDuration(target), delay: holdBack ?? target * 3)
+  }
+
+  /// Nil where no segment lasts any time.
+  private var longestDuration: MediaTime? {
     let longest = (0..<segmentCount).lazy.map { self.start(at: $0 + 1) - self.start(at: $0) }.max()
-    let target = targetDuration ?? longest ?? MediaTime(value: 1, timescale: 1)
-    return LiveTiming(reload: .targetDuration(target), delay: target * 3)
+    return longest.flatMap { $0 > .zero ? $0 : nil }
   }
 }
 

@@ -25,5 +25,7 @@ extension MediaPlaylist {
     public let isGap: Bool
     /// EXT-X-PROGRAM-DATE-TIME of this very segment, as the playlist writes it (RFC 8216 §4.3.2.6).
     public let programDateTime: String?
+    /// EXT-X-BITRATE, in kbit/s; nil for a segment that is a byte range (draft-pantos-hls-rfc8216bis §4.4.4.8).
+    public let kilobitsPerSecond: Int?
   }
 }

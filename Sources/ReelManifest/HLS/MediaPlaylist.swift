@@ -15,7 +15,8 @@ public struct MediaPlaylist: Sendable {
   public internal(set) var version: Int?
   /// EXT-X-TARGETDURATION (RFC 8216 §4.3.3.1).
   public internal(set) var targetDuration: MediaTime?
-  /// EXT-X-MEDIA-SEQUENCE, with what EXT-X-SKIP left out: the number of the first segment (RFC 8216 §4.3.3.2).
+  /// EXT-X-MEDIA-SEQUENCE, with what EXT-X-SKIP left out: the number of the first segment that is listed (RFC 8216
+  /// §4.3.3.2).
   public internal(set) var mediaSequence: Int64 = 0
   /// EXT-X-DISCONTINUITY-SEQUENCE (RFC 8216 §4.3.3.3).
   public internal(set) var discontinuitySequence = 0
@@ -33,6 +34,20 @@ public struct MediaPlaylist: Sendable {
   public internal(set) var maps: [Map] = []
   /// The keys that are in force together, a set for each change (RFC 8216 §4.3.2.4).
   public internal(set) var keySets: [[Key]] = []
+  /// PART-TARGET of EXT-X-PART-INF: the longest that a part lasts (draft-pantos-hls-rfc8216bis §4.4.3.7).
+  public internal(set) var partTarget: MediaTime?
+  /// EXT-X-SERVER-CONTROL (draft-pantos-hls-rfc8216bis §4.4.3.8).
+  public internal(set) var serverControl: ServerControl?
+  /// EXT-X-SKIP (draft-pantos-hls-rfc8216bis §4.4.5.2): what is left out before the first segment.
+  public internal(set) var skip: Skip?
+  /// Each EXT-X-PART, in order (draft-pantos-hls-rfc8216bis §4.4.4.9).
+  public internal(set) var parts: [Part] = []
+  /// Each EXT-X-PRELOAD-HINT, in order (draft-pantos-hls-rfc8216bis §4.4.5.3).
+  public internal(set) var preloadHints: [PreloadHint] = []
+  /// Each EXT-X-RENDITION-REPORT, in order (draft-pantos-hls-rfc8216bis §4.4.5.4).
+  public internal(set) var renditionReports: [RenditionReport] = []
+  /// Each EXT-X-DATERANGE, in order (RFC 8216 §4.3.2.7). Tags of one ID stand for one date range.
+  public internal(set) var dateRanges: [DateRange] = []
   /// What was odd about the playlist and passed over.
   public internal(set) var warnings: [ReelError] = []
 
@@ -43,8 +58,10 @@ public struct MediaPlaylist: Sendable {
   var byteRanges: [ByteRange?] = []
   /// References that hold variables, and those of a segment where they are replaced.
   var substituted: [Int: String] = [:]
-  /// EXT-X-PROGRAM-DATE-TIME by the index of its segment: where its value stands in `bytes`.
-  var programDateTimes: [Int: Range<Int>] = [:]
+  /// Each EXT-X-PROGRAM-DATE-TIME, by rising index of its segment.
+  var programDateTimes: [DateMark] = []
+  /// Each EXT-X-BITRATE that changes the rate, by rising index of the first segment that it applies to.
+  var bitRates: [BitRateMark] = []
   /// The sum of all durations.
   var length = ExactSeconds.zero
 
@@ -59,6 +76,19 @@ public struct MediaPlaylist: Sendable {
     var run: UInt32
     /// Nanoseconds, rounded down.
     var start: Int64
+  }
+
+  /// Where in `bytes` the date of a segment stands.
+  struct DateMark: Sendable {
+    var segment: UInt32
+    var position: UInt32
+    var count: UInt32
+  }
+
+  /// The rate of the segments from one on, in kbit/s; nil where none is stated any longer.
+  struct BitRateMark: Sendable {
+    var segment: UInt32
+    var kilobitsPerSecond: Int?
   }
 
   /// What a run of segments has in common.
@@ -92,7 +122,19 @@ extension MediaPlaylist {
       start: start(at: index), duration: start(at: index + 1) - start(at: index),
       byteRange: byteRanges.isEmpty ? nil : byteRanges[index], map: run.map.map { maps[$0] },
       keys: run.keySet.map { keySets[$0] } ?? [], discontinuity: run.discontinuity, isGap: run.isGap,
-      programDateTime: programDateTimes[index].map { bytes.text(in: $0) })
+      programDateTime: dateText(at: index), kilobitsPerSecond: kilobitsPerSecond(at: index))
+  }
+
+  /// The parts of the segment at `index`; those of the segment that is still to come at `segmentCount`.
+  public func parts(ofSegment index: Int) -> ArraySlice<Part> {
+    let first = parts.firstIndex { $0.segment >= index }
+    let end = parts.firstIndex { $0.segment > index }
+    return parts[(first ?? parts.count)..<(end ?? parts.count)]
+  }
+
+  /// EXT-X-PROGRAM-DATE-TIME of this very segment, where it is a date.
+  func programDateTime(at index: Int) -> WallTime? {
+    dateText(at: index).flatMap { WallTime(iso8601: $0) }
   }
 
   /// The URL of a segment as the playlist writes it, with variables put in.
@@ -107,5 +149,34 @@ extension MediaPlaylist {
     timescale.time(nanoseconds: index < records.count ? records[index].start : length.nanoseconds)
   }
 
+  // MARK: - Private
+
+  private func dateText(at index: Int) -> String? {
+    let after = programDateTimes.firstMark { $0.segment > index }
+    guard after > 0, programDateTimes[after - 1].segment == index else { return nil }
+    let mark = programDateTimes[after - 1]
+    return bytes.text(in: Int(mark.position)..<Int(mark.position) + Int(mark.count))
+  }
+
+  private func kilobitsPerSecond(at index: Int) -> Int? {
+    let after = bitRates.firstMark { $0.segment > index }
+    // The rate is not that of a part of a file (draft-pantos-hls-rfc8216bis §4.4.4.8).
+    guard after > 0, byteRanges.isEmpty || byteRanges[index] == nil else { return nil }
+    return bitRates[after - 1].kilobitsPerSecond
+  }
+
   private var timescale: DecimalTimescale { DecimalTimescale(digits: length.digits) }
+}
+
+extension Array {
+  /// The index of the first element that `isBeyond` is true for; `count` where it is for none. All behind it are
+  /// beyond too.
+  fileprivate func firstMark(_ isBeyond: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if isBeyond(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
 }

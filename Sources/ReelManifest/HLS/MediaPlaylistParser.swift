@@ -15,30 +15,35 @@ extension MediaPlaylist {
 
 /// Reads a media playlist (RFC 8216 §4.3.2, §4.3.3) in one pass over its bytes.
 struct MediaPlaylistParser {
-  private let url: URL
-  private let limits: ManifestLimits
-  private let imported: [String: String]
-  private let resolver: URLResolver
-  private let bytes: [UInt8]
-  private var lines: PlaylistLines
-  private var playlist: MediaPlaylist
-  private var variables: PlaylistVariables
-  private var warnings: WarningLog
+  let url: URL
+  let limits: ManifestLimits
+  let imported: [String: String]
+  let resolver: URLResolver
+  let bytes: [UInt8]
+  var lines: PlaylistLines
+  var playlist: MediaPlaylist
+  var variables: PlaylistVariables
+  var warnings: WarningLog
 
   // What applies to the next segment only.
-  private var duration: ExactSeconds?
-  private var title = 0..<0
-  private var byteRange: ByteRangeText?
-  private var isGap = false
-  private var programDateTime: Range<Int>?
+  var duration: ExactSeconds?
+  var title = 0..<0
+  var byteRange: ByteRangeText?
+  var isGap = false
+  var programDateTime: Range<Int>?
 
   // What applies until it is changed.
-  private var map: Int?
-  private var keys: [MediaPlaylist.Key] = []
-  private var keySet: Int?
-  private var keyCount = 0
-  private var discontinuity = 0
-  private var isRunOpen = false
+  var map: Int?
+  var keys: [MediaPlaylist.Key] = []
+  var keySet: Int?
+  var keyCount = 0
+  var discontinuity = 0
+  var isRunOpen = false
+
+  // What is put together at the end.
+  /// What stands in for a duration that is missing.
+  var targetDuration = ExactSeconds.zero
+  var statedSequence: Int64 = 0
 
   init(_ bytes: [UInt8], url: URL, limits: ManifestLimits, imported: [String: String]) {
     self.url = url
@@ -75,9 +80,17 @@ struct MediaPlaylistParser {
     let tag = bytes.trimmed(line.lowerBound..<colon)
     let value = bytes.trimmed(min(colon + 1, line.upperBound)..<line.upperBound)
     if bytes.isText("#EXT-X-BYTERANGE", in: tag) {
-      byteRange = try ByteRangeText(bytes, in: value, place: lines.place)
+      if value.isEmpty {
+        warnings.add("EXT-X-BYTERANGE without a range", place: lines.place)
+      } else {
+        byteRange = try ByteRangeText(bytes, in: value, place: lines.place)
+      }
     } else if bytes.isText("#EXT-X-PROGRAM-DATE-TIME", in: tag) {
-      programDateTime = value
+      readDate(value)
+    } else if bytes.isText("#EXT-X-BITRATE", in: tag) {
+      readBitRate(value)
+    } else if bytes.isText("#EXT-X-PART", in: tag) {
+      try readPart(try attributes(value))
     } else if bytes.isText("#EXT-X-KEY", in: tag) {
       try readKey(value)
     } else if bytes.isText("#EXT-X-MAP", in: tag) {
@@ -88,35 +101,7 @@ struct MediaPlaylistParser {
     } else if bytes.isText("#EXT-X-GAP", in: tag) {
       isGap = true
     } else {
-      try readHeader(tag, value)
-    }
-  }
-
-  /// Tags that are there once for the whole playlist.
-  private mutating func readHeader(_ tag: Range<Int>, _ value: Range<Int>) throws(ReelError) {
-    switch bytes.text(in: tag) {
-    case "#EXT-X-VERSION": playlist.version = integer(value).flatMap { Int(exactly: $0) }
-    case "#EXT-X-TARGETDURATION": readTargetDuration(value)
-    case "#EXT-X-MEDIA-SEQUENCE":
-      playlist.mediaSequence = try naturalNumber(value, "EXT-X-MEDIA-SEQUENCE")
-    case "#EXT-X-DISCONTINUITY-SEQUENCE":
-      let number = try naturalNumber(value, "EXT-X-DISCONTINUITY-SEQUENCE")
-      let passed = discontinuity - playlist.discontinuitySequence
-      playlist.discontinuitySequence = Int(min(number, Int64(Int32.max)))
-      discontinuity = playlist.discontinuitySequence + passed
-      isRunOpen = false
-    case "#EXT-X-PLAYLIST-TYPE": playlist.type = .init(rawValue: bytes.text(in: value).uppercased())
-    case "#EXT-X-ENDLIST": playlist.hasEndList = true
-    case "#EXT-X-I-FRAMES-ONLY": playlist.isIFramesOnly = true
-    case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
-    case "#EXT-X-START": playlist.start = StartPoint(try attributes(value))
-    case "#EXT-X-DEFINE":
-      try variables.define(try attributes(value), imported: imported, url: url, place: lines.place)
-    case "#EXT-X-SKIP": try readSkip(value)
-    case "#EXT-X-STREAM-INF":
-      throw ReelError(
-        .badManifest, "a variant in a playlist that has segments before it", place: lines.place)
-    default: break
+      try readPlaylistTag(tag, value)
     }
   }
 
@@ -132,21 +117,18 @@ struct MediaPlaylistParser {
       }
     }
     let text = bytes.text(in: field)
-    guard let seconds = Double(text), seconds.isFinite, seconds >= 0, seconds < 9e9 else {
+    let number = Double(text)
+    if number == nil, !text.isEmpty, text.first != "-" {
+      warnings.add("the EXTINF duration '\(text.excerpt)' is not a number", place: lines.place)
+      duration = targetDuration
+      return
+    }
+    guard let seconds = number, seconds.isFinite, seconds >= 0, seconds < 9e9 else {
       throw ReelError(
         .badManifest, "the EXTINF duration '\(text.excerpt)' is not a length of time", place: lines.place)
     }
     let nanoseconds = MediaTime(seconds: seconds, timescale: 1_000_000_000).value
     duration = ExactSeconds(nanoseconds: nanoseconds, remainder: 0, digits: 9)
-  }
-
-  private mutating func readTargetDuration(_ range: Range<Int>) {
-    if let (value, _) = ExactSeconds.parse(bytes, in: range) {
-      playlist.targetDuration = value.time
-    } else {
-      warnings.add(
-        "EXT-X-TARGETDURATION '\(bytes.text(in: range).excerpt)' is not a number", place: lines.place)
-    }
   }
 
   private mutating func readKey(_ value: Range<Int>) throws(ReelError) {
@@ -183,23 +165,13 @@ struct MediaPlaylistParser {
     }
   }
 
-  private mutating func readSkip(_ value: Range<Int>) throws(ReelError) {
-    guard let skipped = try attributes(value).integer("SKIPPED-SEGMENTS"), skipped >= 0 else { return }
-    let (sum, overflow) = playlist.mediaSequence.addingReportingOverflow(Int64(skipped))
-    guard !overflow else {
-      throw ReelError(.badManifest, "EXT-X-SKIP leads beyond 63 bits", place: lines.place)
-    }
-    playlist.mediaSequence = sum
-    warnings.add("\(skipped) segments are skipped, and their durations not known", place: lines.place)
-  }
-
   private mutating func addSegment(_ line: Range<Int>) throws(ReelError) {
     let index = playlist.records.count
     guard index < limits.segments else {
       throw ReelError(.badManifest, "more than \(limits.segments) segments", place: lines.place)
     }
     if duration == nil {
-      warnings.add("a segment without EXTINF", place: lines.place)
+      warnings.add("a segment without EXTINF, taken to last the target duration", place: lines.place)
     }
     try checkReference(line, at: index)
     try addByteRange(line, at: index)
@@ -210,10 +182,15 @@ struct MediaPlaylistParser {
         title: UInt32(title.lowerBound),
         titleCount: UInt32(title.count), run: UInt32(playlist.runs.count - 1),
         start: playlist.length.nanoseconds))
-    guard playlist.length.add(duration ?? .zero) else {
+    guard playlist.length.add(duration ?? targetDuration) else {
       throw ReelError(.badManifest, "the durations add up to more than 292 years", place: lines.place)
     }
-    if let programDateTime { playlist.programDateTimes[index] = programDateTime }
+    if let programDateTime {
+      playlist.programDateTimes.append(
+        MediaPlaylist.DateMark(
+          segment: UInt32(index), position: UInt32(programDateTime.lowerBound),
+          count: UInt32(programDateTime.count)))
+    }
     duration = nil
     title = 0..<0
     byteRange = nil
@@ -271,31 +248,21 @@ struct MediaPlaylistParser {
   }
 
   private mutating func finish() throws(ReelError) {
-    let (_, overflow) = playlist.mediaSequence.addingReportingOverflow(Int64(playlist.records.count))
-    guard !overflow else {
+    let (first, tooFar) = statedSequence.addingReportingOverflow(playlist.skip?.segmentCount ?? 0)
+    let (_, overflow) = first.addingReportingOverflow(Int64(playlist.records.count))
+    playlist.mediaSequence = first
+    guard !tooFar, !overflow else {
       throw ReelError(.badManifest, "the media sequence numbers lead beyond 63 bits")
     }
     if playlist.records.isEmpty, !playlist.isLive {
       throw ReelError(.badManifest, "the playlist has ended and has no segments")
     }
+    if duration != nil { warnings.add("an EXTINF without a segment after it", place: lines.place) }
     if playlist.targetDuration == nil { warnings.add("no EXT-X-TARGETDURATION") }
     playlist.warnings = warnings.warnings
   }
 
-  private mutating func attributes(_ value: Range<Int>) throws(ReelError) -> AttributeList {
+  mutating func attributes(_ value: Range<Int>) throws(ReelError) -> AttributeList {
     try AttributeList(bytes, in: value, variables: &variables, place: lines.place)
-  }
-
-  private func integer(_ value: Range<Int>) -> Int64? { bytes.integer(in: value) }
-
-  /// A number that is not negative. Throws `badManifest` for anything else: a playlist whose numbers can't be read
-  /// can't be followed.
-  private func naturalNumber(_ value: Range<Int>, _ tag: String) throws(ReelError) -> Int64 {
-    guard let number = integer(value), number >= 0 else {
-      throw ReelError(
-        .badManifest, "\(tag) '\(bytes.text(in: value).excerpt)' is not a number from 0 on",
-        place: lines.place)
-    }
-    return number
   }
 }

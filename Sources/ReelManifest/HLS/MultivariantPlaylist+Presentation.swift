@@ -17,25 +17,18 @@ extension MultivariantPlaylist {
       separateURLs.insert(url)
       separate.append(rendition.trackGroup(kind: kind, url: url))
     }
-    let audioGroups = Set(separate.filter { $0.kind == .audio }.compactMap(\.id))
-    var (main, audioOnly): ([(variant: Variant, rung: Rung)], [Rung]) = ([], [])
-    var known: [URL: Int] = [:]
-    for (index, variant) in variants.enumerated() where variant.pathwayID == variants.first?.pathwayID {
+    var ladder = VariantLadder(audioGroups: Set(separate.filter { $0.kind == .audio }.compactMap(\.id)))
+    let numbered = Array(variants.enumerated())
+    let pathway = variants.first?.pathway
+    // Those of other pathways are looked for among those of the first.
+    for (index, variant) in numbered.filter({ $1.pathway == pathway })
+      + numbered.filter({ $1.pathway != pathway })
+    {
       let url = try resolver.resolve(variant.reference, place: .line(variant.line))
-      let rung = variant.rung(id: String(index), url: url, audioGroups: audioGroups)
-      if variant.isAudioOnly {
-        if separateURLs.insert(url).inserted { audioOnly.append(rung) }
-      } else if let other = known[url] {
-        // The same pictures with other sound: one rung, at the least that it asks of the network.
-        if rung.bitsPerSecond ?? .max < main[other].rung.bitsPerSecond ?? .max {
-          main[other] = (variant, rung)
-        }
-      } else {
-        known[url] = main.count
-        main.append((variant, rung))
-      }
+      if variant.isAudioOnly, separateURLs.contains(url) { continue }
+      ladder.add(variant, id: String(index), url: url)
     }
-    let groups = Self.groups(main: main.map(\.rung), audioOnly: audioOnly, separate: separate)
+    let groups = Self.groups(main: ladder.main, audioOnly: ladder.audioOnly, separate: separate)
     guard !groups.isEmpty else {
       throw ReelError(.badManifest, "the playlist has no variant that can be chosen")
     }
@@ -61,15 +54,6 @@ extension MultivariantPlaylist {
           rungs: audioOnly))
     }
     return groups + separate
-  }
-}
-
-extension MultivariantPlaylist.Variant {
-  fileprivate func rung(id: String, url: URL, audioGroups: Set<String>) -> Rung {
-    Rung(
-      id: id, bitsPerSecond: bandwidth, averageBitsPerSecond: averageBandwidth, codecs: codecs,
-      size: resolution, frameRate: frameRate, videoRange: videoRange,
-      audioGroup: audioGroup.flatMap { audioGroups.contains($0) ? $0 : nil }, media: .playlist(url))
   }
 }
 

@@ -35,12 +35,17 @@ extension MultivariantPlaylist {
     public var characteristics: [String]
     /// CHANNELS.
     public var channels: String?
+    /// BIT-DEPTH, in bits a sample.
+    public var bitDepth: Int?
+    /// SAMPLE-RATE, in Hz.
+    public var sampleRate: Int?
     /// STABLE-RENDITION-ID.
     public var stableID: String?
     /// The line of the tag.
     public var line: Int
 
-    init(_ attributes: AttributeList, line: Int) throws(ReelError) {
+    init(_ reader: inout AttributeReader, line: Int) throws(ReelError) {
+      let attributes = reader.attributes
       let place = ReelError.Place.line(line)
       guard let type = attributes["TYPE"].flatMap({ MediaType(rawValue: $0.uppercased()) }) else {
         throw ReelError(
@@ -62,6 +67,8 @@ extension MultivariantPlaylist {
       instreamID = attributes["INSTREAM-ID"]
       characteristics = attributes.list("CHARACTERISTICS")
       channels = attributes["CHANNELS"]
+      bitDepth = reader.integer("BIT-DEPTH", in: 1...Int64.max)
+      sampleRate = reader.integer("SAMPLE-RATE", in: 1...Int64.max)
       stableID = attributes["STABLE-RENDITION-ID"]
     }
   }

@@ -21,8 +21,12 @@ extension MultivariantPlaylist {
     public var hdcpLevel: String?
     /// VIDEO-RANGE.
     public var videoRange: String?
-    /// SCORE.
-    public var score: String?
+    /// ALLOWED-CPC: the classes of content protection that a device must have, by KEYFORMAT.
+    public var allowedProtection: String?
+    /// REQ-VIDEO-LAYOUT, as the playlist writes it.
+    public var requiredVideoLayout: String?
+    /// SCORE: how much the variant is to be preferred.
+    public var score: Double?
     /// AUDIO: the GROUP-ID of its audio renditions.
     public var audioGroup: String?
     /// VIDEO: the GROUP-ID of its video renditions.
@@ -40,25 +44,27 @@ extension MultivariantPlaylist {
     /// The line of the tag.
     public var line: Int
 
-    init(_ attributes: AttributeList, reference: String, line: Int) {
+    init(_ reader: inout AttributeReader, reference: String, line: Int) {
       self.reference = reference
       self.line = line
-      bandwidth = attributes.integer("BANDWIDTH").flatMap { $0 > 0 ? $0 : nil }
-      averageBandwidth = attributes.integer("AVERAGE-BANDWIDTH").flatMap { $0 > 0 ? $0 : nil }
-      codecs = attributes.list("CODECS")
-      supplementalCodecs = attributes.list("SUPPLEMENTAL-CODECS")
-      resolution = attributes["RESOLUTION"].flatMap { PixelSize(resolution: $0) }
-      frameRate = attributes["FRAME-RATE"].flatMap { Rational(frameRate: $0) }
-      hdcpLevel = attributes["HDCP-LEVEL"]
-      videoRange = attributes["VIDEO-RANGE"]
-      score = attributes["SCORE"]
-      audioGroup = attributes["AUDIO"]
-      videoGroup = attributes["VIDEO"]
-      subtitlesGroup = attributes["SUBTITLES"]
-      closedCaptionsGroup = attributes["CLOSED-CAPTIONS"]
-      pathwayID = attributes["PATHWAY-ID"]
-      name = attributes["NAME"]
-      stableID = attributes["STABLE-VARIANT-ID"]
+      bandwidth = reader.integer("BANDWIDTH", in: 1...Int64.max)
+      averageBandwidth = reader.integer("AVERAGE-BANDWIDTH", in: 1...Int64.max)
+      codecs = reader.attributes.list("CODECS")
+      supplementalCodecs = reader.attributes.list("SUPPLEMENTAL-CODECS")
+      resolution = reader.value("RESOLUTION") { PixelSize(resolution: $0) }
+      frameRate = reader.value("FRAME-RATE") { Rational(frameRate: $0) }
+      hdcpLevel = reader["HDCP-LEVEL"]
+      videoRange = reader["VIDEO-RANGE"]
+      allowedProtection = reader["ALLOWED-CPC"]
+      requiredVideoLayout = reader["REQ-VIDEO-LAYOUT"]
+      score = reader.value("SCORE") { Double($0).flatMap { $0.isFinite && $0 >= 0 ? $0 : nil } }
+      audioGroup = reader["AUDIO"]
+      videoGroup = reader["VIDEO"]
+      subtitlesGroup = reader["SUBTITLES"]
+      closedCaptionsGroup = reader["CLOSED-CAPTIONS"]
+      pathwayID = reader["PATHWAY-ID"]
+      name = reader["NAME"]
+      stableID = reader["STABLE-VARIANT-ID"]
     }
 
     /// True where CODECS names sound and nothing else, and nothing else speaks of pictures.

@@ -15,11 +15,11 @@ public struct MultivariantPlaylist: Sendable {
   /// Each EXT-X-MEDIA, in order (RFC 8216 §4.3.4.1).
   public internal(set) var renditions: [Rendition] = []
   /// Each EXT-X-SESSION-DATA, in order (RFC 8216 §4.3.4.4).
-  public internal(set) var sessionData: [AttributeList] = []
+  public internal(set) var sessionData: [SessionData] = []
   /// Each EXT-X-SESSION-KEY, in order (RFC 8216 §4.3.4.5).
   public internal(set) var sessionKeys: [MediaPlaylist.Key] = []
   /// EXT-X-CONTENT-STEERING (draft-pantos-hls-rfc8216bis §4.4.6.6).
-  public internal(set) var contentSteering: AttributeList?
+  public internal(set) var contentSteering: ContentSteering?
   /// What EXT-X-DEFINE defines (draft-pantos-hls-rfc8216bis §4.4.2.3), for media playlists to import.
   public internal(set) var variables: [String: String] = [:]
   /// What was odd about the playlist and passed over.

@@ -58,18 +58,20 @@ struct MultivariantPlaylistParser {
     case "#EXT-X-MEDIA": try addRendition(try attributes(value))
     case "#EXT-X-I-FRAME-STREAM-INF": try addIFrameVariant(try attributes(value))
     case "#EXT-X-VERSION":
-      playlist.version = bytes.integer(in: value).flatMap { Int(exactly: $0) }
+      playlist.version = warnings.version(bytes, in: value, place: lines.place)
     case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
-    case "#EXT-X-START": playlist.start = StartPoint(try attributes(value))
+    case "#EXT-X-START":
+      playlist.start = warnings.startPoint(try attributes(value), place: lines.place) ?? playlist.start
     case "#EXT-X-DEFINE":
       try variables.define(try attributes(value), imported: [:], url: url, place: lines.place)
-    case "#EXT-X-SESSION-DATA":
-      try countTrack()
-      playlist.sessionData.append(try attributes(value))
+    case "#EXT-X-SESSION-DATA": try addSessionData(try attributes(value))
     case "#EXT-X-SESSION-KEY":
-      try countTrack()
-      playlist.sessionKeys.append(try MediaPlaylist.Key(try attributes(value), place: lines.place))
-    case "#EXT-X-CONTENT-STEERING": playlist.contentSteering = try attributes(value)
+      try addSessionKey(try attributes(value))
+    case "#EXT-X-CONTENT-STEERING":
+      playlist.contentSteering = MultivariantPlaylist.ContentSteering(try attributes(value))
+      if playlist.contentSteering == nil {
+        warnings.add("EXT-X-CONTENT-STEERING without SERVER-URI", place: lines.place)
+      }
     case "#EXTINF":
       throw ReelError(.badManifest, "a segment in a playlist that has variants before it", place: lines.place)
     default: break
@@ -84,8 +86,10 @@ struct MultivariantPlaylistParser {
     pending = nil
     try countTrack()
     let reference = try variables.substituting(in: bytes.text(in: line), place: lines.place)
-    let variant = MultivariantPlaylist.Variant(attributes, reference: reference, line: number)
-    if variant.bandwidth == nil { warnings.add("a variant without BANDWIDTH", place: .line(number)) }
+    var reader = AttributeReader(attributes)
+    let variant = MultivariantPlaylist.Variant(&reader, reference: reference, line: number)
+    reader.warn("EXT-X-STREAM-INF", in: &warnings, place: .line(number))
+    if attributes["BANDWIDTH"] == nil { warnings.add("a variant without BANDWIDTH", place: .line(number)) }
     playlist.variants.append(variant)
   }
 
@@ -95,14 +99,36 @@ struct MultivariantPlaylistParser {
       return
     }
     try countTrack()
+    var reader = AttributeReader(attributes)
     playlist.iFrameVariants.append(
-      MultivariantPlaylist.Variant(attributes, reference: reference, line: lines.number))
+      MultivariantPlaylist.Variant(&reader, reference: reference, line: lines.number))
+    reader.warn("EXT-X-I-FRAME-STREAM-INF", in: &warnings, place: lines.place)
+  }
+
+  private mutating func addSessionData(_ attributes: AttributeList) throws(ReelError) {
+    guard let data = MultivariantPlaylist.SessionData(attributes, line: lines.number) else {
+      warnings.add("EXT-X-SESSION-DATA without DATA-ID", place: lines.place)
+      return
+    }
+    try countTrack()
+    playlist.sessionData.append(data)
+  }
+
+  private mutating func addSessionKey(_ attributes: AttributeList) throws(ReelError) {
+    try countTrack()
+    do {
+      playlist.sessionKeys.append(try MediaPlaylist.Key(attributes, place: lines.place))
+    } catch {
+      warnings.add(error)
+    }
   }
 
   private mutating func addRendition(_ attributes: AttributeList) throws(ReelError) {
     try countTrack()
+    var reader = AttributeReader(attributes)
     do {
-      playlist.renditions.append(try MultivariantPlaylist.Rendition(attributes, line: lines.number))
+      playlist.renditions.append(try MultivariantPlaylist.Rendition(&reader, line: lines.number))
+      reader.warn("EXT-X-MEDIA", in: &warnings, place: lines.place)
     } catch {
       warnings.add(error)
     }

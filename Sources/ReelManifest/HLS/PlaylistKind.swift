@@ -37,11 +37,7 @@ enum PlaylistKind: Sendable {
         self = .media
         return
       }
-      if bytes.has("#EXT-X-TARGETDURATION", at: start) || bytes.has("#EXT-X-MEDIA-SEQUENCE", at: start)
-        || bytes.has("#EXT-X-PART", at: start)
-      {
-        hasMediaTags = true
-      }
+      hasMediaTags = hasMediaTags || Self.mediaTags.contains { bytes.has($0, at: start) }
       line = lines.next()
     }
     guard hasMediaTags else {
@@ -52,6 +48,13 @@ enum PlaylistKind: Sendable {
   }
 
   // MARK: - Private
+
+  /// How the tags begin that only media playlists have, other than EXTINF.
+  private static let mediaTags: [StaticString] = [
+    "#EXT-X-TARGETDURATION", "#EXT-X-MEDIA-SEQUENCE", "#EXT-X-PART", "#EXT-X-PLAYLIST-TYPE", "#EXT-X-ENDLIST",
+    "#EXT-X-DISCONTINUITY", "#EXT-X-SKIP", "#EXT-X-PRELOAD-HINT", "#EXT-X-SERVER-CONTROL",
+    "#EXT-X-RENDITION-REPORT", "#EXT-X-I-FRAMES-ONLY",
+  ]
 
   private static func description(_ bytes: [UInt8], _ line: Range<Int>) -> String {
     switch bytes[line.lowerBound] {

@@ -1,15 +1,23 @@
 import ReelCore
 
 /// The lines of a playlist (RFC 8216 §4.1), without the white space at their ends and without empty ones.
+///
+/// A line ends with a line feed, with a carriage return and a line feed, or, as no playlist should have it, with a
+/// carriage return alone.
 struct PlaylistLines: Sendable {
   let bytes: [UInt8]
   /// The number of the line that `next()` gave last, from 1.
   private(set) var number = 0
+  /// That line as it stands, with its white space, without what ends it.
+  private(set) var whole = 0..<0
   private var position: Int
+  /// The first carriage return at or after `position`: most playlists have none, and are searched for it once.
+  private var nextReturn: Int
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
     position = bytes.has("\u{FEFF}", at: 0) ? 3 : 0
+    nextReturn = bytes.firstIndex(of: 0x0D, in: position..<bytes.count) ?? bytes.count
   }
 
   /// The place of the line that `next()` gave last.
@@ -18,9 +26,16 @@ struct PlaylistLines: Sendable {
   /// Where the next line stands in `bytes`, or nil at the end.
   mutating func next() -> Range<Int>? {
     while position < bytes.count {
-      let end = bytes.firstIndex(of: 0x0A, in: position..<bytes.count) ?? bytes.count
-      let line = bytes.trimmed(position..<end)
-      position = end + 1
+      let feed = bytes.firstIndex(of: 0x0A, in: position..<bytes.count) ?? bytes.count
+      var (end, next) = (feed, feed + 1)
+      if nextReturn < feed {
+        end = nextReturn
+        if nextReturn + 1 < feed { next = nextReturn + 1 }
+        nextReturn = bytes.firstIndex(of: 0x0D, in: min(next, bytes.count)..<bytes.count) ?? bytes.count
+      }
+      whole = position..<end
+      let line = bytes.trimmed(whole)
+      position = next
       number += 1
       if !line.isEmpty { return line }
     }

@@ -25,7 +25,7 @@ struct PlaylistVariables: Sendable {
       guard attributes.contains("VALUE") else {
         throw ReelError(.badManifest, "EXT-X-DEFINE of '\(name.excerpt)' has no VALUE", place: place)
       }
-      values[name] = attributes["VALUE"] ?? ""
+      try set(name, attributes["VALUE"] ?? "", place: place)
     } else if let name = attributes["IMPORT"] {
       guard let value = imported[name] else {
         throw ReelError(
@@ -33,7 +33,7 @@ struct PlaylistVariables: Sendable {
           "EXT-X-DEFINE imports '\(name.excerpt)', which the multivariant playlist does not define",
           place: place)
       }
-      values[name] = value
+      try set(name, value, place: place)
     } else if let name = attributes["QUERYPARAM"] {
       let items = URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems ?? []
       guard let value = items.first(where: { $0.name == name })?.value else {
@@ -42,7 +42,7 @@ struct PlaylistVariables: Sendable {
           "EXT-X-DEFINE asks for the query parameter '\(name.excerpt)', which the URL does not have",
           place: place)
       }
-      values[name] = value
+      try set(name, value, place: place)
     } else {
       throw ReelError(.badManifest, "EXT-X-DEFINE has neither NAME, IMPORT nor QUERYPARAM", place: place)
     }
@@ -72,5 +72,13 @@ struct PlaylistVariables: Sendable {
       throw ReelError(.badManifest, "variables make the playlist larger than its limit", place: place)
     }
     return result
+  }
+
+  // MARK: - Private
+
+  private mutating func set(_ name: String, _ value: String, place: ReelError.Place) throws(ReelError) {
+    guard values.updateValue(value, forKey: name) == nil else {
+      throw ReelError(.badManifest, "EXT-X-DEFINE defines '\(name.excerpt)' a second time", place: place)
+    }
   }
 }

@@ -7,9 +7,10 @@ public struct StartPoint: Sendable, Hashable {
   /// PRECISE: samples before the point are not to be shown.
   public var isPrecise: Bool
 
-  init?(_ attributes: AttributeList) {
-    guard let offset = attributes.seconds("TIME-OFFSET") else { return nil }
+  /// Nil where TIME-OFFSET is missing or can't be read.
+  init?(_ reader: inout AttributeReader) {
+    guard let offset = reader.value("TIME-OFFSET", AttributeList.seconds) else { return nil }
     timeOffset = offset
-    isPrecise = attributes.flag("PRECISE")
+    isPrecise = reader.attributes.flag("PRECISE")
   }
 }

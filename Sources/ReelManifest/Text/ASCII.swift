@@ -48,6 +48,39 @@ extension Array where Element == UInt8 {
     return start..<end
   }
 
+  /// True where `range` is certain to be a date that `WallTime` reads, of the form that nearly all have:
+  /// `2026-01-31T12:00:00`, a fraction, and `Z` or an offset. It saves the making of a text.
+  func isPlainDate(in range: Range<Int>) -> Bool {
+    let base = range.lowerBound
+    func number(_ offset: Int) -> Int? {
+      let (tens, ones) = (self[base + offset] &- 0x30, self[base + offset + 1] &- 0x30)
+      return tens < 10 && ones < 10 ? Int(tens) * 10 + Int(ones) : nil
+    }
+    func has(_ character: Unicode.Scalar, at offset: Int) -> Bool {
+      self[base + offset] == UInt8(ascii: character)
+    }
+    guard range.count >= 20, let century = number(0), (17...21).contains(century), number(2) != nil,
+      has("-", at: 4), let month = number(5), (1...12).contains(month), has("-", at: 7),
+      let day = number(8), (1...28).contains(day), has("T", at: 10), let hour = number(11), hour < 24,
+      has(":", at: 13), let minute = number(14), minute < 60, has(":", at: 16), let second = number(17),
+      second < 60
+    else { return false }
+    var index = base + 19
+    if self[index] == UInt8(ascii: ".") {
+      index += 1
+      guard index < range.upperBound, self[index].isDigit else { return false }
+      while index < range.upperBound, self[index].isDigit { index += 1 }
+    }
+    guard index < range.upperBound else { return false }
+    if self[index] == UInt8(ascii: "Z") { return index + 1 == range.upperBound }
+    guard self[index] == UInt8(ascii: "+") || self[index] == UInt8(ascii: "-") else { return false }
+    let hasColon = range.upperBound - index == 6 && self[index + 3] == UInt8(ascii: ":")
+    guard hasColon || range.upperBound - index == 5, let east = number(index + 1 - base), east < 24,
+      let minutes = number(range.upperBound - 2 - base)
+    else { return false }
+    return minutes < 60
+  }
+
   /// The text in `range`; what is not UTF-8 in it becomes U+FFFD.
   func text(in range: Range<Int>) -> String { String(decoding: self[range], as: UTF8.self) }
 
