@@ -1,4 +1,4 @@
-public import ReelCore
+import ReelCore
 
 extension MPD {
   /// EventStream (ISO/IEC 23009-1 §5.10.2): events of one scheme in a Period. Kept, not acted upon.

@@ -1,4 +1,4 @@
-public import ReelCore
+import ReelCore
 
 extension MPD {
   /// ProducerReferenceTime (ISO/IEC 23009-1 §5.12): which wall-clock time goes with which media time. Kept, not used.

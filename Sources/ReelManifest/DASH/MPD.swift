@@ -53,6 +53,8 @@ public struct MPD: Sendable {
   public var periods: [Period] = []
   /// What was odd about the text and passed over.
   public var warnings: [ReelError] = []
+  /// Those of them that say that a length of time is none.
+  var malformedDurations: [ReelError] = []
 
   /// Reads an MPD. Throws `badManifest` with line and column.
   public init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
@@ -66,6 +68,7 @@ public struct MPD: Sendable {
     }
     try read(&context)
     warnings = context.xml.warnings.warnings
+    malformedDurations = context.xml.malformedDurations
   }
 
   // MARK: - Private
