@@ -15,10 +15,11 @@ public struct ManifestReader: Sendable {
   /// What `bytes` present: an HLS multivariant playlist, an HLS media playlist (one period with one group of one
   /// rung, whose segments are known), or an MPD.
   ///
-  /// `url` is where the manifest really came from, after redirects; references are relative to it. Throws
-  /// `badManifest`, or `unsupported` for what is understood but not played.
+  /// `url` is where the manifest really came from, after redirects; references are relative to it. `now` is what time
+  /// it is: a live MPD lists the segments that can be had then. Throws `badManifest`, or `unsupported` for what is
+  /// understood but not played.
   public func presentation(
-    from bytes: [UInt8], format: ManifestFormat, url: URL
+    from bytes: [UInt8], format: ManifestFormat, url: URL, now: WallTime = .now
   ) throws(ReelError) -> Presentation {
     do throws(ReelError) {
       try limits.check(bytes)
@@ -33,8 +34,7 @@ public struct ManifestReader: Sendable {
         }
       case .dash:
         let mpd = try MPD(bytes, limits: limits)
-        var mapper = MPDMapper(mpd, url: url, limits: limits)
-        return try mapper.presentation()
+        return try MPDMapper(mpd, url: url, limits: limits, now: now).presentation()
       }
     } catch {
       throw error.located(at: url.manifestLocation)

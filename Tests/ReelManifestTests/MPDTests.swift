@@ -291,10 +291,62 @@ import Testing
     #expect(try presentation.segments().starts.map(\.seconds) == [100, 102, 104, 106, 108])
   }
 
-  @Test func liveByTheClockIsNotPlayedYet() {
-    let text = mpd(
-      videoSet(#"<SegmentTemplate media="$Number$" duration="2"/>"#), attributes: #"type="dynamic""#)
-    let error = manifestError(.unsupported) { _ = try dashPresentation(text) }
-    #expect(error?.reason.contains("by the clock") == true)
+  @Test func aTimelineThatEndsBrokenlyGivesWhatIsBefore() throws {
+    let presentation = try dashPresentation(
+      mpd(
+        videoSet(
+          """
+          <SegmentTemplate media="$Time$"><SegmentTimeline><S t="0" d="4" r="1"/><S t="8"/><S t="9" d="2"/>
+          </SegmentTimeline></SegmentTemplate>
+          """)))
+    #expect(try presentation.segments().starts.map(\.seconds) == [0, 4])
+    #expect(
+      presentation.warnings.map(\.reason) == ["S has no @d above 0: the SegmentTimeline ends before it"])
+  }
+
+  @Test func aTimelineOutsideOfThePeriodIsTakenAsItIs() throws {
+    let presentation = try dashPresentation(
+      mpd(
+        videoSet(
+          #"<SegmentTemplate media="$Time$"><SegmentTimeline><S t="42" d="4" r="2"/></SegmentTimeline></SegmentTemplate>"#
+        )))
+    #expect(try presentation.segments().starts.map(\.seconds) == [42, 46, 50])
+    #expect(presentation.warnings.first?.reason.contains("outside of the period") == true)
+  }
+
+  @Test(arguments: [("5", 0.5, 2), ("-5", -0.5, 3)])
+  func theFirstSegmentMayStartBesideThePeriod(delta: String, start: Double, count: Int) throws {
+    let set = videoSet(
+      #"<SegmentTemplate media="$Number$" timescale="10" duration="20" presentationTimeOffset="100" eptDelta="\#(delta)"/>"#
+    )
+    let segments = try dashPresentation(mpd(set, attributes: #"mediaPresentationDuration="PT4.5S""#))
+      .segments()
+    #expect(segments.count == count)
+    #expect(segments.starts.first?.seconds == start)
+    #expect(segments.first?.timestampOffset == MediaTime(value: -10, timescale: 1))
+  }
+
+  @Test func aPeriodEndsWhereTheNextStarts() throws {
+    let set = videoSet(#"<SegmentTemplate media="$Number$" duration="2"/>"#)
+    let presentation = try dashPresentation(
+      """
+      <MPD mediaPresentationDuration="PT20S"><Period id="a" duration="PT9S">\(set)</Period>
+      <Period id="b" start="PT4S">\(set)</Period><Period id="c" start="PT4S">\(set)</Period></MPD>
+      """)
+    #expect(presentation.periods.map(\.id) == ["a", "c"])
+    #expect(presentation.periods.map(\.duration?.seconds) == [4, 16])
+    #expect(presentation.warnings.map(\.place) == [.element("MPD/Period[2]")])
+  }
+
+  @Test func theMediaTypeAndDataURLsAreKept() throws {
+    let presentation = try dashPresentation(
+      mpd(
+        videoSet(
+          #"<SegmentTemplate media="$Number$" duration="2" initialization="data:video/mp4;base64,AAAA+/=="/>"#
+        )))
+    #expect(presentation.periods[0].trackGroups[0].rungs[0].mimeType == "video/mp4")
+    let initialization = try presentation.segments().first?.initialization
+    #expect(initialization?.url.absoluteString == "data:video/mp4;base64,AAAA+/==")
+    #expect(initialization?.alternateURLs == [])
   }
 }

@@ -21,11 +21,11 @@ func mediaPlaylist(
   try ManifestReader(limits: limits).mediaPlaylist(from: Array(text.utf8), url: url, variables: variables)
 }
 
-/// The presentation of an MPD given as text.
+/// The presentation of an MPD given as text, at the time `now`.
 func dashPresentation(
-  _ text: String, url: URL = manifestURL, limits: ManifestLimits = ManifestLimits()
+  _ text: String, url: URL = manifestURL, limits: ManifestLimits = ManifestLimits(), now: WallTime = .now
 ) throws(ReelError) -> Presentation {
-  try ManifestReader(limits: limits).presentation(from: Array(text.utf8), format: .dash, url: url)
+  try ManifestReader(limits: limits).presentation(from: Array(text.utf8), format: .dash, url: url, now: now)
 }
 
 /// An MPD of one period; `attributes` replace those of the MPD element.

@@ -23,7 +23,7 @@ extension MPD {
     public var accessibilities: [Descriptor] = []
     /// The first Label (§5.3.10).
     public var label: String?
-    /// BaseURL elements (§5.6): the first is used.
+    /// BaseURL elements (§5.6), in order.
     public var baseURLs: [BaseURL] = []
     /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
     public var segments = SegmentInformation()

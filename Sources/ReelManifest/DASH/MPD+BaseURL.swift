@@ -11,11 +11,20 @@ extension MPD {
     public var byteRange: String?
     /// @availabilityTimeOffset, as it is written (a number of seconds, or `INF`).
     public var availabilityTimeOffset: String?
+    /// @availabilityTimeComplete.
+    public var availabilityTimeComplete: Bool?
+    /// @dvb:priority: the lowest is preferred; 1 where it is missing (ETSI TS 103 285 §10.8.2.1).
+    public var priority: Int64?
+    /// @dvb:weight: of those of one priority, the heaviest is preferred; 1 where it is missing.
+    public var weight: Int64?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       serviceLocation = reader.xml.string("serviceLocation")
       byteRange = reader.xml.string("byteRange")
       availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
+      availabilityTimeComplete = reader.xml.boolean("availabilityTimeComplete")
+      priority = reader.xml.string(anyPrefix: "priority")?.integer
+      weight = reader.xml.string(anyPrefix: "weight")?.integer
       reference = try reader.xml.text()
     }
   }

@@ -36,6 +36,11 @@ extension MPD {
     /// SupplementalProperty elements (§5.8.4.9).
     public var supplementalProperties: [Descriptor] = []
 
+    /// InbandEventStream elements (§5.10.3).
+    public var inbandEventStreams: [Descriptor] = []
+    /// ProducerReferenceTime elements (§5.12).
+    public var producerReferenceTimes: [ProducerReferenceTime] = []
+
     /// Reads the attributes of the start tag.
     init(_ reader: inout MPDReader) {
       mimeType = reader.xml.string("mimeType")?.lowercased()
@@ -62,6 +67,8 @@ extension MPD {
       case "ContentProtection": contentProtections.append(try Descriptor(&reader))
       case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
       case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))
+      case "InbandEventStream": inbandEventStreams.append(try Descriptor(&reader))
+      case "ProducerReferenceTime": producerReferenceTimes.append(try ProducerReferenceTime(&reader))
       default: return false
       }
       return true
@@ -88,6 +95,8 @@ extension MPD {
       if supplementalProperties.isEmpty { merged.supplementalProperties = parent.supplementalProperties }
       if essentialProperties.isEmpty { merged.essentialProperties = parent.essentialProperties }
       if contentProtections.isEmpty { merged.contentProtections = parent.contentProtections }
+      if inbandEventStreams.isEmpty { merged.inbandEventStreams = parent.inbandEventStreams }
+      if producerReferenceTimes.isEmpty { merged.producerReferenceTimes = parent.producerReferenceTimes }
       return merged
     }
   }

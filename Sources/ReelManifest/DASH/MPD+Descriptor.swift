@@ -9,11 +9,17 @@ extension MPD {
     public var value: String?
     /// @id.
     public var id: String?
+    /// @ref of a ContentProtection: the @refId of the one that it stands for (§5.8.4.1).
+    public var reference: String?
+    /// @refId of a ContentProtection, which others may refer to.
+    public var referenceID: String?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       scheme = reader.xml.string("schemeIdUri") ?? ""
       value = reader.xml.string("value")
       id = reader.xml.string("id")
+      reference = reader.xml.string("ref")
+      referenceID = reader.xml.string("refId")
       try reader.xml.skip()
     }
   }

@@ -11,6 +11,8 @@ extension MPD {
     public var startNumber: Int64?
     /// @endNumber.
     public var endNumber: Int64?
+    /// @eptDelta: how much later than the period the first segment starts, in ticks; may be below 0.
+    public var earliestPresentationTimeDelta: Int64?
     /// SegmentTimeline.
     public var timeline: SegmentTimeline?
 
@@ -20,6 +22,7 @@ extension MPD {
       duration = try reader.xml.natural("duration")
       startNumber = try reader.xml.natural("startNumber")
       endNumber = try reader.xml.natural("endNumber")
+      earliestPresentationTimeDelta = try reader.xml.integer("eptDelta")
     }
 
     /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
@@ -42,6 +45,8 @@ extension MPD {
       }
       merged.startNumber = startNumber ?? parent.startNumber
       merged.endNumber = endNumber ?? parent.endNumber
+      merged.earliestPresentationTimeDelta =
+        earliestPresentationTimeDelta ?? parent.earliestPresentationTimeDelta
       return merged
     }
   }

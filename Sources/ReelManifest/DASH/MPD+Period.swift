@@ -11,12 +11,16 @@ extension MPD {
     public var duration: MediaTime?
     /// @xlink:href: where the element is really to be found (§5.5).
     public var href: String?
-    /// BaseURL elements (§5.6): the first is used.
+    /// BaseURL elements (§5.6), in order.
     public var baseURLs: [BaseURL] = []
     /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
     public var segments = SegmentInformation()
     /// AdaptationSet elements, in order (§5.3.3).
     public var adaptationSets: [AdaptationSet] = []
+    /// EventStream elements (§5.10.2).
+    public var eventStreams: [EventStream] = []
+    /// ServiceDescription elements (Annex K).
+    public var serviceDescriptions: [ServiceDescription] = []
     /// EssentialProperty elements.
     public var essentialProperties: [Descriptor] = []
     /// ContentProtection elements, which those of adaptation sets may refer to.
@@ -32,6 +36,8 @@ extension MPD {
         switch child {
         case "BaseURL": baseURLs.append(try BaseURL(&reader))
         case "AdaptationSet": adaptationSets.append(try AdaptationSet(&reader))
+        case "EventStream": eventStreams.append(try EventStream(&reader))
+        case "ServiceDescription": serviceDescriptions.append(try ServiceDescription(&reader))
         case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
         case "ContentProtection": contentProtections.append(try Descriptor(&reader))
         default:

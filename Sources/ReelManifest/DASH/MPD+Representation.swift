@@ -13,7 +13,7 @@ extension MPD {
     public var dependencyID: String?
     /// Its own attributes.
     public var common: CommonAttributes
-    /// BaseURL elements (§5.6): the first is used.
+    /// BaseURL elements (§5.6), in order.
     public var baseURLs: [BaseURL] = []
     /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
     public var segments = SegmentInformation()

@@ -21,10 +21,18 @@ extension MPD {
     public var entries: [Entry] = []
 
     init(_ reader: inout MPDReader) throws(ReelError) {
+      var isWhole = true
       while let child = try reader.xml.nextChild() {
-        if child == "S" {
+        if child == "S", isWhole {
           try reader.countTimelineEntry()
-          entries.append(try Self.entry(&reader))
+          if let entry = try Self.entry(&reader) {
+            entries.append(entry)
+          } else if entries.isEmpty {
+            throw reader.xml.error("S has no @d above 0")
+          } else {
+            reader.xml.warn("S has no @d above 0: the SegmentTimeline ends before it")
+            isWhole = false
+          }
         }
         try reader.xml.skip()
       }
@@ -32,10 +40,9 @@ extension MPD {
 
     // MARK: - Private
 
-    private static func entry(_ reader: inout MPDReader) throws(ReelError) -> Entry {
-      guard let duration = try reader.xml.natural("d"), duration > 0 else {
-        throw reader.xml.error("S has no @d above 0")
-      }
+    /// Nil where the length is missing or 0.
+    private static func entry(_ reader: inout MPDReader) throws(ReelError) -> Entry? {
+      guard let duration = try reader.xml.natural("d"), duration > 0 else { return nil }
       let partCount = try reader.xml.natural("k") ?? 1
       guard partCount > 0 else { throw reader.xml.error("@k is 0") }
       return Entry(

@@ -33,10 +33,14 @@ public struct MPD: Sendable {
   public var suggestedPresentationDelay: MediaTime?
   /// @maxSegmentDuration.
   public var maxSegmentDuration: MediaTime?
-  /// BaseURL elements (§5.6): the first is used.
+  /// BaseURL elements (§5.6), in order.
   public var baseURLs: [BaseURL] = []
   /// Location elements.
   public var locations: [String] = []
+  /// PatchLocation elements (§5.15).
+  public var patchLocations: [PatchLocation] = []
+  /// ServiceDescription elements (Annex K).
+  public var serviceDescriptions: [ServiceDescription] = []
   /// UTCTiming elements (§5.8.5.7).
   public var utcTimings: [Descriptor] = []
   /// EssentialProperty elements.
@@ -49,6 +53,8 @@ public struct MPD: Sendable {
   public var periods: [Period] = []
   /// What was odd about the text and passed over.
   public var warnings: [ReelError] = []
+  /// Those of them that say that a length of time is none.
+  var malformedDurations: [ReelError] = []
 
   /// Reads an MPD. Throws `badManifest` with line and column.
   public init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
@@ -62,6 +68,7 @@ public struct MPD: Sendable {
     }
     try read(&context)
     warnings = context.xml.warnings.warnings
+    malformedDurations = context.xml.malformedDurations
   }
 
   // MARK: - Private
@@ -70,7 +77,7 @@ public struct MPD: Sendable {
     id = reader.xml.string("id")
     profiles = reader.xml.string("profiles").map { $0.split(separator: ",").map { String($0).trimmed } } ?? []
     if let text = reader.xml.string("type") {
-      if let type = PresentationType(rawValue: text) {
+      if let type = PresentationType(rawValue: text.lowercased()) {
         self.type = type
       } else {
         reader.xml.warn("@type '\(text.excerpt)' is neither static nor dynamic: taken as static")
@@ -89,6 +96,8 @@ public struct MPD: Sendable {
       switch child {
       case "BaseURL": baseURLs.append(try BaseURL(&reader))
       case "Location": locations.append(try reader.xml.text())
+      case "PatchLocation": patchLocations.append(try PatchLocation(&reader))
+      case "ServiceDescription": serviceDescriptions.append(try ServiceDescription(&reader))
       case "UTCTiming": utcTimings.append(try Descriptor(&reader))
       case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
       case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))

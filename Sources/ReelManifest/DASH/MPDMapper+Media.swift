@@ -2,46 +2,91 @@ import Foundation
 import ReelCore
 
 extension MPDMapper {
+  /// Where the segments of a Representation stand.
+  struct LocatedMedia {
+    var media: Rung.Media
+    /// Live: how much earlier than its end a segment can be had; nil for a static MPD and where it is 0.
+    var availabilityTimeOffset: MediaTime?
+  }
+
+  /// What holds for one Representation.
+  struct MediaContext {
+    var set: SetContext
+    var bases: BaseURLSet
+    var path: String
+
+    var period: PeriodContext { self.set.period }
+  }
+
   /// Where the segments of a Representation stand. Throws where that can't be told.
   mutating func media(
-    _ representation: MPD.Representation, mimeType: String?, path: String, in context: SetContext
-  ) throws(ReelError) -> Rung.Media {
+    _ representation: MPD.Representation, mimeType: String?, path: String, in set: SetContext
+  ) throws(ReelError) -> LocatedMedia {
     do throws(ReelError) {
-      let resolver = try base(representation.baseURLs, context.resolver, path: path)
-      let information = representation.segments.inheriting(from: context.segments)
+      let context = MediaContext(
+        set: set, bases: try set.bases.applying(representation.baseURLs, path: path, warnings: &warnings),
+        path: path)
+      let information = representation.segments.inheriting(from: set.segments)
       if let template = information.template {
-        return .segments(try segments(template, representation, resolver, in: context))
+        let list = try segments(template, representation, in: context)
+        return located(.segments(list), template.common.base, in: context)
       }
-      if let list = information.list { return .segments(try segments(list, resolver, in: context)) }
-      guard information.base != nil || context.hasBaseURL || !representation.baseURLs.isEmpty else {
+      if let list = information.list, list.href != Self.nothing {
+        let segments = try segments(list, in: context)
+        return located(.segments(segments), list.common.base, in: context)
+      }
+      guard information.base != nil || set.hasBaseURL || !representation.baseURLs.isEmpty else {
         throw ReelError(
           .badManifest,
           "the Representation says nowhere where its segments are (no SegmentTemplate, SegmentList,"
             + " SegmentBase or BaseURL)")
       }
-      return try file(information.base, mimeType: mimeType, resolver, in: context)
+      return located(
+        try file(information.base, mimeType: mimeType, in: context), information.base, in: context)
     } catch {
-      var placed = error
-      placed.place = error.place ?? .element(path)
+      var placed = explained(error)
+      placed.place = placed.place ?? .element(path)
       throw placed
     }
   }
 
   // MARK: - Private
 
+  private mutating func located(
+    _ media: Rung.Media, _ base: MPD.SegmentBase?, in context: MediaContext
+  ) -> LocatedMedia {
+    guard mpd.type == .dynamic else { return LocatedMedia(media: media) }
+    let offset = availabilityTimeOffset(base, in: context)
+    let time = offset.time ?? MediaTime(value: .max, timescale: 1)
+    return LocatedMedia(media: media, availabilityTimeOffset: time == .zero ? nil : time)
+  }
+
+  /// The sum of what the BaseURL elements and the segment information say (ISO/IEC 23009-1 §5.3.9.5.3).
+  private mutating func availabilityTimeOffset(
+    _ base: MPD.SegmentBase?, in context: MediaContext
+  ) -> AvailabilityTimeOffset {
+    guard let text = base?.availabilityTimeOffset else { return context.bases.availabilityTimeOffset }
+    guard let offset = AvailabilityTimeOffset(text) else {
+      warnings.add(
+        "@availabilityTimeOffset '\(text.excerpt)' is no number: passed over", place: .element(context.path))
+      return context.bases.availabilityTimeOffset
+    }
+    return context.bases.availabilityTimeOffset + offset
+  }
+
   /// A file whose segments a `sidx` lists, or a text file that is one segment.
   private func file(
-    _ segmentBase: MPD.SegmentBase?, mimeType: String?, _ resolver: URLResolver, in context: SetContext
+    _ segmentBase: MPD.SegmentBase?, mimeType: String?, in context: MediaContext
   ) throws(ReelError) -> Rung.Media {
-    let period = context.period
-    if context.kind == .text || context.kind == .image, segmentBase?.indexRange == nil,
+    let (period, bases) = (context.period, context.bases)
+    if context.set.kind == .text || context.set.kind == .image, segmentBase?.indexRange == nil,
       mimeType?.hasSuffix("/mp4") != true
     {
       return .segments(
         SegmentList([
           SegmentReference(
-            number: 1, url: resolver.base, start: period.start, duration: period.duration ?? .zero,
-            discontinuity: period.index)
+            number: 1, url: bases.preferred.base, start: period.start, duration: period.duration ?? .zero,
+            discontinuity: period.index, alternateURLs: bases.alternates.map(\.base))
         ]))
     }
     let timescale = segmentBase?.timescale ?? 1
@@ -49,95 +94,110 @@ extension MPDMapper {
       period.start - MediaTime(ticks: segmentBase?.presentationTimeOffset ?? 0, timescale: timescale)
     return .index(
       SegmentIndexReference(
-        url: resolver.base, indexRange: segmentBase?.indexRange,
-        initialization: try initialization(segmentBase?.initialization, resolver), start: period.start,
-        duration: period.duration, timestampOffset: offset, discontinuity: period.index))
+        url: bases.preferred.base, indexRange: segmentBase?.indexRange,
+        initialization: try initialization(segmentBase?.initialization, bases), start: period.start,
+        duration: period.duration, timestampOffset: offset, discontinuity: period.index,
+        alternateURLs: bases.alternates.map(\.base)))
   }
 
   private mutating func segments(
-    _ template: MPD.SegmentTemplate, _ representation: MPD.Representation, _ resolver: URLResolver,
-    in context: SetContext
+    _ template: MPD.SegmentTemplate, _ representation: MPD.Representation, in context: MediaContext
   ) throws(ReelError) -> SegmentList {
     guard let text = template.media else {
       throw ReelError(.badManifest, "the SegmentTemplate has no @media")
     }
+    let bases = context.bases
     let media = try SegmentURLTemplate(
       text, representationID: representation.id, bandwidth: representation.bandwidth)
     let timing = try timing(template.common, hasParts: media.usesSubNumber, available: nil, in: context)
-    var initialization = try initialization(template.common.base.initialization, resolver)
+    var initialization = try initialization(template.common.base.initialization, bases)
     if let text = template.initialization {
       let template = try SegmentURLTemplate(
         text, representationID: representation.id, bandwidth: representation.bandwidth)
       guard !template.isPerSegment, !template.usesSubNumber else {
         throw ReelError(.badManifest, "the template '\(text.excerpt)' of an initialization names a segment")
       }
-      let reference = template.text(number: 0, time: 0, subNumber: 0)
-      initialization = InitializationReference(url: try resolver.resolve(reference))
+      initialization = try self.initialization(
+        template.text(number: 0, time: 0, subNumber: 0), range: nil, bases)
     }
-    let first = timing[0]
-    _ = try resolver.resolve(
-      media.text(number: first.number, time: first.segmentStart, subNumber: first.subNumber))
+    let first = timing.count > 0 ? timing[0] : nil
+    _ = try bases.preferred.resolve(
+      media.text(
+        number: first?.number ?? 0, time: first?.segmentStart ?? 0, subNumber: first?.subNumber ?? 1))
     return list(timing, template.common, initialization, in: context) { slot in
-      (resolver.url(media.text(number: slot.number, time: slot.segmentStart, subNumber: slot.subNumber)), nil)
+      (media.text(number: slot.number, time: slot.segmentStart, subNumber: slot.subNumber), nil)
     }
   }
 
   private mutating func segments(
-    _ list: MPD.SegmentList, _ resolver: URLResolver, in context: SetContext
+    _ list: MPD.SegmentList, in context: MediaContext
   ) throws(ReelError) -> SegmentList {
-    guard !list.urls.isEmpty else {
-      if let href = list.href {
-        throw ReelError(
-          .unsupported,
-          "the SegmentList stands in another file (xlink:href '\(href.excerpt)'), which is not read")
-      }
+    try checkLink(list.href, of: "SegmentList", isEmpty: list.urls.isEmpty, path: context.path)
+    guard !list.urls.isEmpty || mpd.type == .dynamic else {
       throw ReelError(.badManifest, "the SegmentList has no SegmentURL")
     }
-    try check(list.urls, resolver)
+    try check(list.urls, context.bases.preferred)
     let timing = try timing(list.common, hasParts: false, available: list.urls.count, in: context)
-    let initialization = try initialization(list.common.base.initialization, resolver)
+    let initialization = try initialization(list.common.base.initialization, context.bases)
     let (urls, firstNumber) = (list.urls, list.common.startNumber ?? 1)
     return self.list(timing, list.common, initialization, in: context) { slot in
       let index = Int(clamping: slot.number &- firstNumber)
-      guard urls.indices.contains(index) else { return (resolver.base, nil) }
-      return (resolver.url(urls[index].media ?? ""), urls[index].mediaRange)
+      guard urls.indices.contains(index) else { return ("", nil) }
+      return (urls[index].media ?? "", urls[index].mediaRange)
     }
   }
 
-  /// When the segments start. Throws where that can't be told, or there are none.
+  /// When the segments start. Throws where that can't be told, or there are none and none can come.
   private mutating func timing(
-    _ common: MPD.MultipleSegmentBase, hasParts: Bool, available: Int?, in context: SetContext
+    _ common: MPD.MultipleSegmentBase, hasParts: Bool, available: Int?, in context: MediaContext
   ) throws(ReelError) -> SegmentTiming {
+    let (period, timescale) = (context.period, common.base.timescale ?? 1)
+    let offset = availabilityTimeOffset(common.base, in: context)
     var frame = SegmentTiming.Frame(
-      timescale: common.base.timescale ?? 1, presentationTimeOffset: common.base.presentationTimeOffset ?? 0,
-      startNumber: common.startNumber ?? 1, endNumber: common.endNumber,
-      periodDuration: context.period.duration, hasParts: hasParts, limit: limits.segments)
-    let timing: SegmentTiming
-    if let timeline = common.timeline {
-      if let available {
-        let (last, overflow) = frame.startNumber.addingReportingOverflow(Int64(available) - 1)
-        frame.endNumber = min(frame.endNumber ?? .max, overflow ? .max : last)
-      }
-      timing = try compiled(timeline.entries, frame)
-    } else {
-      if mpd.type == .dynamic, context.period.duration == nil, available == nil, common.endNumber == nil {
-        throw ReelError(
-          .unsupported, "a live MPD that numbers its segments by the clock is not played yet",
-          advice: "use one with a SegmentTimeline")
-      }
-      timing = try SegmentTiming(duration: common.duration, available: available, frame: frame)
+      timescale: timescale, presentationTimeOffset: common.base.presentationTimeOffset ?? 0,
+      earliestPresentationTimeDelta: common.earliestPresentationTimeDelta ?? 0,
+      startNumber: common.startNumber ?? 1, endNumber: common.endNumber, periodDuration: period.duration,
+      isLive: mpd.type == .dynamic,
+      window: window?.frame(
+        periodStart: period.start, periodDuration: period.duration, offset: offset,
+        isListed: common.timeline != nil || available != nil),
+      hasParts: hasParts, limit: limits.segments)
+    if let available, common.timeline != nil {
+      let (last, overflow) = frame.startNumber.addingReportingOverflow(Int64(available) - 1)
+      frame.endNumber = min(frame.endNumber ?? .max, overflow ? .max : last)
     }
-    guard timing.count > 0 else {
+    var timing = try compiled(common, frame, available: available)
+    hasSegments = hasSegments || timing.count > 0
+    if let ticks = timing.latestEnd {
+      let origin =
+        period.start - MediaTime(ticks: frame.presentationTimeOffset, timescale: timescale)
+      let end = origin + MediaTime(ticks: ticks, timescale: timescale)
+      latestEnd = max(latestEnd ?? end, end)
+    }
+    if timing.count == 0, window == nil, let timeline = common.timeline,
+      let unbound = try SegmentTiming(unbound: timeline.entries, frame: frame)
+    {
+      timing = unbound
+      warnings.add(
+        "the SegmentTimeline lies outside of the period: taken as it is", place: .element(context.path))
+    }
+    guard timing.count > 0 || mpd.type == .dynamic else {
       throw ReelError(.badManifest, "the Representation has no segments in its period")
     }
+    longestSegment = max(
+      longestSegment, MediaTime(ticks: timing.longestDuration, timescale: timescale))
     return timing
   }
 
   /// A compiled timeline. Representations that inherit theirs share the array of its entries, so that its address
   /// tells: one timeline is compiled once, however many use it.
   private mutating func compiled(
-    _ entries: [MPD.SegmentTimeline.Entry], _ frame: SegmentTiming.Frame
+    _ common: MPD.MultipleSegmentBase, _ frame: SegmentTiming.Frame, available: Int?
   ) throws(ReelError) -> SegmentTiming {
+    guard let entries = common.timeline?.entries else {
+      if let available, available == 0 { return SegmentTiming() }
+      return try SegmentTiming(duration: common.duration, available: available, frame: frame)
+    }
     let key = TimingKey(
       entries: entries.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }, frame: frame)
     if let known = timings[key] { return known }
@@ -153,13 +213,18 @@ extension MPDMapper {
 
   private func list(
     _ timing: SegmentTiming, _ common: MPD.MultipleSegmentBase, _ initialization: InitializationReference?,
-    in context: SetContext,
-    location: @escaping @Sendable (SegmentTiming.Slot) -> (url: URL, range: ByteRange?)
+    in context: MediaContext,
+    location: @escaping @Sendable (SegmentTiming.Slot) -> (reference: String, range: ByteRange?)
   ) -> SegmentList {
-    let period = context.period
+    let (period, bases) = (context.period, context.bases)
     let timescale = common.base.timescale ?? 1
     let offset =
       period.start - MediaTime(ticks: common.base.presentationTimeOffset ?? 0, timescale: timescale)
+    guard timing.count > 0 else {
+      return SegmentList(count: 0, end: period.start) { _ in
+        SegmentReference(number: 0, url: bases.preferred.base, start: period.start, duration: .zero)
+      }
+    }
     // Segments of one nominal length fill the period: the last is cut where the period ends.
     let periodEnd = common.timeline == nil ? period.duration.map { period.start + $0 } : nil
     let last = timing.count - 1
@@ -175,19 +240,28 @@ extension MPDMapper {
     return SegmentList(count: timing.count, end: lastStart + lastDuration) { index in
       let slot = timing[index]
       let (start, duration) = time(slot, index)
-      let (url, range) = location(slot)
+      let (reference, range) = location(slot)
+      let url = bases.preferred.url(reference)
       return SegmentReference(
         number: slot.number, url: url, byteRange: range, start: start, duration: duration,
-        initialization: initialization, discontinuity: period.index, timestampOffset: offset)
+        initialization: initialization, discontinuity: period.index, timestampOffset: offset,
+        alternateURLs: bases.alternateURLs(of: reference, besides: url))
     }
   }
 
   private func initialization(
-    _ reference: MPD.URLReference?, _ resolver: URLResolver
+    _ reference: MPD.URLReference?, _ bases: BaseURLSet
   ) throws(ReelError) -> InitializationReference? {
     guard let reference else { return nil }
+    return try initialization(reference.sourceURL ?? "", range: reference.range, bases)
+  }
+
+  private func initialization(
+    _ reference: String, range: ByteRange?, _ bases: BaseURLSet
+  ) throws(ReelError) -> InitializationReference {
+    let url = try bases.preferred.resolve(reference)
     return InitializationReference(
-      url: try resolver.resolve(reference.sourceURL ?? ""), byteRange: reference.range)
+      url: url, byteRange: range, alternateURLs: bases.alternateURLs(of: reference, besides: url))
   }
 
   /// Looks at each URL of a list once.

@@ -7,7 +7,7 @@ extension MPDMapper {
     var period: PeriodContext
     var path: String
     var kind: TrackGroup.Kind
-    var resolver: URLResolver
+    var bases: BaseURLSet
     var segments: MPD.SegmentInformation
     var hasBaseURL: Bool
     var videoRange: String?
@@ -18,16 +18,11 @@ extension MPDMapper {
   mutating func trackGroup(
     _ set: MPD.AdaptationSet, path: String, in period: PeriodContext
   ) throws(ReelError) -> TrackGroup? {
-    if let href = set.href, set.representations.isEmpty {
-      if href == "urn:mpeg:dash:resolve-to-zero:2013" { return nil }
-      throw ReelError(
-        .unsupported,
-        "the adaptation set stands in another file (xlink:href '\(href.excerpt)'), which is not read",
-        place: .element(path))
-    }
+    if set.href == Self.nothing { return nil }
+    try checkLink(set.href, of: "adaptation set", isEmpty: set.representations.isEmpty, path: path)
     let context = SetContext(
       period: period, path: path, kind: Self.kind(of: set),
-      resolver: try base(set.baseURLs, period.resolver, path: path),
+      bases: try period.bases.applying(set.baseURLs, path: path, warnings: &warnings),
       segments: set.segments.inheriting(from: period.segments),
       hasBaseURL: period.hasBaseURL || !set.baseURLs.isEmpty, videoRange: Self.videoRange(set.common),
       channels: Self.channels(set.common))
@@ -36,7 +31,7 @@ extension MPDMapper {
       let path = "\(path)/Representation[\(index + 1)]"
       do throws(ReelError) {
         let rung = try rung(representation, index: index, path: path, set: set, in: context)
-        if let reason = Self.unplayableReason(representation) {
+        if let reason = Self.unplayableReason(representation, in: period) {
           unplayable.append((rung, reason))
         } else {
           playable.append(rung)
@@ -45,7 +40,7 @@ extension MPDMapper {
         note(error)
       }
     }
-    var reason = period.unplayableReason ?? Self.unplayableReason(set)
+    var reason = period.unplayableReason ?? Self.unplayableReason(set, in: period)
     if playable.isEmpty, let first = unplayable.first {
       playable = unplayable.map(\.rung)
       reason = reason ?? first.reason
@@ -69,14 +64,15 @@ extension MPDMapper {
     in context: SetContext
   ) throws(ReelError) -> Rung {
     let common = representation.common.inheriting(from: set.common)
-    let media = try media(representation, mimeType: common.mimeType, path: path, in: context)
+    let located = try media(representation, mimeType: common.mimeType, path: path, in: context)
     return Rung(
       id: representation.id ?? String(index),
       bitsPerSecond: representation.bandwidth.flatMap { Int(exactly: $0) },
       codecs: common.codecs, size: PixelSize(width: common.width, height: common.height),
       frameRate: common.frameRate, sampleAspectRatio: common.sampleAspectRatio,
       videoRange: Self.videoRange(representation.common) ?? context.videoRange,
-      channels: Self.channels(representation.common) ?? context.channels, media: media)
+      channels: Self.channels(representation.common) ?? context.channels, mimeType: common.mimeType,
+      availabilityTimeOffset: located.availabilityTimeOffset, media: located.media)
   }
 
   /// By what it says of itself, by what its first Representation says, by its codecs.
@@ -110,18 +106,25 @@ extension MPDMapper {
     return mimeType.hasPrefix("application/") && !codecs.isEmpty ? .image : .video
   }
 
-  private static func unplayableReason(_ set: MPD.AdaptationSet) -> String? {
+  private static func unplayableReason(_ set: MPD.AdaptationSet, in period: PeriodContext) -> String? {
     if set.common.supplementalProperties.contains(where: Playability.isTrickMode) { return "trick mode" }
     return Playability.reason(essential: set.common.essentialProperties)
-      ?? Playability.reason(protections: set.common.contentProtections)
+      ?? Playability.reason(
+        protections: set.common.contentProtections, referringTo: period.contentProtections)
   }
 
-  private static func unplayableReason(_ representation: MPD.Representation) -> String? {
+  private static func unplayableReason(
+    _ representation: MPD.Representation, in period: PeriodContext
+  ) -> String? {
     if let dependency = representation.dependencyID, !dependency.isEmpty {
       return "it adds to another representation (\(dependency.excerpt)) and can't be decoded by itself"
     }
+    if representation.common.supplementalProperties.contains(where: Playability.isTrickMode) {
+      return "trick mode"
+    }
     return Playability.reason(essential: representation.common.essentialProperties)
-      ?? Playability.reason(protections: representation.common.contentProtections)
+      ?? Playability.reason(
+        protections: representation.common.contentProtections, referringTo: period.contentProtections)
   }
 
   /// What the transfer characteristics say (ISO/IEC 23091-2 §8.2).

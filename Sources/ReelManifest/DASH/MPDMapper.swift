@@ -1,12 +1,15 @@
 import Foundation
 import ReelCore
 
-/// Makes a `Presentation` of an MPD: periods with their times, inheritance, URLs.
+/// Makes a `Presentation` of an MPD: periods with their times, inheritance, URLs, and of a live one what can be had at
+/// a given time.
 ///
 /// What can't be used of an MPD is passed over with a warning, as long as something else can be.
 struct MPDMapper {
   let mpd: MPD
   let limits: ManifestLimits
+  /// What can be had now; nil for a static MPD, and one that is not tied to the clock.
+  private(set) var window: LiveWindow?
   var warnings: WarningLog
   /// The first reason why something could not be used: what is thrown where nothing can.
   var failure: ReelError?
@@ -16,15 +19,22 @@ struct MPDMapper {
   var compiledEntries = 0
   /// The addresses of lists of URLs whose URLs have been looked at.
   var checkedLists: Set<Int> = []
+  /// The longest segment that was met.
+  var longestSegment = MediaTime.zero
+  /// The end of the last segment that can be had, in the window or before it.
+  var latestEnd: MediaTime?
+  /// True where a segment is in the window.
+  var hasSegments = false
 
   private let url: URL
   /// Why nothing of the MPD is played.
   private let unplayableReason: String?
 
-  init(_ mpd: MPD, url: URL, limits: ManifestLimits) {
+  init(_ mpd: MPD, url: URL, limits: ManifestLimits, now: WallTime) {
     self.mpd = mpd
     self.url = url
     self.limits = limits
+    window = LiveWindow(mpd, now: now)
     unplayableReason = Playability.reason(essential: mpd.essentialProperties)
     warnings = WarningLog(limit: limits.warnings)
     for warning in mpd.warnings { warnings.add(warning) }
@@ -42,44 +52,32 @@ struct MPDMapper {
     var path: String
     var start: MediaTime
     var duration: MediaTime?
-    var resolver: URLResolver
+    var bases: BaseURLSet
     var segments: MPD.SegmentInformation
     /// True where a BaseURL leads to a file of its own.
     var hasBaseURL: Bool
+    /// ContentProtection elements that others may refer to.
+    var contentProtections: [MPD.Descriptor]
     var unplayableReason: String?
   }
 
   /// The presentation. Throws `badManifest` or `unsupported` where nothing in it can be used.
-  mutating func presentation() throws(ReelError) -> Presentation {
-    guard !mpd.periods.isEmpty else {
-      throw ReelError(.badManifest, "the MPD has no Period", place: .element("MPD"))
+  func presentation() throws(ReelError) -> Presentation {
+    var mapper = self
+    let presentation = try mapper.mapped()
+    guard !mapper.hasSegments, let window, window.depth != nil, let end = mapper.latestEnd else {
+      return presentation
     }
-    let resolver = try base(mpd.baseURLs, URLResolver(base: url, limit: limits.urlByteCount), path: "MPD")
-    var periods: [Period] = []
-    var previousEnd: MediaTime? = .zero
-    for index in mpd.periods.indices {
-      timings.removeAll(keepingCapacity: true)
-      do throws(ReelError) {
-        let context = try context(index, previousEnd: previousEnd, resolver)
-        let period = try period(context)
-        previousEnd = (period.duration ?? period.segmentsDuration).map { context.start + $0 }
-        if !period.trackGroups.isEmpty { periods.append(period) }
-      } catch {
-        note(error)
-        let start = mpd.periods[index].start ?? previousEnd
-        previousEnd = mpd.periods[index].duration.flatMap { duration in start.map { $0 + duration } }
-      }
-    }
-    guard !periods.isEmpty else {
-      throw failure
-        ?? ReelError(.badManifest, "the MPD has no selectable Representation", place: .element("MPD"))
-    }
-    return Presentation(
-      format: .dash, live: liveTiming, duration: duration(of: periods), periods: periods,
-      warnings: warnings.warnings)
+    // The MPD has not been renewed for longer than its time-shift buffer: what it lists last is what there is.
+    mapper = self
+    mapper.window = window.ending(at: end)
+    return try mapper.mapped()
   }
 
   // MARK: - For what it is made of
+
+  /// The xlink:href of an element that stands for nothing (ISO/IEC 23009-1 §5.5.2).
+  static let nothing = "urn:mpeg:dash:resolve-to-zero:2013"
 
   /// Keeps a reason why something is passed over.
   mutating func note(_ error: ReelError) {
@@ -87,54 +85,112 @@ struct MPDMapper {
     warnings.add(error)
   }
 
-  /// `resolver` with the first BaseURL that is not empty applied (ISO/IEC 23009-1 §5.6.4).
-  func base(
-    _ baseURLs: [MPD.BaseURL], _ resolver: URLResolver, path: String
-  ) throws(ReelError) -> URLResolver {
-    guard let first = baseURLs.first(where: { !$0.reference.isEmpty }) else { return resolver }
-    let url = try resolver.resolve(first.reference, place: .element(path))
-    return URLResolver(base: url, limit: limits.urlByteCount)
+  /// Looks at an xlink:href that stands for an element's real content (ISO/IEC 23009-1 §5.5.2). What the element
+  /// holds itself is used where there is something: it is there for clients that can't follow the link.
+  ///
+  /// Throws `unsupported` where it holds nothing.
+  mutating func checkLink(_ href: String?, of what: String, isEmpty: Bool, path: String) throws(ReelError) {
+    guard let href else { return }
+    let error = ReelError(
+      .unsupported, "the \(what) stands in another file (xlink:href '\(href.excerpt)'), which is not read",
+      place: .element(path))
+    if isEmpty { throw error }
+    warnings.add(error)
+  }
+
+  /// An error about something that can't be computed, with the malformed length of time that may be the cause.
+  func explained(_ error: ReelError) -> ReelError {
+    guard error.reason.hasPrefix("no computable"), let cause = mpd.malformedDurations.first else {
+      return error
+    }
+    var explained = error
+    explained.reason += "; \(cause.reason)"
+    explained.place = cause.place ?? error.place
+    return explained
   }
 
   // MARK: - Private
 
-  /// When a period starts and ends (ISO/IEC 23009-1 §5.3.2.1), and what it inherits.
+  private mutating func mapped() throws(ReelError) -> Presentation {
+    guard !mpd.periods.isEmpty else {
+      throw ReelError(.badManifest, "the MPD has no Period", place: .element("MPD"))
+    }
+    checkDates()
+    let bases = try BaseURLSet(url, limit: limits.urlByteCount)
+      .applying(mpd.baseURLs, path: "MPD", warnings: &warnings)
+    var (periods, isAnnounced): ([Period], Bool) = ([], false)
+    var previousEnd: MediaTime? = .zero
+    for index in mpd.periods.indices {
+      if mpd.periods[index].href == Self.nothing { continue }
+      timings.removeAll(keepingCapacity: true)
+      do throws(ReelError) {
+        guard let context = try context(index, previousEnd: previousEnd, bases) else {
+          isAnnounced = isAnnounced || mpd.type == .dynamic && previousEnd == nil
+          continue
+        }
+        let period = try period(context)
+        previousEnd = end(of: period)
+        if !period.trackGroups.isEmpty { periods.append(period) }
+      } catch {
+        note(error)
+        let start = mpd.periods[index].start ?? previousEnd
+        previousEnd = mpd.periods[index].duration.flatMap { duration in start.map { $0 + duration } }
+      }
+    }
+    // A live presentation whose periods are but announced has nothing yet.
+    if periods.isEmpty, failure != nil || !isAnnounced {
+      throw failure
+        ?? ReelError(.badManifest, "the MPD has no selectable Representation", place: .element("MPD"))
+    }
+    let live = liveTiming()
+    return Presentation(
+      format: .dash, live: live, duration: duration(of: periods), periods: periods,
+      warnings: warnings.warnings)
+  }
+
+  /// When a period starts and ends (ISO/IEC 23009-1 §5.3.2.1), and what it inherits; nil for one that is not to be.
   private mutating func context(
-    _ index: Int, previousEnd: MediaTime?, _ resolver: URLResolver
-  ) throws(ReelError) -> PeriodContext {
+    _ index: Int, previousEnd: MediaTime?, _ bases: BaseURLSet
+  ) throws(ReelError) -> PeriodContext? {
     let period = mpd.periods[index]
     let path = "MPD/Period[\(index + 1)]"
     guard let start = period.start ?? previousEnd else {
-      throw ReelError(
-        .badManifest, "the period's start can't be computed: it has none, and the one before it no end",
-        place: .element(path))
+      if mpd.type == .dynamic {
+        warnings.add("the period is announced, its start not known yet", place: .element(path))
+        return nil
+      }
+      throw explained(
+        ReelError(
+          .badManifest, "the period's start can't be computed: it has none, and the one before it no end",
+          place: .element(path)))
     }
+    let following = mpd.periods[(index + 1)...].first { $0.href != Self.nothing }
     var duration = period.duration
-    if duration == nil {
-      let isLast = index + 1 == mpd.periods.count
-      let end = isLast ? mpd.mediaPresentationDuration : mpd.periods[index + 1].start
-      duration = end.map { $0 - start }
+    if let next = following?.start {
+      let available = next - start
+      duration = min(duration ?? available, available)
+    } else if duration == nil, following == nil {
+      duration = mpd.mediaPresentationDuration.map { $0 - start }
     }
     if let length = duration, length <= .zero {
-      warnings.add("the period's duration is not above 0: passed over", place: .element(path))
+      guard following == nil else {
+        warnings.add("the period's duration is not above 0: passed over", place: .element(path))
+        return nil
+      }
+      warnings.add("the period's duration is not above 0: taken as unknown", place: .element(path))
       duration = nil
     }
     return PeriodContext(
       index: index, path: path, start: start, duration: duration,
-      resolver: try base(period.baseURLs, resolver, path: path), segments: period.segments,
+      bases: try bases.applying(period.baseURLs, path: path, warnings: &warnings), segments: period.segments,
       hasBaseURL: !mpd.baseURLs.isEmpty || !period.baseURLs.isEmpty,
+      contentProtections: mpd.contentProtections + period.contentProtections,
       unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))
   }
 
   private mutating func period(_ context: PeriodContext) throws(ReelError) -> Period {
     let period = mpd.periods[context.index]
-    if let href = period.href, period.adaptationSets.isEmpty {
-      if href != "urn:mpeg:dash:resolve-to-zero:2013" {
-        throw ReelError(
-          .unsupported, "the period stands in another file (xlink:href '\(href.excerpt)'), which is not read",
-          place: .element(context.path))
-      }
-    }
+    try checkLink(period.href, of: "period", isEmpty: period.adaptationSets.isEmpty, path: context.path)
     var groups: [TrackGroup] = []
     for (index, set) in period.adaptationSets.enumerated() {
       let path = "\(context.path)/AdaptationSet[\(index + 1)]"
@@ -147,11 +203,67 @@ struct MPDMapper {
     return Period(id: period.id, start: context.start, duration: context.duration, trackGroups: groups)
   }
 
-  private var liveTiming: LiveTiming? {
+  /// The end of a period; nil where it is not known. That of a live one's segments tells nothing: more may come.
+  private func end(of period: Period) -> MediaTime? {
+    let length = period.duration ?? (mpd.type == .dynamic ? nil : period.segmentsDuration)
+    return length.map { period.start + $0 }
+  }
+
+  private mutating func checkDates() {
+    guard mpd.type == .dynamic else { return }
+    let dates = [
+      ("availabilityStartTime", mpd.availabilityStartTime), ("availabilityEndTime", mpd.availabilityEndTime),
+      ("publishTime", mpd.publishTime),
+    ]
+    for case (let name, let text?) in dates where WallTime(iso8601: text) == nil {
+      warnings.add("@\(name) '\(text.excerpt)' is not a date: passed over", place: .element("MPD"))
+    }
+  }
+
+  private mutating func liveTiming() -> LiveTiming? {
     guard mpd.type == .dynamic else { return nil }
-    return LiveTiming(
-      reload: mpd.minimumUpdatePeriod.map { .after($0) } ?? .never,
-      delay: mpd.suggestedPresentationDelay ?? MediaTime(value: 10, timescale: 1))
+    let resolver = URLResolver(base: url, limit: limits.urlByteCount)
+    var timing = LiveTiming(
+      reload: mpd.minimumUpdatePeriod.map { .after($0) } ?? .never, delay: delay,
+      timeShiftBufferDepth: mpd.timeShiftBufferDepth,
+      availabilityStart: mpd.availabilityStartTime.flatMap { WallTime(iso8601: $0) },
+      availabilityEnd: mpd.availabilityEndTime.flatMap { WallTime(iso8601: $0) })
+    for location in mpd.locations.prefix(BaseURLSet.limit) where !location.isEmpty {
+      do throws(ReelError) {
+        timing.locations.append(try resolver.resolve(location, place: .element("MPD/Location")))
+      } catch {
+        warnings.add(error)
+      }
+    }
+    timing.clockSources = ClockSource.sources(mpd.utcTimings, resolver, warnings: &warnings)
+    if window != nil {
+      timing.presentation = { [mpd, url, limits] (now: WallTime) throws(ReelError) -> Presentation in
+        do throws(ReelError) {
+          return try MPDMapper(mpd, url: url, limits: limits, now: now).presentation()
+        } catch {
+          throw error.located(at: url.manifestLocation)
+        }
+      }
+    }
+    return timing
+  }
+
+  /// How far behind the edge playback begins: what the MPD suggests, else the latency that the service aims at, else
+  /// the larger of three segments (so that one can be late, as one is read and one is played) and one and a half times
+  /// @minBufferTime. Of that last one no more than 10 s count, since writers state any number there. Never more than
+  /// the time-shift buffer holds.
+  private var delay: MediaTime {
+    let ten = MediaTime(value: 10, timescale: 1)
+    let stated =
+      mpd.suggestedPresentationDelay ?? mpd.serviceDescriptions.lazy.compactMap(\.latency?.target).first
+    let longest = longestSegment > .zero ? longestSegment : mpd.maxSegmentDuration ?? .zero
+    let minimum = mpd.minBufferTime ?? .zero
+    let buffer = min(
+      MediaTime(value: (minimum * 3).ticks(timescale: 1_000_000) / 2, timescale: 1_000_000), ten)
+    let computed = max(longest * 3, buffer)
+    let delay = stated ?? (computed > .zero ? computed : ten)
+    guard let depth = mpd.timeShiftBufferDepth, depth > .zero else { return delay }
+    return min(delay, depth)
   }
 
   private func duration(of periods: [Period]) -> MediaTime? {

@@ -31,35 +31,26 @@ struct SegmentTiming: Sendable {
     var duration: Int64
   }
 
-  /// What the numbers of a manifest are to be understood with.
-  struct Frame: Sendable, Hashable {
-    /// Ticks per second; at least 1.
-    var timescale: Int64
-    /// The media time at which the period starts, in ticks.
-    var presentationTimeOffset: Int64
-    var startNumber: Int64
-    var endNumber: Int64?
-    var periodDuration: MediaTime?
-    /// True where the elements are parts of segments (`$SubNumber$`).
-    var hasParts = false
-    /// How many elements there may be.
-    var limit: Int
-  }
-
   private(set) var runs: [Run] = []
   private(set) var count = 0
+  /// The end of the last segment that can be had already, in the window or before it, in ticks; nil where there is
+  /// none.
+  private(set) var latestEnd: Int64?
 
-  /// Segments as a SegmentTimeline lists them (ISO/IEC 23009-1 §5.3.9.6), those outside of the period left out.
+  /// Segments as a SegmentTimeline lists them (ISO/IEC 23009-1 §5.3.9.6), without those outside of the period, those
+  /// that can't be had yet, and those that begin before the window.
   ///
   /// Throws `badManifest` for what can't be counted, is more than the limit, or leads beyond 63 bits.
   init(_ entries: [MPD.SegmentTimeline.Entry], frame: Frame) throws(ReelError) {
     let periodEnd = try frame.periodEnd()
+    let (available, windowStart) = (frame.availableEnd, frame.windowStart)
     var (next, number): (Int64, Int64) = (0, frame.startNumber)
     for (index, entry) in entries.enumerated() {
       let start = entry.start ?? next
       number = entry.number ?? number
       let following = index + 1 < entries.count ? entries[index + 1].start : nil
-      let segmentCount = try Self.segmentCount(entry, start: start, until: following ?? periodEnd)
+      let segmentCount = try Self.segmentCount(
+        entry, start: start, until: following ?? periodEnd, available: available)
       let (length, tooLong) = segmentCount.multipliedReportingOverflow(by: entry.duration)
       let (end, tooLate) = start.addingReportingOverflow(length)
       let (nextNumber, tooMany) = number.addingReportingOverflow(segmentCount)
@@ -67,10 +58,15 @@ struct SegmentTiming: Sendable {
         throw ReelError(.badManifest, "the SegmentTimeline leads beyond 63 bits")
       }
       let passed = start < frame.presentationTimeOffset ? frame.presentationTimeOffset &- start : 0
-      let first = max(0, min(segmentCount, passed / entry.duration))
+      var first = max(0, min(segmentCount, passed / entry.duration))
       var last = segmentCount
       if let periodEnd { last = min(last, Self.ceiling(periodEnd, from: start, by: entry.duration)) }
       if let endNumber = frame.endNumber { last = min(last, Self.count(from: number, through: endNumber)) }
+      if let available { last = min(last, Self.whole(available, from: start, by: entry.duration)) }
+      if last > first { latestEnd = start + last * entry.duration }
+      if let windowStart { first = max(first, Self.ceiling(windowStart, from: start, by: entry.duration)) }
+      // A list that grows with the clock keeps its newest segments.
+      if entry.repeatCount < 0, available != nil { first = max(first, last - Int64(frame.limit - count)) }
       if last > first {
         try append(
           Run(
@@ -82,8 +78,19 @@ struct SegmentTiming: Sendable {
     }
   }
 
-  /// Segments of one `duration` (ISO/IEC 23009-1 §5.3.9.5.3): as many as fill the period, or as the numbers or
-  /// `available` allow. Where `duration` is nil, one segment that fills the period.
+  /// All segments of a SegmentTimeline that has none in its period: its times were never related to the period's start,
+  /// as where @presentationTimeOffset has been forgotten. Nil where it has none at all.
+  init?(unbound entries: [MPD.SegmentTimeline.Entry], frame: Frame) throws(ReelError) {
+    guard !entries.isEmpty, entries.allSatisfy({ $0.repeatCount >= 0 }) else { return nil }
+    var frame = frame
+    (frame.periodDuration, frame.presentationTimeOffset) = (nil, .min)
+    try self.init(entries, frame: frame)
+    if count == 0 { return nil }
+  }
+
+  /// Segments of one `duration` (ISO/IEC 23009-1 §5.3.9.5.3): as many as fill the period, or as the numbers, the
+  /// `available` URLs or the clock allow, from the one on that still reaches into the window. Where `duration` is nil,
+  /// one segment that fills the period.
   ///
   /// Throws `badManifest` where nothing tells how many there are, or there are more than the limit.
   init(duration: Int64?, available: Int?, frame: Frame) throws(ReelError) {
@@ -108,24 +115,38 @@ struct SegmentTiming: Sendable {
     } else if let count = frame.segmentCount(duration: step) {
       counts.append(count)
     }
-    guard let segmentCount = counts.min() else {
+    let clockCount = frame.availableCount(duration: step)
+    if let clockCount { counts.append(clockCount) }
+    guard let end = counts.min() else {
       throw ReelError(
-        .badManifest, "no computable segment count: neither the period's duration nor @endNumber is known",
-        advice: "give MPD@mediaPresentationDuration or Period@duration")
+        .badManifest, "no computable segment count: \(frame.whatIsMissing)", advice: frame.advice)
     }
-    guard segmentCount > 0 else { return }
-    let (_, tooMany) = frame.startNumber.addingReportingOverflow(segmentCount)
-    let (length, tooLong) = step.multipliedReportingOverflow(by: segmentCount)
-    let (_, tooLate) = frame.presentationTimeOffset.addingReportingOverflow(length)
+    guard end > 0 else { return }
+    let origin = try frame.firstStart()
+    let (_, tooMany) = frame.startNumber.addingReportingOverflow(end)
+    let (length, tooLong) = step.multipliedReportingOverflow(by: end)
+    let (endTicks, tooLate) = origin.addingReportingOverflow(length)
     guard !tooMany, !tooLong, !tooLate else {
       throw ReelError(.badManifest, "the segments lead beyond 63 bits")
     }
+    latestEnd = endTicks
+    // A window that is shorter than a segment holds the newest one.
+    var first = min(end == clockCount ? end - 1 : end, frame.passedCount(duration: step))
+    // A list that grows with the clock keeps its newest segments.
+    if frame.window != nil { first = max(first, end - Int64(frame.limit)) }
+    guard end > first else { return }
     try append(
       Run(
-        firstIndex: 0, segmentCount: segmentCount, partCount: 1, number: frame.startNumber,
-        start: frame.presentationTimeOffset, duration: step),
+        firstIndex: 0, segmentCount: end - first, partCount: 1, number: frame.startNumber + first,
+        start: origin + first * step, duration: step),
       limit: frame.limit)
   }
+
+  /// No segments.
+  init() {}
+
+  /// The longest of the segments, in ticks; 0 where there are none.
+  var longestDuration: Int64 { runs.lazy.map { $0.duration / $0.partCount }.max() ?? 0 }
 
   /// The element at `index`, from 0 up to `count`.
   subscript(index: Int) -> Slot {
@@ -171,13 +192,15 @@ struct SegmentTiming: Sendable {
   }
 
   private static func segmentCount(
-    _ entry: MPD.SegmentTimeline.Entry, start: Int64, until end: Int64?
+    _ entry: MPD.SegmentTimeline.Entry, start: Int64, until end: Int64?, available: Int64?
   ) throws(ReelError) -> Int64 {
     if entry.repeatCount >= 0 { return entry.repeatCount == .max ? .max : entry.repeatCount + 1 }
     guard let end else {
+      if let available { return whole(available, from: start, by: entry.duration) }
       throw ReelError(
         .badManifest,
-        "no computable segment count: S@r is below 0, and neither a next S@t nor the period ends it")
+        "no computable segment count: S@r is below 0, and neither a next S@t, the period nor the clock ends it"
+      )
     }
     return ceiling(end, from: start, by: entry.duration)
   }
@@ -193,36 +216,10 @@ struct SegmentTiming: Sendable {
     let distance = Int128(end) - Int128(start)
     return Int64(clamping: (distance + Int128(step) - 1) / Int128(step))
   }
-}
 
-extension SegmentTiming.Frame {
-  /// The period's length in ticks, rounded up; nil where it is not known.
-  fileprivate func periodTicks() throws(ReelError) -> Int64? {
-    guard let periodDuration else { return nil }
-    let product = Int128(periodDuration.value) * Int128(timescale)
-    let scale = Int128(periodDuration.timescale)
-    guard let ticks = Int64(exactly: (product + scale - 1) / scale) else {
-      throw ReelError(.badManifest, "the period ends beyond 63 bits of its timescale")
-    }
-    return ticks
-  }
-
-  /// The media time at which the period ends, in ticks.
-  fileprivate func periodEnd() throws(ReelError) -> Int64? {
-    guard let ticks = try periodTicks() else { return nil }
-    let (end, overflow) = presentationTimeOffset.addingReportingOverflow(ticks)
-    return overflow ? .max : end
-  }
-
-  /// How many segments of `duration` ticks the period holds, the last maybe shorter. What is left over below a
-  /// millisecond is the rounding of the period's length, and makes no segment.
-  fileprivate func segmentCount(duration: Int64) -> Int64? {
-    guard let periodDuration else { return nil }
-    let ticks = Int128(periodDuration.value) * Int128(timescale)
-    let step = Int128(duration) * Int128(periodDuration.timescale)
-    let (whole, rest) = ticks.quotientAndRemainder(dividingBy: step)
-    let millisecond = Int128(timescale) * Int128(periodDuration.timescale) / 1000
-    let hasRest = whole == 0 ? rest > 0 : rest >= max(millisecond, 1)
-    return Int64(clamping: hasRest ? whole + 1 : whole)
+  /// How many steps from `start` on end at or before `end`.
+  private static func whole(_ end: Int64, from start: Int64, by step: Int64) -> Int64 {
+    guard end > start else { return 0 }
+    return Int64(clamping: (Int128(end) - Int128(start)) / Int128(step))
   }
 }

@@ -17,11 +17,14 @@ struct XMLReader {
   /// The local name of the start tag that was read last.
   private(set) var name = ""
   var warnings: WarningLog
+  /// The first warnings about lengths of time that are none.
+  private(set) var malformedDurations: [ReelError] = []
 
   private let bytes: [UInt8]
   private let limits: ManifestLimits
   private var position = 0
   private var tagStart = 0
+  private var endTagStart = 0
   private var attributes: [Attribute] = []
   /// The full names of the open elements.
   private var open: [Range<Int>] = []
@@ -120,7 +123,24 @@ struct XMLReader {
     throw endOfText()
   }
 
+  /// What stands inside of the element that the reader is in, as it is written, without the white space at its ends;
+  /// consumes it.
+  mutating func content() throws(ReelError) -> String {
+    let (start, isEmpty) = (position, isSelfClosed)
+    try skip()
+    return isEmpty ? "" : bytes.text(in: bytes.trimmed(start..<endTagStart))
+  }
+
   // MARK: - Attributes of the start tag that was read last
+
+  /// The namespace that the start tag binds its own prefix to, or the default one; nil where it binds none.
+  var namespace: String? {
+    guard let fullName = open.last else { return nil }
+    let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: fullName)
+    let prefix = colon.map { ":" + bytes.text(in: fullName.lowerBound..<$0) } ?? ""
+    let attribute = attributes.first { bytes.text(in: $0.name) == "xmlns" + prefix }
+    return attribute.map { decoded(bytes.trimmed($0.value)) }
+  }
 
   /// The value of an attribute that has no prefix, without the white space at its ends; nil where there is none.
   func string(_ name: StaticString) -> String? { value(name).map { decoded(bytes.trimmed($0)) } }
@@ -158,7 +178,9 @@ struct XMLReader {
   mutating func duration(_ name: StaticString) -> MediaTime? {
     guard let text = string(name) else { return nil }
     guard let duration = XMLDuration(text) else {
+      let count = warnings.warnings.count
       warn("@\(name) '\(text.excerpt)' is not a length of time: passed over")
+      malformedDurations += warnings.warnings[count...].prefix(malformedDurations.isEmpty ? 1 : 0)
       return nil
     }
     if !duration.isWellFormed { warn("@\(name) '\(text.excerpt)' is not an xs:duration: taken as seconds") }
@@ -308,6 +330,7 @@ struct XMLReader {
 
   private mutating func readEndTag() throws(ReelError) {
     let start = position
+    endTagStart = start
     position += 2
     let name = readName()
     while position < bytes.count, bytes[position].isSpace { position += 1 }

@@ -1,0 +1,96 @@
+import Foundation
+import ReelCore
+
+/// The URLs that references of an element are relative to, by falling preference (ISO/IEC 23009-1 §5.6.4, §5.6.5).
+struct BaseURLSet: Sendable {
+  /// How many are kept: each costs a URL for each segment that is asked for, and a client gives up before.
+  static let limit = 8
+
+  let preferred: URLResolver
+  /// Where the same bytes are, should the preferred one fail.
+  private(set) var alternates: [URLResolver] = []
+  /// The sum of the offsets of the BaseURL elements that lead to the preferred one (§5.3.9.5.3).
+  private(set) var availabilityTimeOffset = AvailabilityTimeOffset.zero
+
+  init(_ url: URL, limit: Int) {
+    preferred = URLResolver(base: url, limit: limit)
+  }
+
+  private init(
+    _ preferred: URLResolver, alternates: [URLResolver], availabilityTimeOffset: AvailabilityTimeOffset
+  ) {
+    self.preferred = preferred
+    self.alternates = alternates
+    self.availabilityTimeOffset = availabilityTimeOffset
+  }
+
+  /// These with the BaseURL elements of one level applied: each of these with each of those, so that a level of
+  /// relative ones multiplies and a level of absolute ones replaces. Empty elements are passed over.
+  ///
+  /// What can't be a URL is passed over too, with a warning; throws `badManifest` where nothing is left.
+  func applying(
+    _ elements: [MPD.BaseURL], path: String, warnings: inout WarningLog
+  ) throws(ReelError) -> BaseURLSet {
+    let elements = Self.inOrder(elements)
+    guard let first = elements.first else { return self }
+    var (urls, seen, failure): ([URL], Set<String>, ReelError?) = ([], [], nil)
+    for resolver in [preferred] + alternates {
+      for element in elements where urls.count < Self.limit {
+        do throws(ReelError) {
+          let url = try resolver.resolve(element.reference, place: .element(path))
+          if seen.insert(url.absoluteString).inserted { urls.append(url) }
+        } catch {
+          if failure == nil { failure = error }
+        }
+      }
+    }
+    if let failure {
+      guard !urls.isEmpty else { throw failure }
+      warnings.add(failure)
+    }
+    var offset = AvailabilityTimeOffset.zero
+    if let text = first.availabilityTimeOffset {
+      if let stated = AvailabilityTimeOffset(text) {
+        offset = stated
+      } else {
+        warnings.add(
+          "@availabilityTimeOffset '\(text.excerpt)' of a BaseURL is no number: passed over",
+          place: .element(path))
+      }
+    }
+    let resolvers = urls.map { URLResolver(base: $0, limit: preferred.limit) }
+    return BaseURLSet(
+      resolvers[0], alternates: Array(resolvers.dropFirst()),
+      availabilityTimeOffset: availabilityTimeOffset + offset)
+  }
+
+  /// The URLs of a reference that `preferred` has resolved to `url`, at the alternates. It may be relative, or
+  /// absolute, in which case there are none.
+  func alternateURLs(of reference: String, besides url: URL) -> [URL] {
+    if alternates.isEmpty { return [] }
+    var urls: [URL] = []
+    for resolver in alternates {
+      let alternate = resolver.url(reference)
+      if alternate != url, !urls.contains(alternate) { urls.append(alternate) }
+    }
+    return urls
+  }
+
+  // MARK: - Private
+
+  /// By priority and weight where those are stated (ETSI TS 103 285 §10.8.2.1), else as they stand in the MPD. Weights
+  /// are meant for chance; here the heaviest comes first, so that what is read is the same each time.
+  private static func inOrder(_ elements: [MPD.BaseURL]) -> [MPD.BaseURL] {
+    let elements = elements.filter { !$0.reference.isEmpty }
+    guard elements.contains(where: { $0.priority != nil || $0.weight != nil }) else { return elements }
+    // The standard library does not promise that its sort is stable.
+    return elements.enumerated().sorted { left, right in
+      let (first, second) = (left.element, right.element)
+      let priorities = (first.priority ?? 1, second.priority ?? 1)
+      if priorities.0 != priorities.1 { return priorities.0 < priorities.1 }
+      let weights = (first.weight ?? 1, second.weight ?? 1)
+      if weights.0 != weights.1 { return weights.0 > weights.1 }
+      return left.offset < right.offset
+    }.map(\.element)
+  }
+}

@@ -1,0 +1,62 @@
+import ReelCore
+
+/// What of a live presentation can be had at a time, on the presentation's timeline, whose zero is the
+/// @availabilityStartTime (ISO/IEC 23009-1 §5.3.9.5.3).
+struct LiveWindow: Sendable {
+  /// What time it is.
+  let now: MediaTime
+  /// Where the presentation ends, as far as the MPD tells.
+  let end: MediaTime?
+  /// @timeShiftBufferDepth.
+  let depth: MediaTime?
+  /// Where the time-shift buffer ends: now, or where the presentation has ended.
+  private var edge: MediaTime
+  private var keepsListed = false
+
+  /// Nil for an MPD that is static, or whose @availabilityStartTime is missing or no date.
+  init?(_ mpd: MPD, now: WallTime) {
+    guard mpd.type == .dynamic, let start = mpd.availabilityStartTime.flatMap({ WallTime(iso8601: $0) })
+    else { return nil }
+    self.now = now - start
+    let last = mpd.periods.last
+    let ends = [
+      mpd.availabilityEndTime.flatMap { WallTime(iso8601: $0) }.map { $0 - start },
+      mpd.mediaPresentationDuration,
+      last?.start.flatMap { start in last?.duration.map { start + $0 } },
+    ]
+    end = ends.compactMap { $0 }.filter { $0 > .zero }.min()
+    depth = mpd.timeShiftBufferDepth
+    edge = min(self.now, end ?? self.now)
+  }
+
+  /// Where the time-shift buffer begins.
+  var start: MediaTime? { depth.map { edge - $0 } }
+
+  /// What of a period can be had. `isListed` is true where the MPD lists its segments one by one. An infinite `offset` makes all of its segments available, where the MPD tells how
+  /// many there are, and counts for nothing where it does not.
+  func frame(
+    periodStart: MediaTime, periodDuration: MediaTime?, offset: AvailabilityTimeOffset, isListed: Bool
+  ) -> SegmentTiming.Frame.Window {
+    var available = end
+    if let time = offset.time ?? (end == nil && periodDuration == nil ? .zero : nil) {
+      available = min(now + time, end ?? .distant)
+    }
+    let start = isListed && keepsListed ? nil : start
+    return SegmentTiming.Frame.Window(
+      end: available.map { $0 - periodStart }, start: start.map { $0 - periodStart })
+  }
+
+  /// The same for an MPD that has not been renewed since `end`: the time-shift buffer is counted back from there, and
+  /// what the MPD lists one by one counts whatever its age.
+  func ending(at end: MediaTime) -> LiveWindow {
+    var window = self
+    window.edge = min(window.edge, end)
+    window.keepsListed = true
+    return window
+  }
+}
+
+extension MediaTime {
+  /// Later than any other.
+  fileprivate static let distant = MediaTime(value: .max, timescale: 1)
+}
