@@ -112,7 +112,7 @@ struct SourceResolver: Sendable {
     return try await firstOf(locations + [resolved.url]) { url in
       let (bytes, finalURL) = try await document(at: url)
       return try ManifestReader(limits: configuration.manifestLimits).presentation(
-        from: bytes, format: resolved.presentation.format, url: finalURL)
+        from: bytes, format: resolved.presentation.format, url: finalURL, now: resolved.clock.now)
     }
   }
 
@@ -220,7 +220,8 @@ struct SourceResolver: Sendable {
   ) async throws -> ResolvedSource {
     note?(LoadedManifest.Document(bytes: bytes, format: format, url: url))
     let reader = ManifestReader(limits: configuration.manifestLimits)
-    var presentation = try reader.presentation(from: bytes, format: format, url: url)
+    var presentation = try reader.presentation(
+      from: bytes, format: format, url: url, now: configuration.clock.now)
     var clock = configuration.clock
     if let live = presentation.live {
       clock = try await ServerClock.synchronized(
