@@ -62,10 +62,13 @@ struct SourceResolver: Sendable {
       }
       return playlist.segments
     case .index(let reference):
-      guard let range = reference.indexRange else { return SegmentList([wholeFile(reference)]) }
-      let (bytes, _) = try await document(at: reference.url, range: range)
-      return try ManifestReader(limits: configuration.manifestLimits).segments(
-        fromIndex: bytes, at: range.offset, of: reference)
+      guard reference.indexRange != nil else { return SegmentList([wholeFile(reference)]) }
+      var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
+      while let range = reader.missing {
+        let (bytes, _) = try await document(at: reference.url, range: range)
+        try reader.add(bytes, at: range.offset)
+      }
+      return try reader.segments()
     }
   }
 
