@@ -30,7 +30,7 @@ import Testing
     ("#EXT-X-DISCONTINUITY-SEQUENCE:A", "EXT-X-DISCONTINUITY-SEQUENCE 'A' is not a number"),
     ("#EXT-X-TARGETDURATION:long", "EXT-X-TARGETDURATION 'long' is not a number"),
     ("#EXT-X-BYTERANGE:", "EXT-X-BYTERANGE without a range"),
-    ("#EXT-X-BYTERANGE", "EXT-X-BYTERANGE without a range"),
+    ("#EXT-X-BYTERANGE", "EXT-X-BYTERANGE without a range"), ("#EXT-X-MAP", "EXT-X-MAP without attributes"),
   ])
   func whatIsNoNumberIsPassedOver(line: String, reason: String) throws {
     let playlist = try mediaPlaylist("#EXTM3U\n#EXT-X-TARGETDURATION:1\n\(line)\n#EXTINF:1,\na.ts\n")
@@ -80,6 +80,19 @@ import Testing
     #expect(
       playlist.warnings.map(\.reason) == ["a URL without EXTINF", "an EXTINF without a segment after it"])
     #expect(playlist.warnings.map(\.place) == [.line(6), .line(9)])
+  }
+
+  @Test func aSegmentMayHaveLostItsDuration() throws {
+    let text =
+      "#EXTM3U\n#EXT-X-TARGETDURATION:8\n#EXTINF:6.64,\n/x/a.ts?q=1\n/x/b.ts\nx.y/c\n#EXTINF:5,\nd.ts\n"
+    let playlist = try mediaPlaylist(text)
+    #expect(playlist.segments.map(\.url.lastPathComponent) == ["a.ts", "b.ts", "d.ts"])
+    #expect(playlist.segments[1].duration == MediaTime(value: 8, timescale: 1))
+    #expect(
+      playlist.warnings.map(\.reason) == [
+        "a segment without EXTINF, taken to last the target duration", "a URL without EXTINF",
+      ])
+    #expect(playlist.warnings.map(\.place) == [.line(5), .line(6)])
   }
 
   @Test(arguments: [
