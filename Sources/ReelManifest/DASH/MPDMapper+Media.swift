@@ -24,7 +24,9 @@ extension MPDMapper {
   ) throws(ReelError) -> LocatedMedia {
     do throws(ReelError) {
       let context = MediaContext(
-        set: set, bases: try set.bases.applying(representation.baseURLs, path: path, warnings: &warnings),
+        set: set,
+        bases: try set.bases.applying(
+          representation.baseURLs, path: path, budget: &alternateBudget, warnings: &warnings),
         path: path)
       let information = representation.segments.inheriting(from: set.segments)
       if let template = information.template {
