@@ -62,7 +62,10 @@ struct SegmentTiming: Sendable {
       var last = segmentCount
       if let periodEnd { last = min(last, Self.ceiling(periodEnd, from: start, by: entry.duration)) }
       if let endNumber = frame.endNumber { last = min(last, Self.count(from: number, through: endNumber)) }
-      if let available { last = min(last, Self.whole(available, from: start, by: entry.duration)) }
+      if let available {
+        let edge = entry.repeatCount < 0 ? available : frame.withTolerance(available)
+        last = min(last, Self.whole(edge, from: start, by: entry.duration))
+      }
       if last > first { latestEnd = start + last * entry.duration }
       if let windowStart { first = max(first, Self.ceiling(windowStart, from: start, by: entry.duration)) }
       // A list that grows with the clock keeps its newest segments.
