@@ -480,6 +480,21 @@ END
 </MPD>
 END
 
+  # The first of two locations has nothing.
+  cat >dash-baseurl/fallback.mpd <<'END'
+<?xml version="1.0" encoding="utf-8"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S" minBufferTime="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011">
+  <BaseURL serviceLocation="a">gone/</BaseURL>
+  <BaseURL serviceLocation="b">../dash-number/</BaseURL>
+  <Period id="0">
+    <AdaptationSet id="0" contentType="video" mimeType="video/mp4" segmentAlignment="true">
+      <SegmentTemplate timescale="1000" duration="1000" startNumber="1" initialization="$RepresentationID$/init.mp4" media="$RepresentationID$/segment-$Number%05d$.m4s"/>
+      <Representation id="1" bandwidth="700000" codecs="avc1.64000c" width="256" height="144" frameRate="30"/>
+    </AdaptationSet>
+  </Period>
+</MPD>
+END
+
   # Two periods that differ in size; the second starts in the middle of its media (presentationTimeOffset).
   mkdir -p dash-periods
   cat >dash-periods/manifest.mpd <<'END'

@@ -60,17 +60,23 @@ public struct ManifestReader: Sendable {
   }
 
   /// The segments that a `sidx` lists (ISO/IEC 14496-12 §8.16.3). `bytes` start at `offset` in the file; they hold
-  /// the whole `sidx`, and may hold boxes before and bytes after it.
+  /// the whole `sidx`, those that it leads to included, and may hold boxes before and bytes after it. Where not all of
+  /// them are at hand, use a `SegmentIndexReader`.
   ///
-  /// Throws `badMedia` with the byte, or `unsupported` for an index of indexes.
+  /// Throws `badMedia` with the byte, or `unsupported` for an index that leads out of the bytes.
   public func segments(
     fromIndex bytes: [UInt8], at offset: Int64, of reference: SegmentIndexReference
   ) throws(ReelError) -> SegmentList {
-    do throws(ReelError) {
-      return try SegmentIndexBox(bytes, at: offset).segments(of: reference)
-    } catch {
-      throw error.located(at: reference.url.manifestLocation)
+    var reader = SegmentIndexReader(reference: reference, limits: limits)
+    try reader.add(bytes, at: offset)
+    if let missing = reader.missing {
+      let isOutside = missing.offset >= offset &+ Int64(bytes.count)
+      throw ReelError(
+        isOutside ? .unsupported : .badMedia,
+        isOutside ? "the sidx leads to others that are not at hand" : "the sidx ends too early",
+        at: reference.url.manifestLocation, place: .byte(missing.offset))
     }
+    return try reader.segments()
   }
 }
 

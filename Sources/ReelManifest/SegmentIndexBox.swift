@@ -2,25 +2,34 @@ import ReelCore
 
 /// A Segment Index Box, `sidx` (ISO/IEC 14496-12 §8.16.3).
 struct SegmentIndexBox: Sendable {
-  /// One subsegment.
-  struct Entry: Sendable, Hashable {
+  /// One subsegment, or another index.
+  struct Reference: Sendable, Hashable {
     /// From the beginning of the file.
     var offset: Int64
     var byteCount: Int64
+    /// True where a `sidx` stands there, which lists what follows it.
+    var isIndex: Bool
     /// Media time of its beginning, in ticks.
     var start: Int64
     var duration: Int64
   }
 
-  let timescale: Int64
-  let entries: [Entry]
-  /// The bytes from the beginning of the file that a decoder needs first, where the MPD does not tell.
-  private let impliedInitialization: ByteRange
+  /// Where a `sidx` was looked for.
+  enum Search: Sendable {
+    /// It is there: `box` within the bytes, and the byte of the file after the `moov` where one was passed.
+    case found(box: Range<Int>, body: Range<Int>, movieEnd: Int64?)
+    /// It begins there, and has so many bytes, of which not all are there.
+    case cut(offset: Int64, byteCount: UInt64, available: Int)
+    /// There is none; `offset` is where the boxes end.
+    case none(offset: Int64)
+  }
 
-  /// Reads the first `sidx` in `bytes`, which start at `offset` in the file. Throws `badMedia` or `unsupported`.
-  init(_ bytes: [UInt8], at offset: Int64) throws(ReelError) {
-    let (box, movieEnd) = try Self.find(bytes, at: offset)
-    var reader = BigEndianReader(bytes, in: box.body, offset: offset)
+  let timescale: Int64
+  let references: [Reference]
+
+  /// Reads the body of the `sidx` in `range` of `bytes`, which start at `offset` in the file. Throws `badMedia`.
+  init(_ bytes: [UInt8], in range: Range<Int>, at offset: Int64) throws(ReelError) {
+    var reader = BigEndianReader(bytes, in: range, offset: offset)
     let version = try reader.read(4) >> 24
     _ = try reader.read(4)
     timescale = Int64(try reader.read(4))
@@ -30,23 +39,21 @@ struct SegmentIndexBox: Sendable {
     let earliest = try reader.read(version == 0 ? 4 : 8)
     let firstOffset = try reader.read(version == 0 ? 4 : 8)
     let count = Int(try reader.read(4) & 0xFFFF)
-    let boxEnd = offset &+ Int64(box.body.upperBound)
+    let boxEnd = offset &+ Int64(range.upperBound)
     guard var start = Int64(exactly: earliest), let distance = Int64(exactly: firstOffset) else {
       throw ReelError(.badMedia, "the sidx has numbers beyond 63 bits", place: .byte(reader.place))
     }
     var (position, overflow) = boxEnd.addingReportingOverflow(distance)
-    var entries: [Entry] = []
-    entries.reserveCapacity(count)
+    var references: [Reference] = []
+    references.reserveCapacity(min(count, range.count / 12))
     for _ in 0..<count {
-      let reference = try reader.read(4)
+      let head = try reader.read(4)
       let duration = Int64(try reader.read(4))
       _ = try reader.read(4)
-      guard reference >> 31 == 0 else {
-        throw ReelError(
-          .unsupported, "the sidx lists other sidx boxes, which are not read yet", place: .byte(reader.place))
-      }
-      let size = Int64(reference & 0x7FFF_FFFF)
-      entries.append(Entry(offset: position, byteCount: size, start: start, duration: duration))
+      let size = Int64(head & 0x7FFF_FFFF)
+      references.append(
+        Reference(
+          offset: position, byteCount: size, isIndex: head >> 31 == 1, start: start, duration: duration))
       let (next, tooFar) = position.addingReportingOverflow(size)
       let (time, tooLate) = start.addingReportingOverflow(duration)
       overflow = overflow || tooFar || tooLate
@@ -55,65 +62,20 @@ struct SegmentIndexBox: Sendable {
     guard !overflow else {
       throw ReelError(.badMedia, "the sidx leads beyond 63 bits", place: .byte(boxEnd))
     }
-    guard !entries.isEmpty else {
+    guard !references.isEmpty else {
       throw ReelError(.badMedia, "the sidx lists no segments", place: .byte(boxEnd))
     }
-    self.entries = entries
-    let start0 = offset &+ Int64(box.start)
-    let end = max(start0, movieEnd ?? 0)
-    impliedInitialization = ByteRange(offset: 0, length: end > 0 ? end : boxEnd)
+    self.references = references
   }
 
-  /// The segments on the presentation's timeline: those that overlap the period, where its length is known.
-  func segments(of reference: SegmentIndexReference) -> SegmentList {
-    let offset =
-      reference.timestampOffset
-      ?? reference.start - MediaTime(ticks: entries.first?.start ?? 0, timescale: timescale)
-    let initialization =
-      reference.initialization
-      ?? InitializationReference(url: reference.url, byteRange: impliedInitialization)
-    var (first, last) = (0, entries.count)
-    if let duration = reference.duration {
-      let end = reference.start + duration
-      while last > 1, time(entries[last - 1].start) + offset >= end { last -= 1 }
-      while first < last - 1, time(entries[first].start + entries[first].duration) + offset <= reference.start
-      {
-        first += 1
-      }
-    }
-    let chosen = Array(entries[first..<last])
-    let firstNumber = Int64(first) + 1
-    let timescale = timescale
-    let end = chosen.last.map { MediaTime(ticks: $0.start + $0.duration, timescale: timescale) + offset }
-    return SegmentList(count: chosen.count, end: end ?? reference.start) { index in
-      let entry = chosen[index]
-      return SegmentReference(
-        number: firstNumber + Int64(index), url: reference.url,
-        byteRange: ByteRange(offset: entry.offset, length: entry.byteCount),
-        start: MediaTime(ticks: entry.start, timescale: timescale) + offset,
-        duration: MediaTime(ticks: entry.duration, timescale: timescale), initialization: initialization,
-        discontinuity: reference.discontinuity, timestampOffset: reference.timestampOffset)
-    }
-  }
-
-  // MARK: - Private
-
-  private struct Box {
-    var start: Int
-    var body: Range<Int>
-  }
-
-  private func time(_ ticks: Int64) -> MediaTime { MediaTime(ticks: ticks, timescale: timescale) }
-
-  /// The first `sidx`, and the byte after the `moov` where one stands before or after it.
-  private static func find(
-    _ bytes: [UInt8], at offset: Int64
-  ) throws(ReelError) -> (index: Box, movieEnd: Int64?) {
-    guard offset >= 0, offset <= Int64.max - Int64(bytes.count) else {
-      throw ReelError(.badMedia, "the index lies beyond 63 bits")
-    }
-    var position = 0
-    var (index, movieEnd): (Box?, Int64?) = (nil, nil)
+  /// Looks for the first `sidx` in `bytes` from `start` on, box by box, up to the first media; the bytes start at
+  /// `offset` in the file. `isNested` is true where the `sidx` has to stand at `start`, or just behind a `styp`: nothing
+  /// else is looked at then. Throws `badMedia` for what can't be a box.
+  static func find(
+    in bytes: [UInt8], from start: Int, at offset: Int64, isNested: Bool
+  ) throws(ReelError) -> Search {
+    var (position, boxCount) = (start, 0)
+    var (index, movieEnd): ((box: Range<Int>, body: Range<Int>)?, Int64?) = (nil, nil)
     while bytes.count - position >= 8 {
       var header = BigEndianReader(bytes, in: position..<bytes.count, offset: offset)
       var size = try header.read(4)
@@ -125,30 +87,30 @@ struct SegmentIndexBox: Sendable {
         headerCount = 16
       }
       guard size == 0 || size >= UInt64(headerCount) else {
+        if index != nil { break }
         throw ReelError(
           .badMedia, "a box of \(size) bytes where a sidx is expected",
           place: .byte(offset + Int64(position)))
       }
-      let available = UInt64(bytes.count - position)
-      if type == 0x7369_6478 {  // "sidx"
+      let available = bytes.count - position
+      if type == 0x7369_6478, index == nil {  // "sidx"
         guard size != 0, size <= available else {
-          throw ReelError(
-            .badMedia, "the sidx has \(size) bytes, of which \(available) are there",
-            place: .byte(offset + Int64(position)))
+          return .cut(offset: offset + Int64(position), byteCount: size, available: available)
         }
-        if index == nil { index = Box(start: position, body: position + headerCount..<position + Int(size)) }
+        let end = position + Int(size)
+        index = (position..<end, position + headerCount..<end)
+        if isNested { break }
       } else if type == 0x6D6F_6F66 || type == 0x6D64_6174 {  // "moof", "mdat"
         break
       }
       guard size != 0, size <= available else { break }
       position += Int(size)
+      boxCount += 1
+      if isNested, boxCount > 2 { break }
       if type == 0x6D6F_6F76 { movieEnd = offset + Int64(position) }  // "moov"
     }
-    guard let index else {
-      throw ReelError(
-        .badMedia, "no sidx where the segments are to be listed", place: .byte(offset + Int64(position)))
-    }
-    return (index, movieEnd)
+    guard let index else { return .none(offset: offset + Int64(position)) }
+    return .found(box: index.box, body: index.body, movieEnd: movieEnd)
   }
 }
 

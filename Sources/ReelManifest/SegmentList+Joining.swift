@@ -1,4 +1,4 @@
-public import ReelCore
+import ReelCore
 
 extension SegmentList {
   /// Lists that follow each other, as those of the periods of one track, as one.

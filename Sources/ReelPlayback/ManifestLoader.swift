@@ -146,7 +146,8 @@ public struct ManifestLoader: Sendable {
           let rung = presentation.periods[place.0].trackGroups[place.1].rungs[place.2]
           group.addTask {
             do {
-              let found = try await resolver.segments(of: rung, variables: presentation.variables)
+              let found = try await resolver.segments(
+                of: rung, variables: presentation.variables, findsIndex: true)
               return (index, .success(found))
             } catch let error as ReelError {
               return (index, .failure(error))

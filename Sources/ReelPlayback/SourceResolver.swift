@@ -69,8 +69,13 @@ struct SourceResolver: Sendable {
 
   /// The segments of a rung, whose media playlist or index is fetched where it has to be.
   ///
-  /// - Parameter variables: those that the multivariant playlist defines.
-  func segments(of rung: Rung, variables: [String: String]) async throws -> RungSegments {
+  /// - Parameters:
+  ///   - variables: those that the multivariant playlist defines.
+  ///   - findsIndex: looks for an index at the beginning of a file of which the MPD does not say where it stands; else
+  ///     such a file is one segment.
+  func segments(
+    of rung: Rung, variables: [String: String], findsIndex: Bool = false
+  ) async throws -> RungSegments {
     switch rung.media {
     case .segments(let list):
       return RungSegments(list: list)
@@ -84,15 +89,14 @@ struct SourceResolver: Sendable {
         return found
       }
     case .index(let reference):
-      guard let range = reference.indexRange else {
+      guard reference.indexRange != nil || findsIndex else {
         return RungSegments(list: SegmentList([wholeFile(reference)]))
       }
-      let (bytes, _) = try await firstOf([reference.url] + reference.alternateURLs) { url in
-        try await document(at: url, range: range)
+      do {
+        return RungSegments(list: try await index(reference))
+      } catch let error as ReelError where error.kind == .badMedia && reference.indexRange == nil {
+        return RungSegments(list: SegmentList([wholeFile(reference)]))
       }
-      return RungSegments(
-        list: try ManifestReader(limits: configuration.manifestLimits).segments(
-          fromIndex: bytes, at: range.offset, of: reference))
     }
   }
 
@@ -112,7 +116,7 @@ struct SourceResolver: Sendable {
     return try await firstOf(locations + [resolved.url]) { url in
       let (bytes, finalURL) = try await document(at: url)
       return try ManifestReader(limits: configuration.manifestLimits).presentation(
-        from: bytes, format: resolved.presentation.format, url: finalURL)
+        from: bytes, format: resolved.presentation.format, url: finalURL, now: resolved.clock.now)
     }
   }
 
@@ -220,7 +224,8 @@ struct SourceResolver: Sendable {
   ) async throws -> ResolvedSource {
     note?(LoadedManifest.Document(bytes: bytes, format: format, url: url))
     let reader = ManifestReader(limits: configuration.manifestLimits)
-    var presentation = try reader.presentation(from: bytes, format: format, url: url)
+    var presentation = try reader.presentation(
+      from: bytes, format: format, url: url, now: configuration.clock.now)
     var clock = configuration.clock
     if let live = presentation.live {
       clock = try await ServerClock.synchronized(
@@ -228,6 +233,18 @@ struct SourceResolver: Sendable {
       if let atTime = live.presentation { presentation = try atTime(clock.now) }
     }
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))
+  }
+
+  /// The segments that the `sidx` boxes of a file list.
+  private func index(_ reference: SegmentIndexReference) async throws -> SegmentList {
+    var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
+    while let range = reader.missing {
+      let (bytes, _) = try await firstOf([reference.url] + reference.alternateURLs) { url in
+        try await document(at: url, range: range)
+      }
+      try reader.add(bytes, at: range.offset)
+    }
+    return try reader.segments()
   }
 
   /// What `body` gives for the first of `urls` that has it.

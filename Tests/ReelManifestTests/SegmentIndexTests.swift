@@ -110,6 +110,105 @@ import Testing
       manifestError(.badMedia) { _ = try read([0, 0, 0, 2] + Array("sidx".utf8), at: 0, reference()) } != nil)
   }
 
+  /// A reader that has read `index` at byte 0, and asks for the rest.
+  private func reader(
+    _ index: [UInt8], limits: ManifestLimits = ManifestLimits()
+  ) throws(ReelError) -> SegmentIndexReader {
+    var reader = SegmentIndexReader(reference: reference(), limits: limits)
+    try reader.add(index, at: 0)
+    return reader
+  }
+
+  @Test func aHierarchyIsReadRangeByRange() throws {
+    let left = sidx(earliest: 0, [(0, 10, 1000), (0, 20, 1000)])
+    let right = sidx(earliest: 2000, [(0, 30, 500)])
+    let top = sidx([(1, UInt64(left.count) + 30, 2000), (1, UInt64(right.count) + 30, 500)])
+    var reader = try reader(top)
+    #expect(reader.missing == ByteRange(offset: Int64(top.count), length: Int64(left.count) + 30))
+    #expect(manifestError(.badMedia) { _ = try reader.segments() } != nil)
+    try reader.add(left, at: Int64(top.count))
+    let second = top.count + left.count + 30
+    #expect(reader.missing == ByteRange(offset: Int64(second), length: Int64(right.count) + 30))
+    try reader.add(right, at: Int64(second))
+    #expect(reader.missing == nil)
+    let segments = try reader.segments()
+    #expect(segments.map(\.number) == [1, 2, 3])
+    #expect(segments.starts.map(\.seconds) == [0, 1, 2])
+    let first = Int64(top.count + left.count)
+    #expect(
+      segments.map(\.byteRange) == [
+        ByteRange(offset: first, length: 10), ByteRange(offset: first + 10, length: 20),
+        ByteRange(offset: Int64(second + right.count), length: 30),
+      ])
+  }
+
+  @Test func nestedIndexesAtHandAreNotAskedFor() throws {
+    let last = sidx(earliest: 3000, [(0, 5, 1000)])
+    let middle = sidx(earliest: 1000, [(0, 7, 2000), (1, UInt64(last.count) + 5, 1000)])
+    let top = sidx([(0, 9, 1000), (1, UInt64(middle.count) + 7 + UInt64(last.count) + 5, 3000)])
+    let file = top + [UInt8](repeating: 0, count: 9) + middle + [UInt8](repeating: 0, count: 7) + last
+    let segments = try read(file, at: 0, reference())
+    #expect(segments.starts.map(\.seconds) == [0, 1, 3])
+    #expect(segments.map(\.byteRange?.length) == [9, 7, 5])
+  }
+
+  @Test func aChainMayBeLongAndAHierarchyDeepOnlyToALimit() throws {
+    // Each index has one segment of 4 bytes, and leads to the next; all have the same size.
+    let size = sidx([(0, 4, 1000), (1, 0, 0)]).count
+    var chain = try reader(sidx([(0, 4, 1000), (1, 100, 1000)]))
+    for step in 1..<100 {
+      let missing = try #require(chain.missing)
+      #expect(missing.offset == Int64(step * (size + 4)))
+      let isLast = step == 99
+      let start = UInt64(step * 1000)
+      try chain.add(
+        isLast
+          ? sidx(earliest: start, [(0, 4, 1000)])
+          : sidx(earliest: start, [(0, 4, 1000), (1, 100, 1000)]), at: missing.offset)
+    }
+    #expect(try chain.segments().count == 100)
+
+    var deep = try reader(sidx([(1, 9000, 1000)]))
+    let error = manifestError(.badMedia) {
+      for _ in 0..<20 { try deep.add(sidx([(1, 9000, 1000)]), at: try #require(deep.missing).offset) }
+    }
+    #expect(error?.reason == "sidx boxes nested more than 8 deep")
+  }
+
+  @Test func aLoopIsAnError() {
+    // Both references have no bytes, so that both lead to what stands behind the first index.
+    let top = sidx([(1, 0, 1000), (1, 0, 1000)])
+    let error = manifestError(.badMedia) { _ = try read(top + sidx([(0, 1, 1)]), at: 0, reference()) }
+    #expect(error?.reason == "the sidx boxes lead to the same one twice")
+    #expect(error?.place == .byte(Int64(top.count)))
+  }
+
+  @Test func aRangeThatIsTooShortIsAskedForAgainOnce() throws {
+    let index = sidx([(0, 100, 2000), (0, 100, 2000)])
+    var reader = try reader(Array(index.prefix(20)))
+    #expect(reader.missing == ByteRange(offset: 0, length: Int64(index.count)))
+    let error = manifestError(.badMedia) { try reader.add(Array(index.prefix(30)), at: 0) }
+    #expect(error?.reason == "the sidx has \(index.count) bytes, of which 30 are there")
+    try reader.add(index, at: 0)
+    #expect(try reader.segments().count == 2)
+  }
+
+  @Test func whatIsAskedForMustCome() throws {
+    var reader = try reader(sidx([(1, 50, 1000)]))
+    #expect(manifestError(.badMedia) { try reader.add([], at: 0) }?.reason == "the sidx ends too early")
+    let place = try #require(reader.missing).offset
+    #expect(
+      manifestError(.badMedia) { try reader.add(box("free", [0, 0]) + box("moof", []), at: place) } != nil)
+  }
+
+  @Test func segmentsOfAnIndexAreBounded() {
+    let limits = ManifestLimits(segments: 2)
+    #expect(
+      manifestError(.badMedia) {
+        _ = try reader(sidx(Array(repeating: (0, 1, 1), count: 3)), limits: limits)
+      }?.reason == "more than 2 segments")
+  }
+
   @Test func anIndexCutAnywhereIsAnError() {
     let index = sidx(version: 1, [(0, 100, 2000), (0, 100, 2000)])
     for count in 0..<index.count {

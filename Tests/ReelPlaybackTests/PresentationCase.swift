@@ -88,6 +88,7 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
     dash("dash-ondemand/manifest.mpd", "dash-number-1", timestamps: "dash-ondemand-low"),
     dash("dash-ondemand/manifest.mpd", "dash-ondemand-low", cap: 300_000),
     dash("dash-baseurl/manifest.mpd", "dash-number-1"),
+    dash("dash-baseurl/fallback.mpd", "dash-number-1"),
     PresentationCase(
       path: "dash-periods/manifest.mpd",
       parts: [

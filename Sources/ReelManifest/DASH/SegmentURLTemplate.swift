@@ -22,6 +22,11 @@ struct SegmentURLTemplate: Sendable {
   /// True where each segment comes in parts.
   private(set) var usesSubNumber = false
 
+  /// True where `$Number$` stands in it.
+  var usesNumber: Bool { parts.contains { if case .number = $0 { true } else { false } } }
+  /// True where `$Time$` stands in it.
+  var usesTime: Bool { parts.contains { if case .time = $0 { true } else { false } } }
+
   private static let widthLimit = 32
 
   /// Compiles `text`. Throws `badManifest` for an identifier that is not known, one that is not closed, or one that

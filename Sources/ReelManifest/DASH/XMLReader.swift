@@ -133,12 +133,18 @@ struct XMLReader {
 
   // MARK: - Attributes of the start tag that was read last
 
+  /// What stands before the colon of the start tag's name; empty where there is none.
+  var prefix: String {
+    guard let fullName = open.last, let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: fullName) else {
+      return ""
+    }
+    return bytes.text(in: fullName.lowerBound..<colon)
+  }
+
   /// The namespace that the start tag binds its own prefix to, or the default one; nil where it binds none.
   var namespace: String? {
-    guard let fullName = open.last else { return nil }
-    let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: fullName)
-    let prefix = colon.map { ":" + bytes.text(in: fullName.lowerBound..<$0) } ?? ""
-    let attribute = attributes.first { bytes.text(in: $0.name) == "xmlns" + prefix }
+    let name = prefix.isEmpty ? "xmlns" : "xmlns:\(prefix)"
+    let attribute = attributes.first { bytes.text(in: $0.name) == name }
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 

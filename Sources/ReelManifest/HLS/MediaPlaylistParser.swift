@@ -41,7 +41,7 @@ struct MediaPlaylistParser {
   var isRunOpen = false
 
   // What is put together at the end.
-  /// What stands in for a duration that is missing.
+  /// What stands in for a duration that is no number.
   var targetDuration = ExactSeconds.zero
   var statedSequence: Int64 = 0
 
@@ -166,12 +166,15 @@ struct MediaPlaylistParser {
   }
 
   private mutating func addSegment(_ line: Range<Int>) throws(ReelError) {
+    // What no EXTINF announces is no segment (RFC 8216 §4.3.2.1).
+    guard let duration else {
+      warnings.add("a URL without EXTINF", place: lines.place)
+      endSegment()
+      return
+    }
     let index = playlist.records.count
     guard index < limits.segments else {
       throw ReelError(.badManifest, "more than \(limits.segments) segments", place: lines.place)
-    }
-    if duration == nil {
-      warnings.add("a segment without EXTINF, taken to last the target duration", place: lines.place)
     }
     try checkReference(line, at: index)
     try addByteRange(line, at: index)
@@ -182,7 +185,7 @@ struct MediaPlaylistParser {
         title: UInt32(title.lowerBound),
         titleCount: UInt32(title.count), run: UInt32(playlist.runs.count - 1),
         start: playlist.length.nanoseconds))
-    guard playlist.length.add(duration ?? targetDuration) else {
+    guard playlist.length.add(duration) else {
       throw ReelError(.badManifest, "the durations add up to more than 292 years", place: lines.place)
     }
     if let programDateTime {
@@ -191,14 +194,17 @@ struct MediaPlaylistParser {
           segment: UInt32(index), position: UInt32(programDateTime.lowerBound),
           count: UInt32(programDateTime.count)))
     }
+    if isGap { isRunOpen = false }
+    endSegment()
+  }
+
+  /// Forgets what applied to one segment only.
+  private mutating func endSegment() {
     duration = nil
     title = 0..<0
     byteRange = nil
     programDateTime = nil
-    if isGap {
-      isGap = false
-      isRunOpen = false
-    }
+    isGap = false
   }
 
   private mutating func checkReference(_ line: Range<Int>, at index: Int) throws(ReelError) {

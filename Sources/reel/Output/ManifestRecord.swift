@@ -53,6 +53,9 @@ struct ManifestRecord: Encodable {
     let error: ErrorRecord?
     let duration: Double?
     let initializations: [Initialization]?
+    let segmentCount: Int?
+    /// How many are left out of `segments`: the last ones, or of a live rung the oldest.
+    let segmentsOmitted: Int?
     let segments: [SegmentRecord]?
   }
 
@@ -109,7 +112,7 @@ struct ManifestRecord: Encodable {
             id: value.id, kind: value.kind.rawValue, language: value.language, label: value.label,
             roles: value.roles, default: value.isDefault, unplayable: value.unplayableReason,
             rungs: value.rungs.enumerated().map { rung, value in
-              Self.rung(value, error: failures[[period, group, rung]])
+              Self.rung(value, isLive: presentation.isLive, error: failures[[period, group, rung]])
             })
         })
     }
@@ -138,9 +141,13 @@ struct ManifestRecord: Encodable {
       })
   }
 
-  private static func rung(_ rung: ReelManifest.Rung, error: ReelError?) -> Rung {
+  /// Segments of a rung that are printed, and of a live one: a manifest of a few lines may name a million.
+  private static let segmentLimit = 100_000
+  private static let liveSegmentLimit = 10_000
+
+  private static func rung(_ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?) -> Rung {
     var (playlist, index): (String?, Index?) = (nil, nil)
-    var (duration, segments): (Double?, [SegmentRecord]?) = (nil, nil)
+    var (duration, count, segments): (Double?, Int?, [SegmentRecord]?) = (nil, nil, nil)
     var initializations: [InitializationReference] = []
     switch rung.media {
     case .playlist(let url): playlist = url.absoluteString
@@ -150,7 +157,8 @@ struct ManifestRecord: Encodable {
         byteLength: reference.indexRange?.length)
     case .segments(let list):
       var known: [InitializationReference: Int] = [:]
-      segments = list.map { segment in
+      count = list.count
+      segments = (isLive ? list.suffix(liveSegmentLimit) : list.prefix(segmentLimit)).map { segment in
         let number = segment.initialization.map { reference in
           if let index = known[reference] { return index }
           initializations.append(reference)
@@ -170,6 +178,10 @@ struct ManifestRecord: Encodable {
       alternatePlaylists: rung.alternateURLs.isEmpty ? nil : rung.alternateURLs.map(\.absoluteString),
       index: index, error: error.map(ErrorRecord.init), duration: duration,
       initializations: initializations.isEmpty ? nil : initializations.map(Initialization.init),
+      segmentCount: count,
+      segmentsOmitted: segments.flatMap { [count = count ?? 0] in
+        count > $0.count ? count - $0.count : nil
+      },
       segments: segments)
   }
 }

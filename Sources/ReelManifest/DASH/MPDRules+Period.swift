@@ -1,0 +1,205 @@
+import ReelCore
+
+extension MPDRules {
+  /// What is known of the periods before.
+  struct PeriodState {
+    var isDynamic: Bool
+    var count = 0
+    var lastHasDuration = false
+    /// The start of the period before, where it is stated.
+    var start: MediaTime?
+    /// Where the period before ends, as far as it says so.
+    var end: MediaTime? = .zero
+    /// True where the period before stands in another file.
+    var isRemote = false
+    var ids: Set<String> = []
+  }
+
+  /// What the elements inside of another one inherit from it.
+  struct Inherited {
+    var path: String
+    var hasBaseURL = false
+    var hasMimeType = false
+    /// An ancestor's or its own segment information.
+    var segments: Set<String> = []
+    /// What of SegmentTemplate is stated by an ancestor.
+    var hasMedia = false
+    var hasTimeline = false
+    var hasDuration = false
+  }
+
+  mutating func period(_ state: inout PeriodState) throws(ReelError) {
+    state.count += 1
+    let path = "MPD/Period[\(state.count)]"
+    for name: StaticString in ["start", "duration"] { duration(name, "§5.3.2.2") }
+    if let id = xml.string("id") {
+      if !state.ids.insert(id).inserted {
+        report("the @id '\(id.excerpt)' of a Period is not unique", "§5.3.2.2")
+      }
+    } else if state.isDynamic {
+      report("a Period has no @id, @type being dynamic", "§5.3.2.2")
+    }
+    let start = xml.string("start").flatMap { XMLDuration($0) }?.time
+    let length = xml.string("duration").flatMap { XMLDuration($0) }?.time
+    if let start, let before = state.start, start < before {
+      report("a Period starts before the one before it", "§5.3.2.1")
+    } else if let start, let end = state.end, state.count > 1, start < end {
+      report("a Period starts before the one before it has ended", "§5.3.2.1")
+    }
+    if state.count == 1, let start, start > .zero, !state.isDynamic {
+      report("the first Period does not start at 0, @type being static", "§5.3.2.1")
+    }
+    if start == nil, state.end == nil, !state.isDynamic, !state.isRemote {
+      report("a Period has no @start, and the one before it no @duration", "§5.3.2.1")
+    }
+    let from = start ?? state.end
+    state.start = from ?? state.start
+    state.end = length.flatMap { length in from.map { $0 + length } }
+    state.lastHasDuration = length != nil
+    let isRemote = xml.string(anyPrefix: "href") != nil
+    if isRemote { checkLink() }
+    state.isRemote = isRemote
+
+    var inherited = Inherited(path: path)
+    var (order, setIDs, ids): (ElementOrder, Set<String>, Set<String>) = (ElementOrder(.period), [], [])
+    var sets = 0
+    while let child = try xml.nextChild() {
+      guard isOwn else {
+        try xml.skip()
+        continue
+      }
+      checkOrder(child, &order, in: "Period")
+      switch child {
+      case "AdaptationSet":
+        sets += 1
+        if let id = xml.string("id"), !setIDs.insert(id).inserted {
+          report("the @id '\(id.excerpt)' of an AdaptationSet is not unique in its Period", "§5.3.3.2")
+        }
+        try adaptationSet(inherited, path: "\(path)/AdaptationSet[\(sets)]", ids: &ids)
+      case "BaseURL": try baseURL(&inherited)
+      case "SegmentBase", "SegmentList", "SegmentTemplate": try segments(child, &inherited)
+      case "AssetIdentifier", "SupplementalProperty", "EssentialProperty", "ContentProtection":
+        try descriptor(child)
+      case "EventStream":
+        naturals(["timescale", "presentationTimeOffset"], "§5.10.2.2")
+        try descriptor(child)
+      default: try xml.skip()
+      }
+    }
+    if sets == 0, !isRemote, length != .zero, !state.isDynamic {
+      report("a Period has no AdaptationSet", "§5.3.2.2", path: path)
+    }
+  }
+
+  // MARK: - Private
+
+  private mutating func adaptationSet(
+    _ period: Inherited, path: String, ids: inout Set<String>
+  ) throws(ReelError) {
+    var inherited = period
+    inherited.path = path
+    naturals(
+      [
+        "id", "group", "minBandwidth", "maxBandwidth", "minWidth", "maxWidth", "minHeight", "maxHeight",
+        "width",
+        "height", "selectionPriority",
+      ], "§5.3.3.2")
+    bounds("minBandwidth", "maxBandwidth")
+    bounds("minWidth", "maxWidth")
+    bounds("minHeight", "maxHeight")
+    inherited.hasMimeType = xml.string("mimeType") != nil
+    let isRemote = xml.string(anyPrefix: "href") != nil
+    if isRemote { checkLink() }
+    var (order, count) = (ElementOrder(.adaptationSet), 0)
+    while let child = try xml.nextChild() {
+      guard isOwn else {
+        try xml.skip()
+        continue
+      }
+      checkOrder(child, &order, in: "AdaptationSet")
+      switch child {
+      case "Representation":
+        count += 1
+        try representation(inherited, path: "\(path)/Representation[\(count)]", ids: &ids)
+      case "BaseURL": try baseURL(&inherited)
+      case "SegmentBase", "SegmentList", "SegmentTemplate": try segments(child, &inherited)
+      default: try other(child)
+      }
+    }
+    if count == 0, !isRemote { report("an AdaptationSet has no Representation", "§5.3.3.2", path: path) }
+  }
+
+  private mutating func representation(
+    _ set: Inherited, path: String, ids: inout Set<String>
+  ) throws(ReelError) {
+    var inherited = set
+    inherited.path = path
+    if let id = xml.string("id") {
+      if id.contains(where: \.isWhitespace) {
+        report("the @id '\(id.excerpt)' of a Representation has white space", "§5.3.5.2")
+      }
+      if !ids.insert(id).inserted {
+        report("the @id '\(id.excerpt)' of a Representation is not unique in its Period", "§5.3.5.2")
+      }
+    } else {
+      report("a Representation has no @id", "§5.3.5.2")
+    }
+    if xml.string("bandwidth") == nil { report("a Representation has no @bandwidth", "§5.3.5.2") }
+    naturals(["bandwidth", "qualityRanking", "width", "height", "selectionPriority"], "§5.3.5.2")
+    if !inherited.hasMimeType, xml.string("mimeType") == nil {
+      report("a Representation has no @mimeType, nor has its AdaptationSet", "§5.3.7.2")
+    }
+    var order = ElementOrder(.representation)
+    while let child = try xml.nextChild() {
+      guard isOwn else {
+        try xml.skip()
+        continue
+      }
+      checkOrder(child, &order, in: "Representation")
+      switch child {
+      case "BaseURL": try baseURL(&inherited)
+      case "SegmentBase", "SegmentList", "SegmentTemplate": try segments(child, &inherited)
+      default: try other(child)
+      }
+    }
+    if inherited.segments.isEmpty, !inherited.hasBaseURL {
+      report("a Representation has neither segment information nor a BaseURL", "§5.3.9.1", path: path)
+    }
+    if inherited.segments.contains("SegmentTemplate") {
+      if !inherited.hasMedia { report("a SegmentTemplate has no @media", "§5.3.9.4.2", path: path) }
+    }
+  }
+
+  private mutating func other(_ child: String) throws(ReelError) {
+    switch child {
+    case "FramePacking", "AudioChannelConfiguration", "ContentProtection", "EssentialProperty",
+      "SupplementalProperty", "InbandEventStream", "Accessibility", "Role", "Rating", "Viewpoint":
+      try descriptor(child)
+    default: try xml.skip()
+    }
+  }
+
+  private mutating func baseURL(_ inherited: inout Inherited) throws(ReelError) {
+    if let text = xml.string("availabilityTimeOffset"), AvailabilityTimeOffset(text) == nil {
+      report("@availabilityTimeOffset '\(text.excerpt)' is not an xs:double", "§5.6.2")
+    }
+    inherited.hasBaseURL = true
+    try xml.skip()
+  }
+
+  private mutating func bounds(_ low: StaticString, _ high: StaticString) {
+    guard let minimum = xml.string(low)?.integer, let maximum = xml.string(high)?.integer else { return }
+    if minimum > maximum { report("@\(low) is above @\(high)", "§5.3.3.2") }
+  }
+
+  private mutating func checkLink() {
+    let href = xml.string(anyPrefix: "href") ?? ""
+    let scheme = href.prefix { $0 != ":" }.lowercased()
+    if href.contains(":"), !["http", "https", "urn"].contains(scheme) {
+      report("@xlink:href '\(href.excerpt)' is not an HTTP URL", "§5.5.2")
+    }
+    if let actuate = xml.string(anyPrefix: "actuate"), actuate != "onLoad", actuate != "onRequest" {
+      report("@xlink:actuate '\(actuate.excerpt)' is neither onLoad nor onRequest", "§5.5.2")
+    }
+  }
+}

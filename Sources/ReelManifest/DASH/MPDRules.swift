@@ -1,0 +1,182 @@
+import Foundation
+import ReelCore
+
+/// What is wrong in an MPD by the letter of ISO/IEC 23009-1, whether it can be played or not.
+///
+/// It is a pass of its own over the text, since the reader that makes the model passes over what players pass over.
+struct MPDRules {
+  var xml: XMLReader
+  /// The prefix of the root element: elements with another one are not the standard's.
+  var ownPrefix = ""
+  /// The namespace that the root element binds: those that bind another one are not the standard's.
+  var ownNamespace = MPDRules.namespace
+
+  /// The violations in `bytes`, in order, each with line and column or the path of the element and with the clause that
+  /// asks for what is missing; no more than `limits.warnings`. The last one is what ended the reading, where the text is
+  /// no XML or is beyond the limits.
+  static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
+    var rules = MPDRules(xml: XMLReader(bytes, limits: limits))
+    do throws(ReelError) {
+      try limits.check(bytes)
+      try rules.check()
+    } catch {
+      rules.xml.warnings.add(error)
+    }
+    return rules.xml.warnings.warnings.map { $0.located(at: url.manifestLocation) }
+  }
+
+  // MARK: - For what it is made of
+
+  /// A violation at the start tag that was read last.
+  mutating func report(_ reason: String, _ clause: String) {
+    xml.warn("\(reason) (ISO/IEC 23009-1 \(clause))")
+  }
+
+  /// A violation of an element that has been read to its end.
+  mutating func report(_ reason: String, _ clause: String, path: String) {
+    xml.warnings.add("\(reason) (ISO/IEC 23009-1 \(clause))", place: .element(path))
+  }
+
+  /// True where the start tag that was read last is of the standard's namespace, as far as its prefix tells.
+  var isOwn: Bool { xml.prefix == ownPrefix && (xml.namespace ?? ownNamespace) == ownNamespace }
+
+  static let namespace = "urn:mpeg:dash:schema:mpd:2011"
+
+  // MARK: - Private
+
+  private mutating func check() throws(ReelError) {
+    try xml.root()
+    guard xml.name == "MPD" else { throw xml.error("not an MPD: its root element is <\(xml.name.excerpt)>") }
+    ownPrefix = xml.prefix
+    if let namespace = xml.namespace {
+      if namespace != Self.namespace {
+        // What follows is in that one too: it is said once.
+        report("the namespace is '\(namespace.excerpt)', not '\(Self.namespace)'", "Annex B")
+        ownNamespace = namespace
+      }
+    } else {
+      report("the namespace '\(Self.namespace)' is missing", "Annex B")
+    }
+    let presentation = attributes()
+    var order = ElementOrder(.mpd)
+    var periods = PeriodState(isDynamic: presentation.isDynamic)
+    while let child = try xml.nextChild() {
+      guard isOwn else {
+        try xml.skip()
+        continue
+      }
+      checkOrder(child, &order, in: "MPD")
+      switch child {
+      case "Period": try period(&periods)
+      case "UTCTiming", "EssentialProperty", "SupplementalProperty", "ContentProtection":
+        try descriptor(child)
+      default: try xml.skip()
+      }
+    }
+    if periods.count == 0 { report("there is no Period", "§5.3.1.2", path: "MPD") }
+    if !presentation.hasDuration, !presentation.hasUpdates, !periods.lastHasDuration, periods.count > 0 {
+      report(
+        "neither @mediaPresentationDuration, @minimumUpdatePeriod nor @duration of the last Period tells the length",
+        "§5.3.1.2", path: "MPD")
+    }
+  }
+
+  private struct Attributes {
+    var isDynamic: Bool
+    var hasDuration: Bool
+    var hasUpdates: Bool
+  }
+
+  /// The attributes of the MPD element.
+  private mutating func attributes() -> Attributes {
+    let type = xml.string("type")
+    if let type, type != "static", type != "dynamic" {
+      report("@type '\(type.excerpt)' is neither static nor dynamic", "§5.3.1.2")
+    }
+    let isDynamic = type == "dynamic"
+    if (xml.string("profiles") ?? "").isEmpty { report("@profiles is missing", "§5.3.1.2") }
+    if xml.string("minBufferTime") == nil { report("@minBufferTime is missing", "§5.3.1.2") }
+    for name: StaticString in ["availabilityStartTime", "availabilityEndTime", "publishTime"] { date(name) }
+    for name: StaticString in [
+      "mediaPresentationDuration", "minimumUpdatePeriod", "minBufferTime", "timeShiftBufferDepth",
+      "suggestedPresentationDelay", "maxSegmentDuration", "maxSubsegmentDuration",
+    ] {
+      duration(name, "§5.3.1.2")
+    }
+    if isDynamic {
+      for name: StaticString in ["availabilityStartTime", "publishTime"] where xml.string(name) == nil {
+        report("@\(name) is missing, @type being dynamic", "§5.3.1.2")
+      }
+    } else {
+      for name: StaticString in ["minimumUpdatePeriod", "timeShiftBufferDepth", "suggestedPresentationDelay"]
+      where xml.string(name) != nil {
+        report("@\(name) is there, @type being static", "§5.3.1.2")
+      }
+    }
+    if let text = xml.string("mediaPresentationDuration"), XMLDuration(text)?.time == .zero {
+      report("@mediaPresentationDuration is 0", "§5.3.1.2")
+    }
+    return Attributes(
+      isDynamic: isDynamic, hasDuration: xml.string("mediaPresentationDuration") != nil,
+      hasUpdates: xml.string("minimumUpdatePeriod") != nil)
+  }
+}
+
+// MARK: - Values
+
+extension MPDRules {
+  /// An attribute that has to be an `xs:duration`.
+  mutating func duration(_ name: StaticString, _ clause: String) {
+    guard let text = xml.string(name) else { return }
+    if XMLDuration(text)?.isWellFormed != true {
+      report("@\(name) '\(text.excerpt)' is not an xs:duration from 0 on", clause)
+    }
+  }
+
+  /// An attribute that has to be an `xs:dateTime`.
+  mutating func date(_ name: StaticString) {
+    guard let text = xml.string(name) else { return }
+    if !text.contains("T") || WallTime(iso8601: text) == nil {
+      report("@\(name) '\(text.excerpt)' is not an xs:dateTime", "§5.3.1.2")
+    }
+  }
+
+  /// Attributes that have to be whole numbers from 0 on.
+  mutating func naturals(_ names: [StaticString], _ clause: String) {
+    for name in names {
+      guard let text = xml.string(name) else { continue }
+      if UInt64(text) == nil {
+        report("@\(name) '\(text.excerpt)' is not a whole number from 0 on", clause)
+      }
+    }
+  }
+
+  /// Attributes that have to be byte ranges.
+  mutating func ranges(_ names: [StaticString], _ clause: String) {
+    for name in names {
+      do throws(ReelError) {
+        _ = try xml.byteRange(name)
+      } catch {
+        report(error.reason, clause)
+      }
+    }
+  }
+
+  /// A descriptor, which is consumed (§5.8.2).
+  mutating func descriptor(_ name: String) throws(ReelError) {
+    let isReference = name == "ContentProtection" && xml.string("ref") != nil
+    if (xml.string("schemeIdUri") ?? "").isEmpty, !isReference {
+      report("\(name) has no @schemeIdUri", "§5.8.2")
+    }
+    try xml.skip()
+  }
+
+  /// An element among its siblings.
+  mutating func checkOrder(_ child: String, _ order: inout ElementOrder, in parent: String) {
+    switch order.add(child) {
+    case .inOrder: break
+    case .unknown: report("<\(child.excerpt)> is not an element of \(parent)", "Annex B")
+    case .after(let other): report("\(child) stands after \(other), which has to follow it", "Annex B")
+    }
+  }
+}

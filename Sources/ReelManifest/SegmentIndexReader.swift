@@ -1,0 +1,235 @@
+public import ReelCore
+
+/// Reads the segments of a single-file Representation from its `sidx` boxes (ISO/IEC 14496-12 §8.16.3), of which one may
+/// lead to others: a hierarchy, or a chain.
+///
+/// It does no input. As long as `missing` names a range, `add` those bytes of the file; then `segments()` has them all.
+/// Nested boxes within bytes that are there already are read without asking. Errors name the file.
+///
+/// Bounded are the depth of a hierarchy (8), the boxes (4096), their bytes (1 MiB each, `ManifestLimits.byteCount` all
+/// together) and the segments (`ManifestLimits.segments`). A box is read once, so that a loop is an error.
+public struct SegmentIndexReader: Sendable {
+  /// The next bytes that are needed; nil when the index is whole.
+  public private(set) var missing: ByteRange?
+
+  private let reference: SegmentIndexReference
+  private let limits: ManifestLimits
+  /// What is still to be read, the next one last.
+  private var pending: [Pending] = []
+  private var entries: [Entry] = []
+  private var chunks: [Chunk] = []
+  private var chunkByteCount = 0
+  /// Where boxes that were read begin.
+  private var visited: Set<Int64> = []
+  /// The bytes from the beginning of the file that a decoder needs first, where the MPD does not tell.
+  private var impliedInitialization: ByteRange?
+  /// The box that `missing` is to complete: how many bytes it has, and how many are there.
+  private var cut: (byteCount: UInt64, available: Int)?
+
+  private static let depthLimit = 8
+  private static let boxLimit = 4096
+  private static let boxByteLimit: UInt64 = 1 << 20
+  /// How much is asked for where the size of a box is not known: one of a thousand segments.
+  private static let guessedByteCount: Int64 = 16 << 10
+
+  public init(reference: SegmentIndexReference, limits: ManifestLimits = ManifestLimits()) {
+    self.reference = reference
+    self.limits = limits
+    missing = reference.indexRange ?? ByteRange(offset: 0, length: Self.guessedByteCount * 4)
+  }
+
+  /// Reads on with bytes that start at `offset` in the file. They need not be just those that are `missing`.
+  ///
+  /// Throws `badMedia` with the byte where there is no sound `sidx`, or where the bytes bring nothing that was missing.
+  public mutating func add(_ bytes: [UInt8], at offset: Int64) throws(ReelError) {
+    do throws(ReelError) {
+      guard let wanted = missing else { return }
+      guard offset >= 0, offset <= Int64.max - Int64(bytes.count) else {
+        throw ReelError(.badMedia, "the index lies beyond 63 bits")
+      }
+      chunkByteCount += bytes.count
+      guard chunkByteCount <= limits.byteCount else {
+        throw ReelError(.badMedia, "the index is larger than the limit of \(limits.byteCount) bytes")
+      }
+      let isFirst = visited.isEmpty
+      chunks.append(Chunk(offset: offset, bytes: bytes))
+      if isFirst {
+        // What it leads to is sought in these bytes from their beginning.
+        chunks = [chunks[chunks.count - 1]]
+        pending = [Pending(offset: offset, byteCount: nil, depth: 1)]
+      }
+      try readOn()
+      guard missing == wanted else { return }
+      if let cut {
+        throw ReelError(
+          .badMedia, "the sidx has \(cut.byteCount) bytes, of which \(cut.available) are there",
+          place: .byte(wanted.offset))
+      }
+      throw ReelError(.badMedia, "the sidx ends too early", place: .byte(wanted.offset))
+    } catch {
+      throw error.located(at: reference.url.manifestLocation)
+    }
+  }
+
+  /// The segments on the presentation's timeline: those that overlap the period, where its length is known.
+  ///
+  /// Throws `badMedia` as long as bytes are missing.
+  public func segments() throws(ReelError) -> SegmentList {
+    guard missing == nil else {
+      throw ReelError(
+        .badMedia, "the index is not whole yet", at: reference.url.manifestLocation,
+        place: missing.map { .byte($0.offset) })
+    }
+    let (reference, entries) = (reference, entries)
+    let offset =
+      reference.timestampOffset ?? entries.first.map { reference.start - $0.start } ?? reference.start
+    let initialization =
+      reference.initialization
+      ?? impliedInitialization.map {
+        InitializationReference(
+          url: reference.url, byteRange: $0, alternateURLs: reference.alternateURLs)
+      }
+    var (first, last) = (0, entries.count)
+    if let duration = reference.duration {
+      let end = reference.start + duration
+      while last > 1, entries[last - 1].start + offset >= end { last -= 1 }
+      while first < last - 1, entries[first].end + offset <= reference.start { first += 1 }
+    }
+    let chosen = first
+    let end = last > 0 ? entries[last - 1].end + offset : reference.start
+    return SegmentList(count: last - first, end: end) { index in
+      let entry = entries[chosen + index]
+      return SegmentReference(
+        number: Int64(chosen + index) + 1, url: reference.url,
+        byteRange: ByteRange(offset: entry.offset, length: entry.byteCount), start: entry.start + offset,
+        duration: entry.length, initialization: initialization, discontinuity: reference.discontinuity,
+        timestampOffset: reference.timestampOffset, alternateURLs: reference.alternateURLs)
+    }
+  }
+
+  // MARK: - Private
+
+  /// A run of the file's bytes.
+  private struct Chunk: Sendable {
+    var offset: Int64
+    var bytes: [UInt8]
+  }
+
+  /// A `sidx` that is to be read, or a segment that comes after one.
+  private struct Pending: Sendable {
+    var offset: Int64
+    /// Of all that it stands for; nil where that is not known.
+    var byteCount: Int64?
+    var depth: Int
+    /// Nil for a `sidx`.
+    var entry: Entry?
+  }
+
+  /// A segment.
+  private struct Entry: Sendable {
+    var offset: Int64
+    var byteCount: Int64
+    var ticks: Int64
+    var duration: Int64
+    var timescale: Int64
+
+    /// On the media's timeline.
+    var start: MediaTime { MediaTime(ticks: ticks, timescale: timescale) }
+    var length: MediaTime { MediaTime(ticks: duration, timescale: timescale) }
+    var end: MediaTime { MediaTime(ticks: ticks + duration, timescale: timescale) }
+  }
+
+  /// Reads what can be read, in the order of the presentation, and sets `missing`.
+  private mutating func readOn() throws(ReelError) {
+    while let next = pending.last {
+      if let entry = next.entry {
+        guard entries.count < limits.segments else {
+          throw ReelError(.badMedia, "more than \(limits.segments) segments", place: .byte(next.offset))
+        }
+        entries.append(entry)
+        pending.removeLast()
+      } else if try !read(next) {
+        return
+      }
+    }
+    missing = nil
+    chunks = []
+  }
+
+  /// Replaces the last pending `sidx` by what it lists; false where bytes are missing.
+  private mutating func read(_ next: Pending) throws(ReelError) -> Bool {
+    cut = nil
+    let length = min(next.byteCount ?? Self.guessedByteCount, Self.guessedByteCount)
+    let chunk = chunks.first { $0.offset <= next.offset && next.offset - $0.offset < $0.bytes.count }
+    guard let chunk else {
+      guard !visited.isEmpty else { throw Self.noIndex(next.offset) }
+      missing = ByteRange(offset: next.offset, length: max(length, 8))
+      return false
+    }
+    let start = Int(next.offset - chunk.offset)
+    switch try SegmentIndexBox.find(
+      in: chunk.bytes, from: start, at: chunk.offset, isNested: !visited.isEmpty)
+    {
+    case .none(let offset):
+      let isCut = chunk.bytes.count - start < 16 && Int64(chunk.bytes.count - start) < length
+      guard !visited.isEmpty, isCut else { throw Self.noIndex(offset) }
+      missing = ByteRange(offset: next.offset, length: length)
+      return false
+    case .cut(let offset, let byteCount, let available):
+      guard byteCount != 0, byteCount <= Self.boxByteLimit else {
+        throw ReelError(.badMedia, "a sidx of \(byteCount) bytes", place: .byte(offset))
+      }
+      cut = (byteCount, available)
+      missing = ByteRange(offset: offset, length: Int64(byteCount))
+      if visited.isEmpty {
+        // The MPD's range has cut it off; what is asked for is just this box.
+        pending = [Pending(offset: offset, byteCount: Int64(byteCount), depth: 1)]
+      }
+      return false
+    case .found(let box, let body, let movieEnd):
+      try add(
+        SegmentIndexBox(chunk.bytes, in: body, at: chunk.offset), at: chunk.offset + Int64(box.lowerBound),
+        next)
+      if impliedInitialization == nil {
+        let end = max(chunk.offset + Int64(box.lowerBound), movieEnd ?? 0)
+        impliedInitialization = ByteRange(
+          offset: 0, length: end > 0 ? end : chunk.offset + Int64(box.upperBound))
+      }
+      return true
+    }
+  }
+
+  private mutating func add(
+    _ box: SegmentIndexBox, at offset: Int64, _ parent: Pending
+  ) throws(ReelError) {
+    guard visited.insert(offset).inserted else {
+      throw ReelError(.badMedia, "the sidx boxes lead to the same one twice", place: .byte(offset))
+    }
+    guard visited.count <= Self.boxLimit else {
+      throw ReelError(.badMedia, "more than \(Self.boxLimit) sidx boxes", place: .byte(offset))
+    }
+    guard parent.depth <= Self.depthLimit else {
+      throw ReelError(
+        .badMedia, "sidx boxes nested more than \(Self.depthLimit) deep", place: .byte(offset))
+    }
+    pending.removeLast()
+    for (index, item) in box.references.enumerated().reversed() {
+      guard item.isIndex else {
+        let entry = Entry(
+          offset: item.offset, byteCount: item.byteCount, ticks: item.start, duration: item.duration,
+          timescale: box.timescale)
+        pending.append(Pending(offset: item.offset, byteCount: nil, depth: 0, entry: entry))
+        continue
+      }
+      // An index that ends with another one is a chain, as long as the file: that is no depth.
+      let isChain = index > 0 && index == box.references.count - 1
+      pending.append(
+        Pending(
+          offset: item.offset, byteCount: item.byteCount, depth: parent.depth + (isChain ? 0 : 1)))
+    }
+  }
+
+  private static func noIndex(_ offset: Int64) -> ReelError {
+    ReelError(.badMedia, "no sidx where the segments are to be listed", place: .byte(offset))
+  }
+}
