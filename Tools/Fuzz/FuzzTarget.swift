@@ -14,6 +14,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   case mpdLive = "mpd-live"
   /// Media playlists that follow each other as readings of one live playlist, `#NEXT` between them.
   case window
+  /// What is wrong with a playlist or MPD by the letter.
+  case violations
   /// A `sidx`; the first byte of the input chooses where it stands in its file.
   case sidx
   /// The URL template of segments, in an MPD around it.
@@ -28,7 +30,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
 
   var shape: Shape {
     switch self {
-    case .hlsMultivariant, .hlsMedia, .window: .playlist
+    case .hlsMultivariant, .hlsMedia, .window, .violations: .playlist
     case .mpd, .mpdLive: .xml
     case .sidx: .binary
     case .template, .dates: .text
@@ -44,6 +46,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
       case .mpd: try readMPD(input)
       case .mpdLive: try readMPD(input.replacingFirst(#""static""#, by: #""dynamic""#))
       case .window: try readWindow(input)
+      case .violations: findViolations(input)
       case .sidx: try readIndex(input)
       case .template: try readMPD(Self.mpd(template: input))
       case .dates: try readDates(input)
@@ -111,8 +114,40 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     let reference = SegmentIndexReference(
       url: Self.url, indexRange: nil, initialization: nil, start: times[Int(choice >> 2 & 3)] ?? .zero,
       duration: times[Int(choice >> 4 & 3)], timestampOffset: times[Int(choice >> 6)])
-    let list = try ManifestReader().segments(fromIndex: Array(input.dropFirst()), at: place, of: reference)
-    Walker.walk(list)
+    let file = Array(input.dropFirst())
+    readIndexByRanges(file, reference)
+    Walker.walk(try ManifestReader().segments(fromIndex: file, at: place, of: reference))
+  }
+
+  /// As a player does that fetches what is missing, in small ranges.
+  private func readIndexByRanges(_ file: [UInt8], _ reference: SegmentIndexReference) {
+    var reader = SegmentIndexReader(reference: reference)
+    do {
+      for _ in 0..<64 {
+        guard let missing = reader.missing else { return Walker.walk(try reader.segments()) }
+        let start = Int(clamping: min(max(missing.offset, 0), Int64(file.count)))
+        let length = Int(clamping: min(missing.length ?? .max, Int64(file.count - start)))
+        try reader.add(Array(file[start..<start + length]), at: missing.offset)
+      }
+    } catch {
+      check(error)
+    }
+  }
+
+  private func findViolations(_ input: [UInt8]) {
+    let isXML = input.first { $0 > 0x20 } == UInt8(ascii: "<")
+    let format: ManifestFormat = isXML ? .dash : .hls
+    let violations = ManifestReader().violations(in: input, format: format, url: Self.url)
+    guard violations.count <= 100 else { fatalError("\(violations.count) violations") }
+    for violation in violations { check(violation) }
+    do {
+      _ = try ManifestReader().presentation(from: input, format: format, url: Self.url, now: Self.now)
+    } catch {
+      // What a media playlist imports is not looked at, and what is not supported is no violation.
+      guard
+        error.kind == .unsupported || input.firstRange(of: Array("IMPORT".utf8)) != nil || !violations.isEmpty
+      else { fatalError("no violation in what can't be read: \(error)") }
+    }
   }
 
   private func readDates(_ input: [UInt8]) throws {

@@ -31,6 +31,7 @@ enum Seeds {
     case .mpdLive: [mpd("dynamic", number), mpd("dynamic", timeline), mpd("dynamic", list)]
     case .window:
       [reading(5, 3) + "#NEXT\n" + reading(6, 3) + "#NEXT\n" + reading(4, 3) + "#NEXT\n" + reading(90, 3)]
+    case .violations: [multivariant, media, live]
     case .template: ["$RepresentationID$/$Number%05d$-$Time$.m4s", "$Bandwidth$/$$/$SubNumber$", "a"]
     case .dates:
       [
