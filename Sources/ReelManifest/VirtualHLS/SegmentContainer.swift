@@ -13,7 +13,7 @@ enum SegmentContainer: Sendable, Hashable {
 
   /// By what the manifest says, by whether there is an initialization, by the extension of the first segment's URL,
   /// by what the format has mostly.
-  init(mimeType: String?, first segment: SegmentReference, format: Presentation.Format) {
+  init(mimeType: String?, first segment: SegmentReference, format: ManifestFormat) {
     let pathExtension = segment.url.pathExtension.lowercased()
     let mimeType = mimeType?.split(separator: ";").first.map { String($0).trimmed.lowercased() }
     if let container = mimeType.flatMap({ Self.byMimeType[$0] }) {

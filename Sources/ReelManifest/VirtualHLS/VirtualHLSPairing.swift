@@ -35,7 +35,7 @@ struct VirtualHLSPairing {
   /// In rising order.
   var usedAudio: [Int] { groups.flatMap(\.members).uniqued().sorted() }
 
-  init(video: [VirtualHLSRow], audio: [VirtualHLSRow], format: Presentation.Format) {
+  init(video: [VirtualHLSRow], audio: [VirtualHLSRow], format: ManifestFormat) {
     let video = video.map(\.anchor)
     let audio = audio.map(\.anchor)
     let all = format == .hls ? Self.groupsByID(audio) : Self.groupsByFormat(audio)
@@ -52,7 +52,7 @@ struct VirtualHLSPairing {
   // MARK: - Private
 
   /// Every video rung with every group; by their ranks where that would be too many.
-  private mutating func pair(_ video: [VirtualHLSCandidate], format: Presentation.Format) {
+  private mutating func pair(_ video: [VirtualHLSCandidate], format: ManifestFormat) {
     let ranked = video.indices.sorted {
       (video[$0].rung.bitsPerSecond ?? 0, $0) < (video[$1].rung.bitsPerSecond ?? 0, $1)
     }

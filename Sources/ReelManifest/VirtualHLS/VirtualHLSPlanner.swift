@@ -245,7 +245,7 @@ extension VirtualHLS.Variant {
 
   /// `main` together with any one of `audio`.
   fileprivate init(
-    main: VirtualHLS.Track, audio: [VirtualHLS.Track], audioGroup: Int?, format: Presentation.Format
+    main: VirtualHLS.Track, audio: [VirtualHLS.Track], audioGroup: Int?, format: ManifestFormat
   ) {
     let others = audio.filter { $0.index != main.index }
     // The rate of an HLS variant counts its sound (RFC 8216 §4.3.4.2), that of a Representation only itself. Where the
