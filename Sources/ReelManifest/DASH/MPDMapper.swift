@@ -106,7 +106,7 @@ struct MPDMapper {
 
   /// An error about something that can't be computed, with the malformed length of time that may be the cause.
   func explained(_ error: ReelError) -> ReelError {
-    guard error.reason.hasPrefix("no computable"), let cause = mpd.malformedDurations.first else {
+    guard error.reason.hasPrefix("no computable"), let cause = mpd.malformedLength else {
       return error
     }
     var explained = error

@@ -17,8 +17,8 @@ struct XMLReader {
   /// The local name of the start tag that was read last.
   private(set) var name = ""
   var warnings: WarningLog
-  /// The first warnings about lengths of time that are none.
-  private(set) var malformedDurations: [ReelError] = []
+  /// The warnings about lengths of time that are none, with the attribute's name.
+  private(set) var malformed: [(attribute: String, warning: ReelError)] = []
 
   private let bytes: [UInt8]
   private let limits: ManifestLimits
@@ -189,7 +189,7 @@ struct XMLReader {
     guard let duration = XMLDuration(text) else {
       let count = warnings.warnings.count
       warn("@\(name) '\(text.excerpt)' is not a length of time: passed over")
-      malformedDurations += warnings.warnings[count...].prefix(malformedDurations.isEmpty ? 1 : 0)
+      malformed += warnings.warnings[count...].map { (name.description, $0) }
       return nil
     }
     if !duration.isWellFormed { warn("@\(name) '\(text.excerpt)' is not an xs:duration: taken as seconds") }
