@@ -19,6 +19,12 @@ import Testing
     }
   }
 
+  /// Where each line looked for the end of the whole text, this would take many minutes.
+  @Test(.timeLimit(.minutes(1))) func manyCarriageReturnsTakeNoLongerThanLineFeeds() {
+    let text = "#EXTM3U\r" + String(repeating: "\r", count: 4 << 20) + "x"
+    #expect(manifestError { _ = try mediaPlaylist(text) }?.reason.contains("neither variants") == true)
+  }
+
   @Test func lineNumbersCountEveryEnd() {
     let text = "#EXTM3U\r#EXT-X-TARGETDURATION:1\r\n\r\n#EXTINF:1,\n\n#EXT-X-BYTERANGE:-1@0\ra.ts"
     #expect(manifestError { _ = try mediaPlaylist(text) }?.place == .line(6))
