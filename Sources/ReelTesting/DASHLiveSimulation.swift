@@ -157,10 +157,11 @@ public final class DASHLiveSimulation: DynamicResource {
     let segment = material.occurrence(index, of: track)
     if let end, segment.start >= end { return nil }
     if !hasEnded(after: elapsed) {
-      let early = options.availabilityTimeOffset
-      guard segment.end - early <= options.disturbances.published(at: elapsed) else { return nil }
+      let available = segment.end - options.availabilityTimeOffset
+      guard available <= options.disturbances.published(at: elapsed) else { return nil }
+      // The end is not moved by what can be had early.
       if let depth = options.timeShiftBufferDepth,
-        elapsed >= segment.end - early + segment.segment.duration + depth
+        elapsed >= segment.end + segment.segment.duration + depth
       {
         return Origin.Response("gone\n", contentType: "text/plain", status: options.goneStatus)
       }

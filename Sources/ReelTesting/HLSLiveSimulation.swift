@@ -4,6 +4,11 @@ import ReelManifest
 
 /// An endless live HLS stream, made by playing an on-demand presentation over and over.
 ///
+///     let clock = ManualClock(.now)
+///     let live = try HLSLiveSimulation(LiveMaterial(manifest: playlist), start: clock.now) { clock.now }
+///     let origin = try await Origin.start(.init(resources: [live]))
+///     // Open origin.url(live.manifestPath), advance the clock, read on.
+///
 /// It is a resource of an `Origin` (`Origin.Configuration.resources`). The multivariant playlist is the one of the
 /// material; each media playlist that it names is live under its own path. Where the loop begins again there is an
 /// EXT-X-DISCONTINUITY. Nothing is kept but a count of the requests: every answer follows from the clock, so that a

@@ -133,7 +133,7 @@ struct DASHLiveSimulationTests {
     let (live, clock) = try dashSimulation("dash-number/manifest.mpd", options)
     // The second segment of the second pass: from 4 s to 5 s.
     let path = "p1/0-2.m4s"
-    for (elapsed, expected) in [(4.749, 404), (4.75, 200), (9.749, 200), (9.75, status)] {
+    for (elapsed, expected) in [(4.749, 404), (4.75, 200), (9.999, 200), (10, status)] {
       clock.set(launch + seconds(elapsed))
       #expect(live.status(path) == expected, "after \(elapsed) s")
     }
@@ -235,6 +235,35 @@ struct DASHLiveSimulationTests {
       let head = try await fetcher.fetch(
         FetchRequest(.head, url: origin.url(live.timePath), purpose: .resource))
       #expect(head.date == clock.now)
+    }
+  }
+
+  @Test(
+    "What Reel lists at a time is what is there then, and the newest of it",
+    arguments: [DASHLiveSimulation.Addressing.number, .timeline],
+    [DASHLiveSimulation.Periods.onePerPass, .single])
+  func listed(_ addressing: DASHLiveSimulation.Addressing, _ periods: DASHLiveSimulation.Periods) throws {
+    let options = Options(
+      addressing: addressing, periods: periods, timeShiftBufferDepth: seconds(5),
+      availabilityTimeOffset: seconds(0.25))
+    let name = addressing == .number ? "dash-number" : "dash-timeline"
+    let (live, clock) = try dashSimulation("\(name)/manifest.mpd", options)
+    let url = try #require(URL(string: "http://origin.example\(live.manifestPath)"))
+    for elapsed in stride(from: 600.05, to: 606, by: 0.1) {
+      clock.set(launch + seconds(elapsed))
+      let presentation = try ManifestReader().presentation(
+        from: Array(try live.text(after: elapsed).utf8), format: .dash, url: url, now: clock.now)
+      var ends: [TrackGroup.Kind: MediaTime] = [:]
+      for group in presentation.periods.flatMap(\.trackGroups) {
+        guard case .segments(let list) = group.rungs[0].media else { continue }
+        for segment in list {
+          #expect(live.response(at: segment.url.path())?.status == 200, "\(segment.url) after \(elapsed) s")
+          ends[group.kind] = segment.start + segment.duration
+        }
+      }
+      // Segments of a second, each there a quarter of one before its end.
+      let newest = (elapsed + 0.25).rounded(.down)
+      #expect(ends[.video] == seconds(newest), "after \(elapsed) s")
     }
   }
 
