@@ -84,7 +84,7 @@ struct ResourceRelay: Sendable {
       switch resource.kind {
       case .initialization: .initialization
       case .segment, .file: .segment
-      case .key: .resource
+      case .key, .initializationKey, .gap: .resource
       }
     let response = try await fetcher.fetch(
       FetchRequest(method, url: url, range: range, purpose: purpose))

@@ -255,4 +255,30 @@ import Testing
       #expect(try await http(gateway.url("/media/video-0/2.m4s")).body == [0x61, 0x20, 0x62, 0xff])
     }
   }
+
+  /// A player that passes over EXT-X-GAP gets something that it can pass over too.
+  @Test func gapsHaveAnAnswer() async throws {
+    try await withOrigin { origin in
+      var list = try await presentation(at: origin.url("dash-number/manifest.mpd"))
+      let three = MediaTime(value: 3, timescale: 1)
+      let later = list.mapSegments { segment in
+        var segment = segment
+        segment.start = segment.start + three
+        return segment
+      }
+      var second = try #require(later.periods.first)
+      second.start = three
+      second.trackGroups.removeAll { $0.kind == .audio }
+      list.periods.append(second)
+      try await withGateway(list) { gateway in
+        let playlist = try await http(gateway.url("/media/audio-0/index.m3u8"))
+        #expect(playlist.text.hasSuffix("#EXT-X-GAP\n#EXTINF:1,\ngap.m4s\n#EXT-X-ENDLIST\n"))
+        let gap = try await http(gateway.url("/media/audio-0/gap.m4s"))
+        #expect(gap.status == 200)
+        #expect(gap.body == [0, 0, 0, 8] + Array("free".utf8))
+        let none = try await http(gateway.url("/media/video-0/gap.m4s"))
+        #expect(none.status == 404)
+      }
+    }
+  }
 }

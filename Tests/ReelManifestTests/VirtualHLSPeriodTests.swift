@@ -93,6 +93,9 @@ import Testing
         """)
     let audio = try #require(hls.track(named: "audio-0"))
     #expect(audio.resource(named: "2.m4s") == nil)
+    // A player that minds no gap gets a segment with nothing in it.
+    #expect(audio.resource(named: "gap.m4s")?.url.absoluteString == "data:video/mp4;base64,AAAACGZyZWU=")
+    #expect(video.resource(named: "gap.m4s") == nil)
     #expect(audio.resource(named: "4.m4s")?.url.lastPathComponent == "1.m4s")
   }
 

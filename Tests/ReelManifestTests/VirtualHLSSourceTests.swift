@@ -110,7 +110,7 @@ import Testing
     #expect(
       other.contains(
         """
-        #EXT-X-KEY:METHOD=AES-128,URI="key-0.key",IV=0xabababababababababababababababab
+        #EXT-X-KEY:METHOD=AES-128,URI="initkey-0.key",IV=0xabababababababababababababababab
         #EXT-X-MAP:URI="init-0.mp4"
         #EXT-X-KEY:METHOD=NONE
         #EXTINF:1,

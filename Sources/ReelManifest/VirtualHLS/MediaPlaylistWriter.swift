@@ -25,9 +25,6 @@ struct MediaPlaylistWriter {
     return text
   }
 
-  /// What a segment that stands for nothing is called: it is not to be asked for.
-  static func fillerName(_ track: VirtualHLS.Track) -> String { "gap.\(track.container.segmentExtension)" }
-
   // MARK: - Private
 
   /// The lines so far, and what holds at their end.
@@ -71,10 +68,11 @@ struct MediaPlaylistWriter {
       {
         write(map, of: segment, at: next.firstIndex)
       }
+      let uri = track.filler.map(reference) ?? ""
       part.forEach { _, _, nanoseconds in
         text += "#EXT-X-GAP\n"
         writeLength(nanoseconds)
-        text += MediaPlaylistWriter.fillerName(track) + "\n"
+        text += uri + "\n"
       }
       discontinuity = nil
     }
@@ -83,10 +81,10 @@ struct MediaPlaylistWriter {
 
     private mutating func write(_ segment: SegmentReference, at index: Int, nanoseconds: Int64) {
       if let map = segment.initialization, map != initialization {
-        write(key: map.encryption, at: index)
+        write(key: map.encryption, .initializationKey, at: index)
         write(map, of: segment, at: index)
       }
-      write(key: segment.encryption, at: index)
+      write(key: segment.encryption, .key, at: index)
       if let time = segment.programDateTime { text += "#EXT-X-PROGRAM-DATE-TIME:\(time)\n" }
       // A range without an end can't be written down, but for a gap, which nobody asks for.
       if segment.isGap || (segment.byteRange != nil && segment.byteRange?.length == nil) {
@@ -126,7 +124,9 @@ struct MediaPlaylistWriter {
       return uri
     }
 
-    private mutating func write(key: SegmentEncryption?, at index: Int) {
+    private mutating func write(
+      key: SegmentEncryption?, _ kind: VirtualHLS.Resource.Kind, at index: Int
+    ) {
       guard key != encryption else { return }
       encryption = key
       var attributes = AttributeListWriter(tag: "#EXT-X-KEY:")
@@ -136,7 +136,7 @@ struct MediaPlaylistWriter {
         return
       }
       attributes.add("METHOD", VirtualHLSPlanner.keyMethods.contains(key.method) ? key.method : "SAMPLE-AES")
-      if let resource = track.key(key, at: index) {
+      if let resource = track.key(key, kind, at: index) {
         attributes.add("URI", quoted: reference(resource))
       } else if let url = key.keyURL {
         attributes.add("URI", quoted: url.absoluteString)

@@ -13,6 +13,10 @@ extension VirtualHLS {
       case file
       /// What decrypts segments (EXT-X-KEY).
       case key
+      /// What decrypts an initialization.
+      case initializationKey = "initkey"
+      /// What stands where a period lacks the track (EXT-X-GAP): a `data:` URL, for players that ask all the same.
+      case gap
     }
 
     public let kind: Kind
@@ -32,6 +36,7 @@ extension VirtualHLS {
 extension VirtualHLS.Track {
   /// The resource of this name, as the media playlist writes it; nil where there is none.
   public func resource(named name: some StringProtocol) -> VirtualHLS.Resource? {
+    if let filler, filler.name == String(name) { return filler }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
     let words = parts[0].split(separator: "-", omittingEmptySubsequences: false)
@@ -44,8 +49,10 @@ extension VirtualHLS.Track {
     case .initialization: resource = segment.initialization.map { initialization($0, at: index) }
     case .segment: resource = segment.byteRange == nil ? media(of: segment, at: index) : nil
     case .file: resource = segment.byteRange == nil ? nil : media(of: segment, at: index)
-    case .key:
-      resource = (segment.encryption ?? segment.initialization?.encryption).flatMap { key($0, at: index) }
+    case .key: resource = segment.encryption.flatMap { key($0, .key, at: index) }
+    case .initializationKey:
+      resource = segment.initialization?.encryption.flatMap { key($0, .initializationKey, at: index) }
+    case .gap: resource = nil
     }
     // One name for each: not `012.m4s`.
     return resource?.name == String(name) ? resource : nil
@@ -70,12 +77,27 @@ extension VirtualHLS.Track {
   }
 
   /// Nil where a key is named that is no resource, as `skd:` does.
-  func key(_ encryption: SegmentEncryption, at index: Int) -> VirtualHLS.Resource? {
+  func key(
+    _ encryption: SegmentEncryption, _ kind: VirtualHLS.Resource.Kind, at index: Int
+  ) -> VirtualHLS.Resource? {
     guard let url = encryption.keyURL, let scheme = url.scheme?.lowercased(),
       ["http", "https", "file", "data"].contains(scheme)
     else { return nil }
     return VirtualHLS.Resource(
-      kind: .key, index: index, url: url, alternateURLs: [], name: "key-\(index).key",
+      kind: kind, index: index, url: url, alternateURLs: [], name: "\(kind.rawValue)-\(index).key",
       mediaType: "application/octet-stream")
+  }
+
+  /// What segments that only stand for something are called; nil where the track has none.
+  ///
+  /// Not every player minds EXT-X-GAP. One that asks gets a segment with nothing in it (in MP4 an empty `free` box, ISO/IEC
+  /// 14496-12 §8.1.2), which breaks less than an error does.
+  var filler: VirtualHLS.Resource? {
+    guard let part = parts.first(where: \.isFiller),
+      let url = URL(string: container == .mp4 ? "data:video/mp4;base64,AAAACGZyZWU=" : "data:,")
+    else { return nil }
+    return VirtualHLS.Resource(
+      kind: .gap, index: part.firstIndex, url: url, alternateURLs: [],
+      name: "gap.\(container.segmentExtension)", mediaType: container.mediaType(for: kind))
   }
 }
