@@ -174,6 +174,9 @@ extension LoadedManifest {
   fileprivate mutating func take(_ found: RungSegments, at place: (Int, Int, Int)) {
     presentation.periods[place.0].trackGroups[place.1].rungs[place.2].media = .segments(found.list)
     guard presentation.format == .hls else { return }
+    if found.hasIndependentSegments {
+      presentation.periods[place.0].trackGroups[place.1].rungs[place.2].hasIndependentSegments = true
+    }
     if let live = found.live {
       presentation.live = presentation.live ?? live
       presentation.duration = nil

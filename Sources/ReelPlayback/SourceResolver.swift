@@ -27,6 +27,8 @@ struct RungSegments: Sendable {
   var startOffset: MediaTime?
   /// Where the rung's own playlist came from.
   var playlistURL: URL?
+  /// True where the rung's own playlist says so.
+  var hasIndependentSegments = false
 }
 
 /// One media file: its container, and its bytes, some of which may be on their way.
@@ -107,7 +109,8 @@ struct SourceResolver: Sendable {
     let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
       from: bytes, url: finalURL, variables: variables)
     return RungSegments(
-      list: playlist.segments, live: playlist.live, startOffset: playlist.startOffset, playlistURL: finalURL)
+      list: playlist.segments, live: playlist.live, startOffset: playlist.startOffset, playlistURL: finalURL,
+      hasIndependentSegments: playlist.hasIndependentSegments)
   }
 
   /// The manifest that `resolved` is read from, as it is now.

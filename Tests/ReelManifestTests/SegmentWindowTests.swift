@@ -103,7 +103,8 @@ import Testing
 
   @Test func aTimelineIsJoinedByTimeWhateverTheNumbers() throws {
     var window = SegmentWindow(try timed(0..<5), identity: .start)
-    #expect(window.update(SegmentList(joining: [try timed(3..<6), try timed(6..<8, period: 1)])) == .grew(by: 3))
+    #expect(
+      window.update(SegmentList(joining: [try timed(3..<6), try timed(6..<8, period: 1)])) == .grew(by: 3))
     #expect(window.startIndex == 3)
     #expect(window[7]?.start == seconds(14))
     #expect(window[7]?.discontinuity == 1)
@@ -146,7 +147,8 @@ import Testing
       SegmentList(
         (0..<count).map { index in
           SegmentReference(
-            number: Int64(count * 10 + index), url: url, start: .zero, duration: MediaTime(value: 1, timescale: 1))
+            number: Int64(count * 10 + index), url: url, start: .zero,
+            duration: MediaTime(value: 1, timescale: 1))
         })
     }
     let joined = SegmentList(joining: lists)

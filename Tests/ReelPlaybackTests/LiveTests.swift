@@ -157,22 +157,29 @@ struct LiveTests {
 
   // MARK: DASH
 
-  @Test("DASH is played from its delay before the edge, and on through new periods", arguments: [
-    DASHCase("by number, a period each pass", .init(minimumUpdatePeriod: seconds(2))),
-    DASHCase("by number, by the clock alone", .init(periods: .single, minimumUpdatePeriod: nil)),
-    DASHCase("a growing timeline", .init(addressing: .timeline, periods: .single, minimumUpdatePeriod: seconds(2))),
-    DASHCase("a timeline and new periods", .init(addressing: .timeline, minimumUpdatePeriod: seconds(1))),
-    DASHCase("whenever more is needed", .init(addressing: .timeline, minimumUpdatePeriod: .zero)),
-    DASHCase(
-      "a clock that is off, set by HEAD",
-      .init(minimumUpdatePeriod: seconds(2), timeSchemes: [.httpHead], serverClockOffset: seconds(5000))),
-    DASHCase(
-      "a clock that is off, told directly",
-      .init(periods: .single, minimumUpdatePeriod: nil, timeSchemes: [.direct], serverClockOffset: seconds(-3000))),
-    DASHCase(
-      "a clock that is off, set by a text",
-      .init(periods: .single, minimumUpdatePeriod: seconds(5), timeSchemes: [.httpISO], serverClockOffset: seconds(77))),
-  ])
+  @Test(
+    "DASH is played from its delay before the edge, and on through new periods",
+    arguments: [
+      DASHCase("by number, a period each pass", .init(minimumUpdatePeriod: seconds(2))),
+      DASHCase("by number, by the clock alone", .init(periods: .single, minimumUpdatePeriod: nil)),
+      DASHCase(
+        "a growing timeline", .init(addressing: .timeline, periods: .single, minimumUpdatePeriod: seconds(2))),
+      DASHCase("a timeline and new periods", .init(addressing: .timeline, minimumUpdatePeriod: seconds(1))),
+      DASHCase("whenever more is needed", .init(addressing: .timeline, minimumUpdatePeriod: .zero)),
+      DASHCase(
+        "a clock that is off, set by HEAD",
+        .init(minimumUpdatePeriod: seconds(2), timeSchemes: [.httpHead], serverClockOffset: seconds(5000))),
+      DASHCase(
+        "a clock that is off, told directly",
+        .init(
+          periods: .single, minimumUpdatePeriod: nil, timeSchemes: [.direct],
+          serverClockOffset: seconds(-3000))),
+      DASHCase(
+        "a clock that is off, set by a text",
+        .init(
+          periods: .single, minimumUpdatePeriod: seconds(5), timeSchemes: [.httpISO],
+          serverClockOffset: seconds(77))),
+    ])
   func dashGoesOn(variant: DASHCase) async throws {
     var options = variant.options
     options.suggestedPresentationDelay = seconds(4)
@@ -211,7 +218,8 @@ struct LiveTests {
 
   @Test("Following tells of each segment once, in order")
   func following() async throws {
-    let live = try hls(.init(segmentCount: 160, disturbances: .init(staleCopies: .init(every: 3, age: seconds(3)))))
+    let live = try hls(
+      .init(segmentCount: 160, disturbances: .init(staleCopies: .init(every: 3, age: seconds(3)))))
     let numbers = Locked<[Int64]>([])
     let changes = Locked<Set<SegmentWindow.Change?>>([])
     try await withOrigin(.init(resources: [live])) { origin in

@@ -73,7 +73,17 @@ extension MPDMapper {
       frameRate: common.frameRate, sampleAspectRatio: common.sampleAspectRatio,
       videoRange: Self.videoRange(representation.common) ?? context.videoRange,
       channels: Self.channels(representation.common) ?? context.channels, mimeType: common.mimeType,
-      availabilityTimeOffset: located.availabilityTimeOffset, media: located.media)
+      availabilityTimeOffset: located.availabilityTimeOffset,
+      hasIndependentSegments: hasIndependentSegments(common), media: located.media)
+  }
+
+  /// True where segments begin with a picture that needs none before it: a SAP of type 1 or 2 (ISO/IEC 23009-1
+  /// §5.3.7.2), or a profile that asks for such (§8.3, §8.4).
+  private func hasIndependentSegments(_ common: MPD.CommonAttributes) -> Bool {
+    if let type = common.startWithSAP { return type == "1" || type == "2" }
+    return mpd.profiles.contains { profile in
+      ["isoff-live:2011", "isoff-on-demand:2011"].contains { profile.hasSuffix($0) }
+    }
   }
 
   /// By what it says of itself, by what its first Representation says, by its codecs.

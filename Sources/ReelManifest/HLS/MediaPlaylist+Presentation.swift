@@ -37,7 +37,9 @@ extension MediaPlaylist {
   /// A presentation of this playlist alone: one period, one group, one rung.
   func presentation(url: URL, limits: ManifestLimits) -> Presentation {
     let length = isLive ? nil : duration
-    let rung = Rung(id: "0", bitsPerSecond: nil, media: .segments(segments(url: url, limits: limits)))
+    let rung = Rung(
+      id: "0", bitsPerSecond: nil, hasIndependentSegments: hasIndependentSegments,
+      media: .segments(segments(url: url, limits: limits)))
     let group = TrackGroup(
       id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
     let period = Period(id: nil, start: .zero, duration: length, trackGroups: [group])

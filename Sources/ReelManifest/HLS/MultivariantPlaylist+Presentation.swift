@@ -17,7 +17,9 @@ extension MultivariantPlaylist {
       separateURLs.insert(url)
       separate.append(rendition.trackGroup(kind: kind, url: url))
     }
-    var ladder = VariantLadder(audioGroups: Set(separate.filter { $0.kind == .audio }.compactMap(\.id)))
+    var ladder = VariantLadder(
+      audioGroups: Set(separate.filter { $0.kind == .audio }.compactMap(\.id)),
+      hasIndependentSegments: hasIndependentSegments)
     let numbered = Array(variants.enumerated())
     let pathway = variants.first?.pathway
     // Those of other pathways are looked for among those of the first.

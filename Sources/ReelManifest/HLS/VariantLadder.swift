@@ -21,8 +21,13 @@ struct VariantLadder: Sendable {
   private var likeAcrossPathways: [MultivariantPlaylist.Variant: Place] = [:]
   private var stable: [String: Place] = [:]
 
+  private let hasIndependentSegments: Bool
+
   /// `audioGroups` are the groups of sound with playlists of their own.
-  init(audioGroups: Set<String>) { self.audioGroups = audioGroups }
+  init(audioGroups: Set<String>, hasIndependentSegments: Bool) {
+    self.audioGroups = audioGroups
+    self.hasIndependentSegments = hasIndependentSegments
+  }
 
   /// Adds a variant; those of the first one's pathway come before those of others.
   mutating func add(_ variant: MultivariantPlaylist.Variant, id: String, url: URL) {
@@ -88,7 +93,8 @@ struct VariantLadder: Sendable {
       id: id, bitsPerSecond: variant.bandwidth, averageBitsPerSecond: variant.averageBandwidth,
       codecs: variant.codecs, size: variant.resolution, frameRate: variant.frameRate,
       videoRange: variant.videoRange,
-      audioGroup: variant.audioGroup.flatMap { audioGroups.contains($0) ? $0 : nil }, media: .playlist(url))
+      audioGroup: variant.audioGroup.flatMap { audioGroups.contains($0) ? $0 : nil },
+      hasIndependentSegments: hasIndependentSegments, media: .playlist(url))
   }
 }
 

@@ -58,7 +58,9 @@ struct ManifestCommand: AsyncParsableCommand {
     }
     if folder != nil, output != .hls { throw ValidationError("-o goes with --output hls") }
     if output == .hls, options.json { throw ValidationError("--json and --output hls exclude each other") }
-    if output == .hls, shallow { throw ValidationError("--output hls needs the segments: not with --shallow") }
+    if output == .hls, shallow {
+      throw ValidationError("--output hls needs the segments: not with --shallow")
+    }
     if let now, WallTime(iso8601: now) == nil {
       throw ValidationError("--now takes a time as 2026-01-31T12:00:00Z, not '\(now)'")
     }
