@@ -127,13 +127,17 @@ public struct Rung: Sendable {
   public var availabilityTimeOffset: MediaTime?
   /// HLS: other URLs of the same playlist, by falling preference (redundant variants, RFC 8216 §6.2.4).
   public var alternateURLs: [URL]
+  /// True where the manifest says that each segment can be decoded without others (EXT-X-INDEPENDENT-SEGMENTS, RFC
+  /// 8216 §4.3.5.1; @startWithSAP of 1 or 2, ISO/IEC 23009-1 §5.3.7.2, or a profile that demands it).
+  public var hasIndependentSegments: Bool
   public var media: Media
 
   public init(
     id: String, bitsPerSecond: Int?, averageBitsPerSecond: Int? = nil, codecs: [String] = [],
     size: PixelSize? = nil, frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil,
     videoRange: String? = nil, channels: String? = nil, audioGroup: String? = nil, mimeType: String? = nil,
-    availabilityTimeOffset: MediaTime? = nil, alternateURLs: [URL] = [], media: Media
+    availabilityTimeOffset: MediaTime? = nil, alternateURLs: [URL] = [],
+    hasIndependentSegments: Bool = false, media: Media
   ) {
     self.id = id
     self.bitsPerSecond = bitsPerSecond
@@ -148,6 +152,7 @@ public struct Rung: Sendable {
     self.mimeType = mimeType
     self.availabilityTimeOffset = availabilityTimeOffset
     self.alternateURLs = alternateURLs
+    self.hasIndependentSegments = hasIndependentSegments
     self.media = media
   }
 }

@@ -29,13 +29,22 @@ public enum SourceSniffer {
 
   // MARK: - Private
 
+  /// True where the first line that is no comment of a writer's own is a tag of HLS.
+  private static func isPlaylist(_ text: ArraySlice<UInt8>) -> Bool {
+    var rest = text
+    while rest.first == UInt8(ascii: "#") {
+      if ["#EXTM3U", "#EXT-X-", "#EXTINF"].contains(where: { rest.starts(with: $0.utf8) }) { return true }
+      rest = rest.drop { $0 != 0x0a && $0 != 0x0d }.drop { $0 == 0x20 || (0x09...0x0d).contains($0) }
+    }
+    return false
+  }
+
   private static func textKind(_ bytes: [UInt8]) -> SourceKind? {
     var rest = bytes[...]
     if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }
     rest = rest.drop { $0 == 0x20 || (0x09...0x0d).contains($0) }
     guard let first = rest.first else { return isText(bytes) ? .other("blank text") : nil }
-    if rest.starts(with: "#EXTM3U".utf8) { return .manifest(.hls) }
-    if rest.starts(with: "#EXT-X-".utf8) || rest.starts(with: "#EXTINF".utf8) { return .manifest(.hls) }
+    if isPlaylist(rest) { return .manifest(.hls) }
     if first == UInt8(ascii: "<") {
       let head = String(decoding: rest.prefix(SourceSniffer.byteCount), as: UTF8.self).lowercased()
       if head.contains("<html") || head.contains("<!doctype html") { return .other("an HTML page") }

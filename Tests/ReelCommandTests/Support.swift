@@ -142,6 +142,8 @@ final class Command: Sendable {
     ).result(sourceLocation: sourceLocation)
   }
 
+  var isRunning: Bool { process.isRunning }
+
   /// As Ctrl-C does.
   func interrupt() { kill(process.processIdentifier, SIGINT) }
 

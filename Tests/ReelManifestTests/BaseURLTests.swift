@@ -48,6 +48,21 @@ import Testing
     #expect(try presentation(many, relative, template).segments()[0].alternateURLs.count == 7)
   }
 
+  @Test func manyElementsShareABudget() throws {
+    let representation = "<Representation id='v'><BaseURL>a/</BaseURL><BaseURL>b/</BaseURL></Representation>"
+    let sets = String(repeating: representation, count: 7200)
+    let presentation = try dashPresentation(
+      """
+      <MPD mediaPresentationDuration="PT4S">\(two)<BaseURL>https://c.example/</BaseURL>
+      <BaseURL>https://d.example/</BaseURL><Period><AdaptationSet>\(template)\(sets)</AdaptationSet></Period></MPD>
+      """)
+    let rungs = presentation.periods[0].trackGroups[0].rungs
+    #expect(rungs.count == 7200)
+    #expect(rungs.first?.media.segments?.first?.alternateURLs.count == 7)
+    #expect(rungs.last?.media.segments?.first?.url.absoluteString == "https://a.example/a/1")
+    #expect(rungs.last?.media.segments?.first?.alternateURLs == [])
+  }
+
   @Test func prioritiesAndWeightsOrderThem() throws {
     let bases = """
       <BaseURL dvb:priority="2">https://a.example/</BaseURL><BaseURL dvb:weight="5">https://b.example/</BaseURL>

@@ -54,6 +54,31 @@ import Testing
     #expect(group.rungs.count == 1)
   }
 
+  @Test func aProtectionMayReferToAnother() throws {
+    let set = videoSet(#"<ContentProtection ref="1"/><ContentProtection ref="2"/>"# + template)
+    let presentation = try dashPresentation(
+      """
+      <MPD mediaPresentationDuration="PT2S">
+      <ContentProtection refId="1" schemeIdUri="urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"/>
+      <Period>\(set)<ContentProtection refId="2" schemeIdUri="urn:mpeg:dash:sea:2012"/></Period></MPD>
+      """)
+    #expect(
+      presentation.periods[0].trackGroups[0].unplayableReason == "encrypted: Widevine, Segment Encryption")
+    #expect(
+      try group(#"<ContentProtection ref="9"/>"#).unplayableReason == "encrypted: an unnamed scheme")
+  }
+
+  @Test func aTrickModeRepresentationIsPassedOver() throws {
+    let trick = #"<SupplementalProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>"#
+    let presentation = try dashPresentation(
+      mpd(
+        """
+        <AdaptationSet mimeType="video/mp4">\(template)<Representation id="a">\(trick)</Representation>
+        <Representation id="b"/></AdaptationSet>
+        """))
+    #expect(presentation.periods[0].trackGroups[0].rungs.map(\.id) == ["b"])
+  }
+
   @Test func understoodPropertiesDoNoHarm() throws {
     let group = try group(
       """
@@ -112,6 +137,27 @@ import Testing
   func channels(scheme: String, value: String, count: String?) throws {
     let group = try group(#"<AudioChannelConfiguration schemeIdUri="\#(scheme)" value="\#(value)"/>"#)
     #expect(group.rungs[0].channels == count)
+  }
+
+  @Test func whatAnElementHoldsBesidesItsLinkIsUsed() throws {
+    let xlink = #"xlink:href="https://ads.example/p.xml""#
+    let list = #"<SegmentList duration="2"><SegmentURL media="a"/></SegmentList>"#
+    let presentation = try dashPresentation(
+      "<MPD mediaPresentationDuration='PT4S'><Period \(xlink)>\(videoSet(list))</Period></MPD>")
+    #expect(try presentation.segments().count == 1)
+    #expect(presentation.warnings.map(\.kind) == [.unsupported])
+    let error = manifestError(.unsupported) {
+      _ = try dashPresentation(mpd(videoSet("<SegmentList duration='2' \(xlink)/>")))
+    }
+    #expect(error?.reason.hasPrefix("the SegmentList stands in another file") == true)
+    let nothing = #"xlink:href="urn:mpeg:dash:resolve-to-zero:2013""#
+    let removed = try dashPresentation(
+      """
+      <MPD mediaPresentationDuration="PT4S"><Period \(nothing)>\(videoSet(list))</Period>
+      <Period start="PT0S">\(videoSet(list))</Period></MPD>
+      """)
+    #expect(removed.periods.count == 1)
+    #expect(removed.periods[0].duration == MediaTime(value: 4, timescale: 1))
   }
 
   @Test func whatStandsInOtherFilesIsNotRead() throws {

@@ -89,6 +89,32 @@ import Testing
   }
 
   @Test(arguments: [
+    (#"mediaPresentationDuration="PT-5S""#, ""), ("", #"duration="NaN""#),
+  ])
+  func aMalformedLengthThatIsNeededIsNamed(attributes: String, period: String) {
+    let error = manifestError {
+      _ = try dashPresentation(mpd(videoSet(template), attributes: attributes, period: period))
+    }
+    #expect(error?.reason.hasPrefix("no computable segment count") == true)
+    #expect(error?.reason.contains("is not a length of time") == true)
+    #expect(error?.place == .line(attributes.isEmpty ? 3 : 2, column: attributes.isEmpty ? 3 : 1))
+  }
+
+  @Test func aMalformedLengthThatIsNotNeededIsAWarning() throws {
+    let attributes = #"minBufferTime="PT-5S" mediaPresentationDuration="PT4S" maxSegmentDuration="NaN""#
+    let presentation = try dashPresentation(mpd(videoSet(template), attributes: attributes))
+    #expect(
+      presentation.warnings.map(\.reason) == [
+        "@minBufferTime 'PT-5S' is not a length of time: passed over",
+        "@maxSegmentDuration 'NaN' is not a length of time: passed over",
+      ])
+    let error = manifestError {
+      _ = try dashPresentation(mpd(videoSet(template), attributes: #"minBufferTime="PT-5S""#))
+    }
+    #expect(error?.reason.contains("PT-5S") == false)
+  }
+
+  @Test(arguments: [
     "PT1M", "P1DT2H", "PT0H11M58.998S", "12.5", "2S", "-PT5S", "P", "PT", "", "PT99999999999999999999H",
     "NaN", "PTNaNS",
     "PT1e9S", "P9999999Y",

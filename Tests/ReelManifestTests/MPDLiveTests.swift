@@ -91,6 +91,14 @@ import Testing
     #expect(try live(timeline(entries, #"availabilityTimeOffset="1""#), at: 9).segments().count == 5)
   }
 
+  @Test(arguments: [(7.94, 3), (7.95, 4)])
+  func aListedSegmentMayEndAFrameLater(seconds: Double, count: Int) throws {
+    let listed = timeline(#"<S t="0" d="2000" r="9"/>"#, #"timescale="1000""#)
+    #expect(try live(listed, at: seconds).segments().count == count)
+    let counted = timeline(#"<S t="0" d="2000" r="-1"/>"#, #"timescale="1000""#)
+    #expect(try live(counted, at: seconds).segments().count == 3)
+  }
+
   @Test func aTimelineThatIsNotRenewedStaysListed() throws {
     let presentation = try live(
       timeline(#"<S t="0" d="2" r="9"/>"#), #"timeShiftBufferDepth="PT5S""#, at: 10_000)

@@ -186,6 +186,16 @@ import Testing
     #expect(index.timestampOffset == MediaTime(value: 3, timescale: 2))
   }
 
+  @Test(arguments: [
+    (#"<RepresentationIndex range="5-9"/>"#, 5), (#"<RepresentationIndex sourceURL="x" range="5-9"/>"#, 1),
+  ])
+  func theIndexMayBeNamedByAnElement(element: String, offset: Int64) throws {
+    let base = #"<BaseURL>v.mp4</BaseURL><SegmentBase indexRange="1-2">\#(element)</SegmentBase>"#
+    let presentation = try dashPresentation(mpd(videoSet("", representation: base)))
+    let index = try #require(presentation.periods[0].trackGroups[0].rungs[0].media.index)
+    #expect(index.indexRange?.offset == offset)
+  }
+
   @Test func aFileByItsBaseURLAlone() throws {
     let presentation = try dashPresentation(mpd(videoSet("", representation: "<BaseURL>v.mp4</BaseURL>")))
     let index = try #require(presentation.periods[0].trackGroups[0].rungs[0].media.index)

@@ -227,9 +227,12 @@ import Testing
     ("#EXT-X-DATERANGE:ID=\"a\"\n", ManifestLimits(tracks: 2), "more than 2 date ranges"),
     ("#EXT-X-PRELOAD-HINT:TYPE=MAP,URI=\"a\"\n", ManifestLimits(tracks: 2), "more than 2 preload hints"),
     ("#EXT-X-RENDITION-REPORT:URI=\"a\"\n", ManifestLimits(tracks: 2), "more than 2 rendition reports"),
+    ("#EXT-X-MAP:URI=\"%\"\n", ManifestLimits(segments: 2), "more than 2 maps"),
+    ("#EXT-X-DEFINE:NAME=\"%\",VALUE=\"\"\n", ManifestLimits(tracks: 2), "more than 2 variables"),
   ])
   func theirNumberIsBounded(line: String, limits: ManifestLimits, reason: String) {
-    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n" + String(repeating: line, count: 3)
+    let lines = (0..<3).map { line.replacingOccurrences(of: "%", with: String($0)) }
+    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n" + lines.joined()
     let error = manifestError { _ = try mediaPlaylist(text, limits: limits) }
     #expect(error?.reason == reason)
     #expect(error?.place == .line(5))

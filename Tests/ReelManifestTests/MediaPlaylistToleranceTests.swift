@@ -19,6 +19,12 @@ import Testing
     }
   }
 
+  /// Where each line looked for the end of the whole text, this would take many minutes.
+  @Test(.timeLimit(.minutes(1))) func manyCarriageReturnsTakeNoLongerThanLineFeeds() {
+    let text = "#EXTM3U\r" + String(repeating: "\r", count: 4 << 20) + "x"
+    #expect(manifestError { _ = try mediaPlaylist(text) }?.reason.contains("neither variants") == true)
+  }
+
   @Test func lineNumbersCountEveryEnd() {
     let text = "#EXTM3U\r#EXT-X-TARGETDURATION:1\r\n\r\n#EXTINF:1,\n\n#EXT-X-BYTERANGE:-1@0\ra.ts"
     #expect(manifestError { _ = try mediaPlaylist(text) }?.place == .line(6))
@@ -30,7 +36,7 @@ import Testing
     ("#EXT-X-DISCONTINUITY-SEQUENCE:A", "EXT-X-DISCONTINUITY-SEQUENCE 'A' is not a number"),
     ("#EXT-X-TARGETDURATION:long", "EXT-X-TARGETDURATION 'long' is not a number"),
     ("#EXT-X-BYTERANGE:", "EXT-X-BYTERANGE without a range"),
-    ("#EXT-X-BYTERANGE", "EXT-X-BYTERANGE without a range"),
+    ("#EXT-X-BYTERANGE", "EXT-X-BYTERANGE without a range"), ("#EXT-X-MAP", "EXT-X-MAP without attributes"),
   ])
   func whatIsNoNumberIsPassedOver(line: String, reason: String) throws {
     let playlist = try mediaPlaylist("#EXTM3U\n#EXT-X-TARGETDURATION:1\n\(line)\n#EXTINF:1,\na.ts\n")
@@ -80,6 +86,19 @@ import Testing
     #expect(
       playlist.warnings.map(\.reason) == ["a URL without EXTINF", "an EXTINF without a segment after it"])
     #expect(playlist.warnings.map(\.place) == [.line(6), .line(9)])
+  }
+
+  @Test func aSegmentMayHaveLostItsDuration() throws {
+    let text =
+      "#EXTM3U\n#EXT-X-TARGETDURATION:8\n#EXTINF:6.64,\n/x/a.ts?q=1\n/x/b.ts\nx.y/c\n#EXTINF:5,\nd.ts\n"
+    let playlist = try mediaPlaylist(text)
+    #expect(playlist.segments.map(\.url.lastPathComponent) == ["a.ts", "b.ts", "d.ts"])
+    #expect(playlist.segments[1].duration == MediaTime(value: 8, timescale: 1))
+    #expect(
+      playlist.warnings.map(\.reason) == [
+        "a segment without EXTINF, taken to last the target duration", "a URL without EXTINF",
+      ])
+    #expect(playlist.warnings.map(\.place) == [.line(5), .line(6)])
   }
 
   @Test(arguments: [

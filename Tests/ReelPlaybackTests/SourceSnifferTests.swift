@@ -41,6 +41,7 @@ struct SourceSnifferTests {
   func leadingBytes() {
     #expect(kind("\u{feff}#EXTM3U\n") == .manifest(.hls))
     #expect(kind("\r\n  #EXTM3U\n") == .manifest(.hls))
+    #expect(kind("# by hand\n#\n\n#EXTM3U\n") == .manifest(.hls))
     #expect(kind("\u{feff}<?xml version=\"1.0\"?><MPD/>") == .manifest(.dash))
     #expect(kind("\n\n<MPD type=\"static\"/>") == .manifest(.dash))
     #expect(kind("<!-- a comment --><MPD/>") == .manifest(.dash))

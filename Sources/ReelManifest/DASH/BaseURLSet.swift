@@ -5,6 +5,9 @@ import ReelCore
 struct BaseURLSet: Sendable {
   /// How many are kept: each costs a URL for each segment that is asked for, and a client gives up before.
   static let limit = 8
+  /// How many are made for all elements of an MPD together: each takes microseconds, and an MPD may have a hundred
+  /// thousand elements.
+  static let totalLimit = 50_000
 
   let preferred: URLResolver
   /// Where the same bytes are, should the preferred one fail.
@@ -27,15 +30,17 @@ struct BaseURLSet: Sendable {
   /// These with the BaseURL elements of one level applied: each of these with each of those, so that a level of
   /// relative ones multiplies and a level of absolute ones replaces. Empty elements are passed over.
   ///
-  /// What can't be a URL is passed over too, with a warning; throws `badManifest` where nothing is left.
+  /// What can't be a URL is passed over too, with a warning; throws `badManifest` where nothing is left. `budget` is how
+  /// many alternates may still be made in all of the MPD; it is counted down.
   func applying(
-    _ elements: [MPD.BaseURL], path: String, warnings: inout WarningLog
+    _ elements: [MPD.BaseURL], path: String, budget: inout Int, warnings: inout WarningLog
   ) throws(ReelError) -> BaseURLSet {
     let elements = Self.inOrder(elements)
     guard let first = elements.first else { return self }
     var (urls, seen, failure): ([URL], Set<String>, ReelError?) = ([], [], nil)
     for resolver in [preferred] + alternates {
-      for element in elements where urls.count < Self.limit {
+      for element in elements where urls.count < Self.limit && (urls.isEmpty || budget > 0) {
+        budget -= urls.isEmpty ? 0 : 1
         do throws(ReelError) {
           let url = try resolver.resolve(element.reference, place: .element(path))
           if seen.insert(url.absoluteString).inserted { urls.append(url) }

@@ -53,8 +53,8 @@ public struct MPD: Sendable {
   public var periods: [Period] = []
   /// What was odd about the text and passed over.
   public var warnings: [ReelError] = []
-  /// Those of them that say that a length of time is none.
-  var malformedDurations: [ReelError] = []
+  /// The first of them that says that the length or the start of something is none.
+  var malformedLength: ReelError?
 
   /// Reads an MPD. Throws `badManifest` with line and column.
   public init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
@@ -68,7 +68,10 @@ public struct MPD: Sendable {
     }
     try read(&context)
     warnings = context.xml.warnings.warnings
-    malformedDurations = context.xml.malformedDurations
+    malformedLength =
+      context.xml.malformed.first {
+        ["mediaPresentationDuration", "duration", "start"].contains($0.attribute)
+      }?.warning
   }
 
   // MARK: - Private

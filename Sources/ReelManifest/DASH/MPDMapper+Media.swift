@@ -24,7 +24,9 @@ extension MPDMapper {
   ) throws(ReelError) -> LocatedMedia {
     do throws(ReelError) {
       let context = MediaContext(
-        set: set, bases: try set.bases.applying(representation.baseURLs, path: path, warnings: &warnings),
+        set: set,
+        bases: try set.bases.applying(
+          representation.baseURLs, path: path, budget: &alternateBudget, warnings: &warnings),
         path: path)
       let information = representation.segments.inheriting(from: set.segments)
       if let template = information.template {
@@ -92,9 +94,12 @@ extension MPDMapper {
     let timescale = segmentBase?.timescale ?? 1
     let offset =
       period.start - MediaTime(ticks: segmentBase?.presentationTimeOffset ?? 0, timescale: timescale)
+    // An index in a file of its own is not read: the media file is, from its start.
+    let index = segmentBase?.representationIndex
+    let indexRange = index.flatMap { $0.sourceURL == nil ? $0.range : nil } ?? segmentBase?.indexRange
     return .index(
       SegmentIndexReference(
-        url: bases.preferred.base, indexRange: segmentBase?.indexRange,
+        url: bases.preferred.base, indexRange: indexRange,
         initialization: try initialization(segmentBase?.initialization, bases), start: period.start,
         duration: period.duration, timestampOffset: offset, discontinuity: period.index,
         alternateURLs: bases.alternates.map(\.base)))

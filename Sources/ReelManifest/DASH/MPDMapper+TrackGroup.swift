@@ -22,7 +22,8 @@ extension MPDMapper {
     try checkLink(set.href, of: "adaptation set", isEmpty: set.representations.isEmpty, path: path)
     let context = SetContext(
       period: period, path: path, kind: Self.kind(of: set),
-      bases: try period.bases.applying(set.baseURLs, path: path, warnings: &warnings),
+      bases: try period.bases.applying(
+        set.baseURLs, path: path, budget: &alternateBudget, warnings: &warnings),
       segments: set.segments.inheriting(from: period.segments),
       hasBaseURL: period.hasBaseURL || !set.baseURLs.isEmpty, videoRange: Self.videoRange(set.common),
       channels: Self.channels(set.common))
@@ -31,7 +32,7 @@ extension MPDMapper {
       let path = "\(path)/Representation[\(index + 1)]"
       do throws(ReelError) {
         let rung = try rung(representation, index: index, path: path, set: set, in: context)
-        if let reason = Self.unplayableReason(representation, in: period) {
+        if let reason = unplayableReason(representation, in: period) {
           unplayable.append((rung, reason))
         } else {
           playable.append(rung)
@@ -40,7 +41,7 @@ extension MPDMapper {
         note(error)
       }
     }
-    var reason = period.unplayableReason ?? Self.unplayableReason(set, in: period)
+    var reason = period.unplayableReason ?? unplayableReason(set, in: period)
     if playable.isEmpty, let first = unplayable.first {
       playable = unplayable.map(\.rung)
       reason = reason ?? first.reason
@@ -106,14 +107,13 @@ extension MPDMapper {
     return mimeType.hasPrefix("application/") && !codecs.isEmpty ? .image : .video
   }
 
-  private static func unplayableReason(_ set: MPD.AdaptationSet, in period: PeriodContext) -> String? {
+  private func unplayableReason(_ set: MPD.AdaptationSet, in period: PeriodContext) -> String? {
     if set.common.supplementalProperties.contains(where: Playability.isTrickMode) { return "trick mode" }
     return Playability.reason(essential: set.common.essentialProperties)
-      ?? Playability.reason(
-        protections: set.common.contentProtections, referringTo: period.contentProtections)
+      ?? Playability.reason(protections: resolved(set.common.contentProtections, in: period))
   }
 
-  private static func unplayableReason(
+  private func unplayableReason(
     _ representation: MPD.Representation, in period: PeriodContext
   ) -> String? {
     if let dependency = representation.dependencyID, !dependency.isEmpty {
@@ -123,8 +123,16 @@ extension MPDMapper {
       return "trick mode"
     }
     return Playability.reason(essential: representation.common.essentialProperties)
-      ?? Playability.reason(
-        protections: representation.common.contentProtections, referringTo: period.contentProtections)
+      ?? Playability.reason(protections: resolved(representation.common.contentProtections, in: period))
+  }
+
+  /// Protections, those that refer to one of the period or of the MPD replaced by it (ISO/IEC 23009-1 §5.8.4.1).
+  private func resolved(_ protections: [MPD.Descriptor], in period: PeriodContext) -> [MPD.Descriptor] {
+    protections.map { protection in
+      guard let reference = protection.reference else { return protection }
+      let ofPeriod = mpd.periods[period.index].contentProtections.prefix(64)
+      return ofPeriod.first { $0.referenceID == reference } ?? contentProtections[reference] ?? protection
+    }
   }
 
   /// What the transfer characteristics say (ISO/IEC 23091-2 §8.2).

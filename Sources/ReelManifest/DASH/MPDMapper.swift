@@ -17,6 +17,8 @@ struct MPDMapper {
   var timings: [TimingKey: SegmentTiming] = [:]
   /// The entries of those that were compiled, in all periods.
   var compiledEntries = 0
+  /// How many alternate base URLs may still be made.
+  var alternateBudget = BaseURLSet.totalLimit
   /// The addresses of lists of URLs whose URLs have been looked at.
   var checkedLists: Set<Int> = []
   /// The longest segment that was met.
@@ -25,6 +27,9 @@ struct MPDMapper {
   var latestEnd: MediaTime?
   /// True where a segment is in the window.
   var hasSegments = false
+
+  /// ContentProtection elements of the MPD that others refer to, by their @refId.
+  let contentProtections: [String: MPD.Descriptor]
 
   private let url: URL
   /// Why nothing of the MPD is played.
@@ -35,6 +40,9 @@ struct MPDMapper {
     self.url = url
     self.limits = limits
     window = LiveWindow(mpd, now: now)
+    contentProtections = Dictionary(
+      mpd.contentProtections.compactMap { protection in protection.referenceID.map { ($0, protection) } },
+      uniquingKeysWith: { first, _ in first })
     unplayableReason = Playability.reason(essential: mpd.essentialProperties)
     warnings = WarningLog(limit: limits.warnings)
     for warning in mpd.warnings { warnings.add(warning) }
@@ -56,8 +64,6 @@ struct MPDMapper {
     var segments: MPD.SegmentInformation
     /// True where a BaseURL leads to a file of its own.
     var hasBaseURL: Bool
-    /// ContentProtection elements that others may refer to.
-    var contentProtections: [MPD.Descriptor]
     var unplayableReason: String?
   }
 
@@ -100,7 +106,7 @@ struct MPDMapper {
 
   /// An error about something that can't be computed, with the malformed length of time that may be the cause.
   func explained(_ error: ReelError) -> ReelError {
-    guard error.reason.hasPrefix("no computable"), let cause = mpd.malformedDurations.first else {
+    guard error.reason.hasPrefix("no computable"), let cause = mpd.malformedLength else {
       return error
     }
     var explained = error
@@ -117,7 +123,7 @@ struct MPDMapper {
     }
     checkDates()
     let bases = try BaseURLSet(url, limit: limits.urlByteCount)
-      .applying(mpd.baseURLs, path: "MPD", warnings: &warnings)
+      .applying(mpd.baseURLs, path: "MPD", budget: &alternateBudget, warnings: &warnings)
     var (periods, isAnnounced): ([Period], Bool) = ([], false)
     var previousEnd: MediaTime? = .zero
     for index in mpd.periods.indices {
@@ -182,9 +188,9 @@ struct MPDMapper {
     }
     return PeriodContext(
       index: index, path: path, start: start, duration: duration,
-      bases: try bases.applying(period.baseURLs, path: path, warnings: &warnings), segments: period.segments,
+      bases: try bases.applying(period.baseURLs, path: path, budget: &alternateBudget, warnings: &warnings),
+      segments: period.segments,
       hasBaseURL: !mpd.baseURLs.isEmpty || !period.baseURLs.isEmpty,
-      contentProtections: mpd.contentProtections + period.contentProtections,
       unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))
   }
 

@@ -11,20 +11,13 @@ enum Playability {
     return nil
   }
 
-  /// By what it is encrypted; nil where it is not. A protection may refer to one of `others` (§5.8.4.1, @ref).
-  static func reason(
-    protections: [MPD.Descriptor], referringTo others: [MPD.Descriptor] = []
-  ) -> String? {
+  /// By what it is encrypted; nil where it is not.
+  static func reason(protections: [MPD.Descriptor]) -> String? {
     guard !protections.isEmpty else { return nil }
     var names: [String] = []
-    for var protection in protections.prefix(16) {
-      if let reference = protection.reference,
-        let other = others.prefix(256).first(where: { $0.referenceID == reference })
-      {
-        protection = other
-      }
+    for protection in protections.prefix(16) {
       let name = ProtectionScheme.name(forScheme: protection.scheme, value: protection.value)
-      if !names.contains(name) { names.append(name) }
+      if !names.contains(name) { names.append(name.isEmpty ? "an unnamed scheme" : name) }
     }
     return "encrypted: \(names.joined(separator: ", "))"
   }

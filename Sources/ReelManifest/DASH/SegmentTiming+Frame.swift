@@ -90,6 +90,13 @@ extension SegmentTiming.Frame {
     return Int64(clamping: ticks + Int128(presentationTimeOffset))
   }
 
+  /// `end` and 50 ms, in ticks. Sound does not end with the pictures, since its frames have another length: writers that
+  /// list segments one by one list both when the pictures are there, though the sound may last a frame longer.
+  func withTolerance(_ end: Int64) -> Int64 {
+    let (sum, overflow) = end.addingReportingOverflow(timescale / 20)
+    return overflow ? .max : sum
+  }
+
   /// The media time at which the window begins, in ticks, rounded up; nil where it has no beginning.
   var windowStart: Int64? {
     guard let start = window?.start else { return nil }

@@ -33,6 +33,8 @@ struct SegmentTiming: Sendable {
 
   private(set) var runs: [Run] = []
   private(set) var count = 0
+  /// The longest of the segments, in ticks; 0 where there are none.
+  private(set) var longestDuration: Int64 = 0
   /// The end of the last segment that can be had already, in the window or before it, in ticks; nil where there is
   /// none.
   private(set) var latestEnd: Int64?
@@ -62,7 +64,10 @@ struct SegmentTiming: Sendable {
       var last = segmentCount
       if let periodEnd { last = min(last, Self.ceiling(periodEnd, from: start, by: entry.duration)) }
       if let endNumber = frame.endNumber { last = min(last, Self.count(from: number, through: endNumber)) }
-      if let available { last = min(last, Self.whole(available, from: start, by: entry.duration)) }
+      if let available {
+        let edge = entry.repeatCount < 0 ? available : frame.withTolerance(available)
+        last = min(last, Self.whole(edge, from: start, by: entry.duration))
+      }
       if last > first { latestEnd = start + last * entry.duration }
       if let windowStart { first = max(first, Self.ceiling(windowStart, from: start, by: entry.duration)) }
       // A list that grows with the clock keeps its newest segments.
@@ -145,9 +150,6 @@ struct SegmentTiming: Sendable {
   /// No segments.
   init() {}
 
-  /// The longest of the segments, in ticks; 0 where there are none.
-  var longestDuration: Int64 { runs.lazy.map { $0.duration / $0.partCount }.max() ?? 0 }
-
   /// The element at `index`, from 0 up to `count`.
   subscript(index: Int) -> Slot {
     var (low, high) = (0, runs.count)
@@ -174,6 +176,7 @@ struct SegmentTiming: Sendable {
       throw ReelError(.badManifest, "more than \(limit) segments")
     }
     count += Int(elements)
+    longestDuration = max(longestDuration, run.duration)
     if let last = runs.last, last.duration == run.duration, last.partCount == run.partCount,
       last.number + last.segmentCount == run.number,
       last.start + last.segmentCount * last.duration == run.start

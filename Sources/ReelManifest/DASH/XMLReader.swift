@@ -17,8 +17,8 @@ struct XMLReader {
   /// The local name of the start tag that was read last.
   private(set) var name = ""
   var warnings: WarningLog
-  /// The first warnings about lengths of time that are none.
-  private(set) var malformedDurations: [ReelError] = []
+  /// The warnings about lengths of time that are none, with the attribute's name.
+  private(set) var malformed: [(attribute: String, warning: ReelError)] = []
 
   private let bytes: [UInt8]
   private let limits: ManifestLimits
@@ -30,9 +30,10 @@ struct XMLReader {
   private var open: [Range<Int>] = []
   private var isSelfClosed = false
   private var elementCount = 0
-  /// Where the last warning stands, and the lines before it.
+  /// Where the last warning stands, the lines before it, and where its line begins.
   private var warned = 0
   private var warnedLines = 0
+  private var warnedLineStart = 0
 
   private struct Attribute {
     var name: Range<Int>
@@ -144,7 +145,9 @@ struct XMLReader {
   /// The namespace that the start tag binds its own prefix to, or the default one; nil where it binds none.
   var namespace: String? {
     let name = prefix.isEmpty ? "xmlns" : "xmlns:\(prefix)"
-    let attribute = attributes.first { bytes.text(in: $0.name) == name }
+    let attribute = attributes.first {
+      bytes.has("xmlns", at: $0.name.lowerBound) && bytes.text(in: $0.name) == name
+    }
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 
@@ -186,7 +189,7 @@ struct XMLReader {
     guard let duration = XMLDuration(text) else {
       let count = warnings.warnings.count
       warn("@\(name) '\(text.excerpt)' is not a length of time: passed over")
-      malformedDurations += warnings.warnings[count...].prefix(malformedDurations.isEmpty ? 1 : 0)
+      malformed += warnings.warnings[count...].map { (name.description, $0) }
       return nil
     }
     if !duration.isWellFormed { warn("@\(name) '\(text.excerpt)' is not an xs:duration: taken as seconds") }
@@ -206,10 +209,13 @@ struct XMLReader {
   mutating func warn(_ reason: String) {
     guard warnings.warnings.count < warnings.limit else { return }
     // Counted on from the warning before, so that many of them read the text once.
-    warnedLines += bytes[warned..<tagStart].count { $0 == 0x0A }
+    while let lineEnd = bytes.firstIndex(of: 0x0A, in: warned..<tagStart) {
+      warnedLines += 1
+      warned = lineEnd + 1
+      warnedLineStart = warned
+    }
     warned = tagStart
-    let lineStart = bytes[..<tagStart].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
-    warnings.add(reason, place: .line(warnedLines + 1, column: tagStart - lineStart + 1))
+    warnings.add(reason, place: .line(warnedLines + 1, column: tagStart - warnedLineStart + 1))
   }
 
   /// An error with the place of the start tag that was read last.

@@ -41,7 +41,7 @@ struct MediaPlaylistParser {
   var isRunOpen = false
 
   // What is put together at the end.
-  /// What stands in for a duration that is no number.
+  /// What stands in for a duration that is missing, or no number.
   var targetDuration = ExactSeconds.zero
   var statedSequence: Int64 = 0
 
@@ -154,11 +154,18 @@ struct MediaPlaylistParser {
   }
 
   private mutating func readMap(_ value: Range<Int>) throws(ReelError) {
+    guard !value.isEmpty else {
+      warnings.add("EXT-X-MAP without attributes", place: lines.place)
+      return
+    }
     let new = try MediaPlaylist.Map(try attributes(value), keys: keys, place: lines.place)
     if !URLResolver.isPlain(Array(new.reference.utf8)[...]) {
       _ = try resolver.resolve(new.reference, place: lines.place)
     }
     if map.map({ playlist.maps[$0] }) != new {
+      guard playlist.maps.count < limits.segments else {
+        throw ReelError(.badManifest, "more than \(limits.segments) maps", place: lines.place)
+      }
       playlist.maps.append(new)
       map = playlist.maps.count - 1
       isRunOpen = false
@@ -166,12 +173,7 @@ struct MediaPlaylistParser {
   }
 
   private mutating func addSegment(_ line: Range<Int>) throws(ReelError) {
-    // What no EXTINF announces is no segment (RFC 8216 §4.3.2.1).
-    guard let duration else {
-      warnings.add("a URL without EXTINF", place: lines.place)
-      endSegment()
-      return
-    }
+    guard let duration = duration ?? missingDuration(of: line) else { return endSegment() }
     let index = playlist.records.count
     guard index < limits.segments else {
       throw ReelError(.badManifest, "more than \(limits.segments) segments", place: lines.place)
@@ -196,6 +198,32 @@ struct MediaPlaylistParser {
     }
     if isGap { isRunOpen = false }
     endSegment()
+  }
+
+  /// What stands in for an EXTINF that is missing, though each segment must have one (RFC 8216 §4.3.2.1).
+  ///
+  /// A line that names a file like that of the segment before is taken for a segment whose EXTINF was lost, and lasts
+  /// the target duration. Nil for any other: it is no segment.
+  private mutating func missingDuration(of line: Range<Int>) -> ExactSeconds? {
+    let isSegment =
+      targetDuration.nanoseconds > 0
+      && playlist.records.last.map {
+        let reference = Int($0.reference)..<Int($0.reference) + Int($0.referenceCount)
+        let suffix = fileSuffix(of: line)
+        return !suffix.isEmpty && suffix == fileSuffix(of: reference)
+      } ?? false
+    warnings.add(
+      isSegment ? "a segment without EXTINF, taken to last the target duration" : "a URL without EXTINF",
+      place: lines.place)
+    return isSegment ? targetDuration : nil
+  }
+
+  /// What stands after the last point of a URL's path.
+  private func fileSuffix(of line: Range<Int>) -> ArraySlice<UInt8> {
+    let path = bytes[line].prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    guard let point = path.lastIndex(of: UInt8(ascii: ".")) else { return [] }
+    let suffix = path[(point + 1)...]
+    return suffix.contains(UInt8(ascii: "/")) ? [] : suffix
   }
 
   /// Forgets what applied to one segment only.

@@ -11,6 +11,9 @@ struct PlaylistLines: Sendable {
   /// That line as it stands, with its white space, without what ends it.
   private(set) var whole = 0..<0
   private var position: Int
+  /// The first line feed at or after `position`. It is kept, for a text of carriage returns alone would be searched
+  /// to its end at each of them.
+  private var nextFeed = -1
   /// The first carriage return at or after `position`: most playlists have none, and are searched for it once.
   private var nextReturn: Int
 
@@ -26,7 +29,10 @@ struct PlaylistLines: Sendable {
   /// Where the next line stands in `bytes`, or nil at the end.
   mutating func next() -> Range<Int>? {
     while position < bytes.count {
-      let feed = bytes.firstIndex(of: 0x0A, in: position..<bytes.count) ?? bytes.count
+      if nextFeed < position {
+        nextFeed = bytes.firstIndex(of: 0x0A, in: position..<bytes.count) ?? bytes.count
+      }
+      let feed = nextFeed
       var (end, next) = (feed, feed + 1)
       if nextReturn < feed {
         end = nextReturn

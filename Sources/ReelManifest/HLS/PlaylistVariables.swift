@@ -8,10 +8,12 @@ import ReelCore
 struct PlaylistVariables: Sendable {
   private(set) var values: [String: String] = [:]
   private let textLimit: Int
+  private let countLimit: Int
   private var budget: Int
 
   init(limits: ManifestLimits) {
     textLimit = limits.urlByteCount
+    countLimit = limits.tracks
     budget = limits.byteCount
   }
 
@@ -77,6 +79,9 @@ struct PlaylistVariables: Sendable {
   // MARK: - Private
 
   private mutating func set(_ name: String, _ value: String, place: ReelError.Place) throws(ReelError) {
+    guard values.count < countLimit else {
+      throw ReelError(.badManifest, "more than \(countLimit) variables", place: place)
+    }
     guard values.updateValue(value, forKey: name) == nil else {
       throw ReelError(.badManifest, "EXT-X-DEFINE defines '\(name.excerpt)' a second time", place: place)
     }

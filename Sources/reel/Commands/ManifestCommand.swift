@@ -101,7 +101,7 @@ struct ManifestCommand: AsyncParsableCommand {
   }
 
   private func print(_ loaded: LoadedManifest) throws {
-    for failure in loaded.failures { Console.report(failure.error) }
+    if output == .json { for failure in loaded.failures { Console.report(failure.error) } }
     var faults: [ReelError] = []
     if strict {
       faults = loaded.documents.flatMap { document in
@@ -113,7 +113,9 @@ struct ManifestCommand: AsyncParsableCommand {
     }
     switch output {
     case .json: try Console.print(JSONLine.string(ManifestRecord(source: source, loaded)))
-    case .hls: try HLSOutput(loaded).write(to: folder)
+    case .hls:
+      let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)
+      try HLSOutput(hls: hls).write(to: folder)
     }
     if !faults.isEmpty { throw ExitCode(ExitStatus.code(of: faults[0])) }
   }

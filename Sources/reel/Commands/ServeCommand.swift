@@ -2,20 +2,28 @@ import ArgumentParser
 import Foundation
 import Logging
 import ReelCore
+import ReelGateway
+import ReelManifest
+import ReelPlayback
 import ReelTesting
 
-/// `reel serve`: a static origin, on a modelled link and with faults if asked for.
+/// `reel serve`: a presentation as HLS, or a folder on a modelled link.
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Serve a folder over HTTP, on a modelled link.",
+    abstract: "Serve a presentation as HLS, or a folder on a modelled link.",
     discussion: """
-      Prints the URL to open, then serves until it is interrupted. The link is one bottleneck for all connections: \
-      downlink rate and round trip, as 10Mbit/50ms, or a profile: \(LinkSpec.profileList).
+      Prints the URL to open, then serves until it is interrupted.
+
+      A manifest (DASH or HLS, on demand) is served as HLS: playlists are made here; init and media segments are \
+      redirected to their origin, or passed through with --proxy. What is on this machine is always passed through.
+
+      A folder is served as it is. --link models one bottleneck for all connections: downlink rate and round trip, \
+      as 10Mbit/50ms, or a profile: \(LinkSpec.profileList).
       """)
 
-  @Argument(help: "The folder to serve.")
-  var directory: String
+  @Argument(help: "A manifest's path or URL, or a folder.")
+  var source: String
 
   @Option(help: "The address to listen on.")
   var host = "127.0.0.1"
@@ -23,50 +31,81 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "The port to listen on; 0 for any that is free.")
   var port = 8080
 
-  @Option(help: ArgumentHelp("The modelled link.", valueName: "spec"))
+  @Flag(help: "A manifest: pass media through in place of redirecting to its origin.")
+  var proxy = false
+
+  @Option(help: ArgumentHelp("A folder: the modelled link.", valueName: "spec"))
   var link: String?
 
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "A fault, as 'seg*.ts=status:503x2': path pattern, kind, count. Can be repeated.", valueName: "spec"))
+      "A folder: a fault, as 'seg*.ts=status:503x2': path pattern, kind, count. Can be repeated.",
+      valueName: "spec"))
   var fault: [String] = []
+
+  @OptionGroup var options: SourceOptions
 
   func validate() throws {
     guard (0...65535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535") }
+    if isFolder {
+      if proxy { throw ValidationError("--proxy is for a manifest: \(source) is a folder") }
+    } else if link != nil || !fault.isEmpty {
+      throw ValidationError("--link and --fault are for a folder, and \(source) is none")
+    }
   }
 
   func run() async throws {
-    LoggingSystem.bootstrap { label in
-      var handler = StreamLogHandler.standardError(label: label)
-      handler.logLevel = .error
-      return handler
-    }
+    let logger = options.bootstrapLogging()
     do {
-      var isDirectory: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory) else {
-        throw ReelError(.noSuchFile, "no such folder", at: directory)
-      }
-      guard isDirectory.boolValue else { throw ReelError(.usage, "is a file, not a folder", at: directory) }
-      var configuration = Origin.Configuration()
-      configuration.directory = URL(fileURLWithPath: directory, isDirectory: true)
-      configuration.host = host
-      configuration.port = port
-      configuration.link = try link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
-      configuration.faults = try fault.flatMap { text throws(ReelError) in try FaultRule.parse(text) }
-      let settings = configuration
       try await Interruption.cancelling {
-        let origin = try await Origin.start(settings, logger: Logger(label: "reel.serve"))
-        try Console.print(origin.baseURL.absoluteString)
-        // Until the task is cancelled.
-        do { try await Task.sleep(for: .seconds(1 << 30)) } catch {}
-        await origin.stop()
+        if isFolder { try await serveFolder(logger) } else { try await servePresentation(logger) }
       }
       throw ReelError(.cancelled, "interrupted")
     } catch {
       if error.asReelError.kind != .cancelled { Console.report(error.asReelError) }
       throw ExitCode(ExitStatus.code(of: error.asReelError))
     }
+  }
+
+  // MARK: - Private
+
+  private var isFolder: Bool {
+    var isDirectory: ObjCBool = false
+    return FileManager.default.fileExists(atPath: source, isDirectory: &isDirectory) && isDirectory.boolValue
+  }
+
+  private func serveFolder(_ logger: Logger) async throws {
+    var configuration = Origin.Configuration()
+    configuration.directory = URL(fileURLWithPath: source, isDirectory: true)
+    configuration.host = host
+    configuration.port = port
+    configuration.link = try link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
+    configuration.faults = try fault.flatMap { text throws(ReelError) in try FaultRule.parse(text) }
+    let origin = try await Origin.start(configuration, logger: logger)
+    try Console.print(origin.baseURL.absoluteString)
+    await untilCancelled()
+    await origin.stop()
+  }
+
+  private func servePresentation(_ logger: Logger) async throws {
+    let source = try MediaSource(argument: source)
+    let loader = ManifestLoader(
+      fetcher: options.transport(logger: logger), configuration: try options.loading(), logger: logger)
+    let loaded = try await withDeadline(seconds: options.timeout, source: source.name) {
+      try await loader.load(source)
+    }
+    let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)
+    let gateway = try await Gateway.start(
+      hls, configuration: .init(host: host, port: port, isProxy: proxy), fetcher: loaded.fetcher,
+      logger: logger)
+    try Console.print(gateway.url.absoluteString)
+    await untilCancelled()
+    await gateway.stop()
+  }
+
+  private func untilCancelled() async {
+    while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
   }
 }
 

@@ -16,13 +16,16 @@ struct PlaylistRules {
   /// The tags that may be there once, and are.
   private var once: Set<String> = []
   private var hasLines = false
+  /// Tags that are remembered, and how many of them are.
+  private let tagLimit: Int
+  private var tagCount = 0
 
   /// What is wrong with a playlist that stands at `url`, in the order of lines, no more than `limits.warnings`.
   static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
     var log = RuleLog(limit: limits.warnings)
     do throws(ReelError) {
       try limits.check(bytes)
-      var rules = PlaylistRules(bytes, kind: try PlaylistKind(bytes), log: log)
+      var rules = PlaylistRules(bytes, kind: try PlaylistKind(bytes), log: log, limits: limits)
       rules.check()
       log = rules.log
       try Self.read(bytes, kind: rules.kind, url: url, limits: limits)
@@ -36,7 +39,8 @@ struct PlaylistRules {
 
   // MARK: - Private
 
-  private init(_ bytes: [UInt8], kind: PlaylistKind, log: RuleLog) {
+  private init(_ bytes: [UInt8], kind: PlaylistKind, log: RuleLog, limits: ManifestLimits) {
+    tagLimit = limits.tracks
     self.bytes = bytes
     self.kind = kind
     self.log = log
@@ -69,12 +73,14 @@ struct PlaylistRules {
       }
       hasLines = true
     }
+    versions.finish(&log)
+    // Where not all tags were looked at, what is missing can't be told; the reader refuses so many.
+    guard tagCount < tagLimit else { return }
     variables.finish(&log)
     switch kind {
     case .media: media.finish(&log, lastLine: lines.number)
     case .multivariant: multivariant.finish(&log)
     }
-    versions.finish(&log)
   }
 
   /// What has to be true of every line (RFC 8216 §4.1).
@@ -149,8 +155,18 @@ struct PlaylistRules {
     )
   }
 
+  /// The tags of which something is kept, to compare them with others.
+  private static let remembered: Set<String> = [
+    "EXT-X-DATERANGE", "EXT-X-DEFINE", "EXT-X-MEDIA", "EXT-X-STREAM-INF", "EXT-X-I-FRAME-STREAM-INF",
+    "EXT-X-SESSION-DATA", "EXT-X-SESSION-KEY",
+  ]
+
   private mutating func read(_ tag: Tag) {
     versions.read(tag)
+    if Self.remembered.contains(tag.name) {
+      guard tagCount < tagLimit else { return }
+      tagCount += 1
+    }
     variables.read(tag, kind: kind, log: &log)
     switch kind {
     case .media: media.read(tag, log: &log)

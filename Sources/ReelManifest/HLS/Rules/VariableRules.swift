@@ -8,7 +8,8 @@ struct VariableRules {
   }
 
   private var defined: [String: Int] = [:]
-  /// The first use of each name.
+  /// The first use of each name, no more than so many.
+  private static let limit = 10_000
   private var uses: [Use] = []
   private var used: Set<String> = []
   /// Without EXT-X-DEFINE, braces and dollar signs mean nothing.
@@ -48,7 +49,7 @@ struct VariableRules {
     for part in text.split(separator: "{$", omittingEmptySubsequences: false).dropFirst() {
       guard let close = part.firstIndex(of: "}") else { continue }
       let name = String(part[..<close])
-      if used.insert(name).inserted { uses.append(Use(name: name, line: line)) }
+      if used.count < Self.limit, used.insert(name).inserted { uses.append(Use(name: name, line: line)) }
     }
   }
 

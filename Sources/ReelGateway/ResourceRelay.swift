@@ -1,0 +1,191 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import ReelCore
+import ReelManifest
+
+/// Passes a resource through from its origin to a client.
+struct ResourceRelay: Sendable {
+  let resource: VirtualHLS.Resource
+  let fetcher: any Fetching
+  let logger: Logger
+
+  /// The answer to a GET or HEAD. Each URL of the resource is tried in turn, until one gives its first byte.
+  ///
+  /// Throws `CancellationError` where the client is gone.
+  func response(to request: Request, context: GatewayContext) async throws -> Response {
+    let range = request.method == .get ? ByteRangeField(request.headers[.range]) : nil
+    var failure: ReelError?
+    for url in [resource.url] + resource.alternateURLs {
+      do {
+        return try await response(from: url, range: range, isHead: request.method == .head, context: context)
+      } catch let error as ReelError {
+        logger.debug("origin failed", metadata: ["reason": "\(error)"])
+        failure = failure ?? error
+      }
+    }
+    // The text names no place: a path of this machine is nobody's business.
+    let reason = (failure?.reason ?? "no URL").printable.prefix(500)
+    return .text(failure?.kind == .timedOut ? .gatewayTimeout : .badGateway, "origin: \(reason)")
+  }
+
+  // MARK: - Private
+
+  /// An answer that has begun.
+  private struct Opened: Sendable {
+    var response: FetchResponse
+    /// The first bytes of the body; nil for an empty one.
+    var first: [UInt8]?
+  }
+
+  private func response(
+    from url: URL, range: ByteRangeField?, isHead: Bool, context: GatewayContext
+  ) async throws -> Response {
+    if url.scheme?.lowercased() == "data" { return answer(try DataURL(url).bytes, range: range) }
+    if isHead {
+      let head = try await context.whileConnected { try await fetch(.head, url, nil).response }
+      return whole(count: head.resourceByteCount ?? head.bodyByteCount, body: ResponseBody())
+    }
+    guard let range else {
+      let opened = try await context.whileConnected { try await fetch(.get, url, nil) }
+      return whole(opened, context: context)
+    }
+    switch range {
+    case .last:
+      guard let size = try await size(of: url, context: context) else {
+        // A server may pass over a range that it can't serve (RFC 9110 §14.2).
+        let opened = try await context.whileConnected { try await fetch(.get, url, nil) }
+        return whole(opened, context: context)
+      }
+      guard let bytes = range.bytes(of: size) else { return unsatisfiable(size) }
+      let part = ByteRange(offset: bytes.lowerBound, length: Int64(bytes.count))
+      let opened = try await context.whileConnected { try await fetch(.get, url, part) }
+      return self.part(opened, range, context: context)
+    case .from(let first, let last):
+      let (length, overflow) = (last ?? 0).subtractingReportingOverflow(first - 1)
+      let part = ByteRange(offset: first, length: last == nil || overflow ? nil : length)
+      do {
+        let opened = try await context.whileConnected { try await fetch(.get, url, part) }
+        return self.part(opened, range, context: context)
+      } catch let error as ReelError {
+        // An origin fails for many reasons; that the part lies outside is seen by the size alone.
+        guard error.kind == .server || error.kind == .badMedia,
+          let size = try await size(of: url, context: context), range.bytes(of: size) == nil
+        else { throw error }
+        return unsatisfiable(size)
+      }
+    }
+  }
+
+  private func fetch(_ method: FetchMethod, _ url: URL, _ range: ByteRange?) async throws -> Opened {
+    let purpose: FetchPurpose =
+      switch resource.kind {
+      case .initialization: .initialization
+      case .segment, .file: .segment
+      case .key, .initializationKey, .gap: .resource
+      }
+    let response = try await fetcher.fetch(
+      FetchRequest(method, url: url, range: range, purpose: purpose))
+    var iterator = response.body.makeAsyncIterator()
+    return Opened(response: response, first: try await iterator.next())
+  }
+
+  /// Nil where it is not known.
+  private func size(of url: URL, context: GatewayContext) async throws -> Int64? {
+    do {
+      return try await context.whileConnected {
+        let head = try await fetcher.fetch(FetchRequest(.head, url: url, purpose: .segment))
+        return head.resourceByteCount ?? head.bodyByteCount
+      }
+    } catch is ReelError {
+      return nil
+    }
+  }
+
+  private func whole(_ opened: Opened, context: GatewayContext) -> Response {
+    let count = opened.response.bodyByteCount
+    return whole(
+      count: count, body: body(opened, skipping: 0, count: nil, contentLength: count, context: context))
+  }
+
+  private func whole(count: Int64?, body: ResponseBody) -> Response {
+    var headers = fields
+    if let count { headers[.contentLength] = String(count) }
+    return Response(status: .ok, headers: headers, body: body)
+  }
+
+  /// The part that was asked for. An origin that sends everything has what is too much cut off; one that does not say
+  /// how much it is going to send gets to send the whole.
+  private func part(_ opened: Opened, _ range: ByteRangeField, context: GatewayContext) -> Response {
+    let response = opened.response
+    let end = response.bodyByteCount.map { response.bodyOffset.addingReportingOverflow($0) }
+    guard let end, !end.overflow else { return whole(opened, context: context) }
+    let size = response.resourceByteCount ?? end.partialValue
+    guard let wanted = range.bytes(of: size), wanted.lowerBound >= response.bodyOffset,
+      wanted.lowerBound < end.partialValue
+    else { return unsatisfiable(size) }
+    let sent = wanted.lowerBound..<min(wanted.upperBound, end.partialValue)
+    var headers = fields
+    let total = response.resourceByteCount.map { String($0) } ?? "*"
+    headers[.contentRange] = "bytes \(sent.lowerBound)-\(sent.upperBound - 1)/\(total)"
+    let count = Int64(sent.count)
+    headers[.contentLength] = String(count)
+    return Response(
+      status: .partialContent, headers: headers,
+      body: body(
+        opened, skipping: sent.lowerBound - response.bodyOffset, count: count, contentLength: count,
+        context: context))
+  }
+
+  private func unsatisfiable(_ size: Int64) -> Response {
+    var response = Response.text(.rangeNotSatisfiable, "it has \(size) bytes")
+    response.headers[.contentRange] = "bytes */\(size)"
+    return response
+  }
+
+  private func answer(_ bytes: [UInt8], range: ByteRangeField?) -> Response {
+    var headers = fields
+    guard let range else {
+      return Response(
+        status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+    guard let part = range.bytes(of: Int64(bytes.count)) else { return unsatisfiable(Int64(bytes.count)) }
+    headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(bytes.count)"
+    let slice = bytes[Int(part.lowerBound)..<Int(part.upperBound)]
+    return Response(
+      status: .partialContent, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: slice)))
+  }
+
+  private var fields: HTTPFields {
+    [.contentType: resource.mediaType, .cacheControl: "no-cache", .acceptRanges: "bytes"]
+  }
+
+  /// The bytes of an answer, each chunk asked for when the one before is on its way to the client. Where the origin
+  /// breaks off, the connection is closed before the end that was announced: the client sees that it has not all.
+  private func body(
+    _ opened: Opened, skipping: Int64, count: Int64?, contentLength: Int64?, context: GatewayContext
+  ) -> ResponseBody {
+    let length = contentLength.flatMap { Int(exactly: $0) }
+    return ResponseBody(contentLength: length) { writer in
+      var (toSkip, remaining) = (skipping, count ?? .max)
+      var next = opened.first
+      while let chunk = next, remaining > 0 {
+        var bytes = chunk[...]
+        let skipped = min(toSkip, Int64(bytes.count))
+        toSkip -= skipped
+        bytes = bytes.dropFirst(Int(skipped)).prefix(Int(clamping: remaining))
+        remaining -= Int64(bytes.count)
+        if !bytes.isEmpty { try await writer.write(ByteBuffer(bytes: bytes)) }
+        guard remaining > 0 else { break }
+        next = try await context.whileConnected {
+          var iterator = opened.response.body.makeAsyncIterator()
+          return try await iterator.next()
+        }
+      }
+      if count != nil, remaining > 0 { throw ReelError(.server, "the answer ends too early") }
+      try await writer.finish(nil)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import ReelCore
+import ReelManifest
+
+/// A presentation as HLS playlists: into a folder, or one after the other to standard output.
+struct HLSOutput {
+  let hls: VirtualHLS
+
+  /// Writes `master.m3u8` and a playlist for each track into `folder`, which is made if needed; without one prints
+  /// them, each with its name in a comment.
+  ///
+  /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput`.
+  func write(to folder: String?) throws {
+    guard let folder else {
+      for (name, text) in playlists { try Console.write(Array(Self.named(text, name).utf8)) }
+      return
+    }
+    let directory = URL(fileURLWithPath: folder, isDirectory: true)
+    do {
+      try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    } catch {
+      throw ReelError(.cannotCreateOutput, "the folder can't be made", at: folder)
+    }
+    // The multivariant playlist last: what it names is there.
+    for (name, text) in playlists.reversed() {
+      let file = try OutputFile(path: directory.appendingPathComponent(name).path)
+      try file.write(Array(text.utf8))
+      try file.commit()
+      try Console.print(file.path)
+    }
+  }
+
+  // MARK: - Private
+
+  private var playlists: [(name: String, text: String)] {
+    [("master.m3u8", hls.multivariantPlaylist())]
+      + hls.tracks.map { ("\($0.name).m3u8", hls.mediaPlaylist(of: $0)) }
+  }
+
+  /// A playlist begins with #EXTM3U: the comment comes after it.
+  private static func named(_ text: String, _ name: String) -> String {
+    guard let end = text.firstIndex(of: "\n") else { return text }
+    return "\(text[...end])# \(name)\n\(text[text.index(after: end)...])"
+  }
+}

@@ -1,0 +1,19 @@
+import Foundation
+import ReelCore
+import ReelManifest
+import ReelPlayback
+
+extension VirtualHLS {
+  /// The HLS of a manifest that was read. What is left out is reported on standard error.
+  ///
+  /// Throws the reason why a rung has no segments where no other is left, and `unsupported`.
+  init(reporting loaded: LoadedManifest, quietly: Bool) throws(ReelError) {
+    do throws(ReelError) {
+      try self.init(loaded.presentation)
+    } catch {
+      throw loaded.failures.first?.error ?? error.located(at: loaded.url.absoluteString)
+    }
+    for failure in loaded.failures { Console.report(failure.error) }
+    if !quietly { for warning in warnings { Console.note("reel: warning: \(warning)") } }
+  }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import Testing
+
+@Suite("reel manifest", .timeLimit(.minutes(1)))
+struct ManifestCommandTests {
+  private func json(_ arguments: String...) async throws -> [String: Any] {
+    let result = try await Command.run(["manifest"] + arguments)
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(result.outputLines.count == 1)
+    return try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
+  }
+
+  private func rungs(_ record: [String: Any]) throws -> [[String: Any]] {
+    let periods = try #require(record["periods"] as? [[String: Any]])
+    return periods.flatMap { $0["track_groups"] as? [[String: Any]] ?? [] }
+      .flatMap { $0["rungs"] as? [[String: Any]] ?? [] }
+  }
+
+  @Test(
+    "Every rung has its segments, whatever lists them",
+    arguments: [
+      ("hls-ts/master.m3u8", 2, 3), ("hls-fmp4/master.m3u8", 3, 3), ("dash-number/manifest.mpd", 3, 3),
+      ("dash-ondemand/manifest.mpd", 3, 3), ("dash-segmentlist/manifest.mpd", 3, 3),
+      ("dash-gpac/multirate-full.mpd", 4, 360),
+    ])
+  func segments(path: String, rungCount: Int, segmentCount: Int) async throws {
+    let record = try await json(Fixtures.path(path))
+    #expect(record["live"] as? Bool == false)
+    let rungs = try rungs(record)
+    #expect(rungs.count == rungCount)
+    for rung in rungs {
+      let segments = try #require(rung["segments"] as? [[String: Any]])
+      #expect(rung["segment_count"] as? Int == segments.count)
+      #expect(abs(segments.count - segmentCount) <= 1)
+      #expect(segments.allSatisfy { ($0["url"] as? String)?.hasPrefix("file:///") == true })
+      #expect(segments.allSatisfy { ($0["duration"] as? Double ?? 0) > 0 })
+    }
+  }
+
+  @Test("A rung whose playlist is not there is told of; the rest is printed")
+  func missingPlaylist() async throws {
+    let folder = try TemporaryFolder()
+    let text = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\ngone.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=2\nhere.m3u8\n"
+    try Data(text.utf8).write(to: folder.url.appending(path: "master.m3u8"))
+    let media = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n#EXT-X-ENDLIST\n"
+    try Data(media.utf8).write(to: folder.url.appending(path: "here.m3u8"))
+    let record = try await json("\(folder.path)/master.m3u8")
+    let rungs = try rungs(record)
+    #expect(rungs[0]["error"] != nil)
+    #expect((rungs[0]["playlist"] as? String)?.hasSuffix("/gone.m3u8") == true)
+    #expect((rungs[1]["segments"] as? [Any])?.count == 1)
+    let shallow = try self.rungs(try await json("\(folder.path)/master.m3u8", "--shallow"))
+    #expect(shallow.allSatisfy { $0["segments"] == nil && $0["error"] == nil && $0["playlist"] != nil })
+  }
+
+  @Test("A live presentation is listed as it is at a time")
+  func time() async throws {
+    let folder = try TemporaryFolder()
+    let mpd = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" profiles="urn:mpeg:dash:profile:isoff-live:2011"
+        availabilityStartTime="2026-01-01T00:00:00Z" minBufferTime="PT2S" timeShiftBufferDepth="PT6S">
+      <Period id="1" start="PT0S"><AdaptationSet mimeType="video/mp4">
+      <SegmentTemplate duration="2" media="$Number$.m4s" initialization="i.mp4"/>
+      <Representation id="v" bandwidth="1000" codecs="avc1.64001f"/></AdaptationSet></Period></MPD>
+      """
+    try Data(mpd.utf8).write(to: folder.url.appending(path: "live.mpd"))
+    let record = try await json("\(folder.path)/live.mpd", "--now", "2026-01-01T01:00:00Z")
+    #expect(record["live"] as? Bool == true)
+    let segments = try #require(try rungs(record)[0]["segments"] as? [[String: Any]])
+    #expect(segments.last?["number"] as? Int == 1800)
+    #expect(segments.last?["start"] as? Double == 3598)
+    #expect((3...4).contains(segments.count))
+  }
+
+  @Test("As HLS, in a folder, it plays to the same pictures", arguments: [
+    ("dash-number/manifest.mpd", "dash-number-1"), ("dash-ondemand/manifest.mpd", "dash-number-1"),
+    ("hls-byterange-fmp4/index.m3u8", "hls-byterange-fmp4"), ("hls-aes128/fmp4.m3u8", "hls-fmp4-low"),
+  ])
+  func hls(path: String, golden: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "manifest", Fixtures.path(path), "--output", "hls", "-o", "\(folder.path)/out")
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(folder.names("out").contains("master.m3u8"))
+    let frames = try await Command.run(
+      "frames", "\(folder.path)/out/master.m3u8", "--count", "0", "--json", "--md5", "--format", "ppm", "-o",
+      "\(folder.path)/pictures")
+    #expect(frames.status == 0, "\(frames.errorText)")
+    let record = try #require(try JSONSerialization.jsonObject(with: Data(frames.output)) as? [String: Any])
+    let pictures = try #require(record["frames"] as? [[String: Any]])
+    #expect(pictures.compactMap { $0["md5"] as? String } == (try Fixtures.golden(golden)))
+  }
+
+  @Test("As HLS, on standard output, each playlist is whole and named")
+  func printedHLS() async throws {
+    let result = try await Command.run("manifest", Fixtures.path("dash-number/manifest.mpd"), "--output", "hls")
+    #expect(result.status == 0)
+    let playlists = result.outputText.components(separatedBy: "#EXTM3U\n").dropFirst()
+    #expect(playlists.count == 4)
+    #expect(playlists.first?.hasPrefix("# master.m3u8\n") == true)
+    #expect(playlists.dropFirst().allSatisfy { $0.hasSuffix("#EXT-X-ENDLIST\n") })
+  }
+
+  @Test("Strict: nothing for manifests by the book, lines for others")
+  func strict() async throws {
+    for path in ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"] {
+      let result = try await Command.run("manifest", Fixtures.path(path), "--strict")
+      #expect(result.status == 0, "\(result.errorText)")
+    }
+    let folder = try TemporaryFolder()
+    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:9,\na.ts\n#EXT-X-KEY:METHOD=AES-128\n#EXT-X-ENDLIST\n"
+    try Data(text.utf8).write(to: folder.url.appending(path: "a.m3u8"))
+    let result = try await Command.run("manifest", "\(folder.path)/a.m3u8", "--strict")
+    #expect(result.status == 65)
+    #expect(result.errorText.contains("line 3"))
+    #expect(result.errorText.contains("line 5"))
+    #expect(result.outputLines.count == 1)
+  }
+
+  @Test("Following prints a line for each change, and ends with the stream")
+  func follow() async throws {
+    let start = WallTime.now - MediaTime(value: 20, timescale: 1)
+    let live = try HLSLiveSimulation(
+      try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-ts/master.m3u8")), start: start,
+      options: .init(segmentCount: 23))
+    let origin = try await Origin.start(.init(resources: [live]))
+    let url = origin.baseURL.appending(path: live.manifestPath).absoluteString
+    let result = try await Command.run("manifest", url, "--follow")
+    await origin.stop()
+    #expect(result.status == 0, "\(result.errorText)")
+    let records = try result.outputLines.map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+    #expect(records.first?["change"] as? String == "opened")
+    #expect(records.last?["ended"] as? Bool == true)
+    let numbers = records.flatMap { $0["segments"] as? [[String: Any]] ?? [] }.compactMap { $0["number"] as? Int }
+    #expect(numbers == Array((numbers.first ?? 0)..<23))
+  }
+
+  @Test(
+    "Usage and failures",
+    arguments: [
+      (["--follow", "--strict", "x"], Int32(64)), (["--now", "yesterday", "x"], 64), (["-o", "d", "x"], 64),
+      (["--output", "xml", "x"], 64), (["/nowhere/a.mpd"], 66), ([Fixtures.path("media/h264.ts")], 65),
+      ([Fixtures.path("bad/html.m3u8")], 65), ([Fixtures.path("hls-ts/master.m3u8"), "--follow"], 65),
+      (["http://127.0.0.1:1/a.mpd", "--retries", "0"], 69),
+    ] as [([String], Int32)])
+  func failures(arguments: [String], status: Int32) async throws {
+    let result = try await Command.run(["manifest"] + arguments)
+    #expect(result.status == status, "\(result.errorText)")
+    #expect(!result.errorText.isEmpty)
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelGateway
+import ReelManifest
+import ReelTesting
+import ReelTransport
+import Testing
+
+/// The committed media.
+enum Fixtures {
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "Fixtures")
+
+  static func bytes(_ path: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: folder.appending(path: path)))
+  }
+}
+
+/// Throws every log line away.
+let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+/// A fetcher whose retries do not keep a test waiting.
+func makeFetcher(firstByteTimeout: Duration = .seconds(10)) -> TransportFetcher {
+  let retries = RetryPolicy(attempts: 1, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
+  return TransportFetcher(
+    configuration: TransportConfiguration(firstByteTimeout: firstByteTimeout, retryPolicy: retries),
+    logger: silentLogger)
+}
+
+/// The presentation of an MPD, with the segments of every file whose index it names.
+func presentation(at url: URL, fetcher: any Fetching = makeFetcher()) async throws -> Presentation {
+  let bytes = try await fetcher.fetch(FetchRequest(url: url, purpose: .manifest)).body.collect(upTo: 1 << 20)
+  let reader = ManifestReader()
+  var presentation = try reader.presentation(from: bytes, format: .dash, url: url)
+  for period in presentation.periods.indices {
+    for group in presentation.periods[period].trackGroups.indices {
+      for rung in presentation.periods[period].trackGroups[group].rungs.indices {
+        guard case .index(let reference) = presentation.periods[period].trackGroups[group].rungs[rung].media
+        else { continue }
+        let range = reference.indexRange ?? ByteRange(offset: 0, length: 1 << 16)
+        let index = try await fetcher.fetch(
+          FetchRequest(url: reference.url, range: range, purpose: .initialization)
+        ).body.collect(upTo: 1 << 20)
+        presentation.periods[period].trackGroups[group].rungs[rung].media = .segments(
+          try reader.segments(fromIndex: index, at: range.offset, of: reference))
+      }
+    }
+  }
+  return presentation
+}
+
+/// Runs `body` with an origin, which is stopped at the end.
+func withOrigin<Result>(
+  _ configuration: Origin.Configuration = Origin.Configuration(directory: Fixtures.folder),
+  _ body: (Origin) async throws -> Result
+) async throws -> Result {
+  let origin = try await Origin.start(configuration, logger: silentLogger)
+  do {
+    let result = try await body(origin)
+    await origin.stop()
+    return result
+  } catch {
+    await origin.stop()
+    throw error
+  }
+}
+
+/// Runs `body` with a gateway, which is stopped at the end.
+func withGateway<Result>(
+  _ presentation: Presentation, isProxy: Bool = false, fetcher: any Fetching = makeFetcher(),
+  _ body: (Gateway) async throws -> Result
+) async throws -> Result {
+  let gateway = try await Gateway.start(
+    VirtualHLS(presentation), configuration: Gateway.Configuration(isProxy: isProxy), fetcher: fetcher,
+    logger: silentLogger)
+  do {
+    let result = try await body(gateway)
+    await gateway.stop()
+    return result
+  } catch {
+    await gateway.stop()
+    throw error
+  }
+}
+
+/// Runs `body` with a gateway for the MPD in this folder of the fixtures, and the origin that it is at.
+func withFixture(
+  _ name: String, isProxy: Bool = false, _ body: (Gateway, Origin) async throws -> Void
+) async throws {
+  try await withOrigin { origin in
+    let presentation = try await presentation(at: origin.url("\(name)/manifest.mpd"))
+    try await withGateway(presentation, isProxy: isProxy) { try await body($0, origin) }
+  }
+}
+
+extension Gateway {
+  /// The URL of a path with its query, as it is.
+  func url(_ path: String) -> URL {
+    URL(string: "http://127.0.0.1:\(port)\(path)") ?? url
+  }
+}
+
+extension Presentation {
+  /// The same with other segments.
+  func mapSegments(_ body: @escaping @Sendable (SegmentReference) -> SegmentReference) -> Presentation {
+    var copy = self
+    for period in periods.indices {
+      for group in periods[period].trackGroups.indices {
+        for rung in periods[period].trackGroups[group].rungs.indices {
+          guard case .segments(let list) = periods[period].trackGroups[group].rungs[rung].media else {
+            continue
+          }
+          copy.periods[period].trackGroups[group].rungs[rung].media = .segments(
+            SegmentList(count: list.count, end: list.end) { body(list[$0]) })
+        }
+      }
+    }
+    return copy
+  }
+}
+
+/// The error that `body` throws, as a `ReelError`; nil where it throws none, or another.
+func reelError(_ body: () async throws -> Void) async -> ReelError? {
+  do {
+    try await body()
+    return nil
+  } catch {
+    return error as? ReelError
+  }
+}
