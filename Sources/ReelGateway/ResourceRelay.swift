@@ -43,7 +43,6 @@ struct ResourceRelay: Sendable {
   private func response(
     from url: URL, range: ByteRangeField?, isHead: Bool, context: GatewayContext
   ) async throws -> Response {
-    if url.scheme?.lowercased() == "data" { return answer(try DataURL(url).bytes, range: range) }
     if isHead {
       let head = try await context.whileConnected { try await fetch(.head, url, nil).response }
       return whole(count: head.resourceByteCount ?? head.bodyByteCount, body: ResponseBody())
@@ -143,19 +142,6 @@ struct ResourceRelay: Sendable {
     var response = Response.text(.rangeNotSatisfiable, "it has \(size) bytes")
     response.headers[.contentRange] = "bytes */\(size)"
     return response
-  }
-
-  private func answer(_ bytes: [UInt8], range: ByteRangeField?) -> Response {
-    var headers = fields
-    guard let range else {
-      return Response(
-        status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
-    }
-    guard let part = range.bytes(of: Int64(bytes.count)) else { return unsatisfiable(Int64(bytes.count)) }
-    headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(bytes.count)"
-    let slice = bytes[Int(part.lowerBound)..<Int(part.upperBound)]
-    return Response(
-      status: .partialContent, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: slice)))
   }
 
   private var fields: HTTPFields {

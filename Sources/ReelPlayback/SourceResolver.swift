@@ -150,7 +150,7 @@ struct SourceResolver: Sendable {
         try FileByteSource(path: path, isCancelled: isCancelled).prefix(
           configuration.manifestLimits.byteCount + 1)
       }
-      return try await presentation(from: text, format: format, url: url)
+      return try await presentation(from: text, format: format, url: url, name: path)
     case .media(let format):
       var layout = MP4Layout(prefix: bytes)
       if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
@@ -203,7 +203,7 @@ struct SourceResolver: Sendable {
       let seen = bytes.count
       let limit = configuration.manifestLimits.byteCount
       if !hasEnded { (bytes, hasEnded) = try await read(response, from: bytes, atLeast: limit + 1) }
-      let presentation = try await presentation(from: bytes, format: format, url: response.url)
+      let presentation = try await presentation(from: bytes, format: format, url: response.url, name: name)
       recorder.add(.manifest, ContinuousClock.now - start, bytes: Int64(bytes.count - seen))
       return presentation
     case .media(let format):
@@ -222,13 +222,22 @@ struct SourceResolver: Sendable {
   }
 
   /// What a manifest presents; by the server's time, where it is live and says where that is to be had.
+  ///
+  /// - Parameter name: what errors call it.
   private func presentation(
-    from bytes: [UInt8], format: ManifestFormat, url: URL
+    from bytes: [UInt8], format: ManifestFormat, url: URL, name: String
   ) async throws -> ResolvedSource {
     note?(LoadedManifest.Document(bytes: bytes, format: format, url: url))
     let reader = ManifestReader(limits: configuration.manifestLimits)
-    var presentation = try reader.presentation(
-      from: bytes, format: format, url: url, now: configuration.clock.now)
+    var presentation: Presentation
+    do {
+      presentation = try reader.presentation(
+        from: bytes, format: format, url: url, now: configuration.clock.now)
+    } catch {
+      var named = error
+      if named.location == url.reelName { named.location = name }
+      throw named
+    }
     var clock = configuration.clock
     if let live = presentation.live {
       clock = try await ServerClock.synchronized(

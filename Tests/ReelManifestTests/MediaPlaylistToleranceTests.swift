@@ -60,12 +60,13 @@ import Testing
     #expect(error?.reason.hasSuffix(reason) == true, "\(error?.description ?? "")")
   }
 
-  @Test func aDurationThatIsNoNumberIsTheTarget() throws {
+  @Test(arguments: [";asdf", ""])
+  func aDurationThatIsNoNumberIsTheTarget(text: String) throws {
     let playlist = try mediaPlaylist(
-      "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:;asdf,\na.ts\n#EXTINF:2,\nb.ts\n")
+      "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:\(text),\na.ts\n#EXTINF:2,\nb.ts\n")
     #expect(
       playlist.segments.durations == [MediaTime(value: 9, timescale: 1), MediaTime(value: 2, timescale: 1)])
-    #expect(playlist.warnings.map(\.reason) == ["the EXTINF duration ';asdf' is not a number"])
+    #expect(playlist.warnings.map(\.reason) == ["the EXTINF duration '\(text)' is not a number"])
   }
 
   @Test func whatNoDurationAnnouncesIsNoSegment() throws {

@@ -118,7 +118,7 @@ struct MediaPlaylistParser {
     }
     let text = bytes.text(in: field)
     let number = Double(text)
-    if number == nil, !text.isEmpty, text.first != "-" {
+    if number == nil, text.first != "-" {
       warnings.add("the EXTINF duration '\(text.excerpt)' is not a number", place: lines.place)
       duration = targetDuration
       return
@@ -257,13 +257,15 @@ struct MediaPlaylistParser {
     }
     var implicitOffset: Int64 = 0
     if byteRange.offset == nil {
-      if let last = playlist.byteRanges.last??.end, let record = playlist.records.last,
+      // Of another file it is undefined (RFC 8216 §4.3.2.2); players go on from the range before all the same.
+      implicitOffset = playlist.byteRanges.last??.end ?? 0
+      let isSameFile = playlist.records.last.map { record in
         bytes[Int(record.reference)..<Int(record.reference) + Int(record.referenceCount)] == bytes[line]
-      {
-        implicitOffset = last
-      } else if index > 0 {
+      }
+      if index > 0, isSameFile != true || playlist.byteRanges.last == .some(nil) {
         warnings.add(
-          "a byte range without an offset, and no range of the same file before it: taken from byte 0",
+          "a byte range without an offset, and no range of the same file before it: taken from byte"
+            + " \(implicitOffset)",
           place: lines.place)
       }
     }
