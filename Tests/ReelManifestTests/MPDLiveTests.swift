@@ -85,9 +85,11 @@ import Testing
     let entries = #"<S t="0" d="2" r="9"/>"#
     #expect(try live(timeline(entries), at: 9).segments().map(\.number) == [1, 2, 3, 4])
     #expect(
-      try live(timeline(entries), #"timeShiftBufferDepth="PT5S""#, at: 13).segments().map(\.number) == [5, 6])
+      try live(timeline(entries), #"timeShiftBufferDepth="PT5S""#, at: 13).segments().map(\.number)
+        == [4, 5, 6])
     #expect(
-      try live(timeline(entries), #"timeShiftBufferDepth="PT5S""#, at: 22).segments().map(\.number) == [10])
+      try live(timeline(entries), #"timeShiftBufferDepth="PT5S""#, at: 22).segments().map(\.number)
+        == [8, 9, 10])
     #expect(try live(timeline(entries, #"availabilityTimeOffset="1""#), at: 9).segments().count == 5)
   }
 

@@ -40,7 +40,7 @@ struct SegmentTiming: Sendable {
   private(set) var latestEnd: Int64?
 
   /// Segments as a SegmentTimeline lists them (ISO/IEC 23009-1 §5.3.9.6), without those outside of the period, those
-  /// that can't be had yet, and those that begin before the window.
+  /// that can't be had yet, and those that can't be had any more.
   ///
   /// Throws `badManifest` for what can't be counted, is more than the limit, or leads beyond 63 bits.
   init(_ entries: [MPD.SegmentTimeline.Entry], frame: Frame) throws(ReelError) {
@@ -69,7 +69,10 @@ struct SegmentTiming: Sendable {
         last = min(last, Self.whole(edge, from: start, by: entry.duration))
       }
       if last > first { latestEnd = start + last * entry.duration }
-      if let windowStart { first = max(first, Self.ceiling(windowStart, from: start, by: entry.duration)) }
+      // It can be had until its end, its length and the depth of the window have passed (§5.3.9.5.3).
+      if let windowStart {
+        first = max(first, Self.whole(windowStart, from: start, by: entry.duration) - 1)
+      }
       // A list that grows with the clock keeps its newest segments.
       if entry.repeatCount < 0, available != nil { first = max(first, last - Int64(frame.limit - count)) }
       if last > first {
