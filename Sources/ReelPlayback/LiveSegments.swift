@@ -168,7 +168,11 @@ final class LiveSegments: SegmentSupply {
   private func take(_ reading: LiveReading, began: WallTime) throws -> Update {
     try state.withLock { state in
       let known = state.window.endIndex
-      let change = state.window.update(reading.segments, hasEnded: reading.live == nil)
+      let isOver =
+        reading.live.map { live in
+          Self.isOver(live, at: clock.now) && reading.segments.end <= state.window.end
+        } ?? true
+      let change = state.window.update(reading.segments, hasEnded: isOver)
       state.readAt = began
       state.hasChanged = change != .unchanged && change != .steppedBack
       if change != .steppedBack { state.reading = reading }
@@ -185,11 +189,7 @@ final class LiveSegments: SegmentSupply {
     let now = clock.now
     guard let segmentsAtTime = state.withLock({ $0.reading.segmentsAtTime }) else { return nil }
     let segments = try segmentsAtTime(now)
-    let isComplete = state.withLock { state in
-      guard let live = state.reading.live else { return true }
-      guard case .never = live.reload else { return live.availabilityEnd.map { $0 <= now } ?? false }
-      return false
-    }
+    let isComplete = live.map { Self.isOver($0, at: now) } ?? true
     // Where nothing is read again, what is not there in a year will never be.
     let year = MediaTime(value: 365 * 86_400, timescale: 1)
     let isOver = try isComplete || (isNeverRead && segmentsAtTime(now + year).end == segments.end)
@@ -205,10 +205,13 @@ final class LiveSegments: SegmentSupply {
   }
 
   private var isNeverRead: Bool {
-    state.withLock { state in
-      if case .never = state.reading.live?.reload { return true }
-      return false
-    }
+    if case .never = live?.reload { return true }
+    return false
+  }
+
+  /// True where the presentation has ended, by what the manifest says.
+  private static func isOver(_ live: LiveTiming, at now: WallTime) -> Bool {
+    live.availabilityEnd.map { $0 <= now } ?? false
   }
 
   private func isStalled(_ state: State) -> Bool {

@@ -229,11 +229,16 @@ struct MPDMapper {
   private mutating func liveTiming() -> LiveTiming? {
     guard mpd.type == .dynamic else { return nil }
     let resolver = URLResolver(base: url, limit: limits.urlByteCount)
+    let start = mpd.availabilityStartTime.flatMap { WallTime(iso8601: $0) }
+    // Not the end of the last period: another may be announced.
+    let ends = [
+      mpd.availabilityEndTime.flatMap { WallTime(iso8601: $0) },
+      start.flatMap { start in mpd.mediaPresentationDuration.map { start + $0 } },
+    ]
     var timing = LiveTiming(
       reload: mpd.minimumUpdatePeriod.map { .after($0) } ?? .never, delay: delay,
-      timeShiftBufferDepth: mpd.timeShiftBufferDepth,
-      availabilityStart: mpd.availabilityStartTime.flatMap { WallTime(iso8601: $0) },
-      availabilityEnd: mpd.availabilityEndTime.flatMap { WallTime(iso8601: $0) })
+      timeShiftBufferDepth: mpd.timeShiftBufferDepth, availabilityStart: start,
+      availabilityEnd: ends.compactMap { $0 }.min())
     for location in mpd.locations.prefix(BaseURLSet.limit) where !location.isEmpty {
       do throws(ReelError) {
         timing.locations.append(try resolver.resolve(location, place: .element("MPD/Location")))
