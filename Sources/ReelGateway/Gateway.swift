@@ -47,7 +47,9 @@ public final class Gateway: Sendable {
     }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let (ports, port) = AsyncStream<Int?>.makeStream()
-    let routes = GatewayRoutes(hls: hls, isProxy: configuration.isProxy, fetcher: fetcher, logger: logger)
+    let routes = GatewayRoutes(
+      hls: hls, isProxy: configuration.isProxy, fetcher: fetcher, logger: logger,
+      playlists: PlaylistCache(hls))
     let application = Application(
       router: routes.router,
       server: .http1(
@@ -73,7 +75,7 @@ public final class Gateway: Sendable {
     let outcome = await server.result
     try? await group.shutdownGracefully()
     try Task.checkCancellation()
-    if case .failure(let error) = outcome {
+    if case .failure(let error) = outcome, error is IOError {
       throw ReelError(
         .network, "can't listen: \(text(error))", at: address,
         advice: "choose another port, or 0 for a free one")

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOCore
 import ReelCore
 import ReelManifest
 
@@ -11,6 +12,9 @@ struct GatewayRoutes: Sendable {
   let isProxy: Bool
   let fetcher: any Fetching
   let logger: Logger
+  let playlists: PlaylistCache
+  /// Which of several locations of the same media answered last.
+  let location = Locked(0)
 
   private static let playlistName = "index.m3u8"
 
@@ -35,17 +39,35 @@ struct GatewayRoutes: Sendable {
   }
 
   /// A playlist does not change while it is served; but another gateway may come after it at the same port.
-  private func playlist(_ text: String) -> Response {
+  private func playlist(_ text: String) -> Response { playlist(ByteBuffer(string: text)) }
+
+  private func playlist(_ text: ByteBuffer) -> Response {
     Response(
       status: .ok, headers: [.contentType: "application/vnd.apple.mpegurl", .cacheControl: "no-cache"],
-      body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+      body: ResponseBody(byteBuffer: text))
+  }
+
+  /// Where a client is sent: a player of HLS knows one location, so that of several the first that answers is named,
+  /// from the one on that did so last.
+  private func reachableURL(of resource: VirtualHLS.Resource) async -> URL {
+    let urls = [resource.url] + resource.alternateURLs
+    guard urls.count > 1 else { return resource.url }
+    let first = location.withLock { $0 } % urls.count
+    for step in urls.indices {
+      let index = (first + step) % urls.count
+      let head = FetchRequest(.head, url: urls[index], purpose: .resource)
+      guard (try? await fetcher.fetch(head)) != nil else { continue }
+      location.withLock { $0 = index }
+      return urls[index]
+    }
+    return resource.url
   }
 
   private func media(_ request: Request, _ context: GatewayContext) async throws -> Response {
     guard let trackName = context.parameters.get("track"), let name = context.parameters.get("name"),
       let track = hls.track(named: trackName)
     else { throw HTTPError(.notFound) }
-    if name == Self.playlistName { return playlist(hls.mediaPlaylist(of: track) { $0.name }) }
+    if name == Self.playlistName { return playlist(await playlists.text(of: track)) }
     guard let resource = track.resource(named: name) else { throw HTTPError(.notFound) }
     let scheme = resource.url.scheme?.lowercased()
     let isReachable = scheme == "http" || scheme == "https"
@@ -53,8 +75,8 @@ struct GatewayRoutes: Sendable {
       "media",
       metadata: ["path": "\(request.uri.path)", "url": "\(resource.url.absoluteString.prefix(1_000))"])
     if isReachable, !isProxy {
-      return Response(
-        status: .found, headers: [.location: resource.url.absoluteString, .cacheControl: "no-cache"])
+      let url = try await context.whileConnected { await reachableURL(of: resource) }
+      return Response(status: .found, headers: [.location: url.absoluteString, .cacheControl: "no-cache"])
     }
     let relay = ResourceRelay(resource: resource, fetcher: fetcher, logger: logger)
     return try await relay.response(to: request, context: context)

@@ -178,11 +178,21 @@ struct SourceResolver: Sendable {
         MediaResource(
           name: name, format: format, layout: MP4Layout(prefix: input.bytes), access: .standardInput))
     }
+    let folder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true)
+    if input.isSeekable, case .manifest(let format) = SourceSniffer.kind(of: input.bytes) {
+      let limit = configuration.manifestLimits.byteCount
+      let text = try await BlockingThread.run(named: "open") {
+        try FileByteSource.standardInput(isCancelled: isCancelled).prefix(limit + 1)
+      }
+      return try await presentation(from: text, format: format, url: folder, name: name)
+    }
+    if input.isSeekable, case .other(let what) = SourceSniffer.kind(of: input.bytes) {
+      throw Self.unplayable(what, at: name)
+    }
     // A pipe is read as an answer's body is.
     let queue = StandardInputBody(isCancelled: isCancelled)
     let response = FetchResponse(
-      url: URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true),
-      contentType: nil,
+      url: folder, contentType: nil,
       bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil, supportsRanges: false,
       body: FetchBody { try await queue.next() })
     return try await resolve(response, name: name)

@@ -106,6 +106,17 @@ struct ManifestCommandTests {
     #expect(playlists.dropFirst().allSatisfy { $0.hasSuffix("#EXT-X-ENDLIST\n") })
   }
 
+  @Test(
+    "A manifest on standard input, from a pipe or a file", arguments: ["cat '%' | \"$@\"", "\"$@\" <'%'"])
+  func standardInput(shell: String) async throws {
+    let path = Fixtures.path("dash-number/manifest.mpd")
+    let result = try await Command.run(
+      "manifest", "-", directory: Fixtures.path("dash-number"),
+      shell: shell.replacingOccurrences(of: "%", with: path))
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(result.outputText.contains("Fixtures/dash-number/1/segment-00003.m4s"))
+  }
+
   @Test("Strict: nothing for manifests by the book, lines for others")
   func strict() async throws {
     for path in ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"] {

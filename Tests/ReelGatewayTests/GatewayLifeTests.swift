@@ -123,7 +123,8 @@ import Testing
         hls, configuration: Gateway.Configuration(host: "no host at all"), fetcher: makeFetcher(),
         logger: silentLogger)
     }
-    #expect(error?.kind == .network)
+    #expect(error?.kind == .usage)
+    #expect(error?.reason == "no host at all is no host to listen on")
     #expect(error?.location == "no host at all:0")
   }
 

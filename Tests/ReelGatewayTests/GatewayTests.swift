@@ -37,6 +37,19 @@ import Testing
     }
   }
 
+  @Test func clientsAreSentToTheLocationThatAnswers() async throws {
+    try await withOrigin { origin in
+      let hls = try VirtualHLS(try await presentation(at: origin.url("dash-baseurl/fallback.mpd")))
+      let gateway = try await Gateway.start(hls, fetcher: makeFetcher(), logger: silentLogger)
+      for (name, path) in [("init-0.mp4", "init.mp4"), ("2.m4s", "segment-00003.m4s")] {
+        let answer = try await http(gateway.url("/media/video-0/\(name)"))
+        #expect(answer.status == 302)
+        #expect(answer.fields["location"] == origin.url("dash-number/1/\(path)").absoluteString)
+      }
+      await gateway.stop()
+    }
+  }
+
   @Test(arguments: ["dash-number", "dash-ondemand", "dash-periods", "dash-segmentlist"])
   func mediaIsPassedThrough(fixture: String) async throws {
     try await withFixture(fixture, isProxy: true) { gateway, origin in

@@ -95,13 +95,17 @@ struct MultivariantPlaylistWriter {
     return "\(whole)." + String(repeating: "0", count: 3 - digits.utf8.count) + digits
   }
 
-  /// What people see in a menu, no two alike (RFC 8216 §4.3.4.1.1): the label, else the language, else the kind.
+  /// What people see in a menu, no two alike (RFC 8216 §4.3.4.1.1): the label, else the language, else the
+  /// kind, with what else it is but the main one.
   private static func names(_ tracks: [VirtualHLS.Track]) -> [String] {
     var taken: Set<String> = []
     return tracks.map { track in
       var base = track.label ?? ""
-      if base.isEmpty { base = track.language ?? "" }
-      if base.isEmpty { base = track.kind == .audio ? "Audio" : "Subtitles" }
+      if base.isEmpty {
+        base = track.language ?? (track.kind == .audio ? "Audio" : "Subtitles")
+        let role = track.roles.first { $0 != "main" && !$0.contains(".") }
+        if let role { base += " (\(role))" }
+      }
       base = AttributeListWriter.plain(String(base.prefix(200)))
       var name = base
       var number = 2

@@ -9,9 +9,10 @@ public import ReelCore
 ///   group offers every language. WebVTT is offered as subtitles, text in MP4 is not.
 /// - A track goes on through the periods: in each by the rung of the same id, else by the nearest one. A period is
 ///   parted from the next by EXT-X-DISCONTINUITY; where it lacks pictures, sound or text, EXT-X-GAP segments stand
-///   for them, so that all playlists have the same discontinuities and lengths.
+///   for them, so that all playlists have the same discontinuities.
 /// - The length of a segment reaches to the beginning of the next one. Boundaries are rounded to nanoseconds, not
-///   lengths, so that no sum drifts; the ends of a period are those of its neighbours.
+///   lengths, so that no sum drifts; where one period meets the next, segments are cut. At the very beginning and end they have
+///   the length that they have.
 ///
 /// Left out are trick mode, images, WebM, and what can't be played, with a warning for each.
 public struct VirtualHLS: Sendable {

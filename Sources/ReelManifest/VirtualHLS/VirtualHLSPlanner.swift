@@ -213,7 +213,8 @@ extension VirtualHLS.Track {
       averageBitsPerSecond: averages.count == rungs.count ? averages.max() : nil,
       codecs: rungs.contains { $0.codecs.isEmpty } ? [] : Self.codecs(rungs),
       frameRate: rungs.compactMap(\.frameRate).max { $0.value < $1.value },
-      language: group.language, label: group.label, roles: group.roles, isDefault: group.isDefault,
+      language: group.language.flatMap { $0.isLanguageTag ? $0 : nil }, label: group.label,
+      roles: group.roles, isDefault: group.isDefault,
       videoRange: row.anchor.rung.videoRange, channels: row.anchor.rung.channels,
       container: row.anchor.container,
       // Every frame of sound can be decoded by itself.
@@ -275,5 +276,12 @@ extension VirtualHLS.Variant {
   private static func sum(_ first: Int64, _ second: Int64) -> Int64? {
     let (sum, overflow) = first.addingReportingOverflow(second)
     return overflow ? nil : sum
+  }
+}
+
+extension String {
+  /// True for letters, digits and hyphens, as RFC 5646 §2.1 has them: players refuse whole playlists for others.
+  fileprivate var isLanguageTag: Bool {
+    !isEmpty && utf8.allSatisfy { $0.isDigit || $0 == UInt8(ascii: "-") || (0x41...0x5a).contains($0 & 0xdf) }
   }
 }
