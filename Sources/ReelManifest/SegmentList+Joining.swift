@@ -1,6 +1,17 @@
-import ReelCore
+public import ReelCore
 
 extension SegmentList {
+  /// The same segments later on the timeline, or earlier where `shift` is below zero.
+  public func moved(by shift: MediaTime) -> SegmentList {
+    guard shift != .zero else { return self }
+    return SegmentList(count: count, end: end + shift) { [self] index in
+      var segment = self[index]
+      segment.start = segment.start + shift
+      segment.timestampOffset = segment.timestampOffset.map { $0 + shift }
+      return segment
+    }
+  }
+
   /// Lists that follow each other, as those of the periods of one track, as one.
   public init(joining lists: [SegmentList]) {
     let parts = lists.filter { !$0.isEmpty }

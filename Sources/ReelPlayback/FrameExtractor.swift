@@ -14,6 +14,8 @@ public struct FrameExtractor: Sendable {
     /// Pictures among them, or decoded on the way, that missed a reference or were concealed.
     public var damagedCount = 0
     public var startup = StartupReport()
+    /// Live: segments that could not be had, or had left the window before they were read.
+    public var missedSegmentCount = 0
     /// Bytes of the container up to the end of the first picture's packet.
     public var firstPictureEnd: Int64?
     /// The bit rate of the rung that was chosen, as the manifest states it; nil for a media file.
@@ -108,7 +110,10 @@ private struct Picker {
     }
     report.damagedCount = reader.damagedCount
     report.startup = recorder.current
-    report.rungBitsPerSecond = (reader as? SegmentedTrackReader)?.rung.bitsPerSecond
+    if let segmented = reader as? SegmentedTrackReader {
+      report.rungBitsPerSecond = segmented.rung.bitsPerSecond
+      report.missedSegmentCount = segmented.missedSegmentCount
+    }
     return report
   }
 

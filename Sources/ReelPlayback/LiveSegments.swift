@@ -11,6 +11,8 @@ struct LiveReading: Sendable {
   var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
   /// How much earlier than its end a segment can be had.
   var availabilityTimeOffset = MediaTime.zero
+  /// How much later its timeline begins than the one that is followed: another number is another run of timestamps.
+  var timelineShift = MediaTime.zero
 }
 
 /// The segments of a live track. The manifest is read again when segments are waited for that it does not name yet, and
@@ -40,6 +42,11 @@ final class LiveSegments: SegmentSupply {
     var grewAt: WallTime
     var failureCount = 0
     var failedIndex: Int?
+    /// When the failures began that no success has ended yet.
+    var failingSince: WallTime?
+    var missedCount = 0
+    /// A segment that the manifest names is not there: the manifest may be out of date.
+    var isDoubtful = false
   }
 
   private let state: Locked<State>
@@ -77,8 +84,12 @@ final class LiveSegments: SegmentSupply {
   func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
     while true {
       let window = window
+      let wanted = index
       let index = max(index, window.startIndex)
-      if let segment = window[index] { return (index, segment) }
+      if let segment = window[index] {
+        if index > wanted { state.withLock { $0.missedCount += index - wanted } }
+        return (index, segment)
+      }
       if window.hasEnded { return nil }
       _ = try await update()
     }
@@ -86,24 +97,41 @@ final class LiveSegments: SegmentSupply {
 
   func index(at time: MediaTime) -> Int? { window.index(at: time) }
 
-  /// A segment that is announced before it is there is asked for once more; then it counts as a gap.
+  /// A segment that is announced before it is there is asked for once more; then it counts as a gap. Where there is no
+  /// answer at all, it is asked for again until the stall limit.
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction {
-    guard error.kind == .server else { return .fail }
-    let (isFirst, isLost, pause) = state.withLock { state in
+    let isRefused = error.kind == .server
+    guard isRefused || error.kind == .network || error.kind == .timedOut else { return .fail }
+    let now = clock.now
+    let (action, pause) = state.withLock { state -> (SegmentFailureAction, MediaTime) in
       let isFirst = state.failedIndex != index
       state.failedIndex = index
-      if !isFirst { state.failureCount += 1 }
+      let since = state.failingSince ?? now
+      state.failingSince = since
       let duration = state.window[index]?.duration ?? .zero
-      return (isFirst, state.failureCount >= Self.failureLimit, duration)
+      guard isRefused else {
+        return ((now - since).seconds > stallLimit.seconds ? .fail : .tryAgain, duration)
+      }
+      if isFirst { return (.tryAgain, duration) }
+      state.failureCount += 1
+      guard state.failureCount < Self.failureLimit else { return (.fail, duration) }
+      state.missedCount += 1
+      state.isDoubtful = true
+      return (.passOver, duration)
     }
-    if isLost { return .fail }
-    guard isFirst else { return .passOver }
-    try await clock.sleep(for: .seconds(min(max(pause.seconds / 2, 0.25), 5)))
-    return .tryAgain
+    if case .tryAgain = action { try await clock.sleep(for: .seconds(min(max(pause.seconds / 2, 0.25), 5))) }
+    return action
   }
 
   /// A segment was had: those that failed before it are forgiven.
-  func noteSuccess() { state.withLock { $0.failureCount = 0 } }
+  func noteSuccess() {
+    state.withLock { state in
+      state.failureCount = 0
+      state.failingSince = nil
+    }
+  }
+
+  var missedCount: Int { state.withLock { $0.missedCount } }
 
   /// Waits until the manifest is due, or time has brought the next segment, and takes what is new.
   ///
@@ -133,7 +161,7 @@ final class LiveSegments: SegmentSupply {
     if let delay = state.reading.live?.reloadDelay(
       hasChanged: state.hasChanged, segmentDuration: last?.duration)
     {
-      reload = state.readAt + delay
+      reload = state.readAt + (state.isDoubtful ? min(delay, MediaTime(value: 1, timescale: 1)) : delay)
     }
     guard state.reading.segmentsAtTime != nil else {
       return (reload ?? now + MediaTime(value: 1, timescale: 1), true)
@@ -172,8 +200,11 @@ final class LiveSegments: SegmentSupply {
         reading.live.map { live in
           Self.isOver(live, at: clock.now) && reading.segments.end <= state.window.end
         } ?? true
-      let change = state.window.update(reading.segments, hasEnded: isOver)
+      let change = state.window.update(
+        reading.segments, hasEnded: isOver, beginsRun: reading.timelineShift != state.reading.timelineShift)
       state.readAt = began
+      state.isDoubtful = false
+      if case .jumped(let missed) = change { state.missedCount += missed }
       state.hasChanged = change != .unchanged && change != .steppedBack
       if change != .steppedBack { state.reading = reading }
       if state.hasChanged || state.window.hasEnded { state.grewAt = clock.now }

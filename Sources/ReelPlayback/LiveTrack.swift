@@ -17,9 +17,10 @@ struct LiveTrack: Sendable {
   /// The segments of a presentation that is live itself: an MPD, or a media playlist without a multivariant one.
   func segments() throws(ReelError) -> LiveSegments {
     let first = try reading(of: resolved.presentation)
+    let start = resolved.presentation.live?.availabilityStart
     let identity: SegmentWindow.Identity = resolved.presentation.format == .hls ? .number : .start
     return segments(first, identity: identity, startOffset: resolved.presentation.startOffset) {
-      try reading(of: await resolver.reload(resolved))
+      try reading(of: await resolver.reload(resolved), since: start)
     }
   }
 
@@ -48,13 +49,25 @@ struct LiveTrack: Sendable {
   }
 
   /// The track over all periods that have video; the rung is chosen in each.
-  private func reading(of presentation: Presentation) throws(ReelError) -> LiveReading {
-    var reading = LiveReading(segments: try segments(in: presentation), live: presentation.live)
+  ///
+  /// - Parameter start: the zero of the timeline that is followed. A presentation that has begun anew has another zero,
+  ///   and is moved to its place.
+  private func reading(
+    of presentation: Presentation, since start: WallTime? = nil
+  ) throws(ReelError) -> LiveReading {
+    var shift = MediaTime.zero
+    var live = presentation.live
+    if let start, let own = live?.availabilityStart {
+      shift = own - start
+      live?.availabilityStart = start
+    }
+    var reading = LiveReading(segments: try segments(in: presentation).moved(by: shift), live: live)
+    reading.timelineShift = shift
     if let period = presentation.periods.last, let rung = try? selector.videoRung(in: period) {
       reading.availabilityTimeOffset = rung.availabilityTimeOffset ?? .zero
     }
     if let atTime = presentation.live?.presentation {
-      reading.segmentsAtTime = { now in try segments(in: atTime(now)) }
+      reading.segmentsAtTime = { [shift] now in try segments(in: atTime(now)).moved(by: shift) }
     }
     return reading
   }

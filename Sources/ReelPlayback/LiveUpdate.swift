@@ -9,8 +9,8 @@ public struct LiveUpdate: Sendable {
   public let isReading: Bool
   /// By the server's clock, where the manifest names one.
   public let time: WallTime
-  /// The segments that are new, oldest first.
-  public let segments: [SegmentReference]
+  /// The segments that are new, oldest first, made when they are asked for.
+  public let segments: SegmentList
   /// Where the oldest segment of the window begins.
   public let windowStart: MediaTime
   /// Where the newest segment ends.
@@ -27,7 +27,7 @@ public struct LiveUpdate: Sendable {
     self.change = change
     self.isReading = isReading
     time = clock.now
-    segments = (index..<max(index, window.endIndex)).compactMap { window[$0] }
+    segments = window.segments(from: index)
     windowStart = window.start
     windowEnd = window.end
     let end = window.end

@@ -17,6 +17,8 @@ public struct LoadingConfiguration: Sendable {
   public var spoolByteLimit: Int64 = 2 << 30
   /// How long a live manifest may bring nothing new before it is given up. 30 s.
   public var liveStallLimit = Duration.seconds(30)
+  /// Live presentations are followed by the clock of a server, where their manifest names one (UTCTiming).
+  public var asksServersForTime = true
   /// Tells the time that live presentations are followed by.
   public var clock: any WallClock = SystemWallClock()
 

@@ -28,6 +28,17 @@ public struct LoadedManifest: Sendable {
   /// The manifest first, then the media playlists that it names, in the order in which they came.
   public internal(set) var documents: [Document] = []
   public internal(set) var failures: [Failure] = []
+  /// True where the segments of any rung are known.
+  public var hasSegments: Bool {
+    presentation.periods.contains { period in
+      period.trackGroups.contains { group in
+        group.rungs.contains { rung in
+          if case .segments = rung.media { true } else { false }
+        }
+      }
+    }
+  }
+
   /// Fetches what the manifest names and nothing else that a server must not reach.
   public internal(set) var fetcher: any Fetching
 }
@@ -40,6 +51,8 @@ public struct ManifestLoader: Sendable {
 
   /// Playlists and indexes that are read at a time.
   private static let concurrency = 8
+  /// How many bytes all playlists of a source may have together, in limits of one manifest.
+  private static let totalFactor = 4
 
   public init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
@@ -62,7 +75,13 @@ public struct ManifestLoader: Sendable {
       { resolved, resolver in
         var loaded = LoadedManifest(
           presentation: resolved.presentation, url: resolved.url, fetcher: resolver.fetcher)
-        if readsSegments { try await readSegments(of: &loaded, resolver) }
+        let limit = configuration.manifestLimits.byteCount.multipliedReportingOverflow(by: Self.totalFactor)
+        if readsSegments {
+          try await readSegments(of: &loaded, resolver) {
+            let count = documents.withLock { $0.reduce(0) { $0 + $1.bytes.count } }
+            return !limit.overflow && count > limit.partialValue
+          }
+        }
         loaded.documents = documents.withLock { $0 }
         return loaded
       })
@@ -126,7 +145,11 @@ public struct ManifestLoader: Sendable {
     throw ReelError(.unsupported, "the presentation is complete: there is nothing to follow")
   }
 
-  private func readSegments(of loaded: inout LoadedManifest, _ resolver: SourceResolver) async throws {
+  /// - Parameter isTooMuch: true where no more is to be read.
+  private func readSegments(
+    of loaded: inout LoadedManifest, _ resolver: SourceResolver,
+    until isTooMuch: @escaping @Sendable () -> Bool
+  ) async throws {
     let presentation = loaded.presentation
     var places: [(Int, Int, Int)] = []
     for (period, value) in presentation.periods.enumerated() {
@@ -146,6 +169,9 @@ public struct ManifestLoader: Sendable {
           let rung = presentation.periods[place.0].trackGroups[place.1].rungs[place.2]
           group.addTask {
             do {
+              if isTooMuch() {
+                throw ReelError(.badManifest, "the playlists of all rungs are too large together")
+              }
               let found = try await resolver.segments(
                 of: rung, variables: presentation.variables, findsIndex: true)
               return (index, .success(found))

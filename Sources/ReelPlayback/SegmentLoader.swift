@@ -43,12 +43,11 @@ struct SegmentLoader: Sendable {
     guard let (start, opening) = try await supply.segment(from: first) else { return }
     progress.begin(opening.initialization?.url ?? opening.url)
     // Both requests leave before either answer is awaited.
-    async let initialization = initialization(of: opening)
+    async let initialization = initialization(of: opening, at: start)
     async let opened = open(opening, at: start)
-    if let bytes = try await initialization {
-      progress.add(bytes.count)
-      try await pipe.write(bytes)
-    }
+    guard let bytes = try await initialization else { return progress.end(before: start + 1) }
+    progress.add(bytes.count)
+    try await pipe.write(bytes)
     progress.begin(opening.url)
     var answer = try await opened
     var index = start
@@ -56,17 +55,27 @@ struct SegmentLoader: Sendable {
       if readsAhead, case .segment(let following) = supply.peek(at: index + 1), following.continues(opening) {
         let next = index + 1
         async let ahead = open(following, at: next)
-        try await copy(response, to: pipe, telling: progress)
+        switch try await copy(response, at: index, to: pipe, telling: progress) {
+        case .whole: break
+        case .nothing:
+          answer = try await open(try again(index), at: index)
+          continue
+        case .part: return progress.end(before: next)
+        }
         index = next
         progress.end(before: index)
         progress.begin(following.url)
         answer = try await ahead
         continue
       }
-      try await copy(response, to: pipe, telling: progress)
+      let copied = try await copy(response, at: index, to: pipe, telling: progress)
+      if case .nothing = copied {
+        answer = try await open(try again(index), at: index)
+        continue
+      }
       index += 1
       progress.end(before: index)
-      guard mayContinue(opening, at: index) else { return }
+      guard case .whole = copied, mayContinue(opening, at: index) else { return }
       // The next segment may not be wanted at all.
       try await pipe.drain()
       guard let (next, following) = try await supply.segment(from: index) else { return }
@@ -90,44 +99,81 @@ struct SegmentLoader: Sendable {
     }
   }
 
+  /// What came of a transfer: where a live track's breaks for good, the track goes on.
+  private enum Copied {
+    case whole
+    case part
+    case nothing
+  }
+
   private func copy(
-    _ response: FetchResponse, to pipe: BytePipe, telling progress: FeedProgress
-  ) async throws {
-    for try await chunk in response.body {
-      progress.add(chunk.count)
-      try await pipe.write(chunk)
+    _ response: FetchResponse, at index: Int, to pipe: BytePipe, telling progress: FeedProgress
+  ) async throws -> Copied {
+    var copied = Copied.nothing
+    do {
+      for try await chunk in response.body {
+        copied = .part
+        progress.add(chunk.count)
+        try await pipe.write(chunk)
+      }
+      supply.noteSuccess()
+      return .whole
+    } catch let error as ReelError {
+      switch try await supply.action(after: error, at: index) {
+      case .fail: throw error
+      case .tryAgain: return copied
+      case .passOver: return .part
+      }
     }
   }
 
-  /// The bytes that come before the segment; nil where there are none.
-  private func initialization(of segment: SegmentReference) async throws -> [UInt8]? {
-    guard let reference = segment.initialization else { return nil }
-    let start = ContinuousClock.now
-    let decryption = try await keys.decryption(for: reference.encryption, at: reference.url)
-    let response = try await fetch(
-      reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization)
-    var body = response.ranged(reference.byteRange)
-    if let decryption { body = try decryption.plain(body) }
-    let bytes = try await body.collect(upTo: Self.initializationByteLimit)
-    recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
-    return bytes
+  /// A segment that is asked for once more.
+  private func again(_ index: Int) throws -> SegmentReference {
+    guard case .segment(let segment) = supply.peek(at: index) else {
+      throw ReelError(.network, "the segment has left the window before it was had")
+    }
+    return segment
+  }
+
+  /// The bytes that come before the segment, none where there are none; nil where the segment is passed over.
+  private func initialization(of segment: SegmentReference, at index: Int) async throws -> [UInt8]? {
+    guard let reference = segment.initialization else { return [] }
+    return try await trying(at: index) {
+      let start = ContinuousClock.now
+      let decryption = try await keys.decryption(for: reference.encryption, at: reference.url)
+      let response = try await fetch(
+        reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization)
+      var body = response.ranged(reference.byteRange)
+      if let decryption { body = try decryption.plain(body) }
+      let bytes = try await body.collect(upTo: Self.initializationByteLimit)
+      recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
+      return bytes
+    }
   }
 
   /// The answer to the segment's request, its body not yet read; nil for a segment of a live track that is passed
   /// over.
   private func open(_ segment: SegmentReference, at index: Int) async throws -> FetchResponse? {
     try KeyStore.check(segment.encryption, at: segment.url)
+    return try await trying(at: index) {
+      // The key's request leaves beside the segment's.
+      async let decryption = keys.decryption(for: segment.encryption, at: segment.url)
+      recorder.add(.segment, requests: 1)
+      var response = try await fetch(
+        segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
+      response.body = response.ranged(segment.byteRange)
+      if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
+      return response
+    }
+  }
+
+  /// What `body` gives, tried again as the supply says; nil where the segment is to be passed over.
+  private func trying<Result: Sendable>(
+    at index: Int, _ body: () async throws -> Result
+  ) async throws -> Result? {
     while true {
       do {
-        // The key's request leaves beside the segment's.
-        async let decryption = keys.decryption(for: segment.encryption, at: segment.url)
-        recorder.add(.segment, requests: 1)
-        var response = try await fetch(
-          segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
-        response.body = response.ranged(segment.byteRange)
-        if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
-        supply.noteSuccess()
-        return response
+        return try await body()
       } catch let error as ReelError {
         switch try await supply.action(after: error, at: index) {
         case .fail: throw error

@@ -31,11 +31,14 @@ protocol SegmentSupply: Sendable {
   /// The index of the segment on show at `time`, of those that are known.
   func index(at time: MediaTime) -> Int?
 
-  /// Asked where a server has refused the segment at `index`. May wait.
+  /// Asked where the segment at `index`, or what it needs, could not be had. May wait.
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction
 
   /// A segment was had.
   func noteSuccess()
+
+  /// Segments that were passed over because they could not be had, or had gone before they were read.
+  var missedCount: Int { get }
 }
 
 /// Segments that are all known.
@@ -55,4 +58,6 @@ struct ListedSegments: SegmentSupply {
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction { .fail }
 
   func noteSuccess() {}
+
+  var missedCount: Int { 0 }
 }

@@ -79,6 +79,7 @@ final class SegmentedTrackReader: VideoTrackReader {
 
   var picture: PictureReader? { run?.reader }
   var timing: PictureReader.Timing { run.map { finishedTiming + $0.reader.timing } ?? finishedTiming }
+  var missedSegmentCount: Int { tracks.values.reduce(0) { $0 + $1.segments.missedCount } }
   var damagedCount: Int { finishedDamage + (run?.reader.damagedCount ?? 0) }
 
   func firstPicture() throws -> TimedPicture? { try read { try $0.firstPicture() } }

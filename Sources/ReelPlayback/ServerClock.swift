@@ -22,7 +22,7 @@ struct ServerClock: WallClock {
     for source in sources.prefix(sourceLimit) {
       do {
         let began = base.now
-        guard let time = try await time(of: source, fetcher, headers) else { continue }
+        guard let time = try await time(of: source, fetcher, headers, within: timeLimit) else { continue }
         // The server read its clock about halfway.
         let taken = base.now - began
         let middle = began + MediaTime(value: taken.value / 2, timescale: taken.timescale)
@@ -38,6 +38,23 @@ struct ServerClock: WallClock {
 
   private static let sourceLimit = 4
   private static let byteLimit = 4096
+  /// A clock that takes longer to tell the time is of no use, and keeps a picture waiting.
+  private static let timeLimit = Duration.seconds(3)
+
+  /// Nil where it takes too long.
+  private static func time(
+    of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField], within limit: Duration
+  ) async throws -> WallTime? {
+    try await withThrowingTaskGroup(of: WallTime?.self) { group in
+      group.addTask { try await time(of: source, fetcher, headers) }
+      group.addTask {
+        try await Task.sleep(for: limit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next().flatMap { $0 }
+    }
+  }
 
   private static func time(
     of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField]

@@ -251,7 +251,8 @@ struct SourceResolver: Sendable {
     var clock = configuration.clock
     if let live = presentation.live {
       clock = try await ServerClock.synchronized(
-        clock, by: live.clockSources, fetcher: fetcher, headers: configuration.headers)
+        clock, by: configuration.asksServersForTime ? live.clockSources : [], fetcher: fetcher,
+        headers: configuration.headers)
       if let atTime = live.presentation { presentation = try atTime(clock.now) }
     }
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))

@@ -136,6 +136,14 @@ struct LiveTests {
     #expect(abs((shown[90].time - shown[89].time).seconds - 1.0333) < 0.02)
   }
 
+  @Test("Connections that break are waited out, and nothing is lost")
+  func outage() async throws {
+    let live = try hls()
+    let shown = try await pictures(
+      .count(300), of: live, at: live.manifestPath, faults: FaultRule.parse("*-100.ts=reset:0x5"))
+    #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 300)))
+  }
+
   @Test("Segments that fail one after the other end it")
   func allMissing() async throws {
     let live = try hls()
@@ -212,6 +220,43 @@ struct LiveTests {
       .init(minimumUpdatePeriod: seconds(2), suggestedPresentationDelay: seconds(4), passCount: 35))
     let shown = try await pictures(.count(0), of: live, at: live.manifestPath)
     #expect(shown.map(\.md5) == (try looped("dash-number-1", from: 96, count: 9 * 30)))
+  }
+
+  @Test("An MPD that begins anew, from another zero, is followed on", arguments: [true, false])
+  func dashRestart(isByNumber: Bool) async throws {
+    let options = DASHLiveSimulation.Options(
+      addressing: isByNumber ? .number : .timeline, periods: .single, minimumUpdatePeriod: seconds(2),
+      suggestedPresentationDelay: seconds(4))
+    let first = try dash("dash-number/manifest.mpd", options, after: 100)
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
+    let restart = launch + seconds(110)
+    let second = try DASHLiveSimulation(material, start: restart, options: options) { [clock] in clock.now }
+    let live = Restarted(first: first, second: second, at: restart + seconds(6)) { [clock] in clock.now }
+    let shown = try await pictures(.count(1200), of: live, at: first.manifestPath)
+    #expect(shown.count == 1200)
+    // 40 s of pictures, and what was not there while it began anew.
+    let span = (shown[1199].time - shown[0].time).seconds
+    #expect(span >= 39.9 && span < 52, "\(span)")
+    for (earlier, later) in zip(shown, shown.dropFirst()) { #expect(later.time > earlier.time) }
+  }
+
+  /// One presentation, and from a time on another in its place.
+  private struct Restarted: DynamicResource {
+    let first: DASHLiveSimulation
+    let second: DASHLiveSimulation
+    let time: WallTime
+    let now: @Sendable () -> WallTime
+
+    init(
+      first: DASHLiveSimulation, second: DASHLiveSimulation, at time: WallTime,
+      now: @escaping @Sendable () -> WallTime
+    ) {
+      (self.first, self.second, self.time, self.now) = (first, second, time, now)
+    }
+
+    func response(at path: String) -> Origin.Response? {
+      (now() < time ? first : second).response(at: path)
+    }
   }
 
   // MARK: Following

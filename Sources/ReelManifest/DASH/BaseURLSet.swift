@@ -8,6 +8,14 @@ struct BaseURLSet: Sendable {
   /// How many are made for all elements of an MPD together: each takes microseconds, and an MPD may have a hundred
   /// thousand elements.
   static let totalLimit = 50_000
+  /// How long all of them may be together, in bytes.
+  static let byteLimit = 64 << 20
+
+  /// What may still be made in all of an MPD.
+  struct Budget: Sendable {
+    var alternates = BaseURLSet.totalLimit
+    var bytes = BaseURLSet.byteLimit
+  }
 
   let preferred: URLResolver
   /// Where the same bytes are, should the preferred one fail.
@@ -30,24 +38,30 @@ struct BaseURLSet: Sendable {
   /// These with the BaseURL elements of one level applied: each of these with each of those, so that a level of
   /// relative ones multiplies and a level of absolute ones replaces. Empty elements are passed over.
   ///
-  /// What can't be a URL is passed over too, with a warning; throws `badManifest` where nothing is left. `budget` is how
-  /// many alternates may still be made in all of the MPD; it is counted down.
+  /// What can't be a URL is passed over too, with a warning; throws `badManifest` where nothing is left, and where all
+  /// URLs of the MPD are longer together than the budget, which is counted down.
   func applying(
-    _ elements: [MPD.BaseURL], path: String, budget: inout Int, warnings: inout WarningLog
+    _ elements: [MPD.BaseURL], path: String, budget: inout Budget, warnings: inout WarningLog
   ) throws(ReelError) -> BaseURLSet {
     let elements = Self.inOrder(elements)
     guard let first = elements.first else { return self }
     var (urls, seen, failure): ([URL], Set<String>, ReelError?) = ([], [], nil)
     for resolver in [preferred] + alternates {
-      for element in elements where urls.count < Self.limit && (urls.isEmpty || budget > 0) {
-        budget -= urls.isEmpty ? 0 : 1
+      for element in elements where urls.count < Self.limit && (urls.isEmpty || budget.alternates > 0) {
+        budget.alternates -= urls.isEmpty ? 0 : 1
         do throws(ReelError) {
           let url = try resolver.resolve(element.reference, place: .element(path))
-          if seen.insert(url.absoluteString).inserted { urls.append(url) }
+          let text = url.absoluteString
+          budget.bytes -= text.utf8.count
+          if seen.insert(text).inserted { urls.append(url) }
         } catch {
           if failure == nil { failure = error }
         }
       }
+    }
+    guard budget.bytes >= 0 else {
+      throw ReelError(
+        .badManifest, "the BaseURLs of all elements are too long together", place: .element(path))
     }
     if let failure {
       guard !urls.isEmpty else { throw failure }

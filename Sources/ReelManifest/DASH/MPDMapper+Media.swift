@@ -26,7 +26,7 @@ extension MPDMapper {
       let context = MediaContext(
         set: set,
         bases: try set.bases.applying(
-          representation.baseURLs, path: path, budget: &alternateBudget, warnings: &warnings),
+          representation.baseURLs, path: path, budget: &baseBudget, warnings: &warnings),
         path: path)
       let information = representation.segments.inheriting(from: set.segments)
       if let template = information.template {

@@ -23,7 +23,7 @@ extension MPDMapper {
     let context = SetContext(
       period: period, path: path, kind: Self.kind(of: set),
       bases: try period.bases.applying(
-        set.baseURLs, path: path, budget: &alternateBudget, warnings: &warnings),
+        set.baseURLs, path: path, budget: &baseBudget, warnings: &warnings),
       segments: set.segments.inheriting(from: period.segments),
       hasBaseURL: period.hasBaseURL || !set.baseURLs.isEmpty, videoRange: Self.videoRange(set.common),
       channels: Self.channels(set.common))

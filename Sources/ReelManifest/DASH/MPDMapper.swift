@@ -17,8 +17,8 @@ struct MPDMapper {
   var timings: [TimingKey: SegmentTiming] = [:]
   /// The entries of those that were compiled, in all periods.
   var compiledEntries = 0
-  /// How many alternate base URLs may still be made.
-  var alternateBudget = BaseURLSet.totalLimit
+  /// What base URLs may still be made.
+  var baseBudget = BaseURLSet.Budget()
   /// The addresses of lists of URLs whose URLs have been looked at.
   var checkedLists: Set<Int> = []
   /// The longest segment that was met.
@@ -123,7 +123,7 @@ struct MPDMapper {
     }
     checkDates()
     let bases = try BaseURLSet(url, limit: limits.urlByteCount)
-      .applying(mpd.baseURLs, path: "MPD", budget: &alternateBudget, warnings: &warnings)
+      .applying(mpd.baseURLs, path: "MPD", budget: &baseBudget, warnings: &warnings)
     var (periods, isAnnounced): ([Period], Bool) = ([], false)
     var previousEnd: MediaTime? = .zero
     for index in mpd.periods.indices {
@@ -188,7 +188,7 @@ struct MPDMapper {
     }
     return PeriodContext(
       index: index, path: path, start: start, duration: duration,
-      bases: try bases.applying(period.baseURLs, path: path, budget: &alternateBudget, warnings: &warnings),
+      bases: try bases.applying(period.baseURLs, path: path, budget: &baseBudget, warnings: &warnings),
       segments: period.segments,
       hasBaseURL: !mpd.baseURLs.isEmpty || !period.baseURLs.isEmpty,
       unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))

@@ -33,6 +33,8 @@ struct SegmentURLTemplate: Sendable {
   /// has no value here.
   init(_ text: String, representationID: String?, bandwidth: Int64?) throws(ReelError) {
     var rest = text[...]
+    // Of what the identifiers stand for; the text itself is bounded already.
+    var byteCount = 0
     while let open = rest.firstIndex(of: "$") {
       if open > rest.startIndex { parts.append(.literal(rest[..<open])) }
       let afterOpen = rest.index(after: open)
@@ -41,9 +43,14 @@ struct SegmentURLTemplate: Sendable {
       }
       let identifier = rest[afterOpen..<close]
       rest = rest[rest.index(after: close)...]
-      parts.append(try Self.part(identifier, of: text, representationID, bandwidth))
+      let part = try Self.part(identifier, of: text, representationID, bandwidth)
+      if case .literal(let literal) = part { byteCount += literal.utf8.count }
+      parts.append(part)
     }
     if !rest.isEmpty { parts.append(.literal(rest)) }
+    guard byteCount <= ManifestLimits().urlByteCount else {
+      throw ReelError(.badManifest, "URL of more than \(ManifestLimits().urlByteCount) bytes")
+    }
     for part in parts {
       switch part {
       case .literal: break

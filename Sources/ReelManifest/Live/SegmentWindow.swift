@@ -64,13 +64,28 @@ public struct SegmentWindow: Sendable {
     return segment
   }
 
+  /// The segments from an index on.
+  public func segments(from index: Int) -> SegmentList {
+    let first = Swift.min(Swift.max(index, startIndex), endIndex) - indexShift
+    let (list, timeShift, runShift) = (list, timeShift, runShift)
+    return SegmentList(count: list.count - first, end: end) { index in
+      var segment = list[first + index]
+      segment.start = segment.start + timeShift
+      segment.discontinuity += runShift
+      return segment
+    }
+  }
+
   /// The index of the segment on show at `time`; nil for an empty window.
   public func index(at time: MediaTime) -> Int? {
     list.index(at: time - timeShift).map { $0 + indexShift }
   }
 
-  /// Takes a newer list. `hasEnded` tells that it is the last one.
-  public mutating func update(_ new: SegmentList, hasEnded: Bool = false) -> Change {
+  /// Takes a newer list. `hasEnded` tells that it is the last one, `beginsRun` that what it adds does not go on with the
+  /// timestamps that were before.
+  public mutating func update(
+    _ new: SegmentList, hasEnded: Bool = false, beginsRun: Bool = false
+  ) -> Change {
     guard let last = list.last else {
       list = new
       self.hasEnded = hasEnded
@@ -93,7 +108,7 @@ public struct SegmentWindow: Sendable {
       let known = new[anchor]
       indexShift += list.count - 1 - anchor
       if identity == .number { timeShift = timeShift + last.start - known.start }
-      runShift += last.discontinuity - known.discontinuity
+      runShift += last.discontinuity - known.discontinuity + (beginsRun ? 1 : 0)
       list = new
       let count = new.count - 1 - anchor
       return count > 0 ? .grew(by: count) : .unchanged

@@ -44,7 +44,11 @@ final class FramesJob: Sendable {
     try state.withLock { state in
       if case .success = result { try state.writer.finish() } else { state.writer.abandon() }
     }
-    return try result.get()
+    let report = try result.get()
+    if report.missedSegmentCount > 0 {
+      Console.note("reel: warning: \(argument): \(report.missedSegmentCount) live segments were missed")
+    }
+    return report
   }
 
   /// The source's line of JSON.
@@ -52,6 +56,7 @@ final class FramesJob: Sendable {
     FramesRecord(
       source: argument, frames: state.withLock { $0.written.map(FramesRecord.Frame.init) },
       damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.isDamaged) },
+      missedSegments: report.flatMap { $0.missedSegmentCount > 0 ? $0.missedSegmentCount : nil },
       rungBandwidth: report?.rungBitsPerSecond, firstPictureBytes: report?.firstPictureEnd,
       startup: report.map { StartupRecord($0.startup) }, error: error.map(ErrorRecord.init))
   }

@@ -98,12 +98,15 @@ struct ManifestCommand: AsyncParsableCommand {
 
   private func loading() throws -> LoadingConfiguration {
     var configuration = try options.loading()
-    if let now, let time = WallTime(iso8601: now) { configuration.clock = FixedStartClock(time) }
+    if let now, let time = WallTime(iso8601: now) {
+      configuration.clock = FixedStartClock(time)
+      configuration.asksServersForTime = false
+    }
     return configuration
   }
 
   private func print(_ loaded: LoadedManifest) throws {
-    if output == .json { for failure in loaded.failures { Console.report(failure.error) } }
+    if output == .json { Console.report(loaded.failures.map(\.error)) }
     var faults: [ReelError] = []
     if strict {
       faults = loaded.documents.flatMap { document in
@@ -120,11 +123,16 @@ struct ManifestCommand: AsyncParsableCommand {
       try HLSOutput(hls: hls).write(to: folder)
     }
     if !faults.isEmpty { throw ExitCode(ExitStatus.code(of: faults[0])) }
+    if let failure = loaded.failures.first, !loaded.hasSegments {
+      throw ExitCode(ExitStatus.code(of: failure.error))
+    }
   }
 
   private func follow(_ source: MediaSource, _ loader: ManifestLoader) async throws {
+    let hasBegun = Locked(false)
     let followed = { @Sendable in
       try await loader.follow(source) { update in
+        hasBegun.withLock { $0 = true }
         try Console.print(JSONLine.string(LiveUpdateRecord(update)))
       }
     }
@@ -132,7 +140,10 @@ struct ManifestCommand: AsyncParsableCommand {
     do {
       try await withDeadline(seconds: duration, source: source.name, followed)
     } catch let error as ReelError where error.kind == .timedOut && error.advice != nil {
-      // The user's own limit is no failure.
+      // The user's own limit is no failure, once there was something to follow.
+      guard hasBegun.withLock({ $0 }) else {
+        throw ReelError(.timedOut, "nothing to follow within --duration", at: source.name)
+      }
     }
   }
 }

@@ -35,6 +35,8 @@ struct FramesRecord: Encodable {
   let frames: [Frame]
   /// Pictures that missed a reference or were concealed.
   let damaged: Int
+  /// Live: segments that could not be had, or were gone before they were read.
+  let missedSegments: Int?
   /// The bit rate of the rung that was opened, as the manifest states it.
   let rungBandwidth: Int?
   /// Bytes of the container up to the end of the first picture.

@@ -13,6 +13,8 @@ struct LiveUpdateRecord: Encodable {
   let windowEnd: Double
   let distanceFromClock: Double?
   let ended: Bool
+  /// How many of the oldest new ones are left out of `segments`.
+  let segmentsOmitted: Int?
   let segments: [SegmentRecord]
 
   init(_ update: LiveUpdate) {
@@ -34,6 +36,7 @@ struct LiveUpdateRecord: Encodable {
     windowEnd = update.windowEnd.seconds
     distanceFromClock = update.distanceFromClock?.seconds
     ended = update.hasEnded
-    segments = update.segments.map { SegmentRecord($0, initialization: nil) }
+    segments = update.segments.suffix(SegmentRecord.liveLimit).map { SegmentRecord($0, initialization: nil) }
+    segmentsOmitted = update.segments.count > segments.count ? update.segments.count - segments.count : nil
   }
 }

@@ -100,6 +100,7 @@ struct ManifestRecord: Encodable {
     duration = presentation.duration?.seconds
     startOffset = presentation.startOffset?.seconds
     warnings = presentation.warnings.map(\.description)
+    var budget = Self.byteBudget
     var failures: [[Int]: ReelError] = [:]
     for failure in loaded.failures {
       failures[[failure.periodIndex, failure.groupIndex, failure.rungIndex]] = failure.error
@@ -112,7 +113,8 @@ struct ManifestRecord: Encodable {
             id: value.id, kind: value.kind.rawValue, language: value.language, label: value.label,
             roles: value.roles, default: value.isDefault, unplayable: value.unplayableReason,
             rungs: value.rungs.enumerated().map { rung, value in
-              Self.rung(value, isLive: presentation.isLive, error: failures[[period, group, rung]])
+              Self.rung(
+                value, isLive: presentation.isLive, error: failures[[period, group, rung]], budget: &budget)
             })
         })
     }
@@ -143,9 +145,13 @@ struct ManifestRecord: Encodable {
 
   /// Segments of a rung that are printed, and of a live one: a manifest of a few lines may name a million.
   private static let segmentLimit = 100_000
-  private static let liveSegmentLimit = 10_000
+  private static let liveSegmentLimit = SegmentRecord.liveLimit
+  /// Of the segments of all rungs, as text.
+  private static let byteBudget = 32 << 20
 
-  private static func rung(_ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?) -> Rung {
+  private static func rung(
+    _ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?, budget: inout Int
+  ) -> Rung {
     var (playlist, index): (String?, Index?) = (nil, nil)
     var (duration, count, segments): (Double?, Int?, [SegmentRecord]?) = (nil, nil, nil)
     var initializations: [InitializationReference] = []
@@ -158,15 +164,21 @@ struct ManifestRecord: Encodable {
     case .segments(let list):
       var known: [InitializationReference: Int] = [:]
       count = list.count
-      segments = (isLive ? list.suffix(liveSegmentLimit) : list.prefix(segmentLimit)).map { segment in
+      var records: [SegmentRecord] = []
+      let wanted = isLive ? list.suffix(liveSegmentLimit) : list.prefix(segmentLimit)
+      for segment in wanted {
+        guard budget > 0 else { break }
         let number = segment.initialization.map { reference in
           if let index = known[reference] { return index }
           initializations.append(reference)
           known[reference] = initializations.count - 1
           return initializations.count - 1
         }
-        return SegmentRecord(segment, initialization: number)
+        let record = SegmentRecord(segment, initialization: number)
+        budget -= record.byteCount
+        records.append(record)
       }
+      segments = records
       duration = list.first.map { (list.end - $0.start).seconds }
     }
     return Rung(

@@ -18,6 +18,15 @@ struct SegmentRecord: Encodable {
   let programDateTime: String?
   let alternateUrls: [String]?
 
+  /// Segments of a live rung that are printed at a time.
+  static let liveLimit = 10_000
+
+  /// About as many as its text has.
+  var byteCount: Int {
+    100 + url.utf8.count + (encryption?.keyUrl?.utf8.count ?? 0)
+      + (alternateUrls ?? []).reduce(0) { $0 + $1.utf8.count }
+  }
+
   init(_ segment: SegmentReference, initialization: Int?) {
     number = segment.number
     url = segment.url.absoluteString

@@ -26,6 +26,13 @@ enum Console {
   /// One line to standard error.
   static func report(_ error: ReelError) { note("reel: \(error)") }
 
+  /// A line for each of the first few errors, and how many there are more.
+  static func report(_ errors: [ReelError]) {
+    let limit = 10
+    for error in errors.prefix(limit) { report(error) }
+    if errors.count > limit { note("reel: and \(errors.count - limit) more") }
+  }
+
   static func note(_ line: String) {
     _ = errorOutput.withLock { writeAll($0, Array("\(line)\n".utf8)) }
   }

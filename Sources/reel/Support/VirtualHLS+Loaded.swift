@@ -13,7 +13,7 @@ extension VirtualHLS {
     } catch {
       throw loaded.failures.first?.error ?? error.located(at: loaded.url.absoluteString)
     }
-    for failure in loaded.failures { Console.report(failure.error) }
+    Console.report(loaded.failures.map(\.error))
     if !quietly { for warning in warnings { Console.note("reel: warning: \(warning)") } }
   }
 }
