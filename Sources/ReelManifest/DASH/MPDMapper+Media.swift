@@ -76,6 +76,15 @@ extension MPDMapper {
     return context.bases.availabilityTimeOffset + offset
   }
 
+  /// Counts a URL that was made for a Representation, or none. Throws `badManifest` where all of them are too long together: a
+  /// long BaseURL may stand above many.
+  private mutating func spend(_ url: URL?) throws(ReelError) {
+    baseBudget.bytes -= url?.absoluteString.utf8.count ?? 0
+    guard baseBudget.bytes >= 0 else {
+      throw ReelError(.badManifest, "the URLs of all representations are too long together")
+    }
+  }
+
   /// A file whose segments a `sidx` lists, or a text file that is one segment.
   private func file(
     _ segmentBase: MPD.SegmentBase?, mimeType: String?, in context: MediaContext
@@ -111,6 +120,7 @@ extension MPDMapper {
     guard let text = template.media else {
       throw ReelError(.badManifest, "the SegmentTemplate has no @media")
     }
+    try spend(nil)
     let bases = context.bases
     let media = try SegmentURLTemplate(
       text, representationID: representation.id, bandwidth: representation.bandwidth)
@@ -126,9 +136,11 @@ extension MPDMapper {
         template.text(number: 0, time: 0, subNumber: 0), range: nil, bases)
     }
     let first = timing.count > 0 ? timing[0] : nil
-    _ = try bases.preferred.resolve(
-      media.text(
-        number: first?.number ?? 0, time: first?.segmentStart ?? 0, subNumber: first?.subNumber ?? 1))
+    try spend(initialization?.url)
+    try spend(
+      bases.preferred.resolve(
+        media.text(
+          number: first?.number ?? 0, time: first?.segmentStart ?? 0, subNumber: first?.subNumber ?? 1)))
     return list(timing, template.common, initialization, in: context) { slot in
       (media.text(number: slot.number, time: slot.segmentStart, subNumber: slot.subNumber), nil)
     }
