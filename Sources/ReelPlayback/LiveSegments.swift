@@ -76,6 +76,7 @@ final class LiveSegments: SegmentSupply {
 
   func peek(at index: Int) -> SegmentPeek {
     state.withLock { state in
+      if state.isDoubtful { return .awaited }
       if let segment = state.window[index] { return .segment(segment) }
       return state.window.hasEnded && index >= state.window.endIndex ? .ended : .awaited
     }
@@ -83,6 +84,10 @@ final class LiveSegments: SegmentSupply {
 
   func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
     while true {
+      // After a segment that was not there the manifest is read before the next is asked for.
+      while state.withLock({ $0.isDoubtful }), try await readAgain() == nil {
+        try await clock.sleep(for: .seconds(1))
+      }
       let window = window
       let wanted = index
       let index = max(index, window.startIndex)
@@ -161,7 +166,7 @@ final class LiveSegments: SegmentSupply {
     if let delay = state.reading.live?.reloadDelay(
       hasChanged: state.hasChanged, segmentDuration: last?.duration)
     {
-      reload = state.readAt + (state.isDoubtful ? min(delay, MediaTime(value: 1, timescale: 1)) : delay)
+      reload = state.readAt + delay
     }
     guard state.reading.segmentsAtTime != nil else {
       return (reload ?? now + MediaTime(value: 1, timescale: 1), true)
