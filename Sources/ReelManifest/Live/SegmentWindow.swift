@@ -57,23 +57,13 @@ public struct SegmentWindow: Sendable {
 
   /// The segment at an index, nil where it is not in the window.
   public subscript(index: Int) -> SegmentReference? {
-    guard index >= startIndex, index < endIndex else { return nil }
-    var segment = list[index - indexShift]
-    segment.start = segment.start + timeShift
-    segment.discontinuity += runShift
-    return segment
+    index >= startIndex && index < endIndex ? placed(index - indexShift) : nil
   }
 
   /// The segments from an index on.
   public func segments(from index: Int) -> SegmentList {
     let first = Swift.min(Swift.max(index, startIndex), endIndex) - indexShift
-    let (list, timeShift, runShift) = (list, timeShift, runShift)
-    return SegmentList(count: list.count - first, end: end) { index in
-      var segment = list[first + index]
-      segment.start = segment.start + timeShift
-      segment.discontinuity += runShift
-      return segment
-    }
+    return SegmentList(count: list.count - first, end: end) { [self] in placed(first + $0) }
   }
 
   /// The index of the segment on show at `time`; nil for an empty window.
@@ -119,6 +109,14 @@ public struct SegmentWindow: Sendable {
   }
 
   // MARK: - Private
+
+  /// A segment of the list, with its start and run as they are here.
+  private func placed(_ position: Int) -> SegmentReference {
+    var segment = list[position]
+    segment.start = segment.start + timeShift
+    segment.discontinuity += runShift
+    return segment
+  }
 
   private func isBefore(_ segment: SegmentReference, _ other: SegmentReference) -> Bool {
     switch identity {
