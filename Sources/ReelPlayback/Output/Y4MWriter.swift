@@ -1,19 +1,18 @@
-import ReelCore
-import ReelFFmpeg
-import ReelPlayback
+package import ReelCore
+internal import ReelFFmpeg
 
 /// Writes pictures as YUV4MPEG2: samples as decoded, turned upright; aspect ratio and range in the header.
 ///
 /// Confined to one thread at a time.
-final class Y4MWriter {
+package final class Y4MWriter {
   private let file: OutputFile
   private var header: [UInt8]?
 
-  init(to file: OutputFile) { self.file = file }
+  package init(to file: OutputFile) { self.file = file }
 
   /// Writes a picture and gives its size. Throws `ReelError.unsupported` for pictures that the format has no name
   /// for, and where a picture is unlike the first.
-  func write(_ picture: borrowing TimedPicture) throws -> PixelSize {
+  package func write(_ picture: borrowing TimedPicture) throws -> PixelSize {
     let image = try PlanarImage(picture.frame, orientation: picture.orientation)
     let wanted = Self.header(of: image, picture: picture)
     if let header {
@@ -31,7 +30,8 @@ final class Y4MWriter {
     return image.size
   }
 
-  func finish() throws(ReelError) { try file.commit() }
+  /// Gives the file its name. Throws as `OutputFile.commit()` does.
+  package func finish() throws(ReelError) { try file.commit() }
 
   // MARK: - Private
 
