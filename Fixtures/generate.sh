@@ -667,6 +667,56 @@ END
 END
 }
 
+# --- Sound --------------------------------------------------------------------------------------------------------
+
+# heard OUT RATE CHANNELS OPTIONS...: 2 s of sound that differs in every channel and at every instant, with a small
+# picture. Noise keeps frames apart; the lossless codecs do without.
+heard() {
+  local out=$1 rate=$2 channels=$3 noise='+0.05*(random(0)-0.5)' layout=stereo sound
+  shift 3
+  case $out in *flac* | *alac* | *pcm*) noise= ;; esac
+  sound="0.5*sin(2*PI*440*t)$noise"
+  [ "$channels" -gt 1 ] && sound="$sound|0.4*sin(2*PI*(300+400*t)*t)"
+  [ "$channels" -eq 1 ] && layout=mono
+  if [ "$channels" -eq 6 ]; then
+    layout=5.1
+    sound="$sound|0.3*sin(2*PI*600*t)|0.6*sin(2*PI*60*t)|0.2*sin(2*PI*(800-200*t)*t)|0.25*sin(2*PI*1000*t)$noise"
+  fi
+  ffmpeg "${QUIET[@]}" -f lavfi -i testsrc2=s=64x36:r=10:d=2 -f lavfi -i "aevalsrc='$sound':s=$rate:d=2:c=$layout" \
+    "${H264[@]}" -crf 40 -bf 0 "$@" "${EXACT[@]}" "$out"
+}
+
+sounds() {
+  local fast=(-movflags +faststart)
+  heard media/audio-aac.mp4 48000 2 -c:a aac -b:a 48k "${fast[@]}"
+  # No edit list: the encoder's delay is heard.
+  heard media/audio-aac-fragmented.mp4 48000 2 -c:a aac -b:a 48k "${FRAGMENTED[@]}"
+  heard media/audio-aac-5.1.mp4 48000 6 -c:a aac -b:a 96k "${fast[@]}"
+  # Several frames a PES packet, of which none lasts a whole number of ticks.
+  heard media/audio-aac.ts 44100 2 -c:a aac -b:a 48k
+  heard media/audio-aac.mkv 44100 2 -c:a aac -b:a 48k
+  heard media/audio-aac.flv 44100 2 -c:a aac -b:a 48k
+  heard media/audio-mp3.mp4 44100 2 -c:a libmp3lame -b:a 48k "${fast[@]}"
+  heard media/audio-mp3.mkv 44100 2 -c:a libmp3lame -b:a 48k
+  # MPEG-2 rates: frames of 576 samples.
+  heard media/audio-mp3.ts 22050 1 -c:a libmp3lame -b:a 32k
+  heard media/audio-mp2.ts 48000 2 -c:a mp2 -b:a 64k
+  heard media/audio-ac3.mp4 48000 6 -c:a ac3 -b:a 192k "${fast[@]}"
+  heard media/audio-ac3.ts 44100 2 -c:a ac3 -b:a 96k
+  heard media/audio-eac3.mp4 48000 6 -c:a eac3 -b:a 96k "${fast[@]}"
+  heard media/audio-eac3.ts 48000 2 -c:a eac3 -b:a 64k
+  heard media/audio-opus.mp4 48000 2 -c:a libopus -b:a 48k "${fast[@]}"
+  heard media/audio-opus.mkv 48000 2 -c:a libopus -b:a 48k
+  heard media/audio-opus.ts 48000 2 -c:a libopus -b:a 48k
+  heard media/audio-vorbis.mkv 44100 2 -c:a libvorbis -b:a 64k
+  heard media/audio-flac.mp4 16000 2 -c:a flac -sample_fmt s16 -strict -2 "${fast[@]}"
+  heard media/audio-flac-24.mkv 16000 2 -c:a flac -sample_fmt s32
+  heard media/audio-alac.mp4 16000 2 -c:a alac -sample_fmt s16p "${fast[@]}"
+  heard media/audio-pcm.mov 8000 2 -c:a pcm_s16le "${fast[@]}"
+  heard media/audio-pcm-24.mkv 8000 2 -c:a pcm_s24le
+  heard media/audio-pcm-float.mov 8000 1 -c:a pcm_f32le "${fast[@]}"
+}
+
 # --- Golden files -------------------------------------------------------------------------------------------------
 
 # golden NAME INPUT [INPUT OPTIONS...]: MD5s of the decoded pictures of the first video stream, no filter and no scaling,
@@ -676,6 +726,27 @@ golden() {
   shift 2
   ffmpeg -nostdin -v quiet -threads 1 -noautorotate -copyts "$@" -i "$input" -map 0:v:0 -autoscale 0 \
     -fps_mode passthrough -enc_time_base -1 -fflags +bitexact -f framemd5 - >"golden/$name.framemd5"
+}
+
+# golden_sound NAME INPUT: the MD5 of each decoded audio frame of the first audio stream as 16-bit samples. What the
+# container says is not to be heard is left out.
+golden_sound() {
+  local name=$1 input=$2 decoder=() filter=()
+  case $name in
+    # ffmpeg takes its decoder in integers for this one.
+    *mp2*) decoder=(-c:a mp2float) ;;
+    # ffmpeg cuts wider integers to 16 bits where it rounds floating-point samples, which is what Reel has of both.
+    *-24.*) filter=(-af aformat=sample_fmts=flt) ;;
+  esac
+  ffmpeg -nostdin -v quiet -copyts "${decoder[@]}" -i "$input" -map 0:a:0 "${filter[@]}" -c:a pcm_s16le \
+    -fflags +bitexact -f framemd5 - >"golden/$name.sound.framemd5"
+}
+
+golden_sounds() {
+  local file
+  for file in media/audio-*; do
+    golden_sound "$(basename "$file")" "$file"
+  done
 }
 
 golden_files() {
@@ -711,6 +782,7 @@ golden_files() {
   joined dash-gpac-10400k dash-gpac/video_10400k_init.mp4 dash-gpac/video_10400k_{1,2,3}.mp4
   joined dash-gpac-13520k dash-gpac/video_13520k_init.mp4 dash-gpac/video_13520k_{1,2,3}.mp4
   joined dash-ondemand-low dash-ondemand/low.mp4
+  golden_sounds
 }
 
 TMP=$(mktemp -d)
@@ -730,6 +802,7 @@ if [ "${1:-all}" = all ]; then
   colours
   hls_presentations
   dash_presentations
+  sounds
   bad_input
 fi
 golden_files

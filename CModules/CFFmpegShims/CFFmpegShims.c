@@ -159,3 +159,18 @@ bool reel_packet_is_encrypted(const AVPacket *packet)
 {
     return av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL) != NULL;
 }
+
+int reel_resample_frame(SwrContext *context, uint8_t *output, int capacity, const AVFrame *frame)
+{
+    return swr_convert(context, &output, capacity, (const uint8_t **)frame->extended_data, frame->nb_samples);
+}
+
+int reel_resample_interleaved(SwrContext *context, uint8_t *output, int capacity, const uint8_t *input, int count)
+{
+    return swr_convert(context, &output, capacity, input ? &input : NULL, count);
+}
+
+uint64_t reel_channel_mask(const AVChannelLayout *layout)
+{
+    return layout->order == AV_CHANNEL_ORDER_NATIVE ? layout->u.mask : 0;
+}

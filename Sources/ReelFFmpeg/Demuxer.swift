@@ -54,7 +54,7 @@ public final class Demuxer {
     reel_format_refuse_io_open(context)
     reel_format_set_token(context, scope.token)
     av_opt_set(context, "format_whitelist", ContainerFormat.allowList, 0)
-    av_opt_set(context, "codec_whitelist", VideoCodec.allowList, 0)
+    av_opt_set(context, "codec_whitelist", "\(VideoCodec.allowList),\(AudioCodec.allowList)", 0)
     av_opt_set(context, "protocol_whitelist", "", 0)
     var opened: UnsafeMutablePointer<AVFormatContext>? = context
     // A failed open frees the context.

@@ -17,6 +17,8 @@ public struct StreamInfo: Sendable {
   public let codecName: String
   /// The codec as Reel decodes it; nil for one that it does not.
   public let videoCodec: VideoCodec?
+  /// The audio codec as Reel decodes it; nil for one that it does not.
+  public let audioCodec: AudioCodec?
   /// The sample entry's four characters, where the container has them.
   public let codecTag: String?
   /// Seconds per tick of packets and frames.
@@ -57,6 +59,7 @@ public struct StreamInfo: Sendable {
       }
     codecName = String(cString: avcodec_get_name(parameters.codec_id))
     videoCodec = parameters.codec_type == AVMEDIA_TYPE_VIDEO ? VideoCodec(parameters.codec_id) : nil
+    audioCodec = parameters.codec_type == AVMEDIA_TYPE_AUDIO ? AudioCodec(parameters.codec_id) : nil
     codecTag = Self.fourCharacters(parameters.codec_tag)
     timeBase = Rational(stream.pointee.time_base.num, stream.pointee.time_base.den)
     startTicks = Self.known(stream.pointee.start_time)

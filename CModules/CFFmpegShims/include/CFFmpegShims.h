@@ -65,4 +65,15 @@ void reel_limit_allocator_arenas(int count);
 /// True where a packet's samples are encrypted (ISO/IEC 23001-7).
 bool reel_packet_is_encrypted(const AVPacket *packet);
 
+/// Converts the samples of a decoded frame into `output`, which has room for `capacity` samples of every channel. The
+/// number of samples a channel, or a negative code. The types of swr_convert's arguments changed in FFmpeg 7.
+int reel_resample_frame(SwrContext *context, uint8_t *output, int capacity, const AVFrame *frame);
+
+/// As reel_resample_frame, from interleaved samples; `input` NULL gives what was held back.
+int reel_resample_interleaved(SwrContext *context, uint8_t *output, int capacity, const uint8_t *input, int count);
+
+/// The channels of a native layout, as AV_CH_ bits; 0 where the order of the channels is another, or unknown. The mask
+/// is a member of a union without a name.
+uint64_t reel_channel_mask(const AVChannelLayout *layout);
+
 #endif

@@ -1,0 +1,55 @@
+internal import CFFmpeg
+
+/// The audio codecs that Reel decodes.
+public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
+  case aac
+  case mp3
+  case mp2
+  case ac3
+  case eac3
+  case opus
+  case vorbis
+  case flac
+  case alac
+  /// Samples without compression, of any width and byte order.
+  case pcm
+
+  /// The decoders that may be opened, by libavcodec's names, best first. For `pcm` there is one for each kind of
+  /// sample, with the name of the codec that the stream states.
+  var decoderNames: [String] {
+    switch self {
+    case .mp3: ["mp3float", "mp3"]
+    case .mp2: ["mp2float", "mp2"]
+    case .pcm: Self.sampleFormats.map { "pcm_\($0)" }
+    default: [rawValue]
+    }
+  }
+
+  /// The `codec_whitelist` of every context that decodes audio.
+  static let allowList = allCases.flatMap(\.decoderNames).joined(separator: ",")
+
+  init?(_ id: AVCodecID) {
+    switch id {
+    case AV_CODEC_ID_AAC: self = .aac
+    case AV_CODEC_ID_MP3: self = .mp3
+    case AV_CODEC_ID_MP2: self = .mp2
+    case AV_CODEC_ID_AC3: self = .ac3
+    case AV_CODEC_ID_EAC3: self = .eac3
+    case AV_CODEC_ID_OPUS: self = .opus
+    case AV_CODEC_ID_VORBIS: self = .vorbis
+    case AV_CODEC_ID_FLAC: self = .flac
+    case AV_CODEC_ID_ALAC: self = .alac
+    default:
+      guard Self.pcm.decoderNames.contains(String(cString: avcodec_get_name(id))) else { return nil }
+      self = .pcm
+    }
+  }
+
+  // MARK: - Private
+
+  /// The kinds of samples that MP4, QuickTime, Matroska and AVI carry, as libavcodec names them.
+  private static let sampleFormats = [
+    "s16le", "s16be", "s24le", "s24be", "s32le", "s32be", "f32le", "f32be", "f64le", "f64be", "u8", "s8",
+    "mulaw", "alaw",
+  ]
+}

@@ -1,0 +1,194 @@
+internal import CFFmpeg
+internal import CFFmpegShims
+public import Logging
+public import ReelCore
+
+/// Decodes the packets of one audio stream to floating-point samples.
+///
+/// A packet is one audio frame, as MP4, Matroska and FLV have them; PES packets of MPEG-TS go through
+/// `AudioFrameSplitter` first. What the container says is not to be heard (encoder delay, padding at the end) is left
+/// out by libavcodec, as in the ffmpeg tool. Neither rate nor channels are converted: where they change in the stream,
+/// so do those of the buffers.
+///
+/// Confined to one thread at a time.
+public final class AudioDecoder {
+  /// Packets that libavcodec refused as invalid since the decoder was made.
+  public private(set) var rejectedPacketCount = 0
+
+  private let context: UnsafeMutablePointer<AVCodecContext>
+  private let scope: LogScope
+  /// Every frame is received into this one.
+  private let frame: Frame
+  /// To interleaved floats, for frames of `resampledKind`.
+  private var resampler: OpaquePointer?
+  private var resampledKind: Kind?
+  private var resampledLayout = AVChannelLayout()
+  private var format = PCMFormat(sampleRate: 0, channelCount: 0)
+  private var clock: AudioClock
+
+  private struct Kind: Hashable {
+    var sampleFormat: Int32
+    var sampleRate: Int32
+  }
+
+  /// Longer frames than this are refused before memory is taken for them. The longest of any codec here have 65536
+  /// samples.
+  private static let maximumFrameCount: Int64 = 1 << 20
+
+  /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
+  public init(stream: StreamInfo, name: String, logger: Logger) throws(ReelError) {
+    guard let codec = stream.audioCodec else {
+      throw ReelError(.unsupported, "the audio codec \(stream.codecName) is not supported")
+    }
+    // The decoders of PCM have the names of their codecs.
+    let names = codec == .pcm ? [stream.codecName] : codec.decoderNames
+    guard let implementation = names.lazy.compactMap({ avcodec_find_decoder_by_name($0) }).first else {
+      throw ReelError(.unsupported, "this FFmpeg has no decoder for \(stream.codecName)")
+    }
+    frame = try Frame()
+    guard let context = avcodec_alloc_context3(implementation) else {
+      throw ReelError(.internalFault, "out of memory")
+    }
+    self.context = context
+    scope = LogScope(name: name, logger: logger)
+    clock = AudioClock(timeBase: stream.timeBase)
+    guard avcodec_parameters_to_context(context, stream.parameters.pointer) >= 0 else {
+      throw ReelError(.badMedia, "codec parameters can't be used")
+    }
+    // Without it libavcodec can't move the time of a frame whose first samples it leaves out.
+    context.pointee.pkt_timebase = AVRational(
+      num: stream.timeBase.numerator, den: stream.timeBase.denominator)
+    context.pointee.thread_count = 1
+    context.pointee.max_samples = Self.maximumFrameCount
+    av_opt_set(context, "codec_whitelist", AudioCodec.allowList, 0)
+    reel_codec_set_token(context, scope.token)
+    let code = avcodec_open2(context, implementation, nil)
+    guard code >= 0 else {
+      throw FFmpegError(call: "avcodec_open2", code: code, detail: scope.takeLastError()).reelError()
+    }
+  }
+
+  deinit {
+    var context: UnsafeMutablePointer<AVCodecContext>? = context
+    avcodec_free_context(&context)
+    swr_free(&resampler)
+    av_channel_layout_uninit(&resampledLayout)
+  }
+
+  /// libavcodec's name of the profile, as `LC` or `HE-AAC`; nil before it is known.
+  public var profileName: String? {
+    avcodec_profile_name(context.pointee.codec_id, context.pointee.profile).map { String(cString: $0) }
+  }
+
+  /// All that the packet gives, in order; often one buffer, at the start of a stream none. A packet that libavcodec
+  /// calls invalid is counted and passed over, as players do. After `drain()` only `flush()` makes the decoder take
+  /// packets again.
+  ///
+  /// Throws `ReelError.unsupported` for sound that can't be converted.
+  public func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
+    var buffers: [PCMBuffer] = []
+    var code = avcodec_send_packet(context, packet.pointer)
+    if code == reel_averror_again() {
+      try receive(into: &buffers)
+      code = avcodec_send_packet(context, packet.pointer)
+    }
+    try check(code, call: "avcodec_send_packet")
+    try receive(into: &buffers)
+    return buffers
+  }
+
+  /// What the decoder has held back, at the end of the stream.
+  public func drain() throws(ReelError) -> [PCMBuffer] {
+    var buffers: [PCMBuffer] = []
+    avcodec_send_packet(context, nil)
+    try receive(into: &buffers)
+    return buffers
+  }
+
+  /// Forgets everything that was decoded: the next packet comes from another place.
+  public func flush() {
+    avcodec_flush_buffers(context)
+    clock.reset()
+  }
+
+  /// The last error line that the decoder logged.
+  func takeLastError() -> String? { scope.takeLastError() }
+
+  // MARK: - Private
+
+  private func receive(into buffers: inout [PCMBuffer]) throws(ReelError) {
+    while true {
+      let code = avcodec_receive_frame(context, frame.pointer)
+      if code == reel_averror_again() || code == reel_averror_eof() { return }
+      if code < 0 {
+        try check(code, call: "avcodec_receive_frame")
+        continue
+      }
+      defer { av_frame_unref(frame.pointer) }
+      if let buffer = try convert() { buffers.append(buffer) }
+    }
+  }
+
+  /// The samples of `frame`; nil where it has none.
+  private func convert() throws(ReelError) -> PCMBuffer? {
+    let count = Int(frame.pointer.pointee.nb_samples)
+    guard count > 0, frame.pointer.pointee.ch_layout.nb_channels > 0 else { return nil }
+    let resampler = try resamplerForFrame()
+    var converted: Int32 = 0
+    let samples = [Float](unsafeUninitializedCapacity: count * format.channelCount) { buffer, filled in
+      buffer.withMemoryRebound(to: UInt8.self) { bytes in
+        converted = reel_resample_frame(resampler, bytes.baseAddress, Int32(clamping: count), frame.pointer)
+      }
+      filled = max(0, Int(converted)) * format.channelCount
+    }
+    guard converted == Int32(clamping: count) else {
+      throw FFmpegError(call: "swr_convert", code: min(converted, 0)).reelError(.internalFault)
+    }
+    if let ticks = frame.presentationTicks { clock.set(ticks) }
+    defer { clock.advance(sampleCount: count, sampleRate: format.sampleRate) }
+    return PCMBuffer(ticks: clock.ticks, format: format, samples: samples)
+  }
+
+  /// The resampler that takes frames as this one; one for the frame before, where nothing has changed.
+  private func resamplerForFrame() throws(ReelError) -> OpaquePointer {
+    let source = frame.pointer
+    let kind = Kind(sampleFormat: source.pointee.format, sampleRate: source.pointee.sample_rate)
+    if kind == resampledKind, let resampler,
+      av_channel_layout_compare(&resampledLayout, &source.pointee.ch_layout) == 0
+    {
+      return resampler
+    }
+    swr_free(&resampler)
+    resampledKind = nil
+    var made: OpaquePointer?
+    guard
+      swr_alloc_set_opts2(
+        &made, &source.pointee.ch_layout, AV_SAMPLE_FMT_FLT, kind.sampleRate, &source.pointee.ch_layout,
+        AVSampleFormat(kind.sampleFormat), kind.sampleRate, 0, nil) >= 0,
+      swr_init(made) >= 0, let made
+    else {
+      swr_free(&made)
+      throw ReelError(
+        .unsupported,
+        "sound of \(source.pointee.ch_layout.nb_channels) channels at \(kind.sampleRate) Hz can't be converted"
+      )
+    }
+    resampler = made
+    guard av_channel_layout_copy(&resampledLayout, &source.pointee.ch_layout) >= 0 else {
+      throw ReelError(.internalFault, "out of memory")
+    }
+    format = PCMFormat(sampleRate: Int(kind.sampleRate), layout: &source.pointee.ch_layout)
+    resampledKind = kind
+    return made
+  }
+
+  /// Passes over what is wrong with one packet; throws what is wrong with the decoder.
+  private func check(_ code: Int32, call: String) throws(ReelError) {
+    guard code < 0 else { return }
+    if code == reel_averror(ENOMEM) || code == reel_averror(ENOSYS) {
+      throw FFmpegError(call: call, code: code, detail: scope.takeLastError()).reelError(
+        code == reel_averror(ENOSYS) ? .unsupported : .internalFault)
+    }
+    rejectedPacketCount += 1
+  }
+}

@@ -1,0 +1,184 @@
+internal import CFFmpeg
+public import ReelCore
+
+/// Cuts the PES packets of one audio stream of MPEG-TS into audio frames, one packet each, as `AudioDecoder` takes them.
+///
+/// A PES packet may hold several frames, and a part of one at either end; its timestamp is that of the first frame that
+/// begins in it (ISO/IEC 13818-1 §2.4.3.7). The frames behind that one follow each other without a gap: their times are
+/// counted in samples, exactly. Bytes between frames that are none are passed over; so is a frame that is not whole.
+/// Where the beginning of a frame is not known, at the start and after damage, a header counts that another one follows
+/// at the place that it names, or the end of a PES packet.
+///
+/// Demuxers of other containers give whole frames. Packets of a codec that can't be split are given as they are.
+///
+/// Confined to one thread at a time.
+public final class AudioFrameSplitter {
+  /// Where a PES packet begins.
+  private struct Mark {
+    /// Offset in `buffer`.
+    var offset: Int
+    /// Of the first frame that begins here; nil where there is none, or once it was used.
+    var presentationTicks: Int64?
+    var isCorrupt: Bool
+  }
+
+  /// A frame, with those that depend on it.
+  private struct Unit {
+    var start: Int
+    var end: Int
+    var header: AudioFrameHeader
+  }
+
+  private enum Search {
+    case unit(Unit)
+    case needsInput
+  }
+
+  private let codec: AudioCodec
+  private let streamIndex: Int
+  private let canSplit: Bool
+  private var buffer: [UInt8] = []
+  /// What of `buffer` has been used.
+  private var offset = 0
+  private var marks: [Mark] = []
+  /// A frame has ended at `offset`.
+  private var isSynchronized = false
+  private var clock: AudioClock
+  private var whole: [PacketBox] = []
+
+  /// - Parameter timeBase: of the packets' timestamps, in seconds per tick.
+  public init(codec: AudioCodec, streamIndex: Int, timeBase: Rational) {
+    self.codec = codec
+    self.streamIndex = streamIndex
+    canSplit = AudioFrameHeader.isKnown(for: codec)
+    clock = AudioClock(timeBase: timeBase)
+  }
+
+  /// Adds a PES packet.
+  public func append(_ packet: consuming Packet) {
+    guard canSplit else {
+      whole.append(PacketBox(packet))
+      return
+    }
+    buffer.removeFirst(offset)
+    for index in marks.indices { marks[index].offset -= offset }
+    offset = 0
+    marks.append(
+      Mark(
+        offset: buffer.count, presentationTicks: packet.presentationTicks, isCorrupt: packet.isCorrupt))
+    packet.withBytes { buffer.append(contentsOf: $0) }
+  }
+
+  /// The next whole frame; nil where its end is not there yet.
+  public func next() throws(ReelError) -> Packet? { try next(isAtEnd: false) }
+
+  /// The frames that are left at the end of the stream, one a call; nil when there are no more.
+  public func flush() throws(ReelError) -> Packet? { try next(isAtEnd: true) }
+
+  /// Forgets everything: the next PES packet comes from another place.
+  public func reset() {
+    buffer = []
+    offset = 0
+    marks = []
+    isSynchronized = false
+    clock.reset()
+    whole = []
+  }
+
+  // MARK: - Private
+
+  private func next(isAtEnd: Bool) throws(ReelError) -> Packet? {
+    guard canSplit else { return whole.isEmpty ? nil : try whole.removeFirst().packet.clone() }
+    guard case .unit(let unit) = find(isAtEnd: isAtEnd) else { return nil }
+    return try take(unit)
+  }
+
+  /// Finds the next frame at or behind `offset`, and moves `offset` over what is none.
+  private func find(isAtEnd: Bool) -> Search {
+    buffer.withUnsafeBytes { bytes in
+      while offset + AudioFrameHeader.byteCount <= bytes.count {
+        guard let header = header(in: bytes, at: offset) else {
+          isSynchronized = false
+          offset += 1
+          continue
+        }
+        let end = offset + header.byteCount
+        if !isSynchronized {
+          switch confirm(header, end: end, in: bytes, isAtEnd: isAtEnd) {
+          case true?: isSynchronized = true
+          case nil: return .needsInput
+          case false?:
+            offset += 1
+            continue
+          }
+        }
+        guard end <= bytes.count else {
+          // A length that was damaged reaches far: at the end, whole frames may lie in what it takes in.
+          guard isAtEnd else { return .needsInput }
+          isSynchronized = false
+          offset += 1
+          continue
+        }
+        guard header.role == .independent else {
+          offset = end
+          continue
+        }
+        guard let whole = endWithDependents(from: end, in: bytes, isAtEnd: isAtEnd) else {
+          return .needsInput
+        }
+        return .unit(Unit(start: offset, end: whole, header: header))
+      }
+      return .needsInput
+    }
+  }
+
+  /// Whether a header is one, as what follows the frame tells; nil where that has not come yet.
+  private func confirm(
+    _ header: AudioFrameHeader, end: Int, in bytes: UnsafeRawBufferPointer, isAtEnd: Bool
+  ) -> Bool? {
+    if end == bytes.count { return true }
+    if end + AudioFrameHeader.byteCount <= bytes.count {
+      return self.header(in: bytes, at: end)?.mayFollow(header) ?? false
+    }
+    return isAtEnd ? end < bytes.count : nil
+  }
+
+  /// Where the frames end that depend on one which ends at `end`; nil where that has not come yet.
+  private func endWithDependents(
+    from end: Int, in bytes: UnsafeRawBufferPointer, isAtEnd: Bool
+  ) -> Int? {
+    guard codec == .eac3 else { return end }
+    var end = end
+    while true {
+      guard end + AudioFrameHeader.byteCount <= bytes.count else { return isAtEnd ? end : nil }
+      guard let next = header(in: bytes, at: end), next.role == .dependent else { return end }
+      guard end + next.byteCount <= bytes.count else { return isAtEnd ? end : nil }
+      end += next.byteCount
+    }
+  }
+
+  private func header(in bytes: UnsafeRawBufferPointer, at offset: Int) -> AudioFrameHeader? {
+    AudioFrameHeader(codec: codec, bytes: UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+  }
+
+  private func take(_ unit: Unit) throws(ReelError) -> Packet {
+    offset = unit.end
+    // The PES packet that the frame begins in: marks before it are of no more use.
+    let current = marks.lastIndex { $0.offset <= unit.start } ?? marks.startIndex
+    marks.removeFirst(current)
+    if let ticks = marks.first?.presentationTicks {
+      clock.set(ticks)
+      marks[0].presentationTicks = nil
+    }
+    let packet = try Packet()
+    let start = unit.start + unit.header.prefixByteCount
+    try packet.setBytes(copying: buffer[start..<unit.end], streamIndex: streamIndex)
+    let ticks = clock.ticks
+    packet.setTimestamps(
+      presentationTicks: ticks, decodingTicks: ticks, isKey: true,
+      isCorrupt: marks.contains { $0.offset < unit.end && $0.isCorrupt })
+    clock.advance(sampleCount: unit.header.sampleCount, sampleRate: unit.header.sampleRate)
+    if let ticks, let end = clock.ticks { packet.pointer.pointee.duration = max(0, end &- ticks) }
+    return packet
+  }
+}

@@ -1,0 +1,83 @@
+internal import CFFmpeg
+internal import CFFmpegShims
+public import ReelCore
+
+/// Converts sound to another sample rate and other channels, with swresample and its own mixing matrix.
+///
+/// Resampling holds samples back: `drain()` gives them at the end. Confined to one thread at a time.
+public final class PCMConverter {
+  public let source: PCMFormat
+  public let target: PCMFormat
+  private var context: OpaquePointer?
+
+  /// Throws `ReelError.unsupported` for formats that swresample can't convert.
+  public init(from source: PCMFormat, to target: PCMFormat) throws(ReelError) {
+    self.source = source
+    self.target = target
+    let rates = (Int32(clamping: source.sampleRate), Int32(clamping: target.sampleRate))
+    var made: OpaquePointer?
+    let code = source.withLayout { sourceLayout in
+      target.withLayout { targetLayout in
+        let code = swr_alloc_set_opts2(
+          &made, &targetLayout, AV_SAMPLE_FMT_FLT, rates.1, &sourceLayout, AV_SAMPLE_FMT_FLT, rates.0, 0, nil)
+        return code < 0 ? code : swr_init(made)
+      }
+    }
+    guard code >= 0 else {
+      swr_free(&made)
+      throw ReelError(
+        .unsupported,
+        "sound of \(source.channelCount) channels at \(source.sampleRate) Hz can't be converted to"
+          + " \(target.channelCount) channels at \(target.sampleRate) Hz")
+    }
+    context = made
+  }
+
+  deinit { swr_free(&context) }
+
+  /// What is held back, in samples of the target's rate.
+  public var delayFrameCount: Int { Int(swr_get_delay(context, Int64(target.sampleRate))) }
+
+  /// The samples that `buffer`, which is of the source's format, makes known, from where those before ended. The
+  /// result has no time.
+  public func convert(_ buffer: PCMBuffer) throws(ReelError) -> PCMBuffer {
+    guard buffer.sampleRate == source.sampleRate, buffer.channelCount == source.channelCount else {
+      throw ReelError(.internalFault, "samples of another format than the converter's")
+    }
+    guard buffer.frameCount > 0 else { return PCMBuffer(format: target, samples: []) }
+    return try run(buffer.samples, frameCount: buffer.frameCount)
+  }
+
+  /// What was held back. The converter takes no more after it.
+  public func drain() throws(ReelError) -> PCMBuffer { try run(nil, frameCount: 0) }
+
+  // MARK: - Private
+
+  /// Converts interleaved samples, or gives what is held back where there are none.
+  private func run(_ input: [Float]?, frameCount: Int) throws(ReelError) -> PCMBuffer {
+    guard let count = Int32(exactly: frameCount) else {
+      throw ReelError(.unsupported, "a buffer of \(frameCount) samples is too long")
+    }
+    // At least one, so that there is an address for nothing.
+    let capacity = max(1, swr_get_out_samples(context, count))
+    var converted: Int32 = 0
+    let samples = [Float](unsafeUninitializedCapacity: Int(capacity) * target.channelCount) {
+      buffer, filled in
+      buffer.withMemoryRebound(to: UInt8.self) { output in
+        if let input {
+          input.withUnsafeBytes { bytes in
+            converted = reel_resample_interleaved(
+              context, output.baseAddress, capacity, bytes.bindMemory(to: UInt8.self).baseAddress, count)
+          }
+        } else {
+          converted = reel_resample_interleaved(context, output.baseAddress, capacity, nil, 0)
+        }
+      }
+      filled = max(0, Int(converted)) * target.channelCount
+    }
+    guard converted >= 0 else {
+      throw FFmpegError(call: "swr_convert", code: converted).reelError(.internalFault)
+    }
+    return PCMBuffer(format: target, samples: samples)
+  }
+}
