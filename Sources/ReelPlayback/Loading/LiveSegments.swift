@@ -71,6 +71,10 @@ final class LiveSegments: SegmentSupply {
     state = Locked(State(window: window, reading: first, readAt: clock.now, grewAt: clock.now))
   }
 
+  var knownIndexes: Range<Int> {
+    let window = window
+    return window.startIndex..<window.endIndex
+  }
   var window: SegmentWindow { state.withLock { $0.window } }
   var live: LiveTiming? { state.withLock { $0.reading.live } }
 
