@@ -16,3 +16,43 @@ public protocol ScheduledCall: Sendable {
   /// made all the same.
   func cancel()
 }
+
+extension MonotonicClock {
+  /// Returns after `duration` of this clock's time. Throws `CancellationError`.
+  public func sleep(for duration: Duration) async throws {
+    let wait = ClockWait()
+    let call = schedule(at: now + duration) { wait.finish(.success(())) }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { wait.begin($0) }
+    } onCancel: {
+      call.cancel()
+      wait.finish(.failure(CancellationError()))
+    }
+  }
+}
+
+/// A task that waits for a call of a clock.
+private final class ClockWait: Sendable {
+  private struct State {
+    var continuation: CheckedContinuation<Void, any Error>?
+    var outcome: Result<Void, any Error>?
+  }
+
+  private let state = Locked(State())
+
+  func begin(_ continuation: CheckedContinuation<Void, any Error>) {
+    let outcome = state.withLock { state in
+      if state.outcome == nil { state.continuation = continuation }
+      return state.outcome
+    }
+    if let outcome { continuation.resume(with: outcome) }
+  }
+
+  func finish(_ outcome: Result<Void, any Error>) {
+    let continuation = state.withLock { state in
+      if state.outcome == nil { state.outcome = outcome }
+      return state.continuation.take()
+    }
+    continuation?.resume(with: outcome)
+  }
+}

@@ -62,7 +62,7 @@ public final class PictureDecoder {
 
   private let source: any AccessUnitSource
   private let decoder: Decoder
-  private let options: Options
+  public let options: Options
   private let framing: NALFraming
   /// Units to be read before those of the source.
   private var pending: [PacketBox] = []

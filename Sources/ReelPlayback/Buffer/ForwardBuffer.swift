@@ -105,6 +105,28 @@ final class ForwardBuffer: Sendable {
     }
   }
 
+  /// More comes after all: the item begins anew.
+  func `continue`(_ kinds: Set<MediaPacket.Kind>, epoch: Int) {
+    state.withLock { state in
+      guard epoch == state.epoch else { return }
+      if kinds.contains(.video) { state.video.hasEnded = false }
+      if kinds.contains(.audio) || !state.hasSeparateAudio { state.audio.hasEnded = false }
+    }
+  }
+
+  /// The end of what was loaded of a kind, in presentation order.
+  func end(of kind: MediaPacket.Kind) -> MediaTime? {
+    state.withLock { kind == .video ? $0.video.end : $0.audio.end }
+  }
+
+  /// True where the audio that was loaded ends before `time`, and more is to come.
+  func isAudioBehind(_ time: MediaTime) -> Bool {
+    state.withLock { state in
+      guard !state.audio.hasEnded else { return false }
+      return state.audio.end.map { $0 < time } ?? true
+    }
+  }
+
   func setHasSeparateAudio(_ hasSeparateAudio: Bool) {
     state.withLock { state in
       state.hasSeparateAudio = hasSeparateAudio
@@ -131,25 +153,36 @@ final class ForwardBuffer: Sendable {
 
   // MARK: Decoders
 
-  func next(_ kind: MediaPacket.Kind, epoch: Int, allowingTentative: Bool = false) -> Next {
+  /// The next packet, taken.
+  ///
+  /// - Parameter run: `end` is said where the next packet is of another one; nil for any.
+  func next(
+    _ kind: MediaPacket.Kind, epoch: Int, of run: MediaRun? = nil, allowingTentative: Bool = false
+  ) -> Next {
     state.withLock { state in
-      guard epoch == state.epoch else { return .stale }
-      switch kind {
-      case .video:
-        if let packet = state.video.takeNext() { return .packet(packet) }
-        if state.video.hasEnded { return .end }
-        if allowingTentative, let packet = state.tentative { return .tentative(packet) }
-      case .audio:
-        if let packet = state.audio.takeNext() { return .packet(packet) }
-        if state.audio.hasEnded { return .end }
+      let next = state.peek(kind, epoch: epoch, allowingTentative: allowingTentative)
+      switch next {
+      case .packet(let packet):
+        if let run, packet.run !== run { return .end }
+        _ = kind == .video ? state.video.takeNext() : state.audio.takeNext()
+      case .tentative(let packet):
+        if let run, packet.run !== run { return .none }
+        // Once: more of it will be another offer.
+        state.tentative = nil
+      default: break
       }
-      return .none
+      return next
     }
   }
 
-  /// The packet that a decoder gets next, without taking it.
-  func peek(_ kind: MediaPacket.Kind) -> MediaPacket? {
-    state.withLock { kind == .video ? $0.video.next : $0.audio.next }
+  /// The next packet, not taken.
+  func peekNext(_ kind: MediaPacket.Kind, epoch: Int) -> Next {
+    state.withLock { $0.peek(kind, epoch: epoch, allowingTentative: true) }
+  }
+
+  /// True where the last packet has been taken, and none will come.
+  func isEnded(_ kind: MediaPacket.Kind, epoch: Int) -> Bool {
+    if case .end = peekNext(kind, epoch: epoch) { true } else { false }
   }
 
   /// The video decoder begins again at the last key frame that it has had.
@@ -233,6 +266,17 @@ extension ForwardBuffer.State {
     tentative = nil
     self.position = position
     filling = [.video, .audio]
+  }
+
+  fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int, allowingTentative: Bool)
+    -> ForwardBuffer.Next
+  {
+    guard epoch == self.epoch else { return .stale }
+    let queue = kind == .video ? video : audio
+    if let packet = queue.next { return .packet(packet) }
+    if queue.hasEnded { return .end }
+    if kind == .video, allowingTentative, let tentative { return .tentative(tentative) }
+    return .none
   }
 
   /// Of one kind, ahead of what is on show.

@@ -16,6 +16,8 @@ enum ReadUnit: Sendable {
 protocol PacketReader: AnyObject {
   /// What is known of the streams that are read; nil before the first packet.
   var streams: ReaderStreams { get }
+  /// Time spent waiting for bytes by the container that is open.
+  var sourceWait: Duration { get }
 
   /// Waits for the next packet. Throws `CancellationError` where its scope was cancelled.
   func next(allowingTentative: Bool) throws -> ReadUnit

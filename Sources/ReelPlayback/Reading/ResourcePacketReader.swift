@@ -45,6 +45,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private(set) var streams = ReaderStreams()
+  var sourceWait: Duration { open?.container.sourceWait ?? .zero }
 
   func next(allowingTentative: Bool) throws -> ReadUnit {
     do {

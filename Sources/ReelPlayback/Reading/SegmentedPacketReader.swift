@@ -89,6 +89,7 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private(set) var streams = ReaderStreams()
+  var sourceWait: Duration { run?.container.sourceWait ?? .zero }
 
   func next(allowingTentative: Bool) throws -> ReadUnit {
     while true {
