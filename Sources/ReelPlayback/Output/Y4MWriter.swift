@@ -5,25 +5,37 @@ internal import ReelFFmpeg
 ///
 /// Confined to one thread at a time.
 package final class Y4MWriter {
-  private let file: OutputFile
-  private var header: [UInt8]?
+  /// What is done with a picture that is unlike the first: Y4M has one header for all.
+  package enum Change: Sendable {
+    case fails
+    /// The picture is made like the first: scaled, between bars where its shape is another. Another frame rate has no
+    /// effect.
+    case converts
+  }
 
-  package init(to file: OutputFile) { self.file = file }
+  private let file: OutputFile
+  private let change: Change
+  private var header: [UInt8]?
+  private var format: PlanarConverter.Format?
+  private let converter = PlanarConverter()
+
+  package init(to file: OutputFile, change: Change = .fails) {
+    self.file = file
+    self.change = change
+  }
 
   /// Writes a picture and gives its size. Throws `ReelError.unsupported` for pictures that the format has no name
-  /// for, and where a picture is unlike the first.
-  package func write(_ picture: borrowing TimedPicture) throws -> PixelSize {
-    let image = try PlanarImage(picture.frame, orientation: picture.orientation)
-    let wanted = Self.header(of: image, picture: picture)
-    if let header {
-      guard header == wanted else {
-        throw ReelError(
-          .unsupported, "the pictures' size or format changes, which Y4M can't hold",
-          at: picture.stream.codecName)
-      }
+  /// for, and where a picture is unlike the first and can't be made like it; `cannotWriteOutput` for what is written
+  /// in part.
+  package func write(_ picture: borrowing TimedPicture) throws(ReelError) -> PixelSize {
+    let image: PlanarImage
+    if change == .converts, let format {
+      image = try converter.convert(
+        picture.frame, orientation: picture.orientation, sampleAspectRatio: picture.sampleAspectRatio,
+        to: format)
     } else {
-      header = wanted
-      try file.write(wanted)
+      image = try PlanarImage(picture.frame, orientation: picture.orientation)
+      try start(with: image, of: picture)
     }
     try file.write(Array("FRAME\n".utf8))
     for plane in image.planes { try file.write(plane) }
@@ -34,6 +46,24 @@ package final class Y4MWriter {
   package func finish() throws(ReelError) { try file.commit() }
 
   // MARK: - Private
+
+  /// Writes the header; of a later picture, compares it.
+  private func start(with image: PlanarImage, of picture: borrowing TimedPicture) throws(ReelError) {
+    let wanted = Self.header(of: image, picture: picture)
+    if let header {
+      guard header == wanted else {
+        throw ReelError(
+          .unsupported, "the pictures' size or format changes, which Y4M can't hold",
+          at: picture.stream.codecName)
+      }
+      return
+    }
+    header = wanted
+    format = PlanarConverter.Format(
+      of: image, frame: picture.frame, orientation: picture.orientation,
+      sampleAspectRatio: picture.sampleAspectRatio)
+    try file.write(wanted)
+  }
 
   private static func header(of image: PlanarImage, picture: borrowing TimedPicture) -> [UInt8] {
     let rate = picture.frameRate ?? Rational(25, 1)
