@@ -119,6 +119,9 @@ final class ForwardBuffer: Sendable {
     state.withLock { kind == .video ? $0.video.end : $0.audio.end }
   }
 
+  /// There is audio that its decoder has not had.
+  var hasAudioPacket: Bool { state.withLock { !$0.audio.isConsumed } }
+
   /// True where the audio that was loaded ends before `time`, and more is to come.
   func isAudioBehind(_ time: MediaTime) -> Bool {
     state.withLock { state in

@@ -148,6 +148,16 @@ public final class FrameRing: Sendable {
     return taken
   }
 
+  /// True where the next picture is of another run than `run`, and that follows a hole in the timeline.
+  func headFollowsGap(generation: Int, than run: MediaRun?) -> Bool {
+    state.withLock { state in
+      guard generation == state.generation, !state.pictures.isEmpty, let own = state.pictures[0].run else {
+        return false
+      }
+      return own !== run && own.followsGap
+    }
+  }
+
   // MARK: Both
 
   /// Releases all pictures and begins a new generation, whose number is the result. High-water marks and counts stay.

@@ -64,6 +64,8 @@ final class ItemSession: Sendable {
     var pendingSeek: [MediaPacket.Kind: (epoch: Int, time: MediaTime?)] = [:]
     var retry: ItemRetryPolicy
     var isStopped = false
+    var stoppedPumps: [Pump] = []
+    var stoppedResolving: Task<Void, Never>?
     var failure: ReelError?
     /// The failure is told when what is there has been shown.
     var isFailureDue = false
@@ -141,7 +143,8 @@ final class ItemSession: Sendable {
   func stop() {
     let (resolving, epochScope) = state.withLock { state in
       state.isStopped = true
-      return (state.resolving.take(), state.epochScope)
+      state.stoppedResolving = state.resolving.take()
+      return (state.stoppedResolving, state.epochScope)
     }
     resolving?.cancel()
     scope.cancel()
@@ -151,10 +154,18 @@ final class ItemSession: Sendable {
       return Array(all.values)
     }
     for pump in all { pump.stop() }
+    state.withLock { $0.stoppedPumps += all }
     item.setOnChange(nil)
     ring.flush()
     _ = buffer.reset(position: nil)
     audio.flush(generation: .max, start: nil)
+  }
+
+  /// Returns when nothing runs any more, after `stop()`.
+  func waitUntilStopped() async {
+    let (stopped, resolving) = state.withLock { ($0.stoppedPumps, $0.stoppedResolving) }
+    await resolving?.value
+    for pump in stopped { await pump.waitUntilStopped() }
   }
 
   // MARK: What the player asks
@@ -259,6 +270,14 @@ final class ItemSession: Sendable {
   func lacksAudio(at time: MediaTime) -> Bool {
     let wants = state.withLock { $0.wantsAudio && $0.hasSeparateAudio == true }
     return wants && audio.isEmpty && !audio.isDrained && buffer.isAudioBehind(time)
+  }
+
+  /// There is sound that has not been handed out yet.
+  var hasAudioLeft: Bool {
+    guard state.withLock({ $0.wantsAudio && !$0.audioTracks.isEmpty || $0.videoTracks.count > 1 }) else {
+      return false
+    }
+    return !audio.isDrained && (!audio.isEmpty || buffer.hasAudioPacket)
   }
 
   /// Publishes how much there is, and gives it.

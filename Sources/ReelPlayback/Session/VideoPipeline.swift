@@ -214,7 +214,8 @@ final class VideoPipeline {
     offeredCount += 1
     if refused == nil {
       switch ring.offer(picture, generation: order.generation) {
-      case .accepted, .stale: refused = nil
+      case .accepted: break
+      case .stale: break
       case .full(let picture): refused = consume picture
       }
     } else {
@@ -226,7 +227,8 @@ final class VideoPipeline {
   private func handOver() throws -> Bool {
     while let picture = refused.take() ?? refusedNext.take() {
       switch ring.offer(picture, generation: order.generation) {
-      case .accepted, .stale: continue
+      case .accepted: continue
+      case .stale: continue
       case .full(let picture):
         refused = consume picture
         return false
