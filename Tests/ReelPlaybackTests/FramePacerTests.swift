@@ -62,8 +62,8 @@ struct FramePacerTests {
     var longestFreeze: Duration = .zero
   }
 
-  /// Plays `count` pictures of 60 a second. Picture n is there from `decoding` times n on; with `ticks` the pictures are
-  /// looked at only at the ticks of a display, else when the pacer says so.
+  /// Plays `count` pictures of 60 a second. Picture n is there from `decoding` times n on; with `ticks` the pictures
+  /// are looked at only at the ticks of a display, else when the pacer says so.
   private func play(_ count: Int, rate: Double, decoding: Duration = .zero, ticks: Duration? = nil) -> Run {
     let timebase = Timebase(rate: rate)
     func time(_ index: Int) -> MediaTime { MediaTime(value: Int64(index), timescale: 60) }
