@@ -14,6 +14,8 @@ final class TimerThread: Sendable {
     var entries: [Entry] = []
     var nextNumber: UInt64 = 0
     var isRunning = false
+    /// When the last call was made or cancelled.
+    var idleSince: Duration = .zero
   }
 
   private let state = Monitor(State())
@@ -53,10 +55,10 @@ final class TimerThread: Sendable {
   private func run() {
     let clock = SystemMonotonicClock()
     while true {
-      let idleEnd = clock.now + idleTime
       let handler = state.wait { state -> Monitor<State>.Step<(@Sendable () -> Void)?> in
         let now = clock.now
         guard let next = state.entries.last else {
+          let idleEnd = state.idleSince + idleTime
           guard now >= idleEnd else { return .wait(until: idleEnd) }
           state.isRunning = false
           return .end(nil)
@@ -67,16 +69,22 @@ final class TimerThread: Sendable {
       }
       guard let handler else { return }
       handler()
+      state.withLock { $0.idleSince = clock.now }
     }
   }
 
   private func cancel(_ call: Call) {
     // The handler is let go after the lock: what it holds may cancel other calls as it ends.
-    _ = state.withLock { state -> Entry? in
+    let (entry, isIdle) = state.withLock { state -> (Entry?, Bool) in
       let index = state.index(of: call)
-      guard index < state.entries.count, state.entries[index].call === call else { return nil }
-      return state.entries.remove(at: index)
+      guard index < state.entries.count, state.entries[index].call === call else { return (nil, false) }
+      let entry = state.entries.remove(at: index)
+      state.idleSince = SystemMonotonicClock().now
+      return (entry, state.entries.isEmpty)
     }
+    // The thread waits for that call: it would not end before.
+    if isIdle { state.signal() }
+    withExtendedLifetime(entry) {}
   }
 
   fileprivate final class Call: ScheduledCall {

@@ -19,8 +19,8 @@ public final class EventChannel<Event: Sendable>: Sendable {
   /// As many events wait for an observer.
   public static var bufferLimit: Int { 1024 }
 
-  /// A new observer each time, of what happens from this call on. Ends with `finish()`, or with the channel. An observer
-  /// is forgotten when its task is cancelled or its stream is let go.
+  /// A new observer each time, of what happens from this call on. Ends with `finish()`, or with the channel. An
+  /// observer is forgotten when its task is cancelled or its stream is let go.
   public var events: AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Event.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))

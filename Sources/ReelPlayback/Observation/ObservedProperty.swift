@@ -62,8 +62,8 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
     }
   }
 
-  /// Ends the observers' streams, after what they have not seen yet. The value stays, and may still be set: new observers
-  /// get the value of that time, and the end.
+  /// Ends the observers' streams, after what they have not seen yet. The value stays, and may still be set: new
+  /// observers get the value of that time, and the end.
   public func finish() {
     let continuations = state.withLock { state in
       state.isFinished = true

@@ -34,8 +34,9 @@ public struct Timebase: Sendable, Hashable {
   /// When the clock shows the media time; nil at rate 0.
   public func clockTime(of time: MediaTime) -> Duration? {
     guard rate > 0 else { return nil }
-    let distance = -(anchorTime - time).ticks(timescale: Self.timescale)
-    let length = (Double(distance) / rate).rounded(.up)
+    // Negated after it was rounded down.
+    let distance = -Double((anchorTime - time).ticks(timescale: Self.timescale))
+    let length = (distance / rate).rounded(.up)
     return anchorClock + .nanoseconds(Int64(exactly: length) ?? (length < 0 ? .min : .max))
   }
 

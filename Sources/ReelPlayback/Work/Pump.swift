@@ -85,8 +85,8 @@ final class Pump: Sendable {
     end(ending)
   }
 
-  /// Returns when the pump has been stopped and no turn runs any more. Cancelling the task does not end the wait: a turn
-  /// can't be cut short.
+  /// Returns when the pump has been stopped and no turn runs any more. Cancelling the task does not end the wait: a
+  /// turn can't be cut short.
   func waitUntilStopped() async {
     await withCheckedContinuation { continuation in
       let hasEnded = state.withLock { state in

@@ -29,18 +29,17 @@ final class WorkerThreads: Sendable {
 
   /// Runs `body` on a thread that has nothing else to do, at once; the thread has the name while it does.
   func run(named name: String = "work", _ body: @escaping @Sendable () -> Void) {
-    let job = Job(name: "reel.\(name)", body: body)
-    let worker = state.withLock { state -> Worker? in
-      if let worker = state.idle.popLast() { return worker }
+    let name = "reel.\(name)"
+    let job = Job(name: name, body: body)
+    let (worker, isNew) = state.withLock { state in
+      if let worker = state.idle.popLast() { return (worker, false) }
       state.count += 1
-      return nil
+      return (Worker(), true)
     }
-    if let worker {
-      worker.job.withLock { $0 = job }
-      worker.job.signal()
-    } else {
-      NativeThread.start(named: job.name, stackSize: Self.stackSize) { self.work(first: job) }
-    }
+    worker.job.withLock { $0 = job }
+    guard isNew else { return worker.job.signal() }
+    // The thread gets its first work as it gets the rest: what it is started with, it holds until it ends.
+    NativeThread.start(named: name, stackSize: Self.stackSize) { self.work(as: worker) }
   }
 
   // MARK: - Private
@@ -53,10 +52,8 @@ final class WorkerThreads: Sendable {
     let job = Monitor<Job?>(nil)
   }
 
-  private func work(first: Job) {
-    let worker = Worker()
-    worker.job.withLock { $0 = first }
-    var name = first.name
+  private func work(as worker: Worker) {
+    var name = ""
     while runNext(of: worker, name: &name) {}
   }
 
