@@ -256,6 +256,8 @@ final class ForwardBuffer: Sendable {
     state.withLock { state in
       state.video.drop(after: iteration)
       state.audio.drop(after: iteration)
+      state.video.hasEnded = true
+      state.audio.hasEnded = true
     }
   }
 

@@ -29,24 +29,22 @@ final class MediaRun: Sendable {
   let domain: TimestampDomain
   /// The rung that it comes from; nil for a media file.
   let rung: Rung?
-  /// Added for each time that the item has begun anew (loop).
-  let shift: MediaTime
-  /// Which time through the item it is, from 0.
-  let iteration: Int
+  let pass: ItemPass
   /// True where the timeline has a hole before it: segments that could not be had, or are not there.
   let followsGap: Bool
 
   init(
-    stream: StreamInfo, domain: TimestampDomain, rung: Rung?, shift: MediaTime, iteration: Int,
-    followsGap: Bool
+    stream: StreamInfo, domain: TimestampDomain, rung: Rung?, pass: ItemPass, followsGap: Bool
   ) {
     self.stream = stream
     self.domain = domain
     self.rung = rung
-    self.shift = shift
-    self.iteration = iteration
+    self.pass = pass
     self.followsGap = followsGap
   }
+
+  /// Where the time through the item that it belongs to begins.
+  var shift: MediaTime { pass.shift }
 
   /// A timestamp of the stream as a time on the player's timeline.
   func time(ticks: Int64) -> MediaTime { stream.time(ticks: ticks) + domain.offset + shift }

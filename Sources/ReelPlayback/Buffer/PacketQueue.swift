@@ -81,12 +81,12 @@ struct PacketQueue: Sendable {
 
   /// Drops what was loaded of later times through the item than `iteration`.
   mutating func drop(after iteration: Int) {
-    while let last = packets.last, last.run.iteration > iteration {
+    while let last = packets.last, last.run.pass.iteration > iteration {
       packets.removeLast()
       byteCount -= last.byteCount
       if cursor > packets.count { cursor = packets.count } else { pendingByteCount -= last.byteCount }
     }
-    end = packets.map(\.end).max()
+    end = packets.map(\.end).max() ?? end
   }
 
   // MARK: - Private

@@ -153,13 +153,14 @@ final class PlayerCore: Sendable {
   var settings: Settings { state.withLock { $0.settings } }
 
   func updateSettings(_ body: (inout Settings) -> Void) {
-    let (session, loops, external) = state.withLock { state in
+    let (session, loops, iteration, external) = state.withLock { state in
       body(&state.settings)
       state.machine.waitsToMinimizeStalls = state.settings.waitsToMinimizeStalls
       let external = state.settings.allowsExternalPlayback ? [] : state.outputs.filter(\.isExternal)
-      return (state.session, state.settings.actionAtItemEnd == .loop, external)
+      let iteration = state.lastRun?.pass.iteration ?? 0
+      return (state.session, state.settings.actionAtItemEnd == .loop, iteration, external)
     }
-    session?.setLoops(loops)
+    session?.setLoops(loops, iteration: iteration)
     for output in external { detachFailing(output, ReelError(.usage, "external playback is not allowed")) }
     wake()
   }
@@ -277,10 +278,10 @@ final class PlayerCore: Sendable {
 
   /// What loading goes by: rate, stall, how many pictures are wanted.
   private func tellSession() {
-    let (session, rate, isRebuffering) = state.withLock { state in
-      (state.session, state.wantedRate, state.machine.isStalled)
+    let (session, rate, status) = state.withLock { state in
+      (state.session, state.wantedRate, state.machine.status)
     }
-    session?.setRate(rate, isRebuffering: isRebuffering)
+    session?.setRate(rate, status: status)
   }
 
   private struct Ending {
@@ -443,7 +444,7 @@ final class PlayerCore: Sendable {
       return showDue(session, time: time, following: following, generation: generation, now: now)
     case .empty:
       if let failure = session.failure, !hasPicture { return fail(session, failure) }
-      guard isPlaying else { return .idle }
+      guard isPlaying, rate != .infinity else { return .idle }
       handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) })
       let level = session.buffer.level
       guard level.isConsumed, !level.isComplete else { return audioWait(session, now: now) }
@@ -568,7 +569,7 @@ final class PlayerCore: Sendable {
       guard state.generation == generation, state.session === session else { return nil }
       let last = state.lastRun
       var gap: Duration?
-      if let last, let run, run.iteration > last.iteration {
+      if let last, let run, run.pass.iteration > last.pass.iteration {
         gap = due.map { max(.zero, now - $0) } ?? .zero
         if let gap { state.statistics.loopGaps.append(gap) }
       }
@@ -690,6 +691,11 @@ final class PlayerCore: Sendable {
       if session.hasAudioLeft, !session.audio.isDrained { return .idle }
     }
     if let failure = session.pendingFailure { return fail(session, failure) }
+    if settings.actionAtItemEnd == .loop {
+      // Asked for when the end had been read already: not without a gap.
+      begin(seekTo: .zero, tolerance: .zero, continuation: nil)
+      return .again
+    }
     let time = state.withLock { state -> MediaTime? in
       guard !state.hasAnnouncedEnd, state.generation == generation else { return nil }
       state.hasAnnouncedEnd = true

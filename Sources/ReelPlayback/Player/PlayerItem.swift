@@ -1,5 +1,5 @@
 public import ReelCore
-public import ReelFFmpeg
+internal import ReelFFmpeg
 
 /// Media to be played: what is known of it, and how its loading goes.
 ///

@@ -24,11 +24,10 @@ protocol PacketReader: AnyObject {
 
   /// Goes to a key frame at or before `time`, or as near to it as the source allows; reading ends with `scope`.
   ///
-  /// - Parameter time: on the timeline of the item; nil for where it begins.
-  func seek(to time: MediaTime?, scope: LoadScope) throws
-
-  /// Begins the item anew, its times shifted by `shift`.
-  func begin(iteration: Int, shift: MediaTime) throws
+  /// - Parameters:
+  ///   - time: on the item's own timeline; nil for where it begins.
+  ///   - pass: the time through the item that is read from here on.
+  func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws
 
   /// Drops audio that is muxed with video from here on, or takes it up again.
   func setDropsAudio(_ drops: Bool)
@@ -44,6 +43,14 @@ struct ReaderStreams: Sendable {
   /// False for what is read once, forward.
   var canSeek = true
   var live: LiveTiming?
+}
+
+/// One time through an item: the first, or a later one of a loop.
+struct ItemPass: Sendable, Hashable {
+  /// From 0.
+  var iteration = 0
+  /// Where it begins on the player's timeline, which goes on from pass to pass.
+  var shift = MediaTime.zero
 }
 
 /// Which streams a reader is for.

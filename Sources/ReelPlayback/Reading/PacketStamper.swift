@@ -20,8 +20,7 @@ struct PacketStamper {
     var start = MediaTime.zero
     var isChecked = false
     var rung: Rung?
-    var shift = MediaTime.zero
-    var iteration = 0
+    var pass = ItemPass()
     var followsGap = false
   }
 
@@ -56,7 +55,7 @@ struct PacketStamper {
     let duration =
       box.packet.durationTicks > 0
       ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
-    let time = ticks.map { run.time(ticks: $0) } ?? lastEnd[kind] ?? placement.start + placement.shift
+    let time = ticks.map { run.time(ticks: $0) } ?? lastEnd[kind] ?? placement.start + placement.pass.shift
     lastEnd[kind] = time + duration
     return MediaPacket(
       box: box, run: run, time: time, duration: duration, isKey: box.packet.isKey,
@@ -80,8 +79,8 @@ struct PacketStamper {
     }
     let run = { [placement] (stream: StreamInfo) in
       MediaRun(
-        stream: stream, domain: domain, rung: placement.rung, shift: placement.shift,
-        iteration: placement.iteration, followsGap: placement.followsGap)
+        stream: stream, domain: domain, rung: placement.rung, pass: placement.pass,
+        followsGap: placement.followsGap)
     }
     let made = (video: container.video.map(run), audio: container.audio.map(run))
     runs = made

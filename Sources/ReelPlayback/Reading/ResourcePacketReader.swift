@@ -12,8 +12,7 @@ final class ResourcePacketReader: PacketReader {
   private let role: ReaderRole
   private var open: Open?
   private var scope: LoadScope
-  private var iteration = 0
-  private var shift = MediaTime.zero
+  private var pass = ItemPass()
   private var dropsAudio = false
   /// The first answer's body has been used.
   private var isFirstAnswerUsed = false
@@ -72,8 +71,9 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
-  func seek(to time: MediaTime?, scope: LoadScope) throws {
+  func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws {
     self.scope = scope
+    self.pass = pass
     (open?.source as? ResourceByteSource)?.interruption = scope
     open?.container.forgetInterruption()
     guard let time, time > .zero else { return try restart() }
@@ -92,12 +92,6 @@ final class ResourcePacketReader: PacketReader {
     } catch let error as ReelError {
       throw error.located(at: resource.name)
     }
-  }
-
-  func begin(iteration: Int, shift: MediaTime) throws {
-    self.iteration = iteration
-    self.shift = shift
-    try restart()
   }
 
   func setDropsAudio(_ drops: Bool) {
@@ -189,8 +183,7 @@ final class ResourcePacketReader: PacketReader {
 
   private func stamper(_ container: ContainerReader, _ domain: TimestampDomain) -> PacketStamper {
     var placement = PacketStamper.Placement(domain: domain)
-    placement.shift = shift
-    placement.iteration = iteration
+    placement.pass = pass
     return PacketStamper(container, placement)
   }
 

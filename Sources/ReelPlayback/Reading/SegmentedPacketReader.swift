@@ -26,8 +26,7 @@ final class SegmentedPacketReader: PacketReader {
   private var place = Place.start
   private var periodIndex = 0
   private var run: Run?
-  private var iteration = 0
-  private var shift = MediaTime.zero
+  private var pass = ItemPass()
   private var dropsAudio = false
   private var followsGap = false
   private var passedOverInARow = 0
@@ -110,28 +109,21 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  func seek(to time: MediaTime?, scope: LoadScope) throws {
+  func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws {
     self.scope = scope
+    self.pass = pass
     run = nil
     followsGap = false
     passedOverInARow = 0
     if let time {
-      place = .time(time - shift)
+      place = .time(time)
       periodIndex =
         resolved.presentation.isLive
-        ? 0 : resolved.presentation.periods.lastIndex { $0.start <= time - shift } ?? 0
+        ? 0 : resolved.presentation.periods.lastIndex { $0.start <= time } ?? 0
     } else {
       place = .start
       periodIndex = 0
     }
-  }
-
-  func begin(iteration: Int, shift: MediaTime) throws {
-    self.iteration = iteration
-    self.shift = shift
-    run = nil
-    place = .start
-    periodIndex = 0
   }
 
   func setDropsAudio(_ drops: Bool) {
@@ -200,7 +192,7 @@ final class SegmentedPacketReader: PacketReader {
     else { throw error }
     passedOverInARow += 1
     followsGap = true
-    log.notePassedOver(error, start: segment.start + shift, duration: segment.duration)
+    log.notePassedOver(error, start: segment.start + pass.shift, duration: segment.duration)
     place = .after(key, index: index, end: segment.start + segment.duration)
   }
 
@@ -280,7 +272,7 @@ final class SegmentedPacketReader: PacketReader {
       case .segment(let segment) where segment.isGap:
         index += 1
         followsGap = true
-        log.noteGap(start: segment.start + shift, duration: segment.duration)
+        log.noteGap(start: segment.start + pass.shift, duration: segment.duration)
       case .segment(let segment): return (index, segment)
       case .awaited:
         let (supply, wanted) = (track.supply, index)
@@ -351,8 +343,7 @@ final class SegmentedPacketReader: PacketReader {
     placement.start = segment.start
     placement.isChecked = segment.timestampOffset == nil
     placement.rung = rung
-    placement.shift = shift
-    placement.iteration = iteration
+    placement.pass = pass
     placement.followsGap = followsGap
     followsGap = false
     return Run(

@@ -158,6 +158,20 @@ public final class FrameRing: Sendable {
     }
   }
 
+  /// Lets go of the pictures of later times through the item than `iteration`.
+  func drop(after iteration: Int) {
+    let handler = state.withLock { state -> (@Sendable () -> Void)? in
+      while let last = state.pictures.indices.last, let run = state.pictures[last].run,
+        run.pass.iteration > iteration
+      {
+        state.statistics.remove(state.pictures[last].frame.byteCount)
+        _ = state.pictures.removeLast()
+      }
+      return state.takeRoomHandler()
+    }
+    handler?()
+  }
+
   // MARK: Both
 
   /// Releases all pictures and begins a new generation, whose number is the result. High-water marks and counts stay.

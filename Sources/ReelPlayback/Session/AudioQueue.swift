@@ -91,6 +91,13 @@ final class AudioQueue: Sendable {
   /// The last sound has been taken.
   var isDrained: Bool { state.withLock { $0.isFinished && $0.chunks.isEmpty } }
 
+  /// Drops the sound of later times through the item than the one that begins at `shift`.
+  func drop(after shift: MediaTime) {
+    state.withLock { state in
+      while let last = state.chunks.last, last.shift > shift { state.chunks.removeLast() }
+    }
+  }
+
   /// Drops everything; what comes next is of `generation`, and is heard from `start` on.
   func flush(generation: Int, start: MediaTime?) {
     state.withLock { state in

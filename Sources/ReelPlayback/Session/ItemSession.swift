@@ -80,6 +80,8 @@ final class ItemSession: Sendable {
     var streams = ReaderStreams()
     var rate = 1.0
     var isRebuffering = false
+    /// The player looks by itself how much there is.
+    var isPlaying = false
     var target = PreloadStage.buffered
     var frameLimit: Int?
     var prefersThroughput = false
@@ -223,10 +225,11 @@ final class ItemSession: Sendable {
     refill()
   }
 
-  func setRate(_ rate: Double, isRebuffering: Bool) {
+  func setRate(_ rate: Double, status: TimeControlStatus) {
     state.withLock { state in
       state.rate = rate
-      state.isRebuffering = isRebuffering
+      state.isRebuffering = status == .waitingToPlay(.toMinimizeStalls)
+      state.isPlaying = status == .playing
     }
   }
 
@@ -239,9 +242,21 @@ final class ItemSession: Sendable {
     pumps.wake(.video)
   }
 
-  func setLoops(_ loops: Bool) {
-    state.withLock { $0.loops = loops }
-    pumps.wake(.reader)
+  /// - Parameter iteration: the time through the item that is on show: the last one, where it does not loop any more.
+  func setLoops(_ loops: Bool, iteration: Int) {
+    let (ends, shift) = state.withLock { state in
+      let hadMore = state.loops && !loops && state.shifts.count > iteration + 1
+      state.loops = loops
+      state.order.lastIteration = loops ? .max : iteration
+      if hadMore { state.shifts.removeLast(state.shifts.count - iteration - 1) }
+      return (hadMore, state.shifts.last ?? .zero)
+    }
+    if ends {
+      audio.drop(after: shift)
+      buffer.drop(after: iteration)
+      ring.drop(after: iteration)
+    }
+    for kind in PumpKind.allCases { pumps.wake(kind) }
   }
 
   func setWantsAudio(_ wants: Bool) {
@@ -310,13 +325,6 @@ final class ItemSession: Sendable {
     guard let report else { return }
     item.setStartup(report)
     if item.preloadStage.value < .firstFrame { item.preloadStage.set(.firstFrame) }
-  }
-
-  /// The shift of a time through the item, and its number, of a time on the player's timeline.
-  func lengthOfIteration(_ iteration: Int) -> MediaTime? {
-    state.withLock { state in
-      iteration + 1 < state.shifts.count ? state.shifts[iteration + 1] - state.shifts[iteration] : nil
-    }
   }
 
   /// How far the edge of a live item is ahead of `time`, how far its oldest segment is behind, and the delay that its
@@ -467,6 +475,7 @@ extension ItemSession {
     do {
       while true {
         guard let reader = try takeUp(reading) else { return .idle }
+        endAfterLastIteration(reading)
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
         let isFirst = !state.withLock { $0.hasVideoPacket }
         let start = ContinuousClock.now
@@ -506,22 +515,19 @@ extension ItemSession {
       return (state.source, state.context, state.resolver, seek, state.epochScope, isWanted)
     }
     guard isWanted, let source, let context, let resolver else { return nil }
-    if reading.scope == nil { reading.scope = epochScope }
     let reader: any PacketReader
     if let made = reading.reader {
       reader = made
     } else {
       reader = try makeReader(reading.kind, source, context, resolver, scope: epochScope)
       reading.reader = reader
+      reading.scope = epochScope
     }
     if let seek {
       reading.epoch = seek.epoch
-      let isNewScope = reading.scope !== epochScope
-      reading.scope = epochScope
-      if seek.time != nil || isNewScope {
-        reading.hasEnded = false
-        let time = seek.time ?? buffer.end(of: reading.kind)
-        try reader.seek(to: time, scope: epochScope)
+      // A loader that stays where it is goes on, unless its reads have been ended.
+      if seek.time != nil || reading.scope !== epochScope {
+        try go(to: seek.time ?? buffer.end(of: reading.kind), reader, reading, scope: epochScope)
       }
     } else {
       reading.epoch = state.withLock { $0.order.epoch }
@@ -532,6 +538,20 @@ extension ItemSession {
       reader.setDropsAudio(drops)
     }
     return reader
+  }
+
+  /// - Parameter time: on the player's timeline.
+  private func go(
+    to time: MediaTime?, _ reader: any PacketReader, _ reading: Reading, scope: LoadScope
+  ) throws {
+    let pass = state.withLock { state in
+      let iteration = time.flatMap { time in state.shifts.lastIndex { $0 <= time } } ?? 0
+      return ItemPass(iteration: iteration, shift: state.shifts[iteration])
+    }
+    reading.scope = scope
+    reading.hasEnded = false
+    reading.iteration = pass.iteration
+    try reader.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
   }
 
   private func makeReader(
@@ -606,6 +626,14 @@ extension ItemSession {
     return conditions
   }
 
+  /// What was read beyond the last time through the item has been let go.
+  private func endAfterLastIteration(_ reading: Reading) {
+    let last = state.withLock { $0.order.lastIteration }
+    guard reading.iteration > last else { return }
+    reading.iteration = last
+    reading.hasEnded = true
+  }
+
   /// True where the item is to be begun anew after its end.
   private func goesRound(_ reading: Reading) -> Bool {
     let shift = state.withLock { state -> MediaTime? in
@@ -617,13 +645,14 @@ extension ItemSession {
       state.shifts.append(end)
       return end
     }
-    guard let shift, let reader = reading.reader else { return false }
+    guard let shift, let reader = reading.reader, let scope = reading.scope else { return false }
+    let pass = ItemPass(iteration: reading.iteration + 1, shift: shift)
     do {
-      try reader.begin(iteration: reading.iteration + 1, shift: shift)
+      try reader.seek(to: nil, pass: pass, scope: scope)
     } catch {
       return false
     }
-    reading.iteration += 1
+    reading.iteration = pass.iteration
     reading.hasEnded = false
     buffer.continue([reading.kind], epoch: reading.epoch)
     return true
@@ -640,7 +669,7 @@ extension ItemSession {
       guard buffer.append(packet, kind, epoch: reading.epoch) else { return }
       noteProgress(isVideo: kind == .video)
       pumps.wake(kind == .video ? .video : .audio)
-      delegate.wake()
+      if !state.withLock({ $0.isPlaying }) { delegate.wake() }
     case .end:
       reading.hasEnded = true
       if goesRound(reading) {

@@ -36,6 +36,8 @@ final class VideoPipeline {
     var limit: Int?
     /// The first picture need not come soon: all threads from the beginning.
     var prefersThroughput = false
+    /// The last time through the item; pictures of later ones are let go.
+    var lastIteration = Int.max
   }
 
   private let buffer: ForwardBuffer
@@ -163,7 +165,7 @@ final class VideoPipeline {
 
   private func take(_ frame: consuming Frame, of decoder: PictureDecoder) {
     isOpening = false
-    guard let run = units.run else { return }
+    guard let run = units.run, run.pass.iteration <= order.lastIteration else { return }
     let ticks = frame.presentationTicks
     if isRunNew, let ticks, order.target == nil || lastTime != nil {
       run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
@@ -226,6 +228,7 @@ final class VideoPipeline {
   /// Offers what the ring has refused; false where it still does.
   private func handOver() throws -> Bool {
     while let picture = refused.take() ?? refusedNext.take() {
+      if let run = picture.run, run.pass.iteration > order.lastIteration { continue }
       switch ring.offer(picture, generation: order.generation) {
       case .accepted: continue
       case .stale: continue

@@ -1,0 +1,230 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelTesting
+import Testing
+
+@testable import ReelPlayback
+
+/// A player on a source of an origin, with what it shows and what happens.
+private final class Stage: Sendable {
+  let player: Player
+  let item: PlayerItem
+  let recording = Recording()
+  let log = Locked<[PlayerEvent]>([])
+  let observer: Task<Void, Never>
+
+  init(_ source: MediaSource, configuration: PlayerConfiguration = PlayerConfiguration()) throws {
+    player = Player(
+      fetcher: makeFetcher(attempts: 1), configuration: configuration, logger: silentLogger)
+    item = PlayerItem(source)
+    try player.attach(recording)
+    let (events, log) = (player.events.events, log)
+    observer = Task { for await event in events { log.withLock { $0.append(event) } } }
+  }
+
+  var events: [PlayerEvent] { log.withLock { $0 } }
+
+  func begin(rate: Double = 1) {
+    player.setRate(rate)
+    player.replaceCurrentItem(with: item)
+  }
+
+  /// Waits for an event, also one that has happened.
+  func event(where condition: @Sendable (PlayerEvent) -> Bool) async throws -> PlayerEvent {
+    while true {
+      if let event = events.first(where: condition) { return event }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  func end() async throws -> PlayerEvent { try await event { $0.isEnd } }
+
+  func close() async {
+    await player.stopAndWait()
+    observer.cancel()
+  }
+}
+
+@Suite("What a player does", .timeLimit(.minutes(1)))
+struct PlayerBehaviourTests {
+  private static let clips: [String] = {
+    let folder = Fixtures.folder.appending(path: "media")
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    return names.sorted().map { "media/\($0)" }
+  }()
+
+  @Test("Every clip gives the pictures that an extraction gives", arguments: clips)
+  func clip(_ path: String) async throws {
+    let expected = try await extract(.count(0), path: path)
+    let result = try await playThrough(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
+    #expect(result.shown.map(\.md5) == expected.pictures.map(\.md5))
+    #expect(result.shown.map(\.time) == result.shown.map(\.time).sorted())
+  }
+
+  @Test("At rate 1 every picture is shown at its time")
+  func realTime() async throws {
+    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path))
+    stage.begin()
+    let clock = ContinuousClock()
+    let start = clock.now
+    _ = try await stage.end()
+    let elapsed = clock.now - start
+    let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8")
+    #expect(elapsed > .seconds(2.9))
+    let statistics = stage.player.statistics
+    #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.pictures.count)
+    await stage.close()
+  }
+
+  static let seekable = [
+    "hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd",
+    "media/h264-gops.mp4", "media/hevc-gops.mp4", "media/h264.ts", "media/h264.mkv", "media/h264-fragmented.mp4",
+    "media/hevc-open-gop.mp4", "media/h264-open-gop.ts", "media/h264-moov-last.mp4",
+    "media/h264-fragmented-sidx.mp4", "media/h264.flv",
+  ]
+
+  @Test("A seek shows the picture at the time", arguments: seekable)
+  func seeks(_ path: String) async throws {
+    let expected = try await extract(.count(0), path: path).pictures
+    try await withOrigin { origin in
+      let stage = try Stage(try origin.source(path))
+      stage.player.replaceCurrentItem(with: stage.item)
+      _ = try await stage.event { if case .firstFrame = $0 { true } else { false } }
+      var random = SystemRandomNumberGenerator()
+      for _ in 0..<12 {
+        let index = expected.indices.randomElement(using: &random) ?? 0
+        let done = try await stage.player.seek(to: expected[index].time)
+        #expect(done)
+        let shown = try #require(stage.recording.all.last)
+        #expect(shown.md5 == expected[index].md5, "picture \(index) at \(expected[index].time)")
+      }
+      await stage.close()
+    }
+  }
+
+  @Test("A seek inside of what is loaded fetches nothing; one outside sends one request", arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4"])
+  func requests(_ path: String) async throws {
+    try await withOrigin { origin in
+      var configuration = PlayerConfiguration()
+      configuration.loading.bandwidthCap = 10_000_000
+      let stage = try Stage(try origin.source(path), configuration: configuration)
+      stage.item.preferredForwardBufferDuration = .seconds(60)
+      stage.player.replaceCurrentItem(with: stage.item)
+      _ = await stage.item.isPlaybackBufferFull.values.first { $0 }
+      let count = origin.requestLog.count
+      for time in [2.5, 0.2, 1.7, 1.0] {
+        try await stage.player.seek(to: MediaTime(seconds: time))
+        // What is behind the picture on show is let go: only seeks forward stay inside.
+        if time == 2.5 { #expect(origin.requestLog.count == count) }
+      }
+      await stage.close()
+    }
+  }
+
+  @Test("Loops go round without a gap", arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
+  func loop(_ path: String) async throws {
+    let expected = try await extract(.count(0), path: path).pictures
+    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
+    stage.player.actionAtItemEnd = .loop
+    stage.begin(rate: .infinity)
+    while stage.events.count(where: { if case .looped = $0 { true } else { false } }) < 3 {
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    stage.player.actionAtItemEnd = .pause
+    _ = try await stage.end()
+    let shown = stage.recording.all
+    #expect(shown.count % expected.count == 0)
+    for (index, picture) in shown.enumerated() {
+      #expect(picture == expected[index % expected.count])
+      if picture != expected[index % expected.count] { break }
+    }
+    await stage.close()
+  }
+
+  @Test("A missing segment is left out with an event")
+  func missing() async throws {
+    try await withOrigin(
+      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(404, headers: []))])
+    ) { origin in
+      let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
+      stage.begin(rate: .infinity)
+      let end = try await stage.end()
+      let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
+      #expect(end != .failed(ReelError(.server, "")))
+      #expect(stage.events.contains { if case .segmentMissed = $0 { true } else { false } })
+      let shown = stage.recording.all
+      #expect(shown.count == 60)
+      #expect(shown == Array(expected[..<30] + expected[60...]))
+      await stage.close()
+    }
+  }
+
+  @Test("A rung whose segment is missing is left for another")
+  func rungFallback() async throws {
+    try await withOrigin(
+      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/high/segment-1.m4s", .status(404, headers: []))])
+    ) { origin in
+      let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
+      stage.begin(rate: .infinity)
+      _ = try await stage.end()
+      let high = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
+      let low = try await extract(.count(0), path: "hls-fmp4/master.m3u8", bandwidthCap: 500_000).pictures
+      #expect(stage.recording.all == Array(high[..<30] + low[30...]))
+      #expect(stage.events.contains { if case .rungSwitched = $0 { true } else { false } })
+      await stage.close()
+    }
+  }
+
+  @Test("A server that stands still is a stall, and playback goes on after it")
+  func stall() async throws {
+    try await withOrigin(
+      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .delay(.seconds(2)), count: 1)])
+    ) { origin in
+      let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
+      stage.begin()
+      _ = try await stage.end()
+      let names = stage.events.map { "\($0)".prefix { $0 != "(" } }
+      #expect(names.contains("stalled"))
+      #expect(names.contains("resumed"))
+      let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
+      let statistics = stage.player.statistics
+      #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
+      await stage.close()
+    }
+  }
+
+  @Test("A server that fails for a time is tried again")
+  func retry() async throws {
+    try await withOrigin(
+      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(503, headers: []), count: 6)])
+    ) { origin in
+      var configuration = PlayerConfiguration()
+      configuration.retryPolicy = ItemRetryPolicy(baseDelay: .milliseconds(5))
+      let stage = try Stage(try origin.source("hls-fmp4/high/index.m3u8"), configuration: configuration)
+      stage.begin(rate: .infinity)
+      let end = try await stage.end()
+      if case .failed(let error) = end { Issue.record("\(error)") }
+      #expect(stage.events.contains { if case .retry = $0 { true } else { false } })
+      let expected = try await extract(.count(0), path: "hls-fmp4/high/index.m3u8").pictures
+      #expect(stage.recording.all == expected)
+      #expect(stage.item.remainingRetries.value == 5)
+      await stage.close()
+    }
+  }
+
+  @Test("Sound is what ffmpeg decodes", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
+  func sound(_ path: String) async throws {
+    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
+    let file = FileManager.default.temporaryDirectory.appending(path: "sound-\(UUID().uuidString).wav")
+    let wav = try WAVOutput(path: file.path)
+    stage.player.attach(wav)
+    stage.begin(rate: .infinity)
+    _ = try await stage.end()
+    await stage.close()
+    let bytes = try Data(contentsOf: file)
+    try FileManager.default.removeItem(at: file)
+    #expect(bytes.count > 44)
+    print("wav bytes", path, bytes.count)
+  }
+}
