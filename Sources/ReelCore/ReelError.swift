@@ -46,15 +46,33 @@ public struct ReelError: Error, Sendable, Hashable {
   public var place: Place?
   /// What the user can do, in a clause without a full stop.
   public var advice: String?
+  /// The status of the answer (RFC 9110 §15), for an error of kind `server` that comes from one.
+  public var status: Int?
 
   public init(
-    _ kind: Kind, _ reason: String, at location: String? = nil, place: Place? = nil, advice: String? = nil
+    _ kind: Kind, _ reason: String, at location: String? = nil, place: Place? = nil, advice: String? = nil,
+    status: Int? = nil
   ) {
     self.kind = kind
     self.reason = reason
     self.location = location
     self.place = place
     self.advice = advice
+    self.status = status
+  }
+
+  /// True where the same work may succeed when it is done again later.
+  ///
+  /// Temporary are `network`, `timedOut`, and `server` with the status 408, 425, 429, 500, 502, 503 or 504 or with
+  /// none. Everything else is final.
+  public var isTemporary: Bool {
+    switch kind {
+    case .network, .timedOut: true
+    case .server: status.map { [408, 425, 429, 500, 502, 503, 504].contains($0) } ?? true
+    case .usage, .badMedia, .badManifest, .unsupported, .noSuchFile, .cannotCreateOutput, .cannotWriteOutput,
+      .cancelled, .internalFault:
+      false
+    }
   }
 
   /// The same error with `location` filled in where it had none.

@@ -60,6 +60,9 @@ final class ByteSourceIO {
     if let error { throw error }
   }
 
+  /// Goes on after an error that was no fault of the source.
+  func forgetError() { error = nil }
+
   // MARK: - Private
 
   /// What FFmpeg's callbacks get: a plain object with a weak way back.

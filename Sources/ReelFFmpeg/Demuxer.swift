@@ -31,9 +31,12 @@ public final class Demuxer {
   /// - Parameters:
   ///   - source: the container's bytes, from its first one on.
   ///   - isSeekable: false has the source read forward only, whatever it can.
+  ///   - startsAtMedia: MP4: nothing is looked for behind the media, which a seekable source else is read to its end
+  ///     for.
   ///   - name: of the source, for log lines.
   public init(
-    source: any ByteSource, format: ContainerFormat, isSeekable: Bool = true, name: String, logger: Logger
+    source: any ByteSource, format: ContainerFormat, isSeekable: Bool = true, startsAtMedia: Bool = false,
+    name: String, logger: Logger
   ) throws {
     self.format = format
     scope = LogScope(name: name, logger: logger)
@@ -46,6 +49,8 @@ public final class Demuxer {
     context.pointee.probesize = Self.probeByteCount
     context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
     context.pointee.max_streams = 256
+    // libavformat/mov.c, mov_read_default: it returns at the media.
+    if format == .mp4, startsAtMedia { context.pointee.flags |= AVFMT_FLAG_IGNIDX }
     if format == .mpegTS {
       // The parser would hold back each picture until the next one has begun (and NOFILLIN goes with it): access
       // units are split by AccessUnitSplitter.
@@ -142,6 +147,14 @@ public final class Demuxer {
     }
     try refreshStreams()
     return streams[index]
+  }
+
+  /// Clears an interruption that ended a read, so that reading can go on after a seek.
+  func forgetInterruption() {
+    io.forgetError()
+    guard let context else { return }
+    context.pointee.pb.pointee.eof_reached = 0
+    context.pointee.pb.pointee.error = 0
   }
 
   /// The last error line of the demuxer.

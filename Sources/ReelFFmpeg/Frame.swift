@@ -69,6 +69,15 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// The number of planes.
   public var planeCount: Int { max(0, Int(av_pix_fmt_count_planes(format))) }
 
+  /// Bytes of the picture's pixels as FFmpeg allocated them, padding included. A clone has as many: the same ones.
+  public var byteCount: Int {
+    let buffers = pointer.pointee.buf
+    let all = [
+      buffers.0, buffers.1, buffers.2, buffers.3, buffers.4, buffers.5, buffers.6, buffers.7,
+    ]
+    return all.reduce(0) { $0 + Int($1?.pointee.size ?? 0) }
+  }
+
   /// One plane: `rows` rows of `bytesPerRow` bytes of pixels, `stride` bytes apart (stride may be negative).
   /// `body` gets the address of the first row; what it returns is the result. Nil where there is no such plane.
   public borrowing func withPlane<Result, Failure: Error>(

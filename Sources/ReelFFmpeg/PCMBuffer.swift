@@ -35,6 +35,11 @@ public struct PCMBuffer: Sendable {
     MediaTime(value: Int64(frameCount), timescale: Int32(clamping: sampleRate))
   }
 
+  /// What is left without the first `count` instants.
+  public func dropping(_ count: Int) -> PCMBuffer {
+    PCMBuffer(format: format, samples: Array(samples.dropFirst(max(0, count) * channelCount)))
+  }
+
   /// Every sample multiplied by `gain`: 0 is silence, 1 changes nothing.
   public mutating func scale(by gain: Float) {
     guard gain != 1 else { return }

@@ -56,6 +56,14 @@ public struct Packet: ~Copyable, @unchecked Sendable {
   /// The samples are encrypted (ISO/IEC 23001-7), and no key is at hand.
   public var isEncrypted: Bool { reel_packet_is_encrypted(pointer) }
 
+  /// Another owner of the same bytes, whose timestamps are so many ticks later.
+  public borrowing func moved(by ticks: Int64) throws(ReelError) -> Packet {
+    let copy = try clone()
+    if let own = presentationTicks { copy.pointer.pointee.pts = own &+ ticks }
+    if let own = decodingTicks { copy.pointer.pointee.dts = own &+ ticks }
+    return copy
+  }
+
   /// The compressed bytes, valid during the call.
   public borrowing func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -93,12 +93,13 @@ final class HTTPFetcher: Fetching {
         try Task.checkCancellation()
         let target = try target(of: head, from: order.url)
         guard visited.insert(target).inserted else {
-          throw ReelError(.server, "a redirect loop", at: session.request.url.absoluteString)
+          throw ReelError(
+            .server, "a redirect loop", at: session.request.url.absoluteString, status: status)
         }
         guard visited.count <= configuration.maximumRedirects + 1 else {
           throw ReelError(
             .server, "more than \(configuration.maximumRedirects) redirects",
-            at: session.request.url.absoluteString)
+            at: session.request.url.absoluteString, status: status)
         }
         session.noteRedirect()
         logger.debug("redirected", metadata: ["url": "\(order.url)", "to": "\(target)"])
@@ -148,22 +149,25 @@ final class HTTPFetcher: Fetching {
 
   /// Where a redirect leads.
   private func target(of head: HTTPResponseHead, from url: URL) throws -> URL {
-    let status = TransferFailure.statusText(Int(head.status.code))
+    let code = Int(head.status.code)
+    let status = TransferFailure.statusText(code)
     guard let location = head.headers.first(name: "Location"), !location.isEmpty else {
-      throw ReelError(.server, "\(status) without a Location", at: url.absoluteString)
+      throw ReelError(.server, "\(status) without a Location", at: url.absoluteString, status: code)
     }
     guard let target = URL(string: location, relativeTo: url)?.absoluteURL else {
       throw ReelError(
-        .server, "\(status) to \"\(location.prefix(200))\", which is no URL", at: url.absoluteString)
+        .server, "\(status) to \"\(location.prefix(200))\", which is no URL", at: url.absoluteString,
+        status: code)
     }
     guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
       throw ReelError(
         .server, "\(status) to the scheme \(target.scheme ?? ""):, which a server must not lead to",
-        at: url.absoluteString)
+        at: url.absoluteString, status: code)
     }
     guard target.host()?.isEmpty == false, target.port.map({ (1...65535).contains($0) }) ?? true else {
       throw ReelError(
-        .server, "\(status) to a URL without a host or with no valid port", at: url.absoluteString)
+        .server, "\(status) to a URL without a host or with no valid port", at: url.absoluteString,
+        status: code)
     }
     return target
   }
@@ -177,15 +181,15 @@ final class HTTPFetcher: Fetching {
     case 401, 403:
       return ReelError(
         .server, TransferFailure.statusText(status), at: url.absoluteString,
-        advice: "the server wants other request headers or a fresh URL")
+        advice: "the server wants other request headers or a fresh URL", status: status)
     case 416:
       let size = head.headers.first(name: "Content-Range").flatMap {
         ContentRange(parsing: $0)?.resourceByteCount
       }
       let reason = TransferFailure.statusText(status) + (size.map { " (it has \($0) bytes)" } ?? "")
-      return ReelError(.server, reason, at: url.absoluteString)
+      return ReelError(.server, reason, at: url.absoluteString, status: status)
     default:
-      return ReelError(.server, TransferFailure.statusText(status), at: url.absoluteString)
+      return ReelError(.server, TransferFailure.statusText(status), at: url.absoluteString, status: status)
     }
   }
 }

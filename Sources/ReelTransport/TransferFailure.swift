@@ -107,7 +107,8 @@ enum TransferFailure: Error {
       let advice = retryAfter.map {
         "the server asks to come back in \(Int(($0 / .seconds(1)).rounded(.up))) s"
       }
-      return ReelError(.server, Self.statusText(code) + times, at: location, advice: advice)
+      return ReelError(
+        .server, Self.statusText(code) + times, at: location, advice: advice, status: code)
     case .malformed(let reason):
       return ReelError(.server, reason, at: location)
     case .encoding(let reason):

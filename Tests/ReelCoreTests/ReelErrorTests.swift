@@ -32,4 +32,26 @@ struct ReelErrorTests {
     #expect(bare.located(at: "first").kind == .network)
     #expect(bare.location == nil)
   }
+
+  @Test("A location leaves the status as it is, and the status makes errors different")
+  func status() {
+    let error = ReelError(.server, "503 Service Unavailable", status: 503)
+    #expect(error.located(at: "u").status == 503)
+    #expect(error != ReelError(.server, "503 Service Unavailable"))
+    #expect(error.description == "503 Service Unavailable")
+  }
+
+  @Test("What may pass is temporary")
+  func isTemporary() {
+    #expect(ReelError(.network, "refused").isTemporary)
+    #expect(ReelError(.timedOut, "no answer").isTemporary)
+    #expect(ReelError(.server, "no HTTP").isTemporary)
+    let temporary = (100...599).filter { ReelError(.server, "x", status: $0).isTemporary }
+    #expect(temporary == [408, 425, 429, 500, 502, 503, 504])
+    let final: [ReelError.Kind] = [
+      .usage, .badMedia, .badManifest, .unsupported, .noSuchFile, .cannotCreateOutput, .cannotWriteOutput,
+      .cancelled, .internalFault,
+    ]
+    for kind in final { #expect(!ReelError(kind, "x").isTemporary, "\(kind)") }
+  }
 }

@@ -108,13 +108,15 @@ struct HTTPFetchTests {
     #expect(error?.kind == .usage)
   }
 
-  @Test("Refusals end at once with their status", arguments: [400, 401, 403, 404, 410, 501])
+  @Test("Refusals end at once with their status", arguments: [400, 401, 403, 404, 410, 416, 501])
   func refusal(status: Int) async throws {
     let faults = [FaultRule("*", .status(status))]
     try await withOrigin(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason.hasPrefix("\(status) ") == true)
+      #expect(error?.status == status)
+      #expect(error?.isTemporary == false)
       #expect(origin.requestLog.count == 1)
     }
   }
@@ -123,7 +125,8 @@ struct HTTPFetchTests {
   func notFound() async throws {
     try await withOrigin(.init()) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("nothing")) }
-      #expect(error == ReelError(.server, "404 Not Found", at: origin.url("nothing").absoluteString))
+      #expect(
+        error == ReelError(.server, "404 Not Found", at: origin.url("nothing").absoluteString, status: 404))
     }
   }
 

@@ -46,6 +46,8 @@ struct RedirectTests {
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("folder/b")) }
       #expect(error?.kind == .server)
       #expect(error?.reason == "more than 10 redirects")
+      #expect(error?.status == 302)
+      #expect(error?.isTemporary == false)
     }
   }
 
@@ -55,7 +57,8 @@ struct RedirectTests {
     try await withOrigin(.init(routes: routes, faults: faults)) { origin in
       let reports = Reports()
       let error = await reelError { _ = try await quickFetcher().fetch(reports.request(origin.url("a"))) }
-      #expect(error == ReelError(.server, "a redirect loop", at: origin.url("a").absoluteString))
+      #expect(
+        error == ReelError(.server, "a redirect loop", at: origin.url("a").absoluteString, status: 302))
       #expect(origin.requestLog.count == 1)
       #expect(reports.all.map(\.status) == [302])
     }
@@ -70,6 +73,7 @@ struct RedirectTests {
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason.contains("which a server must not lead to") == true)
+      #expect(error?.status == 302)
     }
   }
 
@@ -81,6 +85,7 @@ struct RedirectTests {
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason.hasPrefix("302 Found") == true)
+      #expect(error?.status == 302)
     }
   }
 

@@ -31,6 +31,8 @@ struct RetryTests {
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason == "500 Internal Server Error (4 requests)")
+      #expect(error?.status == 500)
+      #expect(error?.isTemporary == true)
       #expect(origin.requestLog.count == 4)
     }
   }

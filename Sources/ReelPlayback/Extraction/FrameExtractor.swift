@@ -219,14 +219,3 @@ private struct Cursor: ~Copyable {
     if following == nil { hasEnded = true }
   }
 }
-
-extension TimedPicture {
-  /// How long it is on show: its own duration, or a frame of the stream's rate, or a moment.
-  fileprivate var displayTime: MediaTime {
-    if frame.durationTicks > 0 { return stream.time(ticks: frame.durationTicks) }
-    if let rate = frameRate {
-      return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
-    }
-    return MediaTime(value: 1, timescale: 10)
-  }
-}

@@ -71,7 +71,9 @@ final class SegmentedTrackReader: VideoTrackReader {
     } catch {
       throw error.located(at: context.name)
     }
-    live = LiveTrack(resolved, resolver: resolver, selector: selector)
+    live = LiveTrack(resolved, resolver: resolver) { [selector] period throws(ReelError) in
+      try selector.videoRung(in: period)
+    }
     if let firstSegments, case .playlist = rung.media {
       tracks[0] = track(firstSegments, of: rung)
     }

@@ -5,11 +5,13 @@ public import ReelFFmpeg
 public struct TimedPicture: ~Copyable, Sendable {
   public let frame: Frame
   /// On the presentation's timeline, which begins at 0.
-  public let time: MediaTime
+  public internal(set) var time: MediaTime
   /// The stream that it belongs to: time base, rotation, aspect ratio.
   public let stream: StreamInfo
   /// Frames per second, where container or bitstream tell.
   public let frameRate: Rational?
+  /// What a player read it with.
+  var run: MediaRun?
 
   public init(frame: consuming Frame, time: MediaTime, stream: StreamInfo, frameRate: Rational?) {
     self.frame = frame
@@ -20,7 +22,18 @@ public struct TimedPicture: ~Copyable, Sendable {
 
   /// Another owner of the same picture.
   public borrowing func clone() throws(ReelError) -> TimedPicture {
-    TimedPicture(frame: try frame.clone(), time: time, stream: stream, frameRate: frameRate)
+    var copy = TimedPicture(frame: try frame.clone(), time: time, stream: stream, frameRate: frameRate)
+    copy.run = run
+    return copy
+  }
+
+  /// How long it is on show: its own duration, or a frame of the stream's rate, or a moment.
+  var displayTime: MediaTime {
+    if frame.durationTicks > 0 { return stream.time(ticks: frame.durationTicks) }
+    if let rate = frameRate {
+      return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
+    }
+    return MediaTime(value: 1, timescale: 10)
   }
 
   /// How the picture is turned to stand upright.

@@ -21,6 +21,8 @@ final class BytePipe: Sendable {
     var readCount: Int64 = 0
     var ending: Ending?
     var isClosed = false
+    /// The next read, or the one that waits, ends with `CancellationError`; what is in the pipe stays.
+    var isInterrupted = false
     var readerWaits = false
     /// Waits for room, or (`waitsForDrain`) for a reader that has read everything.
     var writer: CheckedContinuation<Void, any Error>?
@@ -39,8 +41,11 @@ final class BytePipe: Sendable {
   // MARK: Writer
 
   /// Adds bytes, then waits until there is room for more.
-  func write(_ chunk: [UInt8]) async throws {
-    guard !chunk.isEmpty else { return }
+  func write(_ chunk: [UInt8]) async throws { _ = try await writeWaiting(chunk) }
+
+  /// As `write`; true where it had to wait.
+  func writeWaiting(_ chunk: [UInt8]) async throws -> Bool {
+    guard !chunk.isEmpty else { return false }
     let (isClosed, wakesReader, hasRoom) = state.withLock { state in
       guard !state.isClosed, state.ending == nil else { return (true, false, true) }
       state.chunks.append(chunk)
@@ -50,6 +55,7 @@ final class BytePipe: Sendable {
     if wakesReader { readable.signal() }
     if isClosed { throw CancellationError() }
     if !hasRoom { try await wait(forDrain: false) }
+    return !hasRoom
   }
 
   /// Waits until the reader waits for more than there is.
@@ -69,6 +75,10 @@ final class BytePipe: Sendable {
       let (result, writer) = state.withLock {
         state -> (Result<Int, any Error>?, CheckedContinuation<Void, any Error>?) in
         if state.isClosed { return (.failure(CancellationError()), nil) }
+        if state.isInterrupted {
+          state.isInterrupted = false
+          return (.failure(CancellationError()), nil)
+        }
         if state.unreadCount > 0 {
           let count = state.take(into: buffer)
           return (.success(count), state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
@@ -105,6 +115,18 @@ final class BytePipe: Sendable {
       readable.wait()
     }
   }
+
+  /// Ends the read that waits, or else the next one, from any thread. What is in the pipe stays.
+  func interrupt() {
+    let wakesReader = state.withLock { state in
+      state.isInterrupted = true
+      return state.takeReader()
+    }
+    if wakesReader { readable.signal() }
+  }
+
+  /// Takes back an interruption that no read has met.
+  func forgetInterruption() { state.withLock { $0.isInterrupted = false } }
 
   /// The reader has left: frees what is unread, and ends the writer.
   func close() {

@@ -71,8 +71,20 @@ final class LiveSegments: SegmentSupply {
     state = Locked(State(window: window, reading: first, readAt: clock.now, grewAt: clock.now))
   }
 
+  var knownIndexes: Range<Int> {
+    let window = window
+    return window.startIndex..<window.endIndex
+  }
   var window: SegmentWindow { state.withLock { $0.window } }
   var live: LiveTiming? { state.withLock { $0.reading.live } }
+
+  /// The end of what there is by now, as far as can be told: the edge moves on between readings.
+  var edge: MediaTime {
+    let now = clock.now
+    return state.withLock { state in
+      state.window.hasEnded ? state.window.end : state.window.end + max(.zero, now - state.grewAt)
+    }
+  }
 
   func peek(at index: Int) -> SegmentPeek {
     state.withLock { state in

@@ -2,16 +2,20 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 
-/// The video track of a live presentation: how its segments are found, and found again.
+/// One track of a live presentation: how its segments are found, and found again.
 struct LiveTrack: Sendable {
   private let resolved: ResolvedPresentation
   private let resolver: SourceResolver
-  private let selector: RungSelector
+  private let choose: @Sendable (Period) throws(ReelError) -> Rung
 
-  init(_ resolved: ResolvedPresentation, resolver: SourceResolver, selector: RungSelector) {
+  /// - Parameter choose: the rung of a period.
+  init(
+    _ resolved: ResolvedPresentation, resolver: SourceResolver,
+    choose: @escaping @Sendable (Period) throws(ReelError) -> Rung
+  ) {
     self.resolved = resolved
     self.resolver = resolver
-    self.selector = selector
+    self.choose = choose
   }
 
   /// The segments of a presentation that is live itself: an MPD, or a media playlist without a multivariant one.
@@ -48,7 +52,7 @@ struct LiveTrack: Sendable {
       stallLimit: resolver.configuration.liveStallLimit, read: read)
   }
 
-  /// The track over all periods that have video; the rung is chosen in each.
+  /// The track over all periods that have it; the rung is chosen in each.
   ///
   /// - Parameter start: the zero of the timeline that is followed. A presentation that has begun anew has another zero,
   ///   and is moved to its place.
@@ -63,7 +67,7 @@ struct LiveTrack: Sendable {
     }
     var reading = LiveReading(segments: try segments(in: presentation).moved(by: shift), live: live)
     reading.timelineShift = shift
-    if let period = presentation.periods.last, let rung = try? selector.videoRung(in: period) {
+    if let period = presentation.periods.last, let rung = try? choose(period) {
       reading.availabilityTimeOffset = rung.availabilityTimeOffset ?? .zero
     }
     if let atTime = presentation.live?.presentation {
@@ -77,7 +81,7 @@ struct LiveTrack: Sendable {
     var failure: ReelError?
     for period in presentation.periods {
       do throws(ReelError) {
-        let rung = try selector.videoRung(in: period)
+        let rung = try choose(period)
         guard case .segments(let list) = rung.media else {
           throw ReelError(.unsupported, "a live presentation whose segments an index lists is not followed")
         }

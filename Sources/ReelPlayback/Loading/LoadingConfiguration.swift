@@ -7,6 +7,8 @@ public struct LoadingConfiguration: Sendable {
   public var bandwidthCap: Int = 3_000_000
   /// Rungs with more lines are left out where there are others.
   public var maximumHeight: Int?
+  /// ISO 639 or RFC 5646, the most wanted first: which audio is played where there are several.
+  public var audioLanguages: [String] = []
   /// Sent with every request.
   public var headers: [HeaderField] = []
   public var manifestLimits = ManifestLimits()

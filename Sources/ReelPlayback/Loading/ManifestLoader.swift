@@ -135,7 +135,9 @@ public struct ManifestLoader: Sendable {
   ) async throws -> LiveSegments {
     let selector = RungSelector(
       bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight)
-    let track = LiveTrack(resolved, resolver: resolver, selector: selector)
+    let track = LiveTrack(resolved, resolver: resolver) { [selector] period throws(ReelError) in
+      try selector.videoRung(in: period)
+    }
     if resolved.presentation.isLive { return try track.segments() }
     if let period = resolved.presentation.periods.first, resolved.presentation.format == .hls {
       let rung = try selector.videoRung(in: period)

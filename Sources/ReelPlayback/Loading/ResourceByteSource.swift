@@ -22,6 +22,10 @@ final class ResourceByteSource: ByteSource {
   private var head: [UInt8] = []
   /// The transfers that are under way, the last used one last.
   private var feeds: [Feed]
+  /// Ends a read that waits, and no transfer; nil where only the end of all loading does.
+  var interruption: LoadScope? {
+    didSet { for feed in feeds { feed.pipe.forgetInterruption() } }
+  }
 
   /// One transfer into a pipe.
   private final class Feed {
@@ -93,7 +97,7 @@ final class ResourceByteSource: ByteSource {
       return bytes.count
     }
     let feed = try feedAtPosition()
-    let count = try feed.pipe.read(into: buffer)
+    let count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
     if position == head.count, head.count < Self.headByteCount {
       head.append(contentsOf: buffer.prefix(count))
     }
@@ -106,6 +110,14 @@ final class ResourceByteSource: ByteSource {
   func seek(to offset: Int64) throws { position = offset }
 
   // MARK: - Private
+
+  private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
+    guard let interruption else { return try read() }
+    let pipe = feed.pipe
+    let token = interruption.onCancel { pipe.interrupt() }
+    defer { interruption.forget(token) }
+    return try read()
+  }
 
   /// A feed whose next byte is the one that is wanted.
   private func feedAtPosition() throws -> Feed {
@@ -137,7 +149,8 @@ final class ResourceByteSource: ByteSource {
     while feed.position < position {
       let wanted = Int(min(position - feed.position, 16 << 10))
       let count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) {
-        try feed.pipe.read(into: $0)
+        let buffer = $0
+        return try interruptible(feed) { try feed.pipe.read(into: buffer) }
       }
       if count == 0 { return }
       feed.position += Int64(count)

@@ -17,6 +17,21 @@ public struct RungSelector: Sendable {
   /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
   /// is no video.
   public func videoRung(in period: Period) throws(ReelError) -> Rung {
+    let ladder = try ladder(in: period)
+    let affordable = ladder.filter { $0.ladderBitsPerSecond <= bandwidthCap }
+    // Of equals the first in the manifest.
+    let best =
+      affordable.max { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
+      ?? ladder.min { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
+    guard let best else { throw ReelError(.unsupported, "no tracks to play") }
+    return best
+  }
+
+  /// The decodable video rungs of the main content that are not too high, in the manifest's order; never empty.
+  ///
+  /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
+  /// is no video.
+  public func ladder(in period: Period) throws(ReelError) -> [Rung] {
     let groups = period.trackGroups.filter { $0.kind == .video }
     guard !groups.isEmpty else {
       let kinds = Set(period.trackGroups.map(\.kind.rawValue)).sorted()
@@ -38,23 +53,11 @@ public struct RungSelector: Sendable {
       let codecs = Set(playable.flatMap(\.rungs).flatMap(\.codecs)).sorted().joined(separator: ", ")
       throw ReelError(.unsupported, "no rung has a video codec that is supported (\(codecs))")
     }
-    if let maximumHeight {
-      let low = candidates.filter { ($0.size?.height ?? 0) <= maximumHeight }
-      if low.isEmpty {
-        let least = candidates.compactMap { $0.size?.height }.min()
-        candidates = candidates.filter { $0.size?.height == least }
-      } else {
-        candidates = low
-      }
-    }
-    let bandwidth = { (rung: Rung) in rung.bitsPerSecond ?? rung.averageBitsPerSecond ?? 0 }
-    let affordable = candidates.filter { bandwidth($0) <= bandwidthCap }
-    // Of equals the first in the manifest.
-    let best =
-      affordable.max { bandwidth($0) < bandwidth($1) }
-      ?? candidates.min { bandwidth($0) < bandwidth($1) }
-    guard let best else { throw ReelError(.unsupported, "no tracks to play") }
-    return best
+    guard let maximumHeight else { return candidates }
+    let low = candidates.filter { ($0.size?.height ?? 0) <= maximumHeight }
+    guard low.isEmpty else { return low }
+    let least = candidates.compactMap { $0.size?.height }.min()
+    return candidates.filter { $0.size?.height == least }
   }
 
   /// False where the manifest names a video codec that Reel does not decode. Without codecs it is tried.
@@ -78,4 +81,9 @@ public struct RungSelector: Sendable {
   private static func isAudioOrText(_ codec: String) -> Bool {
     audioOrText.contains { codec.lowercased().hasPrefix($0.lowercased()) }
   }
+}
+
+extension Rung {
+  /// What the ladder is ordered by: the peak bit rate, else the average, else 0.
+  var ladderBitsPerSecond: Int { bitsPerSecond ?? averageBitsPerSecond ?? 0 }
 }

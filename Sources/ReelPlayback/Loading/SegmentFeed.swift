@@ -22,7 +22,8 @@ final class SegmentFeed: ByteSource {
   private var cancellation = 0
 
   init(
-    _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder
+    _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
+    goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
   ) {
     firstIndex = first
     self.scope = scope
@@ -32,7 +33,8 @@ final class SegmentFeed: ByteSource {
     let pipe = pipe
     let task = Task {
       do {
-        try await loader.load(from: first, readsAhead: readsAhead, into: pipe, telling: progress)
+        try await loader.load(
+          from: first, readsAhead: readsAhead, into: pipe, telling: progress, goesOn: goesOn)
         pipe.finish()
       } catch {
         pipe.fail(error)

@@ -32,13 +32,18 @@ struct SegmentLoader: Sendable {
   let keys: KeyStore
   let location: ServiceLocation
   let recorder: StartupRecorder
+  /// Gets an account of each transfer of a segment.
+  var note: (@Sendable (SegmentTransfer) -> Void)?
 
   /// An initialization segment is larger than this only by mistake.
   private static let initializationByteLimit = 8 << 20
 
   /// Writes the run that begins with segment `first` into a pipe.
+  ///
+  /// - Parameter goesOn: asked before each segment after the first; false ends the run there.
   func load(
-    from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress
+    from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress,
+    goesOn: @Sendable (Int) async -> Bool = { _ in true }
   ) async throws {
     guard let (start, opening) = try await supply.segment(from: first) else { return }
     progress.begin(opening.initialization?.url ?? opening.url)
@@ -52,7 +57,8 @@ struct SegmentLoader: Sendable {
     var answer = try await opened
     var index = start
     while let response = answer {
-      if readsAhead, case .segment(let following) = supply.peek(at: index + 1), following.continues(opening) {
+      if readsAhead, case .segment(let following) = supply.peek(at: index + 1), following.continues(opening), await goesOn(index + 1)
+      {
         let next = index + 1
         async let ahead = open(following, at: next)
         switch try await copy(response, at: index, to: pipe, telling: progress) {
@@ -81,7 +87,7 @@ struct SegmentLoader: Sendable {
       guard let (next, following) = try await supply.segment(from: index) else { return }
       index = next
       progress.end(before: index)
-      guard following.continues(opening) else { return }
+      guard following.continues(opening), await goesOn(index) else { return }
       progress.begin(following.url)
       answer = try await open(following, at: index)
     }
@@ -110,13 +116,17 @@ struct SegmentLoader: Sendable {
     _ response: FetchResponse, at index: Int, to pipe: BytePipe, telling progress: FeedProgress
   ) async throws -> Copied {
     var copied = Copied.nothing
+    var transfer = SegmentTransfer(index: index, began: .now)
+    defer { note?(transfer) }
     do {
       for try await chunk in response.body {
         copied = .part
         progress.add(chunk.count)
-        try await pipe.write(chunk)
+        transfer.add(chunk.count)
+        if try await pipe.writeWaiting(chunk) { transfer.isHeldBack = true }
       }
       supply.noteSuccess()
+      transfer.isWhole = true
       return .whole
     } catch let error as ReelError {
       switch try await supply.action(after: error, at: index) {
@@ -200,7 +210,7 @@ struct SegmentLoader: Sendable {
         return response
       } catch let error as ReelError {
         step += 1
-        guard error.isOfLocation, step < urls.count else { throw error }
+        guard location.roams, error.isOfLocation, step < urls.count else { throw error }
       }
     }
   }
@@ -208,7 +218,11 @@ struct SegmentLoader: Sendable {
 
 /// Which of several locations of the same media is asked first: one for each track.
 final class ServiceLocation: Sendable {
+  /// True where the next location is tried at once after a failure; false where others decide that.
+  let roams: Bool
   private let value = Locked(0)
+
+  init(roams: Bool = true) { self.roams = roams }
 
   var index: Int {
     get { value.withLock { $0 } }

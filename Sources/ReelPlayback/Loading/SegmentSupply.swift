@@ -21,6 +21,10 @@ enum SegmentFailureAction {
 protocol SegmentSupply: Sendable {
   /// Where playback begins unless another place is asked for.
   var firstIndex: Int { get }
+  /// The oldest segment that can be had, and the one after the last that is known.
+  var knownIndexes: Range<Int> { get }
+  /// How the manifest is followed; nil for a list that is complete.
+  var live: LiveTiming? { get }
 
   func peek(at index: Int) -> SegmentPeek
 
@@ -44,8 +48,16 @@ protocol SegmentSupply: Sendable {
 /// Segments that are all known.
 struct ListedSegments: SegmentSupply {
   let list: SegmentList
+  /// Where playback is to start, from the beginning or, where it is negative, from the end; nil for the first segment
+  /// (EXT-X-START, RFC 8216 §4.3.5.2).
+  var startOffset: MediaTime?
 
-  var firstIndex: Int { 0 }
+  var firstIndex: Int {
+    guard let startOffset else { return 0 }
+    return list.index(at: startOffset < .zero ? list.end + startOffset : startOffset) ?? 0
+  }
+  var knownIndexes: Range<Int> { 0..<list.count }
+  var live: LiveTiming? { nil }
 
   func peek(at index: Int) -> SegmentPeek { index < list.count ? .segment(list[index]) : .ended }
 

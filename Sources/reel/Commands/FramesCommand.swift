@@ -33,7 +33,7 @@ struct FramesCommand: AsyncParsableCommand {
   var output = "."
 
   @Option(help: "ppm (P6), png, or y4m.")
-  var format = PictureFormat.ppm
+  var format = FramesFormat.ppm
 
   @Option(help: ArgumentHelp("Write so many pictures from the beginning; 0 for all.", valueName: "n"))
   var count: Int?

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelPlayback
 
 /// A presentation as HLS playlists: into a folder, or one after the other to standard output.
 struct HLSOutput {

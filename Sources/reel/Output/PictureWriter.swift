@@ -22,7 +22,7 @@ struct WrittenPicture: Sendable {
 final class PictureWriter {
   struct Options: Sendable {
     var directory: String
-    var format: PictureFormat
+    var format: FramesFormat
     var size: PixelSize?
     var gravity: VideoGravity
     var computesMD5: Bool
@@ -31,15 +31,17 @@ final class PictureWriter {
 
   private let options: Options
   private let stem: String
-  private let converter = FrameConverter()
-  /// Used again for pictures of one size.
-  private var image = RGBImage.empty
+  /// For formats with a file for each picture.
+  private let files: PictureFileWriter?
   private var index = 0
   private var y4m: Y4MWriter?
 
   init(options: Options, stem: String) {
     self.options = options
     self.stem = stem
+    files = options.format.picture.map {
+      PictureFileWriter(format: $0, size: options.size, gravity: options.gravity)
+    }
   }
 
   /// Converts and writes a picture; `converted` is how long the conversion took.
@@ -50,28 +52,18 @@ final class PictureWriter {
     let path: String
     let size: PixelSize
     let converted: Duration
-    if options.format == .y4m {
+    if let format = options.format.picture, let files {
+      size = try files.convert(picture)
+      converted = ContinuousClock.now - start
+      path =
+        options.toStandardOutput ? "-" : filePath(format.fileName(stem: stem, number: index))
+      try files.write(to: openFile(path))
+    } else {
       path = options.toStandardOutput ? "-" : filePath("\(stem).y4m")
       let writer = try y4m ?? Y4MWriter(to: openFile(path))
       y4m = writer
       size = try writer.write(picture)
       converted = ContinuousClock.now - start
-    } else {
-      try converter.convert(
-        picture.frame, geometry: picture.geometry(target: options.size, gravity: options.gravity),
-        orientation: picture.orientation, into: &image)
-      converted = ContinuousClock.now - start
-      size = image.size
-      let number = String(format: "%06d", index)
-      path = options.toStandardOutput ? "-" : filePath("\(stem)-\(number).\(options.format.rawValue)")
-      let file = try openFile(path)
-      if options.format == .png {
-        try file.write(try PNGEncoder.encode(image))
-      } else {
-        try file.write(image.ppmHeader)
-        try file.write(image.pixels)
-      }
-      try file.commit()
     }
     let written = WrittenPicture(
       path: path, ticks: picture.frame.presentationTicks, timeBase: picture.stream.timeBase,

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import ReelPlayback
 
 #if canImport(Glibc)
   import Glibc

@@ -1,0 +1,71 @@
+internal import Dispatch
+internal import Foundation
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// Threads of the system.
+package enum NativeThread {
+  /// Runs `body` on a new thread, which ends with it. Where the system has no more threads, `body` runs on one of
+  /// Dispatch's as soon as there is one: late, but not never.
+  ///
+  /// - Parameter stackSize: Bytes; nil for the system's default.
+  package static func start(
+    named name: String, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
+  ) {
+    // Allocated: the type's initializer belongs to no module that can be imported on Linux.
+    let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+    defer { attributes.deallocate() }
+    pthread_attr_init(attributes)
+    defer { pthread_attr_destroy(attributes) }
+    pthread_attr_setdetachstate(attributes, Int32(PTHREAD_CREATE_DETACHED))
+    if let stackSize { pthread_attr_setstacksize(attributes, stackSize) }
+    let box = Body {
+      setName(name)
+      body()
+    }
+    if !start(box, attributes) { DispatchQueue.global().async(execute: body) }
+  }
+
+  /// Names the calling thread, for debuggers and `top`. Linux takes no more than 15 bytes: the rest is cut off.
+  package static func setName(_ name: String) {
+    Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+  }
+
+  // MARK: - Private
+
+  /// False where the system has no more threads.
+  private static func start(_ body: Body, _ attributes: UnsafePointer<pthread_attr_t>) -> Bool {
+    #if canImport(Glibc)
+      var thread: pthread_t = 0
+    #else
+      var thread: pthread_t?
+    #endif
+    let argument = Unmanaged.passRetained(body).toOpaque()
+    let code = pthread_create(
+      &thread, attributes,
+      { argument in
+        runBody(argument)
+        return nil
+      }, argument)
+    if code != 0 { Unmanaged<Body>.fromOpaque(argument).release() }
+    return code == 0
+  }
+}
+
+private final class Body: Sendable {
+  let run: @Sendable () -> Void
+
+  init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
+
+/// The argument is optional on some systems.
+private func runBody(_ argument: UnsafeMutableRawPointer?) {
+  guard let argument else { return }
+  Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+}

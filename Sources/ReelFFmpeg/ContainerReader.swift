@@ -1,0 +1,192 @@
+public import Logging
+internal import ReelCore
+
+/// The access units of one container's best video stream, and of an audio stream beside it, in the order of the file.
+///
+/// The streams are the ones that ffmpeg chooses; of audio, one in a preferred language goes before. Streams that were not
+/// chosen are dropped inside the demuxer.
+///
+/// Confined to one thread at a time; the calls block as its `ByteSource` does.
+public final class ContainerReader {
+  public struct Options: Sendable {
+    /// False reads the source forward only.
+    public var isSeekable = true
+    /// MP4: the header is complete where the media begins, and nothing is looked for behind it.
+    public var startsAtMedia = false
+    public var wantsVideo = true
+    public var wantsAudio = false
+    /// ISO 639 or RFC 5646, the most wanted first.
+    public var audioLanguages: [String] = []
+
+    public init() {}
+  }
+
+  public enum Unit {
+    case video(PacketBox)
+    /// All that has come of the next video unit so far; it will be given whole later.
+    case tentativeVideo(PacketBox)
+    case audio(PacketBox)
+    case end
+  }
+
+  public let format: ContainerFormat
+  /// Nil only where no video is wanted.
+  public let video: StreamInfo?
+  /// Nil where none is wanted, or none was announced so far.
+  public private(set) var audio: StreamInfo?
+
+  private let demuxer: Demuxer
+  private let options: Options
+  private var videoSplitter: AccessUnitSplitter?
+  private var audioSplitter: AudioFrameSplitter?
+  /// Units that were split off already.
+  private var ready: [Unit] = []
+  private var hasEnded = false
+  private var isAudioDropped = false
+  private var knownStreamCount = 0
+
+  /// mpegts cuts a PES packet without a length at this size (`MAX_PES_PAYLOAD` in libavformat/mpegts.c): one of this
+  /// size has not ended.
+  private static let cutByteCount = 200 * 1024
+
+  /// Opens the container.
+  ///
+  /// Throws `ReelError` (`badMedia` where there is no stream of a kind that is wanted; `unsupported` for a codec or
+  /// encryption, by name) or what the source threw.
+  public init(
+    source: any ByteSource, format: ContainerFormat, options: Options = Options(), name: String,
+    logger: Logger
+  ) throws {
+    self.format = format
+    self.options = options
+    demuxer = try Demuxer(
+      source: source, format: format, isSeekable: options.isSeekable,
+      startsAtMedia: options.startsAtMedia, name: name, logger: logger)
+    video = options.wantsVideo ? try demuxer.videoStream() : nil
+    if options.wantsVideo {
+      chooseAudio()
+    } else if options.wantsAudio {
+      audio = try demuxer.audioStream(languages: options.audioLanguages)
+    }
+    knownStreamCount = demuxer.streams.count
+    restart()
+    selectStreams()
+  }
+
+  /// All streams of the container that are known so far.
+  public var streams: [StreamInfo] { demuxer.streams }
+  /// Time spent waiting for bytes.
+  public var sourceWait: Duration { demuxer.sourceWait }
+  /// The whole length in microseconds, where the container's header tells.
+  public var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
+  /// True where the end came before what the container's index names.
+  public var isTruncated: Bool { demuxer.isTruncated }
+  /// The place in the source's bytes behind the units given.
+  public var position: Int64 { demuxer.position }
+  /// The last error line of the demuxer.
+  public func takeLastError() -> String? { demuxer.takeLastError() }
+
+  /// The next unit of either stream.
+  ///
+  /// Throws `ReelError.badMedia`, `unsupported` for encrypted video, or what the source threw.
+  public func next(allowingTentative: Bool = false) throws -> Unit {
+    while true {
+      if !ready.isEmpty { return ready.removeFirst() }
+      if let packet = try videoSplitter?.next() { return .video(PacketBox(packet)) }
+      if hasEnded { return .end }
+      guard let packet = try demuxer.nextPacket() else {
+        hasEnded = true
+        while let packet = try videoSplitter?.flush() { ready.append(.video(PacketBox(packet))) }
+        try takeAudio()
+        while let packet = try audioSplitter?.flush() { ready.append(.audio(PacketBox(packet))) }
+        continue
+      }
+      noteStreams()
+      if packet.streamIndex == video?.index {
+        if let unit = try videoUnit(packet, allowingTentative: allowingTentative) { return unit }
+      } else if packet.streamIndex == audio?.index, !packet.isEncrypted {
+        guard audioSplitter != nil else { return .audio(PacketBox(packet)) }
+        audioSplitter?.append(packet)
+        try takeAudio()
+      }
+    }
+  }
+
+  /// Goes to the key frame at or before `ticks` of a stream. False where the container can't.
+  public func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
+    guard try demuxer.seek(toKeyFrameAtOrBefore: ticks, stream: stream.index) else { return false }
+    restart()
+    return true
+  }
+
+  /// Drops the audio from here on, or takes it up again.
+  public func setDropsAudio(_ drops: Bool) {
+    guard drops != isAudioDropped else { return }
+    isAudioDropped = drops
+    audioSplitter?.reset()
+    selectStreams()
+  }
+
+  /// Clears what a read was ended with that was not of the source's own making, so that reading goes on after a seek.
+  public func forgetInterruption() { demuxer.forgetInterruption() }
+
+  // MARK: - Private
+
+  private func videoUnit(_ packet: consuming Packet, allowingTentative: Bool) throws -> Unit? {
+    if packet.isEncrypted, let video { throw ReelError.encrypted(codecName: video.codecName) }
+    guard videoSplitter != nil else { return .video(PacketBox(packet)) }
+    let isCut = packet.byteCount >= Self.cutByteCount
+    videoSplitter?.append(packet)
+    if let packet = try videoSplitter?.next() { return .video(PacketBox(packet)) }
+    guard allowingTentative, !isCut, let packet = try videoSplitter?.peek() else { return nil }
+    return .tentativeVideo(PacketBox(packet))
+  }
+
+  private func takeAudio() throws {
+    while let packet = try audioSplitter?.next() { ready.append(.audio(PacketBox(packet))) }
+  }
+
+  /// Begins anew at another place.
+  private func restart() {
+    ready = []
+    hasEnded = false
+    videoSplitter = nil
+    // MPEG-TS is demuxed without libavformat's parser: its packets are PES packets.
+    if format == .mpegTS, let video, let codec = video.videoCodec, codec == .h264 || codec == .hevc {
+      videoSplitter = AccessUnitSplitter(codec: codec, streamIndex: video.index)
+    }
+    audioSplitter = nil
+    if format == .mpegTS, let audio, let codec = audio.audioCodec {
+      audioSplitter = AudioFrameSplitter(codec: codec, streamIndex: audio.index, timeBase: audio.timeBase)
+    }
+  }
+
+  /// Some containers announce streams on the way.
+  private func noteStreams() {
+    guard demuxer.streams.count != knownStreamCount else { return }
+    knownStreamCount = demuxer.streams.count
+    guard options.wantsAudio, options.wantsVideo, audio == nil else { return }
+    chooseAudio()
+    if audio != nil { selectStreams() }
+  }
+
+  private func chooseAudio() {
+    guard options.wantsAudio else { return }
+    audio = Demuxer.bestAudio(of: demuxer.streams, languages: options.audioLanguages)
+  }
+
+  private func selectStreams() {
+    var selected: Set<Int> = []
+    if let video { selected.insert(video.index) }
+    if let audio, !isAudioDropped { selected.insert(audio.index) }
+    demuxer.select(streams: selected)
+  }
+}
+
+extension ReelError {
+  static func encrypted(codecName: String) -> ReelError {
+    ReelError(
+      .unsupported, "the \(codecName) samples are encrypted (Common Encryption), and there is no key for them"
+    )
+  }
+}

@@ -1,0 +1,59 @@
+internal import ReelCore
+
+extension Demuxer {
+  /// The best video stream, as ffmpeg chooses it, waited for where it is announced late.
+  func videoStream() throws -> StreamInfo {
+    let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedPicture }
+    guard try awaitStream(where: isVideo) != nil else {
+      let names = streams.map { "\($0.kind.rawValue) (\($0.codecName))" }
+      throw ReelError(
+        .badMedia,
+        names.isEmpty
+          ? "no streams in the media" : "no video in the media, only \(names.joined(separator: ", "))")
+    }
+    let candidates = streams.filter(isVideo)
+    // ffmpeg's order: pixels, the default disposition counting for five million (fftools/ffmpeg_opt.c); the first
+    // of equals.
+    let score = { (stream: StreamInfo) in
+      (stream.size.map { $0.width * $0.height } ?? 0) + (stream.isDefault ? 5_000_000 : 0)
+    }
+    let decodable = candidates.filter { $0.videoCodec != nil }
+    guard let best = decodable.max(by: { score($0) < score($1) }) ?? candidates.first else {
+      throw ReelError(.badMedia, "no video in the media")
+    }
+    if best.isEncrypted { throw ReelError.encrypted(codecName: best.codecName) }
+    return format == .flv ? try streamAtFirstPacket(best.index) : best
+  }
+
+  /// The best audio stream of a container that is opened for it.
+  func audioStream(languages: [String]) throws -> StreamInfo {
+    guard try awaitStream(where: { $0.kind == .audio }) != nil,
+      let best = Self.bestAudio(of: streams, languages: languages)
+    else {
+      let names = streams.map { "\($0.kind.rawValue) (\($0.codecName))" }
+      throw ReelError(
+        .badMedia,
+        names.isEmpty
+          ? "no streams in the media" : "no audio that can be decoded, only \(names.joined(separator: ", "))")
+    }
+    return best
+  }
+
+  /// The audio stream that is played: of the most wanted language, then the default one, then the one with the most
+  /// channels; the first of equals. Nil where none can be decoded.
+  static func bestAudio(of streams: [StreamInfo], languages: [String]) -> StreamInfo? {
+    let rank = { (stream: StreamInfo) -> Int in
+      let language = stream.language?.lowercased() ?? ""
+      return languages.firstIndex { language.hasPrefix($0.lowercased()) } ?? languages.count
+    }
+    return
+      streams
+      .filter { $0.kind == .audio && $0.audioCodec != nil && !$0.isEncrypted }
+      .min { left, right in
+        let (first, second) = (rank(left), rank(right))
+        if first != second { return first < second }
+        if left.isDefault != right.isDefault { return left.isDefault }
+        return (left.channelCount ?? 0) > (right.channelCount ?? 0)
+      }
+  }
+}

@@ -1,0 +1,355 @@
+public import Logging
+public import ReelCore
+
+/// What a `PictureDecoder` is given next.
+public enum AccessUnit {
+  case packet(PacketBox)
+  /// All that has come of the next access unit so far: it will be given whole later.
+  case tentative(PacketBox)
+  /// Nothing yet: there may be more later.
+  case none
+  /// Nothing more will come.
+  case end
+}
+
+/// Where a `PictureDecoder` gets the access units of one stream, in decoding order.
+public protocol AccessUnitSource: AnyObject {
+  func nextUnit(allowingTentative: Bool) throws -> AccessUnit
+  /// The unit that was given last is the one that decoding begins with.
+  func didOpen()
+}
+
+/// Turns the access units of one video stream into pictures in presentation order, wherever they come from.
+///
+/// `firstPicture()` gives the earliest picture for the fewest units: it does not wait until the decoder's reorder
+/// delay has run out, but drains the decoder as soon as no later unit can hold an earlier picture. A decoder that was
+/// drained can't go on, so its units are kept and fed again before the next picture.
+///
+/// Neither call waits: where the source has `none`, they say `needsUnit`, and go on from there when they are called
+/// again.
+///
+/// Confined to one thread at a time.
+public final class PictureDecoder {
+  public struct Options: Sendable {
+    /// Frame threads. With more than one, the first picture waits for their pipeline.
+    public var threads = 1
+    /// Asked between units; true ends the work with `CancellationError`.
+    public var isCancelled: @Sendable () -> Bool = { false }
+    public var gate: (any DecodingGate)?
+
+    public init() {}
+  }
+
+  /// What a call has given.
+  public enum Step: ~Copyable {
+    case picture(Frame)
+    /// The source has nothing yet: to be called again when it has.
+    case needsUnit
+    /// The last picture was given before.
+    case end
+  }
+
+  /// The stream whose pictures are decoded.
+  public let stream: StreamInfo
+  /// How the stream begins; nil before its first unit was read.
+  public private(set) var opening: OpeningPicture?
+  /// Pictures given that missed a reference or were concealed.
+  public private(set) var damagedCount = 0
+  /// Pictures given.
+  public private(set) var pictureCount = 0
+  /// Time spent in the decoder.
+  public private(set) var decodeDuration: Duration = .zero
+
+  private let source: any AccessUnitSource
+  private let decoder: Decoder
+  public let options: Options
+  private let framing: NALFraming
+  /// Units to be read before those of the source.
+  private var pending: [PacketBox] = []
+  private var isFinished = false
+  /// The decoder was drained for a first picture: it is flushed, and gets these units again, before it goes on.
+  private var refeed: [PacketBox]?
+  /// A first picture that is looked for among several units.
+  private var search: Search?
+  /// After a seek: units before the first random access point are dropped. HEVC pictures would be decoded there with
+  /// references that are missing.
+  private var awaitsRandomAccess = false
+  /// Pictures that come again with them and have been given.
+  private var skip = Skip.nothing
+
+  private enum Skip {
+    case nothing
+    case onePicture
+    case through(Int64)
+  }
+
+  private struct Search {
+    let opening: OpeningPicture
+    var fed: [PacketBox] = []
+    var earliest: Int64?
+  }
+
+  /// A stream that has shown nothing after so many units is decoded on without keeping them.
+  private static let maximumFirstUnits = 64
+
+  /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
+  public init(
+    stream: StreamInfo, source: any AccessUnitSource, options: Options = Options(), name: String,
+    logger: Logger
+  ) throws(ReelError) {
+    self.stream = stream
+    self.source = source
+    self.options = options
+    framing = stream.nalFraming
+    decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
+  }
+
+  /// How many pictures the decoder may hold back to bring them into order, as far as is known.
+  public var reorderDepth: Int { decoder.reorderDepth }
+  public var profileName: String? { decoder.profileName }
+  /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.
+  public var level: Int? { decoder.level }
+  /// The container's average frame rate where it has one, else the bitstream's.
+  public var frameRate: Rational? { stream.averageFrameRate ?? decoder.frameRate }
+  /// Units that the decoder refused as invalid.
+  public var rejectedPacketCount: Int { decoder.rejectedPacketCount }
+
+  /// The error for pictures of a size that is refused; nil where that is not what is wrong.
+  public var sizeFault: ReelError? { decoder.sizeFault }
+  /// The last error line that the decoder logged.
+  public func takeLastError() -> String? { decoder.takeLastError() }
+
+  /// The earliest picture in presentation order, as soon as it can be known. To be called before any other picture is
+  /// asked for, or after `reset()`, until it gives a picture or the end.
+  public func firstPicture() throws -> Step {
+    guard options.threads == 1 else { return try nextPicture() }
+    while true {
+      try checkCancelled()
+      if search != nil { return try searchOn() }
+      switch try nextUnit(allowingTentative: true) {
+      case .none:
+        return .needsUnit
+      case .end:
+        return .end
+      case .tentative(let box):
+        // Drained for nothing where the picture turns out to go on in the next PES packet: it is then damaged.
+        guard try open(with: box.packet).canBeDecodedAlone else { continue }
+        try send(box)
+        if let frame = try drainedPicture(keeping: [], acceptsDamage: false) { return .picture(frame) }
+      case .packet(let box):
+        let opening = try open(with: box.packet)
+        if opening.canBeDecodedAlone {
+          try send(box)
+          if let frame = try drainedPicture(keeping: [box], acceptsDamage: true) { return .picture(frame) }
+        }
+        pending.insert(box, at: 0)
+        search = Search(opening: opening)
+      }
+    }
+  }
+
+  /// The next picture in presentation order.
+  public func nextPicture() throws -> Step {
+    if let boxes = refeed {
+      resetDecoder()
+      pending = boxes + pending
+    }
+    while true {
+      switch try receive() {
+      case .frame(let frame):
+        if shouldSkip(frame) { continue }
+        return .picture(count(frame))
+      case .drained:
+        return .end
+      case .needsInput:
+        try checkCancelled()
+        switch try nextUnit(allowingTentative: false) {
+        case .none:
+          return .needsUnit
+        case .end:
+          finish()
+        case .packet(let box), .tentative(let box):
+          if opening == nil { _ = try open(with: box.packet) }
+          if awaitsRandomAccess {
+            guard try describe(box.packet).isRandomAccess else { continue }
+            awaitsRandomAccess = false
+          }
+          try send(box)
+        }
+      }
+    }
+  }
+
+  /// Forgets all pictures, after the source has gone to another place: what it gives next is one that decoding can
+  /// start at, or before one.
+  public func reset() {
+    resetDecoder()
+    pending = []
+    search = nil
+    skip = .nothing
+    awaitsRandomAccess = stream.videoCodec == .hevc
+  }
+
+  // MARK: - Private
+
+  private func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
+    if !pending.isEmpty { return .packet(pending.removeFirst()) }
+    return try source.nextUnit(allowingTentative: allowingTentative)
+  }
+
+  // MARK: First picture
+
+  private func open(with packet: borrowing Packet) throws -> OpeningPicture {
+    let picture = try describe(packet)
+    opening = picture
+    source.didOpen()
+    return picture
+  }
+
+  private func describe(_ packet: borrowing Packet) throws -> OpeningPicture {
+    try OpeningPicture(packet, codec: stream.videoCodec, framing: framing, parameters: stream.parameters)
+  }
+
+  /// Drains the decoder and gives its first picture; `kept` will be fed again before the next one. Where there is no
+  /// picture the decoder is as new.
+  private func drainedPicture(keeping kept: [PacketBox], acceptsDamage: Bool) throws -> Frame? {
+    finish()
+    guard case .frame(let frame) = try receive(), acceptsDamage || !frame.isDamaged else {
+      resetDecoder()
+      return nil
+    }
+    refeed = kept
+    skip = frame.presentationTicks.map { .through($0) } ?? .onePicture
+    return count(frame)
+  }
+
+  /// Feeds units until no later one can hold an earlier picture than those that were fed, or until the decoder gives
+  /// one by itself.
+  private func searchOn() throws -> Step {
+    while let search {
+      try checkCancelled()
+      let box: PacketBox
+      switch try nextUnit(allowingTentative: false) {
+      case .packet(let unit), .tentative(let unit): box = unit
+      case .none: return .needsUnit
+      case .end:
+        self.search = nil
+        return try nextPicture()
+      }
+      if let earliest = search.earliest,
+        try isLater(
+          box.packet, than: earliest, opening: search.opening, fedCount: search.fed.count)
+      {
+        pending.insert(box, at: 0)
+        self.search = nil
+        if let frame = try drainedPicture(keeping: search.fed, acceptsDamage: true) { return .picture(frame) }
+        pending = search.fed + pending
+        break
+      }
+      self.search?.fed.append(box)
+      if !box.packet.isDiscarded, let ticks = box.packet.presentationTicks {
+        self.search?.earliest = min(search.earliest ?? ticks, ticks)
+      }
+      try send(box)
+      if case .frame(let frame) = try receive() {
+        self.search = nil
+        return .picture(count(frame))
+      }
+      if search.fed.count + 1 >= Self.maximumFirstUnits { break }
+    }
+    // Nothing to show so far: on in plain order.
+    search = nil
+    return try nextPicture()
+  }
+
+  /// True where `packet` and all after it come later in presentation order than `earliest`.
+  private func isLater(
+    _ packet: borrowing Packet, than earliest: Int64, opening: OpeningPicture, fedCount: Int
+  ) throws -> Bool {
+    if packet.isDiscarded || opening.isField && fedCount < 2 { return false }
+    switch stream.videoCodec {
+    case .hevc where opening.isRandomAccess && opening.isShown:
+      // All leading pictures stand before the first trailing one (ISO/IEC 23008-2 §8.3.1).
+      return try !describe(packet).isLeading
+    case .h264, .hevc:
+      // A picture is never decoded after it is shown.
+      return packet.decodingTicks.map { $0 >= earliest } ?? false
+    default:
+      return false
+    }
+  }
+
+  // MARK: Decoder
+
+  private func send(_ box: PacketBox) throws {
+    if stream.videoCodec == .h264 { noteUnits(of: box.packet) }
+    // A decoder whose pictures were all received is never full.
+    _ = try gated { try decoder.send(box.packet) }
+  }
+
+  /// What the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are predicted
+  /// from the picture.
+  private func noteUnits(of packet: borrowing Packet) {
+    packet.withBytes { bytes in
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
+        if header.type == 7 { decoder.noteSequenceParameterSet(unit) }
+        guard header.isPictureSlice else { return true }
+        // nal_ref_idc
+        if (unit.first ?? 0) & 0x60 == 0 { decoder.noteNonReference() }
+        return false
+      }
+    }
+  }
+
+  private func receive() throws -> Decoder.ReceiveResult {
+    try gated { try decoder.receive() }
+  }
+
+  private func finish() {
+    guard !isFinished else { return }
+    isFinished = true
+    decoder.finish()
+  }
+
+  /// Makes the decoder as new.
+  private func resetDecoder() {
+    refeed = nil
+    isFinished = false
+    decoder.flush()
+  }
+
+  private func count(_ frame: consuming Frame) -> Frame {
+    if frame.isDamaged { damagedCount += 1 }
+    pictureCount += 1
+    return frame
+  }
+
+  private func shouldSkip(_ frame: borrowing Frame) -> Bool {
+    switch skip {
+    case .nothing:
+      return false
+    case .onePicture:
+      skip = .nothing
+      return true
+    case .through(let ticks):
+      guard let own = frame.presentationTicks, own > ticks else { return true }
+      skip = .nothing
+      return false
+    }
+  }
+
+  private func checkCancelled() throws {
+    if options.isCancelled() { throw CancellationError() }
+  }
+
+  private func gated<Result: ~Copyable>(_ body: () throws -> Result) rethrows -> Result {
+    options.gate?.acquire()
+    let start = ContinuousClock.now
+    defer {
+      decodeDuration += ContinuousClock.now - start
+      options.gate?.release()
+    }
+    return try body()
+  }
+}

@@ -1,0 +1,307 @@
+internal import CFFmpeg
+public import ReelCore
+
+/// Turns decoded pictures into upright planar images of one format, whatever size, shape and pixel format they have.
+///
+/// A picture of the format already is left as decoded. Others are scaled to fit, between black bars where their shape
+/// is another, and their matrix and range are made those of the format (`ColorDescription`); neither transfer curve
+/// nor primaries are converted. Keeps one swscale context for pictures of one kind.
+///
+/// Confined to one thread at a time.
+public final class PlanarConverter {
+  /// What planar images have in common.
+  public struct Format: Sendable, Hashable {
+    /// Of the upright luma plane, in samples.
+    public var size: PixelSize
+    public var chroma: PlanarImage.Chroma
+    /// 8, or 9 to 16.
+    public var bitDepth: Int
+    public var isFullRange: Bool
+    /// FFmpeg's name of the matrix, as `bt709`.
+    public var matrix: String
+    /// Sample width to sample height of the upright image.
+    public var sampleAspectRatio: Rational
+
+    public init(
+      size: PixelSize, chroma: PlanarImage.Chroma, bitDepth: Int, isFullRange: Bool, matrix: String,
+      sampleAspectRatio: Rational
+    ) {
+      self.size = size
+      self.chroma = chroma
+      self.bitDepth = bitDepth
+      self.isFullRange = isFullRange
+      self.matrix = matrix
+      self.sampleAspectRatio = sampleAspectRatio
+    }
+
+    /// The format that `image` has, which was made of `frame` with `orientation`. `sampleAspectRatio` is the stored
+    /// picture's; nil for square samples.
+    public init(
+      of image: PlanarImage, frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?
+    ) {
+      self.init(
+        size: image.size, chroma: image.chroma, bitDepth: image.bitDepth, isFullRange: image.isFullRange,
+        matrix: frame.color.assumedMatrix,
+        sampleAspectRatio: Self.upright(sampleAspectRatio, orientation: orientation))
+    }
+
+    fileprivate static func upright(_ ratio: Rational?, orientation: Orientation) -> Rational {
+      guard let ratio, ratio.isPositive else { return Rational(1, 1) }
+      return orientation.swapsAxes ? Rational(ratio.denominator, ratio.numerator) : ratio
+    }
+  }
+
+  private struct Key: Hashable {
+    var stored: PixelSize
+    var scaled: PixelSize
+    var source: Int32
+    var target: Int32
+    var sourceMatrix: Int32
+    var targetMatrix: Int32
+    var isSourceFullRange: Bool
+    var isTargetFullRange: Bool
+    var sourceLocation: UInt32
+    var targetLocation: UInt32
+  }
+
+  /// Where the pixels of a stored picture go in an image.
+  private struct Placement {
+    /// The size that the stored picture is scaled to, before it is turned.
+    let scaled: PixelSize
+    /// Where the turned picture's upper left corner lies in the luma plane.
+    let origin: (x: Int, y: Int)
+  }
+
+  private var key: Key?
+  private var context: OpaquePointer?
+
+  public init() {}
+
+  deinit { sws_freeContext(context) }
+
+  /// `sampleAspectRatio` is the stored picture's, width to height; nil for square samples.
+  ///
+  /// Throws `ReelError.unsupported` for a pixel format that swscale can't read, and for a `format` that it can't
+  /// write.
+  public func convert(
+    _ frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?, to format: Format
+  ) throws(ReelError) -> PlanarImage {
+    let placement = Self.placement(
+      of: frame.size, orientation: orientation,
+      sampleAspectRatio: Format.upright(sampleAspectRatio, orientation: orientation), in: format)
+    let source = Self.withoutRange(frame.format)
+    let isAsWanted =
+      frame.size == placement.scaled
+      && source == Self.pixelFormat(chroma: format.chroma, of: format, orientation: orientation)
+      && frame.color.isFullRange == format.isFullRange
+      && (format.chroma == .none || frame.color.assumedMatrix == format.matrix)
+    if isAsWanted {
+      return Self.image(of: frame, orientation: orientation, origin: placement.origin, format: format)
+    }
+    let scaled = try scale(
+      frame, source: source, to: placement.scaled, orientation: orientation, format: format)
+    return Self.image(of: scaled, orientation: orientation, origin: placement.origin, format: format)
+  }
+
+  // MARK: - Private
+
+  private func scale(
+    _ frame: borrowing Frame, source: AVPixelFormat, to size: PixelSize, orientation: Orientation,
+    format: Format
+  ) throws(ReelError) -> Frame {
+    // swscale takes grey for full range, whatever it is told: for the right luma plane, chroma is made too.
+    let chroma = format.chroma == .none ? .c420(.other) : format.chroma
+    guard let target = Self.pixelFormat(chroma: chroma, of: format, orientation: orientation) else {
+      throw ReelError(.unsupported, "pictures of \(format.bitDepth) bits can't be made")
+    }
+    let color = frame.color
+    var wanted = Key(
+      stored: frame.size, scaled: size, source: source.rawValue, target: target.rawValue,
+      sourceMatrix: av_color_space_from_name(color.assumedMatrix),
+      targetMatrix: av_color_space_from_name(format.matrix), isSourceFullRange: color.isFullRange,
+      isTargetFullRange: format.isFullRange, sourceLocation: frame.pointer.pointee.chroma_location.rawValue,
+      targetLocation: Self.location(of: format.chroma).rawValue)
+    let isSourceGray = av_pix_fmt_desc_get(source)?.pointee.nb_components == 1
+    if isSourceGray || format.chroma == .none { wanted.sourceMatrix = wanted.targetMatrix }
+    // For the same reason: full to full leaves the samples alone, whatever their range is.
+    if isSourceGray, color.isFullRange == format.isFullRange {
+      wanted.isSourceFullRange = true
+      wanted.isTargetFullRange = true
+    }
+    let context = try context(for: wanted, pixelFormat: frame.pixelFormat)
+    let scaled = try Frame()
+    scaled.pointer.pointee.width = Int32(clamping: size.width)
+    scaled.pointer.pointee.height = Int32(clamping: size.height)
+    scaled.pointer.pointee.format = target.rawValue
+    guard av_frame_get_buffer(scaled.pointer, 0) == 0 else {
+      throw ReelError(.internalFault, "out of memory")
+    }
+    let code = sws_scale_frame(context, scaled.pointer, frame.pointer)
+    if code < 0 { throw FFmpegError(call: "sws_scale_frame", code: code).reelError(.internalFault) }
+    return scaled
+  }
+
+  private func context(for wanted: Key, pixelFormat: String) throws(ReelError) -> OpaquePointer {
+    if wanted == key, let context { return context }
+    sws_freeContext(context)
+    key = nil
+    context = sws_alloc_context()
+    guard let context else { throw ReelError(.internalFault, "out of memory") }
+    let source = Self.position(AVChromaLocation(wanted.sourceLocation), in: AVPixelFormat(wanted.source))
+    let target = Self.position(AVChromaLocation(wanted.targetLocation), in: AVPixelFormat(wanted.target))
+    // The ranges stand here and below: these choose the routines, the others only their numbers. Rounding less than
+    // accurate makes coloured specks in grey.
+    let options: [(String, Int)] = [
+      ("srcw", wanted.stored.width), ("srch", wanted.stored.height), ("src_format", Int(wanted.source)),
+      ("dstw", wanted.scaled.width), ("dsth", wanted.scaled.height), ("dst_format", Int(wanted.target)),
+      ("src_range", wanted.isSourceFullRange ? 1 : 0), ("dst_range", wanted.isTargetFullRange ? 1 : 0),
+      ("src_h_chr_pos", source.x), ("src_v_chr_pos", source.y),
+      ("dst_h_chr_pos", target.x), ("dst_v_chr_pos", target.y),
+      ("sws_flags", Int(SWS_BICUBIC | SWS_ACCURATE_RND)),
+    ]
+    for (name, value) in options { av_opt_set_int(UnsafeMutableRawPointer(context), name, Int64(value), 0) }
+    guard sws_init_context(context, nil, nil) >= 0 else {
+      throw ReelError(.unsupported, "pictures of \(pixelFormat) can't be converted")
+    }
+    sws_setColorspaceDetails(
+      context, sws_getCoefficients(wanted.sourceMatrix), wanted.isSourceFullRange ? 1 : 0,
+      sws_getCoefficients(wanted.targetMatrix), wanted.isTargetFullRange ? 1 : 0, 0, 1 << 16, 1 << 16)
+    key = wanted
+    return context
+  }
+
+  private static func placement(
+    of stored: PixelSize, orientation: Orientation, sampleAspectRatio: Rational, in format: Format
+  ) -> Placement {
+    let upright = orientation.swapsAxes ? stored.transposed : stored
+    let ratio = sampleAspectRatio.value / format.sampleAspectRatio.value
+    // In samples of the format.
+    let width = Double(upright.width) * ((0.01...100).contains(ratio) ? ratio : 1)
+    let factor = min(Double(format.size.width) / width, Double(format.size.height) / Double(upright.height))
+    let (stepX, stepY) = steps(of: format.chroma)
+    let fitted = PixelSize(
+      width: fit(width * factor, in: format.size.width, step: stepX),
+      height: fit(Double(upright.height) * factor, in: format.size.height, step: stepY))
+    return Placement(
+      scaled: orientation.swapsAxes ? fitted.transposed : fitted,
+      origin: (
+        (format.size.width - fitted.width) / 2 / stepX * stepX,
+        (format.size.height - fitted.height) / 2 / stepY * stepY
+      ))
+  }
+
+  /// Bars of less than a fiftieth come from a size that was rounded, not from another shape: there are none. Where
+  /// there are some, the picture ends with a whole chroma sample.
+  private static func fit(_ length: Double, in whole: Int, step: Int) -> Int {
+    if length > Double(whole) * 0.98 { return whole }
+    return min(whole, max(step, Int((length / Double(step)).rounded()) * step))
+  }
+
+  /// Luma samples to a chroma sample.
+  private static func steps(of chroma: PlanarImage.Chroma) -> (x: Int, y: Int) {
+    switch chroma {
+    case .none, .c444: (1, 1)
+    case .c422: (2, 1)
+    case .c420: (2, 2)
+    }
+  }
+
+  /// The planes of `frame` turned and put in their place, between bars.
+  private static func image(
+    of frame: borrowing Frame, orientation: Orientation, origin: (x: Int, y: Int), format: Format
+  ) -> PlanarImage {
+    let sampleBytes = format.bitDepth > 8 ? 2 : 1
+    let (stepX, stepY) = steps(of: format.chroma)
+    var planes: [[UInt8]] = []
+    for index in 0..<(format.chroma == .none ? 1 : 3) {
+      let (stepX, stepY) = index == 0 ? (1, 1) : (stepX, stepY)
+      var size = PixelSize(width: 0, height: 0)
+      let plane = frame.withPlane(index) { base, rows, bytesPerRow, stride in
+        let stored = PixelSize(width: bytesPerRow / sampleBytes, height: rows)
+        size = orientation.swapsAxes ? stored.transposed : stored
+        return orientation.apply(to: base, stored: stored, stride: stride, pixelBytes: sampleBytes)
+      }
+      let whole = PixelSize(
+        width: (format.size.width + stepX - 1) / stepX, height: (format.size.height + stepY - 1) / stepY)
+      guard let plane, size != whole else {
+        planes.append(plane ?? [])
+        continue
+      }
+      let black =
+        index > 0 ? 1 << (format.bitDepth - 1) : format.isFullRange ? 0 : 16 << (format.bitDepth - 8)
+      let rowBytes = size.width * sampleBytes
+      var target = row(of: black, count: whole.width * whole.height, sampleBytes: sampleBytes)
+      for y in 0..<size.height {
+        let start = ((origin.y / stepY + y) * whole.width + origin.x / stepX) * sampleBytes
+        target.replaceSubrange(
+          start..<(start + rowBytes), with: plane[(y * rowBytes)..<((y + 1) * rowBytes)])
+      }
+      planes.append(target)
+    }
+    return PlanarImage(format, planes: planes)
+  }
+
+  private static func row(of sample: Int, count: Int, sampleBytes: Int) -> [UInt8] {
+    var samples = [UInt8](repeating: UInt8(truncatingIfNeeded: sample), count: count * sampleBytes)
+    guard sampleBytes == 2 else { return samples }
+    for index in 0..<count { samples[index * 2 + 1] = UInt8(truncatingIfNeeded: sample >> 8) }
+    return samples
+  }
+
+  /// The pixel format that is `chroma` in the depth of `format` when it is turned; nil where there is none.
+  private static func pixelFormat(
+    chroma: PlanarImage.Chroma, of format: Format, orientation: Orientation
+  ) -> AVPixelFormat? {
+    let name =
+      switch chroma {
+      case .none: "gray"
+      case .c420: "yuv420p"
+      // A quarter turn makes rows of columns.
+      case .c422: orientation.swapsAxes ? "yuv440p" : "yuv422p"
+      case .c444: "yuv444p"
+      }
+    let pixelFormat = av_get_pix_fmt(format.bitDepth > 8 ? "\(name)\(format.bitDepth)le" : name)
+    return pixelFormat == AV_PIX_FMT_NONE ? nil : pixelFormat
+  }
+
+  private static func location(of chroma: PlanarImage.Chroma) -> AVChromaLocation {
+    switch chroma {
+    case .c420(.topLeft): AVCHROMA_LOC_TOPLEFT
+    case .c420(.other): AVCHROMA_LOC_CENTER
+    default: AVCHROMA_LOC_LEFT
+    }
+  }
+
+  /// Where chroma samples lie, in 256ths of a luma sample; swscale's own centre where there is nothing to tell.
+  private static func position(_ location: AVChromaLocation, in format: AVPixelFormat) -> (x: Int, y: Int) {
+    let own = -513
+    guard let descriptor = av_pix_fmt_desc_get(format)?.pointee, descriptor.log2_chroma_w == 1 else {
+      return (own, own)
+    }
+    let isHalved = descriptor.log2_chroma_h == 1
+    return switch location {
+    case AVCHROMA_LOC_LEFT: (0, isHalved ? 128 : own)
+    case AVCHROMA_LOC_TOPLEFT: (0, isHalved ? 0 : own)
+    case AVCHROMA_LOC_CENTER: (128, isHalved ? 128 : own)
+    default: (own, own)
+    }
+  }
+
+  /// The `yuvj` formats without the range in their name: the range is told apart from the format.
+  private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
+    guard let name = av_get_pix_fmt_name(format).map({ String(cString: $0) }), name.hasPrefix("yuvj") else {
+      return format
+    }
+    return av_get_pix_fmt("yuv" + name.dropFirst(4))
+  }
+}
+
+extension PlanarImage {
+  fileprivate init(_ format: PlanarConverter.Format, planes: [[UInt8]]) {
+    size = format.size
+    chroma = format.chroma
+    bitDepth = format.bitDepth
+    isFullRange = format.isFullRange
+    self.planes = planes
+  }
+}

@@ -1,0 +1,37 @@
+/// What an adaptation is asked with, at a segment boundary.
+public struct AdaptationState: Sendable, Hashable {
+  /// The `RungCandidate.index` of the rung that is loaded; nil at the start.
+  public var current: Int?
+  /// The media that is loaded and not yet presented, in media time.
+  public var buffered: Duration
+  /// How much media the player tries to hold, in media time.
+  public var bufferTarget: Duration
+  /// How long the segments are; nil where it is unknown.
+  public var segmentDuration: Duration?
+  /// The playback rate, 1 for normal.
+  public var rate: Double
+  /// True while the presentation stands still for want of media.
+  public var isRebuffering: Bool
+  /// By the clock of the player.
+  public var now: Duration
+  /// In bits per second; nil for none.
+  public var bandwidthCap: Int?
+  /// In lines; nil for none.
+  public var maximumHeight: Int?
+
+  public init(
+    current: Int?, buffered: Duration, bufferTarget: Duration, segmentDuration: Duration? = nil,
+    rate: Double = 1,
+    isRebuffering: Bool = false, now: Duration, bandwidthCap: Int? = nil, maximumHeight: Int? = nil
+  ) {
+    self.current = current
+    self.buffered = buffered
+    self.bufferTarget = bufferTarget
+    self.segmentDuration = segmentDuration
+    self.rate = rate
+    self.isRebuffering = isRebuffering
+    self.now = now
+    self.bandwidthCap = bandwidthCap
+    self.maximumHeight = maximumHeight
+  }
+}

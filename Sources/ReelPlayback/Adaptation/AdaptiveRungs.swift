@@ -1,0 +1,151 @@
+/// Follows the throughput of the link, guarded by how much is buffered.
+///
+/// E is the estimated bandwidth (`BandwidthEstimator`; before it has measured, `Options.initialEstimate`). A rung's
+/// demand D is its peak bit rate, its average where the peak is unknown, times the playback rate where that is
+/// above 1.
+///
+/// While a request waits for its first byte the link stands idle. That latency is left out of E; half of a transfer at
+/// the most, as the rest may have come in one piece out of a buffer. For the same reason a segment can't be loaded in
+/// all of its time: in the rules E is less by the share that the mean latency is of a segment, by half at the most.
+///
+/// A rung is *comfortable* where D ≤ `upShare` × E, and *bearable* where D ≤ `downShare` × E; between the two lies the
+/// room in which an estimate may swing without a switch. Only rungs that the caps allow are considered. In order:
+///
+/// 1. Start: the highest comfortable rung. Where nothing is known of the link, the highest at or under
+///    `Options.startCap`, or under the bandwidth cap where that is lower.
+/// 2. The rung that is loaded is no candidate any more (failed, capped): the highest bearable one below it; where none
+///    is below, the lowest of all.
+/// 3. Nothing is known of the link: the rung stays, but while rebuffering it is the lowest.
+/// 4. Urgent, which is while rebuffering or with less than `urgentShare` of the target buffered: where the rung is not
+///    comfortable, the highest comfortable one below it, at once.
+/// 5. Down: where the rung is not bearable, the highest bearable one below it; but the rung stays as long as at least
+///    `comfortShare` of the target and `comfortSegments` segments are buffered.
+/// 6. Up: the highest comfortable rung above, where at least a segment or `upBufferShare` of the target is buffered,
+///    whichever is less, and `segmentsBetweenSwitches` segments were loaded since the last switch.
+///
+/// Where no rung is comfortable or bearable, the lowest stands in. Steps may skip rungs. Where the duration of a
+/// segment is unknown, rules 5 and 6 go by the target alone.
+public struct AdaptiveRungs: RungAdaptation {
+  /// What the rules are measured by.
+  public struct Options: Sendable, Hashable {
+    /// In bits per second: what an earlier item measured, or what is configured; nil where nothing is known.
+    public var initialEstimate: Int?
+    /// The highest start without any estimate, in bits per second. 3 Mbit/s.
+    public var startCap = 3_000_000
+    /// Of transfer time. 2 s.
+    public var fastHalfLife = Duration.seconds(2)
+    /// Of transfer time. 5 s.
+    public var slowHalfLife = Duration.seconds(5)
+    /// Smaller samples are added up. 16 kB.
+    public var minimumSampleByteCount: Int64 = 16_000
+    /// The share of the estimate that a rung may take to be switched up to. 0.7.
+    public var upShare = 0.7
+    /// The share of the estimate from which a rung is left. 0.85.
+    public var downShare = 0.85
+    /// The share of the target that has to be buffered for a step up, if a segment is not less. 0.5.
+    public var upBufferShare = 0.5
+    /// The share of the target from which a rung that is too high may stay. 0.75.
+    public var comfortShare = 0.75
+    /// The segments that have to be buffered as well for that. 2.
+    public var comfortSegments = 2
+    /// The share of the target under which it is urgent. 0.25.
+    public var urgentShare = 0.25
+    /// The segments that are loaded between a switch and the next step up. 2.
+    public var segmentsBetweenSwitches = 2
+
+    public init(initialEstimate: Int? = nil) {
+      self.initialEstimate = initialEstimate
+    }
+  }
+
+  public let options: Options
+
+  private var estimator: BandwidthEstimator
+  /// In seconds; nil before one was measured.
+  private var meanLatency: Double?
+  /// How many segments were chosen since the last switch, the one switched to included; nil before any switch.
+  private var segmentsSinceSwitch: Int?
+
+  public init(options: Options = Options()) {
+    self.options = options
+    estimator = BandwidthEstimator(
+      fastHalfLife: options.fastHalfLife, slowHalfLife: options.slowHalfLife,
+      minimumByteCount: options.minimumSampleByteCount)
+  }
+
+  public var estimatedBandwidth: Double? { estimator.estimate ?? options.initialEstimate.map(Double.init) }
+
+  public mutating func noteTransfer(_ sample: TransferSample) {
+    let latency = max(sample.latency ?? .zero, .zero)
+    estimator.add(byteCount: sample.byteCount, duration: sample.duration - min(latency, sample.duration / 2))
+    guard sample.latency != nil else { return }
+    let seconds = latency / .seconds(1)
+    meanLatency = meanLatency.map { $0 + (seconds - $0) * Self.latencyWeight } ?? seconds
+  }
+
+  public mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate {
+    precondition(!candidates.isEmpty, "no candidates")
+    let allowed = candidates.allowed(by: state)
+    let chosen = decide(among: allowed, state) ?? allowed.lowest ?? candidates[0]
+    if let current = state.current, current != chosen.index {
+      segmentsSinceSwitch = 1
+    } else {
+      segmentsSinceSwitch = segmentsSinceSwitch.map { $0 + 1 }
+    }
+    return chosen
+  }
+
+  // MARK: - Private
+
+  /// The share that a new latency has in the mean.
+  private static let latencyWeight = 0.25
+
+  /// Nil for the lowest.
+  private func decide(among allowed: [RungCandidate], _ state: AdaptationState) -> RungCandidate? {
+    guard let current = state.current else { return start(among: allowed, state) }
+    let lower = allowed.filter { $0.index < current }
+    guard let rung = allowed.first(where: { $0.index == current }) else {
+      return highest(of: lower, share: options.downShare, state) ?? lower.lowest
+    }
+    guard estimatedBandwidth != nil else { return state.isRebuffering ? nil : rung }
+    let isUrgent = state.isRebuffering || state.buffered < state.bufferTarget * options.urgentShare
+    let limit = isUrgent ? options.upShare : options.downShare
+    if !fits(rung, share: limit, state) {
+      return isUrgent || !isComfortable(state) ? highest(of: lower, share: limit, state) : rung
+    }
+    guard mayRise(state) else { return rung }
+    let higher = allowed.filter { $0.index > current }
+    return highest(of: higher, share: options.upShare, state) ?? rung
+  }
+
+  private func start(among allowed: [RungCandidate], _ state: AdaptationState) -> RungCandidate? {
+    guard estimatedBandwidth == nil else { return highest(of: allowed, share: options.upShare, state) }
+    return allowed.filter { $0.demand <= options.startCap }.highest
+  }
+
+  private func highest(of rungs: [RungCandidate], share: Double, _ state: AdaptationState) -> RungCandidate? {
+    rungs.filter { fits($0, share: share, state) }.highest
+  }
+
+  private func fits(_ rung: RungCandidate, share: Double, _ state: AdaptationState) -> Bool {
+    guard let estimate = estimatedBandwidth else { return true }
+    let rate = max(state.rate, 1)
+    var idle = 0.0
+    if let meanLatency, let segment = state.segmentDuration, segment > .zero {
+      idle = min(meanLatency * rate / (segment / .seconds(1)), 0.5)
+    }
+    return Double(rung.demand) * rate <= estimate * (1 - idle) * share
+  }
+
+  private func isComfortable(_ state: AdaptationState) -> Bool {
+    state.buffered >= state.bufferTarget * options.comfortShare
+      && state.buffered >= (state.segmentDuration ?? .zero) * options.comfortSegments
+  }
+
+  private func mayRise(_ state: AdaptationState) -> Bool {
+    if let segmentsSinceSwitch, segmentsSinceSwitch < options.segmentsBetweenSwitches { return false }
+    var needed = state.bufferTarget * options.upBufferShare
+    if let segment = state.segmentDuration { needed = min(needed, segment) }
+    return !state.isRebuffering && state.buffered >= needed
+  }
+}

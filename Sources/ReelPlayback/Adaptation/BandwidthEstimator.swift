@@ -1,0 +1,78 @@
+internal import Foundation
+
+/// How much a link carries, from the transfers over it.
+///
+/// Two moving averages of the throughput, in which a sample weighs as much as its transfer took and is worth half
+/// after `fastHalfLife` or `slowHalfLife` of further transfer time. The estimate is the lesser of them: it falls as
+/// soon as the fast one does, and rises with the slow one. Time without transfers changes nothing. The averages are
+/// freed of their bias to zero, so that the first sample counts in full.
+///
+/// Samples of fewer bytes than `minimumByteCount` are added up until they are that large together: alone they measure
+/// what a request costs.
+public struct BandwidthEstimator: Sendable, Hashable {
+  /// Of transfer time.
+  public let fastHalfLife: Duration
+  /// Of transfer time.
+  public let slowHalfLife: Duration
+  public let minimumByteCount: Int64
+
+  private var fast = Average()
+  private var slow = Average()
+  private var pendingByteCount: Int64 = 0
+  private var pendingSeconds = 0.0
+
+  public init(
+    fastHalfLife: Duration = .seconds(2), slowHalfLife: Duration = .seconds(5),
+    minimumByteCount: Int64 = 16_000
+  ) {
+    self.fastHalfLife = fastHalfLife
+    self.slowHalfLife = slowHalfLife
+    self.minimumByteCount = minimumByteCount
+  }
+
+  /// In bits per second; nil before `minimumByteCount` bytes were measured.
+  public var estimate: Double? {
+    guard let fast = fast.value(halfLife: fastHalfLife / .seconds(1)),
+      let slow = slow.value(halfLife: slowHalfLife / .seconds(1))
+    else { return nil }
+    return min(fast, slow)
+  }
+
+  /// Takes in `byteCount` bytes that took `duration` to come. What is negative is taken as nothing.
+  public mutating func add(byteCount: Int64, duration: Duration) {
+    let (sum, overflow) = pendingByteCount.addingReportingOverflow(max(byteCount, 0))
+    pendingByteCount = overflow ? .max : sum
+    pendingSeconds += max(duration / .seconds(1), 0)
+    // Without time there is no rate: the bytes count for the next sample.
+    guard pendingByteCount > 0, pendingByteCount >= minimumByteCount, pendingSeconds > 0 else { return }
+    let rate = Double(pendingByteCount) * 8 / pendingSeconds
+    fast.add(rate, weight: pendingSeconds, halfLife: fastHalfLife / .seconds(1))
+    slow.add(rate, weight: pendingSeconds, halfLife: slowHalfLife / .seconds(1))
+    pendingByteCount = 0
+    pendingSeconds = 0
+  }
+
+  // MARK: - Private
+
+  /// An exponentially weighted moving average.
+  private struct Average: Sendable, Hashable {
+    private var sum = 0.0
+    private var weight = 0.0
+
+    mutating func add(_ value: Double, weight added: Double, halfLife: Double) {
+      let kept = Self.share(left: added, halfLife: halfLife)
+      sum = value * (1 - kept) + sum * kept
+      weight += added
+    }
+
+    func value(halfLife: Double) -> Double? {
+      let known = 1 - Self.share(left: weight, halfLife: halfLife)
+      return known > 0 ? sum / known : nil
+    }
+
+    /// What is left of a value after `seconds`.
+    private static func share(left seconds: Double, halfLife: Double) -> Double {
+      halfLife > 0 ? exp2(-seconds / halfLife) : 0
+    }
+  }
+}

@@ -1,0 +1,319 @@
+internal import ReelCore
+internal import ReelFFmpeg
+
+/// The compressed media of one player: what was loaded ahead, and behind it what the picture on show needs, so that a
+/// seek inside of it fetches nothing again.
+///
+/// Loaders append and stop when they are told that it is full; decoders take; nobody waits inside. Everything is of one
+/// epoch: a seek to another place begins a new one, and what comes of an earlier is dropped.
+final class ForwardBuffer: Sendable {
+  /// What a decoder is given.
+  enum Next: Sendable {
+    case packet(MediaPacket)
+    case tentative(MediaPacket)
+    case none
+    case end
+    /// The buffer has begun a new epoch.
+    case stale
+  }
+
+  struct Limits: Sendable {
+    /// Loading stops when so much is there ahead of what is on show.
+    var target: MediaTime
+    /// It goes on below this part of the target.
+    var refillShare = 0.75
+    /// Bytes that decoders have not had; loading stops there too.
+    var byteCount = 64 << 20
+  }
+
+  /// How much there is.
+  struct Level: Sendable, Hashable {
+    /// Ahead of what is on show.
+    var ahead: MediaTime = .zero
+    /// All of the item up to its end.
+    var isComplete = false
+    /// At its target, in time or bytes.
+    var isFull = false
+    /// Nothing that was not decoded yet.
+    var isConsumed = true
+    var byteCount = 0
+    /// From the key frame of what is on show to the end of what was loaded.
+    var range: Range<MediaTime>?
+  }
+
+  fileprivate struct State {
+    var epoch = 0
+    var video = PacketQueue()
+    var audio = PacketQueue()
+    var tentative: MediaPacket?
+    /// What is on show; nil before there is anything.
+    var position: MediaTime?
+    var limits: Limits
+    /// The loaders that go on until the target is reached.
+    var filling: Set<MediaPacket.Kind> = [.video, .audio]
+    /// Audio has a loader of its own.
+    var hasSeparateAudio = false
+    var hasAudio = false
+    var highWaterByteCount = 0
+  }
+
+  private let state: Locked<State>
+
+  init(limits: Limits) { state = Locked(State(limits: limits)) }
+
+  var epoch: Int { state.withLock { $0.epoch } }
+  var byteCount: Int { state.withLock { $0.video.byteCount + $0.audio.byteCount } }
+  var highWaterByteCount: Int { state.withLock { $0.highWaterByteCount } }
+  var position: MediaTime? { state.withLock { $0.position } }
+
+  func setLimits(_ limits: Limits) { state.withLock { $0.limits = limits } }
+
+  // MARK: Loaders
+
+  /// False where the packet is of an earlier epoch.
+  func append(_ packet: MediaPacket, _ kind: MediaPacket.Kind, epoch: Int) -> Bool {
+    state.withLock { state in
+      guard epoch == state.epoch else { return false }
+      switch kind {
+      case .video:
+        state.tentative = nil
+        state.video.append(packet)
+      case .audio:
+        state.audio.append(packet)
+        state.hasAudio = true
+      }
+      if state.position == nil { state.position = packet.time }
+      state.highWaterByteCount = max(
+        state.highWaterByteCount, state.video.byteCount + state.audio.byteCount)
+      return true
+    }
+  }
+
+  /// All that has come of the next video packet so far.
+  func offerTentative(_ packet: MediaPacket, epoch: Int) {
+    state.withLock { state in
+      if epoch == state.epoch { state.tentative = packet }
+    }
+  }
+
+  /// No more packets of these kinds will come in this epoch.
+  func end(_ kinds: Set<MediaPacket.Kind>, epoch: Int) {
+    state.withLock { state in
+      guard epoch == state.epoch else { return }
+      if kinds.contains(.video) { state.video.hasEnded = true }
+      if kinds.contains(.audio) { state.audio.hasEnded = true }
+    }
+  }
+
+  /// More comes after all: the item begins anew.
+  func `continue`(_ kinds: Set<MediaPacket.Kind>, epoch: Int) {
+    state.withLock { state in
+      guard epoch == state.epoch else { return }
+      if kinds.contains(.video) { state.video.hasEnded = false }
+      if kinds.contains(.audio) || !state.hasSeparateAudio { state.audio.hasEnded = false }
+    }
+  }
+
+  /// The end of what was loaded of a kind, in presentation order.
+  func end(of kind: MediaPacket.Kind) -> MediaTime? {
+    state.withLock { kind == .video ? $0.video.end : $0.audio.end }
+  }
+
+  /// There is audio that its decoder has not had.
+  var hasAudioPacket: Bool { state.withLock { !$0.audio.isConsumed } }
+
+  /// True where the audio that was loaded ends before `time`, and more is to come.
+  func isAudioBehind(_ time: MediaTime) -> Bool {
+    state.withLock { state in
+      guard !state.audio.hasEnded else { return false }
+      return state.audio.end.map { $0 < time } ?? true
+    }
+  }
+
+  func setHasSeparateAudio(_ hasSeparateAudio: Bool) {
+    state.withLock { state in
+      state.hasSeparateAudio = hasSeparateAudio
+      if !hasSeparateAudio, !state.hasAudio { state.audio = PacketQueue() }
+    }
+  }
+
+  /// True where the loader of a kind is to go on.
+  func wantsMore(_ kind: MediaPacket.Kind) -> Bool {
+    state.withLock { state in
+      if state.isFull(kind) { state.filling.remove(kind) }
+      return state.filling.contains(kind)
+    }
+  }
+
+  /// True once for a loader that stopped as it was full, and has to go on now.
+  func takeRefill(_ kind: MediaPacket.Kind) -> Bool {
+    state.withLock { state in
+      guard !state.filling.contains(kind), state.needsRefill(kind) else { return false }
+      state.filling.insert(kind)
+      return true
+    }
+  }
+
+  // MARK: Decoders
+
+  /// The next packet, taken.
+  ///
+  /// - Parameter run: `end` is said where the next packet is of another one; nil for any.
+  func next(
+    _ kind: MediaPacket.Kind, epoch: Int, of run: MediaRun? = nil, allowingTentative: Bool = false
+  ) -> Next {
+    state.withLock { state in
+      let next = state.peek(kind, epoch: epoch, allowingTentative: allowingTentative)
+      switch next {
+      case .packet(let packet):
+        if let run, packet.run !== run { return .end }
+        _ = kind == .video ? state.video.takeNext() : state.audio.takeNext()
+      case .tentative(let packet):
+        if let run, packet.run !== run { return .none }
+        // Once: more of it will be another offer.
+        state.tentative = nil
+      default: break
+      }
+      return next
+    }
+  }
+
+  /// The next packet, not taken.
+  func peekNext(_ kind: MediaPacket.Kind, epoch: Int) -> Next {
+    state.withLock { $0.peek(kind, epoch: epoch, allowingTentative: true) }
+  }
+
+  /// True where the last packet has been taken, and none will come.
+  func isEnded(_ kind: MediaPacket.Kind, epoch: Int) -> Bool {
+    if case .end = peekNext(kind, epoch: epoch) { true } else { false }
+  }
+
+  /// The video decoder begins again at the last key frame that it has had.
+  func rewindToKey() { state.withLock { $0.video.rewindToKey() } }
+
+  /// The audio decoder goes on with what is heard at `time`.
+  func skipAudio(to time: MediaTime) { state.withLock { $0.audio.skip(to: time) } }
+
+  // MARK: Position
+
+  /// What is on show now; what is not needed for it any more is dropped.
+  func setPosition(_ time: MediaTime, epoch: Int) {
+    state.withLock { state in
+      guard epoch == state.epoch else { return }
+      state.position = time
+      state.video.trim(before: time, byteLimit: state.limits.byteCount / 2)
+      if let start = state.video.start {
+        state.audio.drop(endingBefore: min(start, time))
+      } else {
+        state.audio.drop(endingBefore: time)
+      }
+    }
+  }
+
+  /// Begins a new epoch for a seek to `time`.
+  ///
+  /// Gives the kinds that have to be loaded from there: none for a seek inside of the buffer.
+  func seek(to time: MediaTime) -> (epoch: Int, reload: Set<MediaPacket.Kind>) {
+    state.withLock { state in
+      state.epoch += 1
+      state.tentative = nil
+      guard state.video.seek(to: time) else {
+        let hasSeparateAudio = state.hasSeparateAudio
+        state.reset(position: time)
+        return (state.epoch, hasSeparateAudio ? [.video, .audio] : [.video])
+      }
+      state.position = time
+      state.filling = [.video, .audio]
+      guard state.hasSeparateAudio, !state.audioCovers(time) else {
+        state.audio.skip(to: time)
+        return (state.epoch, [])
+      }
+      state.audio = PacketQueue()
+      return (state.epoch, [.audio])
+    }
+  }
+
+  /// Drops everything and begins a new epoch.
+  func reset(position: MediaTime?) -> Int {
+    state.withLock { state in
+      state.epoch += 1
+      state.reset(position: position)
+      return state.epoch
+    }
+  }
+
+  /// Drops the audio: it is muted, or another rendition is wanted.
+  func dropAudio() {
+    state.withLock { state in
+      state.audio = PacketQueue()
+      state.hasAudio = false
+      state.filling.insert(.audio)
+    }
+  }
+
+  /// Drops what was loaded of later times through the item than `iteration`, after which nothing more comes.
+  func drop(after iteration: Int) {
+    state.withLock { state in
+      state.video.drop(after: iteration)
+      state.audio.drop(after: iteration)
+    }
+  }
+
+  var level: Level { state.withLock { $0.level } }
+}
+
+extension ForwardBuffer.State {
+  fileprivate mutating func reset(position: MediaTime?) {
+    video = PacketQueue()
+    audio = PacketQueue()
+    tentative = nil
+    self.position = position
+    filling = [.video, .audio]
+  }
+
+  fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int, allowingTentative: Bool)
+    -> ForwardBuffer.Next
+  {
+    guard epoch == self.epoch else { return .stale }
+    let queue = kind == .video ? video : audio
+    if let packet = queue.next { return .packet(packet) }
+    if queue.hasEnded { return .end }
+    if kind == .video, allowingTentative, let tentative { return .tentative(tentative) }
+    return .none
+  }
+
+  /// Of one kind, ahead of what is on show.
+  private func ahead(_ kind: MediaPacket.Kind) -> MediaTime {
+    let end = kind == .video ? video.end : audio.end
+    guard let end, let position, end > position else { return .zero }
+    return end - position
+  }
+
+  fileprivate func isFull(_ kind: MediaPacket.Kind) -> Bool {
+    if video.pendingByteCount + audio.pendingByteCount >= limits.byteCount { return true }
+    return ahead(kind) >= limits.target
+  }
+
+  fileprivate func needsRefill(_ kind: MediaPacket.Kind) -> Bool {
+    let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
+    return bytes < Double(limits.byteCount) * limits.refillShare
+      && ahead(kind).seconds < limits.target.seconds * limits.refillShare
+  }
+
+  fileprivate func audioCovers(_ time: MediaTime) -> Bool {
+    guard let start = audio.start, let end = audio.end else { return false }
+    return start <= time && (time < end || audio.hasEnded)
+  }
+
+  fileprivate var level: ForwardBuffer.Level {
+    var level = ForwardBuffer.Level()
+    let separate = hasSeparateAudio && !audio.hasEnded
+    level.ahead = separate ? min(ahead(.video), ahead(.audio)) : ahead(.video)
+    level.isComplete = video.hasEnded && (!hasSeparateAudio || audio.hasEnded)
+    level.isFull = isFull(.video) && (!separate || isFull(.audio))
+    level.isConsumed = video.isConsumed
+    level.byteCount = video.byteCount + audio.byteCount
+    if let start = video.start, let end = video.end, start < end { level.range = start..<end }
+    return level
+  }
+}

@@ -1,0 +1,51 @@
+internal import ReelCore
+internal import ReelManifest
+
+/// Chooses the audio that is played where it has segments of its own.
+struct AudioSelector: Sendable {
+  /// The most wanted first.
+  var languages: [String]
+
+  /// The rungs of the one rendition or adaptation set that is played, in the manifest's order; never empty.
+  ///
+  /// Of those that can be decoded: the most wanted language, then the default one, then the main role, then the first.
+  ///
+  /// - Parameter group: the HLS group that goes with the variant (EXT-X-MEDIA GROUP-ID, RFC 8216 §4.3.4.2.1); nil for
+  ///   all.
+  ///
+  /// Throws `ReelError.unsupported` where there is none.
+  func ladder(in period: Period, group: String?) throws(ReelError) -> [Rung] {
+    var groups = period.trackGroups.filter { $0.kind == .audio }
+    if let group, groups.contains(where: { $0.id == group }) { groups = groups.filter { $0.id == group } }
+    let playable = groups.filter { group in
+      group.unplayableReason == nil && group.rungs.contains(where: Self.isDecodable)
+    }
+    guard let best = playable.enumerated().min(by: { rank($0.element, $0.offset) < rank($1.element, $1.offset) })
+    else {
+      throw ReelError(
+        .unsupported, groups.compactMap(\.unplayableReason).first ?? "no audio that can be played")
+    }
+    return best.element.rungs.filter(Self.isDecodable)
+  }
+
+  /// False where the manifest names an audio codec that Reel does not decode. Without codecs it is tried.
+  static func isDecodable(_ rung: Rung) -> Bool {
+    rung.codecs.isEmpty
+      || rung.codecs.contains { codec in
+        decodable.contains { codec.lowercased().hasPrefix($0) }
+      }
+  }
+
+  // MARK: - Private
+
+  /// Sample entries and object types of the codecs of `AudioCodec`.
+  private static let decodable = [
+    "mp4a", "ac-3", "ec-3", "opus", "flac", "mp3", "vorbis", "alac", "ipcm", "fpcm",
+  ]
+
+  private func rank(_ group: TrackGroup, _ order: Int) -> (Int, Int, Int, Int) {
+    let language = group.language?.lowercased() ?? ""
+    let place = languages.firstIndex { language.hasPrefix($0.lowercased()) } ?? languages.count
+    return (place, group.isDefault ? 0 : 1, group.roles.contains("main") ? 0 : 1, order)
+  }
+}

@@ -1,0 +1,56 @@
+internal import ReelCore
+
+/// Things that happen once.
+///
+/// Observers get those that happen after they began, in order. One that falls `bufferLimit` events behind loses the
+/// oldest of what it has not seen, without being told how many, and holds nobody up.
+public final class EventChannel<Event: Sendable>: Sendable {
+  private struct State {
+    var isFinished = false
+    var observers = Observers<Event>()
+  }
+
+  private let state = Locked(State())
+
+  public init() {}
+
+  deinit { finish() }
+
+  /// As many events wait for an observer.
+  public static var bufferLimit: Int { 1024 }
+
+  /// A new observer each time, of what happens from this call on. Ends with `finish()`, or with the channel. An
+  /// observer is forgotten when its task is cancelled or its stream is let go.
+  public var events: AsyncStream<Event> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Event.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
+    let number = state.withLock { $0.observers.makeNumber() }
+    continuation.onTermination = { [weak self] _ in
+      self?.state.withLock { $0.observers.remove(number) }
+    }
+    let isFinished = state.withLock { state in
+      if !state.isFinished { state.observers.add(continuation, number: number) }
+      return state.isFinished
+    }
+    if isFinished { continuation.finish() }
+    return stream
+  }
+
+  /// Those who observe now.
+  public var observerCount: Int { state.withLock { $0.observers.count } }
+
+  /// Tells all observers. Nothing after `finish()`.
+  public func send(_ event: Event) {
+    // Under the lock: events reach every observer in their order.
+    state.withLock { $0.observers.send(event) }
+  }
+
+  /// Ends the observers' streams, after what they have not seen yet.
+  public func finish() {
+    let continuations = state.withLock { state in
+      state.isFinished = true
+      return state.observers.takeAll()
+    }
+    for continuation in continuations { continuation.finish() }
+  }
+}

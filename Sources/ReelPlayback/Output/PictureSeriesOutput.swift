@@ -1,0 +1,67 @@
+internal import Foundation
+public import ReelCore
+public import ReelFFmpeg
+
+/// Writes each picture to a file of its own, `STEM-000001.png`, upright and with square pixels. HDR is not tone
+/// mapped.
+public final class PictureSeriesOutput: FrameOutput {
+  public let isExternal = true
+  private let directory: String
+  private let stem: String
+  private let format: PictureFormat
+  private let state: Locked<State>
+
+  private struct State {
+    let writer: PictureFileWriter
+    var number: Int
+    var isFinished = false
+  }
+
+  /// - Parameters:
+  ///   - directory: where the files go; made if needed.
+  ///   - stem: what their names begin with; without a slash.
+  ///   - size: of the files' pictures; nil for each picture's own, which may change from one to the next.
+  ///   - gravity: how a picture fits `size`.
+  ///   - startNumber: the first file's number, in six digits or more.
+  ///
+  /// Throws `ReelError.cannotCreateOutput` where there is no such folder and it can't be made, `usage` for a stem that
+  /// is no name.
+  public init(
+    directory: String, stem: String, format: PictureFormat = .ppm, size: PixelSize? = nil,
+    gravity: VideoGravity = .resizeAspect, startNumber: Int = 1
+  ) throws(ReelError) {
+    guard !stem.isEmpty, !stem.contains("/"), !stem.contains("\0") else {
+      throw ReelError(.usage, "\"\(stem)\" can't begin a file's name")
+    }
+    do {
+      try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    } catch {
+      throw ReelError(.cannotCreateOutput, "the folder can't be made", at: directory)
+    }
+    self.directory = directory
+    self.stem = stem
+    self.format = format
+    state = Locked(
+      State(writer: PictureFileWriter(format: format, size: size, gravity: gravity), number: startNumber))
+  }
+
+  /// The number that the next picture's file gets.
+  public var nextNumber: Int { state.withLock { $0.number } }
+
+  /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput`, and `unsupported` for a pixel format that can't be
+  /// converted; there is no file then.
+  public func show(_ picture: borrowing TimedPicture) throws {
+    let box = PictureBox(try picture.clone())
+    try state.withLock { state in
+      if state.isFinished { throw ReelError(.usage, "an output shows no pictures after its end") }
+      _ = try state.writer.convert(box.picture)
+      let name = format.fileName(stem: stem, number: state.number)
+      try state.writer.write(
+        to: OutputFile(path: (directory as NSString).appendingPathComponent(name)))
+      state.number += 1
+    }
+  }
+
+  /// Every file is whole before: nothing is left to write.
+  public func finish() { state.withLock { $0.isFinished = true } }
+}

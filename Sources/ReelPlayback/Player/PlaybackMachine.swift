@@ -1,0 +1,120 @@
+/// What a player is doing, as AVFoundation names it.
+public enum TimeControlStatus: Sendable, Hashable {
+  public enum WaitingReason: String, Sendable, Hashable {
+    case noItemToPlay
+    /// The first picture is not there yet, or there is too little behind it to begin with.
+    case evaluatingBufferingRate
+    /// What was loaded has run out.
+    case toMinimizeStalls
+  }
+
+  case paused
+  case waitingToPlay(WaitingReason)
+  case playing
+}
+
+/// Decides when a player's clock runs: events in, actions out. A pure value.
+///
+/// - It begins when the first picture has been shown and the buffer is likely to keep up.
+/// - It stalls when there is no picture and nothing left to decode, and goes on when the buffer is likely to keep up
+///   again, by the larger threshold.
+/// - A player that does not wait to minimize stalls begins with the first picture, and pauses where it would stall.
+struct PlaybackMachine: Sendable {
+  enum Event: Sendable, Equatable {
+    case play
+    case pause
+    case itemReplaced(hasItem: Bool)
+    /// The first picture of the item, or of the place that was sought, is on show.
+    case pictureShown
+    case seekBegan
+    case buffer(isLikelyToKeepUp: Bool)
+    /// There is no picture when one is due, and nothing to decode.
+    case ranDry
+    case reachedEnd
+    case failed
+  }
+
+  enum Action: Sendable, Equatable {
+    case startClock
+    case stopClock
+    case changed(TimeControlStatus)
+    case stalled
+    case resumed
+  }
+
+  var waitsToMinimizeStalls = true
+  private(set) var isPlayWanted = false
+  private(set) var isStalled = false
+  private var hasItem = false
+  private var hasPicture = false
+  private var hasStarted = false
+  private var keepsUp = false
+  private var hasFailed = false
+
+  var status: TimeControlStatus {
+    guard isPlayWanted, !hasFailed else { return .paused }
+    guard hasItem else { return .waitingToPlay(.noItemToPlay) }
+    if isStalled { return .waitingToPlay(.toMinimizeStalls) }
+    guard hasPicture, hasStarted else { return .waitingToPlay(.evaluatingBufferingRate) }
+    return .playing
+  }
+
+  /// True where a stall has to be over for more than the first start.
+  var isAfterStall: Bool { isStalled }
+
+  mutating func handle(_ event: Event) -> [Action] {
+    let before = status
+    var actions: [Action] = []
+    switch event {
+    case .play:
+      isPlayWanted = true
+    case .pause:
+      isPlayWanted = false
+    case .itemReplaced(let hasItem):
+      self.hasItem = hasItem
+      hasPicture = false
+      hasStarted = false
+      isStalled = false
+      keepsUp = false
+      hasFailed = false
+    case .pictureShown:
+      hasPicture = true
+    case .seekBegan:
+      hasPicture = false
+      hasStarted = false
+      keepsUp = false
+      if isStalled {
+        isStalled = false
+        actions.append(.resumed)
+      }
+    case .buffer(let isLikelyToKeepUp):
+      keepsUp = isLikelyToKeepUp
+      if isStalled, keepsUp {
+        isStalled = false
+        actions.append(.resumed)
+      }
+    case .ranDry:
+      if before == .playing {
+        actions.append(.stalled)
+        if waitsToMinimizeStalls {
+          isStalled = true
+          keepsUp = false
+        } else {
+          isPlayWanted = false
+        }
+      }
+    case .reachedEnd:
+      isPlayWanted = false
+      isStalled = false
+    case .failed:
+      hasFailed = true
+      isStalled = false
+    }
+    if hasPicture, keepsUp || !waitsToMinimizeStalls { hasStarted = true }
+    let after = status
+    if before == .playing, after != .playing { actions.append(.stopClock) }
+    if before != .playing, after == .playing { actions.append(.startClock) }
+    if before != after { actions.append(.changed(after)) }
+    return actions
+  }
+}

@@ -1,0 +1,180 @@
+public import Logging
+public import ReelCore
+public import ReelFFmpeg
+
+/// Plays one item at a time: loads it, decodes it, and shows its pictures to outputs when their time has come.
+///
+/// As AVFoundation's, it is a remote control: calls say what is wanted and return at once, properties tell what is. All
+/// of it may be used from any thread. Pictures are shown on a thread of the player's own.
+///
+/// Late pictures: a picture is shown when its time has come. One whose successor is due as well is dropped and counted,
+/// unless nothing has been shown for 250 ms. At a rate of `.infinity` every picture is shown as soon as it is there.
+///
+/// A player that is let go, or stopped, ends all that it has begun.
+public final class Player: Sendable {
+  /// What is done when an item has been played to its end.
+  public enum ActionAtItemEnd: Sendable, Hashable {
+    /// The last picture stays on show.
+    case pause
+    /// The item begins anew, without a gap where the network allows it.
+    case loop
+    /// The player stays as it is, at a rate that has nothing to show.
+    case none
+  }
+
+  /// What the player is doing.
+  public let timeControlStatus: ObservedProperty<TimeControlStatus>
+  public let currentItem: ObservedProperty<PlayerItem?>
+  /// The rate that is wanted while playing: 0.25 to 8, or `.infinity`; 0 while paused.
+  public let rate: ObservedProperty<Double>
+  public let isMuted: ObservedProperty<Bool>
+  /// 0 to 1 and beyond: what samples are multiplied by.
+  public let volume: ObservedProperty<Float>
+  /// What happens once, of every item that is played here.
+  public let events: EventChannel<PlayerEvent>
+
+  private let core: PlayerCore
+
+  public init(
+    fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
+    gate: (any DecodingGate)? = nil, logger: Logger = Logger(label: "reel.playback")
+  ) {
+    core = PlayerCore(fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
+    timeControlStatus = core.timeControlStatus
+    currentItem = core.currentItem
+    rate = core.rate
+    isMuted = core.isMuted
+    volume = core.volume
+    events = core.events
+  }
+
+  deinit { core.close() }
+
+  // MARK: Playing
+
+  /// Plays at the rate that was set last, from the first moment that enough is there.
+  public func play() { core.play() }
+
+  public func pause() { core.pause() }
+
+  /// Sets the rate and plays; 0 pauses.
+  ///
+  /// - Parameter rate: 0.25 to 8, or `.infinity` for as fast as it goes; others are brought into that range.
+  public func setRate(_ rate: Double) { core.setRate(rate) }
+
+  /// Ends loading and decoding, takes the item away, and detaches all outputs; observers of the item's properties end
+  /// with it. The player can be given another item.
+  public func stop() { core.stop() }
+
+  /// As `stop()`; returns when nothing of the item runs any more.
+  public func stopAndWait() async { await core.stopAndWait() }
+
+  /// Takes another item, which begins to load at once, or none. It plays at once where the one before did.
+  public func replaceCurrentItem(with item: PlayerItem?) { core.replaceCurrentItem(with: item, start: nil) }
+
+  /// As the other, beginning at `start`.
+  public func replaceCurrentItem(with item: PlayerItem?, startingAt start: MediaTime) {
+    core.replaceCurrentItem(with: item, start: start)
+  }
+
+  /// Goes to the picture on show at `time`, at once: nothing earlier is shown any more when this has been called, and an
+  /// older seek ends with false.
+  ///
+  /// - Parameter tolerance: a picture that is so much earlier will do; zero for the exact one.
+  /// - Returns: True when the picture has been shown; false where another seek, item or stop came before.
+  ///
+  /// Throws `ReelError`: `usage` where the player is linear or has no item, `unsupported` for a source that can't be
+  /// sought, or what the item failed with.
+  @discardableResult
+  public func seek(to time: MediaTime, tolerance: MediaTime = .zero) async throws -> Bool {
+    try await core.seek(to: time, tolerance: tolerance)
+  }
+
+  /// The time that is on show, on the item's timeline.
+  public var currentTime: MediaTime { core.currentTime }
+
+  // MARK: Settings
+
+  /// False begins with the first picture, and pauses where it would stall.
+  public var automaticallyWaitsToMinimizeStalling: Bool {
+    get { core.settings.waitsToMinimizeStalls }
+    set { core.updateSettings { $0.waitsToMinimizeStalls = newValue } }
+  }
+
+  /// True refuses seeking, as feeds of short videos do.
+  public var isLinear: Bool {
+    get { core.settings.isLinear }
+    set { core.updateSettings { $0.isLinear = newValue } }
+  }
+
+  public var actionAtItemEnd: ActionAtItemEnd {
+    get { core.settings.actionAtItemEnd }
+    set { core.updateSettings { $0.actionAtItemEnd = newValue } }
+  }
+
+  /// False refuses outputs that show pictures outside of the process, and detaches those that are attached.
+  public var allowsExternalPlayback: Bool {
+    get { core.settings.allowsExternalPlayback }
+    set { core.updateSettings { $0.allowsExternalPlayback = newValue } }
+  }
+
+  /// True plays each item as soon as it is ready, whether `play()` was called or not.
+  public var playsWhenReady: Bool {
+    get { core.settings.playsWhenReady }
+    set { core.updateSettings { $0.playsWhenReady = newValue } }
+  }
+
+  /// Muted audio is not heard, and not even fetched where it is a stream of its own.
+  public func setMuted(_ isMuted: Bool) { core.setMuted(isMuted) }
+
+  public func setVolume(_ volume: Float) { core.setVolume(volume) }
+
+  // MARK: Outputs
+
+  /// Shows pictures there from now on, beginning with the one that is on show.
+  ///
+  /// Throws `ReelError.usage` for one that is external where that is not allowed.
+  public func attach(_ output: any FrameOutput) throws(ReelError) { try core.attach(output) }
+
+  /// Shows nothing there any more, and finishes it. Throws what its `finish()` throws.
+  public func detach(_ output: any FrameOutput) throws { try core.detach(output) }
+
+  public func attach(_ output: any AudioOutput) { core.attach(output) }
+
+  public func detach(_ output: any AudioOutput) throws { try core.detach(output) }
+
+  // MARK: Accounts
+
+  /// What has been shown of the present item, and what it holds.
+  public var statistics: PlayerStatistics { core.statistics }
+}
+
+/// What a player has done with its item.
+public struct PlayerStatistics: Sendable, Hashable {
+  /// Pictures shown.
+  public var shownFrameCount = 0
+  /// Pictures that were dropped as late.
+  public var droppedFrameCount = 0
+  /// Pictures shown that missed a reference or were concealed.
+  public var damagedFrameCount = 0
+  public var stallCount = 0
+  public var stallDuration: Duration = .zero
+  /// From the beginning of loading to the first picture shown; nil before.
+  public var startupTime: Duration?
+  /// How late pictures were shown: one value each, the latest few thousand.
+  public var lateness: [Duration] = []
+  /// Of the gaps between the last picture of an item and the first of its next time, for loops.
+  public var loopGaps: [Duration] = []
+  public var ring: FrameRing.Statistics?
+  /// Compressed bytes held.
+  public var bufferByteCount = 0
+  public var bufferHighWaterByteCount = 0
+  /// Loaded ahead of what is on show.
+  public var bufferedDuration: Duration = .zero
+  /// What adaptation takes the network for, in bits per second.
+  public var estimatedBandwidth: Double?
+  /// Time spent in decoders.
+  public var decodeDuration: Duration = .zero
+
+  public init() {}
+}

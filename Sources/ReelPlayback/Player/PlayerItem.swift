@@ -1,0 +1,175 @@
+public import ReelCore
+public import ReelFFmpeg
+
+/// Media to be played: what is known of it, and how its loading goes.
+///
+/// An item does nothing by itself; the player that it is given to loads it. Its properties are observed: each has a
+/// current `value`, and `values` gives that and every change. What happens once is in `events`. An item is one player's
+/// at a time.
+public final class PlayerItem: Sendable {
+  public enum Status: Sendable, Hashable {
+    case unknown
+    /// The first picture is there.
+    case readyToPlay
+    case failed(ReelError)
+  }
+
+  /// One of the streams that are played.
+  public struct Track: Sendable, Hashable {
+    public enum Kind: String, Sendable, Hashable {
+      case video
+      case audio
+    }
+
+    public var kind: Kind
+    /// libavcodec's name of the codec.
+    public var codec: String
+    public var language: String?
+    /// Of video.
+    public var size: PixelSize?
+    /// Of video, in frames per second.
+    public var frameRate: Rational?
+    /// Of audio, in hertz.
+    public var sampleRate: Int?
+    public var channelCount: Int?
+  }
+
+  /// What an item asks of the player that loads it.
+  public struct Preferences: Sendable, Hashable {
+    /// How much compressed media is loaded ahead of what is on show. 3 s.
+    public var forwardBufferDuration = Duration.seconds(3)
+    /// Rungs above so many bits per second are left out where there are others; nil for the player's own cap.
+    public var peakBitRate: Int?
+    /// Rungs with more lines are left out where there are others.
+    public var maximumResolution: PixelSize?
+
+    public init() {}
+  }
+
+  public let source: MediaSource
+
+  public let status = ObservedProperty(Status.unknown)
+  /// Nil before it is known, and for a live item.
+  public let duration = ObservedProperty<MediaTime?>(nil)
+  /// Of the upright picture with square pixels; nil before the first one.
+  public let presentationSize = ObservedProperty<PixelSize?>(nil)
+  public let tracks = ObservedProperty<[Track]>([])
+  /// What can be shown without loading more, on the presentation's timeline.
+  public let loadedTimeRanges = ObservedProperty<[Range<MediaTime>]>([])
+  public let isPlaybackBufferEmpty = ObservedProperty(true)
+  public let isPlaybackBufferFull = ObservedProperty(false)
+  public let isPlaybackLikelyToKeepUp = ObservedProperty(false)
+  /// The stage that loading has reached.
+  public let preloadStage = ObservedProperty(PreloadStage.none)
+  /// How often the item can still be tried again before it fails.
+  public let remainingRetries = ObservedProperty(5)
+  /// The rung whose pictures are shown; nil for a media file.
+  public let rung = ObservedProperty<String?>(nil)
+  /// How far a live item is behind the edge of what its manifest names; nil for one that is not live.
+  public let liveLatency = ObservedProperty<Duration?>(nil)
+  /// What happens once.
+  public let events = EventChannel<PlayerEvent>()
+
+  private struct State {
+    var preferences = Preferences()
+    var onChange: (@Sendable () -> Void)?
+    var accessLog: [AccessLogEntry] = []
+    var errorLog: [ErrorLogEntry] = []
+    var startup: StartupReport?
+  }
+
+  private let state = Locked(State())
+
+  /// Entries of a log that are kept: the oldest go first.
+  private static let logLimit = 1000
+
+  public init(_ source: MediaSource) { self.source = source }
+
+  public var preferences: Preferences {
+    get { state.withLock { $0.preferences } }
+    set {
+      let onChange = state.withLock { state in
+        state.preferences = newValue
+        return state.onChange
+      }
+      onChange?()
+    }
+  }
+
+  /// 3 s.
+  public var preferredForwardBufferDuration: Duration {
+    get { preferences.forwardBufferDuration }
+    set { preferences.forwardBufferDuration = newValue }
+  }
+
+  /// In bits per second; nil for the player's own cap.
+  public var preferredPeakBitRate: Int? {
+    get { preferences.peakBitRate }
+    set { preferences.peakBitRate = newValue }
+  }
+
+  public var preferredMaximumResolution: PixelSize? {
+    get { preferences.maximumResolution }
+    set { preferences.maximumResolution = newValue }
+  }
+
+  /// One entry for each rung that was played, in order.
+  public var accessLog: [AccessLogEntry] { state.withLock { $0.accessLog } }
+  /// What could not be had, in order.
+  public var errorLog: [ErrorLogEntry] { state.withLock { $0.errorLog } }
+  /// What it took to get to the first picture; nil before that.
+  public var startup: StartupReport? { state.withLock { $0.startup } }
+
+  // MARK: - Internal
+
+  /// Called when preferences change.
+  func setOnChange(_ onChange: (@Sendable () -> Void)?) { state.withLock { $0.onChange = onChange } }
+
+  func setStartup(_ report: StartupReport) { state.withLock { $0.startup = report } }
+
+  /// Begins an entry, unless the last one is of the same rung.
+  func beginAccess(_ entry: AccessLogEntry) {
+    state.withLock { state in
+      guard state.accessLog.last?.rung != entry.rung || state.accessLog.isEmpty else { return }
+      state.accessLog.append(entry)
+      if state.accessLog.count > Self.logLimit { state.accessLog.removeFirst() }
+    }
+  }
+
+  /// Changes the last entry of a rung.
+  func updateAccess(rung: String?, _ body: (inout AccessLogEntry) -> Void) {
+    state.withLock { state in
+      guard let index = state.accessLog.lastIndex(where: { $0.rung == rung }) else { return }
+      body(&state.accessLog[index])
+    }
+  }
+
+  func log(_ entry: ErrorLogEntry) {
+    state.withLock { state in
+      state.errorLog.append(entry)
+      if state.errorLog.count > Self.logLimit { state.errorLog.removeFirst() }
+    }
+  }
+
+  /// As before it was loaded: another player, or the same one again, begins to load it.
+  func reset() {
+    state.withLock { state in
+      state.accessLog = []
+      state.errorLog = []
+      state.startup = nil
+    }
+    status.set(.unknown)
+    loadedTimeRanges.set([])
+    isPlaybackBufferEmpty.set(true)
+    isPlaybackBufferFull.set(false)
+    isPlaybackLikelyToKeepUp.set(false)
+    preloadStage.set(.none)
+    rung.set(nil)
+    liveLatency.set(nil)
+  }
+}
+
+extension PlayerItem: Equatable {
+  /// The very same item.
+  public static func == (left: PlayerItem, right: PlayerItem) -> Bool { left === right }
+}

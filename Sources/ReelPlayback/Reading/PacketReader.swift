@@ -1,0 +1,55 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// What a `PacketReader` gives.
+enum ReadUnit: Sendable {
+  case packet(MediaPacket, MediaPacket.Kind)
+  /// All that has come of the next video packet so far.
+  case tentative(MediaPacket)
+  case end
+}
+
+/// The packets of a source's streams in the order of the file, whatever the source is.
+///
+/// Confined to a thread that may block.
+protocol PacketReader: AnyObject {
+  /// What is known of the streams that are read; nil before the first packet.
+  var streams: ReaderStreams { get }
+  /// Time spent waiting for bytes by the container that is open.
+  var sourceWait: Duration { get }
+
+  /// Waits for the next packet. Throws `CancellationError` where its scope was cancelled.
+  func next(allowingTentative: Bool) throws -> ReadUnit
+
+  /// Goes to a key frame at or before `time`, or as near to it as the source allows; reading ends with `scope`.
+  ///
+  /// - Parameter time: on the timeline of the item; nil for where it begins.
+  func seek(to time: MediaTime?, scope: LoadScope) throws
+
+  /// Begins the item anew, its times shifted by `shift`.
+  func begin(iteration: Int, shift: MediaTime) throws
+
+  /// Drops audio that is muxed with video from here on, or takes it up again.
+  func setDropsAudio(_ drops: Bool)
+}
+
+/// What readers tell of their streams.
+struct ReaderStreams: Sendable {
+  var video: StreamInfo?
+  var audio: StreamInfo?
+  var rung: Rung?
+  /// The whole length, where it is known.
+  var duration: MediaTime?
+  /// False for what is read once, forward.
+  var canSeek = true
+  var live: LiveTiming?
+}
+
+/// Which streams a reader is for.
+enum ReaderRole: Sendable {
+  /// Video, and the audio that is muxed with it where that is wanted.
+  case main(wantsAudio: Bool)
+  /// An audio rendition of its own, of that group where there are several.
+  case audio(group: String?)
+}

@@ -1,0 +1,90 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// Gives the packets of one container their places on the timeline.
+struct PacketStamper {
+  private let container: (video: StreamInfo?, audio: StreamInfo?)
+  private let format: ContainerFormat
+  private let placement: Placement
+  private let frameDuration: MediaTime
+  private var runs: (video: MediaRun?, audio: MediaRun?)?
+  private var continuity = TimestampContinuity()
+  private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
+
+  /// Where a container stands.
+  struct Placement {
+    /// What its timestamps count by, as far as that is known.
+    var domain: TimestampDomain
+    /// Where it begins by the manifest; checked against the domain where that may be wrong (HLS).
+    var start = MediaTime.zero
+    var isChecked = false
+    var rung: Rung?
+    var shift = MediaTime.zero
+    var iteration = 0
+    var followsGap = false
+  }
+
+  /// Timestamps that lie further than this from where the playlist has them count by another clock.
+  private static let tolerance = MediaTime(value: 2, timescale: 1)
+
+  init(_ container: ContainerReader, _ placement: Placement) {
+    self.container = (container.video, container.audio)
+    format = container.format
+    self.placement = placement
+    let rate = container.video?.averageFrameRate ?? placement.rung?.frameRate ?? Rational(25, 1)
+    frameDuration =
+      rate.isPositive
+      ? MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
+      : MediaTime(value: 1, timescale: 25)
+  }
+
+  /// Nil for a packet of a stream that is not played.
+  mutating func stamped(_ box: PacketBox, _ kind: MediaPacket.Kind) throws(ReelError) -> MediaPacket? {
+    guard let stream = kind == .video ? container.video : container.audio else { return nil }
+    var box = box
+    if format == .mpegTS {
+      let shift = continuity.shift(
+        stream: stream.index, dts: box.packet.decodingTicks, pts: box.packet.presentationTicks,
+        duration: box.packet.durationTicks, timeBase: stream.timeBase)
+      let ticks = shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
+      if ticks != 0 { box = PacketBox(try box.packet.moved(by: ticks)) }
+    }
+    let ticks = box.packet.presentationTicks ?? box.packet.decodingTicks
+    let runs = runs(at: ticks.map { stream.time(ticks: $0) })
+    guard let run = kind == .video ? runs.video : runs.audio else { return nil }
+    let duration =
+      box.packet.durationTicks > 0
+      ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
+    let time = ticks.map { run.time(ticks: $0) } ?? lastEnd[kind] ?? placement.start + placement.shift
+    lastEnd[kind] = time + duration
+    return MediaPacket(
+      box: box, run: run, time: time, duration: duration, isKey: box.packet.isKey,
+      byteCount: box.packet.byteCount)
+  }
+
+  // MARK: - Private
+
+  /// The runs of the streams, made when the first packet shows how its timestamps lie.
+  private mutating func runs(at media: MediaTime?) -> (video: MediaRun?, audio: MediaRun?) {
+    if let runs { return runs }
+    var domain = placement.domain
+    if let media {
+      if placement.isChecked, let offset = domain.knownOffset {
+        let distance = media + offset - placement.start
+        if distance > Self.tolerance || distance < .zero - Self.tolerance {
+          domain = TimestampDomain(offset: nil)
+        }
+      }
+      domain.begin(media, at: placement.start)
+    }
+    let run = { [placement] (stream: StreamInfo) in
+      MediaRun(
+        stream: stream, domain: domain, rung: placement.rung, shift: placement.shift,
+        iteration: placement.iteration, followsGap: placement.followsGap)
+    }
+    let made = (video: container.video.map(run), audio: container.audio.map(run))
+    runs = made
+    return made
+  }
+}

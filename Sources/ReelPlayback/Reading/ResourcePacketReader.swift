@@ -1,0 +1,226 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+
+/// The packets of one media file.
+///
+/// A file that can be sought keeps its container open, and with it its index. One that can't, or whose container does
+/// not know how, is read anew from its beginning for a seek back, and on for a seek forward.
+final class ResourcePacketReader: PacketReader {
+  private let resource: MediaResource
+  private let context: TrackContext
+  private let role: ReaderRole
+  private var open: Open?
+  private var scope: LoadScope
+  private var iteration = 0
+  private var shift = MediaTime.zero
+  private var dropsAudio = false
+  /// The first answer's body has been used.
+  private var isFirstAnswerUsed = false
+  private final class Open {
+    let source: any ByteSource
+    let container: ContainerReader
+    let domain: TimestampDomain
+    /// The container was opened so that it can be sought.
+    let isSeekable: Bool
+    var stamper: PacketStamper
+
+    init(
+      source: any ByteSource, container: ContainerReader, domain: TimestampDomain, isSeekable: Bool,
+      stamper: PacketStamper
+    ) {
+      self.source = source
+      self.container = container
+      self.domain = domain
+      self.isSeekable = isSeekable
+      self.stamper = stamper
+    }
+  }
+
+  init(_ resource: MediaResource, role: ReaderRole, context: TrackContext, scope: LoadScope) {
+    self.resource = resource
+    self.role = role
+    self.context = context
+    self.scope = scope
+  }
+
+  private(set) var streams = ReaderStreams()
+  var sourceWait: Duration { open?.container.sourceWait ?? .zero }
+
+  func next(allowingTentative: Bool) throws -> ReadUnit {
+    do {
+      let open = try container()
+      while true {
+        let unit = try open.container.next(allowingTentative: allowingTentative)
+        if streams.audio == nil, let audio = open.container.audio {
+          streams.audio = audio
+          open.stamper = stamper(open.container, open.domain)
+        }
+        switch unit {
+        case .video(let box):
+          if let packet = try open.stamper.stamped(box, .video) { return .packet(packet, .video) }
+        case .tentativeVideo(let box):
+          if let packet = try open.stamper.stamped(box, .video) { return .tentative(packet) }
+        case .audio(let box):
+          if let packet = try open.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
+        case .end:
+          return .end
+        }
+      }
+    } catch let error as ReelError {
+      throw error.located(at: resource.name)
+    }
+  }
+
+  func seek(to time: MediaTime?, scope: LoadScope) throws {
+    self.scope = scope
+    (open?.source as? ResourceByteSource)?.interruption = scope
+    open?.container.forgetInterruption()
+    guard let time, time > .zero else { return try restart() }
+    do {
+      if let open, !open.isSeekable, canSeek {
+        try open.source.seek(to: 0)
+        self.open = nil
+        self.open = try makeOpen(on: open.source, domain: open.domain, isSeekable: true)
+      }
+      let open = try container()
+      guard canSeek, let stream = open.container.video ?? open.container.audio,
+        try open.container.seek(
+          toKeyFrameAtOrBefore: ticks(of: time - open.domain.offset, in: stream), of: stream)
+      else { return try restart() }
+      open.stamper = stamper(open.container, open.domain)
+    } catch let error as ReelError {
+      throw error.located(at: resource.name)
+    }
+  }
+
+  func begin(iteration: Int, shift: MediaTime) throws {
+    self.iteration = iteration
+    self.shift = shift
+    try restart()
+  }
+
+  func setDropsAudio(_ drops: Bool) {
+    dropsAudio = drops
+    open?.container.setDropsAudio(drops)
+  }
+
+  // MARK: - Private
+
+  private var wantsAudio: Bool {
+    if case .main(let wantsAudio) = role { wantsAudio } else { true }
+  }
+
+  /// False for pipes, and for servers that serve no ranges.
+  private var canSeek: Bool {
+    switch resource.access {
+    case .file, .spooled: true
+    case .standardInput: false
+    case .response(let response, _): response.supportsRanges && response.resourceByteCount != nil
+    }
+  }
+
+  /// Begins anew at the beginning.
+  private func restart() throws {
+    if let open, open.isSeekable, let stream = open.container.video ?? open.container.audio,
+      try open.container.seek(
+        toKeyFrameAtOrBefore: ticks(of: .zero - open.domain.offset, in: stream), of: stream)
+    {
+      open.stamper = stamper(open.container, open.domain)
+      return
+    }
+    let domain = open?.domain
+    guard open == nil || canReopen else {
+      throw ReelError(
+        .unsupported, "this source can't be sought: it is a stream that is read once", at: resource.name)
+    }
+    open = nil
+    open = try makeOpen(on: try byteSource(), domain: domain, isSeekable: opensSeekable)
+  }
+
+  private var canReopen: Bool {
+    if case .standardInput = resource.access { false } else { true }
+  }
+
+  private func ticks(of time: MediaTime, in stream: StreamInfo) -> Int64 {
+    time.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
+  }
+
+  private func container() throws -> Open {
+    if let open { return open }
+    let made = try makeOpen(on: try byteSource(), domain: nil, isSeekable: opensSeekable)
+    open = made
+    return made
+  }
+
+  /// MP4 files with whole samples can be sought at no cost, and those with their index last have to be. A fragmented
+  /// one that can be sought costs visits to all of its fragments, other files one to their end: not before they are
+  /// sought.
+  private var opensSeekable: Bool {
+    guard canSeek, resource.format == .mp4 else { return false }
+    return resource.layout != .indexFirst(isFragmented: true)
+  }
+
+  private func makeOpen(
+    on source: any ByteSource, domain known: TimestampDomain?, isSeekable: Bool
+  ) throws -> Open {
+    var options = ContainerReader.Options()
+    options.isSeekable = isSeekable && source.isSeekable
+    options.startsAtMedia = resource.layout == .indexFirst(isFragmented: false)
+    options.wantsAudio = wantsAudio
+    options.audioLanguages = context.configuration.audioLanguages
+    let container = try ContainerReader(
+      source: source, format: resource.format, options: options, name: resource.name, logger: context.logger)
+    container.setDropsAudio(dropsAudio)
+    let domain: TimestampDomain
+    switch resource.format {
+    // MP4 and Matroska timelines begin at 0.
+    case .mp4, .matroska: domain = known ?? TimestampDomain(offset: .zero)
+    default: domain = known ?? TimestampDomain(offset: nil)
+    }
+    streams.video = container.video
+    streams.audio = container.audio
+    streams.duration = container.durationMicroseconds.map { MediaTime(value: $0, timescale: 1_000_000) }
+    streams.canSeek = canSeek || canReopen
+    return Open(
+      source: source, container: container, domain: domain, isSeekable: options.isSeekable,
+      stamper: stamper(container, domain))
+  }
+
+  private func stamper(_ container: ContainerReader, _ domain: TimestampDomain) -> PacketStamper {
+    var placement = PacketStamper.Placement(domain: domain)
+    placement.shift = shift
+    placement.iteration = iteration
+    return PacketStamper(container, placement)
+  }
+
+  private func byteSource() throws -> any ByteSource {
+    let scope = context.scope
+    let isCancelled = { @Sendable in scope.isCancelled }
+    switch resource.access {
+    case .file(let path): return try FileByteSource(path: path, isCancelled: isCancelled)
+    case .spooled(let file): return FileByteSource(file, isCancelled: isCancelled)
+    case .standardInput: return FileByteSource.standardInput(isCancelled: isCancelled)
+    case .response(let first, let read):
+      let source: ResourceByteSource
+      if isFirstAnswerUsed {
+        let (fetcher, headers) = (context.fetcher, context.configuration.headers)
+        let answer = try BlockingThread.wait(scope: self.scope) {
+          try await fetcher.fetch(FetchRequest(url: first.url, headers: headers, purpose: .segment))
+        }
+        source = resourceSource(answer, read: [])
+      } else {
+        isFirstAnswerUsed = true
+        source = resourceSource(first, read: read)
+      }
+      source.interruption = self.scope
+      return source
+    }
+  }
+
+  private func resourceSource(_ response: FetchResponse, read: [UInt8]) -> ResourceByteSource {
+    ResourceByteSource(
+      response: response, read: read, isSeekable: true, fetcher: context.fetcher,
+      headers: context.configuration.headers, scope: context.scope, recorder: context.recorder)
+  }
+}

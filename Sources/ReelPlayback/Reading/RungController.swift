@@ -1,0 +1,145 @@
+internal import ReelCore
+internal import ReelManifest
+
+/// What the choice of a rung is made by, as it is now.
+struct RungConditions: Sendable {
+  var buffered: Duration = .zero
+  var bufferTarget: Duration = .seconds(3)
+  var rate = 1.0
+  var isRebuffering = false
+  var now: Duration = .zero
+  var bandwidthCap: Int?
+  var maximumHeight: Int?
+}
+
+/// Chooses the rung of each segment of one track: by an adaptation, among those that have not failed lately.
+final class RungController: Sendable {
+  /// Where segments are asked for first.
+  let location = ServiceLocation(roams: false)
+
+  fileprivate struct State {
+    var adaptation: any RungAdaptation
+    var penalties = RungPenalties()
+    var current: String?
+    /// Chosen for the next segment, by who has ended the run before it.
+    var pending: String?
+    var triedLocations = 1
+  }
+
+  private let state: Locked<State>
+  private let conditions: @Sendable () -> RungConditions
+
+  init(adaptation: any RungAdaptation, conditions: @escaping @Sendable () -> RungConditions) {
+    state = Locked(State(adaptation: adaptation))
+    self.conditions = conditions
+  }
+
+  /// The rung of the next segment; nil where all have failed.
+  func choose(among ladder: [Rung], segmentDuration: Duration?) -> Rung? {
+    let conditions = conditions()
+    return state.withLock { state in
+      if let pending = state.pending {
+        state.pending = nil
+        if let rung = ladder.first(where: { $0.id == pending }),
+          !state.penalties.isPenalized(pending, now: conditions.now)
+        {
+          state.current = rung.id
+          return rung
+        }
+      }
+      let rung = state.decide(ladder, conditions, segmentDuration)
+      if let rung { state.current = rung.id }
+      return rung
+    }
+  }
+
+  /// False where the next segment is to be of another rung than `rung`.
+  func staysAt(_ rung: Rung, among ladder: [Rung], segmentDuration: Duration?) -> Bool {
+    guard ladder.count > 1 else { return true }
+    let conditions = conditions()
+    return state.withLock { state in
+      guard let next = state.decide(ladder, conditions, segmentDuration), next.id != rung.id else {
+        return true
+      }
+      state.pending = next.id
+      return false
+    }
+  }
+
+  /// Leaves a rung alone for a time; false where no other is left, or where another would not help.
+  func leave(_ rung: Rung, after error: ReelError, among ladder: [Rung]) -> Bool {
+    // Nobody answers there: not for another rung either.
+    guard error.kind != .network else { return false }
+    let now = conditions().now
+    return state.withLock { state in
+      state.penalties.penalize(rung.id, reason: error, now: now)
+      state.pending = nil
+      return ladder.contains { !state.penalties.isPenalized($0.id, now: now) }
+    }
+  }
+
+  /// Goes to the next of `count` locations, where all rungs are tried again; false where all have been tried.
+  func tryNextLocation(of count: Int) -> Bool {
+    let goesOn = state.withLock { state in
+      guard state.triedLocations < count else {
+        state.triedLocations = 1
+        return false
+      }
+      state.triedLocations += 1
+      state.penalties = RungPenalties()
+      return true
+    }
+    if goesOn { location.index = (location.index + 1) % count }
+    return goesOn
+  }
+
+  /// Forgets all failures: there is nothing else to try.
+  func forgive() { state.withLock { $0.penalties = RungPenalties() } }
+
+  /// Something could be read.
+  func noteSuccess() { state.withLock { $0.triedLocations = 1 } }
+
+  func note(_ transfer: SegmentTransfer) {
+    let now = conditions().now
+    state.withLock { $0.adaptation.noteTransfer(transfer.sample(at: now)) }
+  }
+
+  /// In bits per second.
+  var estimatedBandwidth: Double? { state.withLock { $0.adaptation.estimatedBandwidth } }
+}
+
+extension RungController.State {
+  fileprivate mutating func decide(
+    _ ladder: [Rung], _ conditions: RungConditions, _ segmentDuration: Duration?
+  ) -> Rung? {
+    let sorted = ladder.sorted { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
+    let candidates = sorted.enumerated().map { index, rung in
+      RungCandidate(
+        index: index, id: rung.id, bitsPerSecond: rung.bitsPerSecond ?? 0,
+        averageBitsPerSecond: rung.averageBitsPerSecond, size: rung.size)
+    }
+    let usable = penalties.usable(candidates, now: conditions.now)
+    guard !usable.isEmpty else { return nil }
+    let current = self.current
+    let state = AdaptationState(
+      current: current.flatMap { id in candidates.firstIndex { $0.id == id } },
+      buffered: conditions.buffered, bufferTarget: conditions.bufferTarget,
+      segmentDuration: segmentDuration, rate: conditions.rate, isRebuffering: conditions.isRebuffering,
+      now: conditions.now, bandwidthCap: conditions.bandwidthCap, maximumHeight: conditions.maximumHeight)
+    let chosen = adaptation.choose(among: usable, state)
+    return sorted.first { $0.id == chosen.id }
+  }
+}
+
+extension Rung {
+  /// The same rung, its playlist asked for at another location first.
+  func beginning(at location: Int) -> Rung {
+    guard case .playlist(let url) = media, !alternateURLs.isEmpty else { return self }
+    let urls = [url] + alternateURLs
+    let first = location % urls.count
+    var copy = self
+    copy.media = .playlist(urls[first])
+    copy.alternateURLs = Array(urls[(first + 1)...] + urls[..<first])
+    return copy
+  }
+}

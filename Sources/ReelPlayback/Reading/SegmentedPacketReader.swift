@@ -1,0 +1,412 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// The packets of a presentation's video, or of one audio rendition: rung by rung, run by run.
+///
+/// A run is what can be demuxed as one container: segments of one rung with the same initialization and no
+/// discontinuity between them. Before each segment the rung is chosen anew (`RungController`); another rung is another
+/// run, which begins with the segment that stands where the last one ended.
+///
+/// What could not be had is tried, in this order: at another rung, which is then left alone for a time; at another
+/// location (BaseURL, redundant variant); then, where the failure is final, the segment is passed over, and what comes
+/// after it follows a gap. The third segment in a row that is passed over is an error.
+final class SegmentedPacketReader: PacketReader {
+  private let resolved: ResolvedPresentation
+  private let resolver: SourceResolver
+  private let context: TrackContext
+  private let role: ReaderRole
+  private let controller: RungController
+  private let domains: DomainTable
+  private let keys: KeyStore
+  private let log: any ReadingLog
+  private var scope: LoadScope
+  private var tracks: [TrackKey: RungTrack] = [:]
+  private var place = Place.start
+  private var periodIndex = 0
+  private var run: Run?
+  private var iteration = 0
+  private var shift = MediaTime.zero
+  private var dropsAudio = false
+  private var followsGap = false
+  private var passedOverInARow = 0
+
+  private struct TrackKey: Hashable {
+    let period: Int
+    let rung: String
+  }
+
+  /// Where reading goes on.
+  private enum Place {
+    /// Where playback of the item begins.
+    case start
+    case time(MediaTime)
+    /// Behind a segment of a rung that began at `start`.
+    case after(TrackKey, index: Int, end: MediaTime)
+    case segment(TrackKey, index: Int)
+  }
+
+  private final class Run {
+    let key: TrackKey
+    let track: RungTrack
+    let firstIndex: Int
+    let feed: SegmentFeed
+    let container: ContainerReader
+    var stamper: PacketStamper
+    var hasPackets = false
+
+    init(
+      key: TrackKey, track: RungTrack, firstIndex: Int, feed: SegmentFeed, container: ContainerReader,
+      stamper: PacketStamper
+    ) {
+      self.key = key
+      self.track = track
+      self.firstIndex = firstIndex
+      self.feed = feed
+      self.container = container
+      self.stamper = stamper
+    }
+  }
+
+  private static let passOverLimit = 3
+
+  init(
+    _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
+    controller: RungController, domains: DomainTable, keys: KeyStore, log: any ReadingLog, scope: LoadScope
+  ) {
+    self.resolved = resolved
+    self.role = role
+    self.resolver = resolver
+    self.context = context
+    self.controller = controller
+    self.domains = domains
+    self.keys = keys
+    self.log = log
+    self.scope = scope
+    streams.duration = resolved.presentation.duration
+    streams.live = resolved.presentation.live
+  }
+
+  private(set) var streams = ReaderStreams()
+  var sourceWait: Duration { run?.container.sourceWait ?? .zero }
+
+  func next(allowingTentative: Bool) throws -> ReadUnit {
+    while true {
+      guard let run = try run ?? openRun() else { return .end }
+      do {
+        while let unit = try read(run, allowingTentative: allowingTentative) {
+          if !run.hasPackets {
+            run.hasPackets = true
+            passedOverInARow = 0
+            controller.noteSuccess()
+          }
+          return unit
+        }
+        closeRun()
+      } catch let error as ReelError {
+        try recover(from: error.located(at: run.feed.currentURL?.reelName ?? context.name), in: run)
+      }
+    }
+  }
+
+  func seek(to time: MediaTime?, scope: LoadScope) throws {
+    self.scope = scope
+    run = nil
+    followsGap = false
+    passedOverInARow = 0
+    if let time {
+      place = .time(time - shift)
+      periodIndex =
+        resolved.presentation.isLive
+        ? 0 : resolved.presentation.periods.lastIndex { $0.start <= time - shift } ?? 0
+    } else {
+      place = .start
+      periodIndex = 0
+    }
+  }
+
+  func begin(iteration: Int, shift: MediaTime) throws {
+    self.iteration = iteration
+    self.shift = shift
+    run = nil
+    place = .start
+    periodIndex = 0
+  }
+
+  func setDropsAudio(_ drops: Bool) {
+    dropsAudio = drops
+    run?.container.setDropsAudio(drops)
+  }
+
+  /// The segments of the rung that is read, for who needs to know where they end.
+  var supply: (any SegmentSupply)? { run?.track.supply }
+
+  // MARK: - Private
+
+  private var wantsVideo: Bool { if case .main = role { true } else { false } }
+
+  private func read(_ run: Run, allowingTentative: Bool) throws -> ReadUnit? {
+    while true {
+      let unit = try run.container.next(allowingTentative: allowingTentative)
+      if streams.audio?.index != run.container.audio?.index { streams.audio = run.container.audio }
+      switch unit {
+      case .video(let box):
+        if let packet = try run.stamper.stamped(box, .video) { return .packet(packet, .video) }
+      case .tentativeVideo(let box):
+        if let packet = try run.stamper.stamped(box, .video) { return .tentative(packet) }
+      case .audio(let box):
+        if let packet = try run.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
+      case .end:
+        return nil
+      }
+    }
+  }
+
+  /// The run has come to its end: the next begins where it stopped.
+  private func closeRun() {
+    guard let run else { return }
+    let next = run.feed.nextIndex
+    self.run = nil
+    if next <= run.firstIndex, !run.hasPackets {
+      place = .segment(run.key, index: run.firstIndex + 1)
+    } else if case .segment(let last) = run.track.supply.peek(at: next - 1) {
+      place = .after(run.key, index: next - 1, end: last.start + last.duration)
+    } else {
+      place = .segment(run.key, index: next)
+    }
+  }
+
+  /// Decides where to go on after a failure; throws it where there is nothing left to try.
+  private func recover(from error: ReelError, in run: Run) throws {
+    let index = run.feed.nextIndex
+    self.run = nil
+    try recover(from: error, at: index, of: run.key, rung: run.track.rung)
+  }
+
+  private func recover(from error: ReelError, at index: Int, of key: TrackKey, rung: Rung) throws {
+    log.noteFailure(error, rung: rung.id)
+    guard error.kind != .cancelled, error.kind != .internalFault, error.kind != .usage else { throw error }
+    let ladder = try ladder(of: periodIndex)
+    place = .segment(key, index: index)
+    if controller.leave(rung, after: error, among: ladder) { return }
+    if controller.tryNextLocation(of: locationCount(key, index)) {
+      if rung.alternateURLs.count > 0 { tracks = [:] }
+      return
+    }
+    controller.forgive()
+    guard !error.isTemporary, error.kind != .unsupported, passedOverInARow + 1 < Self.passOverLimit,
+      let track = tracks[key], case .segment(let segment) = track.supply.peek(at: index)
+    else { throw error }
+    passedOverInARow += 1
+    followsGap = true
+    log.notePassedOver(error, start: segment.start + shift, duration: segment.duration)
+    place = .after(key, index: index, end: segment.start + segment.duration)
+  }
+
+  /// How many locations there are of a segment.
+  private func locationCount(_ key: TrackKey, _ index: Int) -> Int {
+    guard let track = tracks[key] else { return 1 }
+    if !track.rung.alternateURLs.isEmpty { return 1 + track.rung.alternateURLs.count }
+    guard case .segment(let segment) = track.supply.peek(at: index) else { return 1 }
+    return 1 + segment.alternateURLs.count
+  }
+
+  private var periodCount: Int { resolved.presentation.isLive ? 1 : resolved.presentation.periods.count }
+
+  private func ladder(of period: Int) throws -> [Rung] {
+    let presentation = resolved.presentation
+    // Of a live presentation the newest period tells.
+    let period = presentation.isLive ? presentation.periods.last : presentation.periods[period]
+    guard let period else {
+      throw ReelError(.badManifest, "the presentation has no period", at: context.name)
+    }
+    do {
+      return try RungMatcher.ladder(of: period, role: role, configuration: context.configuration)
+    } catch {
+      throw error.located(at: context.name)
+    }
+  }
+
+  /// The next run; nil at the end of the last period.
+  private func openRun() throws -> Run? {
+    while periodIndex < periodCount {
+      if scope.isCancelled { throw CancellationError() }
+      let ladder = try ladder(of: periodIndex)
+      guard let rung = controller.choose(among: ladder, segmentDuration: nil) else {
+        throw ReelError(.unsupported, "no rung is left that can be played", at: context.name)
+      }
+      let key = TrackKey(period: periodIndex, rung: rung.id)
+      do {
+        let track = try track(key, rung: rung)
+        guard let found = try segment(of: track, key: key) else {
+          periodIndex += 1
+          place = .start
+          continue
+        }
+        do {
+          if let run = try makeRun(key, track, from: found.index, found.segment) {
+            self.run = run
+            streams.video = run.container.video
+            streams.audio = run.container.audio
+            streams.rung = rung
+            streams.live = track.supply.live
+            if wantsVideo { log.noteRung(rung) }
+            return run
+          }
+          place = .segment(key, index: found.index + 1)
+        } catch let error as ReelError {
+          try recover(
+            from: error.located(at: found.segment.url.reelName), at: found.index, of: key, rung: rung)
+        }
+      } catch let error as ReelError where tracks[key] == nil {
+        // The rung's playlist or index can't be had: another rung's may.
+        log.noteFailure(error, rung: rung.id)
+        guard controller.leave(rung, after: error, among: ladder) else {
+          controller.forgive()
+          throw error
+        }
+      }
+    }
+    return nil
+  }
+
+  /// The segment to go on with, that is no gap, waited for where it is still to come; nil behind the last.
+  private func segment(of track: RungTrack, key: TrackKey) throws -> (index: Int, segment: SegmentReference)? {
+    var index = firstIndex(in: track, key: key)
+    while true {
+      switch track.supply.peek(at: index) {
+      case .ended: return nil
+      case .segment(let segment) where segment.isGap:
+        index += 1
+        followsGap = true
+        log.noteGap(start: segment.start + shift, duration: segment.duration)
+      case .segment(let segment): return (index, segment)
+      case .awaited:
+        let (supply, wanted) = (track.supply, index)
+        let found = try BlockingThread.wait(scope: scope) { try await supply.segment(from: wanted)?.index }
+        guard let found else { return nil }
+        if found > wanted { followsGap = true }
+        index = found
+      }
+    }
+  }
+
+  private func firstIndex(in track: RungTrack, key: TrackKey) -> Int {
+    let supply = track.supply
+    switch place {
+    case .start: return supply.firstIndex
+    case .segment(key, let index): return index
+    case .after(key, let index, _): return index + 1
+    case .time(let time): return supply.index(at: time) ?? supply.firstIndex
+    case .after(_, _, let end): return index(in: supply, at: end)
+    case .segment(let other, let index):
+      guard case .segment(let segment)? = tracks[other]?.supply.peek(at: index) else {
+        return supply.firstIndex
+      }
+      return self.index(in: supply, at: segment.start)
+    }
+  }
+
+  /// The segment that begins at `time`, or the one that `time` lies in; ends of segments are rounded.
+  private func index(in supply: any SegmentSupply, at time: MediaTime) -> Int {
+    guard let index = supply.index(at: time), case .segment(let segment) = supply.peek(at: index) else {
+      return supply.knownIndexes.upperBound
+    }
+    let end = segment.start + segment.duration
+    return end - time < MediaTime(seconds: segment.duration.seconds / 10) ? index + 1 : index
+  }
+
+  /// The run that begins with `segment`; nil where a live track passed it over.
+  private func makeRun(
+    _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
+  ) throws -> Run? {
+    let (controller, ladder, rung) = (controller, try ladder(of: key.period), track.rung)
+    let supply = track.supply
+    let feed = SegmentFeed(
+      track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder
+    ) { next in
+      var duration: Duration?
+      if case .segment(let segment) = supply.peek(at: next) { duration = .seconds(segment.duration.seconds) }
+      return controller.staysAt(rung, among: ladder, segmentDuration: duration)
+    }
+    let head = try feed.peek(SourceSniffer.byteCount / 4)
+    if head.isEmpty, supply.live != nil { return nil }
+    guard case .media(let format) = SourceSniffer.kind(of: head) else {
+      let what =
+        if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
+      throw ReelError(
+        .badMedia, "the segment is not media: \(what)", at: segment.url.reelName,
+        advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
+    }
+    var options = ContainerReader.Options()
+    options.isSeekable = false
+    options.wantsVideo = wantsVideo
+    options.audioLanguages = context.configuration.audioLanguages
+    if case .main(let wantsAudio) = role { options.wantsAudio = wantsAudio } else { options.wantsAudio = true }
+    let container = try ContainerReader(
+      source: feed, format: format, options: options, name: context.name, logger: context.logger)
+    container.setDropsAudio(dropsAudio)
+    var placement = PacketStamper.Placement(domain: domains.domain(for: segment, period: key.period))
+    placement.start = segment.start
+    placement.isChecked = segment.timestampOffset == nil
+    placement.rung = rung
+    placement.shift = shift
+    placement.iteration = iteration
+    placement.followsGap = followsGap
+    followsGap = false
+    return Run(
+      key: key, track: track, firstIndex: index, feed: feed, container: container,
+      stamper: PacketStamper(container, placement))
+  }
+
+  private func track(_ key: TrackKey, rung: Rung) throws -> RungTrack {
+    if let track = tracks[key] { return track }
+    let made = try makeTrack(rung)
+    tracks[key] = made
+    return made
+  }
+
+  private func makeTrack(_ rung: Rung) throws -> RungTrack {
+    let matcher = matcher(rung)
+    let live = LiveTrack(resolved, resolver: resolver, choose: { period throws(ReelError) in try matcher.rung(in: period) })
+    if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
+    let (resolver, variables) = (resolver, resolved.presentation.variables)
+    let placed = rung.beginning(at: controller.location.index)
+    let found = try BlockingThread.wait(scope: scope) {
+      try await resolver.segments(of: placed, variables: variables, findsIndex: true)
+    }
+    guard !found.list.isEmpty || found.live != nil else {
+      throw ReelError(.badManifest, "no segments to play", at: context.name)
+    }
+    if let segments = live.segments(found, of: rung) {
+      return makeTrack(rung, domains.aligned(segments))
+    }
+    if streams.duration == nil { streams.duration = found.list.end }
+    return makeTrack(
+      rung,
+      ListedSegments(
+        list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset))
+  }
+
+  private func makeTrack(_ rung: Rung, _ supply: any SegmentSupply) -> RungTrack {
+    let log = log
+    let bits = rung.id
+    let loader = SegmentLoader(
+      supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
+      location: controller.location, recorder: context.recorder,
+      note: { transfer in log.noteTransfer(transfer, rung: bits) })
+    return RungTrack(rung: rung, supply: supply, loader: loader)
+  }
+
+  private func matcher(_ rung: Rung) -> RungMatcher {
+    RungMatcher(rung: rung, role: role, configuration: context.configuration)
+  }
+}
+
+/// One rung's segments, and what fetches them.
+struct RungTrack {
+  let rung: Rung
+  let supply: any SegmentSupply
+  let loader: SegmentLoader
+}

@@ -1,0 +1,81 @@
+internal import Logging
+internal import ReelCore
+internal import ReelFFmpeg
+
+/// Decodes the audio packets of a forward buffer into an audio queue.
+///
+/// Confined to its pump's turns.
+final class AudioPipeline {
+  private let buffer: ForwardBuffer
+  private let queue: AudioQueue
+  private let name: String
+  private let logger: Logger
+  private var decoder: AudioDecoder?
+  private var run: MediaRun?
+  private var epoch = -1
+  private var nextTime: MediaTime?
+  private var isFinished = false
+
+  init(buffer: ForwardBuffer, queue: AudioQueue, name: String, logger: Logger) {
+    self.buffer = buffer
+    self.queue = queue
+    self.name = name
+    self.logger = logger
+  }
+
+  /// Decodes as far as it can go. Throws `ReelError`.
+  func turn(epoch: Int, generation: Int) throws(ReelError) {
+    if epoch != self.epoch {
+      self.epoch = epoch
+      decoder?.flush()
+      nextTime = nil
+      isFinished = false
+    }
+    while !isFinished, queue.hasRoom(generation: generation) {
+      switch buffer.next(.audio, epoch: epoch) {
+      case .packet(let packet), .tentative(let packet):
+        if packet.run !== run || decoder == nil {
+          try drain(generation: generation)
+          run = packet.run
+          decoder = try AudioDecoder(stream: packet.run.stream, name: name, logger: logger)
+          nextTime = nil
+        }
+        if let buffers = try decoder?.decode(packet.box.packet) {
+          for pcm in buffers { append(pcm, of: packet.run, generation: generation) }
+        }
+      case .end:
+        try drain(generation: generation)
+        queue.finish(generation: generation)
+        isFinished = true
+      case .none, .stale:
+        return
+      }
+    }
+  }
+
+  /// Begins anew with the next packet: the audio is another stream.
+  func reset() {
+    decoder = nil
+    run = nil
+    nextTime = nil
+    isFinished = false
+  }
+
+  // MARK: - Private
+
+  private func drain(generation: Int) throws(ReelError) {
+    guard let decoder, let run else { return }
+    for pcm in try decoder.drain() { append(pcm, of: run, generation: generation) }
+    self.decoder = nil
+  }
+
+  private func append(_ pcm: PCMBuffer, of run: MediaRun, generation: Int) {
+    guard pcm.frameCount > 0 else { return }
+    let time = pcm.ticks.map { run.time(ticks: $0) } ?? nextTime ?? run.shift
+    // Of another rung, or read once more: heard already.
+    if let nextTime, time + pcm.duration <= nextTime { return }
+    let chunk = AudioQueue.Chunk(buffer: pcm, time: time, shift: run.shift)
+    nextTime = chunk.end
+    queue.append(chunk, generation: generation)
+  }
+}

@@ -1,0 +1,104 @@
+internal import DequeModule
+internal import ReelCore
+internal import ReelFFmpeg
+
+/// The decoded sound of one player, in order, until it is heard: one producer, one consumer, neither waits inside.
+final class AudioQueue: Sendable {
+  struct Chunk: Sendable {
+    var buffer: PCMBuffer
+    /// On the player's timeline.
+    var time: MediaTime
+    /// Taken away from it to get the item's own time.
+    var shift: MediaTime
+
+    var end: MediaTime { time + buffer.duration }
+  }
+
+  private struct State {
+    var chunks: Deque<Chunk> = []
+    var generation = 0
+    var isFinished = false
+    /// Sound that ends before is not heard; the first that does not is cut there.
+    var start: MediaTime?
+    var wasFull = false
+    var onRoom: (@Sendable () -> Void)?
+  }
+
+  private let state = Locked(State())
+  /// Sound that is decoded ahead.
+  private static let capacity = MediaTime(value: 1, timescale: 2)
+
+  func setOnRoom(_ onRoom: @escaping @Sendable () -> Void) { state.withLock { $0.onRoom = onRoom } }
+
+  /// False where there is enough; `onRoom` tells when there is not.
+  func hasRoom(generation: Int) -> Bool {
+    state.withLock { state in
+      guard generation == state.generation else { return true }
+      let isFull =
+        if let first = state.chunks.first, let last = state.chunks.last {
+          last.end - first.time >= Self.capacity
+        } else {
+          false
+        }
+      state.wasFull = isFull
+      return !isFull
+    }
+  }
+
+  func append(_ chunk: Chunk, generation: Int) {
+    state.withLock { state in
+      guard generation == state.generation else { return }
+      var chunk = chunk
+      if let start = state.start {
+        guard chunk.end > start else { return }
+        if chunk.time < start {
+          let cut = (start - chunk.time).ticks(timescale: Int32(clamping: chunk.buffer.sampleRate))
+          chunk.buffer = chunk.buffer.dropping(Int(cut))
+          chunk.time = start
+        }
+        state.start = nil
+      }
+      state.chunks.append(chunk)
+    }
+  }
+
+  func finish(generation: Int) {
+    state.withLock { state in
+      if generation == state.generation { state.isFinished = true }
+    }
+  }
+
+  /// What is heard by `time`; nil for all there is.
+  func take(until time: MediaTime?) -> [Chunk] {
+    let (taken, onRoom) = state.withLock { state -> ([Chunk], (@Sendable () -> Void)?) in
+      var taken: [Chunk] = []
+      while let first = state.chunks.first, time.map({ first.time <= $0 }) ?? true {
+        taken.append(first)
+        state.chunks.removeFirst()
+      }
+      guard state.wasFull, !taken.isEmpty else { return (taken, nil) }
+      state.wasFull = false
+      return (taken, state.onRoom)
+    }
+    onRoom?()
+    return taken
+  }
+
+  /// When the next is to be heard; nil where there is none.
+  var nextTime: MediaTime? { state.withLock { $0.chunks.first?.time } }
+
+  var isEmpty: Bool { state.withLock { $0.chunks.isEmpty } }
+  /// The last sound has been taken.
+  var isDrained: Bool { state.withLock { $0.isFinished && $0.chunks.isEmpty } }
+
+  /// Drops everything; what comes next is of `generation`, and is heard from `start` on.
+  func flush(generation: Int, start: MediaTime?) {
+    state.withLock { state in
+      state.chunks = []
+      state.generation = generation
+      state.isFinished = false
+      state.start = start
+      state.wasFull = false
+    }
+  }
+}

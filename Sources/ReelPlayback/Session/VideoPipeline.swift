@@ -1,0 +1,292 @@
+internal import Logging
+internal import ReelCore
+internal import ReelFFmpeg
+
+/// Decodes the packets of a forward buffer into a frame ring.
+///
+/// A turn decodes until the ring is full or the packets have run out. Each run has a decoder of its own; one whose run
+/// has ended is drained before the next begins, so that a change of rung shows every picture once. After a seek the
+/// pictures before the wanted one are decoded and let go.
+///
+/// Confined to its pump's turns.
+final class VideoPipeline {
+  struct Options: Sendable {
+    var name: String
+    var logger: Logger
+    var gate: (any DecodingGate)?
+    /// Frame threads once the first picture is there.
+    var threads = 1
+  }
+
+  enum Outcome {
+    /// To be woken by the buffer or the ring.
+    case idle
+    case ended
+  }
+
+  /// What is wanted from the place where decoding begins.
+  struct Order: Sendable {
+    var epoch = 0
+    var generation = 0
+    /// The first picture that is shown is the one on show at this time; nil for the very first.
+    var target: MediaTime?
+    /// A picture so much earlier will do.
+    var tolerance = MediaTime.zero
+    /// Pictures that are decoded ahead; nil for as many as the ring takes.
+    var limit: Int?
+    /// The first picture need not come soon: all threads from the beginning.
+    var prefersThroughput = false
+  }
+
+  private let buffer: ForwardBuffer
+  private let ring: FrameRing
+  private let options: Options
+  private let isCancelled: @Sendable () -> Bool
+  private let units: BufferedUnits
+  private var decoder: PictureDecoder?
+  private var order = Order(epoch: -1)
+  /// The last picture that was decoded and not let go.
+  private var lastTime: MediaTime?
+  private var lastLength = MediaTime(value: 1, timescale: 25)
+  /// The latest picture at or before the target, until it is known whether there is a later one.
+  private var candidate: TimedPicture?
+  /// Refused by the ring.
+  private var refused: TimedPicture?
+  private var offeredCount = 0
+  private var isOpening = true
+  /// The first picture of the run has not been seen.
+  private var isRunNew = true
+  /// Of decoders that are closed.
+  private var closedDuration: Duration = .zero
+  private var isFinished = false
+
+  init(
+    buffer: ForwardBuffer, ring: FrameRing, options: Options,
+    isCancelled: @escaping @Sendable () -> Bool
+  ) {
+    self.buffer = buffer
+    self.ring = ring
+    self.options = options
+    self.isCancelled = isCancelled
+    units = BufferedUnits(buffer)
+  }
+
+  /// Time spent in decoders.
+  var decodeDuration: Duration { closedDuration + (decoder?.decodeDuration ?? .zero) }
+  /// Why the decoder of the run that is open shows nothing; nil where nothing is known.
+  var failureDetail: String? { decoder?.takeLastError() }
+  var sizeFault: ReelError? { decoder?.sizeFault }
+
+  /// Decodes as far as it can go. Throws `ReelError` or `CancellationError`.
+  func turn(_ order: Order) throws -> Outcome {
+    if order.epoch != self.order.epoch { begin(order) }
+    self.order = order
+    if isFinished { return .ended }
+    while true {
+      if isCancelled() { throw CancellationError() }
+      guard try handOver() else { return .idle }
+      if let limit = order.limit, offeredCount >= limit { return .idle }
+      guard let decoder = try openDecoder() else {
+        guard units.hasEnded else { return .idle }
+        return try finish()
+      }
+      switch try isOpening ? decoder.firstPicture() : decoder.nextPicture() {
+      case .picture(let frame):
+        take(frame, of: decoder)
+      case .needsUnit:
+        return .idle
+      case .end:
+        if units.isStale { return .idle }
+        closeDecoder()
+        if units.hasEnded { return try finish() }
+      }
+    }
+  }
+
+  /// Lets go of the decoder and all pictures. It begins again where it was.
+  func park() {
+    closeDecoder()
+    buffer.rewindToKey()
+  }
+
+  // MARK: - Private
+
+  private func begin(_ order: Order) {
+    refused = nil
+    candidate = nil
+    lastTime = nil
+    offeredCount = 0
+    isFinished = false
+    isOpening = !order.prefersThroughput
+    isRunNew = true
+    units.begin(epoch: order.epoch)
+    decoder?.reset()
+  }
+
+  /// Ends the generation: what is left is shown.
+  private func finish() throws -> Outcome {
+    if candidate != nil, let last = candidate.take() {
+      offer(last)
+      guard try handOver() else { return .idle }
+    }
+    isFinished = true
+    ring.finish(generation: order.generation)
+    return .ended
+  }
+
+  /// The decoder of the next packet's run; nil where there is no packet.
+  private func openDecoder() throws(ReelError) -> PictureDecoder? {
+    if let decoder {
+      if isOpening || decoder.options.threads == options.threads || offeredCount == 0 { return decoder }
+      // The first picture is there: from here on with all threads, from its key frame on.
+      closeDecoder()
+      buffer.rewindToKey()
+    }
+    guard let run = units.nextRun() else { return nil }
+    var decoding = PictureDecoder.Options()
+    decoding.threads = isOpening ? 1 : options.threads
+    decoding.gate = options.gate
+    let (isCancelled, buffer, epoch) = (isCancelled, buffer, order.epoch)
+    decoding.isCancelled = { isCancelled() || buffer.epoch != epoch }
+    let made = try PictureDecoder(
+      stream: run.stream, source: units, options: decoding, name: options.name, logger: options.logger)
+    isRunNew = true
+    decoder = made
+    return made
+  }
+
+  private func closeDecoder() {
+    closedDuration += decoder?.decodeDuration ?? .zero
+    decoder = nil
+    units.endRun()
+  }
+
+  private func take(_ frame: consuming Frame, of decoder: PictureDecoder) {
+    isOpening = false
+    guard let run = units.run else { return }
+    let ticks = frame.presentationTicks
+    if isRunNew, let ticks, order.target == nil || lastTime != nil {
+      run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
+    }
+    var time = ticks.map { run.time(ticks: $0) } ?? (lastTime ?? run.shift) + lastLength
+    if let lastTime, time <= lastTime {
+      // Decoded once more, or of another rung: shown already. Within a run a timestamp that does not rise is wrong.
+      if isRunNew || ticks == nil { return }
+      time = lastTime + lastLength
+    }
+    isRunNew = false
+    var picture = TimedPicture(
+      frame: frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
+    picture.run = run
+    let length = picture.displayTime
+    lastTime = time
+    lastLength = length
+    place(picture, length: length)
+  }
+
+  /// Offers a picture, or lets it go where it stands before the one that is wanted.
+  private func place(_ placed: consuming TimedPicture, length: MediaTime) {
+    let picture = placed
+    guard let target = order.target, offeredCount == 0 else { return offer(picture) }
+    let time = picture.time
+    if time > target {
+      if let earlier = candidate.take() {
+        offer(earlier)
+        refusedNext = consume picture
+      } else {
+        offer(picture)
+      }
+    } else if time + length > target, picture.frame.durationTicks > 0 || time == target {
+      candidate = nil
+      offer(picture)
+    } else if time + order.tolerance >= target {
+      offer(picture)
+    } else {
+      candidate = consume picture
+    }
+  }
+
+  /// Comes after the one that is refused.
+  private var refusedNext: TimedPicture?
+
+  private func offer(_ offered: consuming TimedPicture) {
+    let picture = offered
+    offeredCount += 1
+    if refused == nil {
+      switch ring.offer(picture, generation: order.generation) {
+      case .accepted: break
+      case .stale: break
+      case .full(let picture): refused = consume picture
+      }
+    } else {
+      refusedNext = consume picture
+    }
+  }
+
+  /// Offers what the ring has refused; false where it still does.
+  private func handOver() throws -> Bool {
+    while let picture = refused.take() ?? refusedNext.take() {
+      switch ring.offer(picture, generation: order.generation) {
+      case .accepted: continue
+      case .stale: continue
+      case .full(let picture):
+        refused = consume picture
+        return false
+      }
+    }
+    return true
+  }
+}
+
+/// The packets of one run of a forward buffer, as a decoder takes them.
+private final class BufferedUnits: AccessUnitSource {
+  /// The run that packets are taken of.
+  private(set) var run: MediaRun?
+  /// No packet will come in this epoch.
+  private(set) var hasEnded = false
+  private(set) var isStale = false
+  private let buffer: ForwardBuffer
+  private var epoch = 0
+
+  init(_ buffer: ForwardBuffer) { self.buffer = buffer }
+
+  func begin(epoch: Int) {
+    self.epoch = epoch
+    hasEnded = false
+    isStale = false
+  }
+
+  /// The run of the next packet.
+  func nextRun() -> MediaRun? {
+    switch buffer.peekNext(.video, epoch: epoch) {
+    case .packet(let packet), .tentative(let packet):
+      run = packet.run
+      return run
+    case .end:
+      hasEnded = true
+    case .stale:
+      isStale = true
+    case .none:
+      break
+    }
+    return nil
+  }
+
+  func endRun() { run = nil }
+
+  func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
+    switch buffer.next(.video, epoch: epoch, of: run, allowingTentative: allowingTentative) {
+    case .packet(let packet): return .packet(packet.box)
+    case .tentative(let packet): return .tentative(packet.box)
+    case .none: return .none
+    case .end:
+      hasEnded = buffer.isEnded(.video, epoch: epoch)
+      return .end
+    case .stale:
+      isStale = true
+      return .end
+    }
+  }
+
+  func didOpen() {}
+}

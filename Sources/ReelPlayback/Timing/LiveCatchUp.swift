@@ -1,0 +1,89 @@
+/// Keeps a live presentation at its target latency: faster for a while, or with a jump.
+///
+/// The latency is how far the position is behind the live edge. The excess is what it is above the target. With S for
+/// the duration of a segment:
+///
+/// - The presentation jumps to the target where the excess is more than 3 × S, 3 s at least and 10 s at most, or where
+///   the position has left the window.
+/// - Otherwise it is faster from an excess of 1 s or half of S, whichever is more, but no more than half of what
+///   makes it jump, until the excess is 0.25 s: 1.05 times as fast at the end and up to 1.1 times from
+///   an excess of 5 s on, in steps of 0.01.
+///
+/// All that is only for playback at rate 1. At another the listener has chosen the speed; only a position that has left
+/// the window makes it jump then. Nothing happens at rate 0: where a pause has taken the position out of the window, it
+/// jumps when the presentation goes on. A presentation that stands still for want of media is not made
+/// faster, but may jump.
+///
+/// A caller whose user has gone back in the window passes that latency as the target.
+public struct LiveCatchUp: Sendable, Hashable {
+  /// What is to be done.
+  public enum Action: Sendable, Hashable {
+    /// The user's rate.
+    case normal
+    /// This rate in place of the user's.
+    case rate(Double)
+    /// Go on at this latency.
+    case jump(toLatency: Duration)
+  }
+
+  /// True from the excess that it begins at to the one that it ends at.
+  private var isCatchingUp = false
+
+  public init() {}
+
+  /// What is to be done now.
+  ///
+  /// - Parameters:
+  ///   - oldestLatency: The latency of the oldest media of the window; nil where nothing leaves it.
+  ///   - segmentDuration: Nil where it is unknown.
+  ///   - userRate: The rate that was asked for, not the one that this gave.
+  ///   - isStalled: The presentation stands still for want of media.
+  public mutating func action(
+    latency: Duration, target: Duration, oldestLatency: Duration? = nil, segmentDuration: Duration? = nil,
+    userRate: Double = 1, isStalled: Bool = false
+  ) -> Action {
+    let excess = latency - target
+    let segment = max(segmentDuration ?? .zero, .zero)
+    let jumpExcess = min(max(segment * 3, Self.minimumJump), Self.maximumJump)
+    let hasLeft = oldestLatency.map { latency > $0 } ?? false
+    if userRate > 0, hasLeft || userRate == 1 && excess > jumpExcess {
+      let goal = Self.goal(target: target, oldestLatency: oldestLatency, segment: segment)
+      // In a window shorter than a segment there may be nowhere to go.
+      if goal < latency {
+        isCatchingUp = false
+        return .jump(toLatency: goal)
+      }
+    }
+    guard userRate == 1 else {
+      isCatchingUp = false
+      return .normal
+    }
+    if excess <= Self.endExcess {
+      isCatchingUp = false
+    } else if excess > min(max(segment / 2, Self.minimumBegin), jumpExcess / 2) {
+      isCatchingUp = true
+    }
+    return isCatchingUp && !isStalled ? .rate(Self.rate(excess: excess)) : .normal
+  }
+
+  // MARK: - Private
+
+  private static let minimumJump = Duration.seconds(3)
+  private static let maximumJump = Duration.seconds(10)
+  private static let minimumBegin = Duration.seconds(1)
+  private static let endExcess = Duration.milliseconds(250)
+  private static let fullExcess = Duration.seconds(5)
+
+  /// The target, but some way inside of the window.
+  private static func goal(target: Duration, oldestLatency: Duration?, segment: Duration) -> Duration {
+    guard let oldestLatency else { return target }
+    let margin = min(max(segment, .seconds(1)), oldestLatency / 2)
+    return max(min(target, oldestLatency - margin), .zero)
+  }
+
+  private static func rate(excess: Duration) -> Double {
+    let share = (excess - endExcess) / (fullExcess - endExcess)
+    // Each change of the rate is one for the audio too, so there are only a few.
+    return ((1.05 + 0.05 * min(max(share, 0), 1)) * 100).rounded() / 100
+  }
+}

@@ -1,0 +1,213 @@
+public import ReelCore
+
+/// Joins the timestamps of a container whose format allows them to be discontinuous (MPEG-TS, ISO/IEC 13818-1
+/// §2.4.3.5), so that they go on over a jump.
+///
+/// A packet's place is its decoding timestamp, its presentation timestamp where it has none. A stream jumps where its
+/// place is more than `forwardThreshold` after the end of its last packet, or more than `backwardThreshold` before the
+/// start of it. All times from there on are shifted, so that they go on where the last packet of that stream ended.
+///
+/// The streams share the shifts, and so stay in step. The first that jumps sets the new one. Each of the others keeps
+/// its own until it jumps itself, as packets of before the jump may still be interleaved: it then takes that of the
+/// shifts set meanwhile that brings it nearest to its last packet, rather than one of its own. What is forward of a
+/// stream's last packet but near to another stream's is a gap of that stream, such as a pause in the sound, and no
+/// jump.
+///
+/// A fall or rise by 2^33 ticks of 90 kHz (a wrap of MPEG-TS's 33 bits) is undone exactly and is not counted.
+///
+/// A value of one container and one run: after a seek a new one is begun. Packets come in the container's order.
+public struct TimestampContinuity: Sendable {
+  /// The longest gap that is no jump.
+  public let forwardThreshold: MediaTime
+  /// The farthest step back that is no jump: presentation timestamps are not in order.
+  public let backwardThreshold: MediaTime
+  /// How many jumps there were; one that several streams make counts once.
+  public private(set) var jumpCount = 0
+
+  private var streams: [Int: Stream] = [:]
+  /// The shifts in the order that they were set, the last few of them.
+  private var epochs = [Epoch(number: 0, shift: .zero)]
+
+  public init(
+    forwardThreshold: MediaTime = MediaTime(value: 10, timescale: 1),
+    backwardThreshold: MediaTime = MediaTime(value: 1, timescale: 1)
+  ) {
+    self.forwardThreshold = forwardThreshold
+    self.backwardThreshold = backwardThreshold
+  }
+
+  /// What is to be added to the timestamps of the next packet of `stream`.
+  ///
+  /// - Parameters:
+  ///   - stream: The index of the stream in its container.
+  ///   - dts: In `timeBase`; nil where the packet has none.
+  ///   - pts: In `timeBase`; nil where the packet has none.
+  ///   - duration: In `timeBase`; 0 where it is unknown: the distance of the last two packets is taken then.
+  ///   - timeBase: Seconds per tick.
+  public mutating func shift(
+    stream: Int, dts: Int64?, pts: Int64?, duration: Int64, timeBase: Rational
+  ) -> MediaTime {
+    guard timeBase.isPositive else { return streams[stream]?.shift ?? newest.shift }
+    let time = { (ticks: Int64) in
+      MediaTime(value: ticks, timescale: timeBase.denominator) * Int64(timeBase.numerator)
+    }
+    let length = duration > 0 ? time(duration) : nil
+    guard let ticks = dts ?? pts else {
+      streams[stream]?.extend(by: length)
+      return streams[stream]?.shift ?? newest.shift
+    }
+    let place = time(ticks)
+    var state: Stream
+    if let known = streams[stream] {
+      state = known
+      if let epoch = epoch(of: place, in: known, stream: stream) {
+        state.epoch = epoch.number
+        state.shift = epoch.shift
+      }
+    } else {
+      let epoch = nearestEpoch(to: place)
+      state = Stream(epoch: epoch.number, shift: epoch.shift, at: place)
+    }
+    state.advance(to: place, length: length)
+    streams[stream] = state
+    if let index = epochs.firstIndex(where: { $0.number == state.epoch }) { epochs[index].extend(to: place) }
+    return state.shift
+  }
+
+  /// `pts` brought to the same side of a wrap of 33 bits as `dts`: of the packets around a wrap some have the one
+  /// timestamp before it and the other after it.
+  public static func unwrapped(pts: Int64, nextTo dts: Int64, timeBase: Rational) -> Int64 {
+    guard timeBase.isPositive else { return pts }
+    let ticks = wrap.ticks(timescale: timeBase.denominator) / Int64(timeBase.numerator)
+    let (distance, overflow) = pts.subtractingReportingOverflow(dts)
+    guard !overflow, ticks > 0, distance.magnitude > ticks / 2, distance.magnitude <= ticks / 2 * 3 else {
+      return pts
+    }
+    let (moved, isBeyond) = pts.addingReportingOverflow(distance < 0 ? ticks : -ticks)
+    return isBeyond ? pts : moved
+  }
+
+  // MARK: - Private
+
+  /// From one jump to the next.
+  private struct Epoch: Sendable {
+    var number: Int
+    var shift: MediaTime
+    /// The places of the packets, as the container has them.
+    var places: ClosedRange<MediaTime>?
+
+    mutating func extend(to place: MediaTime) {
+      guard let known = places else {
+        places = place...place
+        return
+      }
+      if !known.contains(place) { places = min(known.lowerBound, place)...max(known.upperBound, place) }
+    }
+
+    /// How far `place` is from the packets of this epoch; nil where that is too far for it to be one of them.
+    func distance(to place: MediaTime) -> MediaTime? {
+      guard let places else { return nil }
+      let distance = max(places.lowerBound - place, place - places.upperBound, .zero)
+      return distance <= interleaving ? distance : nil
+    }
+  }
+
+  private struct Stream: Sendable {
+    var epoch: Int
+    var shift: MediaTime
+    /// Where the last packet started and ended, as the container has it.
+    var start: MediaTime
+    var end: MediaTime
+    var step: MediaTime?
+
+    init(epoch: Int, shift: MediaTime, at place: MediaTime) {
+      self.epoch = epoch
+      self.shift = shift
+      start = place
+      end = place
+    }
+
+    /// A packet without a timestamp follows on the last.
+    mutating func extend(by length: MediaTime?) {
+      start = end
+      end = end + (length ?? step ?? .zero)
+    }
+
+    mutating func advance(to place: MediaTime, length: MediaTime?) {
+      let distance = place - start
+      if distance > .zero, distance < MediaTime(value: 1, timescale: 1) { step = distance }
+      start = place
+      end = place + (length ?? step ?? TimestampContinuity.defaultStep)
+    }
+
+    /// How far `place`, seen with `change` added, is from the last packet.
+    func distance(to place: MediaTime, change: MediaTime) -> MediaTime {
+      let moved = place + change
+      if moved < start { return start - moved }
+      return moved > end ? moved - end : .zero
+    }
+  }
+
+  /// The length of a packet of which nothing is known.
+  private static let defaultStep = MediaTime(value: 1, timescale: 25)
+  private static let wrap = MediaTime(value: 1 << 33, timescale: 90_000)
+  /// How far two streams of a container are apart at the most where they are interleaved.
+  private static let interleaving = MediaTime(value: 5, timescale: 1)
+  /// How many shifts a stream may be behind and still find its own.
+  private static let maximumEpochCount = 16
+
+  private var newest: Epoch { epochs[epochs.count - 1] }
+
+  /// The epoch that `place` belongs to; nil for that of the stream's last packet.
+  private mutating func epoch(of place: MediaTime, in state: Stream, stream: Int) -> Epoch? {
+    var best: Epoch?
+    var change = MediaTime.zero
+    for epoch in epochs where epoch.number > state.epoch {
+      let other = epoch.shift - state.shift
+      if state.distance(to: place, change: other) < state.distance(to: place, change: change) {
+        best = epoch
+        change = other
+      }
+    }
+    if isContinuous(place + change, after: state) { return best }
+    if place > state.end, isNearAnother(place, in: state.epoch, than: stream) { return nil }
+    for wrap in [Self.wrap, .zero - Self.wrap] where isContinuous(place + wrap, after: state) {
+      return append(shift: state.shift + wrap)
+    }
+    if let epoch = epochs.first(where: { $0.number > state.epoch && $0.distance(to: place) != nil }) {
+      return epoch
+    }
+    jumpCount += 1
+    return append(shift: state.end + state.shift - place)
+  }
+
+  /// The epoch of a stream's first packet, the later one where two are as near.
+  private func nearestEpoch(to place: MediaTime) -> Epoch {
+    var best = newest
+    var least = best.distance(to: place)
+    for epoch in epochs.reversed() {
+      guard let distance = epoch.distance(to: place), least.map({ distance < $0 }) ?? true else { continue }
+      best = epoch
+      least = distance
+    }
+    return best
+  }
+
+  private func isContinuous(_ place: MediaTime, after state: Stream) -> Bool {
+    place <= state.end + forwardThreshold && place + backwardThreshold >= state.start
+  }
+
+  private func isNearAnother(_ place: MediaTime, in epoch: Int, than stream: Int) -> Bool {
+    streams.contains { index, state in
+      index != stream && state.epoch == epoch && state.start <= place + Self.interleaving
+        && place <= state.end + Self.interleaving
+    }
+  }
+
+  private mutating func append(shift: MediaTime) -> Epoch {
+    let epoch = Epoch(number: newest.number + 1, shift: shift)
+    epochs.append(epoch)
+    if epochs.count > Self.maximumEpochCount { epochs.removeFirst() }
+    return epoch
+  }
+}

@@ -1,0 +1,204 @@
+internal import ReelCore
+
+/// Work that is done in turns, never two at once: each turn on a worker thread, begun by `wake()`.
+///
+/// A pump that is let go without `stop()` ends with its last turn; a turn at a time of the clock is not made then.
+final class Pump: Sendable {
+  /// What comes after a turn.
+  enum Next: Sendable, Equatable {
+    /// Nothing until `wake()`.
+    case idle
+    /// Another turn soon.
+    case again
+    /// A turn at that time of the clock, or at `wake()` if that comes first.
+    case at(Duration)
+  }
+
+  fileprivate enum Phase {
+    case idle
+    /// A turn is about to begin.
+    case begun
+    case inTurn
+  }
+
+  fileprivate struct State {
+    var phase = Phase.idle
+    /// Woken during a turn.
+    var isWoken = false
+    var isStopped = false
+    /// Nil once the last turn has ended.
+    var turn: (@Sendable () -> Next)?
+    /// The call that the pump waits for has this number; an earlier one that comes all the same is nothing.
+    var callNumber = 0
+    var call: (any ScheduledCall)?
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state: Locked<State>
+  private let name: String
+  private let threads: WorkerThreads
+  private let clock: any MonotonicClock
+
+  /// - Parameters:
+  ///   - name: Of the thread during a turn.
+  ///   - turn: May block. It may call `wake()` and `stop()`.
+  init(
+    named name: String, threads: WorkerThreads = .shared, clock: any MonotonicClock,
+    turn: @escaping @Sendable () -> Next
+  ) {
+    self.name = name
+    self.threads = threads
+    self.clock = clock
+    state = Locked(State(turn: turn))
+  }
+
+  deinit { state.withLock { $0.call }?.cancel() }
+
+  /// Asks for a turn that begins after this call: one that is running does not count, one that is about to begin does.
+  /// On any thread; never waits for a turn.
+  func wake() {
+    let (begins, call) = state.withLock { state -> (Bool, (any ScheduledCall)?) in
+      guard !state.isStopped else { return (false, nil) }
+      switch state.phase {
+      case .idle:
+        state.phase = .begun
+        return (true, state.takeCall())
+      case .begun:
+        return (false, nil)
+      case .inTurn:
+        state.isWoken = true
+        return (false, nil)
+      }
+    }
+    call?.cancel()
+    if begins { begin() }
+  }
+
+  /// No turn begins after this. Does not wait for one that is running; `turn` is let go when the last one has ended.
+  func stop() {
+    let (call, ending) = state.withLock { state in
+      state.isStopped = true
+      let call = state.takeCall()
+      return (call, state.phase == .idle ? state.takeEnding() : nil)
+    }
+    call?.cancel()
+    end(ending)
+  }
+
+  /// Returns when the pump has been stopped and no turn runs any more. Cancelling the task does not end the wait: a
+  /// turn can't be cut short.
+  func waitUntilStopped() async {
+    await withCheckedContinuation { continuation in
+      let hasEnded = state.withLock { state in
+        if state.isStopped, state.turn == nil { return true }
+        state.waiters.append(continuation)
+        return false
+      }
+      if hasEnded { continuation.resume() }
+    }
+  }
+
+  // MARK: - Private
+
+  private func begin() {
+    threads.run(named: name) { self.runTurns() }
+  }
+
+  private func runTurns() {
+    while let next = runTurn(), goesOn(after: next) {}
+  }
+
+  /// Nil where the pump was stopped before.
+  private func runTurn() -> Next? {
+    let (turn, ending) = state.withLock { state -> ((@Sendable () -> Next)?, Ending?) in
+      guard !state.isStopped else {
+        state.phase = .idle
+        return (nil, state.takeEnding())
+      }
+      state.phase = .inTurn
+      state.isWoken = false
+      return (state.turn, nil)
+    }
+    end(ending)
+    return turn?()
+  }
+
+  /// True where another turn follows on this thread.
+  private func goesOn(after next: Next) -> Bool {
+    let (step, ending) = state.withLock { state -> (Step, Ending?) in
+      if state.isStopped {
+        state.phase = .idle
+        return (.rest, state.takeEnding())
+      }
+      if state.isWoken || next == .again {
+        state.phase = .begun
+        return (.goOn, nil)
+      }
+      state.phase = .idle
+      guard case .at(let deadline) = next else { return (.rest, nil) }
+      state.callNumber += 1
+      return (.schedule(deadline, number: state.callNumber), nil)
+    }
+    end(ending)
+    switch step {
+    case .goOn: return true
+    case .rest: return false
+    case .schedule(let deadline, let number):
+      schedule(at: deadline, number: number)
+      return false
+    }
+  }
+
+  private enum Step {
+    case goOn
+    case rest
+    case schedule(Duration, number: Int)
+  }
+
+  private func schedule(at deadline: Duration, number: Int) {
+    let call = clock.schedule(at: deadline) { [weak self] in self?.callHasCome(number) }
+    // The call may have been made, or the pump woken, before there was anything to cancel.
+    let isWanted = state.withLock { state in
+      guard state.callNumber == number else { return false }
+      state.call = call
+      return true
+    }
+    if !isWanted { call.cancel() }
+  }
+
+  private func callHasCome(_ number: Int) {
+    let begins = state.withLock { state in
+      guard state.callNumber == number, state.phase == .idle, !state.isStopped else { return false }
+      _ = state.takeCall()
+      state.phase = .begun
+      return true
+    }
+    if begins { begin() }
+  }
+
+  private func end(_ ending: Ending?) {
+    guard var ending else { return }
+    // Who waits finds everything let go that the turn held.
+    ending.turn = nil
+    for waiter in ending.waiters { waiter.resume() }
+  }
+}
+
+/// What is to be let go, and who is to be told, when the last turn has ended.
+private struct Ending: Sendable {
+  var turn: (@Sendable () -> Pump.Next)?
+  let waiters: [CheckedContinuation<Void, Never>]
+}
+
+extension Pump.State {
+  /// The call that the pump no longer waits for.
+  fileprivate mutating func takeCall() -> (any ScheduledCall)? {
+    callNumber += 1
+    return call.take()
+  }
+
+  fileprivate mutating func takeEnding() -> Ending {
+    defer { waiters = [] }
+    return Ending(turn: turn.take(), waiters: waiters)
+  }
+}

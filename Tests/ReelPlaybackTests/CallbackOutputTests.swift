@@ -1,0 +1,49 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import Testing
+
+@Suite("Outputs that are closures", .timeLimit(.minutes(1)))
+struct CallbackOutputTests {
+  /// Pictures that outlive the call they came with.
+  private final class Kept: Sendable {
+    let picture: TimedPicture
+    init(_ picture: consuming TimedPicture) { self.picture = picture }
+  }
+
+  @Test("A picture that was cloned outlives the call, and the source")
+  func clone() async throws {
+    let kept = Locked<[Kept]>([])
+    let output = CallbackOutput { picture in
+      let copy = Kept(try picture.clone())
+      kept.withLock { $0.append(copy) }
+    }
+    try await show("media/h264-bframes.mp4", on: output)
+    try output.finish()
+    let md5s = try kept.withLock { $0 }.map { try $0.picture.frame.md5() }
+    #expect(try md5s == Golden("h264-bframes.mp4").pictures.map(\.md5))
+  }
+
+  @Test("What the closure throws goes to the caller")
+  func failure() async throws {
+    let output = CallbackOutput { picture in
+      if picture.time > .zero { throw ReelError(.cannotWriteOutput, "no more") }
+    }
+    try await show("media/h264.ts", count: 1, on: output)
+    let error = await reelError { try await show("media/h264.ts", count: 2, on: output) }
+    #expect(error?.kind == .cannotWriteOutput)
+    #expect(error?.reason == "no more")
+  }
+
+  @Test("The end is told once")
+  func finish() throws {
+    let count = Locked(0)
+    let output = CallbackOutput(
+      isExternal: true, onFinish: { count.withLock { $0 += 1 } }, onPicture: { _ in })
+    #expect(output.isExternal)
+    #expect(!CallbackOutput { _ in }.isExternal)
+    try output.finish()
+    try output.finish()
+    #expect(count.withLock { $0 } == 1)
+  }
+}

@@ -1,0 +1,212 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+@Suite("Y4M outputs", .timeLimit(.minutes(1)))
+struct Y4MOutputTests {
+  /// A Y4M file in its parts.
+  private struct Parsed {
+    let header: String
+    /// The samples of each picture.
+    let pictures: [ArraySlice<UInt8>]
+
+    /// `pictureByteCount` is what a picture should have.
+    init(_ bytes: [UInt8], pictureByteCount: Int) throws {
+      let end = try #require(bytes.firstIndex(of: 10))
+      header = String(decoding: bytes[..<end], as: UTF8.self)
+      var pictures: [ArraySlice<UInt8>] = []
+      var rest = bytes[(end + 1)...]
+      while !rest.isEmpty {
+        try #require(rest.starts(with: "FRAME\n".utf8))
+        rest = rest.dropFirst(6)
+        try #require(rest.count >= pictureByteCount)
+        pictures.append(rest.prefix(pictureByteCount))
+        rest = rest.dropFirst(pictureByteCount)
+      }
+      self.pictures = pictures
+    }
+  }
+
+  /// The planes of each picture of a clip, as decoded and turned upright.
+  private func planes(of path: String, count: Int = 0) async throws -> [[UInt8]] {
+    let pictures = Locked<[[UInt8]]>([])
+    try await withPictures(of: path, count: count) { picture in
+      let image = try PlanarImage(picture.frame, orientation: picture.orientation)
+      pictures.withLock { $0.append(image.planes.flatMap { $0 }) }
+    }
+    return pictures.withLock { $0 }
+  }
+
+  private func meanDifference(_ left: some Sequence<Double>, _ right: some Sequence<Double>) -> Double {
+    let differences = zip(left, right).map { abs($0 - $1) }
+    return differences.reduce(0, +) / Double(max(1, differences.count))
+  }
+
+  /// The mean luma of each of 16x9 parts of a picture.
+  private func blockMeans(_ samples: [UInt8], width: Int, height: Int) -> [Double] {
+    let (columns, rows) = (16, 9)
+    var sums = [Double](repeating: 0, count: columns * rows)
+    for y in 0..<height {
+      for x in 0..<width {
+        sums[(y * rows / height) * columns + x * columns / width] += Double(samples[y * width + x])
+      }
+    }
+    return sums.map { $0 * Double(columns * rows) / Double(width * height) }
+  }
+
+  @Test(
+    "Header and samples as decoded, upright",
+    arguments: [
+      ("h264.ts", "W192 H108 F30:1 Ip A1:1 C420mpeg2"), ("rotate-90.mp4", "W96 H160 F30:1 Ip A1:1 C420mpeg2"),
+      ("sar-4-3-rotate-90.mp4", "W108 H144 F30:1 Ip A3:4 C420mpeg2"),
+      ("h264-high10.mp4", "W192 H108 F30:1 Ip A1:1 C420p10"),
+      ("odd-444-161x91.mp4", "W161 H91 F30:1 Ip A1:1 C444"),
+      ("colour-709-full.mp4", "W160 H96 F25:1 Ip A1:1 C420mpeg2 XCOLORRANGE=FULL"),
+      ("rate-30000-1001.mp4", "W160 H90 F30000:1001 Ip A1:1 C420mpeg2"),
+    ])
+  func plain(name: String, header: String) async throws {
+    let folder = try OutputFolder()
+    let output = try Y4MOutput(path: folder.path("clip.y4m"))
+    #expect(output.isExternal)
+    try await show("media/\(name)", on: output)
+    // Under its name only when it is whole.
+    #expect(!(try folder.names().contains("clip.y4m")))
+    try output.finish()
+    try output.finish()
+    #expect(try folder.names() == ["clip.y4m"])
+    let pictures = try await planes(of: "media/\(name)")
+    let expected = Array("YUV4MPEG2 \(header)\n".utf8) + pictures.flatMap { Array("FRAME\n".utf8) + $0 }
+    #expect(try folder.bytes("clip.y4m") == expected)
+    #expect(pictures.count > 1)
+  }
+
+  @Test("A size that changes: the file goes on in the first one")
+  func sizeChange() async throws {
+    let folder = try OutputFolder()
+    let output = try Y4MOutput(path: folder.path("clip.y4m"))
+    try await show("media/h264-size-change.ts", on: output)
+    try output.finish()
+    let parsed = try Parsed(folder.bytes("clip.y4m"), pictureByteCount: 160 * 90 * 3 / 2)
+    #expect(parsed.header == "YUV4MPEG2 W160 H90 F30:1 Ip A1:1 C420mpeg2")
+    let decoded = try await planes(of: "media/h264-size-change.ts")
+    #expect(parsed.pictures.count == decoded.count)
+    #expect(decoded.filter { $0.count == 192 * 108 * 3 / 2 }.count == 15)
+    for (picture, original) in zip(parsed.pictures, decoded) where original.count == picture.count {
+      #expect(picture.elementsEqual(original))
+    }
+    // The rest shows the whole picture, smaller.
+    for index in 15..<30 {
+      let small = blockMeans(Array(parsed.pictures[index]), width: 160, height: 90)
+      let large = blockMeans(decoded[index], width: 192, height: 108)
+      #expect(meanDifference(small, large) < 1)
+    }
+  }
+
+  @Test("Another shape gets bars; a turned picture is turned before")
+  func shapeChange() async throws {
+    let folder = try OutputFolder()
+    let output = try Y4MOutput(path: folder.path("clip.y4m"))
+    try await show("media/rotate-180.mp4", count: 1, on: output)
+    try await show("media/rotate-90.mp4", count: 1, on: output)
+    try output.finish()
+    let parsed = try Parsed(folder.bytes("clip.y4m"), pictureByteCount: 160 * 96 * 3 / 2)
+    try #require(parsed.pictures.count == 2)
+    let picture = Array(parsed.pictures[1])
+    // 96x160 in 160x96 is 58x96, from column 50 or 51 on; 50, as chroma samples are whole.
+    for row in [0, 47, 95] {
+      let luma = picture[(row * 160)..<((row + 1) * 160)]
+      #expect(luma.prefix(50).allSatisfy { $0 == 16 })
+      #expect(luma.suffix(52).allSatisfy { $0 == 16 })
+      #expect(luma.dropFirst(50).prefix(58).contains { $0 > 40 })
+    }
+    let chroma = picture[(160 * 96)..<(160 * 96 + 80)]
+    #expect(chroma.prefix(25).allSatisfy { $0 == 128 })
+    #expect(chroma.suffix(26).allSatisfy { $0 == 128 })
+  }
+
+  @Test("Another depth, chroma format and range")
+  func formatChange() async throws {
+    let folder = try OutputFolder()
+    let output = try Y4MOutput(path: folder.path("clip.y4m"))
+    let names = ["h264-faststart.mp4", "h264-high10.mp4", "colour-601-limited.mp4", "colour-709-full.mp4"]
+    for name in names { try await show("media/\(name)", count: 2, on: output) }
+    try output.finish()
+    let parsed = try Parsed(folder.bytes("clip.y4m"), pictureByteCount: 192 * 108 * 3 / 2)
+    #expect(parsed.header == "YUV4MPEG2 W192 H108 F30:1 Ip A1:1 C420mpeg2")
+    try #require(parsed.pictures.count == 8)
+    let pictures = parsed.pictures.map { $0.map(Double.init) }
+    // The same pictures in ten bits, but for coding and noise.
+    #expect(meanDifference(pictures[0], pictures[2]) < 12)
+    // One picture, coded with two matrices and ranges.
+    #expect(meanDifference(pictures[4], pictures[6]) < 3)
+    #expect(meanDifference(pictures[2], pictures[4]) > 12)
+  }
+
+  @Test("Without a picture there is no file, and none of a picture that could not be shown")
+  func empty() async throws {
+    let folder = try OutputFolder()
+    let output = try Y4MOutput(path: folder.path("clip.y4m"))
+    try output.finish()
+    #expect(try folder.names().isEmpty)
+    let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
+    #expect(error?.kind == .usage)
+    #expect(try folder.names().isEmpty)
+  }
+
+  @Test("An output that is let go of before its end leaves nothing")
+  func abandoned() async throws {
+    let folder = try OutputFolder()
+    try await show("media/h264.ts", count: 2, on: Y4MOutput(path: folder.path("clip.y4m")))
+    #expect(try folder.names().isEmpty)
+  }
+
+  @Test("A folder that is not there")
+  func noFolder() async throws {
+    let folder = try OutputFolder()
+    let error = await reelError { _ = try Y4MOutput(path: folder.path("nowhere/clip.y4m")) }
+    #expect(error?.kind == .cannotCreateOutput)
+    #expect(error?.location == folder.path("nowhere/clip.y4m"))
+  }
+
+  @Test("A device that is full", .enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+  func fullDevice() async throws {
+    let output = try Y4MOutput(path: "/dev/full")
+    let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
+    #expect(error?.kind == .cannotWriteOutput)
+    #expect(error?.location == "/dev/full")
+    #expect(error?.reason.contains("space") == true)
+    try output.finish()
+    let later = await reelError { try await show("media/h264.ts", count: 1, on: output) }
+    #expect(later?.kind == .usage)
+  }
+
+  @Test("A named pipe: its reader gets the bytes, and one that goes ends the output")
+  func namedPipe() async throws {
+    // As the command line does: a reader that is gone is an error, not a signal.
+    signal(SIGPIPE, SIG_IGN)
+    let folder = try OutputFolder()
+    let path = folder.path("pipe")
+    try #require(mkfifo(path, 0o600) == 0)
+    // Opened for both ways, a pipe waits for nobody.
+    let reader = open(path, O_RDWR | O_CLOEXEC)
+    try #require(reader >= 0)
+    let output = try Y4MOutput(path: path)
+    try await show("media/h264.ts", count: 1, on: output)
+    var bytes = [UInt8](repeating: 0, count: 10)
+    #expect(read(reader, &bytes, bytes.count) == 10)
+    #expect(bytes == Array("YUV4MPEG2 ".utf8))
+    close(reader)
+    let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
+    #expect(error?.kind == .cannotWriteOutput)
+    #expect(error?.location == path)
+    #expect(try folder.names() == ["pipe"])
+  }
+}
