@@ -105,7 +105,8 @@ public final class AudioDecoder {
     return buffers
   }
 
-  /// Forgets everything that was decoded: the next packet comes from another place.
+  /// Forgets everything that was decoded: the next packet comes from another place. Where that is the start of an Opus
+  /// stream in Matroska, the encoder's delay is not left out any more, but has times before 0.
   public func flush() {
     avcodec_flush_buffers(context)
     clock.reset()

@@ -62,7 +62,7 @@ func soundPackets(_ clip: Clip) throws -> (StreamInfo, [PacketBox]) {
 }
 
 /// Audio frames out of PES packets.
-func split(
+func splitFrames(
   _ packets: [PacketBox], codec: AudioCodec, timeBase: Rational = Rational(1, 90000)
 ) throws -> [PacketBox] {
   let splitter = AudioFrameSplitter(codec: codec, streamIndex: 1, timeBase: timeBase)
@@ -94,4 +94,7 @@ func makePacket(_ bytes: [UInt8], ticks: Int64? = nil, isCorrupt: Bool = false) 
 
 extension PacketBox {
   var bytes: [UInt8] { packet.withBytes { Array($0) } }
+  var ticks: Int64? { packet.presentationTicks }
+  var durationTicks: Int64 { packet.durationTicks }
+  var isCorrupt: Bool { packet.isCorrupt }
 }

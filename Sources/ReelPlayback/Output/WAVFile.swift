@@ -35,12 +35,14 @@ final class WAVFile {
         .appendingPathComponent(".\(url.lastPathComponent).part-\(getpid())").path
     }
     canBePatched = partialPath != nil
+    if let partialPath { PartialFiles.insert(partialPath) }
     do {
       descriptor = try FileDescriptor.open(
         FilePath(partialPath ?? path), .writeOnly,
         options: partialPath == nil ? [.closeOnExec] : [.create, .truncate, .closeOnExec],
         permissions: [.ownerReadWrite, .groupRead, .otherRead])
     } catch {
+      if let partialPath { PartialFiles.forget(partialPath) }
       throw ReelError(.cannotCreateOutput, "can't be made: \(error)", at: path)
     }
   }
@@ -70,11 +72,13 @@ final class WAVFile {
   /// Throws `ReelError.cannotWriteOutput`, and `cannotCreateOutput` where the name can't be taken.
   func commit(first bytes: [UInt8]) throws(ReelError) {
     guard let descriptor else { return }
+    defer { if let partialPath { PartialFiles.forget(partialPath) } }
     do {
       if canBePatched { try descriptor.writeAll(toAbsoluteOffset: 0, bytes) }
       self.descriptor = nil
       try descriptor.close()
     } catch {
+      discard()
       if let partialPath { unlink(partialPath) }
       throw failure(error)
     }
@@ -90,7 +94,9 @@ final class WAVFile {
     guard let descriptor else { return }
     self.descriptor = nil
     try? descriptor.close()
-    if let partialPath { unlink(partialPath) }
+    guard let partialPath else { return }
+    unlink(partialPath)
+    PartialFiles.forget(partialPath)
   }
 
   /// A file may be replaced by another; what others wait at may not.
