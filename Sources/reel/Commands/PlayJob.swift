@@ -107,6 +107,8 @@ final class PlayJob: Sendable {
     var failure: ReelError?
   }
 
+  /// As many wait while a line can't be written; the oldest are lost then, never the end.
+  private static let signalLimit = 4096
   private static let progressInterval = Duration.milliseconds(200)
 
   private var elapsed: Duration { ContinuousClock.now - start }
@@ -122,7 +124,8 @@ final class PlayJob: Sendable {
     let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
     let item = PlayerItem(source)
     item.preferredForwardBufferDuration = options.bufferDuration
-    let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
+    let (signals, signal) = AsyncStream.makeStream(
+      of: Signal.self, bufferingPolicy: .bufferingNewest(Self.signalLimit))
     pictures.setOnLimit { [weak player] in
       // At once: at a rate of max a later picture would be on its way before the signal is seen.
       player?.pause()
@@ -189,6 +192,8 @@ final class PlayJob: Sendable {
       var lastRetry: ReelError?
       var hasToldReady = false
       for await signal in session.signals {
+        // A stream that is cancelled still gives what has waited in it.
+        if Task.isCancelled { break }
         do {
           if case .event(.retry(_, _, _, let error)) = signal { lastRetry = error }
           // Statuses and events come by ways of their own: this one is to be told before what follows from it.
