@@ -97,7 +97,8 @@ struct PlayerBehaviourTests {
         let done = try await stage.player.seek(to: expected[index].time)
         #expect(done)
         let shown = try #require(stage.recording.all.last)
-        #expect(shown.md5 == expected[index].md5, "picture \(index) at \(expected[index].time)")
+        let found = expected.firstIndex { $0.md5 == shown.md5 } ?? -1
+        #expect(shown.md5 == expected[index].md5, "\(path) picture \(index) at \(expected[index].time.seconds), shown \(found) at \(shown.time.seconds), \(stage.recording.all.count) shown")
       }
       await stage.close()
     }

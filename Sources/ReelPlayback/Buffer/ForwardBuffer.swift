@@ -4,8 +4,9 @@ internal import ReelFFmpeg
 /// The compressed media of one player: what was loaded ahead, and behind it what the picture on show needs, so that a
 /// seek inside of it fetches nothing again.
 ///
-/// Loaders append and stop when they are told that it is full; decoders take; nobody waits inside. Everything is of one
-/// epoch: a seek to another place begins a new one, and what comes of an earlier is dropped.
+/// Loaders append and stop when they are told that it is full; decoders take; nobody waits inside. Each seek begins a new
+/// epoch for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
+/// dropped. A loader whose packets stay goes on in its own epoch.
 final class ForwardBuffer: Sendable {
   /// What a decoder is given.
   enum Next: Sendable {
@@ -42,7 +43,12 @@ final class ForwardBuffer: Sendable {
   }
 
   fileprivate struct State {
-    var epoch = 0
+    /// The latest epoch of anything.
+    var latest = 0
+    /// Of the decoders.
+    var epochs = PerKind(0)
+    /// Of the loaders.
+    var loads = PerKind(0)
     var video = PacketQueue()
     var audio = PacketQueue()
     var tentative: MediaPacket?
@@ -61,7 +67,8 @@ final class ForwardBuffer: Sendable {
 
   init(limits: Limits) { state = Locked(State(limits: limits)) }
 
-  var epoch: Int { state.withLock { $0.epoch } }
+  /// The epoch of the decoder of a kind.
+  func epoch(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.epochs[kind] } }
   var byteCount: Int { state.withLock { $0.video.byteCount + $0.audio.byteCount } }
   var highWaterByteCount: Int { state.withLock { $0.highWaterByteCount } }
   var position: MediaTime? { state.withLock { $0.position } }
@@ -70,10 +77,16 @@ final class ForwardBuffer: Sendable {
 
   // MARK: Loaders
 
-  /// False where the packet is of an earlier epoch.
-  func append(_ packet: MediaPacket, _ kind: MediaPacket.Kind, epoch: Int) -> Bool {
+  /// The epoch of the loader of a kind.
+  func loadEpoch(of loader: MediaPacket.Kind) -> Int { state.withLock { $0.loads[loader] } }
+
+  /// Takes a packet from the loader of video, which may give audio as well, or of audio. False where it is of an earlier
+  /// epoch.
+  func append(
+    _ packet: MediaPacket, _ kind: MediaPacket.Kind, from loader: MediaPacket.Kind, epoch: Int
+  ) -> Bool {
     state.withLock { state in
-      guard epoch == state.epoch else { return false }
+      guard epoch == state.loads[loader] else { return false }
       switch kind {
       case .video:
         state.tentative = nil
@@ -92,25 +105,25 @@ final class ForwardBuffer: Sendable {
   /// All that has come of the next video packet so far.
   func offerTentative(_ packet: MediaPacket, epoch: Int) {
     state.withLock { state in
-      if epoch == state.epoch { state.tentative = packet }
+      if epoch == state.loads[.video] { state.tentative = packet }
     }
   }
 
-  /// No more packets of these kinds will come in this epoch.
-  func end(_ kinds: Set<MediaPacket.Kind>, epoch: Int) {
+  /// No more packets of these kinds will come from a loader in this epoch.
+  func end(_ kinds: Set<MediaPacket.Kind>, from loader: MediaPacket.Kind, epoch: Int) {
     state.withLock { state in
-      guard epoch == state.epoch else { return }
+      guard epoch == state.loads[loader] else { return }
       if kinds.contains(.video) { state.video.hasEnded = true }
       if kinds.contains(.audio) { state.audio.hasEnded = true }
     }
   }
 
   /// More comes after all: the item begins anew.
-  func `continue`(_ kinds: Set<MediaPacket.Kind>, epoch: Int) {
+  func goOn(from loader: MediaPacket.Kind, epoch: Int) {
     state.withLock { state in
-      guard epoch == state.epoch else { return }
-      if kinds.contains(.video) { state.video.hasEnded = false }
-      if kinds.contains(.audio) || !state.hasSeparateAudio { state.audio.hasEnded = false }
+      guard epoch == state.loads[loader] else { return }
+      if loader == .video { state.video.hasEnded = false }
+      if loader == .audio || !state.hasSeparateAudio { state.audio.hasEnded = false }
     }
   }
 
@@ -199,7 +212,7 @@ final class ForwardBuffer: Sendable {
   /// What is on show now; what is not needed for it any more is dropped.
   func setPosition(_ time: MediaTime, epoch: Int) {
     state.withLock { state in
-      guard epoch == state.epoch else { return }
+      guard epoch == state.epochs[.video] else { return }
       state.position = time
       state.video.trim(before: time, byteLimit: state.limits.byteCount / 2)
       if let start = state.video.start {
@@ -215,39 +228,45 @@ final class ForwardBuffer: Sendable {
   /// Gives the kinds that have to be loaded from there: none for a seek inside of the buffer.
   func seek(to time: MediaTime) -> (epoch: Int, reload: Set<MediaPacket.Kind>) {
     state.withLock { state in
-      state.epoch += 1
+      state.latest += 1
+      state.epochs = PerKind(state.latest)
       state.tentative = nil
       guard state.video.seek(to: time) else {
-        let hasSeparateAudio = state.hasSeparateAudio
         state.reset(position: time)
-        return (state.epoch, hasSeparateAudio ? [.video, .audio] : [.video])
+        return (state.latest, [.video, .audio])
       }
       state.position = time
       state.filling = [.video, .audio]
       guard state.hasSeparateAudio, !state.audioCovers(time) else {
         state.audio.skip(to: time)
-        return (state.epoch, [])
+        return (state.latest, [])
       }
       state.audio = PacketQueue()
-      return (state.epoch, [.audio])
+      state.loads[.audio] = state.latest
+      return (state.latest, [.audio])
     }
   }
 
   /// Drops everything and begins a new epoch.
   func reset(position: MediaTime?) -> Int {
     state.withLock { state in
-      state.epoch += 1
+      state.latest += 1
+      state.epochs = PerKind(state.latest)
       state.reset(position: position)
-      return state.epoch
+      return state.latest
     }
   }
 
-  /// Drops the audio: it is muted, or another rendition is wanted.
-  func dropAudio() {
+  /// Drops the audio, as it is muted, or not any more; gives the new epoch of its loader.
+  func dropAudio() -> Int {
     state.withLock { state in
+      state.latest += 1
       state.audio = PacketQueue()
       state.hasAudio = false
       state.filling.insert(.audio)
+      state.epochs[.audio] = state.latest
+      if state.hasSeparateAudio { state.loads[.audio] = state.latest }
+      return state.latest
     }
   }
 
@@ -264,11 +283,25 @@ final class ForwardBuffer: Sendable {
   var level: Level { state.withLock { $0.level } }
 }
 
+/// A number for each kind of packet.
+private struct PerKind: Sendable {
+  private var video: Int
+  private var audio: Int
+
+  init(_ value: Int) { (video, audio) = (value, value) }
+
+  subscript(kind: MediaPacket.Kind) -> Int {
+    get { kind == .video ? video : audio }
+    set { if kind == .video { video = newValue } else { audio = newValue } }
+  }
+}
+
 extension ForwardBuffer.State {
   fileprivate mutating func reset(position: MediaTime?) {
     video = PacketQueue()
     audio = PacketQueue()
     tentative = nil
+    loads = PerKind(latest)
     self.position = position
     filling = [.video, .audio]
   }
@@ -276,7 +309,7 @@ extension ForwardBuffer.State {
   fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int, allowingTentative: Bool)
     -> ForwardBuffer.Next
   {
-    guard epoch == self.epoch else { return .stale }
+    guard epoch == epochs[kind] else { return .stale }
     let queue = kind == .video ? video : audio
     if let packet = queue.next { return .packet(packet) }
     if queue.hasEnded { return .end }

@@ -116,7 +116,8 @@ final class ResourcePacketReader: PacketReader {
 
   /// Begins anew at the beginning.
   private func restart() throws {
-    if let open, open.isSeekable, let stream = open.container.video ?? open.container.audio,
+    if let open, open.isSeekable, resource.format == .mp4,
+      let stream = open.container.video ?? open.container.audio,
       try open.container.seek(
         toKeyFrameAtOrBefore: ticks(of: .zero - open.domain.offset, in: stream), of: stream)
     {
@@ -124,6 +125,13 @@ final class ResourcePacketReader: PacketReader {
       return
     }
     let domain = open?.domain
+    if let open, open.source.isSeekable {
+      // Read again from its first byte: a search would go by timestamps that may not begin at the beginning.
+      try open.source.seek(to: 0)
+      self.open = nil
+      self.open = try makeOpen(on: open.source, domain: domain, isSeekable: open.isSeekable)
+      return
+    }
     guard open == nil || canReopen else {
       throw ReelError(
         .unsupported, "this source can't be sought: it is a stream that is read once", at: resource.name)

@@ -58,7 +58,8 @@ final class ItemSession: Sendable {
     var context: TrackContext?
     var controller: RungController?
     var resolving: Task<Void, Never>?
-    var epochScope = LoadScope()
+    /// What ends the reads of a loader, for it to go to another place.
+    var scopes: [MediaPacket.Kind: LoadScope] = [.video: LoadScope(), .audio: LoadScope()]
     var order = VideoPipeline.Order()
     /// What readers are to go to before they go on, and the epoch that this is for.
     var pendingSeek: [MediaPacket.Kind: (epoch: Int, time: MediaTime?)] = [:]
@@ -143,14 +144,14 @@ final class ItemSession: Sendable {
 
   /// Ends all loading and decoding, and lets go of all that is held.
   func stop() {
-    let (resolving, epochScope) = state.withLock { state in
+    let (resolving, scopes) = state.withLock { state in
       state.isStopped = true
       state.stoppedResolving = state.resolving.take()
-      return (state.stoppedResolving, state.epochScope)
+      return (state.stoppedResolving, Array(state.scopes.values))
     }
     resolving?.cancel()
     scope.cancel()
-    epochScope.cancel()
+    for scope in scopes { scope.cancel() }
     let all = pumps.all.withLock { all in
       defer { all = [:] }
       return Array(all.values)
@@ -186,7 +187,7 @@ final class ItemSession: Sendable {
 
   /// Goes to `time`: everything that comes after has `generation`.
   func seek(to time: MediaTime, tolerance: MediaTime) -> (generation: Int, isInside: Bool) {
-    let (generation, reload, old) = state.withLock { state -> (Int, Set<MediaPacket.Kind>, LoadScope?) in
+    let (generation, reload, old) = state.withLock { state -> (Int, Set<MediaPacket.Kind>, [LoadScope]) in
       let generation = ring.flush()
       let place = buffer.seek(to: time)
       state.order.generation = generation
@@ -194,18 +195,8 @@ final class ItemSession: Sendable {
       state.order.target = time
       state.order.tolerance = tolerance
       audio.flush(generation: generation, start: time)
-      var old: LoadScope?
-      if place.reload.isEmpty {
-        // The loaders go on as they are, for the new epoch.
-        for kind in MediaPacket.Kind.allCases { state.pendingSeek[kind]?.epoch = place.epoch }
-      } else {
-        for kind in place.reload { state.pendingSeek[kind] = (place.epoch, time) }
-        old = state.epochScope
-        state.epochScope = LoadScope()
-        // A loader that goes on all the same is begun again at its place: its reads have ended.
-        for kind in MediaPacket.Kind.allCases where !place.reload.contains(kind) {
-          state.pendingSeek[kind] = (place.epoch, nil)
-        }
+      let old = place.reload.compactMap { kind in
+        state.send(kind, to: time, epoch: place.epoch)
       }
       if let failure = state.failure, failure.isTemporary || !place.reload.isEmpty {
         state.failure = nil
@@ -214,7 +205,7 @@ final class ItemSession: Sendable {
       }
       return (generation, place.reload, old)
     }
-    old?.cancel()
+    for scope in old { scope.cancel() }
     for kind in PumpKind.allCases { pumps.wake(kind) }
     return (generation, reload.isEmpty)
   }
@@ -265,19 +256,15 @@ final class ItemSession: Sendable {
       return state.wantsAudio != wants
     }
     guard hasChanged else { return }
-    let generation = generation
-    if wants {
-      let position = buffer.position
-      state.withLock { state in
-        guard state.hasSeparateAudio == true else { return }
-        state.pendingSeek[.audio] = (state.order.epoch, position)
-      }
-      audio.flush(generation: generation, start: position)
-    } else {
-      audio.flush(generation: generation, start: nil)
+    let position = buffer.position
+    let epoch = buffer.dropAudio()
+    let old = state.withLock { state in
+      let old = state.send(.audio, to: position, epoch: epoch)
+      audio.flush(generation: state.order.generation, start: position)
+      return old
     }
+    old?.cancel()
     buffer.setHasSeparateAudio(wants && hasSeparateAudio)
-    buffer.dropAudio()
     for kind in PumpKind.allCases { pumps.wake(kind) }
   }
 
@@ -346,6 +333,16 @@ final class ItemSession: Sendable {
     var oldest: Duration
     var segmentDuration: Duration?
     var edge: MediaTime
+  }
+}
+
+extension ItemSession.State {
+  /// Has a loader go to `time`; gives what ends its reads.
+  fileprivate mutating func send(
+    _ loader: MediaPacket.Kind, to time: MediaTime?, epoch: Int
+  ) -> LoadScope? {
+    pendingSeek[loader] = (epoch, time)
+    return scopes.updateValue(LoadScope(), forKey: loader)
   }
 }
 
@@ -457,12 +454,26 @@ extension ItemSession {
     var scope: LoadScope?
     var hasEnded = false
     var iteration = 0
+    var isNew = true
     var dropsAudio = false
+    /// A place that was sought, until a key frame at or before it was read.
+    var landing: Landing?
 
     init(kind: MediaPacket.Kind) { self.kind = kind }
+  }
 
-    /// The container that is open can't go on.
-    func needsReopening() { scope = nil }
+  /// A container's idea of the key frame before a time may be off, as it goes by decoding times, and a playlist's
+  /// durations are rounded: where the first key frame is a later one, the seek is made again further back.
+  private struct Landing {
+    let target: MediaTime
+    let pass: ItemPass
+    var step = 0
+    /// What was read so far, in order.
+    var units: [(MediaPacket, MediaPacket.Kind)] = []
+
+    static let stepLimit = 6
+    /// A stream without key frames is taken as it comes.
+    static let unitLimit = 1000
   }
 
   /// What a decoder's pump keeps from turn to turn.
@@ -506,32 +517,30 @@ extension ItemSession {
 
   /// The reader, made where there is none, and gone to where it was sent; nil where there is nothing to read.
   private func takeUp(_ reading: Reading) throws -> (any PacketReader)? {
-    let (source, context, resolver, seek, epochScope, isWanted) = state.withLock { state in
+    let (source, context, resolver, seek, scope, isWanted) = state.withLock { state in
       let isWanted =
         !state.isStopped && state.failure == nil
         && (reading.kind == .video || state.wantsAudio && state.hasSeparateAudio == true)
       // A seek that has come too early waits for the source.
       let seek = state.source == nil || !isWanted ? nil : state.pendingSeek.removeValue(forKey: reading.kind)
-      return (state.source, state.context, state.resolver, seek, state.epochScope, isWanted)
+      return (state.source, state.context, state.resolver, seek, state.scopes[reading.kind], isWanted)
     }
-    guard isWanted, let source, let context, let resolver else { return nil }
+    guard isWanted, let source, let context, let resolver, let scope else { return nil }
     let reader: any PacketReader
     if let made = reading.reader {
       reader = made
     } else {
-      reader = try makeReader(reading.kind, source, context, resolver, scope: epochScope)
+      reader = try makeReader(reading.kind, source, context, resolver, scope: scope)
       reading.reader = reader
-      reading.scope = epochScope
+      reading.scope = scope
     }
     if let seek {
       reading.epoch = seek.epoch
-      // A loader that stays where it is goes on, unless its reads have been ended.
-      if seek.time != nil || reading.scope !== epochScope {
-        try go(to: seek.time ?? buffer.end(of: reading.kind), reader, reading, scope: epochScope)
-      }
-    } else {
-      reading.epoch = state.withLock { $0.order.epoch }
+      try go(to: seek.time, reader, reading, scope: scope)
+    } else if reading.isNew {
+      reading.epoch = buffer.loadEpoch(of: reading.kind)
     }
+    reading.isNew = false
     let drops = reading.kind == .video && !state.withLock { $0.wantsAudio }
     if drops != reading.dropsAudio {
       reading.dropsAudio = drops
@@ -551,7 +560,37 @@ extension ItemSession {
     reading.scope = scope
     reading.hasEnded = false
     reading.iteration = pass.iteration
+    reading.landing = nil
+    if reading.kind == .video, let time, time > pass.shift { reading.landing = Landing(target: time, pass: pass) }
     try reader.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
+  }
+
+  /// Holds packets back until it is clear that a seek has landed before its target; gives those that can go on.
+  private func landed(
+    _ packet: MediaPacket, _ kind: MediaPacket.Kind, _ reader: any PacketReader, _ reading: Reading
+  ) throws -> [(MediaPacket, MediaPacket.Kind)] {
+    guard var landing = reading.landing else { return [(packet, kind)] }
+    let isKey = kind == .video && packet.isKey
+    if kind == .audio || isKey || landing.units.count >= Landing.unitLimit { landing.units.append((packet, kind)) }
+    reading.landing = landing
+    guard isKey || landing.units.count > Landing.unitLimit else { return [] }
+    if packet.time > landing.target, landing.step < Landing.stepLimit {
+      try stepBack(reader, reading)
+      return []
+    }
+    reading.landing = nil
+    return landing.units
+  }
+
+  private func stepBack(_ reader: any PacketReader, _ reading: Reading) throws {
+    guard var landing = reading.landing, let scope = reading.scope else { return }
+    let back = MediaTime(value: 2 << Int64(landing.step), timescale: 1)
+    let place = max(.zero, landing.target - landing.pass.shift - back)
+    landing.units = []
+    // At the beginning there is nothing further back.
+    landing.step = place == .zero ? Landing.stepLimit : landing.step + 1
+    reading.landing = landing
+    try reader.seek(to: place, pass: landing.pass, scope: scope)
   }
 
   private func makeReader(
@@ -654,23 +693,31 @@ extension ItemSession {
     }
     reading.iteration = pass.iteration
     reading.hasEnded = false
-    buffer.continue([reading.kind], epoch: reading.epoch)
+    buffer.goOn(from: reading.kind, epoch: reading.epoch)
     return true
   }
 
   private func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) throws {
     switch unit {
     case .tentative(let packet):
+      guard reading.landing == nil else { return }
       noteStreams(reader, reading.kind)
       buffer.offerTentative(packet, epoch: reading.epoch)
       pumps.wake(.video)
     case .packet(let packet, let kind):
       noteStreams(reader, reading.kind)
-      guard buffer.append(packet, kind, epoch: reading.epoch) else { return }
-      noteProgress(isVideo: kind == .video)
+      for (packet, kind) in try landed(packet, kind, reader, reading) {
+        guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
+        noteProgress(isVideo: kind == .video)
+      }
       pumps.wake(kind == .video ? .video : .audio)
       if !state.withLock({ $0.isPlaying }) { delegate.wake() }
     case .end:
+      if let landing = reading.landing, landing.step < Landing.stepLimit {
+        // No key frame from there to the end: further back.
+        try stepBack(reader, reading)
+        return
+      }
       reading.hasEnded = true
       if goesRound(reading) {
         if hasSeparateAudio { pumps.wake(.audioReader) }
@@ -678,7 +725,7 @@ extension ItemSession {
       }
       var kinds: Set<MediaPacket.Kind> = [reading.kind]
       if reading.kind == .video, !hasSeparateAudio { kinds.insert(.audio) }
-      buffer.end(kinds, epoch: reading.epoch)
+      buffer.end(kinds, from: reading.kind, epoch: reading.epoch)
       if reading.kind == .video, !state.withLock({ $0.hasVideoPacket }) { pumps.wake(.video) }
       pumps.wake(.video)
       pumps.wake(.audio)
@@ -731,7 +778,6 @@ extension ItemSession {
           state.pendingSeek[reading.kind] = (reading.epoch, buffer.end(of: reading.kind))
         }
       }
-      reading.needsReopening()
       return .at(environment.clock.now + delay)
     }
     guard reading.kind == .video else {
@@ -740,14 +786,14 @@ extension ItemSession {
         state.wantsAudio = false
       }
       buffer.setHasSeparateAudio(false)
-      buffer.end([.audio], epoch: reading.epoch)
+      buffer.end([.audio], from: .audio, epoch: reading.epoch)
       pumps.wake(.audio)
       delegate.wake()
       return .idle
     }
     state.withLock { $0.failure = error }
     // What is there is shown first.
-    buffer.end([.video, .audio], epoch: reading.epoch)
+    buffer.end([.video, .audio], from: .video, epoch: reading.epoch)
     pumps.wake(.video)
     pumps.wake(.audio)
     delegate.wake()
@@ -791,7 +837,8 @@ extension ItemSession {
       box.pipeline
       ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)
     box.pipeline = pipeline
-    let (epoch, generation) = state.withLock { ($0.order.epoch, $0.order.generation) }
+    let generation = generation
+    let epoch = buffer.epoch(of: .audio)
     do {
       try pipeline.turn(epoch: epoch, generation: generation)
       delegate.wake()

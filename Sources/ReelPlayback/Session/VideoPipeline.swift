@@ -1,6 +1,7 @@
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
+internal import Synchronization
 
 /// Decodes the packets of a forward buffer into a frame ring.
 ///
@@ -47,6 +48,8 @@ final class VideoPipeline {
   private let units: BufferedUnits
   private var decoder: PictureDecoder?
   private var order = Order(epoch: -1)
+  /// Of the order, for the decoder: it is kept over seeks.
+  private let epoch = DecodingEpoch()
   /// The last picture that was decoded and not let go.
   private var lastTime: MediaTime?
   private var lastLength = MediaTime(value: 1, timescale: 25)
@@ -121,6 +124,7 @@ final class VideoPipeline {
     isFinished = false
     isOpening = !order.prefersThroughput
     isRunNew = true
+    epoch.value.store(order.epoch, ordering: .relaxed)
     units.begin(epoch: order.epoch)
     decoder?.reset()
   }
@@ -148,8 +152,8 @@ final class VideoPipeline {
     var decoding = PictureDecoder.Options()
     decoding.threads = isOpening ? 1 : options.threads
     decoding.gate = options.gate
-    let (isCancelled, buffer, epoch) = (isCancelled, buffer, order.epoch)
-    decoding.isCancelled = { isCancelled() || buffer.epoch != epoch }
+    let (isCancelled, buffer, epoch) = (isCancelled, buffer, epoch)
+    decoding.isCancelled = { isCancelled() || buffer.epoch(of: .video) != epoch.value.load(ordering: .relaxed) }
     let made = try PictureDecoder(
       stream: run.stream, source: units, options: decoding, name: options.name, logger: options.logger)
     isRunNew = true
@@ -239,6 +243,11 @@ final class VideoPipeline {
     }
     return true
   }
+}
+
+/// The epoch that is decoded now.
+private final class DecodingEpoch: Sendable {
+  let value = Atomic(-1)
 }
 
 /// The packets of one run of a forward buffer, as a decoder takes them.
