@@ -10,8 +10,8 @@ struct PacketQueue: Sendable {
   private var packets: Deque<MediaPacket> = []
   /// How many of them the decoder has had.
   private var cursor = 0
-  /// The end of the last one in presentation order.
-  private(set) var end: MediaTime?
+  /// Where the last one in presentation order ends, as its run counts.
+  private var latest: (run: MediaRun, end: MediaTime)?
   private(set) var byteCount = 0
   /// Bytes that the decoder has not had.
   private(set) var pendingByteCount = 0
@@ -22,6 +22,8 @@ struct PacketQueue: Sendable {
   var count: Int { packets.count }
   /// True where the decoder has had all.
   var isConsumed: Bool { cursor == packets.count }
+  /// The end of the last one in presentation order.
+  var end: MediaTime? { latest.map { $0.run.time($0.end) } }
   /// The time of the first packet that is kept.
   var start: MediaTime? { packets.first?.time }
 
@@ -29,7 +31,7 @@ struct PacketQueue: Sendable {
     packets.append(packet)
     byteCount += packet.byteCount
     pendingByteCount += packet.byteCount
-    if let end { self.end = max(end, packet.end) } else { end = packet.end }
+    noteEnd(of: packet)
   }
 
   /// The packet that the decoder gets next, without taking it.
@@ -86,10 +88,17 @@ struct PacketQueue: Sendable {
       byteCount -= last.byteCount
       if cursor > packets.count { cursor = packets.count } else { pendingByteCount -= last.byteCount }
     }
-    end = packets.map(\.end).max() ?? end
+    guard !packets.isEmpty else { return }
+    latest = nil
+    for packet in packets { noteEnd(of: packet) }
   }
 
   // MARK: - Private
+
+  private mutating func noteEnd(of packet: MediaPacket) {
+    if let end, end >= packet.end { return }
+    latest = (packet.run, packet.mediaTime + packet.duration)
+  }
 
   private mutating func moveCursor(to index: Int) {
     if index < cursor {
