@@ -58,10 +58,14 @@ struct PacketQueue: Sendable {
     moveCursor(to: packets.firstIndex { $0.end > time } ?? packets.count)
   }
 
-  /// Moves the decoder back to the key frame before the packet that it gets next, or the first packet.
-  mutating func rewindToKey() {
-    let index = packets[..<cursor].lastIndex { $0.isKey } ?? 0
+  /// Moves the decoder back to the last key frame at or before `time` that it has had. False, and nothing moves, where
+  /// there is none any more.
+  mutating func rewindToKey(before time: MediaTime) -> Bool {
+    guard let index = packets[..<cursor].lastIndex(where: { $0.isKey && $0.time <= time }) else {
+      return false
+    }
     moveCursor(to: index)
+    return true
   }
 
   /// Drops what is not needed to show the picture at `time` again: all before its key frame. Of more than
