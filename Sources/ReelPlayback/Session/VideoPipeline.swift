@@ -218,6 +218,7 @@ final class VideoPipeline {
       candidate = nil
       offer(picture)
     } else if time + order.tolerance >= target {
+      candidate = nil
       offer(picture)
     } else {
       candidate = consume picture
