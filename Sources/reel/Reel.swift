@@ -14,6 +14,8 @@ struct Reel: AsyncParsableCommand {
       Of several sources: 1 if any failed.
       """,
     version: "0.1.0",
-    subcommands: [FramesCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self]
+    subcommands: [
+      FramesCommand.self, PlayCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self,
+    ]
   )
 }

@@ -9,8 +9,11 @@ import ReelTransport
 struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The highest rung at or under this bit rate is opened, else the lowest. Units as in 3Mbit, 800k.",
-      valueName: "bps"))
+      """
+      The highest rung at or under this bit rate is opened, else the lowest. Units as in 3Mbit, 800k. auto: play chooses \
+      by what transfers measure; commands that do not play open what it would begin with, as with 3Mbit.
+      """,
+      valueName: "bps|auto"))
   var bandwidth = "3Mbit"
 
   @Option(help: ArgumentHelp("Leave out rungs with more lines than this.", valueName: "lines"))
@@ -22,7 +25,10 @@ struct SourceOptions: ParsableArguments {
       "A header field for every request, as 'Name: value'. Can be repeated.", valueName: "K: V"))
   var headers: [String] = []
 
-  @Option(help: ArgumentHelp("Give up on a source after so many seconds.", valueName: "s"))
+  @Option(
+    help: ArgumentHelp(
+      "Give up on a source after so many seconds; play: only where no picture was shown by then.",
+      valueName: "s"))
   var timeout = 30.0
 
   @Option(help: ArgumentHelp("How often a request is tried again.", valueName: "n"))
@@ -74,12 +80,13 @@ struct SourceOptions: ParsableArguments {
     return configuration
   }
 
+  /// True where rungs are to be chosen by what transfers measure.
+  var adaptsBitRate: Bool { bandwidth == "auto" }
+
   // MARK: - Private
 
   private func bandwidthCap() throws -> Int {
-    if bandwidth == "auto" {
-      throw ValidationError("--bandwidth auto adapts while playing: this command needs a rate, as 3Mbit")
-    }
+    if adaptsBitRate { return LoadingConfiguration().bandwidthCap }
     do {
       return Int(clamping: try BitRate(parsing: bandwidth).bitsPerSecond)
     } catch {

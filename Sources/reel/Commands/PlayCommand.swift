@@ -1,0 +1,233 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// `reel play`: plays sources without a screen.
+struct PlayCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "play",
+    abstract: "Play sources without a screen, and say how it went.",
+    discussion: """
+      Each source is loaded, decoded and shown in its own time, as on a screen, one after the other, to its end or for \
+      --duration. What is shown goes nowhere, or to --y4m, -o, or --wav. A line for each change of state goes to \
+      standard error (on a terminal with a line of progress below), the summary to standard output.
+
+      --json prints one object for each event: event and its name, position in seconds on the source's timeline, \
+      time_ms since the source was begun; the last one of a source is its summary. The summary's bytes and requests \
+      are of all that was fetched, those of a rung of its media; peak_memory_bytes is the process's.
+
+      A live source is played until it ends. Ctrl-C ends playback with the summary; a Y4M or WAV file is then finished \
+      and kept as far as it goes, as it is at any other end.
+
+      Late pictures are dropped, and counted, where the next one is due as well; never with --rate max. The pictures \
+      of a Y4M follow each other at one rate whatever was dropped. HDR is not tone mapped.
+      """)
+
+  @Argument(help: "Paths, URLs, or - for standard input.")
+  var sources: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Play so many times as fast, 0.25 to 8; max for as fast as it can be decoded.", valueName: "r|max"),
+    transform: Self.rate)
+  var rate = 1.0
+
+  @Option(help: ArgumentHelp("Stop when so much of the source's time was played.", valueName: "s"))
+  var duration: Double?
+
+  @Option(help: ArgumentHelp("Begin at the picture on show at this time.", valueName: "s"))
+  var start: Double?
+
+  @Flag(help: "Begin anew at the end, without a gap, until --duration or Ctrl-C.")
+  var loop = false
+
+  @Flag(help: "Play no sound; it is not fetched where it is a stream of its own.")
+  var mute = false
+
+  @Option(help: ArgumentHelp("What sound is multiplied by, 0 to 16.", valueName: "v"))
+  var volume = 1.0
+
+  @Flag(help: "Refuse seeking, as feeds of short videos do. --start is where playback begins, not a seek.")
+  var linear = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Write what is shown as YUV4MPEG2; - for standard output, the summary then goes to standard error.",
+      valueName: "file|-"))
+  var y4m: String?
+
+  @Option(help: ArgumentHelp("Write what is heard as a WAVE file.", valueName: "file"))
+  var wav: String?
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "Write each picture that is shown into this folder, made if needed, as NAME-000001.ppm.",
+      valueName: "dir"))
+  var output: String?
+
+  @Option(
+    help: ArgumentHelp("With -o: ppm (P6), or png. Default: ppm.", valueName: "ppm|png"),
+    transform: Self.pictureFormat)
+  var format: PictureFormat?
+
+  @Option(
+    help: ArgumentHelp("With -o: the size of the written pictures, as 320x180.", valueName: "WxH"),
+    transform: PictureOptions.size)
+  var size: PixelSize?
+
+  @Option(
+    help: ArgumentHelp(
+      "With -o: how a picture fits --size: fit (with bars), fill (cut), or stretch. Default: fit.",
+      valueName: "gravity"),
+    transform: PictureOptions.gravity)
+  var gravity: VideoGravity?
+
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp(
+      "The language of the sound where there are several. Can be repeated, the most wanted first.",
+      valueName: "lang"))
+  var audioLanguage: [String] = []
+
+  @Option(help: ArgumentHelp("Load so much ahead of what is on show.", valueName: "s"))
+  var buffer = 3.0
+
+  @Option(help: ArgumentHelp("Threads of the decoder. Default: one a processor.", valueName: "n"))
+  var threads: Int?
+
+  @Flag(help: "With --json: an event for each picture shown, with the md5 of its decoded samples.")
+  var md5 = false
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    if sources.isEmpty { throw ValidationError("name at least one source") }
+    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+    try validateTimes()
+    try validateOutputs()
+    if !(volume >= 0 && volume <= 16) { throw ValidationError("--volume takes a number from 0 to 16") }
+    if let threads, !(1...64).contains(threads) {
+      throw ValidationError("--threads takes a number from 1 to 64")
+    }
+    if md5, !options.json { throw ValidationError("--md5 goes with --json") }
+    if audioLanguage.contains(where: \.isEmpty) { throw ValidationError("--audio-language takes a language") }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    let errors = try await Interruption.cancelling { try await playAll(logger: logger) }
+    PartialFiles.removeAll()
+    try ExitStatus.check(errors, sourceCount: sources.count)
+  }
+
+  // MARK: - Private
+
+  /// Plays one source after the other; gives the errors of those that failed.
+  private func playAll(logger: Logger) async throws -> [ReelError] {
+    let parsed = sources.map { argument in
+      Result { () throws(ReelError) in try MediaSource(argument: argument) }
+    }
+    let stems = OutputNames.stems(of: parsed.map { (try? $0.get()) ?? .standardInput })
+    let configuration = try configuration()
+    let fetcher = options.transport(logger: logger)
+    let report = PlayReport(form)
+    var errors: [ReelError] = []
+    for (index, source) in parsed.enumerated() {
+      let job = PlayJob(
+        argument: sources[index], options: jobOptions(stem: stems[index]), configuration: configuration,
+        fetcher: fetcher, report: report, logger: logger)
+      do {
+        try await job.run(source)
+      } catch {
+        errors.append(error)
+        if error.kind != .cancelled { Console.report(error) }
+        // Nobody reads what further ones would tell.
+        if error.location == "standard output" { break }
+      }
+      if Task.isCancelled { return errors + [ReelError(.cancelled, "interrupted")] }
+    }
+    return errors
+  }
+
+  private var form: PlayReport.Form {
+    if options.json { return .json }
+    return options.quiet ? .nothing : .text(toStandardError: y4m == "-")
+  }
+
+  private func configuration() throws -> PlayerConfiguration {
+    var configuration = PlayerConfiguration()
+    configuration.loading = try options.loading()
+    configuration.loading.decoderThreads = threads ?? ProcessInfo.processInfo.activeProcessorCount
+    configuration.loading.audioLanguages = audioLanguage
+    configuration.adaptsBitRate = options.adaptsBitRate
+    return configuration
+  }
+
+  private func jobOptions(stem: String) -> PlayJob.Options {
+    PlayJob.Options(
+      rate: rate, duration: duration.map { MediaTime(seconds: $0) },
+      start: start.map { MediaTime(seconds: $0) },
+      loops: loop, isMuted: mute, volume: Float(volume), isLinear: linear, bufferDuration: .seconds(buffer),
+      y4m: y4m, wav: wav,
+      series: output.map { directory in
+        PlayJob.Series(
+          directory: directory, stem: stem, format: format ?? .ppm, size: size,
+          gravity: gravity ?? .resizeAspect)
+      },
+      computesMD5: md5, timeout: .seconds(options.timeout))
+  }
+
+  private func validateTimes() throws {
+    if let duration, !(duration > 0 && duration <= 1e9) {
+      throw ValidationError("--duration takes a positive number of seconds")
+    }
+    if let start, !(start >= 0 && start <= 1e9) {
+      throw ValidationError("--start takes seconds from 0 on")
+    }
+    if !(buffer >= 0.1 && buffer <= 3600) {
+      throw ValidationError("--buffer takes seconds from 0.1 to 3600")
+    }
+    if loop, duration == nil, sources.count > 1 {
+      throw ValidationError("--loop of several sources takes --duration: the first would never end")
+    }
+  }
+
+  private func validateOutputs() throws {
+    if let y4m {
+      if y4m.isEmpty { throw ValidationError("--y4m takes a file, or - for standard output") }
+      if y4m == "-", options.json { throw ValidationError("--y4m - and --json both want standard output") }
+    }
+    if let wav {
+      if wav.isEmpty || wav == "-" { throw ValidationError("--wav takes a file") }
+      if mute { throw ValidationError("--mute leaves nothing to write: not with --wav") }
+      if wav == y4m { throw ValidationError("--y4m and --wav take different files") }
+    }
+    if sources.count > 1, y4m != nil || wav != nil {
+      throw ValidationError("--y4m and --wav take one source")
+    }
+    if let output {
+      if output.isEmpty || output == "-" { throw ValidationError("-o takes a folder") }
+    } else if format != nil || size != nil || gravity != nil {
+      throw ValidationError("--format, --size and --gravity go with -o")
+    }
+  }
+
+  private static func rate(_ text: String) throws -> Double {
+    if text == "max" { return .infinity }
+    guard let rate = Double(text), rate >= 0.25, rate <= 8 else {
+      throw ValidationError("'\(text)' is no rate: 0.25 to 8, or max")
+    }
+    return rate
+  }
+
+  private static func pictureFormat(_ text: String) throws -> PictureFormat {
+    guard let format = PictureFormat(rawValue: text) else {
+      throw ValidationError("'\(text)' is no format: ppm or png")
+    }
+    return format
+  }
+}

@@ -1,0 +1,281 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// One source of `reel play`, from its first request to its summary.
+final class PlayJob: Sendable {
+  struct Options: Sendable {
+    /// `.infinity` for as fast as it goes.
+    var rate = 1.0
+    /// Media time; nil for all there is.
+    var duration: MediaTime?
+    var start: MediaTime?
+    var loops = false
+    var isMuted = false
+    var volume: Float = 1
+    var isLinear = false
+    var bufferDuration = Duration.seconds(3)
+    /// `-` for standard output.
+    var y4m: String?
+    var wav: String?
+    /// Where each picture gets a file of its own.
+    var series: Series?
+    var computesMD5 = false
+    /// For the first picture.
+    var timeout = Duration.seconds(30)
+  }
+
+  struct Series: Sendable {
+    var directory: String
+    var stem: String
+    var format = PictureFormat.ppm
+    var size: PixelSize?
+    var gravity = VideoGravity.resizeAspect
+  }
+
+  private let argument: String
+  private let options: Options
+  private let configuration: PlayerConfiguration
+  private let traffic: TrafficCounter
+  private let report: PlayReport
+  private let logger: Logger
+  private let start = ContinuousClock.now
+
+  init(
+    argument: String, options: Options, configuration: PlayerConfiguration, fetcher: any Fetching,
+    report: PlayReport, logger: Logger
+  ) {
+    self.argument = argument
+    self.options = options
+    self.configuration = configuration
+    traffic = TrafficCounter(fetcher)
+    self.report = report
+    self.logger = logger
+  }
+
+  /// Plays, and prints the summary. Ends soon after its task is cancelled.
+  ///
+  /// Throws what the source, an output or the summary failed with; `cancelled` where playback was interrupted.
+  func run(_ source: Result<MediaSource, ReelError>) async throws(ReelError) {
+    let session: Session
+    do {
+      session = try begin(source.get())
+    } catch {
+      try? report.finish(PlayRecordSummary(source: argument, error: error))
+      throw error
+    }
+    let outcome = await follow(session)
+    let (summary, failure) = await end(session, outcome)
+    do {
+      try report.finish(summary)
+    } catch {
+      throw failure ?? error
+    }
+    if let failure { throw failure }
+    if outcome.ending == .interrupted { throw ReelError(.cancelled, "interrupted") }
+  }
+
+  // MARK: - Private
+
+  /// A player at work.
+  private struct Session: Sendable {
+    let player: Player
+    let item: PlayerItem
+    let pictures: PlayPictures
+    let sound: PlaySound?
+    let signals: AsyncStream<Signal>
+    let signal: AsyncStream<Signal>.Continuation
+    let events: AsyncStream<PlayerEvent>
+  }
+
+  /// What the job waits for.
+  private enum Signal: Sendable {
+    case status(TimeControlStatus)
+    case item(PlayerItem.Status)
+    case event(PlayerEvent)
+    case reachedLimit
+    /// The time for the first picture is up.
+    case late
+    /// The progress line is due.
+    case tick
+  }
+
+  private struct Outcome {
+    var ending: PlayRecordSummary.Ending
+    var failure: ReelError?
+  }
+
+  /// As many wait while a line can't be written; the oldest are lost then, never the end.
+  private static let signalLimit = 4096
+  private static let progressInterval = Duration.milliseconds(200)
+
+  private var elapsed: Duration { ContinuousClock.now - start }
+
+  private func begin(_ source: MediaSource) throws(ReelError) -> Session {
+    let pictures = try makePictures()
+    let sound: PlaySound? =
+      if let wav = options.wav {
+        try PlaySound(path: wav) { [weak pictures] in (pictures?.account.shownCount ?? 0) > 0 }
+      } else {
+        nil
+      }
+    let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
+    let item = PlayerItem(source)
+    item.preferredForwardBufferDuration = options.bufferDuration
+    let (signals, signal) = AsyncStream.makeStream(
+      of: Signal.self, bufferingPolicy: .bufferingNewest(Self.signalLimit))
+    pictures.setOnLimit { [weak player] in
+      // At once: at a rate of max a later picture would be on its way before the signal is seen.
+      player?.pause()
+      signal.yield(.reachedLimit)
+    }
+    let session = Session(
+      player: player, item: item, pictures: pictures, sound: sound, signals: signals, signal: signal,
+      events: player.events.events)
+    player.isLinear = options.isLinear
+    if options.loops { player.actionAtItemEnd = .loop }
+    player.setMuted(options.isMuted)
+    player.setVolume(options.volume)
+    try player.attach(pictures)
+    if let sound { player.attach(sound) }
+    player.setRate(options.rate)
+    if let start = options.start {
+      player.replaceCurrentItem(with: item, startingAt: start)
+    } else {
+      player.replaceCurrentItem(with: item)
+    }
+    return session
+  }
+
+  private func makePictures() throws(ReelError) -> PlayPictures {
+    var outputs: [any FrameOutput] = []
+    if let path = options.y4m {
+      outputs.append(path == "-" ? Y4MOutput.standardOutput() : try Y4MOutput(path: path))
+    }
+    if let series = options.series {
+      outputs.append(
+        try PictureSeriesOutput(
+          directory: series.directory, stem: series.stem, format: series.format, size: series.size,
+          gravity: series.gravity))
+    }
+    if outputs.isEmpty { outputs.append(NullOutput()) }
+    var pictureOptions = PlayPictures.Options(duration: options.duration, start: start)
+    if options.computesMD5 { pictureOptions.report = { [report] record in try report.tell(record) } }
+    return PlayPictures(outputs, options: pictureOptions)
+  }
+
+  // MARK: While it plays
+
+  private func follow(_ session: Session) async -> Outcome {
+    let (signal, timeout) = (session.signal, options.timeout)
+    return await withTaskGroup(of: Void.self) { group in
+      defer { group.cancelAll() }
+      group.addTask { for await event in session.events { signal.yield(.event(event)) } }
+      group.addTask {
+        for await status in session.player.timeControlStatus.values { signal.yield(.status(status)) }
+      }
+      group.addTask { for await status in session.item.status.values { signal.yield(.item(status)) } }
+      group.addTask {
+        try? await Task.sleep(for: timeout)
+        if !Task.isCancelled { signal.yield(.late) }
+      }
+      if report.showsProgress {
+        group.addTask {
+          while !Task.isCancelled {
+            signal.yield(.tick)
+            try? await Task.sleep(for: Self.progressInterval)
+          }
+        }
+      }
+      var lastRetry: ReelError?
+      var hasToldReady = false
+      for await signal in session.signals {
+        // A stream that is cancelled still gives what has waited in it.
+        if Task.isCancelled { break }
+        do {
+          if case .event(.retry(_, _, _, let error)) = signal { lastRetry = error }
+          // Statuses and events come by ways of their own: this one is to be told before what follows from it.
+          if !hasToldReady, session.item.status.value == .readyToPlay {
+            hasToldReady = true
+            try report.tell(
+              PlayRecord(ready: session.item, position: session.player.currentTime, after: elapsed))
+          }
+          if let outcome = try handle(signal, of: session, lastRetry: lastRetry) { return outcome }
+        } catch {
+          return Outcome(ending: .failed, failure: error.asReelError)
+        }
+      }
+      return Outcome(ending: .interrupted)
+    }
+  }
+
+  /// Tells what happens; gives the outcome where that was the last of it. Throws `ReelError.cannotWriteOutput`.
+  private func handle(
+    _ signal: Signal, of session: Session, lastRetry: ReelError?
+  ) throws(ReelError) -> Outcome? {
+    let position = session.player.currentTime
+    switch signal {
+    case .status(.paused):
+      // Before the beginning, and at an end or a failure, which have lines of their own.
+      return nil
+    case .status(let status):
+      try report.tell(PlayRecord(status, position: position, after: elapsed))
+    case .item(.unknown), .item(.readyToPlay): return nil
+    case .item(.failed(let error)):
+      try report.tell(PlayRecord(.failed(error), position: position, after: elapsed))
+      return Outcome(ending: .failed, failure: error)
+    // Told by the item's status.
+    case .event(.failed): return nil
+    case .event(let event):
+      try report.tell(PlayRecord(event, position: position, after: elapsed))
+      if case .playedToEnd = event { return Outcome(ending: .playedToEnd) }
+      if case .outputFailed(let error) = event { return Outcome(ending: .failed, failure: error) }
+    case .reachedLimit: return Outcome(ending: .duration)
+    case .late:
+      guard session.pictures.account.lastTime == nil else { return nil }
+      return Outcome(ending: .failed, failure: lateness(of: session, lastRetry: lastRetry))
+    case .tick:
+      report.showProgress(
+        PlayText.progress(item: session.item, position: position, statistics: session.player.statistics))
+    }
+    return nil
+  }
+
+  private func lateness(of session: Session, lastRetry: ReelError?) -> ReelError {
+    let seconds = (options.timeout / .seconds(1)).formatted(places: 1)
+    let cause = lastRetry.map { " (\($0.reason))" } ?? ""
+    return ReelError(
+      .timedOut, "no picture within \(seconds) s\(cause)", at: session.item.source.name,
+      advice: "--timeout allows more")
+  }
+
+  // MARK: The end
+
+  private func end(_ session: Session, _ outcome: Outcome) async -> (PlayRecordSummary, ReelError?) {
+    let wall = elapsed
+    // A player that is stopped has forgotten them.
+    let statistics = session.player.statistics
+    if outcome.ending == .interrupted {
+      // The outputs are finished here; what still reads ends by itself, and is not waited for.
+      session.player.stop()
+    } else {
+      await session.player.stopAndWait()
+    }
+    let account = session.pictures.account
+    let failure = account.failure ?? session.sound?.failure ?? outcome.failure
+    var summary = PlayRecordSummary(
+      source: argument, item: session.item, statistics: statistics,
+      ended: failure == nil ? outcome.ending : .failed, wall: wall)
+    summary.position = account.lastTime?.seconds.rounded(places: 6)
+    summary.played = account.played.seconds.rounded(places: 6)
+    // One more than was wanted may have been handed out.
+    summary.framesShown = account.shownCount
+    summary.framesDamaged = account.damagedCount
+    summary.bytes = traffic.byteCount
+    summary.requests = traffic.requestCount
+    summary.error = failure.map(ErrorRecord.init)
+    return (summary, failure)
+  }
+}

@@ -1,0 +1,144 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// The pictures that `reel play` shows on their way to its outputs: counts them, names their md5s, and ends playback
+/// when enough was played.
+///
+/// What an output of it fails with is kept in `failure`: a player reports the end of its outputs to nobody when it is
+/// stopped.
+final class PlayPictures: FrameOutput {
+  /// What is shown of the pictures beside the outputs.
+  struct Options: Sendable {
+    /// Media time to be played; nil for all there is.
+    var duration: MediaTime?
+    /// Called with each picture's record; nil where there are to be none.
+    var report: (@Sendable (PlayRecordPicture) throws -> Void)?
+    /// When the source was begun.
+    var start: ContinuousClock.Instant
+  }
+
+  /// What was shown.
+  struct Account: Sendable {
+    var shownCount = 0
+    var damagedCount = 0
+    /// Of the last picture, on the item's timeline.
+    var lastTime: MediaTime?
+    /// Media time from the first picture to the end of the last one, as far as they follow each other.
+    var played = MediaTime.zero
+    /// As long as was wanted has been played.
+    var hasReachedLimit = false
+    var failure: ReelError?
+  }
+
+  let isExternal: Bool
+  private let outputs: [any FrameOutput]
+  private let options: Options
+  private let onLimit = Locked<(@Sendable () -> Void)?>(nil)
+  private let state = Locked(State())
+
+  private struct State {
+    var account = Account()
+    /// Media time up to the beginning of the last picture.
+    var playedBefore = MediaTime.zero
+    /// How long the last picture is on show.
+    var lastLength = MediaTime.zero
+    var isFinished = false
+  }
+
+  /// A step between pictures from this on is a jump on the timeline, not a picture that was on show so long.
+  private static let jump = MediaTime(value: 10, timescale: 1)
+
+  init(_ outputs: [any FrameOutput], options: Options) {
+    self.outputs = outputs
+    self.options = options
+    isExternal = outputs.contains { $0.isExternal }
+  }
+
+  var account: Account { state.withLock { $0.account } }
+
+  /// Called when the first picture comes that is not wanted any more, on the thread that shows pictures.
+  func setOnLimit(_ body: (@Sendable () -> Void)?) { onLimit.withLock { $0 = body } }
+
+  func show(_ picture: borrowing TimedPicture) throws {
+    let isDamaged = picture.frame.isDamaged
+    switch place(time: picture.time, length: Self.length(of: picture)) {
+    case .ignored: return
+    case .beyond:
+      onLimit.withLock { $0 }?()
+      return
+    case .wanted: break
+    }
+    do {
+      if let report = options.report {
+        try report(PlayRecordPicture(picture, after: ContinuousClock.now - options.start))
+      }
+      for output in outputs { try output.show(picture) }
+    } catch {
+      note(error)
+      throw error
+    }
+    state.withLock { state in
+      state.account.shownCount += 1
+      if isDamaged { state.account.damagedCount += 1 }
+    }
+  }
+
+  func finish() throws {
+    let wasFinished = state.withLock { state in
+      defer { state.isFinished = true }
+      return state.isFinished
+    }
+    guard !wasFinished else { return }
+    for output in outputs {
+      do { try output.finish() } catch { note(error) }
+    }
+    if let failure = account.failure { throw failure }
+  }
+
+  // MARK: - Private
+
+  private enum Place {
+    case wanted
+    /// The first one that is not.
+    case beyond
+    case ignored
+  }
+
+  /// Where the picture stands among those that are wanted.
+  private func place(time: MediaTime, length: MediaTime) -> Place {
+    state.withLock { state in
+      if state.isFinished || state.account.hasReachedLimit { return .ignored }
+      var begins = MediaTime.zero
+      if let last = state.account.lastTime {
+        let step = time - last
+        // Where the item begins anew, or the timeline jumps, the last picture was on show for its own time.
+        begins = state.playedBefore + (step > .zero && step < Self.jump ? step : state.lastLength)
+      }
+      if let limit = options.duration, begins >= limit {
+        state.account.hasReachedLimit = true
+        state.account.played = limit
+        return .beyond
+      }
+      state.playedBefore = begins
+      state.lastLength = length
+      state.account.lastTime = time
+      state.account.played = begins + length
+      return .wanted
+    }
+  }
+
+  private func note(_ error: any Error) {
+    state.withLock { state in
+      if state.account.failure == nil { state.account.failure = error.asReelError }
+    }
+  }
+
+  /// How long the picture is on show by itself.
+  private static func length(of picture: borrowing TimedPicture) -> MediaTime {
+    let ticks = picture.frame.durationTicks
+    if ticks > 0 { return picture.stream.time(ticks: ticks) }
+    guard let rate = picture.frameRate, rate.numerator > 0 else { return MediaTime(value: 1, timescale: 25) }
+    return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
+  }
+}

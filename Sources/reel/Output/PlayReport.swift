@@ -1,0 +1,60 @@
+import ReelCore
+import ReelPlayback
+
+/// Where `reel play` tells what happens: lines of JSON on standard output; or lines of text on standard error, and the
+/// summary on standard output; or nothing.
+final class PlayReport: Sendable {
+  enum Form: Sendable, Hashable {
+    case json
+    /// `toStandardError`: the summary as well, where standard output holds pictures.
+    case text(toStandardError: Bool)
+    case nothing
+  }
+
+  private let form: Form
+  /// The line that is written again; nil where there is none.
+  private let progress: PlayProgress?
+
+  init(_ form: Form) {
+    self.form = form
+    if case .text = form { progress = PlayProgress() } else { progress = nil }
+  }
+
+  /// True where `showProgress(_:)` shows something.
+  var showsProgress: Bool { progress != nil }
+
+  /// Throws `ReelError.cannotWriteOutput`.
+  func tell(_ record: PlayRecord) throws(ReelError) {
+    switch form {
+    case .json: try Console.print(JSONLine.string(record))
+    case .text:
+      let usesColor = progress?.usesColor ?? false
+      if let line = PlayText.line(for: record, usesColor: usesColor) { note(line) }
+    case .nothing: break
+    }
+  }
+
+  /// Of JSON only. Throws `ReelError.cannotWriteOutput`.
+  func tell(_ picture: PlayRecordPicture) throws(ReelError) {
+    if form == .json { try Console.print(JSONLine.string(picture)) }
+  }
+
+  func showProgress(_ line: String) { progress?.show(line) }
+
+  /// The source's last words. Throws `ReelError.cannotWriteOutput`.
+  func finish(_ summary: PlayRecordSummary) throws(ReelError) {
+    progress?.clear()
+    switch form {
+    case .json: try Console.print(JSONLine.string(summary))
+    case .text(toStandardError: true): Console.note(PlayText.summary(summary))
+    case .text(toStandardError: false): try Console.print(PlayText.summary(summary))
+    case .nothing: break
+    }
+  }
+
+  // MARK: - Private
+
+  private func note(_ line: String) {
+    if let progress { progress.note(line) } else { Console.note(line) }
+  }
+}

@@ -1,0 +1,51 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// The sound that `reel play` writes: a `WAVOutput` whose failure is kept, and which leaves no file where nothing was
+/// played.
+final class PlaySound: AudioOutput {
+  private struct State {
+    /// Nil when it has been finished, or given up.
+    var wav: WAVOutput?
+    var isEmpty = true
+    var failure: ReelError?
+  }
+
+  private let state: Locked<State>
+  /// True where a file without samples is to be kept: what was played has no sound.
+  private let keepsEmpty: @Sendable () -> Bool
+
+  /// Throws as `WAVOutput.init` does.
+  init(path: String, keepsEmpty: @escaping @Sendable () -> Bool) throws(ReelError) {
+    state = Locked(State(wav: try WAVOutput(path: path)))
+    self.keepsEmpty = keepsEmpty
+  }
+
+  /// What could not be written; nil where all was.
+  var failure: ReelError? { state.withLock { $0.failure } }
+
+  func write(_ buffer: PCMBuffer, at time: MediaTime) throws {
+    try state.withLock { state in
+      do throws(ReelError) {
+        try state.wav?.write(buffer, at: time)
+        state.isEmpty = false
+      } catch {
+        state.failure = error
+        throw error
+      }
+    }
+  }
+
+  func finish() throws {
+    let keepsEmpty = keepsEmpty()
+    try state.withLock { state in
+      defer { state.wav = nil }
+      guard state.failure == nil, !state.isEmpty || keepsEmpty else { return }
+      do throws(ReelError) { try state.wav?.finish() } catch {
+        state.failure = error
+        throw error
+      }
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+
+/// What `reel play` tells, for people.
+enum PlayText {
+  /// A moment's line: the position, and what happened; nil for what another line tells.
+  static func line(for record: PlayRecord, usesColor: Bool) -> String? {
+    guard let (text, color) = words(for: record) else { return nil }
+    let shown = usesColor ? color.map { "\u{1b}[\($0)m\(text)\u{1b}[0m" } ?? text : text
+    return "\(seconds(record.position)) s  \(shown)"
+  }
+
+  /// The line that is written again while it plays.
+  static func progress(item: PlayerItem, position: MediaTime, statistics: PlayerStatistics) -> String {
+    var parts = [seconds(position.seconds)]
+    if let duration = item.duration.value { parts[0] += "/\(seconds(duration.seconds))" }
+    parts[0] += " s"
+    parts.append("buffer \((statistics.bufferedDuration / .seconds(1)).formatted(places: 1)) s")
+    if let ring = statistics.ring { parts.append("ring \(ring.frameCount)/\(ring.frameCapacity)") }
+    if let rung = item.rung.value { parts.append("rung \(rung.printable)") }
+    if let rate = item.accessLog.last?.indicatedBitRate { parts.append(bitRate(Double(rate))) }
+    if let latency = item.liveLatency.value {
+      parts.append("\((latency / .seconds(1)).formatted(places: 1)) s behind live")
+    }
+    parts.append("dropped \(statistics.droppedFrameCount)")
+    if let memory = ProcessMemory.resident { parts.append(size(memory)) }
+    if let bandwidth = statistics.estimatedBandwidth { parts.append("link \(bitRate(bandwidth))") }
+    return parts.joined(separator: "  ")
+  }
+
+  /// The lines of the end.
+  static func summary(_ record: PlayRecordSummary) -> String {
+    var lines = ["\(record.source.printable): \(ending(record))"]
+    func add(_ name: String, _ text: String) {
+      lines.append("  \(name.padding(toLength: 10, withPad: " ", startingAt: 0)) \(text)")
+    }
+    add(
+      "played", "\(record.played.formatted(places: 3)) s in \((record.wallMs / 1e3).formatted(places: 3)) s")
+    if let text = startup(record) { add("start-up", text) }
+    add(
+      "frames",
+      "\(record.framesShown) shown, \(record.framesDropped) dropped, \(record.framesDamaged) damaged")
+    if let median = record.latenessP50Ms, let high = record.latenessP99Ms {
+      add("lateness", "p50 \(milliseconds(median)), p99 \(milliseconds(high))")
+    }
+    add("stalls", record.stalls == 0 ? "none" : "\(record.stalls), \(milliseconds(record.stalledMs))")
+    for rung in record.rungs { add("rung", self.rung(rung)) }
+    add("network", "\(size(record.bytes)) in \(record.requests) requests")
+    if !record.loopGapsMs.isEmpty {
+      let gaps = record.loopGapsMs.sorted()
+      add(
+        "loops",
+        "\(gaps.count), gaps p50 \(milliseconds(gaps[gaps.count / 2])), at most \(milliseconds(gaps.last ?? 0))"
+      )
+    }
+    if record.failures > 0 {
+      add("failures", "\(record.failures), the last: \(record.lastFailure?.message ?? "")")
+    }
+    var memory =
+      "\(size(Int64(record.bufferPeakBytes))) buffered, \(size(Int64(record.ringPeakBytes))) decoded"
+    if let peak = record.peakMemoryBytes { memory += ", \(size(peak)) in all" }
+    add("memory", memory)
+    return lines.joined(separator: "\n")
+  }
+
+  // MARK: - Private
+
+  private enum Color {
+    static let good = 32
+    static let warning = 33
+    static let bad = 31
+  }
+
+  /// What happened, and the SGR colour of it (ECMA-48).
+  private static func words(for record: PlayRecord) -> (text: String, color: Int?)? {
+    let after = record.afterMs.map(milliseconds) ?? ""
+    let why = record.error?.message ?? ""
+    let places = "\(seconds(record.from ?? 0)) s to \(seconds(record.to ?? 0)) s"
+    switch record.event {
+    case "status":
+      switch (record.status, record.reason) {
+      // The stall has a line of its own.
+      case (_, "to_minimize_stalls"): return nil
+      case ("waiting_to_play", let reason): return ("waiting (\(words(reason ?? "")))", nil)
+      case (let status, _): return (status ?? "", Color.good)
+      }
+    case "ready": return (ready(record), nil)
+    case "first_frame": return ("first frame after \(after)", nil)
+    case "seek_done": return ("seek done after \(after)", nil)
+    case "stalled": return ("stalled", Color.warning)
+    case "resumed": return ("resumed after \(after)", nil)
+    case "rung_switched":
+      return ("rung \(record.fromRung?.printable ?? "none") -> \(record.toRung?.printable ?? "none")", nil)
+    case "retry":
+      let delay = ((record.afterMs ?? 0) / 1e3).formatted(places: 1)
+      return ("retry \(record.attempt ?? 0) of \(record.of ?? 0) in \(delay) s: \(why)", Color.warning)
+    case "segment_missed": return ("segment missed, \(places): \(why)", Color.warning)
+    case "gap_skipped": return ("gap skipped, \(places)", Color.warning)
+    case "jumped_to_live": return ("jumped towards live, \(places)", Color.warning)
+    case "looped": return ("looped, gap \(milliseconds(record.gapMs ?? 0))", nil)
+    case "played_to_end": return ("played to the end", Color.good)
+    // The error has a line of its own.
+    case "failed", "output_failed": return ("failed", Color.bad)
+    default: return (words(record.event), nil)
+    }
+  }
+
+  private static func words(_ key: String) -> String { key.replacing("_", with: " ") }
+
+  private static func ready(_ record: PlayRecord) -> String {
+    var parts = (record.tracks ?? []).map { track in
+      var words = [track.codec.printable]
+      if let width = track.width, let height = track.height { words.append("\(width)x\(height)") }
+      if let rate = track.frameRate { words.append("\(rate.formatted(places: 3)) fps") }
+      if let rate = track.sampleRate { words.append("\(rate) Hz") }
+      if let language = track.language, language != "und" { words.append(language.printable) }
+      return words.joined(separator: " ")
+    }
+    if let duration = record.duration { parts.append("\(duration.formatted(places: 3)) s") }
+    return "ready: " + parts.joined(separator: ", ")
+  }
+
+  private static func ending(_ record: PlayRecordSummary) -> String {
+    switch record.ended {
+    case .playedToEnd: "played to the end"
+    case .duration: "played as long as was wanted"
+    case .interrupted: "interrupted"
+    case .failed: "failed"
+    }
+  }
+
+  private static func startup(_ record: PlayRecordSummary) -> String? {
+    guard let total = record.startupMs else { return nil }
+    guard let stages = record.startup else { return milliseconds(total) }
+    let parts = [
+      ("resolve", stages.resolve), ("manifest", stages.manifest), ("init", stages.`init`),
+      ("segment", stages.segment), ("demux", stages.demux), ("decode", stages.decode),
+    ].map { name, stage in "\(name) \(stage.ms.formatted(places: 1))" }
+    return "\(milliseconds(total)): \(parts.joined(separator: ", "))"
+  }
+
+  private static func rung(_ rung: PlayRecordSummary.Rung) -> String {
+    var parts = [rung.rung?.printable ?? "the file"]
+    if let width = rung.width, let height = rung.height { parts.append("\(width)x\(height)") }
+    if let rate = rung.indicatedBitRate { parts.append(bitRate(Double(rate))) }
+    if let rate = rung.observedBitRate { parts.append("came at \(bitRate(rate))") }
+    parts.append("\(size(rung.bytes)) in \(rung.requests) requests")
+    parts.append("\(rung.framesShown) shown, \(rung.framesDropped) dropped, \(rung.stalls) stalls")
+    return parts.joined(separator: "  ")
+  }
+
+  private static func seconds(_ value: Double) -> String { String(format: "%.3f", value) }
+
+  private static func milliseconds(_ value: Double) -> String { "\(value.formatted(places: 1)) ms" }
+
+  private static func bitRate(_ bitsPerSecond: Double) -> String {
+    bitsPerSecond >= 1e6
+      ? "\((bitsPerSecond / 1e6).formatted(places: 2)) Mbit/s"
+      : "\((bitsPerSecond / 1e3).formatted(places: 0)) kbit/s"
+  }
+
+  private static func size(_ byteCount: Int64) -> String {
+    byteCount >= 1 << 20
+      ? "\((Double(byteCount) / Double(1 << 20)).formatted(places: 1)) MiB"
+      : "\((Double(byteCount) / 1024).formatted(places: 1)) KiB"
+  }
+}

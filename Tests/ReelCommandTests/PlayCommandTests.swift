@@ -1,0 +1,287 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import Testing
+
+@Suite("reel play", .timeLimit(.minutes(2)))
+struct PlayCommandTests {
+  // MARK: What is shown
+
+  @Test(
+    "Every picture is shown, with the md5s of ffmpeg",
+    arguments: [
+      "h264-faststart.mp4", "h264-bframes.ts", "h264-open-gop.ts", "hevc-main10.mp4", "h264-moov-last.mp4",
+      "h264-clock-wrap.ts", "vp9.webm", "h264-one-frame.mp4", "rate-variable.mp4",
+    ])
+  func pictures(name: String) async throws {
+    let events = try await PlayEvents.play(Fixtures.path("media/\(name)"), "--rate", "max", "--md5")
+    #expect(events.md5s == (try Fixtures.golden(name)))
+    let summary = try #require(events.summary)
+    #expect(summary["ended"] as? String == "played_to_end")
+    #expect(summary["frames_shown"] as? Int == events.md5s.count)
+    #expect(summary["frames_dropped"] as? Int == 0)
+    #expect(events.names.contains("first_frame"))
+    #expect(events.names.suffix(2) == ["played_to_end", "summary"])
+    #expect(events.times == events.times.sorted())
+  }
+
+  @Test(
+    "Every picture of a presentation in segments",
+    arguments: [("hls-fmp4", "hls-fmp4-high"), ("hls-ts", "hls-ts-high")])
+  func segments(folder: String, golden: String) async throws {
+    try await withOrigin { origin in
+      let source = origin.url("\(folder)/master.m3u8").absoluteString
+      let events = try await PlayEvents.play(source, "--rate", "max", "--md5")
+      #expect(events.md5s == (try Fixtures.golden(golden)))
+      let summary = try #require(events.summary)
+      let rungs = try #require(summary["rungs"] as? [[String: Any]])
+      #expect(rungs.count == 1)
+      #expect(rungs[0]["frames_shown"] as? Int == events.md5s.count)
+      let media = try #require(rungs[0]["bytes"] as? Int)
+      #expect(media > 0)
+      #expect(try #require(summary["bytes"] as? Int) > media)
+      #expect(try #require(summary["requests"] as? Int) >= 4)
+    }
+  }
+
+  @Test(
+    "A Y4M is the one of reel frames, in a file and on standard output",
+    arguments: ["h264-bframes.ts", "hevc-main10.mp4", "rotate-90.mp4"])
+  func y4m(name: String) async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("media/\(name)")
+    let frames = try await Command.run("frames", source, "--count", "0", "--format", "y4m", "-o", "-")
+    try #require(frames.status == 0)
+    let file = try await Command.run("play", source, "--rate", "max", "--y4m", folder.path + "/a.y4m")
+    #expect(file.status == 0, "\(file.errorText)")
+    #expect(try folder.bytes("a.y4m") == frames.output)
+    #expect(folder.names() == ["a.y4m"])
+    let output = try await Command.run("play", source, "--rate", "max", "--y4m", "-")
+    #expect(output.status == 0, "\(output.errorText)")
+    #expect(output.output == frames.output)
+    #expect(output.errorText.contains("played to the end"))
+    #expect(output.errorText.contains(" shown, 0 dropped"))
+  }
+
+  @Test("A file for each picture, with the size and format that were asked for")
+  func series() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "play", goodSource, "--rate", "max", "-o", folder.path, "--format", "png", "--size", "64x64",
+      "--duration",
+      "0.2")
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(folder.names() == (1...6).map { "h264-faststart-00000\($0).png" })
+    // The size is in the header (ISO/IEC 15948 §11.2.2).
+    let bytes = try folder.bytes("h264-faststart-000001.png")
+    #expect(bytes[16..<24].elementsEqual([0, 0, 0, 64, 0, 0, 0, 64]))
+  }
+
+  // MARK: Sound
+
+  @Test("The sound is written whole, as loud as was asked for")
+  func sound() async throws {
+    let folder = try TemporaryFolder()
+    for (volume, name) in [("1", "loud"), ("0", "silent")] {
+      let result = try await Command.run(
+        "play", Fixtures.path("media/audio-aac.mp4"), "--rate", "max", "--volume", volume, "--wav",
+        "\(folder.path)/\(name).wav")
+      #expect(result.status == 0, "\(result.errorText)")
+    }
+    let loud = try WaveSamples(folder.bytes("loud.wav"))
+    // Two seconds, to a frame of AAC.
+    #expect(abs(loud.samples.count / loud.channelCount - 2 * loud.sampleRate) <= 1024)
+    #expect(loud.samples.contains { abs(Int($0)) > 1000 })
+    let silent = try WaveSamples(folder.bytes("silent.wav"))
+    #expect(silent.samples.count == loud.samples.count)
+    #expect(silent.samples.allSatisfy { $0 == 0 })
+  }
+
+  @Test("Sound in segments of its own is written, and not fetched where it is muted")
+  func separateSound() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin { origin in
+      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+      let muted = try await PlayEvents.play(source, "--rate", "max", "--mute", "--md5")
+      #expect(muted.md5s == (try Fixtures.golden("hls-fmp4-high")))
+      #expect(!origin.snapshot.requests.contains { $0.path.contains("/audio/") })
+      let result = try await Command.run("play", source, "--rate", "max", "--wav", "\(folder.path)/a.wav")
+      #expect(result.status == 0, "\(result.errorText)")
+      #expect(origin.snapshot.requests.contains { $0.path.contains("/audio/") })
+      let sound = try WaveSamples(folder.bytes("a.wav"))
+      #expect(abs(sound.samples.count / sound.channelCount - 3 * sound.sampleRate) <= 2048)
+    }
+  }
+
+  // MARK: Times
+
+  @Test("Playback begins at --start")
+  func start() async throws {
+    let events = try await PlayEvents.play(goodSource, "--rate", "max", "--md5", "--start", "0.5", "--linear")
+    #expect(events.md5s == Array(try Fixtures.golden("h264-faststart.mp4").suffix(15)))
+    #expect(events.times.first == 0.5)
+  }
+
+  @Test("Playback ends after --duration")
+  func duration() async throws {
+    let events = try await PlayEvents.play(
+      goodSource, "--rate", "max", "--md5", "--start", "0.2", "--duration", "0.3")
+    #expect(events.md5s == Array(try Fixtures.golden("h264-faststart.mp4")[6..<15]))
+    #expect(events.summary?["ended"] as? String == "duration")
+    #expect(events.summary?["played"] as? Double == 0.3)
+    #expect(events.summary?["frames_shown"] as? Int == 9)
+  }
+
+  @Test("A loop shows everything again, until --duration")
+  func loop() async throws {
+    let golden = try Fixtures.golden("h264-faststart.mp4")
+    let events = try await PlayEvents.play(
+      goodSource, "--rate", "max", "--md5", "--loop", "--duration", "2.5")
+    #expect(events.md5s == golden + golden + golden.prefix(15))
+    #expect(events.names.filter { $0 == "looped" }.count == 2)
+    #expect((events.summary?["loop_gaps_ms"] as? [Double])?.count == 2)
+    #expect(events.summary?["played"] as? Double == 2.5)
+  }
+
+  @Test("At a rate of 1 a second takes one")
+  func realTime() async throws {
+    let events = try await PlayEvents.play(goodSource)
+    let summary = try #require(events.summary)
+    #expect(try #require(summary["wall_ms"] as? Double) >= 990)
+    let shown = try #require(summary["frames_shown"] as? Int)
+    let dropped = try #require(summary["frames_dropped"] as? Int)
+    #expect(shown + dropped == 30)
+    #expect(shown > 0)
+    #expect(summary["lateness_p50_ms"] is Double)
+  }
+
+  @Test("Faster and slower", arguments: [("4", 240.0, 700.0), ("0.5", 1990.0, .infinity)])
+  func rate(rate: String, least: Double, most: Double) async throws {
+    let events = try await PlayEvents.play(goodSource, "--rate", rate)
+    let summary = try #require(events.summary)
+    let wall = try #require(summary["wall_ms"] as? Double)
+    let startup = try #require(summary["startup_ms"] as? Double)
+    let stalled = try #require(summary["stalled_ms"] as? Double)
+    #expect(wall >= least)
+    // What the machine had no time for is not the clock's.
+    #expect(wall - startup - stalled <= most)
+  }
+
+  // MARK: What is told
+
+  @Test("The summary tells what it took")
+  func summary() async throws {
+    try await withOrigin { origin in
+      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+      let events = try await PlayEvents.play(source, "--rate", "max")
+      let summary = try #require(events.summary)
+      #expect(summary["source"] as? String == source)
+      for key in [
+        "ended", "position", "played", "duration", "wall_ms", "startup_ms", "startup", "frames_shown",
+        "frames_dropped", "frames_damaged", "stalls", "stalled_ms", "rungs", "bytes", "requests",
+        "loop_gaps_ms",
+        "decode_ms", "buffer_peak_bytes", "ring_peak_bytes", "ring_peak_frames", "peak_memory_bytes",
+        "failures",
+      ] {
+        #expect(summary[key] != nil, "\(key)")
+      }
+      #expect(summary["error"] == nil)
+      let startup = try #require(summary["startup"] as? [String: Any])
+      #expect(startup["manifest"] is [String: Any])
+      #expect(try #require(summary["peak_memory_bytes"] as? Int) > 1 << 20)
+      #expect(summary["duration"] as? Double == 3)
+      let ready = try #require(events.all.first { $0["event"] as? String == "ready" })
+      #expect(ready["width"] as? Int == 256)
+      let tracks = try #require(ready["tracks"] as? [[String: Any]])
+      #expect(tracks.contains { $0["kind"] as? String == "video" && $0["codec"] as? String == "h264" })
+      for event in events.all.dropLast() {
+        #expect(event["position"] is Double)
+        #expect(event["time_ms"] is Double)
+      }
+    }
+  }
+
+  @Test("Text: what happens on standard error, the summary on standard output; nothing with --quiet")
+  func text() async throws {
+    let result = try await Command.run("play", goodSource, "--rate", "max")
+    #expect(result.status == 0)
+    #expect(result.outputLines.first == "\(goodSource): played to the end")
+    #expect(result.outputText.contains("30 shown, 0 dropped, 0 damaged"))
+    #expect(result.errorLines.contains { $0.hasSuffix(" s  playing") })
+    #expect(result.errorLines.contains("1.000 s  played to the end"))
+    // No terminal: neither colours nor a line that is written again.
+    #expect(!result.errorText.contains("\u{1b}"))
+    #expect(!result.errorText.contains("\r"))
+    let quiet = try await Command.run("play", goodSource, "--rate", "max", "--quiet")
+    #expect(quiet.status == 0)
+    #expect(quiet.output.isEmpty)
+    #expect(quiet.errorText.isEmpty)
+  }
+
+  @Test("Several sources are played one after the other")
+  func several() async throws {
+    let other = Fixtures.path("media/vp9.webm")
+    let result = try await Command.run("play", goodSource, "nowhere.mp4", other, "--rate", "max", "--json")
+    #expect(result.status == 1)
+    let events = try PlayEvents(result)
+    let summaries = events.all.filter { $0["event"] as? String == "summary" }
+    #expect(summaries.map { $0["source"] as? String } == [goodSource, "nowhere.mp4", other])
+    #expect(summaries.map { $0["ended"] as? String } == ["played_to_end", "failed", "played_to_end"])
+    #expect(summaries.map { $0["frames_shown"] as? Int } == [30, 0, 15])
+    #expect(result.errorLines.count == 1)
+  }
+
+  @Test("Rungs are chosen by a cap, or by what transfers measure")
+  func bandwidth() async throws {
+    try await withOrigin { origin in
+      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+      let low = try await PlayEvents.play(source, "--rate", "max", "--md5", "--bandwidth", "500k")
+      #expect(low.md5s == (try Fixtures.golden("hls-fmp4-low")))
+      let height = try await PlayEvents.play(source, "--rate", "max", "--md5", "--max-height", "100")
+      #expect(height.md5s == (try Fixtures.golden("hls-fmp4-low")))
+      let adaptive = try await PlayEvents.play(source, "--rate", "max", "--md5", "--bandwidth", "auto")
+      #expect(adaptive.md5s.count == 90)
+      // A command that does not play takes it as well.
+      let probe = try await Command.run("probe", source, "--bandwidth", "auto")
+      #expect(probe.status == 0)
+    }
+  }
+
+  // MARK: Help and usage
+
+  @Test("Help")
+  func help() async throws {
+    let help = try await Command.run("play", "--help")
+    #expect(help.status == 0)
+    for option in [
+      "--rate", "--duration", "--start", "--loop", "--mute", "--volume", "--linear", "--y4m", "--wav",
+      "--output",
+      "--format", "--size", "--gravity", "--audio-language", "--buffer", "--threads", "--md5", "--bandwidth",
+      "--max-height", "--header", "--timeout", "--retries", "--json", "--quiet", "--verbose",
+    ] {
+      #expect(help.outputText.contains(option), "\(option)")
+    }
+  }
+
+  @Test(
+    "What makes no sense is a usage error",
+    arguments: [
+      [], ["-", "-"], ["a.mp4", "--rate", "0"], ["a.mp4", "--rate", "9"], ["a.mp4", "--rate", "nan"],
+      ["a.mp4", "--rate", "fast"], ["a.mp4", "--duration", "0"], ["a.mp4", "--start", "-1"],
+      ["a.mp4", "--volume", "-1"], ["a.mp4", "--volume", "nan"], ["a.mp4", "--mute", "--wav", "a.wav"],
+      ["a.mp4", "--wav", "-"], ["a.mp4", "--wav", ""], ["a.mp4", "--y4m", ""],
+      ["a.mp4", "--y4m", "-", "--json"],
+      ["a.mp4", "--y4m", "a", "--wav", "a"], ["a.mp4", "b.mp4", "--y4m", "a.y4m"],
+      ["a.mp4", "b.mp4", "--wav", "a.wav"], ["a.mp4", "b.mp4", "--loop"], ["a.mp4", "-o", "-"],
+      ["a.mp4", "--format", "png"], ["a.mp4", "--size", "4x4"], ["a.mp4", "--gravity", "fit"],
+      ["a.mp4", "-o", "d", "--format", "gif"], ["a.mp4", "--md5"], ["a.mp4", "--buffer", "0"],
+      ["a.mp4", "--threads", "0"], ["a.mp4", "--audio-language", ""], ["a.mp4", "--bandwidth", "automatic"],
+      ["a.mp4", "--timeout", "0"], ["a.mp4", "--quiet", "--verbose"],
+    ])
+  func usage(arguments: [String]) async throws {
+    let result = try await Command.run(["play"] + arguments)
+    #expect(result.status == 64, "\(result.errorText)")
+    #expect(!result.errorText.isEmpty)
+    #expect(result.output.isEmpty)
+  }
+}

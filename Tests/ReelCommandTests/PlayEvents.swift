@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+/// The lines of a run of `reel play --json`.
+struct PlayEvents {
+  let all: [[String: Any]]
+
+  init(_ result: CommandResult) throws {
+    all = try result.outputLines.map { line in
+      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    }
+  }
+
+  /// Of a run with these arguments, which is expected to go well.
+  static func play(
+    _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> PlayEvents {
+    let result = try await Command.run(["play", "--json"] + arguments, sourceLocation: sourceLocation)
+    #expect(result.status == 0, "\(result.errorText)", sourceLocation: sourceLocation)
+    #expect(result.errorText.isEmpty, "\(result.errorText)", sourceLocation: sourceLocation)
+    return try PlayEvents(result)
+  }
+
+  /// Without the pictures.
+  var names: [String] { all.compactMap { $0["event"] as? String }.filter { $0 != "picture" } }
+  var summary: [String: Any]? { all.last { $0["event"] as? String == "summary" } }
+  var md5s: [String] { pictures.compactMap { $0["md5"] as? String } }
+  var times: [Double] { pictures.compactMap { $0["time"] as? Double } }
+
+  // MARK: - Private
+
+  private var pictures: [[String: Any]] { all.filter { $0["event"] as? String == "picture" } }
+}

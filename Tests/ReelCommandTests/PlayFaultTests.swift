@@ -1,0 +1,153 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import Testing
+
+@Suite("What reel play makes of failures", .timeLimit(.minutes(2)))
+struct PlayFaultTests {
+  @Test(
+    "What can't be played: the error, the summary, and no file",
+    arguments: [
+      ("media/nowhere.mp4", Int32(66), "no such file"), ("bad/text.mp4", 65, "plain text"),
+      ("bad/audio-only.mp4", 65, "no video"), ("bad/encrypted.mpd", 65, "encrypted"),
+      ("bad/unclosed.mpd", 65, "line 4"),
+    ])
+  func files(path: String, status: Int32, words: String) async throws {
+    let source = Fixtures.path(path)
+    try await expectFailure(source, status: status, words: words)
+  }
+
+  @Test("A server that says no")
+  func notFound() async throws {
+    try await withOrigin("h264.ts=status:404") { origin in
+      try await expectFailure(origin.url("media/h264.ts").absoluteString, status: 69, words: "404")
+    }
+  }
+
+  @Test("A server that keeps still is given up; one that plays longer than that is not")
+  func timeout() async throws {
+    try await withOrigin("hevc.ts=silence") { origin in
+      try await expectFailure(
+        origin.url("media/hevc.ts").absoluteString, status: 69, words: "no picture within 1 s",
+        options: ["--timeout", "1"])
+      let long = try await PlayEvents.play(
+        origin.url("media/h264.ts").absoluteString, "--loop", "--duration", "2", "--timeout", "1")
+      #expect(long.summary?["ended"] as? String == "duration")
+    }
+  }
+
+  @Test("An output that can't be made")
+  func noOutput() async throws {
+    let folder = try TemporaryFolder()
+    for option in ["--y4m", "--wav"] {
+      let result = try await Command.run("play", goodSource, option, folder.path + "/none/a")
+      #expect(result.status == 73, "\(option): \(result.errorText)")
+      #expect(result.errorText.contains(folder.path + "/none/a"))
+    }
+    try Data([1]).write(to: folder.url.appending(path: "file"))
+    let result = try await Command.run("play", goodSource, "-o", folder.path + "/file/out")
+    #expect(result.status == 73)
+    #expect(folder.names() == ["file"])
+  }
+
+  @Test("A device that is full")
+  func fullDevice() async throws {
+    guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
+    for arguments in [["--y4m", "-"], ["--json", "--md5"], []] {
+      let result = try await Command.run(
+        ["play", goodSource, "--rate", "max"] + arguments, shell: "exec \"$@\" > /dev/full")
+      #expect(result.status == 74, "\(arguments): \(result.errorText)")
+      #expect(result.errorText.contains("standard output"))
+    }
+  }
+
+  @Test("A reader that has closed its end ends playback")
+  func closedPipe() async throws {
+    for arguments in [["--y4m", "-"], ["--json", "--md5"]] {
+      let result = try await Command.run(
+        ["play", goodSource, "--rate", "max", "--loop"] + arguments, closesOutputAfter: 100)
+      #expect(!result.wasSignalled)
+      #expect(result.status == 74, "\(arguments): \(result.errorText)")
+      #expect(result.errorLines.filter { $0.hasPrefix("reel: ") }.count == 1)
+    }
+  }
+
+  // MARK: Ctrl-C
+
+  @Test("Ctrl-C ends playback with the summary, and what was written is whole")
+  func interrupt() async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("media/audio-aac.mp4")
+    let command = try Command([
+      "play", source, "--loop", "--json", "--y4m", folder.path + "/a.y4m", "--wav", folder.path + "/a.wav",
+      "-o",
+      folder.path + "/pictures",
+    ])
+    while folder.names("pictures").count < 5, command.isRunning {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    let begin = ContinuousClock.now
+    command.interrupt()
+    let result = try await command.result()
+    // A second, and what a busy machine takes to notice.
+    #expect(ContinuousClock.now - begin < .seconds(3))
+    #expect(result.status == 130, "\(result.errorText)")
+    #expect(result.errorText.isEmpty)
+    let summary = try #require(try PlayEvents(result).summary)
+    #expect(summary["ended"] as? String == "interrupted")
+    let shown = try #require(summary["frames_shown"] as? Int)
+    #expect(shown >= 5)
+    #expect(folder.names() == ["a.wav", "a.y4m", "pictures"])
+    #expect(folder.names("pictures").count == shown)
+    let pictures = try folder.bytes("a.y4m")
+    let header = try #require(pictures.firstIndex(of: 10)) + 1
+    #expect(pictures.count - header == shown * (6 + 64 * 36 * 3 / 2))
+    #expect(try WaveSamples(folder.bytes("a.wav")).samples.isEmpty == false)
+  }
+
+  @Test(
+    "Ctrl-C while a server keeps still",
+    arguments: ["master.m3u8=silence", "segment-0.ts=stall:900", "segment-1.ts=stall:3000"])
+  func interruptLoading(fault: String) async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin(fault) { origin in
+      let command = try Command([
+        "play", origin.url("hls-ts/master.m3u8").absoluteString, "--y4m", folder.path + "/a.y4m", "--wav",
+        folder.path + "/a.wav",
+      ])
+      let name = fault.prefix { $0 != "=" }
+      await origin.wait { snapshot in
+        snapshot.requests.contains { $0.path.hasSuffix(name) && ($0.status == nil || $0.bodyBytesSent > 0) }
+      }
+      command.interrupt()
+      let result = try await command.result()
+      #expect(result.status == 130, "\(result.errorText)")
+      #expect(result.outputText.contains("interrupted"))
+      #expect(folder.names().allSatisfy { !$0.hasPrefix(".") })
+      #expect(folder.names().isEmpty || folder.names().contains("a.y4m"))
+    }
+  }
+
+  // MARK: - Private
+
+  private func expectFailure(
+    _ source: String, status: Int32, words: String, options: [String] = [],
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      [
+        "play", source, "--json", "--retries", "0", "--wav", folder.path + "/a.wav", "--y4m",
+        folder.path + "/a.y4m",
+      ]
+        + options, sourceLocation: sourceLocation)
+    #expect(!result.wasSignalled, sourceLocation: sourceLocation)
+    #expect(result.status == status, "\(result.errorText)", sourceLocation: sourceLocation)
+    expectErrorLine(result, names: source, words: words, sourceLocation: sourceLocation)
+    #expect(folder.names().isEmpty, sourceLocation: sourceLocation)
+    let summary = try #require(try PlayEvents(result).summary, sourceLocation: sourceLocation)
+    #expect(summary["ended"] as? String == "failed", sourceLocation: sourceLocation)
+    let error = try #require(summary["error"] as? [String: Any], sourceLocation: sourceLocation)
+    #expect(error["exit_code"] as? Int == Int(status), sourceLocation: sourceLocation)
+  }
+}
