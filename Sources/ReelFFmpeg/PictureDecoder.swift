@@ -138,6 +138,10 @@ public final class PictureDecoder {
         if let frame = try drainedPicture(keeping: [], acceptsDamage: false) { return .picture(frame) }
       case .packet(let box):
         let opening = try open(with: box.packet)
+        if awaitsRandomAccess {
+          guard opening.isRandomAccess else { continue }
+          awaitsRandomAccess = false
+        }
         if opening.canBeDecodedAlone {
           try send(box)
           if let frame = try drainedPicture(keeping: [box], acceptsDamage: true) { return .picture(frame) }

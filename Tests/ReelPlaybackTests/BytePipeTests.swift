@@ -170,4 +170,61 @@ struct BytePipeTests {
     #expect(count == 500)
     try await writer.value
   }
+
+  @Test("An interruption ends the read that waits, and the pipe goes on")
+  func interruptWaiting() async throws {
+    for _ in 0..<50 {
+      let pipe = BytePipe()
+      let reader = Task { try await BlockingThread.run(named: "test") { try read(pipe, 4) } }
+      await Task.yield()
+      pipe.interrupt()
+      await #expect(throws: CancellationError.self) { _ = try await reader.value }
+      try await pipe.write([1, 2, 3])
+      #expect(try await BlockingThread.run(named: "test") { try read(pipe, 4) } == [1, 2, 3])
+    }
+  }
+
+  @Test("An interruption ends the next read where none waits, once, and takes no bytes")
+  func interruptNext() async throws {
+    let pipe = BytePipe()
+    try await pipe.write([1, 2, 3])
+    pipe.interrupt()
+    pipe.interrupt()
+    await #expect(throws: CancellationError.self) {
+      _ = try await BlockingThread.run(named: "test") { try read(pipe, 2) }
+    }
+    #expect(pipe.readCount == 0)
+    let bytes = try await BlockingThread.run(named: "test") { try read(pipe, 2) + read(pipe, 2) }
+    #expect(bytes == [1, 2, 3])
+  }
+
+  @Test("An interruption that was taken back ends nothing")
+  func forgottenInterruption() async throws {
+    let pipe = BytePipe()
+    pipe.interrupt()
+    pipe.forgetInterruption()
+    try await pipe.write([1])
+    #expect(try await BlockingThread.run(named: "test") { try read(pipe, 2) } == [1])
+  }
+
+  @Test("An interruption neither ends the writer nor changes the end")
+  func interruptAtEnd() async throws {
+    let pipe = BytePipe(capacity: 1)
+    let writer = Task {
+      try await pipe.write([1, 2, 3])
+      pipe.finish()
+    }
+    pipe.interrupt()
+    await #expect(throws: CancellationError.self) {
+      _ = try await BlockingThread.run(named: "test") { try read(pipe, 1) }
+    }
+    let bytes = try await BlockingThread.run(named: "test") { try read(pipe, 2) + read(pipe, 2) }
+    try await writer.value
+    #expect(bytes == [1, 2, 3])
+    pipe.interrupt()
+    await #expect(throws: CancellationError.self) {
+      _ = try await BlockingThread.run(named: "test") { try read(pipe, 1) }
+    }
+    #expect(try await BlockingThread.run(named: "test") { try read(pipe, 1) }.isEmpty)
+  }
 }

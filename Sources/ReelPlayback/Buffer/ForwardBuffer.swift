@@ -201,8 +201,11 @@ final class ForwardBuffer: Sendable {
     if case .end = peekNext(kind, epoch: epoch) { true } else { false }
   }
 
-  /// The video decoder begins again at the last key frame that it has had.
-  func rewindToKey() { state.withLock { $0.video.rewindToKey() } }
+  /// The video decoder begins again at the last key frame at or before `time` that it has had. False, and nothing moves,
+  /// where there is none, or the buffer is in another epoch.
+  func rewindToKey(before time: MediaTime, epoch: Int) -> Bool {
+    state.withLock { $0.epoch == epoch && $0.video.rewindToKey(before: time) }
+  }
 
   /// The audio decoder goes on with what is heard at `time`.
   func skipAudio(to time: MediaTime) { state.withLock { $0.audio.skip(to: time) } }

@@ -11,14 +11,16 @@ struct MediaPacket: Sendable {
 
   let box: PacketBox
   let run: MediaRun
-  /// When it is presented; decoding order is not presentation order.
-  let time: MediaTime
+  /// When it is presented, as its container counts; decoding order is not presentation order.
+  let mediaTime: MediaTime
   let duration: MediaTime
   /// Decoding can start here.
   let isKey: Bool
   let byteCount: Int
 
-  var end: MediaTime { time + duration }
+  /// When it is presented on the player's timeline. It changes where the first picture puts the domain right.
+  var time: MediaTime { run.time(mediaTime) }
+  var end: MediaTime { run.time(mediaTime + duration) }
 }
 
 /// What packets have in common that one decoder decodes: a stretch of one container's stream.
@@ -47,7 +49,10 @@ final class MediaRun: Sendable {
   var shift: MediaTime { pass.shift }
 
   /// A timestamp of the stream as a time on the player's timeline.
-  func time(ticks: Int64) -> MediaTime { stream.time(ticks: ticks) + domain.offset + shift }
+  func time(ticks: Int64) -> MediaTime { time(stream.time(ticks: ticks)) }
+
+  /// A time as the container counts it as one on the player's timeline.
+  func time(_ mediaTime: MediaTime) -> MediaTime { mediaTime + domain.offset + shift }
 }
 
 /// How the timestamps of media lie on the timeline: one for all that counts by the same clock, whatever rung it is of.

@@ -10,8 +10,8 @@ struct PacketQueue: Sendable {
   private var packets: Deque<MediaPacket> = []
   /// How many of them the decoder has had.
   private var cursor = 0
-  /// The end of the last one in presentation order.
-  private(set) var end: MediaTime?
+  /// Where the last one in presentation order ends, as its run counts.
+  private var latest: (run: MediaRun, end: MediaTime)?
   private(set) var byteCount = 0
   /// Bytes that the decoder has not had.
   private(set) var pendingByteCount = 0
@@ -22,6 +22,8 @@ struct PacketQueue: Sendable {
   var count: Int { packets.count }
   /// True where the decoder has had all.
   var isConsumed: Bool { cursor == packets.count }
+  /// The end of the last one in presentation order.
+  var end: MediaTime? { latest.map { $0.run.time($0.end) } }
   /// The time of the first packet that is kept.
   var start: MediaTime? { packets.first?.time }
 
@@ -29,7 +31,7 @@ struct PacketQueue: Sendable {
     packets.append(packet)
     byteCount += packet.byteCount
     pendingByteCount += packet.byteCount
-    if let end { self.end = max(end, packet.end) } else { end = packet.end }
+    noteEnd(of: packet)
   }
 
   /// The packet that the decoder gets next, without taking it.
@@ -56,10 +58,14 @@ struct PacketQueue: Sendable {
     moveCursor(to: packets.firstIndex { $0.end > time } ?? packets.count)
   }
 
-  /// Moves the decoder back to the key frame before the packet that it gets next, or the first packet.
-  mutating func rewindToKey() {
-    let index = packets[..<cursor].lastIndex { $0.isKey } ?? 0
+  /// Moves the decoder back to the last key frame at or before `time` that it has had. False, and nothing moves, where
+  /// there is none any more.
+  mutating func rewindToKey(before time: MediaTime) -> Bool {
+    guard let index = packets[..<cursor].lastIndex(where: { $0.isKey && $0.time <= time }) else {
+      return false
+    }
     moveCursor(to: index)
+    return true
   }
 
   /// Drops what is not needed to show the picture at `time` again: all before its key frame. Of more than
@@ -86,10 +92,17 @@ struct PacketQueue: Sendable {
       byteCount -= last.byteCount
       if cursor > packets.count { cursor = packets.count } else { pendingByteCount -= last.byteCount }
     }
-    end = packets.map(\.end).max() ?? end
+    guard !packets.isEmpty else { return }
+    latest = nil
+    for packet in packets { noteEnd(of: packet) }
   }
 
   // MARK: - Private
+
+  private mutating func noteEnd(of packet: MediaPacket) {
+    if let end, end >= packet.end { return }
+    latest = (packet.run, packet.mediaTime + packet.duration)
+  }
 
   private mutating func moveCursor(to index: Int) {
     if index < cursor {

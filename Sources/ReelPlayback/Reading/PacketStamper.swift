@@ -10,6 +10,7 @@ struct PacketStamper {
   private let frameDuration: MediaTime
   private var runs: (video: MediaRun?, audio: MediaRun?)?
   private var continuity = TimestampContinuity()
+  /// As the container counts.
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
 
   /// Where a container stands.
@@ -46,19 +47,21 @@ struct PacketStamper {
       let shift = continuity.shift(
         stream: stream.index, dts: box.packet.decodingTicks, pts: box.packet.presentationTicks,
         duration: box.packet.durationTicks, timeBase: stream.timeBase)
-      let ticks = shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
+      let ticks =
+        shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
       if ticks != 0 { box = PacketBox(try box.packet.moved(by: ticks)) }
     }
     let ticks = box.packet.presentationTicks ?? box.packet.decodingTicks
-    let runs = runs(at: ticks.map { stream.time(ticks: $0) })
+    let stamp = ticks.map { stream.time(ticks: $0) }
+    let runs = runs(at: stamp)
     guard let run = kind == .video ? runs.video : runs.audio else { return nil }
     let duration =
       box.packet.durationTicks > 0
       ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
-    let time = ticks.map { run.time(ticks: $0) } ?? lastEnd[kind] ?? placement.start + placement.pass.shift
+    let time = stamp ?? lastEnd[kind] ?? placement.start - run.domain.offset
     lastEnd[kind] = time + duration
     return MediaPacket(
-      box: box, run: run, time: time, duration: duration, isKey: box.packet.isKey,
+      box: box, run: run, mediaTime: time, duration: duration, isKey: box.packet.isKey,
       byteCount: box.packet.byteCount)
   }
 

@@ -13,7 +13,10 @@ final class AudioPipeline {
   private var decoder: AudioDecoder?
   private var run: MediaRun?
   private var epoch = -1
+  /// Where the sound ends that was decoded.
   private var nextTime: MediaTime?
+  /// No sound of the run was decoded.
+  private var isRunNew = true
   private var isFinished = false
 
   init(buffer: ForwardBuffer, queue: AudioQueue, name: String, logger: Logger) {
@@ -38,7 +41,7 @@ final class AudioPipeline {
           try drain(generation: generation)
           run = packet.run
           decoder = try AudioDecoder(stream: packet.run.stream, name: name, logger: logger)
-          nextTime = nil
+          isRunNew = true
         }
         if let buffers = try decoder?.decode(packet.box.packet) {
           for pcm in buffers { append(pcm, of: packet.run, generation: generation) }
@@ -71,9 +74,17 @@ final class AudioPipeline {
 
   private func append(_ pcm: PCMBuffer, of run: MediaRun, generation: Int) {
     guard pcm.frameCount > 0 else { return }
-    let time = pcm.ticks.map { run.time(ticks: $0) } ?? nextTime ?? run.shift
-    // Of another rung, or read once more: heard already.
-    if let nextTime, time + pcm.duration <= nextTime { return }
+    var pcm = pcm
+    var time = pcm.ticks.map { run.time(ticks: $0) } ?? nextTime ?? run.shift
+    if let nextTime, time < nextTime {
+      // Of another rung, or read once more: heard already.
+      if time + pcm.duration <= nextTime { return }
+      if isRunNew {
+        pcm = pcm.dropping(Int((nextTime - time).ticks(timescale: Int32(clamping: pcm.sampleRate))))
+        time = nextTime
+      }
+    }
+    isRunNew = false
     let chunk = AudioQueue.Chunk(buffer: pcm, time: time, shift: run.shift)
     nextTime = chunk.end
     queue.append(chunk, generation: generation)

@@ -53,6 +53,8 @@ final class VideoPipeline {
   /// The last picture that was decoded and not let go.
   private var lastTime: MediaTime?
   private var lastLength = MediaTime(value: 1, timescale: 25)
+  /// The last picture had a timestamp of its own.
+  private var hasTicks = false
   /// The latest picture at or before the target, until it is known whether there is a later one.
   private var candidate: TimedPicture?
   /// Refused by the ring.
@@ -61,6 +63,8 @@ final class VideoPipeline {
   private var isOpening = true
   /// The first picture of the run has not been seen.
   private var isRunNew = true
+  /// The run of the last picture.
+  private var shownRun: MediaRun?
   /// Of decoders that are closed.
   private var closedDuration: Duration = .zero
   private var isFinished = false
@@ -108,10 +112,9 @@ final class VideoPipeline {
     }
   }
 
-  /// Lets go of the decoder and all pictures. It begins again where it was.
+  /// Lets go of the decoder, where it can go on at the same picture later.
   func park() {
-    closeDecoder()
-    buffer.rewindToKey()
+    if decoder != nil { _ = rewind() }
   }
 
   // MARK: - Private
@@ -125,6 +128,7 @@ final class VideoPipeline {
     isOpening = !order.prefersThroughput
     isRunNew = true
     epoch.value.store(order.epoch, ordering: .relaxed)
+    shownRun = nil
     units.begin(epoch: order.epoch)
     decoder?.reset()
   }
@@ -145,8 +149,7 @@ final class VideoPipeline {
     if let decoder {
       if isOpening || decoder.options.threads == options.threads || offeredCount == 0 { return decoder }
       // The first picture is there: from here on with all threads, from its key frame on.
-      closeDecoder()
-      buffer.rewindToKey()
+      guard rewind() else { return decoder }
     }
     guard let run = units.nextRun() else { return nil }
     var decoding = PictureDecoder.Options()
@@ -161,6 +164,17 @@ final class VideoPipeline {
     return made
   }
 
+  /// Closes the decoder; the next begins with the key frame of the last picture, whatever was decoded behind it. False
+  /// where it has to go on as it is.
+  private func rewind() -> Bool {
+    // Pictures without timestamps would not be known again.
+    guard let lastTime, hasTicks, buffer.rewindToKey(before: lastTime, epoch: order.epoch) else {
+      return false
+    }
+    closeDecoder()
+    return true
+  }
+
   private func closeDecoder() {
     closedDuration += decoder?.decodeDuration ?? .zero
     decoder = nil
@@ -171,9 +185,10 @@ final class VideoPipeline {
     isOpening = false
     guard let run = units.run, run.pass.iteration <= order.lastIteration else { return }
     let ticks = frame.presentationTicks
-    if isRunNew, let ticks, order.target == nil || lastTime != nil {
+    if isRunNew, run !== shownRun, let ticks, order.target == nil || lastTime != nil {
       run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
     }
+    shownRun = run
     var time = ticks.map { run.time(ticks: $0) } ?? (lastTime ?? run.shift) + lastLength
     if let lastTime, time <= lastTime {
       // Decoded once more, or of another rung: shown already. Within a run a timestamp that does not rise is wrong.
@@ -187,6 +202,7 @@ final class VideoPipeline {
     let length = picture.displayTime
     lastTime = time
     lastLength = length
+    hasTicks = ticks != nil
     place(picture, length: length)
   }
 
@@ -206,6 +222,7 @@ final class VideoPipeline {
       candidate = nil
       offer(picture)
     } else if time + order.tolerance >= target {
+      candidate = nil
       offer(picture)
     } else {
       candidate = consume picture

@@ -1,0 +1,217 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelFFmpeg
+
+@Suite("Reading the units of a container", .timeLimit(.minutes(2)))
+struct ContainerReaderTests {
+  private enum Kind: Hashable {
+    case video
+    case audio
+  }
+
+  private struct Unit: Hashable {
+    let kind: Kind
+    let pts: Int64?
+    let dts: Int64?
+    let byteCount: Int
+
+    init(_ kind: Kind, _ box: PacketBox) {
+      self.kind = kind
+      pts = box.packet.presentationTicks
+      dts = box.packet.decodingTicks
+      byteCount = box.packet.byteCount
+    }
+  }
+
+  private func makeReader(
+    _ clip: Clip, isSeekable: Bool? = nil, chunkByteCount: Int = .max,
+    change: (inout ContainerReader.Options) -> Void = { _ in }
+  ) throws -> ContainerReader {
+    var options = ContainerReader.Options()
+    options.isSeekable = try isSeekable ?? !clip.canBeReadForward()
+    options.wantsAudio = true
+    change(&options)
+    return try ContainerReader(
+      source: MemorySource(clip.bytes(), chunkByteCount: chunkByteCount, isSeekable: options.isSeekable),
+      format: clip.format, options: options, name: clip.path, logger: silentLogger)
+  }
+
+  private func units(_ reader: ContainerReader, limit: Int = .max) throws -> [Unit] {
+    var units: [Unit] = []
+    while units.count < limit {
+      switch try reader.next() {
+      case .video(let box): units.append(Unit(.video, box))
+      case .audio(let box): units.append(Unit(.audio, box))
+      case .tentativeVideo: Issue.record("a tentative unit that nobody wants")
+      case .end: return units
+      }
+    }
+    return units
+  }
+
+  /// Clips whose timestamps the container states, and from which no edit list or decoder drops a picture.
+  private static let plain = Clip.sound.filter { clip in
+    clip.hasTimestamps && !clip.path.contains("editlist") && !clip.path.contains("interlaced-bff")
+      && !["-mid.ts", "joined-late.ts"].contains { clip.path.hasSuffix($0) }
+  }
+
+  @Test("Each picture of a clip is one unit with its timestamp", arguments: plain)
+  func video(clip: Clip) throws {
+    let units = try units(makeReader(clip)).filter { $0.kind == .video }
+    let golden = try clip.golden()
+    #expect(units.compactMap(\.pts).sorted() == golden.pictures.map(\.ticks))
+    #expect(units.count == golden.pictures.count)
+  }
+
+  @Test("Each frame of the sound is one unit", arguments: SoundClip.split)
+  func audio(sound: SoundClip) throws {
+    let reader = try makeReader(sound.clip)
+    let units = try units(reader).filter { $0.kind == .audio }
+    let golden = try sound.golden()
+    let stream = try #require(reader.audio)
+    #expect(stream.audioCodec == sound.codec)
+    #expect(units.allSatisfy { $0.pts != nil })
+    // Golden files of sound count in samples, and a decoder may hold back or add a frame at either end.
+    #expect(abs(units.count - golden.pictures.count) <= 1)
+    let first = stream.time(ticks: try #require(units.first?.pts ?? nil))
+    let expected = MediaTime(
+      value: golden.pictures[0].ticks * Int64(golden.timeBase.numerator),
+      timescale: golden.timeBase.denominator)
+    #expect(abs((first - expected).seconds) < 0.03)
+  }
+
+  @Test("Bytes that trickle in make the same units", arguments: plain, [37, 1000])
+  func chunks(clip: Clip, chunkByteCount: Int) throws {
+    let whole = try units(makeReader(clip))
+    #expect(try units(makeReader(clip, chunkByteCount: chunkByteCount)) == whole)
+  }
+
+  @Test("Tentative units come only where they are wanted, and are given whole later")
+  func tentative() throws {
+    let clip = Clip("media/h264.ts")
+    let whole = try units(makeReader(clip))
+    let reader = try makeReader(clip)
+    var seen: [Unit] = []
+    var tentativeCount = 0
+    while true {
+      let unit = try reader.next(allowingTentative: true)
+      switch unit {
+      case .video(let box): seen.append(Unit(.video, box))
+      case .audio(let box): seen.append(Unit(.audio, box))
+      case .tentativeVideo(let box):
+        tentativeCount += 1
+        let next = seen.filter { $0.kind == .video }.count
+        let expected = whole.filter { $0.kind == .video }[next]
+        #expect(box.packet.presentationTicks == expected.pts)
+        #expect(box.packet.byteCount <= expected.byteCount)
+      case .end:
+        #expect(seen.filter { $0.kind == .video } == whole.filter { $0.kind == .video })
+        #expect(seen.filter { $0.kind == .audio } == whole.filter { $0.kind == .audio })
+        #expect(tentativeCount > 0)
+        return
+      }
+    }
+  }
+
+  @Test(
+    "The sound is dropped from one unit to the next, and taken up again",
+    arguments: ["h264.ts", "h264-faststart.mp4"])
+  func droppedAudio(name: String) throws {
+    let clip = Clip("media/\(name)")
+    let whole = try units(makeReader(clip))
+    let reader = try makeReader(clip)
+    reader.setDropsAudio(true)
+    let silent = try units(reader, limit: 10)
+    #expect(silent.allSatisfy { $0.kind == .video })
+    reader.setDropsAudio(false)
+    let rest = try units(reader)
+    #expect(rest.contains { $0.kind == .audio })
+    let video = (silent + rest).filter { $0.kind == .video }
+    #expect(video == whole.filter { $0.kind == .video })
+    let audio = rest.filter { $0.kind == .audio }
+    #expect(Set(audio.map(\.pts)).isSubset(of: Set(whole.map(\.pts))))
+  }
+
+  @Test("Only what is wanted is read")
+  func wanted() throws {
+    let clip = Clip("media/h264-faststart.mp4")
+    let silent = try makeReader(clip) { $0.wantsAudio = false }
+    #expect(silent.audio == nil)
+    #expect(try units(silent).allSatisfy { $0.kind == .video })
+    let sound = try makeReader(clip) { $0.wantsVideo = false }
+    #expect(sound.video == nil)
+    let heard = try units(sound)
+    #expect(!heard.isEmpty)
+    #expect(heard.allSatisfy { $0.kind == .audio })
+    #expect(throws: ReelError.self) {
+      try makeReader(Clip("media/h264-bframes.mp4")) { $0.wantsVideo = false }
+    }
+  }
+
+  @Test(
+    "A seek goes to the key frame at or before a timestamp, and all that follows is as it was",
+    arguments: ["h264-gops.mp4", "hevc-gops.mp4", "h264-bframes.mp4", "h264-faststart.mp4"])
+  func seek(name: String) throws {
+    let clip = Clip("media/\(name)")
+    let reader = try makeReader(clip, isSeekable: true)
+    var boxes: [PacketBox] = []
+    while true {
+      let unit = try reader.next()
+      if case .video(let box) = unit { boxes.append(box) }
+      if case .end = unit { break }
+    }
+    let stream = try #require(reader.video)
+    for target in boxes.compactMap(\.ticks).shuffled() {
+      #expect(try reader.seek(toKeyFrameAtOrBefore: target, of: stream))
+      let key = try #require(boxes.lastIndex { $0.packet.isKey && $0.ticks ?? .max <= target })
+      let rest = try units(reader).filter { $0.kind == .video }
+      #expect(rest == boxes[key...].map { Unit(.video, $0) }, "to \(target)")
+    }
+  }
+
+  // MARK: ffprobe
+
+  private static let ffprobe = ["/usr/bin/ffprobe", "/usr/local/bin/ffprobe", "/opt/homebrew/bin/ffprobe"]
+    .first {
+      FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+  /// The presentation timestamps of a stream's packets by ffprobe, which parses transport streams into frames.
+  private func probe(_ clip: Clip, stream: String) throws -> [Int64?] {
+    let process = Process()
+    let output = Pipe()
+    process.executableURL = URL(filePath: try #require(Self.ffprobe))
+    process.arguments = [
+      "-v", "error", "-select_streams", stream, "-show_entries", "packet=pts", "-of", "csv=p=0",
+      Fixtures.folder.appending(path: clip.path).path,
+    ]
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    process.waitUntilExit()
+    return text.split(whereSeparator: \.isNewline).compactMap { $0.split(separator: ",").first }.map {
+      Int64($0)
+    }
+  }
+
+  @Test(
+    "The units are ffprobe's packets", .enabled(if: ffprobe != nil, "no ffprobe here"),
+    arguments: Clip.sound.filter { clip in
+      [".ts", ".mkv", ".flv", "h264-faststart.mp4", "h264-fragmented.mp4", "editlist-bframes.mp4"]
+        .contains { clip.path.hasSuffix($0) }
+    })
+  func packets(clip: Clip) throws {
+    let reader = try makeReader(clip)
+    let units = try units(reader)
+    let ticks = { (kind: Kind) in units.filter { $0.kind == kind }.map(\.pts) }
+    #expect(try probe(clip, stream: "v:0") == ticks(.video))
+    guard reader.audio != nil else { return }
+    let (own, probed) = (ticks(.audio), try probe(clip, stream: "a:0"))
+    #expect(own.count == probed.count)
+    // Within a PES packet ffprobe rounds the length of each frame down.
+    #expect(zip(own, probed).allSatisfy { abs(($0 ?? 0) - ($1 ?? 0)) <= 8 })
+  }
+}

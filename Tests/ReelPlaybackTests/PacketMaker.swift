@@ -1,0 +1,119 @@
+import Foundation
+import ReelCore
+import ReelManifest
+
+@testable import ReelFFmpeg
+@testable import ReelPlayback
+
+/// Makes packets with any places on a timeline. There is nothing in them.
+final class PacketMaker {
+  let video: StreamInfo
+  let audio: StreamInfo
+
+  init() throws {
+    var options = ContainerReader.Options()
+    options.wantsAudio = true
+    let container = try makeContainer("media/h264-faststart.mp4", options: options)
+    guard let video = container.video, let audio = container.audio else {
+      throw ReelError(.badMedia, "no two streams")
+    }
+    self.video = video
+    self.audio = audio
+  }
+
+  func makeRun(
+    _ kind: MediaPacket.Kind = .video, iteration: Int = 0, shift: MediaTime = .zero, rung: Rung? = nil
+  ) -> MediaRun {
+    MediaRun(
+      stream: kind == .video ? video : audio, domain: TimestampDomain(offset: .zero), rung: rung,
+      pass: ItemPass(iteration: iteration, shift: shift), followsGap: false)
+  }
+
+  func make(
+    _ time: MediaTime, lasting duration: MediaTime, of run: MediaRun, isKey: Bool = true, byteCount: Int = 1
+  ) throws -> MediaPacket {
+    MediaPacket(
+      box: PacketBox(try Packet()), run: run, mediaTime: time - run.shift, duration: duration, isKey: isKey,
+      byteCount: byteCount)
+  }
+
+  /// An access unit with timestamps of a stream.
+  func makeUnit(pts: Int64?, dts: Int64?, isKey: Bool = true) throws -> PacketBox {
+    let packet = try Packet()
+    packet.setTimestamps(presentationTicks: pts, decodingTicks: dts, isKey: isKey, isCorrupt: false)
+    return PacketBox(packet)
+  }
+}
+
+/// A container below Fixtures.
+func makeContainer(
+  _ path: String, options: ContainerReader.Options = ContainerReader.Options()
+) throws -> ContainerReader {
+  try ContainerReader(
+    source: FileByteSource(path: Fixtures.folder.appending(path: path).path),
+    format: containerFormat(of: path),
+    options: options, name: path, logger: silentLogger)
+}
+
+private func containerFormat(of path: String) -> ContainerFormat {
+  switch path.split(separator: ".").last {
+  case "ts": .mpegTS
+  case "mkv", "webm": .matroska
+  case "flv": .flv
+  case "h264": .h264
+  case "hevc": .hevc
+  default: .mp4
+  }
+}
+
+/// A packet with its kind.
+struct ReadPacket {
+  let packet: MediaPacket
+  let kind: MediaPacket.Kind
+}
+
+/// All packets of a file, as a player reads them.
+func readPackets(
+  _ path: String, wantsAudio: Bool = false, pass: ItemPass = ItemPass(), start: MediaTime = .zero,
+  rung: Rung? = nil
+) throws -> [ReadPacket] {
+  var options = ContainerReader.Options()
+  options.wantsAudio = wantsAudio
+  let container = try makeContainer(path, options: options)
+  let isPlaced = container.format == .mp4 || container.format == .matroska
+  var placement = PacketStamper.Placement(domain: TimestampDomain(offset: isPlaced ? start : nil))
+  placement.start = start
+  placement.pass = pass
+  placement.rung = rung
+  var stamper = PacketStamper(container, placement)
+  var packets: [ReadPacket] = []
+  while true {
+    switch try container.next() {
+    case .video(let box), .tentativeVideo(let box):
+      if let packet = try stamper.stamped(box, .video) {
+        packets.append(ReadPacket(packet: packet, kind: .video))
+      }
+    case .audio(let box):
+      if let packet = try stamper.stamped(box, .audio) {
+        packets.append(ReadPacket(packet: packet, kind: .audio))
+      }
+    case .end:
+      return packets
+    }
+  }
+}
+
+/// Random numbers that are the same in each run.
+struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  init(_ seed: Int) { state = UInt64(truncatingIfNeeded: seed) }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}
