@@ -64,6 +64,13 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     return copy
   }
 
+  /// Another owner of the same bytes, with another presentation time.
+  public borrowing func presented(at ticks: Int64) throws(ReelError) -> Packet {
+    let copy = try clone()
+    copy.pointer.pointee.pts = ticks
+    return copy
+  }
+
   /// The compressed bytes, valid during the call.
   public borrowing func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -204,7 +204,7 @@ final class ForwardBuffer: Sendable {
   /// The video decoder begins again at the last key frame at or before `time` that it has had. False, and nothing moves,
   /// where there is none, or the buffer is in another epoch.
   func rewindToKey(before time: MediaTime, epoch: Int) -> Bool {
-    state.withLock { $0.epoch == epoch && $0.video.rewindToKey(before: time) }
+    state.withLock { $0.epochs[.video] == epoch && $0.video.rewindToKey(before: time) }
   }
 
   /// The audio decoder goes on with what is heard at `time`.
@@ -329,10 +329,13 @@ extension ForwardBuffer.State {
 
   fileprivate func isFull(_ kind: MediaPacket.Kind) -> Bool {
     if video.pendingByteCount + audio.pendingByteCount >= limits.byteCount { return true }
-    return ahead(kind) >= limits.target
+    // Timestamps may be wrong: what has nothing left to decode is not full.
+    let isConsumed = kind == .video ? video.isConsumed : audio.isConsumed
+    return ahead(kind) >= limits.target && !isConsumed
   }
 
   fileprivate func needsRefill(_ kind: MediaPacket.Kind) -> Bool {
+    if kind == .video ? video.isConsumed : audio.isConsumed { return true }
     let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
     return bytes < Double(limits.byteCount) * limits.refillShare
       && ahead(kind).seconds < limits.target.seconds * limits.refillShare

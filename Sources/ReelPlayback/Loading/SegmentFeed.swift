@@ -21,9 +21,11 @@ final class SegmentFeed: ByteSource {
   private var task: Task<Void, Never>?
   private var cancellation = 0
 
+  /// - Parameter endsAtFailures: a segment of which nothing has come ends the run, with `failure`, so that all before it
+  ///   is read whole; else its error is thrown by `read`.
   init(
     _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
-    goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
+    endsAtFailures: Bool = false, goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
   ) {
     firstIndex = first
     self.scope = scope
@@ -35,6 +37,9 @@ final class SegmentFeed: ByteSource {
       do {
         try await loader.load(
           from: first, readsAhead: readsAhead, into: pipe, telling: progress, goesOn: goesOn)
+        pipe.finish()
+      } catch let error as ReelError where endsAtFailures && progress.isBetweenSegments {
+        progress.fail(error)
         pipe.finish()
       } catch {
         pipe.fail(error)
@@ -55,6 +60,9 @@ final class SegmentFeed: ByteSource {
 
   /// The segment after the last one that belongs to the run, as far as it has been loaded.
   var nextIndex: Int { progress.values.withLock { $0.nextIndex } }
+
+  /// Why the segment after the last one that was read could not be had.
+  var failure: ReelError? { progress.values.withLock { $0.failure } }
 
   /// What the bytes that were read last came from.
   var currentURL: URL? {

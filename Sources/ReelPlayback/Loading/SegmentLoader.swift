@@ -10,6 +10,9 @@ final class FeedProgress: Sendable {
     /// Where each part of the stream begins, and what it is.
     var parts: [(offset: Int64, url: URL)] = []
     var writtenCount: Int64 = 0
+    var failure: ReelError?
+    /// What was written when the last segment was whole.
+    var boundary: Int64 = 0
   }
 
   let values: Locked<Values>
@@ -21,7 +24,19 @@ final class FeedProgress: Sendable {
 
   func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
 
-  func end(before index: Int) { values.withLock { $0.nextIndex = index } }
+  /// Nothing has come yet of the segment that was begun last, but something of one before it.
+  var isBetweenSegments: Bool {
+    values.withLock { $0.writtenCount > 0 && $0.writtenCount == $0.boundary }
+  }
+
+  func fail(_ error: ReelError) { values.withLock { $0.failure = error } }
+
+  func end(before index: Int) {
+    values.withLock { values in
+      values.nextIndex = index
+      values.boundary = values.writtenCount
+    }
+  }
 }
 
 /// Sends the requests for segments, and for what they need: initializations and keys.

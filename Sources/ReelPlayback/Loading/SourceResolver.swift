@@ -46,6 +46,8 @@ struct MediaResource: Sendable {
   let format: ContainerFormat
   let layout: MP4Layout
   let access: Access
+  /// False for what can't be asked for again.
+  var isRepeatable = true
 }
 
 /// Finds out what a source is: sends the first request, looks at the first bytes, and reads a manifest to its end.
@@ -195,7 +197,10 @@ struct SourceResolver: Sendable {
       url: folder, contentType: nil,
       bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil, supportsRanges: false,
       body: FetchBody { try await queue.next() })
-    return try await resolve(response, name: name)
+    let resolved = try await resolve(response, name: name)
+    guard case .resource(var resource) = resolved else { return resolved }
+    resource.isRepeatable = false
+    return .resource(resource)
   }
 
   private func resolveRemote(_ url: URL) async throws -> ResolvedSource {

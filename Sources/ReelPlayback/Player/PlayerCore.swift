@@ -437,6 +437,7 @@ final class PlayerCore: Sendable {
       if !hasPicture { return showFirst(session, generation: generation) }
       guard isPlaying else { return .idle }
       if rate == .infinity {
+        skipGap(before: time, of: session, generation: generation, now: now)
         show(session, generation: generation, due: nil)
         handOutAudio(session, until: time)
         return .again
@@ -603,7 +604,7 @@ final class PlayerCore: Sendable {
     guard !outputs.isEmpty else { return }
     var failed: [(any FrameOutput, ReelError)] = []
     outputLock.withLock { _ in
-      for output in outputs {
+      for output in outputs where state.withLock({ $0.outputs.contains { $0 === output } }) {
         do {
           try output.show(picture.picture)
         } catch {
@@ -661,7 +662,7 @@ final class PlayerCore: Sendable {
   ) -> Pump.Next {
     if !hasPicture {
       let failure =
-        session.pendingFailure
+        session.fruitlessFailure
         ?? ReelError(.badMedia, "no picture in the media", at: session.item.source.name)
       // A seek behind the last picture: the one on show stays.
       if session.pendingFailure == nil, state.withLock({ $0.onShow != nil }) {

@@ -19,6 +19,9 @@ protocol PacketReader: AnyObject {
   /// Time spent waiting for bytes by the container that is open.
   var sourceWait: Duration { get }
 
+  /// Asked at the end: what is wrong with the media that ends there; nil where nothing is.
+  var endFault: ReelError? { get }
+
   /// Waits for the next packet. Throws `CancellationError` where its scope was cancelled.
   func next(allowingTentative: Bool) throws -> ReadUnit
 

@@ -50,6 +50,7 @@ struct PacketStamper {
       let ticks =
         shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
       if ticks != 0 { box = PacketBox(try box.packet.moved(by: ticks)) }
+      box = try Self.repaired(box, stream: stream)
     }
     let ticks = box.packet.presentationTicks ?? box.packet.decodingTicks
     let stamp = ticks.map { stream.time(ticks: $0) }
@@ -66,6 +67,19 @@ struct PacketStamper {
   }
 
   // MARK: - Private
+
+  /// A presentation time that lies far from the decoding time is on the other side of a wrap of 33 bits, or damaged: a
+  /// damaged one is shown when it is decoded.
+  private static func repaired(_ box: PacketBox, stream: StreamInfo) throws(ReelError) -> PacketBox {
+    guard let pts = box.packet.presentationTicks, let dts = box.packet.decodingTicks else { return box }
+    let unwrapped = TimestampContinuity.unwrapped(pts: pts, nextTo: dts, timeBase: stream.timeBase)
+    let distance = stream.time(ticks: unwrapped - dts).seconds
+    let repaired = abs(distance) > maximumReorder ? dts : unwrapped
+    return repaired == pts ? box : PacketBox(try box.packet.presented(at: repaired))
+  }
+
+  /// No picture waits so many seconds for those that are shown before it.
+  private static let maximumReorder = 10.0
 
   /// The runs of the streams, made when the first packet shows how its timestamps lie.
   private mutating func runs(at media: MediaTime?) -> (video: MediaRun?, audio: MediaRun?) {

@@ -14,6 +14,7 @@ final class ResourcePacketReader: PacketReader {
   private var scope: LoadScope
   private var pass = ItemPass()
   private var dropsAudio = false
+  private var hasRead = false
   /// The first answer's body has been used.
   private var isFirstAnswerUsed = false
   private final class Open {
@@ -46,6 +47,16 @@ final class ResourcePacketReader: PacketReader {
   private(set) var streams = ReaderStreams()
   var sourceWait: Duration { open?.container.sourceWait ?? .zero }
 
+  var endFault: ReelError? {
+    guard let container = open?.container else { return nil }
+    if container.isTruncated {
+      return ReelError(
+        .badMedia, "the file is cut off: its index names media beyond its end", at: resource.name)
+    }
+    guard !hasRead, let detail = container.takeLastError() else { return nil }
+    return ReelError(.badMedia, "no picture could be decoded: \(detail)", at: resource.name)
+  }
+
   func next(allowingTentative: Bool) throws -> ReadUnit {
     do {
       let open = try container()
@@ -57,6 +68,7 @@ final class ResourcePacketReader: PacketReader {
         }
         switch unit {
         case .video(let box):
+          hasRead = true
           if let packet = try open.stamper.stamped(box, .video) { return .packet(packet, .video) }
         case .tentativeVideo(let box):
           if let packet = try open.stamper.stamped(box, .video) { return .tentative(packet) }
@@ -78,13 +90,18 @@ final class ResourcePacketReader: PacketReader {
     open?.container.forgetInterruption()
     guard let time, time > .zero else { return try restart() }
     do {
-      if let open, !open.isSeekable, canSeek {
+      // What can't be sought is read on to the place.
+      guard canSeek else {
+        if open == nil { _ = try container() } else { try restart() }
+        return
+      }
+      if let open, !open.isSeekable {
         try open.source.seek(to: 0)
         self.open = nil
         self.open = try makeOpen(on: open.source, domain: open.domain, isSeekable: true)
       }
       let open = try container()
-      guard canSeek, let stream = open.container.video ?? open.container.audio,
+      guard let stream = open.container.video ?? open.container.audio,
         try open.container.seek(
           toKeyFrameAtOrBefore: ticks(of: time - open.domain.offset, in: stream), of: stream)
       else { return try restart() }
@@ -141,7 +158,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private var canReopen: Bool {
-    if case .standardInput = resource.access { false } else { true }
+    if case .standardInput = resource.access { false } else { resource.isRepeatable }
   }
 
   private func ticks(of time: MediaTime, in stream: StreamInfo) -> Int64 {

@@ -30,6 +30,9 @@ final class SegmentedPacketReader: PacketReader {
   private var dropsAudio = false
   private var followsGap = false
   private var passedOverInARow = 0
+  /// Why a segment was passed over, until something could be read.
+  private var passedOver: ReelError?
+  private var hasRead = false
 
   private struct TrackKey: Hashable {
     let period: Int
@@ -98,10 +101,12 @@ final class SegmentedPacketReader: PacketReader {
           if !run.hasPackets {
             run.hasPackets = true
             passedOverInARow = 0
+            hasRead = true
             controller.noteSuccess()
           }
           return unit
         }
+        if let failure = run.feed.failure { throw failure }
         closeRun()
       } catch let error as ReelError {
         try recover(from: error.located(at: run.feed.currentURL?.reelName ?? context.name), in: run)
@@ -130,6 +135,8 @@ final class SegmentedPacketReader: PacketReader {
     dropsAudio = drops
     run?.container.setDropsAudio(drops)
   }
+
+  var endFault: ReelError? { hasRead ? nil : passedOver }
 
   /// The segments of the rung that is read, for who needs to know where they end.
   var supply: (any SegmentSupply)? { run?.track.supply }
@@ -191,6 +198,7 @@ final class SegmentedPacketReader: PacketReader {
       let track = tracks[key], case .segment(let segment) = track.supply.peek(at: index)
     else { throw error }
     passedOverInARow += 1
+    passedOver = error
     followsGap = true
     log.notePassedOver(error, start: segment.start + pass.shift, duration: segment.duration)
     place = .after(key, index: index, end: segment.start + segment.duration)
@@ -243,7 +251,6 @@ final class SegmentedPacketReader: PacketReader {
             streams.audio = run.container.audio
             streams.rung = rung
             streams.live = track.supply.live
-            if wantsVideo { log.noteRung(rung) }
             return run
           }
           place = .segment(key, index: found.index + 1)
@@ -315,8 +322,10 @@ final class SegmentedPacketReader: PacketReader {
   ) throws -> Run? {
     let (controller, ladder, rung) = (controller, try ladder(of: key.period), track.rung)
     let supply = track.supply
+    if wantsVideo { log.noteRung(rung) }
     let feed = SegmentFeed(
-      track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder
+      track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder,
+      endsAtFailures: true
     ) { next in
       var duration: Duration?
       if case .segment(let segment) = supply.peek(at: next) { duration = .seconds(segment.duration.seconds) }

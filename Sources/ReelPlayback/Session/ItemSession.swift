@@ -68,6 +68,8 @@ final class ItemSession: Sendable {
     var stoppedPumps: [Pump] = []
     var stoppedResolving: Task<Void, Never>?
     var failure: ReelError?
+    /// Why nothing was shown, where nothing else is wrong.
+    var fruitless: ReelError?
     /// The failure is told when what is there has been shown.
     var isFailureDue = false
     var wantsAudio = true
@@ -174,6 +176,8 @@ final class ItemSession: Sendable {
   // MARK: What the player asks
 
   var failure: ReelError? { state.withLock { $0.isFailureDue || !$0.hasVideoPacket ? $0.failure : nil } }
+  /// Why there was no picture at all.
+  var fruitlessFailure: ReelError? { state.withLock { $0.failure ?? $0.fruitless } }
   /// A failure, also one that is not due yet.
   var pendingFailure: ReelError? { state.withLock { $0.failure } }
   var streams: ReaderStreams { state.withLock { $0.streams } }
@@ -286,7 +290,8 @@ final class ItemSession: Sendable {
   func publishLevel(isStalled: Bool, rate: Double) -> (level: ForwardBuffer.Level, keepsUp: Bool) {
     let level = buffer.level
     let target = item.preferences.forwardBufferDuration
-    let keepsUp = environment.thresholds.isLikelyToKeepUp(
+    let isDry = level.isConsumed && !level.isComplete && ring.statistics.frameCount == 0
+    let keepsUp = !isDry && environment.thresholds.isLikelyToKeepUp(
       buffered: .seconds(level.ahead.seconds), target: target, isComplete: level.isComplete,
       isFull: level.isFull, isAfterStall: isStalled, rate: rate)
     item.loadedTimeRanges.set(level.range.map { [$0] } ?? [])
@@ -600,6 +605,7 @@ extension ItemSession {
     switch source {
     case .resource(let resource):
       state.withLock { $0.hasSeparateAudio = false }
+      item.beginAccess(AccessLogEntry())
       return ResourcePacketReader(resource, role: .main(wantsAudio: true), context: context, scope: scope)
     case .presentation(let resolved):
       let role: ReaderRole
@@ -719,7 +725,10 @@ extension ItemSession {
         return
       }
       reading.hasEnded = true
-      if goesRound(reading) {
+      if let fault = reader.endFault {
+        noteFailure(fault, rung: "")
+        state.withLock { $0.failure = $0.failure ?? fault }
+      } else if goesRound(reading) {
         if hasSeparateAudio { pumps.wake(.audioReader) }
         return
       }
@@ -812,14 +821,15 @@ extension ItemSession {
         buffer: buffer, ring: ring,
         options: VideoPipeline.Options(
           name: item.source.name, logger: environment.logger, gate: environment.gate,
-          threads: environment.loading.decoderThreads),
+          threads: environment.loading.decoderThreads,
+          noteDecoding: { [weak self] duration in self?.state.withLock { $0.decodeDuration = duration } },
+          noteFailure: { [weak self] error in self?.noteFruitlessRun(error) }),
         isCancelled: { scope.isCancelled })
       box.pipeline = pipeline
     }
     let order = state.withLock { $0.order }
     do {
       _ = try pipeline.turn(order)
-      state.withLock { $0.decodeDuration = pipeline.decodeDuration }
       refill()
     } catch let error as ReelError {
       fail(error.located(at: item.source.name))
@@ -830,6 +840,11 @@ extension ItemSession {
     } catch {
       fail(ReelError(.internalFault, "\(error)", at: item.source.name))
     }
+  }
+
+  /// A run has shown nothing: where nothing else does, that is why.
+  private func noteFruitlessRun(_ error: ReelError) {
+    state.withLock { $0.fruitless = $0.fruitless ?? error.located(at: item.source.name) }
   }
 
   private func decodeAudio(_ box: PipelineBox<AudioPipeline>) {

@@ -17,6 +17,10 @@ final class VideoPipeline {
     var gate: (any DecodingGate)?
     /// Frame threads once the first picture is there.
     var threads = 1
+    /// Gets the time spent in decoders so far, before each picture that is given.
+    var noteDecoding: @Sendable (Duration) -> Void = { _ in }
+    /// Gets told why a run has shown nothing at all, before the ring is finished.
+    var noteFailure: @Sendable (ReelError) -> Void = { _ in }
   }
 
   enum Outcome {
@@ -82,9 +86,6 @@ final class VideoPipeline {
 
   /// Time spent in decoders.
   var decodeDuration: Duration { closedDuration + (decoder?.decodeDuration ?? .zero) }
-  /// Why the decoder of the run that is open shows nothing; nil where nothing is known.
-  var failureDetail: String? { decoder?.takeLastError() }
-  var sizeFault: ReelError? { decoder?.sizeFault }
 
   /// Decodes as far as it can go. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {
@@ -101,11 +102,13 @@ final class VideoPipeline {
       }
       switch try isOpening ? decoder.firstPicture() : decoder.nextPicture() {
       case .picture(let frame):
+        options.noteDecoding(decodeDuration)
         take(frame, of: decoder)
       case .needsUnit:
         return .idle
       case .end:
         if units.isStale { return .idle }
+        if lastTime == nil { noteFailure(of: decoder) }
         closeDecoder()
         if units.hasEnded { return try finish() }
       }
@@ -173,6 +176,14 @@ final class VideoPipeline {
     }
     closeDecoder()
     return true
+  }
+
+  private func noteFailure(of decoder: PictureDecoder) {
+    if let fault = decoder.sizeFault {
+      options.noteFailure(fault)
+    } else if let detail = decoder.takeLastError() {
+      options.noteFailure(ReelError(.badMedia, "no picture could be decoded: \(detail)"))
+    }
   }
 
   private func closeDecoder() {
