@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelTesting
+import ReelTransport
 import Testing
 
 @testable import ReelPlayback
@@ -14,9 +15,11 @@ private final class Stage: Sendable {
   let log = Locked<[PlayerEvent]>([])
   let observer: Task<Void, Never>
 
-  init(_ source: MediaSource, configuration: PlayerConfiguration = PlayerConfiguration()) throws {
-    player = Player(
-      fetcher: makeFetcher(attempts: 1), configuration: configuration, logger: silentLogger)
+  init(
+    _ source: MediaSource, configuration: PlayerConfiguration = PlayerConfiguration(),
+    fetcher: any Fetching = makeFetcher(attempts: 1)
+  ) throws {
+    player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
     item = PlayerItem(source)
     try player.attach(recording)
     let (events, log) = (player.events.events, log)
@@ -43,6 +46,37 @@ private final class Stage: Sendable {
   func close() async {
     await player.stopAndWait()
     observer.cancel()
+  }
+}
+
+/// Holds back what it is told to, until it is opened.
+private final class GatedFetcher: Fetching {
+  private let held: String
+  private let base = makeFetcher()
+  private let state = Locked((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
+
+  init(holding held: String) { self.held = held }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    if request.url.lastPathComponent == held {
+      await withCheckedContinuation { continuation in
+        let isOpen = state.withLock { state in
+          if !state.isOpen { state.waiting.append(continuation) }
+          return state.isOpen
+        }
+        if isOpen { continuation.resume() }
+      }
+    }
+    return try await base.fetch(request)
+  }
+
+  func open() {
+    let waiting = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
   }
 }
 
@@ -179,20 +213,37 @@ struct PlayerBehaviourTests {
 
   @Test("A server that stands still is a stall, and playback goes on after it")
   func stall() async throws {
-    try await withOrigin(
-      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .delay(.seconds(2)), count: 1)])
-    ) { origin in
-      let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
-      stage.begin()
-      _ = try await stage.end()
-      let names = stage.events.map { "\($0)".prefix { $0 != "(" } }
-      #expect(names.contains("stalled"))
-      #expect(names.contains("resumed"))
-      let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
-      let statistics = stage.player.statistics
-      #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
-      await stage.close()
+    let gate = GatedFetcher(holding: "segment-1.m4s")
+    let clock = ManualMonotonicClock()
+    var configuration = PlayerConfiguration()
+    configuration.clock = clock
+    let stage = try Stage(
+      try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path),
+      configuration: configuration, fetcher: gate)
+    stage.begin()
+    let start = await stage.player.timeControlStatus.values.first { $0 == .playing }
+    #expect(start == .playing)
+    while stage.player.timeControlStatus.value == .playing {
+      clock.advance(by: .milliseconds(10))
+      try await Task.sleep(for: .milliseconds(1))
     }
+    #expect(stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls))
+    let shown = stage.recording.all.count
+    clock.advance(by: .seconds(5))
+    #expect(stage.recording.all.count == shown)
+    gate.open()
+    _ = await stage.player.timeControlStatus.values.first { $0 == .playing }
+    while !stage.events.contains(where: \.isEnd) {
+      clock.advance(by: .milliseconds(10))
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    let names = stage.events.map { "\($0)".prefix { $0 != "(" } }
+    #expect(names.filter { $0 != "rungSwitched" } == ["firstFrame", "stalled", "resumed", "playedToEnd"])
+    let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
+    let statistics = stage.player.statistics
+    #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
+    #expect(statistics.stallDuration >= .seconds(5))
+    await stage.close()
   }
 
   @Test("A server that fails for a time is tried again")
