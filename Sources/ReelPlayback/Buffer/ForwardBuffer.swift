@@ -204,7 +204,7 @@ final class ForwardBuffer: Sendable {
   /// The video decoder begins again at the last key frame at or before `time` that it has had. False, and nothing moves,
   /// where there is none, or the buffer is in another epoch.
   func rewindToKey(before time: MediaTime, epoch: Int) -> Bool {
-    state.withLock { $0.epoch == epoch && $0.video.rewindToKey(before: time) }
+    state.withLock { $0.epochs[.video] == epoch && $0.video.rewindToKey(before: time) }
   }
 
   /// The audio decoder goes on with what is heard at `time`.
