@@ -1,0 +1,202 @@
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Decoding buffered sound", .timeLimit(.minutes(1)))
+struct AudioPipelineTests {
+  /// A pipeline between a buffer and a queue, turned by hand.
+  private final class Bench {
+    let buffer = ForwardBuffer(limits: ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1)))
+    let queue = AudioQueue()
+    let pipeline: AudioPipeline
+    var epoch = 0
+    var generation = 0
+
+    init() {
+      pipeline = AudioPipeline(buffer: buffer, queue: queue, name: "test", logger: silentLogger)
+    }
+
+    convenience init(_ path: String) throws {
+      self.init()
+      // A picture for each moment: a seek goes by the key frames of the video.
+      try append(path, kinds: [.video, .audio])
+      buffer.end([.video, .audio], from: .video, epoch: 0)
+    }
+
+    func append(
+      _ path: String, pass: ItemPass = ItemPass(), start: MediaTime = .zero,
+      kinds: Set<MediaPacket.Kind> = [.audio]
+    ) throws {
+      for read in try readPackets(path, wantsAudio: true, pass: pass, start: start)
+      where kinds.contains(read.kind) {
+        try #require(buffer.append(read.packet, read.kind, from: .video, epoch: 0))
+      }
+    }
+
+    func turn() throws { try pipeline.turn(epoch: epoch, generation: generation) }
+
+    func seek(to time: MediaTime) throws {
+      let place = buffer.seek(to: time)
+      try #require(place.reload.isEmpty)
+      epoch = place.epoch
+      generation += 1
+      queue.flush(generation: generation, start: time)
+    }
+
+    /// Turns until there is nothing more.
+    func rest() throws -> [AudioQueue.Chunk] {
+      var chunks: [AudioQueue.Chunk] = []
+      while !queue.isDrained {
+        try turn()
+        let more = queue.take(until: nil)
+        if more.isEmpty { break }
+        chunks += more
+      }
+      return chunks
+    }
+  }
+
+  /// What the decoder makes of a clip's sound by itself.
+  private func decoded(_ path: String) throws -> [PCMBuffer] {
+    let packets = try readPackets(path, wantsAudio: true).filter { $0.kind == .audio }.map(\.packet)
+    let decoder = try AudioDecoder(
+      stream: try #require(packets.first).run.stream, name: "test", logger: silentLogger)
+    var buffers: [PCMBuffer] = []
+    for packet in packets { buffers += try decoder.decode(packet.box.packet) }
+    return try (buffers + decoder.drain()).filter { $0.frameCount > 0 }
+  }
+
+  private func samples(_ chunks: [AudioQueue.Chunk]) -> [Float] { chunks.flatMap(\.buffer.samples) }
+
+  @Test(
+    "All sound of a clip comes out as the decoder makes it, without a hole",
+    arguments: [
+      "audio-aac.mp4", "audio-aac.ts", "audio-ac3.ts", "audio-flac.mp4", "audio-opus.mkv", "audio-pcm.mov",
+      "audio-mp3.mp4", "audio-vorbis.mkv",
+    ])
+  func all(name: String) throws {
+    let path = "media/\(name)"
+    let expected = try decoded(path)
+    let chunks = try Bench(path).rest()
+    #expect(samples(chunks) == expected.flatMap(\.samples))
+    for (chunk, next) in zip(chunks, chunks.dropFirst()) {
+      #expect(abs((next.time - chunk.end).seconds) < 0.002)
+    }
+  }
+
+  @Test("No more is decoded ahead than there is room for")
+  func room() throws {
+    let bench = try Bench("media/audio-aac.mp4")
+    try bench.turn()
+    try bench.turn()
+    let chunks = bench.queue.take(until: nil)
+    let length = try #require(chunks.last).end - chunks[0].time
+    #expect(length >= MediaTime(value: 1, timescale: 2))
+    #expect(length < MediaTime(value: 6, timescale: 10))
+    #expect(!bench.queue.isDrained)
+    #expect(try samples(chunks + bench.rest()) == decoded("media/audio-aac.mp4").flatMap(\.samples))
+  }
+
+  @Test(
+    "After a seek the sound begins at that very place, also while it is decoded",
+    arguments: ["audio-flac.mp4", "audio-pcm.mov"])
+  func seek(name: String) throws {
+    let path = "media/\(name)"
+    let all = try decoded(path)
+    let rate = all[0].sampleRate
+    let channels = all[0].channelCount
+    let whole = all.flatMap(\.samples)
+    let bench = try Bench(path)
+    for sample in [0, 1, 700, rate / 2, rate / 2 + 123, rate / 4, rate / 3] {
+      try bench.turn()
+      let place = MediaTime(value: Int64(sample), timescale: Int32(rate))
+      try bench.seek(to: place)
+      try bench.turn()
+      let chunks = bench.queue.take(until: nil)
+      #expect(try #require(chunks.first).time == place)
+      let heard = samples(chunks)
+      #expect(heard == Array(whole[(sample * channels)...].prefix(heard.count)), "from \(sample)")
+    }
+    try bench.seek(to: MediaTime(value: Int64(rate / 5), timescale: Int32(rate)))
+    #expect(try samples(bench.rest()) == Array(whole[(rate / 5 * channels)...]))
+  }
+
+  @Test(
+    "After a seek lossy sound begins in time", arguments: ["audio-aac.mp4", "audio-aac.ts", "audio-opus.mkv"])
+  func seekInLossy(name: String) throws {
+    let bench = try Bench("media/\(name)")
+    for milliseconds in [500, 20, 700, 333] as [Int64] {
+      let place = MediaTime(value: milliseconds, timescale: 1000)
+      try bench.seek(to: place)
+      try bench.turn()
+      let chunks = bench.queue.take(until: nil)
+      // Matroska counts in milliseconds.
+      let late = try #require(chunks.first).time - place
+      #expect(late >= .zero && late <= MediaTime(value: 1, timescale: 1000))
+    }
+  }
+
+  @Test("Another run has a decoder of its own, and what was heard already is not heard again")
+  func runs() throws {
+    let bench = Bench()
+    try bench.append("media/audio-flac.mp4")
+    let first = try decoded("media/audio-flac.mp4").flatMap(\.samples)
+    let second = try decoded("media/audio-pcm.mov")
+    // Half a second of it stands before the end of the first.
+    let length = try #require(bench.buffer.end(of: .audio))
+    let start = length - MediaTime(value: 1, timescale: 2)
+    try bench.append("media/audio-pcm.mov", start: start)
+    bench.buffer.end([.audio], from: .video, epoch: 0)
+    let chunks = try bench.rest()
+    #expect(Array(samples(chunks).prefix(first.count)) == first)
+    let added = chunks.last.map { $0.end - length } ?? .zero
+    let expected = second.reduce(MediaTime.zero) { $0 + $1.duration } - MediaTime(value: 1, timescale: 2)
+    #expect(abs((added - expected).seconds) < 0.05)
+    for (chunk, next) in zip(chunks, chunks.dropFirst()) { #expect(next.time >= chunk.end) }
+  }
+
+  @Test("Another time through the item goes on with its shift")
+  func passes() throws {
+    let bench = Bench()
+    try bench.append("media/audio-pcm.mov")
+    let shift = try #require(bench.buffer.end(of: .audio))
+    try bench.append("media/audio-pcm.mov", pass: ItemPass(iteration: 1, shift: shift))
+    bench.buffer.end([.audio], from: .video, epoch: 0)
+    let once = try decoded("media/audio-pcm.mov").flatMap(\.samples)
+    let chunks = try bench.rest()
+    #expect(samples(chunks) == once + once)
+    #expect(Set(chunks.map(\.shift)) == [.zero, shift])
+    for (chunk, next) in zip(chunks, chunks.dropFirst()) { #expect(chunk.end == next.time) }
+  }
+
+  @Test("Packets that come one by one give the same sound; it ends when the buffer does")
+  func oneByOne() throws {
+    let bench = Bench()
+    var heard: [Float] = []
+    for read in try readPackets("media/audio-aac.ts", wantsAudio: true) where read.kind == .audio {
+      try #require(bench.buffer.append(read.packet, .audio, from: .video, epoch: 0))
+      try bench.turn()
+      heard += samples(bench.queue.take(until: nil))
+    }
+    #expect(!bench.queue.isDrained)
+    bench.buffer.end([.audio], from: .video, epoch: 0)
+    heard += samples(try bench.rest())
+    #expect(bench.queue.isDrained)
+    #expect(try heard == decoded("media/audio-aac.ts").flatMap(\.samples))
+  }
+
+  @Test("Begun anew, it decodes another stream")
+  func reset() throws {
+    let bench = try Bench("media/audio-pcm.mov")
+    _ = try bench.rest()
+    bench.pipeline.reset()
+    bench.epoch = bench.buffer.dropAudio()
+    bench.generation += 1
+    bench.queue.flush(generation: bench.generation, start: nil)
+    try bench.append("media/audio-flac.mp4")
+    bench.buffer.end([.audio], from: .video, epoch: 0)
+    #expect(try samples(bench.rest()) == decoded("media/audio-flac.mp4").flatMap(\.samples))
+  }
+}

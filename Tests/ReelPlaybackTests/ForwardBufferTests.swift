@@ -1,0 +1,341 @@
+import ReelCore
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Forward buffers")
+struct ForwardBufferTests {
+  private let maker: PacketMaker
+
+  init() throws { maker = try PacketMaker() }
+
+  private func time(_ tenths: Int) -> MediaTime { MediaTime(value: Int64(tenths), timescale: 10) }
+
+  private func makeBuffer(target: Int = 100, byteCount: Int = .max / 4) -> ForwardBuffer {
+    ForwardBuffer(limits: ForwardBuffer.Limits(target: time(target), byteCount: byteCount))
+  }
+
+  /// Packets of 100 ms and 10 bytes; every fourth is a key.
+  private func append(
+    _ range: Range<Int>, _ kind: MediaPacket.Kind = .video, to buffer: ForwardBuffer, epoch: Int = 0,
+    from loader: MediaPacket.Kind = .video, iteration: Int = 0, byteCount: Int = 10
+  ) throws {
+    let run = maker.makeRun(kind, iteration: iteration)
+    for index in range {
+      let packet = try maker.make(
+        time(index), lasting: time(1), of: run, isKey: kind == .audio || index % 4 == 0, byteCount: byteCount)
+      try #require(buffer.append(packet, kind, from: loader, epoch: epoch))
+    }
+  }
+
+  private func isNone(_ next: ForwardBuffer.Next) -> Bool { if case .none = next { true } else { false } }
+  private func isStale(_ next: ForwardBuffer.Next) -> Bool { if case .stale = next { true } else { false } }
+  private func isEnd(_ next: ForwardBuffer.Next) -> Bool { if case .end = next { true } else { false } }
+  private func packet(_ next: ForwardBuffer.Next) -> MediaPacket? {
+    if case .packet(let packet) = next { packet } else { nil }
+  }
+
+  @Test("Packets come out in order, then nothing, then the end")
+  func order() throws {
+    let buffer = makeBuffer()
+    #expect(isNone(buffer.next(.video, epoch: 0)))
+    try append(0..<3, to: buffer)
+    for index in 0..<3 { #expect(packet(buffer.next(.video, epoch: 0))?.time == time(index)) }
+    #expect(isNone(buffer.next(.video, epoch: 0)))
+    #expect(!buffer.isEnded(.video, epoch: 0))
+    buffer.end([.video], from: .video, epoch: 0)
+    #expect(isEnd(buffer.next(.video, epoch: 0)))
+    #expect(buffer.isEnded(.video, epoch: 0))
+    #expect(isNone(buffer.next(.audio, epoch: 0)))
+    buffer.goOn(from: .video, epoch: 0)
+    #expect(isNone(buffer.next(.video, epoch: 0)))
+  }
+
+  @Test("A packet of another run ends the one that is decoded, and stays")
+  func runs() throws {
+    let buffer = makeBuffer()
+    try append(0..<1, to: buffer)
+    try append(1..<2, to: buffer)
+    let run = try #require(packet(buffer.next(.video, epoch: 0))).run
+    #expect(isEnd(buffer.next(.video, epoch: 0, of: run)))
+    #expect(packet(buffer.peekNext(.video, epoch: 0))?.time == time(1))
+    #expect(packet(buffer.next(.video, epoch: 0))?.time == time(1))
+  }
+
+  @Test("A tentative packet is given once, only where it is wanted, and goes with the whole one")
+  func tentative() throws {
+    let buffer = makeBuffer()
+    let run = maker.makeRun()
+    buffer.offerTentative(try maker.make(.zero, lasting: time(1), of: run), epoch: 1)
+    #expect(isNone(buffer.next(.video, epoch: 0, allowingTentative: true)))
+    buffer.offerTentative(try maker.make(.zero, lasting: time(1), of: run), epoch: 0)
+    #expect(isNone(buffer.next(.video, epoch: 0)))
+    #expect(isNone(buffer.next(.video, epoch: 0, of: maker.makeRun(), allowingTentative: true)))
+    guard case .tentative = buffer.next(.video, epoch: 0, allowingTentative: true) else {
+      Issue.record("no tentative packet")
+      return
+    }
+    #expect(isNone(buffer.next(.video, epoch: 0, allowingTentative: true)))
+    buffer.offerTentative(try maker.make(.zero, lasting: time(1), of: run), epoch: 0)
+    try append(0..<1, to: buffer)
+    #expect(packet(buffer.next(.video, epoch: 0, allowingTentative: true)) != nil)
+    #expect(isNone(buffer.next(.video, epoch: 0, allowingTentative: true)))
+  }
+
+  @Test("It is full at its target in time or bytes, and is refilled below a share of both")
+  func levels() throws {
+    let buffer = makeBuffer(target: 8, byteCount: 200)
+    #expect(buffer.wantsMore(.video))
+    #expect(!buffer.takeRefill(.video))
+    try append(0..<8, to: buffer)
+    #expect(buffer.level.isFull)
+    #expect(buffer.level.ahead == time(8))
+    #expect(!buffer.wantsMore(.video))
+    #expect(!buffer.takeRefill(.video))
+    buffer.setPosition(time(1), epoch: 0)
+    #expect(!buffer.level.isFull)
+    // 0.7 s is not below three quarters of the target.
+    #expect(!buffer.takeRefill(.video))
+    #expect(!buffer.wantsMore(.video))
+    buffer.setPosition(time(3), epoch: 0)
+    #expect(buffer.takeRefill(.video))
+    #expect(!buffer.takeRefill(.video))
+    #expect(buffer.wantsMore(.video))
+    try append(8..<9, to: buffer, byteCount: 200)
+    #expect(!buffer.wantsMore(.video))
+    for _ in 0..<8 { _ = buffer.next(.video, epoch: 0) }
+    buffer.setPosition(time(7), epoch: 0)
+    #expect(!buffer.takeRefill(.video))
+    _ = buffer.next(.video, epoch: 0)
+    #expect(buffer.takeRefill(.video))
+    #expect(buffer.highWaterByteCount == 280)
+  }
+
+  @Test("The level is that of the stream that has less, where sound has a loader of its own")
+  func separateAudio() throws {
+    let buffer = makeBuffer(target: 8)
+    buffer.setHasSeparateAudio(true)
+    try append(0..<10, to: buffer)
+    #expect(buffer.level.ahead == .zero)
+    #expect(!buffer.level.isFull)
+    #expect(buffer.isAudioBehind(time(1)))
+    try append(0..<5, .audio, to: buffer, from: .audio)
+    #expect(buffer.level.ahead == time(5))
+    #expect(!buffer.isAudioBehind(time(5)))
+    #expect(buffer.isAudioBehind(time(6)))
+    buffer.end([.video], from: .video, epoch: 0)
+    #expect(!buffer.level.isComplete)
+    buffer.end([.audio], from: .audio, epoch: 0)
+    #expect(buffer.level.isComplete)
+    #expect(buffer.level.ahead == time(10))
+    #expect(!buffer.isAudioBehind(time(6)))
+  }
+
+  @Test("A seek inside of the video that sound does not cover loads the sound alone")
+  func seekForAudio() throws {
+    let buffer = makeBuffer()
+    buffer.setHasSeparateAudio(true)
+    try append(0..<10, to: buffer)
+    try append(0..<5, .audio, to: buffer, from: .audio)
+    #expect(buffer.seek(to: time(4)) == (1, []))
+    #expect(packet(buffer.next(.audio, epoch: 1))?.time == time(4))
+    #expect(packet(buffer.next(.video, epoch: 1))?.time == time(4))
+    #expect(buffer.seek(to: time(5)) == (2, [.audio]))
+    #expect(isNone(buffer.next(.audio, epoch: 2)))
+    #expect(packet(buffer.next(.video, epoch: 2))?.time == time(4))
+    // The loader of the video goes on in its epoch, that of the sound in the new one.
+    #expect((buffer.loadEpoch(of: .video), buffer.loadEpoch(of: .audio)) == (0, 2))
+    try append(5..<7, .audio, to: buffer, epoch: 2, from: .audio)
+    #expect(buffer.seek(to: time(20)) == (3, [.video, .audio]))
+    #expect((buffer.loadEpoch(of: .video), buffer.loadEpoch(of: .audio)) == (3, 3))
+    #expect(buffer.byteCount == 0)
+    #expect(buffer.position == time(20))
+  }
+
+  @Test("Sound that is muxed is sought with the video, and never loaded alone")
+  func muxedAudio() throws {
+    let buffer = makeBuffer()
+    try append(0..<10, to: buffer)
+    try append(0..<5, .audio, to: buffer)
+    #expect(buffer.seek(to: time(3)) == (1, []))
+    #expect(packet(buffer.next(.audio, epoch: 1))?.time == time(3))
+    #expect(buffer.seek(to: time(9)) == (2, []))
+    #expect(isNone(buffer.next(.audio, epoch: 2)))
+    #expect(buffer.seek(to: time(10)) == (3, [.video, .audio]))
+  }
+
+  @Test("What is of an earlier epoch does nothing")
+  func epochs() throws {
+    let buffer = makeBuffer()
+    try append(0..<6, to: buffer)
+    #expect(buffer.reset(position: nil) == 1)
+    let late = try maker.make(.zero, lasting: time(1), of: maker.makeRun())
+    #expect(!buffer.append(late, .video, from: .video, epoch: 0))
+    buffer.end([.video, .audio], from: .video, epoch: 0)
+    buffer.setPosition(time(3), epoch: 0)
+    #expect(buffer.position == nil)
+    #expect(isStale(buffer.next(.video, epoch: 0)))
+    #expect(isStale(buffer.peekNext(.audio, epoch: 0)))
+    #expect(isNone(buffer.next(.video, epoch: 1)))
+    try append(7..<8, to: buffer, epoch: 1)
+    #expect(buffer.position == time(7))
+    #expect(!buffer.rewindToKey(before: time(9), epoch: 0))
+  }
+
+  @Test("Sound is let go when it is dropped, and loaded again")
+  func dropAudio() throws {
+    let buffer = makeBuffer(target: 4)
+    buffer.setHasSeparateAudio(true)
+    try append(0..<5, .audio, to: buffer, from: .audio)
+    #expect(!buffer.wantsMore(.audio))
+    #expect(buffer.hasAudioPacket)
+    #expect(buffer.dropAudio() == 1)
+    #expect((buffer.epoch(of: .video), buffer.epoch(of: .audio)) == (0, 1))
+    #expect((buffer.loadEpoch(of: .video), buffer.loadEpoch(of: .audio)) == (0, 1))
+    #expect(isStale(buffer.next(.audio, epoch: 0)))
+    #expect(!buffer.hasAudioPacket)
+    #expect(buffer.byteCount == 0)
+    #expect(buffer.wantsMore(.audio))
+  }
+
+  // MARK: - A model
+
+  /// The same as a list that is searched from one end to the other.
+  private struct Model {
+    struct Entry {
+      var id: Int
+      var start: Int
+      var isKey: Bool
+      var byteCount: Int
+      var iteration: Int
+      var isTaken = false
+    }
+
+    var entries: [Entry] = []
+    var epoch = 0
+    /// Of the loader.
+    var load = 0
+    var position: Int?
+    var hasEnded = false
+    var nextStart = 0
+    var iteration = 0
+
+    var byteCount: Int { entries.reduce(0) { $0 + $1.byteCount } }
+    var pending: Int { entries.reduce(0) { $0 + ($1.isTaken ? 0 : $1.byteCount) } }
+    var next: Entry? { entries.first { !$0.isTaken } }
+    var end: Int? { entries.map { $0.start + 1 }.max() }
+
+    /// The entry that decoding of `time` begins with.
+    func key(for time: Int) -> Int? { entries.lastIndex { $0.isKey && $0.start <= time } }
+
+    mutating func place(at index: Int) {
+      for other in entries.indices { entries[other].isTaken = other < index }
+    }
+  }
+
+  @Test("It is what a plain list would be, whatever is done with it", arguments: 0..<60)
+  func model(seed: Int) throws {
+    var random = SplitMix(seed)
+    let byteLimit = seed % 3 == 0 ? 400 : Int.max / 4
+    let buffer = makeBuffer(byteCount: byteLimit)
+    var model = Model()
+    var runs = [maker.makeRun()]
+    var lastEnd: Int?
+    for _ in 0..<400 {
+      switch Int.random(in: 0..<20, using: &random) {
+      case 0..<7 where !model.hasEnded:
+        // A GOP of a key frame and B-frames: 0 3 1 2 in presentation order, or of a key frame alone.
+        let order = Bool.random(using: &random) ? [0, 3, 1, 2] : [0]
+        for place in order {
+          let byteCount = Int.random(in: 1...40, using: &random)
+          let start = model.nextStart + place
+          let packet = try maker.make(
+            time(start), lasting: time(1), of: runs[model.iteration], isKey: place == 0,
+            byteCount: byteCount)
+          #expect(!buffer.append(packet, .video, from: .video, epoch: model.load - 1))
+          #expect(buffer.append(packet, .video, from: .video, epoch: model.load))
+          model.entries.append(
+            Model.Entry(
+              id: start, start: start, isKey: place == 0, byteCount: byteCount, iteration: model.iteration))
+          if model.position == nil { model.position = start }
+          lastEnd = max(lastEnd ?? 0, start + 1)
+        }
+        model.nextStart += order.count
+      case 7..<13:
+        let next = buffer.next(.video, epoch: model.epoch)
+        if let expected = model.entries.firstIndex(where: { !$0.isTaken }) {
+          #expect(packet(next)?.time == time(model.entries[expected].start))
+          model.entries[expected].isTaken = true
+        } else {
+          #expect(model.hasEnded ? isEnd(next) : isNone(next))
+        }
+      case 13, 14:
+        guard let position = model.position, let end = model.end else { break }
+        let new = Int.random(in: position...max(position, end), using: &random)
+        buffer.setPosition(time(new), epoch: model.epoch)
+        model.position = new
+        let taken = model.entries.prefix { $0.isTaken }
+        let keep = taken.lastIndex { $0.isKey && $0.start <= new } ?? 0
+        model.entries.removeFirst(keep)
+        var kept = model.byteCount - model.pending
+        while kept > byteLimit / 2, let first = model.entries.first, first.isTaken {
+          kept -= first.byteCount
+          model.entries.removeFirst()
+        }
+      case 15, 16:
+        let target = Int.random(in: -2...(model.nextStart + 3), using: &random)
+        let place = buffer.seek(to: time(target))
+        model.epoch += 1
+        #expect(place.epoch == model.epoch)
+        model.position = target
+        if let key = model.key(for: target), target < lastEnd ?? 0 || model.hasEnded {
+          #expect(place.reload.isEmpty)
+          model.place(at: key)
+          #expect(packet(buffer.peekNext(.video, epoch: model.epoch))?.time == time(model.entries[key].start))
+        } else {
+          #expect(place.reload == [.video, .audio])
+          model.load = model.epoch
+          model.entries = []
+          model.hasEnded = false
+          model.nextStart = max(target, 0)
+          lastEnd = nil
+        }
+        #expect(isStale(buffer.next(.video, epoch: model.epoch - 1)))
+      case 17:
+        guard let time = model.entries.last(where: \.isTaken)?.start else { break }
+        let key = model.entries.lastIndex { $0.isTaken && $0.isKey && $0.start <= time }
+        #expect(buffer.rewindToKey(before: self.time(time), epoch: model.epoch) == (key != nil))
+        if let key { model.place(at: key) }
+      case 18:
+        buffer.end([.video], from: .video, epoch: model.load)
+        model.hasEnded = true
+        if Bool.random(using: &random) {
+          // The item begins anew.
+          buffer.goOn(from: .video, epoch: model.load)
+          model.hasEnded = false
+          model.iteration += 1
+          runs.append(maker.makeRun(iteration: model.iteration))
+        }
+      default:
+        guard let first = model.entries.first else { break }
+        buffer.drop(after: first.iteration)
+        model.entries.removeAll { $0.iteration > first.iteration }
+        model.hasEnded = true
+        lastEnd = model.end
+        model.nextStart = model.end ?? model.nextStart
+      }
+      let level = buffer.level
+      #expect(level.byteCount == model.byteCount)
+      #expect(buffer.byteCount == model.byteCount)
+      #expect(level.isConsumed == (model.next == nil))
+      #expect(level.isComplete == model.hasEnded)
+      #expect(buffer.position == model.position.map(time))
+      #expect(buffer.end(of: .video) == lastEnd.map(time))
+      let ahead = max(0, (lastEnd ?? 0) - (model.position ?? 0))
+      #expect(level.ahead == (lastEnd == nil ? .zero : time(ahead)))
+      #expect(level.isFull == (model.pending >= byteLimit || level.ahead >= time(100)))
+      #expect(
+        packet(buffer.peekNext(.video, epoch: model.epoch))?.time == model.next.map { time($0.start) })
+    }
+  }
+}

@@ -1,0 +1,356 @@
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Decoding a forward buffer", .timeLimit(.minutes(2)))
+struct VideoPipelineTests {
+  /// A pipeline between a buffer and a ring, turned by hand.
+  final class Bench {
+    let buffer = ForwardBuffer(
+      limits: ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1)))
+    let ring: FrameRing
+    let pipeline: VideoPipeline
+    var order = VideoPipeline.Order()
+    var lastOutcome = VideoPipeline.Outcome.idle
+    let isCancelled = Locked(false)
+    /// Of the packets that were appended.
+    var keyTimes: [MediaTime] { keys.map(\.time) }
+    private var keys: [MediaPacket] = []
+
+    init(frameCapacity: Int = 1000, threads: Int = 1) {
+      ring = FrameRing(frameCapacity: frameCapacity, byteCapacity: .max)
+      let isCancelled = isCancelled
+      pipeline = VideoPipeline(
+        buffer: buffer, ring: ring,
+        options: VideoPipeline.Options(name: "test", logger: silentLogger, threads: threads),
+        isCancelled: { isCancelled.withLock { $0 } })
+    }
+
+    /// A buffer that holds all of a clip.
+    convenience init(_ path: String, frameCapacity: Int = 1000, threads: Int = 1) throws {
+      self.init(frameCapacity: frameCapacity, threads: threads)
+      try append(path)
+      buffer.end([.video], from: .video, epoch: 0)
+    }
+
+    func append(_ path: String, pass: ItemPass = ItemPass(), start: MediaTime = .zero) throws {
+      for read in try readPackets(path, pass: pass, start: start) {
+        try #require(buffer.append(read.packet, read.kind, from: .video, epoch: 0))
+        if read.packet.isKey { keys.append(read.packet) }
+      }
+    }
+
+    func seek(to time: MediaTime, tolerance: MediaTime = .zero) throws {
+      order.generation = ring.flush()
+      let place = buffer.seek(to: time)
+      try #require(place.reload.isEmpty)
+      order.epoch = place.epoch
+      order.target = time
+      order.tolerance = tolerance
+    }
+
+    func turn() throws { lastOutcome = try pipeline.turn(order) }
+
+    /// What is in the ring.
+    func taken(_ count: Int = .max) throws -> [Shown] {
+      var shown: [Shown] = []
+      while shown.count < count, let picture = ring.take(generation: ring.generation) {
+        shown.append(Shown(time: picture.time, md5: try picture.frame.md5()))
+      }
+      return shown
+    }
+
+    /// Turns until the generation is drained, and gives all of it.
+    func rest() throws -> [Shown] {
+      var shown: [Shown] = []
+      while ring.head() != .drained {
+        try turn()
+        let more = try taken()
+        if more.isEmpty, lastOutcome == .idle { break }
+        shown += more
+      }
+      return shown
+    }
+  }
+
+  struct Clip: Sendable, CustomTestStringConvertible {
+    let name: String
+    var path: String { "media/\(name)" }
+    var testDescription: String { name }
+
+    init(_ name: String) { self.name = name }
+
+    /// The pictures by ffmpeg; transport streams begin at 0.
+    func pictures(from start: MediaTime = .zero) throws -> [Shown] {
+      let golden = try Golden(name)
+      let first = name.hasSuffix(".ts") || name.hasSuffix(".flv") ? golden.pictures[0].ticks : 0
+      return golden.pictures.map { Shown(time: golden.time($0.ticks - first) + start, md5: $0.md5) }
+    }
+
+    static let all = [
+      Clip("h264-bframes.mp4"), Clip("h264-bframes.ts"), Clip("h264-bframes-no-vui.mp4"),
+      Clip("h264-bframes-no-vui.ts"), Clip("h264-open-gop.ts"), Clip("h264-open-gop-mid.ts"),
+      Clip("h264-gops.mp4"), Clip("hevc-gops.mp4"), Clip("hevc-open-gop.mp4"), Clip("hevc-open-gop-mid.ts"),
+      Clip("hevc-radl.mp4"), Clip("hevc-radl-mid.ts"), Clip("hevc.ts"), Clip("h264.ts"), Clip("h264.mkv"),
+      Clip("h264.flv"), Clip("h264-joined-late.ts"), Clip("h264-intra-refresh.ts"),
+      Clip("h264-interlaced-bff.ts"), Clip("h264-interlaced-tff.mp4"), Clip("h264-size-change.ts"),
+      Clip("h264-clock-wrap.ts"), Clip("editlist-bframes.mp4"), Clip("editlist.mp4"), Clip("vp9.webm"),
+      Clip("av1.mp4"), Clip("h264-one-frame.mp4"), Clip("h264-fragmented.mp4"), Clip("rate-variable.mp4"),
+      Clip("rate-60000-1001-hevc.mp4"),
+    ]
+
+    /// Those that decoding can be begun anew in: not one without any key frame.
+    static let sought = all.filter { $0.name != "h264-open-gop-mid.ts" }
+  }
+
+  @Test("All pictures of a clip are those that ffmpeg decodes", arguments: Clip.all, [1, 2])
+  func allPictures(clip: Clip, threads: Int) throws {
+    let bench = try Bench(clip.path, threads: threads)
+    #expect(try bench.rest() == clip.pictures())
+    #expect(bench.lastOutcome == .ended)
+  }
+
+  @Test(
+    "Without timestamps every picture is shown once", arguments: ["annexb-bframes.h264", "annexb.hevc"],
+    [1, 2])
+  func noTimestamps(name: String, threads: Int) throws {
+    let bench = try Bench("media/\(name)", threads: threads)
+    let shown = try bench.rest()
+    #expect(shown.map(\.md5) == (try Golden(name)).pictures.map(\.md5))
+    #expect(zip(shown, shown.dropFirst()).allSatisfy { $0.time < $1.time })
+  }
+
+  @Test("A seek to any picture shows it first, and then all that follow", arguments: Clip.sought, [1, 2])
+  func exactSeek(clip: Clip, threads: Int) throws {
+    let pictures = try clip.pictures()
+    let bench = try Bench(clip.path, threads: threads)
+    _ = try bench.rest()
+    let start = try #require(bench.keyTimes.first)
+    for (index, picture) in pictures.enumerated().shuffled() where picture.time >= start {
+      try bench.seek(to: picture.time)
+      #expect(try bench.rest() == Array(pictures[index...]), "picture \(index)")
+    }
+  }
+
+  @Test("A seek between two pictures shows the earlier one first", arguments: Clip.sought)
+  func seekBetween(clip: Clip) throws {
+    let pictures = try clip.pictures()
+    let bench = try Bench(clip.path)
+    _ = try bench.rest()
+    let start = try #require(bench.keyTimes.first)
+    for (index, picture) in pictures.enumerated().dropLast() where picture.time >= start {
+      let between = pictures[index + 1].time - MediaTime(value: 1, timescale: 1_000_000)
+      try #require(between > picture.time)
+      try bench.seek(to: between)
+      #expect(try bench.rest() == Array(pictures[index...]), "picture \(index)")
+    }
+  }
+
+  @Test("Seeks while pictures are decoded are as exact", arguments: Clip.sought, [1, 2])
+  func seekOnTheWay(clip: Clip, threads: Int) throws {
+    let pictures = try clip.pictures()
+    let bench = try Bench(clip.path, frameCapacity: 3, threads: threads)
+    try bench.turn()
+    let start = try #require(bench.keyTimes.first)
+    var random = SplitMix(threads)
+    for _ in 0..<25 {
+      let index = Int.random(in: 0..<pictures.count, using: &random)
+      guard pictures[index].time >= start else { continue }
+      try bench.seek(to: pictures[index].time)
+      let count = Int.random(in: 1...8, using: &random)
+      var shown: [Shown] = []
+      while shown.count < count, bench.ring.head() != .drained {
+        try bench.turn()
+        shown += try bench.taken()
+      }
+      #expect(shown == Array(pictures[index...].prefix(shown.count)), "picture \(index)")
+      #expect(shown.count >= min(count, pictures.count - index))
+    }
+  }
+
+  @Test("A first packet that is not the first picture moves no seek", arguments: [-100, -33, 33, 100])
+  func settledDomain(milliseconds: Int64) throws {
+    let clip = Clip("h264-bframes.ts")
+    let pictures = try clip.pictures()
+    let packets = try readPackets(clip.path)
+    let first = try #require(packets.first).packet
+    // As sound does that begins so much later, or earlier.
+    let domain = TimestampDomain(offset: nil)
+    domain.begin(first.mediaTime + MediaTime(value: milliseconds, timescale: 1000), at: .zero)
+    let run = MediaRun(
+      stream: first.run.stream, domain: domain, rung: nil, pass: ItemPass(), followsGap: false)
+    let bench = Bench()
+    for read in packets {
+      let packet = MediaPacket(
+        box: read.packet.box, run: run, mediaTime: read.packet.mediaTime, duration: read.packet.duration,
+        isKey: read.packet.isKey, byteCount: read.packet.byteCount)
+      try #require(bench.buffer.append(packet, .video, from: .video, epoch: 0))
+    }
+    bench.buffer.end([.video], from: .video, epoch: 0)
+    #expect(try bench.rest() == pictures)
+    #expect(bench.buffer.level.range?.lowerBound == .zero)
+    for (index, picture) in pictures.enumerated() {
+      try bench.seek(to: picture.time)
+      #expect(try bench.rest() == Array(pictures[index...]), "picture \(index)")
+    }
+  }
+
+  @Test("A picture that is early by less than the tolerance will do")
+  func tolerance() throws {
+    let clip = Clip("h264-bframes.mp4")
+    let pictures = try clip.pictures()
+    let bench = try Bench(clip.path)
+    _ = try bench.rest()
+    // Key frames are the pictures 0 and 15.
+    try bench.seek(to: pictures[20].time, tolerance: MediaTime(value: 5, timescale: 30))
+    #expect(try bench.rest() == Array(pictures[15...]))
+    try bench.seek(to: pictures[20].time, tolerance: MediaTime(value: 3, timescale: 30))
+    #expect(try bench.rest() == Array(pictures[17...]))
+  }
+
+  @Test("A small ring is filled, and never overfilled", arguments: [1, 2, 5], [1, 2])
+  func smallRing(frameCapacity: Int, threads: Int) throws {
+    let clip = Clip("h264-bframes.mp4")
+    let pictures = try clip.pictures()
+    let bench = try Bench(clip.path, frameCapacity: frameCapacity, threads: threads)
+    var shown: [Shown] = []
+    var random = SplitMix(frameCapacity)
+    while bench.ring.head() != .drained {
+      try bench.turn()
+      let left = pictures.count - shown.count
+      #expect(bench.ring.statistics.frameCount == min(frameCapacity, left))
+      shown += try bench.taken(.random(in: 1...frameCapacity, using: &random))
+    }
+    #expect(shown == pictures)
+  }
+
+  @Test("No more pictures than the limit are decoded, until it is raised")
+  func limit() throws {
+    let clip = Clip("h264-bframes.ts")
+    let pictures = try clip.pictures()
+    let bench = try Bench(clip.path)
+    bench.order.limit = 1
+    try bench.turn()
+    try bench.turn()
+    #expect(bench.lastOutcome == .idle)
+    var shown = try bench.taken()
+    #expect(shown == [pictures[0]])
+    bench.order.limit = 4
+    try bench.turn()
+    shown += try bench.taken()
+    #expect(shown == Array(pictures[..<4]))
+    bench.order.limit = nil
+    #expect(try shown + bench.rest() == pictures)
+  }
+
+  @Test("Packets that come one by one give the same pictures", arguments: Clip.all, [1, 2])
+  func oneByOne(clip: Clip, threads: Int) throws {
+    let bench = Bench(threads: threads)
+    var shown: [Shown] = []
+    for read in try readPackets(clip.path) {
+      try #require(bench.buffer.append(read.packet, .video, from: .video, epoch: 0))
+      try bench.turn()
+      #expect(bench.lastOutcome == .idle)
+      shown += try bench.taken()
+    }
+    bench.buffer.end([.video], from: .video, epoch: 0)
+    #expect(try shown + bench.rest() == clip.pictures())
+  }
+
+  @Test("The next run begins when the last is drained", arguments: [1, 2])
+  func runs(threads: Int) throws {
+    let bench = Bench(threads: threads)
+    try bench.append("media/h264-bframes.mp4")
+    try bench.append("media/hevc-gops.mp4", start: MediaTime(value: 1, timescale: 1))
+    try bench.append("media/vp9.webm", start: MediaTime(value: 3, timescale: 1))
+    bench.buffer.end([.video], from: .video, epoch: 0)
+    let expected =
+      try Clip("h264-bframes.mp4").pictures()
+      + Clip("hevc-gops.mp4").pictures(from: MediaTime(value: 1, timescale: 1))
+      + Clip("vp9.webm").pictures(from: MediaTime(value: 3, timescale: 1))
+    #expect(try bench.rest() == expected)
+    for (index, picture) in expected.enumerated() {
+      try bench.seek(to: picture.time)
+      #expect(try bench.rest() == Array(expected[index...]), "picture \(index)")
+    }
+  }
+
+  @Test("A run that covers what was shown already shows only what is new")
+  func overlappingRuns() throws {
+    let bench = Bench()
+    try bench.append("media/h264-bframes.mp4")
+    try bench.append("media/hevc-gops.mp4", start: MediaTime(value: 1, timescale: 2))
+    bench.buffer.end([.video], from: .video, epoch: 0)
+    let first = try Clip("h264-bframes.mp4").pictures()
+    let second = try Clip("hevc-gops.mp4").pictures(from: MediaTime(value: 1, timescale: 2))
+    #expect(try bench.rest() == first + second.filter { $0.time > first[first.count - 1].time })
+  }
+
+  @Test("Times through the item follow each other, and later ones can be let go")
+  func passes() throws {
+    let clip = Clip("h264-bframes.ts")
+    let pictures = try clip.pictures()
+    let bench = Bench(frameCapacity: 40)
+    let pass = ItemPass(iteration: 1, shift: MediaTime(value: 1, timescale: 1))
+    try bench.append(clip.path)
+    try bench.append(clip.path, pass: pass)
+    bench.buffer.end([.video], from: .video, epoch: 0)
+    try bench.turn()
+    let second = pictures.map { Shown(time: $0.time + pass.shift, md5: $0.md5) }
+    #expect(try bench.taken() == Array((pictures + second)[..<40]))
+    bench.order.lastIteration = 0
+    bench.buffer.drop(after: 0)
+    #expect(try bench.rest() == [])
+    #expect(bench.lastOutcome == .ended)
+  }
+
+  @Test("A pipeline that was parked goes on at the same picture", arguments: Clip.sought, [1, 2])
+  func parking(clip: Clip, threads: Int) throws {
+    let bench = try Bench(clip.path, frameCapacity: 2, threads: threads)
+    var shown: [Shown] = []
+    while bench.ring.head() != .drained {
+      try bench.turn()
+      shown += try bench.taken()
+      bench.pipeline.park()
+    }
+    #expect(try shown == clip.pictures())
+  }
+
+  @Test("A tentative packet is shown as soon as it is there, and once")
+  func tentative() throws {
+    let clip = Clip("h264-bframes.ts")
+    let pictures = try clip.pictures()
+    let bench = Bench()
+    let packets = try readPackets(clip.path)
+    bench.buffer.offerTentative(packets[0].packet, epoch: 0)
+    try bench.turn()
+    var shown = try bench.taken()
+    #expect(shown == [pictures[0]])
+    for read in packets { try #require(bench.buffer.append(read.packet, .video, from: .video, epoch: 0)) }
+    bench.buffer.end([.video], from: .video, epoch: 0)
+    shown += try bench.rest()
+    #expect(shown == pictures)
+  }
+
+  @Test("What was begun before a seek is neither shown nor decoded")
+  func staleTurn() throws {
+    let clip = Clip("h264-bframes.mp4")
+    let bench = try Bench(clip.path, frameCapacity: 3)
+    try bench.turn()
+    let old = bench.order
+    try bench.seek(to: MediaTime(value: 1, timescale: 2))
+    _ = try? bench.pipeline.turn(old)
+    #expect(bench.ring.head() == .empty)
+    #expect(try bench.rest() == Array(clip.pictures()[15...]))
+  }
+
+  @Test("Cancelled work ends with a cancellation")
+  func cancelled() throws {
+    let bench = try Bench("media/h264-bframes.mp4")
+    bench.isCancelled.withLock { $0 = true }
+    #expect(throws: CancellationError.self) { try bench.turn() }
+    #expect(bench.ring.head() == .empty)
+  }
+}
