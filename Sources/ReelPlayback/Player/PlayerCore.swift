@@ -32,6 +32,8 @@ final class PlayerCore: Sendable {
   /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned.
   private let outputLock = Locked(())
   private let presenter = Locked<Pump?>(nil)
+  /// Held while properties and the session are told what the state is: of two who tell, the later one is right.
+  private let publishing = Locked(())
 
   fileprivate struct PendingSeek {
     let generation: Int
@@ -89,22 +91,11 @@ final class PlayerCore: Sendable {
   // MARK: Commands
 
   func play() {
-    apply { state in
-      var actions: [PlaybackMachine.Action] = []
-      if state.hasEnded, state.settings.actionAtItemEnd != .none { return [] }
-      actions += state.machine.handle(.play)
-      return actions
-    }
-    restartIfEnded()
-    rate.set(state.withLock { $0.wantedRate })
+    if !restartIfEnded() { apply { $0.machine.handle(.play) } }
     wake()
   }
 
-  func pause() {
-    apply { $0.machine.handle(.pause) }
-    rate.set(0)
-    tellSession()
-  }
+  func pause() { apply { $0.machine.handle(.pause) } }
 
   func setRate(_ rate: Double) {
     guard rate > 0 else { return pause() }
@@ -115,7 +106,6 @@ final class PlayerCore: Sendable {
       if state.timebase.rate > 0 { state.timebase.setRate(state.clockRate, at: now) }
     }
     play()
-    tellSession()
   }
 
   func stop() { replace(with: nil, start: nil, detaches: true)?.finish() }
@@ -257,7 +247,6 @@ final class PlayerCore: Sendable {
     }
     for action in actions {
       switch action {
-      case .changed(let status): timeControlStatus.set(status)
       case .stalled: emit(.stalled(time: time), of: session?.item)
       case .resumed:
         let length = state.withLock { state in
@@ -267,21 +256,26 @@ final class PlayerCore: Sendable {
           return length
         }
         emit(.resumed(time: time, after: length), of: session?.item)
-      case .startClock, .stopClock: break
+      case .startClock, .stopClock, .changed: break
       }
     }
     if actions.contains(.stalled) {
       session?.item.updateAccess(rung: session?.item.rung.value) { $0.stallCount += 1 }
     }
-    if !actions.isEmpty { tellSession() }
+    publish()
   }
 
-  /// What loading goes by: rate, stall, how many pictures are wanted.
-  private func tellSession() {
-    let (session, rate, status) = state.withLock { state in
-      (state.session, state.wantedRate, state.machine.status)
+  /// Tells what the state is: properties, and the session, whose loading goes by it.
+  private func publish() {
+    publishing.withLock { _ in
+      let (session, wantedRate, status, isPlayWanted) = state.withLock { state in
+        (state.session, state.wantedRate, state.machine.status, state.machine.isPlayWanted)
+      }
+      timeControlStatus.set(status)
+      rate.set(isPlayWanted ? wantedRate : 0)
+      currentItem.set(session?.item)
+      session?.setRate(wantedRate, status: status)
     }
-    session?.setRate(rate, status: status)
   }
 
   private struct Ending {
@@ -306,8 +300,9 @@ final class PlayerCore: Sendable {
   private func replace(with item: PlayerItem?, start: MediaTime?, detaches: Bool) -> Ending? {
     let session = item.map { makeSession($0, start: start) }
     var ending = Ending()
-    let (isClosed, actions) = state.withLock { state -> (Bool, [PlaybackMachine.Action]) in
-      guard !state.isClosed else { return (true, []) }
+    let now = clock.now
+    let isClosed = state.withLock { state in
+      guard !state.isClosed else { return true }
       ending.session = state.session
       ending.seek = state.seek
       state.seek = nil
@@ -331,17 +326,15 @@ final class PlayerCore: Sendable {
       state.liveTarget = nil
       state.catchUp = LiveCatchUp()
       state.stalledAt = nil
-      return (false, actions)
+      state.follow(actions, now: now)
+      return false
     }
     guard !isClosed else {
       session?.stop()
       return nil
     }
     outputLock.withLock { _ in }
-    for case .changed(let status) in actions { timeControlStatus.set(status) }
-    if detaches { rate.set(0) }
-    currentItem.set(item)
-    if state.withLock({ $0.machine.isPlayWanted }) { rate.set(state.withLock { $0.wantedRate }) }
+    publish()
     session?.start()
     wake()
     let events = events
@@ -398,16 +391,17 @@ final class PlayerCore: Sendable {
     case .failure(let error): continuation?.resume(throwing: error)
     case .success(let old):
       old?.continuation.resume(returning: false)
-      timeControlStatus.set(state.withLock { $0.machine.status })
+      publish()
       wake()
     }
   }
 
-  /// Playing on after the end begins at the beginning.
-  private func restartIfEnded() {
-    guard state.withLock({ $0.hasEnded && $0.settings.actionAtItemEnd != .none }) else { return }
+  /// Playing on after the end begins at the beginning. False where the item has not ended.
+  private func restartIfEnded() -> Bool {
+    guard state.withLock({ $0.hasEnded && $0.settings.actionAtItemEnd != .none }) else { return false }
     begin(seekTo: .zero, tolerance: .zero, continuation: nil)
     apply { $0.machine.handle(.play) }
+    return true
   }
 
   // MARK: Presenting
@@ -707,7 +701,6 @@ final class PlayerCore: Sendable {
     guard let time else { return .idle }
     if settings.actionAtItemEnd != .none {
       apply { $0.machine.handle(.reachedEnd) }
-      rate.set(0)
     } else {
       let now = clock.now
       state.withLock { $0.timebase.setRate(0, at: now) }
