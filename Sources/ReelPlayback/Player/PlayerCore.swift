@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
@@ -29,8 +30,9 @@ final class PlayerCore: Sendable {
   private let logger: Logger
   private let clock: any MonotonicClock
   private let state = Locked(State())
-  /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned.
-  private let outputLock = Locked(())
+  /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned, nor any
+  /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
+  private let outputLock = NSRecursiveLock()
   private let presenter = Locked<Pump?>(nil)
   /// Held while properties and the session are told what the state is: of two who tell, the later one is right.
   private let publishing = Locked(())
@@ -174,14 +176,17 @@ final class PlayerCore: Sendable {
   // MARK: Outputs
 
   func attach(_ output: any FrameOutput) throws(ReelError) {
-    let picture = state.withLock { state -> Result<PictureBox?, ReelError> in
-      guard !output.isExternal || state.settings.allowsExternalPlayback else {
-        return .failure(ReelError(.usage, "external playback is not allowed by this player"))
+    // Together: the next picture comes after the one that is on show.
+    let isAllowed = outputLock.withLock {
+      let (isAllowed, picture) = state.withLock { state -> (Bool, PictureBox?) in
+        guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
+        state.outputs.append(output)
+        return (true, state.onShow)
       }
-      state.outputs.append(output)
-      return .success(state.onShow)
+      if let picture { show(picture, to: [output]) { $0.onShow === picture } }
+      return isAllowed
     }
-    if let picture = try picture.get() { show(picture, to: [output]) }
+    guard isAllowed else { throw ReelError(.usage, "external playback is not allowed by this player") }
   }
 
   func detach(_ output: any FrameOutput) throws {
@@ -191,7 +196,7 @@ final class PlayerCore: Sendable {
       return state.outputs.count < count
     }
     // One that is being shown to is waited for.
-    outputLock.withLock { _ in }
+    outputLock.withLock {}
     if wasAttached { try output.finish() }
   }
 
@@ -203,7 +208,7 @@ final class PlayerCore: Sendable {
       state.audioOutputs.removeAll { $0 === output }
       return state.audioOutputs.count < count
     }
-    outputLock.withLock { _ in }
+    outputLock.withLock {}
     if wasAttached { try output.finish() }
   }
 
@@ -289,10 +294,14 @@ final class PlayerCore: Sendable {
       session?.stop()
       seek?.continuation.resume(returning: false)
       for output in outputs {
-        do { try output.finish() } catch { report(error as? ReelError ?? ReelError(.internalFault, "\(error)")) }
+        do { try output.finish() } catch {
+          report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
+        }
       }
       for output in audioOutputs {
-        do { try output.finish() } catch { report(error as? ReelError ?? ReelError(.internalFault, "\(error)")) }
+        do { try output.finish() } catch {
+          report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
+        }
       }
     }
   }
@@ -333,7 +342,7 @@ final class PlayerCore: Sendable {
       session?.stop()
       return nil
     }
-    outputLock.withLock { _ in }
+    outputLock.withLock {}
     publish()
     session?.start()
     wake()
@@ -433,14 +442,14 @@ final class PlayerCore: Sendable {
       if rate == .infinity {
         skipGap(before: time, of: session, generation: generation, now: now)
         show(session, generation: generation, due: nil)
-        handOutAudio(session, until: time)
+        handOutAudio(session, until: time, generation: generation)
         return .again
       }
       return showDue(session, time: time, following: following, generation: generation, now: now)
     case .empty:
       if let failure = session.failure, !hasPicture { return fail(session, failure) }
       guard isPlaying, rate != .infinity else { return .idle }
-      handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) })
+      handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) }, generation: generation)
       let level = session.buffer.level
       guard level.isConsumed, !level.isComplete else { return audioWait(session, now: now) }
       return stall(session, now: now)
@@ -496,7 +505,7 @@ final class PlayerCore: Sendable {
   ) -> Pump.Next {
     skipGap(before: time, of: session, generation: generation, now: now)
     let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
-    handOutAudio(session, until: timebase.time(at: now))
+    handOutAudio(session, until: timebase.time(at: now), generation: generation)
     if session.lacksAudio(at: timebase.time(at: now) - MediaTime(value: 1, timescale: 10)) {
       return stall(session, now: now)
     }
@@ -560,26 +569,30 @@ final class PlayerCore: Sendable {
     let size = picture.geometry().output
     picture.time = time - (run?.shift ?? .zero)
     let box = PictureBox(picture)
-    let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
-      guard state.generation == generation, state.session === session else { return nil }
-      let last = state.lastRun
-      var gap: Duration?
-      if let last, let run, run.pass.iteration > last.pass.iteration {
-        gap = due.map { max(.zero, now - $0) } ?? .zero
-        if let gap { state.statistics.loopGaps.append(gap) }
+    // Together: nobody takes an output, or the item, away in between.
+    let shown = outputLock.withLock {
+      let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
+        guard state.generation == generation, state.session === session else { return nil }
+        let last = state.lastRun
+        var gap: Duration?
+        if let last, let run, run.pass.iteration > last.pass.iteration {
+          gap = due.map { max(.zero, now - $0) } ?? .zero
+          if let gap { state.statistics.loopGaps.append(gap) }
+        }
+        state.lastRun = run ?? last
+        state.lastShownAt = now
+        state.lastTime = time
+        state.lastEnd = time + length
+        state.onShow = box
+        state.statistics.shownFrameCount += 1
+        if isDamaged { state.statistics.damagedFrameCount += 1 }
+        if let due { state.noteLateness(now - due) }
+        return (state.outputs, last, gap)
       }
-      state.lastRun = run ?? last
-      state.lastShownAt = now
-      state.lastTime = time
-      state.lastEnd = time + length
-      state.onShow = box
-      state.statistics.shownFrameCount += 1
-      if isDamaged { state.statistics.damagedFrameCount += 1 }
-      if let due { state.noteLateness(now - due) }
-      return (state.outputs, last, gap)
+      if let shown { show(box, to: shown.outputs) { $0.onShow === box && $0.generation == generation } }
+      return shown
     }
     guard let shown else { return }
-    show(box, to: shown.outputs)
     let item = session.item
     session.setPosition(time)
     item.presentationSize.set(size)
@@ -594,19 +607,17 @@ final class PlayerCore: Sendable {
     if let gap = shown.gap { emit(.looped(gap: gap), of: item) }
   }
 
-  private func show(_ picture: PictureBox, to outputs: [any FrameOutput]) {
-    guard !outputs.isEmpty else { return }
-    var failed: [(any FrameOutput, ReelError)] = []
-    outputLock.withLock { _ in
-      for output in outputs where state.withLock({ $0.outputs.contains { $0 === output } }) {
-        do {
-          try output.show(picture.picture)
-        } catch {
-          failed.append((output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")))
-        }
+  /// Shows a picture to outputs, as long as it is wanted: one of them may use the player. With `outputLock` held.
+  private func show(_ picture: PictureBox, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
+    for output in outputs {
+      let isNext = state.withLock { state in isWanted(state) && state.outputs.contains { $0 === output } }
+      guard isNext else { continue }
+      do {
+        try output.show(picture.picture)
+      } catch {
+        detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
       }
     }
-    for (output, error) in failed { detachFailing(output, error) }
   }
 
   private func detachFailing(_ output: any FrameOutput, _ error: ReelError) {
@@ -623,30 +634,38 @@ final class PlayerCore: Sendable {
   // MARK: Sound
 
   /// Hands out what is heard by `time`; nil for all there is.
-  private func handOutAudio(_ session: ItemSession, until time: MediaTime?) {
-    let chunks = session.audio.take(until: time)
+  private func handOutAudio(_ session: ItemSession, until time: MediaTime?, generation: Int) {
+    let chunks = session.audio.take(until: time, generation: generation)
     guard !chunks.isEmpty else { return }
-    let (outputs, volume, isMuted) = state.withLock { ($0.audioOutputs, $0.volume, $0.isMuted) }
-    guard !outputs.isEmpty, !isMuted else { return }
-    var failed: [(any AudioOutput, ReelError)] = []
-    outputLock.withLock { _ in
+    outputLock.withLock {
       for chunk in chunks {
+        let (outputs, volume) = state.withLock { state in
+          let isHeard = state.isCurrent(session, generation) && !state.isMuted
+          return (isHeard ? state.audioOutputs : [], state.volume)
+        }
+        guard !outputs.isEmpty else { return }
         var buffer = chunk.buffer
         buffer.scale(by: volume)
-        for output in outputs where !failed.contains(where: { $0.0 === output }) {
+        for output in outputs where state.withLock({ $0.audioOutputs.contains { $0 === output } }) {
           do {
             try output.write(buffer, at: chunk.time - chunk.shift)
           } catch {
-            failed.append((output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")))
+            detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
           }
         }
       }
     }
-    for (output, error) in failed {
-      state.withLock { $0.audioOutputs.removeAll { $0 === output } }
-      try? output.finish()
-      events.send(.outputFailed(error))
+  }
+
+  private func detachFailing(_ output: any AudioOutput, _ error: ReelError) {
+    let wasAttached = state.withLock { state in
+      let count = state.audioOutputs.count
+      state.audioOutputs.removeAll { $0 === output }
+      return state.audioOutputs.count < count
     }
+    guard wasAttached else { return }
+    try? output.finish()
+    events.send(.outputFailed(error))
   }
 
   // MARK: The end
@@ -669,11 +688,11 @@ final class PlayerCore: Sendable {
     if isFast {
       // Sound that is longer than the picture is waited for.
       guard session.audio.isDrained || !session.hasAudioLeft else {
-        handOutAudio(session, until: nil)
+        handOutAudio(session, until: nil, generation: generation)
         return session.audio.isDrained || !session.hasAudioLeft ? .again : .idle
       }
     } else {
-      handOutAudio(session, until: timebase.time(at: now))
+      handOutAudio(session, until: timebase.time(at: now), generation: generation)
       if let end, let due = timebase.clockTime(of: end), due > now {
         guard let sound = session.audio.nextTime, let first = timebase.clockTime(of: sound) else {
           return .at(due)
@@ -822,6 +841,11 @@ extension PlayerCore.State {
     if let duration, duration > .zero { time = min(time, duration) }
     // What is printed is rounded to the microsecond: it names the picture that it was printed for.
     return time + shift + (time > .zero ? MediaTime(value: 1, timescale: 1_000_000) : .zero)
+  }
+
+  /// True where this is still what is played, from where it was sought last.
+  fileprivate func isCurrent(_ session: ItemSession, _ generation: Int) -> Bool {
+    self.session === session && self.generation == generation
   }
 
   /// Begins a generation: nothing of it has been shown.
