@@ -110,11 +110,14 @@ final class ForwardBuffer: Sendable {
   }
 
   /// No more packets of these kinds will come from a loader in this epoch.
-  func end(_ kinds: Set<MediaPacket.Kind>, from loader: MediaPacket.Kind, epoch: Int) {
+  ///
+  /// - Parameter isBroken: for a failure: a seek behind the last packet loads again.
+  func end(_ kinds: Set<MediaPacket.Kind>, from loader: MediaPacket.Kind, epoch: Int, isBroken: Bool = false)
+  {
     state.withLock { state in
       guard epoch == state.loads[loader] else { return }
-      if kinds.contains(.video) { state.video.hasEnded = true }
-      if kinds.contains(.audio) { state.audio.hasEnded = true }
+      if kinds.contains(.video) { (state.video.hasEnded, state.video.isBroken) = (true, isBroken) }
+      if kinds.contains(.audio) { (state.audio.hasEnded, state.audio.isBroken) = (true, isBroken) }
     }
   }
 

@@ -17,6 +17,8 @@ struct PacketQueue: Sendable {
   private(set) var pendingByteCount = 0
   /// No packet will come after the last.
   var hasEnded = false
+  /// That is for a failure: there may be more behind it.
+  var isBroken = false
 
   var isEmpty: Bool { packets.isEmpty }
   var count: Int { packets.count }
@@ -47,7 +49,7 @@ struct PacketQueue: Sendable {
   /// Moves the decoder to the last key frame at or before `time`. False, and nothing moves, where there is none, or
   /// where `time` lies behind what was loaded.
   mutating func seek(to time: MediaTime) -> Bool {
-    guard let end, time < end || hasEnded else { return false }
+    guard let end, time < end || hasEnded && !isBroken else { return false }
     guard let index = packets.lastIndex(where: { $0.isKey && $0.time <= time }) else { return false }
     moveCursor(to: index)
     return true

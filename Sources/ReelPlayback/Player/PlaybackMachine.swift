@@ -83,6 +83,7 @@ struct PlaybackMachine: Sendable {
       hasPicture = false
       hasStarted = false
       keepsUp = false
+      hasFailed = false
       if isStalled {
         isStalled = false
         actions.append(.resumed)

@@ -105,7 +105,9 @@ final class PlayerCore: Sendable {
     let now = clock.now
     state.withLock { state in
       state.wantedRate = wanted
-      if state.timebase.rate > 0 { state.timebase.setRate(state.clockRate, at: now) }
+      if state.machine.status == .playing, !state.hasEnded {
+        state.timebase.setRate(state.clockRate, at: now)
+      }
     }
     play()
   }
@@ -370,12 +372,17 @@ final class PlayerCore: Sendable {
 
   // MARK: Seeking
 
+  /// True where it has begun. A failed item is tried again where its failure may pass.
+  ///
+  /// - Parameter isWanted: asked with the state locked; nothing is done where it says false.
+  @discardableResult
   private func begin(
-    seekTo time: MediaTime, tolerance: MediaTime, continuation: CheckedContinuation<Bool, any Error>?
-  ) {
+    seekTo time: MediaTime, tolerance: MediaTime, continuation: CheckedContinuation<Bool, any Error>?,
+    where isWanted: (State) -> Bool = { _ in true }
+  ) -> Bool {
     let now = clock.now
     let outcome = state.withLock { state -> Result<PendingSeek?, ReelError> in
-      guard let session = state.session else {
+      guard let session = state.session, isWanted(state) else {
         return .failure(ReelError(.usage, "there is no item to seek in"))
       }
       let name = session.item.source.name
@@ -393,23 +400,26 @@ final class PlayerCore: Sendable {
         PendingSeek(generation: generation, time: target, began: now, continuation: $0)
       }
       state.begin(generation: generation, at: target)
+      if case .failed = session.item.status.value { session.item.status.set(.unknown) }
       state.follow(state.machine.handle(.seekBegan), now: now)
       return .success(old)
     }
     switch outcome {
-    case .failure(let error): continuation?.resume(throwing: error)
+    case .failure(let error):
+      continuation?.resume(throwing: error)
+      return false
     case .success(let old):
       old?.continuation.resume(returning: false)
       publish()
       wake()
+      return true
     }
   }
 
   /// Playing on after the end begins at the beginning. False where the item has not ended.
   private func restartIfEnded() -> Bool {
     guard state.withLock({ $0.hasEnded && $0.settings.actionAtItemEnd != .none }) else { return false }
-    begin(seekTo: .zero, tolerance: .zero, continuation: nil)
-    apply { $0.machine.handle(.play) }
+    if begin(seekTo: .zero, tolerance: .zero, continuation: nil) { apply { $0.machine.handle(.play) } }
     return true
   }
 
@@ -431,10 +441,14 @@ final class PlayerCore: Sendable {
   private func step(_ session: ItemSession) -> Pump.Next {
     let head = session.ring.head()
     let now = clock.now
-    let (generation, hasPicture, isPlaying, rate) = state.withLock { state in
-      (state.generation, state.hasPicture, state.machine.status == .playing, state.wantedRate)
+    let (generation, hasPicture, isPlaying, rate, isCurrent) = state.withLock { state in
+      (
+        state.generation, state.hasPicture, state.machine.status == .playing, state.wantedRate,
+        state.session === session
+      )
     }
-    guard session.generation == generation else { return .idle }
+    // Replaced or sought since: that makes for another turn.
+    guard isCurrent, session.generation == generation else { return .idle }
     switch head {
     case .picture(let time, let following):
       if !hasPicture { return showFirst(session, generation: generation) }
@@ -447,23 +461,27 @@ final class PlayerCore: Sendable {
       }
       return showDue(session, time: time, following: following, generation: generation, now: now)
     case .empty:
-      if let failure = session.failure, !hasPicture { return fail(session, failure) }
+      if let failure = session.failure, !hasPicture { return fail(session, failure, generation: generation) }
       guard isPlaying, rate != .infinity else { return .idle }
       handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) }, generation: generation)
       let level = session.buffer.level
       guard level.isConsumed, !level.isComplete else { return audioWait(session, now: now) }
-      return stall(session, now: now)
+      return stall(session, generation: generation, now: now)
     case .drained:
       return atEnd(session, hasPicture: hasPicture, isPlaying: isPlaying, generation: generation, now: now)
     }
   }
 
-  private func stall(_ session: ItemSession, now: Duration) -> Pump.Next {
-    state.withLock { state in
-      state.stalledAt = now
-      state.statistics.stallCount += 1
+  private func stall(_ session: ItemSession, generation: Int, now: Duration) -> Pump.Next {
+    apply { state in
+      guard state.isCurrent(session, generation) else { return [] }
+      let actions = state.machine.handle(.ranDry)
+      if actions.contains(.stalled) {
+        state.stalledAt = now
+        state.statistics.stallCount += 1
+      }
+      return actions
     }
-    apply { $0.machine.handle(.ranDry) }
     return .again
   }
 
@@ -473,7 +491,7 @@ final class PlayerCore: Sendable {
     let now = clock.now
     let time = picture.time
     let (seek, isFirst, startup) = state.withLock { state -> (PendingSeek?, Bool, Duration) in
-      guard state.generation == generation else { return (nil, false, .zero) }
+      guard state.isCurrent(session, generation) else { return (nil, false, .zero) }
       state.hasPicture = true
       // Exact: the clock stands at the time that was asked for, within the picture's time on show.
       let anchor = state.seek.map { max($0.time, time) } ?? time
@@ -481,13 +499,13 @@ final class PlayerCore: Sendable {
       let startup = now - session.startedAt
       let isFirst = state.statistics.startupTime == nil
       if isFirst { state.statistics.startupTime = startup }
+      session.item.status.set(.readyToPlay)
       defer { state.seek = nil }
       return (state.seek, isFirst, startup)
     }
     display(picture, session: session, generation: generation, due: nil)
     let item = session.item
     if isFirst {
-      item.status.set(.readyToPlay)
       item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
       emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
     }
@@ -495,7 +513,7 @@ final class PlayerCore: Sendable {
       emit(.seekDone(time: state.withLock { $0.itemTime(at: now) }, after: now - seek.began), of: item)
       seek.continuation.resume(returning: true)
     }
-    apply { $0.generation == generation ? $0.machine.handle(.pictureShown) : [] }
+    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
     checkLevel(of: session, always: true)
     return .again
   }
@@ -507,7 +525,7 @@ final class PlayerCore: Sendable {
     let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
     handOutAudio(session, until: timebase.time(at: now), generation: generation)
     if session.lacksAudio(at: timebase.time(at: now) - MediaTime(value: 1, timescale: 10)) {
-      return stall(session, now: now)
+      return stall(session, generation: generation, now: now)
     }
     switch FramePacer().decision(
       next: time, following: following, timebase: timebase, now: now, lastShownAt: lastShownAt)
@@ -517,7 +535,9 @@ final class PlayerCore: Sendable {
       return .again
     case .drop:
       if session.ring.take(generation: generation) != nil {
-        state.withLock { $0.statistics.droppedFrameCount += 1 }
+        state.withLock { state in
+          if state.isCurrent(session, generation) { state.statistics.droppedFrameCount += 1 }
+        }
         session.item.updateAccess(rung: session.item.rung.value) { $0.droppedFrameCount += 1 }
       }
       return .again
@@ -540,7 +560,7 @@ final class PlayerCore: Sendable {
   /// Goes on at once behind a hole in the timeline.
   private func skipGap(before time: MediaTime, of session: ItemSession, generation: Int, now: Duration) {
     let skipped = state.withLock { state -> (MediaTime, MediaTime)? in
-      guard state.generation == generation, let end = state.lastEnd,
+      guard state.isCurrent(session, generation), let end = state.lastEnd,
         time - end > MediaTime(value: 3, timescale: 10),
         session.ring.headFollowsGap(generation: generation, than: state.lastRun)
       else { return nil }
@@ -572,7 +592,7 @@ final class PlayerCore: Sendable {
     // Together: nobody takes an output, or the item, away in between.
     let shown = outputLock.withLock {
       let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
-        guard state.generation == generation, state.session === session else { return nil }
+        guard state.isCurrent(session, generation) else { return nil }
         let last = state.lastRun
         var gap: Duration?
         if let last, let run, run.pass.iteration > last.pass.iteration {
@@ -583,6 +603,8 @@ final class PlayerCore: Sendable {
         state.lastShownAt = now
         state.lastTime = time
         state.lastEnd = time + length
+        // As fast as it goes, the clock stands at the picture on show: another rate goes on from there.
+        if state.wantedRate == .infinity { state.timebase.setTime(time, at: now) }
         state.onShow = box
         state.statistics.shownFrameCount += 1
         if isDamaged { state.statistics.damagedFrameCount += 1 }
@@ -681,7 +703,7 @@ final class PlayerCore: Sendable {
       if session.pendingFailure == nil, state.withLock({ $0.onShow != nil }) {
         return endSeek(session, generation: generation)
       }
-      return fail(session, failure)
+      return fail(session, failure, generation: generation)
     }
     guard isPlaying else { return .idle }
     let (timebase, end, isFast) = state.withLock { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
@@ -704,14 +726,17 @@ final class PlayerCore: Sendable {
       }
       if session.hasAudioLeft, !session.audio.isDrained { return .idle }
     }
-    if let failure = session.pendingFailure { return fail(session, failure) }
+    if let failure = session.pendingFailure { return fail(session, failure, generation: generation) }
     if settings.actionAtItemEnd == .loop {
       // Asked for when the end had been read already: not without a gap.
-      begin(seekTo: .zero, tolerance: .zero, continuation: nil)
-      return .again
+      let goesOn = begin(seekTo: .zero, tolerance: .zero, continuation: nil) {
+        $0.isCurrent(session, generation)
+      }
+      // What can't be sought ends here.
+      if goesOn { return .again }
     }
     let time = state.withLock { state -> MediaTime? in
-      guard !state.hasAnnouncedEnd, state.generation == generation else { return nil }
+      guard !state.hasAnnouncedEnd, state.isCurrent(session, generation) else { return nil }
       state.hasAnnouncedEnd = true
       state.hasEnded = true
       if let end { state.timebase.setTime(end, at: now) }
@@ -719,10 +744,11 @@ final class PlayerCore: Sendable {
     }
     guard let time else { return .idle }
     if settings.actionAtItemEnd != .none {
-      apply { $0.machine.handle(.reachedEnd) }
+      apply { $0.isCurrent(session, generation) ? $0.machine.handle(.reachedEnd) : [] }
     } else {
-      let now = clock.now
-      state.withLock { $0.timebase.setRate(0, at: now) }
+      state.withLock { state in
+        if state.isCurrent(session, generation) { state.timebase.setRate(0, at: now) }
+      }
     }
     emit(.playedToEnd(time: time), of: session.item)
     return .idle
@@ -731,7 +757,7 @@ final class PlayerCore: Sendable {
   private func endSeek(_ session: ItemSession, generation: Int) -> Pump.Next {
     let now = clock.now
     let seek = state.withLock { state -> PendingSeek? in
-      guard state.generation == generation else { return nil }
+      guard state.isCurrent(session, generation) else { return nil }
       state.hasPicture = true
       state.lastEnd = state.timebase.time(at: now)
       defer { state.seek = nil }
@@ -741,23 +767,26 @@ final class PlayerCore: Sendable {
       emit(.seekDone(time: currentTime, after: now - seek.began), of: session.item)
       seek.continuation.resume(returning: true)
     }
-    apply { $0.generation == generation ? $0.machine.handle(.pictureShown) : [] }
+    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
     checkLevel(of: session, always: true)
     return .again
   }
 
-  private func fail(_ session: ItemSession, _ error: ReelError) -> Pump.Next {
-    guard case .failed = session.item.status.value else {
-      session.item.status.set(.failed(error))
-      let seek = state.withLock { state in
-        defer { state.seek = nil }
-        return state.seek
-      }
-      seek?.continuation.resume(throwing: error)
-      apply { $0.machine.handle(.failed) }
-      emit(.failed(error), of: session.item)
-      return .idle
+  private func fail(_ session: ItemSession, _ error: ReelError, generation: Int) -> Pump.Next {
+    let item = session.item
+    let outcome = state.withLock { state -> (seek: PendingSeek?, isNews: Bool)? in
+      guard state.isCurrent(session, generation) else { return nil }
+      defer { state.seek = nil }
+      if case .failed = item.status.value { return (state.seek, false) }
+      item.status.set(.failed(error))
+      return (state.seek, true)
     }
+    guard let outcome else { return .idle }
+    session.makeFailureDue()
+    outcome.seek?.continuation.resume(throwing: error)
+    guard outcome.isNews else { return .idle }
+    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.failed) : [] }
+    emit(.failed(error), of: item)
     return .idle
   }
 
@@ -807,7 +836,9 @@ final class PlayerCore: Sendable {
       let to = distances.edge - MediaTime(seconds: latency / .seconds(1))
       guard to > time else { return }
       setLiveFactor(1, now: now)
-      begin(seekTo: to, tolerance: MediaTime(value: 10, timescale: 1), continuation: nil)
+      begin(seekTo: to, tolerance: MediaTime(value: 10, timescale: 1), continuation: nil) {
+        $0.session === session
+      }
       emit(.jumpedToLive(from: time, to: to), of: session.item)
     }
   }

@@ -133,15 +133,7 @@ final class ItemSession: Sendable {
     ring.setHandlers(onRoom: { pumps.wake(.video) }, onPicture: { delegate.wake() })
     audio.setOnRoom { pumps.wake(.audio) }
     item.setOnChange { [weak self] in self?.preferencesHaveChanged() }
-    let resolving = Task { [weak self] in
-      guard let self else { return }
-      await self.resolve()
-    }
-    let isStopped = state.withLock { state in
-      if !state.isStopped { state.resolving = resolving }
-      return state.isStopped
-    }
-    if isStopped { resolving.cancel() }
+    beginResolving()
   }
 
   /// Ends all loading and decoding, and lets go of all that is held.
@@ -191,8 +183,11 @@ final class ItemSession: Sendable {
 
   /// Goes to `time`: everything that comes after has `generation`.
   func seek(to time: MediaTime, tolerance: MediaTime) -> (generation: Int, isInside: Bool) {
-    let (generation, reload, old) = state.withLock { state -> (Int, Set<MediaPacket.Kind>, [LoadScope]) in
+    let (generation, reload, old, isUnresolved) = state.withLock {
+      state -> (Int, Set<MediaPacket.Kind>, [LoadScope], Bool) in
       let generation = ring.flush()
+      // What failed and may pass is tried again, also for a place that is still there.
+      if state.failure?.isTemporary == true { _ = buffer.reset(position: nil) }
       let place = buffer.seek(to: time)
       state.order.generation = generation
       state.order.epoch = place.epoch
@@ -202,14 +197,17 @@ final class ItemSession: Sendable {
       let old = place.reload.compactMap { kind in
         state.send(kind, to: time, epoch: place.epoch)
       }
+      var isUnresolved = false
       if let failure = state.failure, failure.isTemporary || !place.reload.isEmpty {
         state.failure = nil
         state.isFailureDue = false
         state.retry.succeed()
+        isUnresolved = state.source == nil
       }
-      return (generation, place.reload, old)
+      return (generation, place.reload, old, isUnresolved)
     }
     for scope in old { scope.cancel() }
+    if isUnresolved { beginResolving() }
     for kind in PumpKind.allCases { pumps.wake(kind) }
     return (generation, reload.isEmpty)
   }
@@ -291,9 +289,11 @@ final class ItemSession: Sendable {
     let level = buffer.level
     let target = item.preferences.forwardBufferDuration
     let isDry = level.isConsumed && !level.isComplete && ring.statistics.frameCount == 0
-    let keepsUp = !isDry && environment.thresholds.isLikelyToKeepUp(
-      buffered: .seconds(level.ahead.seconds), target: target, isComplete: level.isComplete,
-      isFull: level.isFull, isAfterStall: isStalled, rate: rate)
+    let keepsUp =
+      !isDry
+      && environment.thresholds.isLikelyToKeepUp(
+        buffered: .seconds(level.ahead.seconds), target: target, isComplete: level.isComplete,
+        isFull: level.isFull, isAfterStall: isStalled, rate: rate)
     item.loadedTimeRanges.set(level.range.map { [$0] } ?? [])
     item.isPlaybackBufferFull.set(level.isFull || level.isComplete)
     item.isPlaybackBufferEmpty.set(level.isConsumed && ring.statistics.frameCount == 0)
@@ -369,6 +369,18 @@ extension ItemSession {
   private func refill() {
     if buffer.takeRefill(.video) { pumps.wake(.reader) }
     if buffer.takeRefill(.audio) { pumps.wake(.audioReader) }
+  }
+
+  private func beginResolving() {
+    let resolving = Task { [weak self] in
+      guard let self else { return }
+      await self.resolve()
+    }
+    let isStopped = state.withLock { state in
+      if !state.isStopped { state.resolving = resolving }
+      return state.isStopped
+    }
+    if isStopped { resolving.cancel() }
   }
 
   /// Finds out what the source is, with retries.
@@ -566,7 +578,9 @@ extension ItemSession {
     reading.hasEnded = false
     reading.iteration = pass.iteration
     reading.landing = nil
-    if reading.kind == .video, let time, time > pass.shift { reading.landing = Landing(target: time, pass: pass) }
+    if reading.kind == .video, let time, time > pass.shift {
+      reading.landing = Landing(target: time, pass: pass)
+    }
     try reader.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
   }
 
@@ -576,7 +590,9 @@ extension ItemSession {
   ) throws -> [(MediaPacket, MediaPacket.Kind)] {
     guard var landing = reading.landing else { return [(packet, kind)] }
     let isKey = kind == .video && packet.isKey
-    if kind == .audio || isKey || landing.units.count >= Landing.unitLimit { landing.units.append((packet, kind)) }
+    if kind == .audio || isKey || landing.units.count >= Landing.unitLimit {
+      landing.units.append((packet, kind))
+    }
     reading.landing = landing
     guard isKey || landing.units.count > Landing.unitLimit else { return [] }
     if packet.time > landing.target, landing.step < Landing.stepLimit {
@@ -644,7 +660,8 @@ extension ItemSession {
     let period = presentation.isLive ? presentation.periods.last : presentation.periods.first
     guard let period else { return false }
     return period.trackGroups.contains { group in
-      group.kind == .audio && group.unplayableReason == nil && group.rungs.contains(where: AudioSelector.isDecodable)
+      group.kind == .audio && group.unplayableReason == nil
+        && group.rungs.contains(where: AudioSelector.isDecodable)
     }
   }
 
@@ -662,7 +679,8 @@ extension ItemSession {
     conditions.now = environment.clock.now
     conditions.buffered = .seconds(level.ahead.seconds)
     conditions.bufferTarget = preferences.forwardBufferDuration
-    conditions.bandwidthCap = preferences.peakBitRate ?? (environment.isAdaptive ? nil : environment.loading.bandwidthCap)
+    conditions.bandwidthCap =
+      preferences.peakBitRate ?? (environment.isAdaptive ? nil : environment.loading.bandwidthCap)
     conditions.maximumHeight = preferences.maximumResolution?.height
     state.withLock { state in
       conditions.rate = state.rate.isFinite ? state.rate : 1
@@ -802,7 +820,7 @@ extension ItemSession {
     }
     state.withLock { $0.failure = error }
     // What is there is shown first.
-    buffer.end([.video, .audio], from: .video, epoch: reading.epoch)
+    buffer.end([.video, .audio], from: .video, epoch: reading.epoch, isBroken: true)
     pumps.wake(.video)
     pumps.wake(.audio)
     delegate.wake()
