@@ -495,9 +495,9 @@ extension ItemSession {
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
         let isFirst = !state.withLock { $0.hasVideoPacket }
         let start = ContinuousClock.now
-        let waited = reader.sourceWait
+        let waited = reader.waits
         defer {
-          if isFirst { noteTime(ContinuousClock.now - start, waited: reader.sourceWait - waited) }
+          if isFirst { noteTime(ContinuousClock.now - start, since: waited, reader.waits) }
         }
         let unit = try reader.next(allowingTentative: isFirst)
         try take(unit, from: reader, reading)
@@ -513,10 +513,12 @@ extension ItemSession {
     }
   }
 
-  private func noteTime(_ duration: Duration, waited: Duration) {
+  /// Accounts for the time that a reader took.
+  private func noteTime(_ duration: Duration, since before: ReaderWaits, _ after: ReaderWaits) {
+    let media = after.media - before.media
     state.withLock { state in
-      state.readerWait += waited
-      state.readerBusy += duration - waited
+      state.readerWait += media
+      state.readerBusy += max(.zero, duration - media - (after.manifests - before.manifests))
     }
   }
 
