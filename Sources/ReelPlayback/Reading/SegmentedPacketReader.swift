@@ -21,6 +21,7 @@ final class SegmentedPacketReader: PacketReader {
   private let domains: DomainTable
   private let keys: KeyStore
   private let log: any ReadingLog
+  private let initializations = InitializationStore()
   private var scope: LoadScope
   private var tracks: [TrackKey: RungTrack] = [:]
   private var place = Place.start
@@ -406,7 +407,7 @@ final class SegmentedPacketReader: PacketReader {
     let bits = rung.id
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
-      location: controller.location, recorder: context.recorder,
+      location: controller.location, recorder: context.recorder, initializations: initializations,
       note: { transfer in log.noteTransfer(transfer, rung: bits) })
     return RungTrack(rung: rung, supply: supply, loader: loader)
   }

@@ -85,8 +85,6 @@ final class ItemSession: Sendable {
     var isRebuffering = false
     /// The player looks by itself how much there is.
     var isPlaying = false
-    var target = PreloadStage.buffered
-    var frameLimit: Int?
     var prefersThroughput = false
     var live: LiveSegments?
     var readerWait: Duration = .zero
@@ -230,10 +228,7 @@ final class ItemSession: Sendable {
 
   /// Bounds how many pictures are decoded ahead.
   func setFrameLimit(_ limit: Int?) {
-    state.withLock { state in
-      state.frameLimit = limit
-      state.order.limit = limit
-    }
+    state.withLock { $0.order.limit = limit }
     pumps.wake(.video)
   }
 
