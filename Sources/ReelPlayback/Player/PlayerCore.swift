@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
@@ -29,9 +30,12 @@ final class PlayerCore: Sendable {
   private let logger: Logger
   private let clock: any MonotonicClock
   private let state = Locked(State())
-  /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned.
-  private let outputLock = Locked(())
+  /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned, nor any
+  /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
+  private let outputLock = NSRecursiveLock()
   private let presenter = Locked<Pump?>(nil)
+  /// Held while properties and the session are told what the state is: of two who tell, the later one is right.
+  private let publishing = Locked(())
 
   fileprivate struct PendingSeek {
     let generation: Int
@@ -89,22 +93,11 @@ final class PlayerCore: Sendable {
   // MARK: Commands
 
   func play() {
-    apply { state in
-      var actions: [PlaybackMachine.Action] = []
-      if state.hasEnded, state.settings.actionAtItemEnd != .none { return [] }
-      actions += state.machine.handle(.play)
-      return actions
-    }
-    restartIfEnded()
-    rate.set(state.withLock { $0.wantedRate })
+    if !restartIfEnded() { apply { $0.machine.handle(.play) } }
     wake()
   }
 
-  func pause() {
-    apply { $0.machine.handle(.pause) }
-    rate.set(0)
-    tellSession()
-  }
+  func pause() { apply { $0.machine.handle(.pause) } }
 
   func setRate(_ rate: Double) {
     guard rate > 0 else { return pause() }
@@ -115,7 +108,6 @@ final class PlayerCore: Sendable {
       if state.timebase.rate > 0 { state.timebase.setRate(state.clockRate, at: now) }
     }
     play()
-    tellSession()
   }
 
   func stop() { replace(with: nil, start: nil, detaches: true)?.finish() }
@@ -184,14 +176,17 @@ final class PlayerCore: Sendable {
   // MARK: Outputs
 
   func attach(_ output: any FrameOutput) throws(ReelError) {
-    let picture = state.withLock { state -> Result<PictureBox?, ReelError> in
-      guard !output.isExternal || state.settings.allowsExternalPlayback else {
-        return .failure(ReelError(.usage, "external playback is not allowed by this player"))
+    // Together: the next picture comes after the one that is on show.
+    let isAllowed = outputLock.withLock {
+      let (isAllowed, picture) = state.withLock { state -> (Bool, PictureBox?) in
+        guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
+        state.outputs.append(output)
+        return (true, state.onShow)
       }
-      state.outputs.append(output)
-      return .success(state.onShow)
+      if let picture { show(picture, to: [output]) { $0.onShow === picture } }
+      return isAllowed
     }
-    if let picture = try picture.get() { show(picture, to: [output]) }
+    guard isAllowed else { throw ReelError(.usage, "external playback is not allowed by this player") }
   }
 
   func detach(_ output: any FrameOutput) throws {
@@ -201,7 +196,7 @@ final class PlayerCore: Sendable {
       return state.outputs.count < count
     }
     // One that is being shown to is waited for.
-    outputLock.withLock { _ in }
+    outputLock.withLock {}
     if wasAttached { try output.finish() }
   }
 
@@ -213,7 +208,7 @@ final class PlayerCore: Sendable {
       state.audioOutputs.removeAll { $0 === output }
       return state.audioOutputs.count < count
     }
-    outputLock.withLock { _ in }
+    outputLock.withLock {}
     if wasAttached { try output.finish() }
   }
 
@@ -257,7 +252,6 @@ final class PlayerCore: Sendable {
     }
     for action in actions {
       switch action {
-      case .changed(let status): timeControlStatus.set(status)
       case .stalled: emit(.stalled(time: time), of: session?.item)
       case .resumed:
         let length = state.withLock { state in
@@ -267,21 +261,26 @@ final class PlayerCore: Sendable {
           return length
         }
         emit(.resumed(time: time, after: length), of: session?.item)
-      case .startClock, .stopClock: break
+      case .startClock, .stopClock, .changed: break
       }
     }
     if actions.contains(.stalled) {
       session?.item.updateAccess(rung: session?.item.rung.value) { $0.stallCount += 1 }
     }
-    if !actions.isEmpty { tellSession() }
+    publish()
   }
 
-  /// What loading goes by: rate, stall, how many pictures are wanted.
-  private func tellSession() {
-    let (session, rate, status) = state.withLock { state in
-      (state.session, state.wantedRate, state.machine.status)
+  /// Tells what the state is: properties, and the session, whose loading goes by it.
+  private func publish() {
+    publishing.withLock { _ in
+      let (session, wantedRate, status, isPlayWanted) = state.withLock { state in
+        (state.session, state.wantedRate, state.machine.status, state.machine.isPlayWanted)
+      }
+      timeControlStatus.set(status)
+      rate.set(isPlayWanted ? wantedRate : 0)
+      currentItem.set(session?.item)
+      session?.setRate(wantedRate, status: status)
     }
-    session?.setRate(rate, status: status)
   }
 
   private struct Ending {
@@ -295,10 +294,14 @@ final class PlayerCore: Sendable {
       session?.stop()
       seek?.continuation.resume(returning: false)
       for output in outputs {
-        do { try output.finish() } catch { report(error as? ReelError ?? ReelError(.internalFault, "\(error)")) }
+        do { try output.finish() } catch {
+          report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
+        }
       }
       for output in audioOutputs {
-        do { try output.finish() } catch { report(error as? ReelError ?? ReelError(.internalFault, "\(error)")) }
+        do { try output.finish() } catch {
+          report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
+        }
       }
     }
   }
@@ -306,8 +309,9 @@ final class PlayerCore: Sendable {
   private func replace(with item: PlayerItem?, start: MediaTime?, detaches: Bool) -> Ending? {
     let session = item.map { makeSession($0, start: start) }
     var ending = Ending()
-    let (isClosed, actions) = state.withLock { state -> (Bool, [PlaybackMachine.Action]) in
-      guard !state.isClosed else { return (true, []) }
+    let now = clock.now
+    let isClosed = state.withLock { state in
+      guard !state.isClosed else { return true }
       ending.session = state.session
       ending.seek = state.seek
       state.seek = nil
@@ -331,17 +335,15 @@ final class PlayerCore: Sendable {
       state.liveTarget = nil
       state.catchUp = LiveCatchUp()
       state.stalledAt = nil
-      return (false, actions)
+      state.follow(actions, now: now)
+      return false
     }
     guard !isClosed else {
       session?.stop()
       return nil
     }
-    outputLock.withLock { _ in }
-    for case .changed(let status) in actions { timeControlStatus.set(status) }
-    if detaches { rate.set(0) }
-    currentItem.set(item)
-    if state.withLock({ $0.machine.isPlayWanted }) { rate.set(state.withLock { $0.wantedRate }) }
+    outputLock.withLock {}
+    publish()
     session?.start()
     wake()
     let events = events
@@ -398,16 +400,17 @@ final class PlayerCore: Sendable {
     case .failure(let error): continuation?.resume(throwing: error)
     case .success(let old):
       old?.continuation.resume(returning: false)
-      timeControlStatus.set(state.withLock { $0.machine.status })
+      publish()
       wake()
     }
   }
 
-  /// Playing on after the end begins at the beginning.
-  private func restartIfEnded() {
-    guard state.withLock({ $0.hasEnded && $0.settings.actionAtItemEnd != .none }) else { return }
+  /// Playing on after the end begins at the beginning. False where the item has not ended.
+  private func restartIfEnded() -> Bool {
+    guard state.withLock({ $0.hasEnded && $0.settings.actionAtItemEnd != .none }) else { return false }
     begin(seekTo: .zero, tolerance: .zero, continuation: nil)
     apply { $0.machine.handle(.play) }
+    return true
   }
 
   // MARK: Presenting
@@ -439,14 +442,14 @@ final class PlayerCore: Sendable {
       if rate == .infinity {
         skipGap(before: time, of: session, generation: generation, now: now)
         show(session, generation: generation, due: nil)
-        handOutAudio(session, until: time)
+        handOutAudio(session, until: time, generation: generation)
         return .again
       }
       return showDue(session, time: time, following: following, generation: generation, now: now)
     case .empty:
       if let failure = session.failure, !hasPicture { return fail(session, failure) }
       guard isPlaying, rate != .infinity else { return .idle }
-      handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) })
+      handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) }, generation: generation)
       let level = session.buffer.level
       guard level.isConsumed, !level.isComplete else { return audioWait(session, now: now) }
       return stall(session, now: now)
@@ -502,7 +505,7 @@ final class PlayerCore: Sendable {
   ) -> Pump.Next {
     skipGap(before: time, of: session, generation: generation, now: now)
     let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
-    handOutAudio(session, until: timebase.time(at: now))
+    handOutAudio(session, until: timebase.time(at: now), generation: generation)
     if session.lacksAudio(at: timebase.time(at: now) - MediaTime(value: 1, timescale: 10)) {
       return stall(session, now: now)
     }
@@ -566,26 +569,30 @@ final class PlayerCore: Sendable {
     let size = picture.geometry().output
     picture.time = time - (run?.shift ?? .zero)
     let box = PictureBox(picture)
-    let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
-      guard state.generation == generation, state.session === session else { return nil }
-      let last = state.lastRun
-      var gap: Duration?
-      if let last, let run, run.pass.iteration > last.pass.iteration {
-        gap = due.map { max(.zero, now - $0) } ?? .zero
-        if let gap { state.statistics.loopGaps.append(gap) }
+    // Together: nobody takes an output, or the item, away in between.
+    let shown = outputLock.withLock {
+      let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
+        guard state.generation == generation, state.session === session else { return nil }
+        let last = state.lastRun
+        var gap: Duration?
+        if let last, let run, run.pass.iteration > last.pass.iteration {
+          gap = due.map { max(.zero, now - $0) } ?? .zero
+          if let gap { state.statistics.loopGaps.append(gap) }
+        }
+        state.lastRun = run ?? last
+        state.lastShownAt = now
+        state.lastTime = time
+        state.lastEnd = time + length
+        state.onShow = box
+        state.statistics.shownFrameCount += 1
+        if isDamaged { state.statistics.damagedFrameCount += 1 }
+        if let due { state.noteLateness(now - due) }
+        return (state.outputs, last, gap)
       }
-      state.lastRun = run ?? last
-      state.lastShownAt = now
-      state.lastTime = time
-      state.lastEnd = time + length
-      state.onShow = box
-      state.statistics.shownFrameCount += 1
-      if isDamaged { state.statistics.damagedFrameCount += 1 }
-      if let due { state.noteLateness(now - due) }
-      return (state.outputs, last, gap)
+      if let shown { show(box, to: shown.outputs) { $0.onShow === box && $0.generation == generation } }
+      return shown
     }
     guard let shown else { return }
-    show(box, to: shown.outputs)
     let item = session.item
     session.setPosition(time)
     item.presentationSize.set(size)
@@ -600,19 +607,17 @@ final class PlayerCore: Sendable {
     if let gap = shown.gap { emit(.looped(gap: gap), of: item) }
   }
 
-  private func show(_ picture: PictureBox, to outputs: [any FrameOutput]) {
-    guard !outputs.isEmpty else { return }
-    var failed: [(any FrameOutput, ReelError)] = []
-    outputLock.withLock { _ in
-      for output in outputs where state.withLock({ $0.outputs.contains { $0 === output } }) {
-        do {
-          try output.show(picture.picture)
-        } catch {
-          failed.append((output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")))
-        }
+  /// Shows a picture to outputs, as long as it is wanted: one of them may use the player. With `outputLock` held.
+  private func show(_ picture: PictureBox, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
+    for output in outputs {
+      let isNext = state.withLock { state in isWanted(state) && state.outputs.contains { $0 === output } }
+      guard isNext else { continue }
+      do {
+        try output.show(picture.picture)
+      } catch {
+        detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
       }
     }
-    for (output, error) in failed { detachFailing(output, error) }
   }
 
   private func detachFailing(_ output: any FrameOutput, _ error: ReelError) {
@@ -629,30 +634,38 @@ final class PlayerCore: Sendable {
   // MARK: Sound
 
   /// Hands out what is heard by `time`; nil for all there is.
-  private func handOutAudio(_ session: ItemSession, until time: MediaTime?) {
-    let chunks = session.audio.take(until: time)
+  private func handOutAudio(_ session: ItemSession, until time: MediaTime?, generation: Int) {
+    let chunks = session.audio.take(until: time, generation: generation)
     guard !chunks.isEmpty else { return }
-    let (outputs, volume, isMuted) = state.withLock { ($0.audioOutputs, $0.volume, $0.isMuted) }
-    guard !outputs.isEmpty, !isMuted else { return }
-    var failed: [(any AudioOutput, ReelError)] = []
-    outputLock.withLock { _ in
+    outputLock.withLock {
       for chunk in chunks {
+        let (outputs, volume) = state.withLock { state in
+          let isHeard = state.isCurrent(session, generation) && !state.isMuted
+          return (isHeard ? state.audioOutputs : [], state.volume)
+        }
+        guard !outputs.isEmpty else { return }
         var buffer = chunk.buffer
         buffer.scale(by: volume)
-        for output in outputs where !failed.contains(where: { $0.0 === output }) {
+        for output in outputs where state.withLock({ $0.audioOutputs.contains { $0 === output } }) {
           do {
             try output.write(buffer, at: chunk.time - chunk.shift)
           } catch {
-            failed.append((output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")))
+            detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
           }
         }
       }
     }
-    for (output, error) in failed {
-      state.withLock { $0.audioOutputs.removeAll { $0 === output } }
-      try? output.finish()
-      events.send(.outputFailed(error))
+  }
+
+  private func detachFailing(_ output: any AudioOutput, _ error: ReelError) {
+    let wasAttached = state.withLock { state in
+      let count = state.audioOutputs.count
+      state.audioOutputs.removeAll { $0 === output }
+      return state.audioOutputs.count < count
     }
+    guard wasAttached else { return }
+    try? output.finish()
+    events.send(.outputFailed(error))
   }
 
   // MARK: The end
@@ -675,11 +688,11 @@ final class PlayerCore: Sendable {
     if isFast {
       // Sound that is longer than the picture is waited for.
       guard session.audio.isDrained || !session.hasAudioLeft else {
-        handOutAudio(session, until: nil)
+        handOutAudio(session, until: nil, generation: generation)
         return session.audio.isDrained || !session.hasAudioLeft ? .again : .idle
       }
     } else {
-      handOutAudio(session, until: timebase.time(at: now))
+      handOutAudio(session, until: timebase.time(at: now), generation: generation)
       if let end, let due = timebase.clockTime(of: end), due > now {
         guard let sound = session.audio.nextTime, let first = timebase.clockTime(of: sound) else {
           return .at(due)
@@ -707,7 +720,6 @@ final class PlayerCore: Sendable {
     guard let time else { return .idle }
     if settings.actionAtItemEnd != .none {
       apply { $0.machine.handle(.reachedEnd) }
-      rate.set(0)
     } else {
       let now = clock.now
       state.withLock { $0.timebase.setRate(0, at: now) }
@@ -829,6 +841,11 @@ extension PlayerCore.State {
     if let duration, duration > .zero { time = min(time, duration) }
     // What is printed is rounded to the microsecond: it names the picture that it was printed for.
     return time + shift + (time > .zero ? MediaTime(value: 1, timescale: 1_000_000) : .zero)
+  }
+
+  /// True where this is still what is played, from where it was sought last.
+  fileprivate func isCurrent(_ session: ItemSession, _ generation: Int) -> Bool {
+    self.session === session && self.generation == generation
   }
 
   /// Begins a generation: nothing of it has been shown.

@@ -68,9 +68,10 @@ final class AudioQueue: Sendable {
     }
   }
 
-  /// What is heard by `time`; nil for all there is.
-  func take(until time: MediaTime?) -> [Chunk] {
+  /// What is heard by `time`; nil for all there is. Nothing where `generation` is another; nil for any.
+  func take(until time: MediaTime?, generation: Int? = nil) -> [Chunk] {
     let (taken, onRoom) = state.withLock { state -> ([Chunk], (@Sendable () -> Void)?) in
+      guard generation.map({ $0 == state.generation }) ?? true else { return ([], nil) }
       var taken: [Chunk] = []
       while let first = state.chunks.first, time.map({ first.time <= $0 }) ?? true {
         taken.append(first)
