@@ -60,6 +60,9 @@ final class ByteSourceIO {
     if let error { throw error }
   }
 
+  /// The size of all bytes, where it is known.
+  var byteCount: Int64? { source.byteCount }
+
   /// Goes on after an error that was no fault of the source.
   func forgetError() { error = nil }
 

@@ -115,8 +115,8 @@ public final class Demuxer {
       }
       try io.rethrow()
       if code == reel_averror_eof() {
-        // mov tells only its log that samples lie beyond the end.
-        if scope.lastError?.contains("partial file") == true { isTruncated = true }
+        // mov tells only its log that samples lie beyond the end, and not where the source can be sought.
+        if scope.lastError?.contains("partial file") == true || isIndexBeyondEnd { isTruncated = true }
         return nil
       }
       if code == reel_averror_again() { continue }
@@ -180,6 +180,20 @@ public final class Demuxer {
   }
 
   // MARK: - Private
+
+  /// True where the index of a selected stream of an MP4 file names bytes beyond the end.
+  private var isIndexBeyondEnd: Bool {
+    guard format == .mp4, let context, let end = io.byteCount else { return false }
+    return (0..<Int(context.pointee.nb_streams)).contains { index in
+      guard let stream = context.pointee.streams[index], stream.pointee.discard != AVDISCARD_ALL else {
+        return false
+      }
+      // Samples of one stream stand in their order in the file, nearly always.
+      let count = avformat_index_get_entries_count(stream)
+      guard count > 0, let entry = avformat_index_get_entry(stream, count - 1) else { return false }
+      return entry.pointee.pos + Int64(entry.pointee.size) > end
+    }
+  }
 
   /// Boxes of Common Encryption that mov stumbles over are named as what they are.
   private static func error(_ error: FFmpegError) -> ReelError {

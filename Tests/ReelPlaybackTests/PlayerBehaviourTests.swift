@@ -138,22 +138,104 @@ struct PlayerBehaviourTests {
     }
   }
 
-  @Test("A seek inside of what is loaded fetches nothing; one outside sends one request", arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4"])
+  @Test(
+    "A seek inside of what is loaded fetches nothing; one outside sends one request more",
+    arguments: [
+      "hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd",
+      "media/h264-gops.mp4",
+    ])
   func requests(_ path: String) async throws {
     try await withOrigin { origin in
       var configuration = PlayerConfiguration()
-      configuration.loading.bandwidthCap = 10_000_000
+      // What is loaded ends in the first second.
+      configuration.thresholds.refillShare = 0.01
       let stage = try Stage(try origin.source(path), configuration: configuration)
-      stage.item.preferredForwardBufferDuration = .seconds(60)
+      stage.player.setMuted(true)
+      stage.item.preferredForwardBufferDuration = .milliseconds(600)
       stage.player.replaceCurrentItem(with: stage.item)
       _ = await stage.item.isPlaybackBufferFull.values.first { $0 }
-      let count = origin.requestLog.count
-      for time in [2.5, 0.2, 1.7, 1.0] {
-        try await stage.player.seek(to: MediaTime(seconds: time))
-        // What is behind the picture on show is let go: only seeks forward stay inside.
-        if time == 2.5 { #expect(origin.requestLog.count == count) }
+      _ = try await stage.event { if case .firstFrame = $0 { true } else { false } }
+      let before = origin.requestLog.count
+      for time in [0.2, 0.3, 0.1] {
+        #expect(try await stage.player.seek(to: MediaTime(seconds: time)))
       }
+      #expect(origin.requestLog.count == before)
+      #expect(try await stage.player.seek(to: MediaTime(seconds: path.hasPrefix("media") ? 1.6 : 2.5)))
+      let sent = origin.requestLog[before...].map(\.target)
+      #expect(sent.count == (path.hasPrefix("media") ? 0 : 1), "\(sent)")
       await stage.close()
+    }
+  }
+
+  @Test("A linear player refuses to be sought, and one that allows no external output refuses it")
+  func refusals() async throws {
+    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
+    stage.player.replaceCurrentItem(with: stage.item)
+    stage.player.isLinear = true
+    let error = await reelError { try await stage.player.seek(to: .zero) }
+    #expect(error?.kind == .usage)
+    stage.player.isLinear = false
+    #expect(try await stage.player.seek(to: .zero))
+    stage.player.allowsExternalPlayback = false
+    let output = CallbackOutput(isExternal: true) { _ in }
+    #expect(throws: ReelError.self) { try stage.player.attach(output) }
+    stage.player.allowsExternalPlayback = true
+    try stage.player.attach(output)
+    await stage.close()
+    let late = await reelError { try await stage.player.seek(to: .zero) }
+    #expect(late?.kind == .usage)
+  }
+
+  @Test("An item that can't be loaded fails with its reason, and the next one plays")
+  func replacement() async throws {
+    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "none.mp4").path))
+    stage.begin(rate: .infinity)
+    let status = await stage.item.status.values.first { $0 != .unknown }
+    guard case .failed(let error) = status else {
+      Issue.record("\(String(describing: status))")
+      return
+    }
+    #expect(error.kind == .noSuchFile)
+    let next = PlayerItem(try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
+    let events = next.events.events
+    stage.player.replaceCurrentItem(with: next)
+    #expect(await events.first { $0.isEnd } != nil)
+    let expected = try await extract(.count(0), path: "media/h264-gops.mp4").pictures
+    #expect(stage.recording.all == expected)
+    await stage.close()
+  }
+
+  @Test("A player that plays as soon as an item is ready needs no call")
+  func playsWhenReady() async throws {
+    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-one-frame.mp4").path))
+    stage.player.playsWhenReady = true
+    stage.player.replaceCurrentItem(with: stage.item)
+    _ = try await stage.end()
+    #expect(stage.recording.all.count == 1)
+    await stage.close()
+  }
+
+  @Test("A live presentation goes on without a gap or a repeat")
+  func live() async throws {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let clock = ManualClock(launch + MediaTime(value: 100, timescale: 1))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-ts/master.m3u8"))
+    let simulation = try HLSLiveSimulation(material, start: launch, options: .init()) { clock.now }
+    try await withOrigin(.init(resources: [simulation])) { origin in
+      var configuration = PlayerConfiguration()
+      configuration.loading.clock = clock
+      let stage = try Stage(
+        .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
+      stage.begin(rate: .infinity)
+      while stage.recording.all.count < 300 { try await Task.sleep(for: .milliseconds(2)) }
+      await stage.close()
+      let shown = Array(stage.recording.all.prefix(300))
+      for (first, second) in zip(shown, shown.dropFirst()) {
+        #expect((second.time - first.time).seconds < 0.05)
+      }
+      let golden = try Golden("hls-ts-high").pictures.map(\.md5)
+      let start = try #require(golden.firstIndex(of: shown[0].md5))
+      #expect(shown.map(\.md5) == (0..<300).map { golden[(start + $0) % golden.count] })
     }
   }
 

@@ -47,6 +47,8 @@ struct SegmentLoader: Sendable {
   let keys: KeyStore
   let location: ServiceLocation
   let recorder: StartupRecorder
+  /// Where initialization segments are kept; nil keeps none.
+  var initializations: InitializationStore?
   /// Gets an account of each transfer of a segment.
   var note: (@Sendable (SegmentTransfer) -> Void)?
 
@@ -163,6 +165,7 @@ struct SegmentLoader: Sendable {
   /// The bytes that come before the segment, none where there are none; nil where the segment is passed over.
   private func initialization(of segment: SegmentReference, at index: Int) async throws -> [UInt8]? {
     guard let reference = segment.initialization else { return [] }
+    if let kept = initializations?[reference] { return kept }
     return try await trying(at: index) {
       let start = ContinuousClock.now
       let decryption = try await keys.decryption(for: reference.encryption, at: reference.url)
@@ -172,6 +175,7 @@ struct SegmentLoader: Sendable {
       if let decryption { body = try decryption.plain(body) }
       let bytes = try await body.collect(upTo: Self.initializationByteLimit)
       recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
+      initializations?[reference] = bytes
       return bytes
     }
   }

@@ -63,6 +63,8 @@ final class PlayerCore: Sendable {
     var lastTime: MediaTime?
     var lastEnd: MediaTime?
     var lastRun: MediaRun?
+    /// The last time through the item: pictures of later ones, which were read ahead, are not shown.
+    var lastIteration = Int.max
     var onShow: PictureBox?
     var hasEnded = false
     var hasAnnouncedEnd = false
@@ -152,6 +154,7 @@ final class PlayerCore: Sendable {
       state.machine.waitsToMinimizeStalls = state.settings.waitsToMinimizeStalls
       let external = state.settings.allowsExternalPlayback ? [] : state.outputs.filter(\.isExternal)
       let iteration = state.lastRun?.pass.iteration ?? 0
+      state.lastIteration = state.settings.actionAtItemEnd == .loop ? .max : iteration
       return (state.session, state.settings.actionAtItemEnd == .loop, iteration, external)
     }
     session?.setLoops(loops, iteration: iteration)
@@ -333,6 +336,7 @@ final class PlayerCore: Sendable {
       state.latenessIndex = 0
       state.onShow = nil
       state.lastRun = nil
+      state.lastIteration = .max
       state.liveFactor = 1
       state.liveTarget = nil
       state.catchUp = LiveCatchUp()
@@ -592,7 +596,9 @@ final class PlayerCore: Sendable {
     // Together: nobody takes an output, or the item, away in between.
     let shown = outputLock.withLock {
       let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
-        guard state.isCurrent(session, generation) else { return nil }
+        guard state.isCurrent(session, generation), (run?.pass.iteration ?? 0) <= state.lastIteration else {
+          return nil
+        }
         let last = state.lastRun
         var gap: Duration?
         if let last, let run, run.pass.iteration > last.pass.iteration {
@@ -869,7 +875,8 @@ extension PlayerCore.State {
   /// A time that is asked for on the player's timeline, within the item.
   fileprivate func target(of time: MediaTime, duration: MediaTime?) -> MediaTime {
     var time = max(time, .zero)
-    if let duration, duration > .zero { time = min(time, duration) }
+    // Pictures may lie behind the duration that a manifest states: the last one is shown for what lies behind it.
+    if let duration, duration > .zero { time = min(time, duration + MediaTime(value: 1, timescale: 1)) }
     // What is printed is rounded to the microsecond: it names the picture that it was printed for.
     return time + shift + (time > .zero ? MediaTime(value: 1, timescale: 1_000_000) : .zero)
   }

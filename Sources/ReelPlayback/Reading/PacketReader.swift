@@ -16,8 +16,8 @@ enum ReadUnit: Sendable {
 protocol PacketReader: AnyObject {
   /// What is known of the streams that are read; nil before the first packet.
   var streams: ReaderStreams { get }
-  /// Time spent waiting for bytes by the container that is open.
-  var sourceWait: Duration { get }
+  /// Time spent waiting: for media, and for what is needed before it.
+  var waits: ReaderWaits { get }
 
   /// Asked at the end: what is wrong with the media that ends there; nil where nothing is.
   var endFault: ReelError? { get }
@@ -46,6 +46,14 @@ struct ReaderStreams: Sendable {
   /// False for what is read once, forward.
   var canSeek = true
   var live: LiveTiming?
+}
+
+/// Where a reader's time has gone that was not its own.
+struct ReaderWaits: Sendable {
+  /// For media.
+  var media = Duration.zero
+  /// For playlists and indexes.
+  var manifests = Duration.zero
 }
 
 /// One time through an item: the first, or a later one of a loop.

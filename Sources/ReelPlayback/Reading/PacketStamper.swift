@@ -9,7 +9,7 @@ struct PacketStamper {
   private let placement: Placement
   private let frameDuration: MediaTime
   private var runs: (video: MediaRun?, audio: MediaRun?)?
-  private var continuity = TimestampContinuity()
+  private var continuity: TimestampContinuity
   /// As the container counts.
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
 
@@ -23,7 +23,11 @@ struct PacketStamper {
     var rung: Rung?
     var pass = ItemPass()
     var followsGap = false
+    /// A hole in a stream of segments is told by their manifest: a jump of timestamps is damage.
+    var isSegmented = false
   }
+
+  private static let segmentedThreshold = MediaTime(value: 3, timescale: 1)
 
   /// Timestamps that lie further than this from where the playlist has them count by another clock.
   private static let tolerance = MediaTime(value: 2, timescale: 1)
@@ -32,6 +36,9 @@ struct PacketStamper {
     self.container = (container.video, container.audio)
     format = container.format
     self.placement = placement
+    continuity =
+      placement.isSegmented
+      ? TimestampContinuity(forwardThreshold: Self.segmentedThreshold) : TimestampContinuity()
     let rate = container.video?.averageFrameRate ?? placement.rung?.frameRate ?? Rational(25, 1)
     frameDuration =
       rate.isPositive

@@ -45,7 +45,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private(set) var streams = ReaderStreams()
-  var sourceWait: Duration { open?.container.sourceWait ?? .zero }
+  var waits: ReaderWaits { ReaderWaits(media: open?.container.sourceWait ?? .zero) }
 
   var endFault: ReelError? {
     guard let container = open?.container else { return nil }

@@ -21,6 +21,7 @@ final class SegmentedPacketReader: PacketReader {
   private let domains: DomainTable
   private let keys: KeyStore
   private let log: any ReadingLog
+  private let initializations = InitializationStore()
   private var scope: LoadScope
   private var tracks: [TrackKey: RungTrack] = [:]
   private var place = Place.start
@@ -91,7 +92,13 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private(set) var streams = ReaderStreams()
-  var sourceWait: Duration { run?.container.sourceWait ?? .zero }
+  var waits: ReaderWaits {
+    var waits = finishedWaits
+    if let run { waits.media += run.container.sourceWait }
+    return waits
+  }
+  /// Of the containers that are closed.
+  private var finishedWaits = ReaderWaits()
 
   func next(allowingTentative: Bool) throws -> ReadUnit {
     while true {
@@ -166,6 +173,7 @@ final class SegmentedPacketReader: PacketReader {
   private func closeRun() {
     guard let run else { return }
     let next = run.feed.nextIndex
+    finishedWaits.media += run.container.sourceWait
     self.run = nil
     if next <= run.firstIndex, !run.hasPackets {
       place = .segment(run.key, index: run.firstIndex + 1)
@@ -331,7 +339,9 @@ final class SegmentedPacketReader: PacketReader {
       if case .segment(let segment) = supply.peek(at: next) { duration = .seconds(segment.duration.seconds) }
       return controller.staysAt(rung, among: ladder, segmentDuration: duration)
     }
+    let start = ContinuousClock.now
     let head = try feed.peek(SourceSniffer.byteCount / 4)
+    finishedWaits.media += ContinuousClock.now - start
     if head.isEmpty, supply.live != nil { return nil }
     guard case .media(let format) = SourceSniffer.kind(of: head) else {
       let what =
@@ -350,6 +360,7 @@ final class SegmentedPacketReader: PacketReader {
     container.setDropsAudio(dropsAudio)
     var placement = PacketStamper.Placement(domain: domains.domain(for: segment, period: key.period))
     placement.start = segment.start
+    placement.isSegmented = true
     placement.isChecked = segment.timestampOffset == nil
     placement.rung = rung
     placement.pass = pass
@@ -373,6 +384,8 @@ final class SegmentedPacketReader: PacketReader {
     if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
     let (resolver, variables) = (resolver, resolved.presentation.variables)
     let placed = rung.beginning(at: controller.location.index)
+    let start = ContinuousClock.now
+    defer { finishedWaits.manifests += ContinuousClock.now - start }
     let found = try BlockingThread.wait(scope: scope) {
       try await resolver.segments(of: placed, variables: variables, findsIndex: true)
     }
@@ -394,7 +407,7 @@ final class SegmentedPacketReader: PacketReader {
     let bits = rung.id
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
-      location: controller.location, recorder: context.recorder,
+      location: controller.location, recorder: context.recorder, initializations: initializations,
       note: { transfer in log.noteTransfer(transfer, rung: bits) })
     return RungTrack(rung: rung, supply: supply, loader: loader)
   }

@@ -85,8 +85,6 @@ final class ItemSession: Sendable {
     var isRebuffering = false
     /// The player looks by itself how much there is.
     var isPlaying = false
-    var target = PreloadStage.buffered
-    var frameLimit: Int?
     var prefersThroughput = false
     var live: LiveSegments?
     var readerWait: Duration = .zero
@@ -228,10 +226,7 @@ final class ItemSession: Sendable {
 
   /// Bounds how many pictures are decoded ahead.
   func setFrameLimit(_ limit: Int?) {
-    state.withLock { state in
-      state.frameLimit = limit
-      state.order.limit = limit
-    }
+    state.withLock { $0.order.limit = limit }
     pumps.wake(.video)
   }
 
@@ -507,9 +502,9 @@ extension ItemSession {
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
         let isFirst = !state.withLock { $0.hasVideoPacket }
         let start = ContinuousClock.now
-        let waited = reader.sourceWait
+        let waited = reader.waits
         defer {
-          if isFirst { noteTime(ContinuousClock.now - start, waited: reader.sourceWait - waited) }
+          if isFirst { noteTime(ContinuousClock.now - start, since: waited, reader.waits) }
         }
         let unit = try reader.next(allowingTentative: isFirst)
         try take(unit, from: reader, reading)
@@ -525,10 +520,12 @@ extension ItemSession {
     }
   }
 
-  private func noteTime(_ duration: Duration, waited: Duration) {
+  /// Accounts for the time that a reader took.
+  private func noteTime(_ duration: Duration, since before: ReaderWaits, _ after: ReaderWaits) {
+    let media = after.media - before.media
     state.withLock { state in
-      state.readerWait += waited
-      state.readerBusy += duration - waited
+      state.readerWait += media
+      state.readerBusy += max(.zero, duration - media - (after.manifests - before.manifests))
     }
   }
 
