@@ -196,7 +196,7 @@ final class VideoPipeline {
     isOpening = false
     guard let run = units.run, run.pass.iteration <= order.lastIteration else { return }
     let ticks = frame.presentationTicks
-    if isRunNew, run !== shownRun, let ticks, order.target == nil || lastTime != nil {
+    if isRunNew, run !== shownRun, run.beginsDomain, units.beganWithFirst, let ticks {
       run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
     }
     shownRun = run
@@ -285,6 +285,9 @@ private final class BufferedUnits: AccessUnitSource {
   /// No packet will come in this epoch.
   private(set) var hasEnded = false
   private(set) var isStale = false
+  /// The first packet that was taken is the first of its run.
+  private(set) var beganWithFirst = false
+  private var hasBegun = false
   private let buffer: ForwardBuffer
   private var epoch = 0
 
@@ -294,6 +297,7 @@ private final class BufferedUnits: AccessUnitSource {
     self.epoch = epoch
     hasEnded = false
     isStale = false
+    hasBegun = false
   }
 
   /// The run of the next packet.
@@ -312,12 +316,19 @@ private final class BufferedUnits: AccessUnitSource {
     return nil
   }
 
-  func endRun() { run = nil }
+  func endRun() {
+    run = nil
+    hasBegun = false
+  }
 
   func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
     switch buffer.next(.video, epoch: epoch, of: run, allowingTentative: allowingTentative) {
-    case .packet(let packet): return .packet(packet.box)
-    case .tentative(let packet): return .tentative(packet.box)
+    case .packet(let packet):
+      note(packet)
+      return .packet(packet.box)
+    case .tentative(let packet):
+      note(packet)
+      return .tentative(packet.box)
     case .none: return .none
     case .end:
       hasEnded = buffer.isEnded(.video, epoch: epoch)
@@ -329,4 +340,9 @@ private final class BufferedUnits: AccessUnitSource {
   }
 
   func didOpen() {}
+
+  private func note(_ packet: MediaPacket) {
+    if !hasBegun { beganWithFirst = packet.isFirst }
+    hasBegun = true
+  }
 }
