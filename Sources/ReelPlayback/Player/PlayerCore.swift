@@ -397,9 +397,10 @@ final class PlayerCore: Sendable {
       guard session.streams.canSeek else {
         return .failure(ReelError(.unsupported, "this source can't be sought", at: name))
       }
-      let target = state.target(of: time, duration: session.item.duration.value)
       let old = state.seek
-      let (generation, _) = session.seek(to: target, tolerance: tolerance)
+      let (generation, target) = session.seek(
+        to: state.target(of: time, duration: session.item.duration.value), tolerance: tolerance,
+        iteration: state.lastRun?.pass.iteration ?? 0)
       state.seek = continuation.map {
         PendingSeek(generation: generation, time: target, began: now, continuation: $0)
       }
