@@ -504,12 +504,12 @@ final class PlayerCore: Sendable {
       let startup = now - session.startedAt
       let isFirst = state.statistics.startupTime == nil
       if isFirst { state.statistics.startupTime = startup }
-      session.item.status.set(.readyToPlay)
       defer { state.seek = nil }
       return (state.seek, isFirst, startup)
     }
     display(picture, session: session, generation: generation, due: nil)
     let item = session.item
+    state.withLock { if $0.isCurrent(session, generation) { item.status.set(.readyToPlay) } }
     if isFirst {
       item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
       emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)

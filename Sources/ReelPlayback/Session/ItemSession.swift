@@ -739,8 +739,6 @@ extension ItemSession {
         end > state.shifts[reading.iteration]
       else { return nil }
       state.shifts.append(end)
-      // A place behind the end is at the last picture of this pass, not in the next one.
-      if let target = state.order.target, target >= end { state.order.target = end - Self.instant }
       return state.beginPass(next, of: reading.kind)
     }
     guard let pass, let reader = reading.reader, let scope = reading.scope else { return false }
@@ -765,8 +763,10 @@ extension ItemSession {
     case .packet(let packet, let kind):
       noteStreams(reader, reading.kind)
       for (packet, kind) in try landed(packet, kind, reader, reading) {
+        // What is read once more, to get to where it failed, is no progress.
+        let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
         guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
-        noteProgress(isVideo: kind == .video)
+        noteProgress(isVideo: kind == .video, isNews: isNews)
       }
       pumps.wake(kind == .video ? .video : .audio)
       if !state.withLock({ $0.isPlaying }) { delegate.wake() }
@@ -797,11 +797,11 @@ extension ItemSession {
     delegate.wake()
   }
 
-  private func noteProgress(isVideo: Bool) {
+  private func noteProgress(isVideo: Bool, isNews: Bool) {
     let (isFirst, hadRetries, attempts, beginsAudio) = state.withLock { state in
       let isFirst = isVideo && !state.hasVideoPacket
       if isVideo { state.hasVideoPacket = true }
-      let hadRetries = state.retry.remaining < state.retry.attempts
+      let hadRetries = isNews && state.retry.remaining < state.retry.attempts
       if hadRetries { state.retry.succeed() }
       return (isFirst, hadRetries, state.retry.remaining, isFirst && state.hasSeparateAudio == true)
     }

@@ -61,6 +61,8 @@ final class VideoPipeline {
   private var hasTicks = false
   /// The latest picture at or before the target, until it is known whether there is a later one.
   private var candidate: TimedPicture?
+  /// The time through the item in which the target lies; nil before there is a picture.
+  private var targetIteration: Int?
   /// Refused by the ring.
   private var refused: TimedPicture?
   private var offeredCount = 0
@@ -125,6 +127,7 @@ final class VideoPipeline {
   private func begin(_ order: Order) {
     refused = nil
     candidate = nil
+    targetIteration = nil
     lastTime = nil
     offeredCount = 0
     isFinished = false
@@ -222,7 +225,10 @@ final class VideoPipeline {
     let picture = placed
     guard let target = order.target, offeredCount == 0 else { return offer(picture) }
     let time = picture.time
-    if time > target {
+    // A place behind the end is at the last picture of its pass, not in the next one.
+    let iteration = picture.run?.pass.iteration ?? 0
+    targetIteration = targetIteration ?? iteration
+    if time > target || iteration != targetIteration {
       if let earlier = candidate.take() {
         offer(earlier)
         refusedNext = consume picture
