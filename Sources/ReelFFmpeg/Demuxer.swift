@@ -110,7 +110,11 @@ public final class Demuxer {
       let code = av_read_frame(context, packet.pointer)
       if Int(context.pointee.nb_streams) != streams.count { try refreshStreams() }
       if code >= 0 {
-        if format == .mp4, packet.isCorrupt { isTruncated = true }
+        if packet.isCorrupt {
+          // Cut short by the source: read again where that is sought once more.
+          try io.rethrow()
+          if format == .mp4 { isTruncated = true }
+        }
         return packet
       }
       try io.rethrow()
@@ -152,6 +156,8 @@ public final class Demuxer {
   /// Clears an interruption that ended a read, so that reading can go on after a seek.
   func forgetInterruption() {
     io.forgetError()
+    // The log says of a read that was ended that the file is cut off.
+    _ = scope.takeLastError()
     guard let context else { return }
     context.pointee.pb.pointee.eof_reached = 0
     context.pointee.pb.pointee.error = 0

@@ -180,12 +180,13 @@ struct VideoPipelineTests {
     let domain = TimestampDomain(offset: nil)
     domain.begin(first.mediaTime + MediaTime(value: milliseconds, timescale: 1000), at: .zero)
     let run = MediaRun(
-      stream: first.run.stream, domain: domain, rung: nil, pass: ItemPass(), followsGap: false)
+      stream: first.run.stream, domain: domain, rung: nil, pass: ItemPass(), followsGap: false,
+      beginsDomain: true)
     let bench = Bench()
     for read in packets {
       let packet = MediaPacket(
         box: read.packet.box, run: run, mediaTime: read.packet.mediaTime, duration: read.packet.duration,
-        isKey: read.packet.isKey, byteCount: read.packet.byteCount)
+        isKey: read.packet.isKey, byteCount: read.packet.byteCount, isFirst: read.packet.isFirst)
       try #require(bench.buffer.append(packet, .video, from: .video, epoch: 0))
     }
     bench.buffer.end([.video], from: .video, epoch: 0)

@@ -60,6 +60,8 @@ final class ForwardBuffer: Sendable {
     /// Audio has a loader of its own.
     var hasSeparateAudio = false
     var hasAudio = false
+    /// Packets of later passes that were begun before this one were called off.
+    var cut: (iteration: Int, serial: Int)?
     var highWaterByteCount = 0
   }
 
@@ -87,6 +89,8 @@ final class ForwardBuffer: Sendable {
   ) -> Bool {
     state.withLock { state in
       guard epoch == state.loads[loader] else { return false }
+      let pass = packet.run.pass
+      if let cut = state.cut, pass.iteration > cut.iteration, pass.serial < cut.serial { return false }
       switch kind {
       case .video:
         state.tentative = nil
@@ -276,13 +280,20 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Drops what was loaded of later times through the item than `iteration`, after which nothing more comes.
-  func drop(after iteration: Int) {
+  /// Drops what was loaded of later times through the item than `iteration`, also what is on its way.
+  ///
+  /// - Parameters:
+  ///   - kinds: those that had been loaded to the end of it, so that nothing more comes.
+  ///   - serial: passes that begin with this one or later are wanted again.
+  func drop(
+    after iteration: Int, ending kinds: Set<MediaPacket.Kind> = [.video, .audio], before serial: Int = .max
+  ) {
     state.withLock { state in
+      state.cut = (iteration, serial)
       state.video.drop(after: iteration)
       state.audio.drop(after: iteration)
-      state.video.hasEnded = true
-      state.audio.hasEnded = true
+      if kinds.contains(.video) { state.video.hasEnded = true }
+      if kinds.contains(.audio) { state.audio.hasEnded = true }
     }
   }
 

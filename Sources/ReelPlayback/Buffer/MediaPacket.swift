@@ -17,6 +17,8 @@ struct MediaPacket: Sendable {
   /// Decoding can start here.
   let isKey: Bool
   let byteCount: Int
+  /// The first of its kind in its run.
+  var isFirst = false
 
   /// When it is presented on the player's timeline. It changes where the first picture puts the domain right.
   var time: MediaTime { run.time(mediaTime) }
@@ -34,15 +36,19 @@ final class MediaRun: Sendable {
   let pass: ItemPass
   /// True where the timeline has a hole before it: segments that could not be had, or are not there.
   let followsGap: Bool
+  /// True where its first packet has placed the domain on the timeline.
+  let beginsDomain: Bool
 
   init(
-    stream: StreamInfo, domain: TimestampDomain, rung: Rung?, pass: ItemPass, followsGap: Bool
+    stream: StreamInfo, domain: TimestampDomain, rung: Rung?, pass: ItemPass, followsGap: Bool,
+    beginsDomain: Bool = false
   ) {
     self.stream = stream
     self.domain = domain
     self.rung = rung
     self.pass = pass
     self.followsGap = followsGap
+    self.beginsDomain = beginsDomain
   }
 
   /// Where the time through the item that it belongs to begins.
@@ -63,6 +69,8 @@ final class TimestampDomain: Sendable {
   private struct State {
     var offset: MediaTime?
     var start: MediaTime?
+    /// From sound alone.
+    var isProvisional = false
   }
 
   private let state: Locked<State>
@@ -76,16 +84,23 @@ final class TimestampDomain: Sendable {
   /// Nil before it is known.
   var knownOffset: MediaTime? { state.withLock { $0.offset } }
 
-  /// The first packet's time is `start` on the timeline, unless the domain is known already.
-  func begin(_ media: MediaTime, at start: MediaTime) {
+  /// The first packet's time is `start` on the timeline, unless the domain is known already. True where this has placed
+  /// the domain for good.
+  ///
+  /// - Parameter isMain: false for sound that is a stream of its own: its segments begin at times that are not the
+  ///   pictures', and it places the domain until a picture's packet comes.
+  @discardableResult
+  func begin(_ media: MediaTime, at start: MediaTime, isMain: Bool = true) -> Bool {
     state.withLock { state in
-      guard state.offset == nil else { return }
+      guard state.offset == nil || state.isProvisional && isMain else { return false }
       state.offset = start - media
-      state.start = start
+      state.start = isMain ? start : nil
+      state.isProvisional = !isMain
+      return isMain
     }
   }
 
-  /// The first picture that was shown of the domain: it stands where the first packet was put.
+  /// The first picture of the run that has placed the domain: it stands where the first packet was put.
   func settle(firstPicture media: MediaTime) {
     state.withLock { state in
       guard let start = state.start else { return }

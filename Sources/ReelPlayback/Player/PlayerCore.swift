@@ -397,9 +397,10 @@ final class PlayerCore: Sendable {
       guard session.streams.canSeek else {
         return .failure(ReelError(.unsupported, "this source can't be sought", at: name))
       }
-      let target = state.target(of: time, duration: session.item.duration.value)
       let old = state.seek
-      let (generation, _) = session.seek(to: target, tolerance: tolerance)
+      let (generation, target) = session.seek(
+        to: state.target(of: time, duration: session.item.duration.value), tolerance: tolerance,
+        iteration: state.lastRun?.pass.iteration ?? 0)
       state.seek = continuation.map {
         PendingSeek(generation: generation, time: target, began: now, continuation: $0)
       }
@@ -503,12 +504,12 @@ final class PlayerCore: Sendable {
       let startup = now - session.startedAt
       let isFirst = state.statistics.startupTime == nil
       if isFirst { state.statistics.startupTime = startup }
-      session.item.status.set(.readyToPlay)
       defer { state.seek = nil }
       return (state.seek, isFirst, startup)
     }
     display(picture, session: session, generation: generation, due: nil)
     let item = session.item
+    state.withLock { if $0.isCurrent(session, generation) { item.status.set(.readyToPlay) } }
     if isFirst {
       item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
       emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)

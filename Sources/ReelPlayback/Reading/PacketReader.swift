@@ -62,6 +62,8 @@ struct ItemPass: Sendable, Hashable {
   var iteration = 0
   /// Where it begins on the player's timeline, which goes on from pass to pass.
   var shift = MediaTime.zero
+  /// A later one for each time that a reader begins a pass, or goes to a place in one.
+  var serial = 0
 }
 
 /// Which streams a reader is for.

@@ -12,6 +12,8 @@ struct PacketStamper {
   private var continuity: TimestampContinuity
   /// As the container counts.
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
+  /// Of the first packets: a tentative one comes again.
+  private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
 
   /// Where a container stands.
   struct Placement {
@@ -68,9 +70,11 @@ struct PacketStamper {
       ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
     let time = stamp ?? lastEnd[kind] ?? placement.start - run.domain.offset
     lastEnd[kind] = time + duration
+    let isFirst = firstTime[kind].map { $0 == time } ?? true
+    if isFirst { firstTime[kind] = time }
     return MediaPacket(
       box: box, run: run, mediaTime: time, duration: duration, isKey: box.packet.isKey,
-      byteCount: box.packet.byteCount)
+      byteCount: box.packet.byteCount, isFirst: isFirst)
   }
 
   // MARK: - Private
@@ -92,6 +96,7 @@ struct PacketStamper {
   private mutating func runs(at media: MediaTime?) -> (video: MediaRun?, audio: MediaRun?) {
     if let runs { return runs }
     var domain = placement.domain
+    var beginsDomain = false
     if let media {
       if placement.isChecked, let offset = domain.knownOffset {
         let distance = media + offset - placement.start
@@ -99,12 +104,12 @@ struct PacketStamper {
           domain = TimestampDomain(offset: nil)
         }
       }
-      domain.begin(media, at: placement.start)
+      beginsDomain = domain.begin(media, at: placement.start, isMain: container.video != nil)
     }
     let run = { [placement] (stream: StreamInfo) in
       MediaRun(
         stream: stream, domain: domain, rung: placement.rung, pass: placement.pass,
-        followsGap: placement.followsGap)
+        followsGap: placement.followsGap, beginsDomain: beginsDomain)
     }
     let made = (video: container.video.map(run), audio: container.audio.map(run))
     runs = made

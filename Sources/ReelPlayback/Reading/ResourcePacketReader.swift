@@ -101,6 +101,7 @@ final class ResourcePacketReader: PacketReader {
         self.open = try makeOpen(on: open.source, domain: open.domain, isSeekable: true)
       }
       let open = try container()
+      try placeTimeline(of: open)
       guard let stream = open.container.video ?? open.container.audio,
         try open.container.seek(
           toKeyFrameAtOrBefore: ticks(of: time - open.domain.offset, in: stream), of: stream)
@@ -117,6 +118,17 @@ final class ResourcePacketReader: PacketReader {
   }
 
   // MARK: - Private
+
+  /// Timestamps that begin anywhere are known from the first packet, which a seek would leave out.
+  private func placeTimeline(of open: Open) throws {
+    while open.domain.knownOffset == nil {
+      switch try open.container.next() {
+      case .video(let box), .tentativeVideo(let box): _ = try open.stamper.stamped(box, .video)
+      case .audio(let box): _ = try open.stamper.stamped(box, .audio)
+      case .end: return
+      }
+    }
+  }
 
   private var wantsAudio: Bool {
     if case .main(let wantsAudio) = role { wantsAudio } else { true }

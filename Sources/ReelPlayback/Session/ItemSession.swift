@@ -80,6 +80,12 @@ final class ItemSession: Sendable {
     var loops = false
     /// How much later each time through the item is than the one before.
     var shifts: [MediaTime] = [.zero]
+    /// Passes that readers have begun so far.
+    var passSerial = 0
+    /// The pass that each reader is in.
+    var passes: [MediaPacket.Kind: ItemPass] = [:]
+    /// The last time through the item, when looping was given up; readers that were beyond it go back to its end.
+    var cut: (iteration: Int, serial: Int)?
     var streams = ReaderStreams()
     var rate = 1.0
     var isRebuffering = false
@@ -179,10 +185,20 @@ final class ItemSession: Sendable {
   /// Shows what is left of the buffer, then fails.
   func makeFailureDue() { state.withLock { $0.isFailureDue = $0.failure != nil } }
 
-  /// Goes to `time`: everything that comes after has `generation`.
-  func seek(to time: MediaTime, tolerance: MediaTime) -> (generation: Int, isInside: Bool) {
-    let (generation, reload, old, isUnresolved) = state.withLock {
-      state -> (Int, Set<MediaPacket.Kind>, [LoadScope], Bool) in
+  /// Less than any picture is on show.
+  private static let instant = MediaTime(value: 1, timescale: 1_000_000)
+
+  /// Goes to `time`, but not beyond the time through the item that is on show: everything that comes after has
+  /// `generation`.
+  ///
+  /// - Parameter iteration: the time through the item that is on show.
+  func seek(
+    to time: MediaTime, tolerance: MediaTime, iteration: Int
+  ) -> (generation: Int, target: MediaTime) {
+    let (generation, time, old, isUnresolved) = state.withLock {
+      state -> (Int, MediaTime, [LoadScope], Bool) in
+      var time = time
+      if iteration + 1 < state.shifts.count { time = min(time, state.shifts[iteration + 1] - Self.instant) }
       let generation = ring.flush()
       // What failed and may pass is tried again, also for a place that is still there.
       if state.failure?.isTemporary == true { _ = buffer.reset(position: nil) }
@@ -202,12 +218,12 @@ final class ItemSession: Sendable {
         state.retry.succeed()
         isUnresolved = state.source == nil
       }
-      return (generation, place.reload, old, isUnresolved)
+      return (generation, time, old, isUnresolved)
     }
     for scope in old { scope.cancel() }
     if isUnresolved { beginResolving() }
     for kind in PumpKind.allCases { pumps.wake(kind) }
-    return (generation, reload.isEmpty)
+    return (generation, time)
   }
 
   /// The position of what is on show: what lies behind is let go, and loading goes on where there is room again.
@@ -232,16 +248,19 @@ final class ItemSession: Sendable {
 
   /// - Parameter iteration: the time through the item that is on show: the last one, where it does not loop any more.
   func setLoops(_ loops: Bool, iteration: Int) {
-    let (ends, shift) = state.withLock { state in
+    state.withLock { state in
       let hadMore = state.loops && !loops && state.shifts.count > iteration + 1
       state.loops = loops
       state.order.lastIteration = loops ? .max : iteration
-      if hadMore { state.shifts.removeLast(state.shifts.count - iteration - 1) }
-      return (hadMore, state.shifts.last ?? .zero)
-    }
-    if ends {
-      audio.drop(after: shift)
-      buffer.drop(after: iteration)
+      guard hadMore else { return }
+      state.shifts.removeLast(state.shifts.count - iteration - 1)
+      state.passSerial += 1
+      state.cut = (iteration, state.passSerial)
+      var ended = Set(
+        state.passes.filter { $1.iteration > iteration && state.pendingSeek[$0] == nil }.map(\.key))
+      if ended.contains(.video), state.hasSeparateAudio != true { ended.insert(.audio) }
+      audio.drop(after: state.shifts[iteration])
+      buffer.drop(after: iteration, ending: ended, before: state.passSerial)
       ring.drop(after: iteration)
     }
     for kind in PumpKind.allCases { pumps.wake(kind) }
@@ -337,6 +356,14 @@ final class ItemSession: Sendable {
 }
 
 extension ItemSession.State {
+  /// A reader begins to read a pass, from its beginning or another place in it.
+  fileprivate mutating func beginPass(_ iteration: Int, of loader: MediaPacket.Kind) -> ItemPass {
+    passSerial += 1
+    let pass = ItemPass(iteration: iteration, shift: shifts[iteration], serial: passSerial)
+    passes[loader] = pass
+    return pass
+  }
+
   /// Has a loader go to `time`; gives what ends its reads.
   fileprivate mutating func send(
     _ loader: MediaPacket.Kind, to time: MediaTime?, epoch: Int
@@ -569,7 +596,7 @@ extension ItemSession {
   ) throws {
     let pass = state.withLock { state in
       let iteration = time.flatMap { time in state.shifts.lastIndex { $0 <= time } } ?? 0
-      return ItemPass(iteration: iteration, shift: state.shifts[iteration])
+      return state.beginPass(iteration, of: reading.kind)
     }
     reading.scope = scope
     reading.hasEnded = false
@@ -688,25 +715,33 @@ extension ItemSession {
 
   /// What was read beyond the last time through the item has been let go.
   private func endAfterLastIteration(_ reading: Reading) {
-    let last = state.withLock { $0.order.lastIteration }
-    guard reading.iteration > last else { return }
-    reading.iteration = last
+    let isBeyond = state.withLock { state in
+      guard let cut = state.cut, let pass = state.passes[reading.kind], pass.serial < cut.serial,
+        pass.iteration > cut.iteration
+      else { return false }
+      reading.iteration = cut.iteration
+      state.passes[reading.kind] = ItemPass(
+        iteration: cut.iteration, shift: state.shifts[cut.iteration], serial: cut.serial)
+      return true
+    }
+    guard isBeyond else { return }
     reading.hasEnded = true
+    if !goesRound(reading) { tellEnd(reading) }
   }
 
   /// True where the item is to be begun anew after its end.
   private func goesRound(_ reading: Reading) -> Bool {
-    let shift = state.withLock { state -> MediaTime? in
+    let pass = state.withLock { state -> ItemPass? in
       guard state.loops else { return nil }
       let next = reading.iteration + 1
-      if next < state.shifts.count { return state.shifts[next] }
-      guard reading.kind == .video, let end = buffer.end(of: .video), end > state.shifts[reading.iteration]
+      if next < state.shifts.count { return state.beginPass(next, of: reading.kind) }
+      guard reading.kind == .video, next == state.shifts.count, let end = buffer.end(of: .video),
+        end > state.shifts[reading.iteration]
       else { return nil }
       state.shifts.append(end)
-      return end
+      return state.beginPass(next, of: reading.kind)
     }
-    guard let shift, let reader = reading.reader, let scope = reading.scope else { return false }
-    let pass = ItemPass(iteration: reading.iteration + 1, shift: shift)
+    guard let pass, let reader = reading.reader, let scope = reading.scope else { return false }
     do {
       try reader.seek(to: nil, pass: pass, scope: scope)
     } catch {
@@ -728,8 +763,10 @@ extension ItemSession {
     case .packet(let packet, let kind):
       noteStreams(reader, reading.kind)
       for (packet, kind) in try landed(packet, kind, reader, reading) {
+        // What is read once more, to get to where it failed, is no progress.
+        let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
         guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
-        noteProgress(isVideo: kind == .video)
+        noteProgress(isVideo: kind == .video, isNews: isNews)
       }
       pumps.wake(kind == .video ? .video : .audio)
       if !state.withLock({ $0.isPlaying }) { delegate.wake() }
@@ -747,21 +784,24 @@ extension ItemSession {
         if hasSeparateAudio { pumps.wake(.audioReader) }
         return
       }
-      var kinds: Set<MediaPacket.Kind> = [reading.kind]
-      if reading.kind == .video, !hasSeparateAudio { kinds.insert(.audio) }
-      buffer.end(kinds, from: reading.kind, epoch: reading.epoch)
-      if reading.kind == .video, !state.withLock({ $0.hasVideoPacket }) { pumps.wake(.video) }
-      pumps.wake(.video)
-      pumps.wake(.audio)
-      delegate.wake()
+      tellEnd(reading)
     }
   }
 
-  private func noteProgress(isVideo: Bool) {
+  private func tellEnd(_ reading: Reading) {
+    var kinds: Set<MediaPacket.Kind> = [reading.kind]
+    if reading.kind == .video, !hasSeparateAudio { kinds.insert(.audio) }
+    buffer.end(kinds, from: reading.kind, epoch: reading.epoch)
+    pumps.wake(.video)
+    pumps.wake(.audio)
+    delegate.wake()
+  }
+
+  private func noteProgress(isVideo: Bool, isNews: Bool) {
     let (isFirst, hadRetries, attempts, beginsAudio) = state.withLock { state in
       let isFirst = isVideo && !state.hasVideoPacket
       if isVideo { state.hasVideoPacket = true }
-      let hadRetries = state.retry.remaining < state.retry.attempts
+      let hadRetries = isNews && state.retry.remaining < state.retry.attempts
       if hadRetries { state.retry.succeed() }
       return (isFirst, hadRetries, state.retry.remaining, isFirst && state.hasSeparateAudio == true)
     }

@@ -61,6 +61,8 @@ final class VideoPipeline {
   private var hasTicks = false
   /// The latest picture at or before the target, until it is known whether there is a later one.
   private var candidate: TimedPicture?
+  /// The time through the item in which the target lies; nil before there is a picture.
+  private var targetIteration: Int?
   /// Refused by the ring.
   private var refused: TimedPicture?
   private var offeredCount = 0
@@ -125,6 +127,7 @@ final class VideoPipeline {
   private func begin(_ order: Order) {
     refused = nil
     candidate = nil
+    targetIteration = nil
     lastTime = nil
     offeredCount = 0
     isFinished = false
@@ -196,7 +199,7 @@ final class VideoPipeline {
     isOpening = false
     guard let run = units.run, run.pass.iteration <= order.lastIteration else { return }
     let ticks = frame.presentationTicks
-    if isRunNew, run !== shownRun, let ticks, order.target == nil || lastTime != nil {
+    if isRunNew, run !== shownRun, run.beginsDomain, units.beganWithFirst, let ticks {
       run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
     }
     shownRun = run
@@ -222,7 +225,10 @@ final class VideoPipeline {
     let picture = placed
     guard let target = order.target, offeredCount == 0 else { return offer(picture) }
     let time = picture.time
-    if time > target {
+    // A place behind the end is at the last picture of its pass, not in the next one.
+    let iteration = picture.run?.pass.iteration ?? 0
+    targetIteration = targetIteration ?? iteration
+    if time > target || iteration != targetIteration {
       if let earlier = candidate.take() {
         offer(earlier)
         refusedNext = consume picture
@@ -285,6 +291,9 @@ private final class BufferedUnits: AccessUnitSource {
   /// No packet will come in this epoch.
   private(set) var hasEnded = false
   private(set) var isStale = false
+  /// The first packet that was taken is the first of its run.
+  private(set) var beganWithFirst = false
+  private var hasBegun = false
   private let buffer: ForwardBuffer
   private var epoch = 0
 
@@ -294,6 +303,7 @@ private final class BufferedUnits: AccessUnitSource {
     self.epoch = epoch
     hasEnded = false
     isStale = false
+    hasBegun = false
   }
 
   /// The run of the next packet.
@@ -312,12 +322,19 @@ private final class BufferedUnits: AccessUnitSource {
     return nil
   }
 
-  func endRun() { run = nil }
+  func endRun() {
+    run = nil
+    hasBegun = false
+  }
 
   func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
     switch buffer.next(.video, epoch: epoch, of: run, allowingTentative: allowingTentative) {
-    case .packet(let packet): return .packet(packet.box)
-    case .tentative(let packet): return .tentative(packet.box)
+    case .packet(let packet):
+      note(packet)
+      return .packet(packet.box)
+    case .tentative(let packet):
+      note(packet)
+      return .tentative(packet.box)
     case .none: return .none
     case .end:
       hasEnded = buffer.isEnded(.video, epoch: epoch)
@@ -329,4 +346,9 @@ private final class BufferedUnits: AccessUnitSource {
   }
 
   func didOpen() {}
+
+  private func note(_ packet: MediaPacket) {
+    if !hasBegun { beganWithFirst = packet.isFirst }
+    hasBegun = true
+  }
 }
