@@ -35,6 +35,8 @@ final class ForwardBuffer: Sendable {
     var isComplete = false
     /// At its target, in time or bytes.
     var isFull = false
+    /// Loading rests until less is there: waiting brings no more.
+    var isResting = false
     /// Nothing that was not decoded yet.
     var isConsumed = true
     var byteCount = 0
@@ -348,6 +350,10 @@ extension ForwardBuffer.State {
     return ahead(kind) >= limits.target && !isConsumed
   }
 
+  private func isResting(_ kind: MediaPacket.Kind) -> Bool {
+    isFull(kind) || !filling.contains(kind) && !needsRefill(kind)
+  }
+
   fileprivate func needsRefill(_ kind: MediaPacket.Kind) -> Bool {
     if kind == .video ? video.isConsumed : audio.isConsumed { return true }
     let bytes = Double(video.pendingByteCount + audio.pendingByteCount)
@@ -366,6 +372,7 @@ extension ForwardBuffer.State {
     level.ahead = separate ? min(ahead(.video), ahead(.audio)) : ahead(.video)
     level.isComplete = video.hasEnded && (!hasSeparateAudio || audio.hasEnded)
     level.isFull = isFull(.video) && (!separate || isFull(.audio))
+    level.isResting = isResting(.video) && (!separate || isResting(.audio))
     level.isConsumed = video.isConsumed
     level.byteCount = video.byteCount + audio.byteCount
     if let start = video.start, let end = video.end, start < end { level.range = start..<end }

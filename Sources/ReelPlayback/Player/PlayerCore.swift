@@ -529,7 +529,7 @@ final class PlayerCore: Sendable {
     skipGap(before: time, of: session, generation: generation, now: now)
     let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
     handOutAudio(session, until: timebase.time(at: now), generation: generation)
-    if session.lacksAudio(at: timebase.time(at: now) - MediaTime(value: 1, timescale: 10)) {
+    if session.lacksAudio(at: timebase.time(at: now) - Self.audioTolerance) {
       return stall(session, generation: generation, now: now)
     }
     switch FramePacer().decision(
@@ -800,18 +800,22 @@ final class PlayerCore: Sendable {
   // MARK: Levels
 
   private static let levelInterval = Duration.milliseconds(50)
+  /// Sound may be missing for so long before that is a stall.
+  private static let audioTolerance = MediaTime(value: 1, timescale: 10)
 
   /// Publishes how much there is, and lets the machine know; not more often than is of use while playing.
   private func checkLevel(of session: ItemSession, always: Bool = false) {
     let now = clock.now
-    let (isDue, isStalled, rate) = state.withLock { state in
+    let (isDue, isStalled, rate, time) = state.withLock { state in
       let isPlaying = state.machine.status == .playing
       let isDue = always || !isPlaying || state.levelCheckedAt.map { now - $0 >= Self.levelInterval } ?? true
       if isDue { state.levelCheckedAt = now }
-      return (isDue, state.machine.isAfterStall, state.wantedRate)
+      return (isDue, state.machine.isAfterStall, state.wantedRate, state.timebase.time(at: now))
     }
     guard isDue else { return }
-    let (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate)
+    var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate)
+    // However much there is: it would stall at once.
+    if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
     apply { state in
       state.session === session && state.hasPicture
         ? state.machine.handle(.buffer(isLikelyToKeepUp: keepsUp)) : []

@@ -307,7 +307,7 @@ final class ItemSession: Sendable {
       !isDry
       && environment.thresholds.isLikelyToKeepUp(
         buffered: .seconds(level.ahead.seconds), target: target, isComplete: level.isComplete,
-        isFull: level.isFull, isAfterStall: isStalled, rate: rate)
+        isFull: level.isResting, isAfterStall: isStalled, rate: rate)
     item.loadedTimeRanges.set(level.range.map { [$0] } ?? [])
     item.isPlaybackBufferFull.set(level.isFull || level.isComplete)
     item.isPlaybackBufferEmpty.set(level.isConsumed && ring.statistics.frameCount == 0)
@@ -911,6 +911,7 @@ extension ItemSession {
     let epoch = buffer.epoch(of: .audio)
     do {
       try pipeline.turn(epoch: epoch, generation: generation)
+      refill()
       delegate.wake()
     } catch {
       // Without its sound the item plays on.

@@ -162,7 +162,9 @@ final class VideoPipeline {
     decoding.threads = isOpening ? 1 : options.threads
     decoding.gate = options.gate
     let (isCancelled, buffer, epoch) = (isCancelled, buffer, epoch)
-    decoding.isCancelled = { isCancelled() || buffer.epoch(of: .video) != epoch.value.load(ordering: .relaxed) }
+    decoding.isCancelled = {
+      isCancelled() || buffer.epoch(of: .video) != epoch.value.load(ordering: .relaxed)
+    }
     let made = try PictureDecoder(
       stream: run.stream, source: units, options: decoding, name: options.name, logger: options.logger)
     isRunNew = true
