@@ -56,14 +56,6 @@ final class AudioPipeline {
     }
   }
 
-  /// Begins anew with the next packet: the audio is another stream.
-  func reset() {
-    decoder = nil
-    run = nil
-    nextTime = nil
-    isFinished = false
-  }
-
   // MARK: - Private
 
   private func drain(generation: Int) throws(ReelError) {
