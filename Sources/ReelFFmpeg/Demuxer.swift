@@ -110,11 +110,9 @@ public final class Demuxer {
       let code = av_read_frame(context, packet.pointer)
       if Int(context.pointee.nb_streams) != streams.count { try refreshStreams() }
       if code >= 0 {
-        if packet.isCorrupt {
-          // Cut short by the source: read again where that is sought once more.
-          try io.rethrow()
-          if format == .mp4 { isTruncated = true }
-        }
+        // Cut short by an error of the source: demuxers give what they have of it first.
+        try io.rethrow()
+        if format == .mp4, packet.isCorrupt { isTruncated = true }
         return packet
       }
       try io.rethrow()

@@ -51,6 +51,12 @@ final class MediaRun: Sendable {
     self.beginsDomain = beginsDomain
   }
 
+  /// True where both count by the same clock, in the same time through the item.
+  func continuesTimeline(of other: MediaRun) -> Bool {
+    pass.iteration == other.pass.iteration && shift == other.shift
+      && (domain === other.domain || domain.knownOffset == other.domain.knownOffset)
+  }
+
   /// Where the time through the item that it belongs to begins.
   var shift: MediaTime { pass.shift }
 

@@ -113,9 +113,13 @@ final class ResourceByteSource: ByteSource {
 
   private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
     guard let interruption else { return try read() }
-    let pipe = feed.pipe
-    let token = interruption.onCancel { pipe.interrupt() }
-    defer { interruption.forget(token) }
+    // An interruption may come when the read has ended by itself, and the next one is for another place.
+    let (pipe, isReading) = (feed.pipe, Locked(true))
+    let token = interruption.onCancel { isReading.withLock { if $0 { pipe.interrupt() } } }
+    defer {
+      interruption.forget(token)
+      isReading.withLock { $0 = false }
+    }
     return try read()
   }
 

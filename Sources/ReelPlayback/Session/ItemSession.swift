@@ -492,6 +492,8 @@ extension ItemSession {
     var iteration = 0
     var isNew = true
     var dropsAudio = false
+    /// Where it was sent last, on the player's timeline; nil for the beginning.
+    var target: MediaTime?
     /// A place that was sought, until a key frame at or before it was read.
     var landing: Landing?
 
@@ -534,13 +536,14 @@ extension ItemSession {
         try take(unit, from: reader, reading)
       }
     } catch is CancellationError {
-      // Sought or stopped: the next turn knows.
-      return state.withLock { $0.isStopped || $0.pendingSeek[reading.kind] == nil } ? .idle : .again
-    } catch let error as ReelError {
-      return recover(from: error, reading)
+      // Sought or stopped: the next turn knows. Else somebody else has ended a transfer.
+      let (isStopped, isSought) = state.withLock { ($0.isStopped, $0.pendingSeek[reading.kind] != nil) }
+      if isStopped { return .idle }
+      if isSought { return .again }
+      return recover(from: ReelError(.network, "a transfer was cancelled", at: item.source.name), reading)
     } catch {
-      fail(ReelError(.internalFault, "\(error)", at: item.source.name))
-      return .idle
+      let unknown = ReelError(.internalFault, "\(error)", at: item.source.name)
+      return recover(from: error as? ReelError ?? unknown, reading)
     }
   }
 
@@ -596,6 +599,7 @@ extension ItemSession {
       return state.beginPass(iteration, of: reading.kind)
     }
     reading.scope = scope
+    reading.target = time
     reading.hasEnded = false
     reading.iteration = pass.iteration
     reading.landing = nil
@@ -831,12 +835,14 @@ extension ItemSession {
   }
 
   private func recover(from error: ReelError, _ reading: Reading) -> Pump.Next {
+    // Of a place that is not wanted any more.
+    if state.withLock({ $0.pendingSeek[reading.kind] != nil }) { return .again }
     noteFailure(error, rung: "")
     if let delay = nextRetry(after: error) {
       // It goes on where it was, from a container that is opened anew.
       state.withLock { state in
         if state.pendingSeek[reading.kind] == nil {
-          state.pendingSeek[reading.kind] = (reading.epoch, buffer.end(of: reading.kind))
+          state.pendingSeek[reading.kind] = (reading.epoch, buffer.end(of: reading.kind) ?? reading.target)
         }
       }
       return .at(environment.clock.now + delay)
@@ -852,7 +858,12 @@ extension ItemSession {
       delegate.wake()
       return .idle
     }
-    state.withLock { $0.failure = error }
+    let isFinal = state.withLock { state in
+      guard state.pendingSeek[reading.kind] == nil else { return false }
+      state.failure = error
+      return true
+    }
+    guard isFinal else { return .again }
     // What is there is shown first.
     buffer.end([.video, .audio], from: .video, epoch: reading.epoch, isBroken: true)
     pumps.wake(.video)
@@ -883,14 +894,13 @@ extension ItemSession {
     do {
       _ = try pipeline.turn(order)
       refill()
-    } catch let error as ReelError {
-      fail(error.located(at: item.source.name))
-      ring.finish(generation: order.generation)
     } catch is CancellationError {
       // Sought or stopped: there is another turn, or none.
       if !scope.isCancelled { pumps.wake(.video) }
     } catch {
-      fail(ReelError(.internalFault, "\(error)", at: item.source.name))
+      let unknown = ReelError(.internalFault, "\(error)")
+      fail((error as? ReelError ?? unknown).located(at: item.source.name))
+      ring.finish(generation: order.generation)
     }
   }
 

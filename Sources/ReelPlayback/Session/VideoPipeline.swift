@@ -205,6 +205,8 @@ final class VideoPipeline {
       run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
     }
     shownRun = run
+    // What the next run has as well, and all of: here, others may be missing before it.
+    if let resumption = units.resumption, let ticks, run.time(ticks: ticks) >= resumption { return }
     var time = ticks.map { run.time(ticks: $0) } ?? (lastTime ?? run.shift) + lastLength
     if let lastTime, time <= lastTime {
       // Decoded once more, or of another rung: shown already. Within a run a timestamp that does not rise is wrong.
@@ -295,6 +297,8 @@ private final class BufferedUnits: AccessUnitSource {
   private(set) var isStale = false
   /// The first packet that was taken is the first of its run.
   private(set) var beganWithFirst = false
+  /// Where the next run begins, on the timeline of the one that has ended: it may be read once more from there.
+  private(set) var resumption: MediaTime?
   private var hasBegun = false
   private let buffer: ForwardBuffer
   private var epoch = 0
@@ -306,6 +310,7 @@ private final class BufferedUnits: AccessUnitSource {
     hasEnded = false
     isStale = false
     hasBegun = false
+    resumption = nil
   }
 
   /// The run of the next packet.
@@ -327,6 +332,7 @@ private final class BufferedUnits: AccessUnitSource {
   func endRun() {
     run = nil
     hasBegun = false
+    resumption = nil
   }
 
   func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
@@ -339,7 +345,11 @@ private final class BufferedUnits: AccessUnitSource {
       return .tentative(packet.box)
     case .none: return .none
     case .end:
-      hasEnded = buffer.isEnded(.video, epoch: epoch)
+      switch buffer.peekNext(.video, epoch: epoch) {
+      case .packet(let next): resumption = run.flatMap { next.run.continuesTimeline(of: $0) ? next.time : nil }
+      case .end: hasEnded = true
+      case .none, .tentative, .stale: break
+      }
       return .end
     case .stale:
       isStale = true
