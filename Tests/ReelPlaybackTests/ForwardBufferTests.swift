@@ -316,7 +316,7 @@ struct ForwardBufferTests {
         }
       default:
         guard let first = model.entries.first else { break }
-        buffer.drop(after: first.iteration)
+        buffer.drop(after: first.iteration, before: 0)
         model.entries.removeAll { $0.iteration > first.iteration }
         model.hasEnded = true
         lastEnd = model.end
