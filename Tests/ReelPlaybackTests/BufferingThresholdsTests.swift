@@ -44,22 +44,4 @@ struct BufferingThresholdsTests {
     #expect(isLikely(1, target: 1, isAfterStall: true))
     #expect(isLikely(0, target: 0))
   }
-
-  @Test("Loading pauses at the target, and goes on under three quarters of it")
-  func refill() {
-    func isFull(_ seconds: Double, _ bytes: Int) -> Bool {
-      thresholds.isFull(buffered: .seconds(seconds), byteCount: bytes, target: .seconds(4))
-    }
-    func needsRefill(_ seconds: Double, _ bytes: Int) -> Bool {
-      thresholds.needsRefill(buffered: .seconds(seconds), byteCount: bytes, target: .seconds(4))
-    }
-    #expect(!isFull(3.9, 1_000))
-    #expect(isFull(4, 1_000))
-    #expect(isFull(0.1, 64 << 20))
-    #expect(!isFull(0.1, (64 << 20) - 1))
-    #expect(!needsRefill(3, 1_000))
-    #expect(needsRefill(2.9, 1_000))
-    #expect(!needsRefill(0.1, 48 << 20))
-    #expect(needsRefill(0.1, (48 << 20) - 1))
-  }
 }

@@ -188,12 +188,10 @@ struct ForwardBufferTests {
     buffer.setHasSeparateAudio(true)
     try append(0..<5, .audio, to: buffer, from: .audio)
     #expect(!buffer.wantsMore(.audio))
-    #expect(buffer.hasAudioPacket)
     #expect(buffer.dropAudio() == 1)
     #expect((buffer.epoch(of: .video), buffer.epoch(of: .audio)) == (0, 1))
     #expect((buffer.loadEpoch(of: .video), buffer.loadEpoch(of: .audio)) == (0, 1))
     #expect(isStale(buffer.next(.audio, epoch: 0)))
-    #expect(!buffer.hasAudioPacket)
     #expect(buffer.byteCount == 0)
     #expect(buffer.wantsMore(.audio))
   }

@@ -160,6 +160,8 @@ struct PlaybackMachineTests {
         hasFailed = false
       }
       if event == .failed { hasFailed = true }
+      // A seek tries a failed item again.
+      if event == .seekBegan { hasFailed = false }
       #expect(known == machine.status)
       #expect(isRunning == (machine.status == .playing))
       #expect(!(isRunning && machine.isStalled))

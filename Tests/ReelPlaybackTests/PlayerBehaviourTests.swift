@@ -98,7 +98,8 @@ struct PlayerBehaviourTests {
 
   @Test("At rate 1 every picture is shown at its time")
   func realTime() async throws {
-    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path))
+    let stage = try Stage(
+      try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path))
     stage.begin()
     let clock = ContinuousClock()
     let start = clock.now
@@ -113,7 +114,8 @@ struct PlayerBehaviourTests {
 
   static let seekable = [
     "hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd",
-    "media/h264-gops.mp4", "media/hevc-gops.mp4", "media/h264.ts", "media/h264.mkv", "media/h264-fragmented.mp4",
+    "media/h264-gops.mp4", "media/hevc-gops.mp4", "media/h264.ts", "media/h264.mkv",
+    "media/h264-fragmented.mp4",
     "media/hevc-open-gop.mp4", "media/h264-open-gop.ts", "media/h264-moov-last.mp4",
     "media/h264-fragmented-sidx.mp4", "media/h264.flv",
   ]
@@ -132,7 +134,10 @@ struct PlayerBehaviourTests {
         #expect(done)
         let shown = try #require(stage.recording.all.last)
         let found = expected.firstIndex { $0.md5 == shown.md5 } ?? -1
-        #expect(shown.md5 == expected[index].md5, "\(path) picture \(index) at \(expected[index].time.seconds), shown \(found) at \(shown.time.seconds), \(stage.recording.all.count) shown")
+        #expect(
+          shown.md5 == expected[index].md5,
+          "\(path) picture \(index) at \(expected[index].time.seconds), shown \(found) at \(shown.time.seconds), \(stage.recording.all.count) shown"
+        )
       }
       await stage.close()
     }
@@ -169,7 +174,8 @@ struct PlayerBehaviourTests {
 
   @Test("A linear player refuses to be sought, and one that allows no external output refuses it")
   func refusals() async throws {
-    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
+    let stage = try Stage(
+      try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
     stage.player.replaceCurrentItem(with: stage.item)
     stage.player.isLinear = true
     let error = await reelError { try await stage.player.seek(to: .zero) }
@@ -196,7 +202,8 @@ struct PlayerBehaviourTests {
       return
     }
     #expect(error.kind == .noSuchFile)
-    let next = PlayerItem(try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
+    let next = PlayerItem(
+      try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
     let events = next.events.events
     stage.player.replaceCurrentItem(with: next)
     #expect(await events.first { $0.isEnd } != nil)
@@ -207,7 +214,8 @@ struct PlayerBehaviourTests {
 
   @Test("A player that plays as soon as an item is ready needs no call")
   func playsWhenReady() async throws {
-    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-one-frame.mp4").path))
+    let stage = try Stage(
+      try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-one-frame.mp4").path))
     stage.player.playsWhenReady = true
     stage.player.replaceCurrentItem(with: stage.item)
     _ = try await stage.end()
@@ -239,7 +247,9 @@ struct PlayerBehaviourTests {
     }
   }
 
-  @Test("Loops go round without a gap", arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
+  @Test(
+    "Loops go round without a gap",
+    arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
   func loop(_ path: String) async throws {
     let expected = try await extract(.count(0), path: path).pictures
     let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
@@ -262,7 +272,9 @@ struct PlayerBehaviourTests {
   @Test("A missing segment is left out with an event")
   func missing() async throws {
     try await withOrigin(
-      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(404, headers: []))])
+      .init(
+        directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(404, headers: []))]
+      )
     ) { origin in
       let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
       stage.begin(rate: .infinity)
@@ -280,7 +292,9 @@ struct PlayerBehaviourTests {
   @Test("A rung whose segment is missing is left for another")
   func rungFallback() async throws {
     try await withOrigin(
-      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/high/segment-1.m4s", .status(404, headers: []))])
+      .init(
+        directory: Fixtures.folder,
+        faults: [FaultRule("hls-fmp4/high/segment-1.m4s", .status(404, headers: []))])
     ) { origin in
       let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
       stage.begin(rate: .infinity)
@@ -331,7 +345,9 @@ struct PlayerBehaviourTests {
   @Test("A server that fails for a time is tried again")
   func retry() async throws {
     try await withOrigin(
-      .init(directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(503, headers: []), count: 6)])
+      .init(
+        directory: Fixtures.folder,
+        faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(503, headers: []), count: 6)])
     ) { origin in
       var configuration = PlayerConfiguration()
       configuration.retryPolicy = ItemRetryPolicy(baseDelay: .milliseconds(5))

@@ -58,7 +58,9 @@ func playThrough(
 
 @Suite struct PlayerTests {
   @Test(arguments: PresentationCase.all)
-  func `Every picture of a presentation is shown once, in order`(_ presentation: PresentationCase) async throws {
+  func `Every picture of a presentation is shown once, in order`(_ presentation: PresentationCase)
+    async throws
+  {
     var configuration = PlayerConfiguration()
     if let cap = presentation.bandwidthCap { configuration.loading.bandwidthCap = cap }
     let path = Fixtures.folder.appending(path: presentation.path).path

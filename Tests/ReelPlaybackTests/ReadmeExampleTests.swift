@@ -1,12 +1,13 @@
 import Foundation
 import Logging
+import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelTesting
 import ReelTransport
 import Testing
 
-// The example of README.md, word for word.
+// The examples of README.md, word for word.
 
 /// Writes the first picture of `source` (a path or URL of a media file, an HLS playlist or an MPD) as PPM.
 func writeFirstPicture(of source: String, to file: URL) async throws {
@@ -20,25 +21,67 @@ func writeFirstPicture(of source: String, to file: URL) async throws {
   }
 }
 
+/// Plays `source` from `start` to its end, its sound into a WAVE file. Gives an account of what was shown.
+func play(
+  _ source: String, from start: MediaTime, sound path: String,
+  onPicture: @escaping @Sendable (MediaTime, PixelSize) -> Void
+) async throws -> PlayerStatistics {
+  let logger = Logger(label: "example")
+  let player = Player(fetcher: TransportFetcher(logger: logger), logger: logger)
+  let sound = try WAVOutput(path: path)
+  player.attach(sound)
+  // Called with each picture when its time has come. The picture is lent: `clone()` keeps it.
+  try player.attach(CallbackOutput { picture in onPicture(picture.time, picture.geometry().output) })
+
+  let item = PlayerItem(try MediaSource(argument: source))
+  item.preferredForwardBufferDuration = .seconds(5)
+  let events = player.events.events  // What happens from here on.
+  player.replaceCurrentItem(with: item)  // It begins to load.
+
+  opening: for await status in item.status.values {
+    switch status {
+    case .unknown: continue
+    case .readyToPlay: break opening
+    case .failed(let error): throw error
+    }
+  }
+  try await player.seek(to: start)
+  player.play()
+  playing: for await event in events {
+    switch event {
+    case .playedToEnd: break playing
+    case .failed(let error): throw error
+    case .stalled(let time): logger.warning("nothing left to show at \(time.seconds) s")
+    default: continue
+    }
+  }
+  let statistics = player.statistics
+  try player.detach(sound)  // Finishes the file.
+  await player.stopAndWait()
+  return statistics
+}
+
 struct ReadmeExampleTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  @Test("The Swift example in README.md is the code in this file")
-  func readmeHoldsThisCode() throws {
+  @Test(
+    "A Swift example in README.md is the code in this file",
+    arguments: [("func writeFirstPicture", "FrameExtractor"), ("func play(", "PlayerItem")])
+  func readmeHoldsThisCode(function: String, name: String) throws {
     let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
     let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
     let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap {
       $0.components(separatedBy: "```").first
     }
-    let example = try #require(blocks.first { $0.contains("func writeFirstPicture") })
+    let example = try #require(blocks.first { $0.contains(function) })
     let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
     let imports = lines.prefix { !$0.isEmpty }
     #expect(imports.count > 1 && imports.allSatisfy { $0.hasPrefix("import ") })
     #expect(imports.allSatisfy { "\n\(code)".contains("\n\($0)\n") })
-    // The file imports what the test needs too, so that the rest is compared apart from the imports.
+    // The file imports what the tests need too, so that the rest is compared apart from the imports.
     let body = lines.dropFirst(imports.count + 1).joined(separator: "\n")
-    #expect(body.contains("FrameExtractor"))
+    #expect(body.contains(name))
     #expect(code.contains(body))
   }
 
@@ -64,5 +107,32 @@ struct ReadmeExampleTests {
     #expect(bytes.starts(with: header))
     #expect(bytes.count == header.count + 256 * 144 * 3)
     #expect(Set(bytes.dropFirst(header.count)).count > 100)
+  }
+
+  @Test(
+    "The Swift example plays what is behind a seek",
+    arguments: ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8"])
+  func plays(path: String) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "reel-readme-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let source = Self.root.appending(path: "Fixtures").appending(path: path).path
+    let file = folder.appending(path: "sound.wav")
+    let shown = Locked<[(time: MediaTime, size: PixelSize)]>([])
+    let start = MediaTime(value: 5, timescale: 2)
+    let statistics = try await play(source, from: start, sound: file.path) { time, size in
+      shown.withLock { $0.append((time, size)) }
+    }
+    // From 2.5 s to the end at 3 s, less the late ones; before them the first picture, unless the seek was earlier.
+    let pictures = shown.withLock { $0 }
+    #expect(pictures.count == statistics.shownFrameCount)
+    #expect(pictures.allSatisfy { $0.size == PixelSize(width: 256, height: 144) })
+    #expect(pictures.allSatisfy { $0.time >= start || $0.time == .zero })
+    let played = pictures.filter { $0.time >= start }
+    #expect(played.first?.time == start)
+    #expect(played.count + statistics.droppedFrameCount == 15)
+    // Half a second of one channel in 16 bits at 48 kHz, less what the sound begins before the picture.
+    let byteCount = try Data(contentsOf: file).count - 44
+    #expect((20_000...26_000).contains(byteCount / 2))
   }
 }

@@ -156,7 +156,7 @@ struct RungControllerTests {
     let controller = makeController(told)
     #expect(controller.estimatedBandwidth == nil)
     conditions.withLock { $0.now = .seconds(9) }
-    var transfer = SegmentTransfer(index: 4, began: .now)
+    var transfer = SegmentTransfer(index: 4, began: .now, answered: .now)
     transfer.add(1000)
     controller.note(transfer)
     #expect(controller.estimatedBandwidth == 1000)

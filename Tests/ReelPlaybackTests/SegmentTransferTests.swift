@@ -7,17 +7,20 @@ import Testing
 struct SegmentTransferTests {
   @Test("Nothing has come at the beginning")
   func beginning() {
-    let transfer = SegmentTransfer(index: 3, began: .now)
+    let start = ContinuousClock.now
+    let transfer = SegmentTransfer(index: 3, began: start, answered: start + .milliseconds(50))
     #expect(transfer.byteCount == 0)
-    #expect(transfer.ended == transfer.began)
+    #expect(transfer.ended == transfer.answered)
     #expect(
-      transfer.sample(at: .seconds(5)) == TransferSample(byteCount: 0, duration: .zero, endedAt: .seconds(5)))
+      transfer.sample(at: .seconds(5))
+        == TransferSample(
+          byteCount: 0, duration: .milliseconds(50), latency: .milliseconds(50), endedAt: .seconds(5)))
   }
 
   @Test("What comes after the reader held it back is counted, and not measured")
   func heldBack() {
     let began = ContinuousClock.now - .seconds(2)
-    var transfer = SegmentTransfer(index: 0, began: began)
+    var transfer = SegmentTransfer(index: 0, began: began, answered: began)
     transfer.add(1000)
     transfer.add(500)
     let end = transfer.freeEnd

@@ -141,9 +141,6 @@ final class ForwardBuffer: Sendable {
     state.withLock { kind == .video ? $0.video.end : $0.audio.end }
   }
 
-  /// There is audio that its decoder has not had.
-  var hasAudioPacket: Bool { state.withLock { !$0.audio.isConsumed } }
-
   /// True where the audio that was loaded ends before `time`, and more is to come.
   func isAudioBehind(_ time: MediaTime) -> Bool {
     state.withLock { state in
@@ -215,9 +212,6 @@ final class ForwardBuffer: Sendable {
   func rewindToKey(before time: MediaTime, epoch: Int) -> Bool {
     state.withLock { $0.epochs[.video] == epoch && $0.video.rewindToKey(before: time) }
   }
-
-  /// The audio decoder goes on with what is heard at `time`.
-  func skipAudio(to time: MediaTime) { state.withLock { $0.audio.skip(to: time) } }
 
   // MARK: Position
 

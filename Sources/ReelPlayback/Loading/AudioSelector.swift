@@ -20,7 +20,8 @@ struct AudioSelector: Sendable {
     let playable = groups.filter { group in
       group.unplayableReason == nil && group.rungs.contains(where: Self.isDecodable)
     }
-    guard let best = playable.enumerated().min(by: { rank($0.element, $0.offset) < rank($1.element, $1.offset) })
+    guard
+      let best = playable.enumerated().min(by: { rank($0.element, $0.offset) < rank($1.element, $1.offset) })
     else {
       throw ReelError(
         .unsupported, groups.compactMap(\.unplayableReason).first ?? "no audio that can be played")

@@ -74,7 +74,8 @@ struct SegmentLoader: Sendable {
     var answer = try await opened
     var index = start
     while let response = answer {
-      if readsAhead, case .segment(let following) = supply.peek(at: index + 1), following.continues(opening), await goesOn(index + 1)
+      if readsAhead, case .segment(let following) = supply.peek(at: index + 1), following.continues(opening),
+        await goesOn(index + 1)
       {
         let next = index + 1
         async let ahead = open(following, at: next)
@@ -122,6 +123,13 @@ struct SegmentLoader: Sendable {
     }
   }
 
+  /// The answer to a segment's request, and when that left and it came.
+  private struct Answer {
+    let response: FetchResponse
+    let asked: ContinuousClock.Instant
+    let answered: ContinuousClock.Instant
+  }
+
   /// What came of a transfer: where a live track's breaks for good, the track goes on.
   private enum Copied {
     case whole
@@ -130,13 +138,13 @@ struct SegmentLoader: Sendable {
   }
 
   private func copy(
-    _ response: FetchResponse, at index: Int, to pipe: BytePipe, telling progress: FeedProgress
+    _ answer: Answer, at index: Int, to pipe: BytePipe, telling progress: FeedProgress
   ) async throws -> Copied {
     var copied = Copied.nothing
-    var transfer = SegmentTransfer(index: index, began: .now)
+    var transfer = SegmentTransfer(index: index, began: answer.asked, answered: answer.answered)
     defer { note?(transfer) }
     do {
-      for try await chunk in response.body {
+      for try await chunk in answer.response.body {
         copied = .part
         progress.add(chunk.count)
         transfer.add(chunk.count)
@@ -182,17 +190,19 @@ struct SegmentLoader: Sendable {
 
   /// The answer to the segment's request, its body not yet read; nil for a segment of a live track that is passed
   /// over.
-  private func open(_ segment: SegmentReference, at index: Int) async throws -> FetchResponse? {
+  private func open(_ segment: SegmentReference, at index: Int) async throws -> Answer? {
     try KeyStore.check(segment.encryption, at: segment.url)
     return try await trying(at: index) {
       // The key's request leaves beside the segment's.
       async let decryption = keys.decryption(for: segment.encryption, at: segment.url)
+      let asked = ContinuousClock.now
       recorder.add(.segment, requests: 1)
       var response = try await fetch(
         segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
+      let answered = ContinuousClock.now
       response.body = response.ranged(segment.byteRange)
       if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
-      return response
+      return Answer(response: response, asked: asked, answered: answered)
     }
   }
 

@@ -3,8 +3,9 @@ internal import ReelCore
 /// How the body of one segment came.
 struct SegmentTransfer: Sendable {
   let index: Int
-  /// When its first byte was waited for.
+  /// When it was asked for, and when the head of the answer came.
   let began: ContinuousClock.Instant
+  let answered: ContinuousClock.Instant
   private(set) var ended: ContinuousClock.Instant
   private(set) var byteCount: Int64 = 0
   /// Bytes that had come before the reader held the transfer back for the first time, and when.
@@ -14,11 +15,12 @@ struct SegmentTransfer: Sendable {
   /// All of it came.
   var isWhole = false
 
-  init(index: Int, began: ContinuousClock.Instant) {
+  init(index: Int, began: ContinuousClock.Instant, answered: ContinuousClock.Instant) {
     self.index = index
     self.began = began
-    ended = began
-    freeEnd = began
+    self.answered = answered
+    ended = answered
+    freeEnd = answered
   }
 
   mutating func add(_ count: Int) {
@@ -31,6 +33,7 @@ struct SegmentTransfer: Sendable {
 
   /// What of it tells of the network: all that came before the reader held it back.
   func sample(at now: Duration) -> TransferSample {
-    TransferSample(byteCount: freeByteCount, duration: freeEnd - began, latency: nil, endedAt: now)
+    TransferSample(
+      byteCount: freeByteCount, duration: freeEnd - began, latency: answered - began, endedAt: now)
   }
 }

@@ -6,25 +6,12 @@ public struct BufferingThresholds: Sendable, Hashable {
   public var start = Duration.milliseconds(500)
   /// Before one goes on that stood still for want of media. 1.5 s.
   public var resume = Duration.milliseconds(1500)
-  /// The target where an item asks for none: loading pauses at it. 3 s.
-  public var full = Duration.seconds(3)
   /// Loading goes on under this share of the target. 0.75.
   public var refillShare = 0.75
   /// Loading pauses at so many bytes, whatever the target is. 64 MiB.
   public var maximumByteCount = 64 << 20
 
   public init() {}
-
-  /// True where loading is to pause: the target or the maximum of bytes is reached.
-  public func isFull(buffered: Duration, byteCount: Int, target: Duration) -> Bool {
-    buffered >= target || byteCount >= maximumByteCount
-  }
-
-  /// True where loading that has paused is to go on: less than `refillShare` of both the target and the maximum of
-  /// bytes is there.
-  public func needsRefill(buffered: Duration, byteCount: Int, target: Duration) -> Bool {
-    buffered < target * refillShare && Double(byteCount) < Double(maximumByteCount) * refillShare
-  }
 
   /// True where the presentation may begin, or go on, and is likely to need no further stop.
   ///

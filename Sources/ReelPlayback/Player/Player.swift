@@ -62,8 +62,8 @@ public final class Player: Sendable {
   /// - Parameter rate: 0.25 to 8, or `.infinity` for as fast as it goes; others are brought into that range.
   public func setRate(_ rate: Double) { core.setRate(rate) }
 
-  /// Ends loading and decoding, takes the item away, and detaches all outputs; observers of the item's properties end
-  /// with it. The player can be given another item.
+  /// Ends loading and decoding, takes the item away, and detaches all outputs. The player can be given another item;
+  /// observers of an item's properties end with the item.
   public func stop() { core.stop() }
 
   /// As `stop()`; returns when nothing of the item runs any more.

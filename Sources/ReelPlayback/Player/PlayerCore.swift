@@ -7,7 +7,7 @@ internal import ReelManifest
 /// The workings of a `Player`, which its pumps can hold on to weakly.
 ///
 /// One pump shows pictures and hands out sound (`present`). What it needs is behind one lock, which is never held while
-/// an output, a session or an observer is called.
+/// an output is called.
 final class PlayerCore: Sendable {
   struct Settings: Sendable {
     var waitsToMinimizeStalls = true
@@ -402,6 +402,10 @@ final class PlayerCore: Sendable {
       let (generation, target) = session.seek(
         to: state.target(of: time, duration: session.item.duration.value), tolerance: tolerance,
         iteration: state.lastRun?.pass.iteration ?? 0)
+      if continuation != nil, let distances = session.liveDistances(from: target) {
+        // Who goes back in the window stays there.
+        state.liveTarget = max(distances.latency, distances.target)
+      }
       state.seek = continuation.map {
         PendingSeek(generation: generation, time: target, began: now, continuation: $0)
       }
@@ -835,7 +839,7 @@ final class PlayerCore: Sendable {
     }
     guard hasPicture, let distances = session.liveDistances(from: time) else { return }
     session.item.liveLatency.set(distances.latency)
-    guard isPlaying, rate == 1 else { return }
+    guard isPlaying || isStalled, rate.isFinite else { return }
     let action = state.withLock { state in
       state.catchUp.action(
         latency: distances.latency, target: state.liveTarget ?? distances.target,
@@ -849,6 +853,7 @@ final class PlayerCore: Sendable {
       let to = distances.edge - MediaTime(seconds: latency / .seconds(1))
       guard to > time else { return }
       setLiveFactor(1, now: now)
+      state.withLock { $0.liveTarget = nil }
       begin(seekTo: to, tolerance: MediaTime(value: 10, timescale: 1), continuation: nil) {
         $0.session === session
       }

@@ -34,9 +34,6 @@ final class DomainTable: Sendable {
     }
   }
 
-  /// True where the first packet of something has shown how timestamps lie.
-  var hasDomain: Bool { state.withLock { $0.domains.values.contains { $0.knownOffset != nil } } }
-
   /// A live playlist, its times moved so that segments of one number begin at the same time as in those that were read
   /// before.
   func aligned(_ segments: LiveSegments) -> any SegmentSupply {

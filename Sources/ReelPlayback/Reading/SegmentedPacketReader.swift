@@ -279,7 +279,8 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   /// The segment to go on with, that is no gap, waited for where it is still to come; nil behind the last.
-  private func segment(of track: RungTrack, key: TrackKey) throws -> (index: Int, segment: SegmentReference)? {
+  private func segment(of track: RungTrack, key: TrackKey) throws -> (index: Int, segment: SegmentReference)?
+  {
     var index = firstIndex(in: track, key: key)
     while true {
       switch track.supply.peek(at: index) {
@@ -354,7 +355,11 @@ final class SegmentedPacketReader: PacketReader {
     options.isSeekable = false
     options.wantsVideo = wantsVideo
     options.audioLanguages = context.configuration.audioLanguages
-    if case .main(let wantsAudio) = role { options.wantsAudio = wantsAudio } else { options.wantsAudio = true }
+    if case .main(let wantsAudio) = role {
+      options.wantsAudio = wantsAudio
+    } else {
+      options.wantsAudio = true
+    }
     let container = try ContainerReader(
       source: feed, format: format, options: options, name: context.name, logger: context.logger)
     container.setDropsAudio(dropsAudio)
@@ -380,7 +385,8 @@ final class SegmentedPacketReader: PacketReader {
 
   private func makeTrack(_ rung: Rung) throws -> RungTrack {
     let matcher = matcher(rung)
-    let live = LiveTrack(resolved, resolver: resolver, choose: { period throws(ReelError) in try matcher.rung(in: period) })
+    let live = LiveTrack(
+      resolved, resolver: resolver, choose: { period throws(ReelError) in try matcher.rung(in: period) })
     if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
     let (resolver, variables) = (resolver, resolved.presentation.variables)
     let placed = rung.beginning(at: controller.location.index)

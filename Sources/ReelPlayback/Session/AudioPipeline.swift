@@ -63,14 +63,6 @@ final class AudioPipeline {
     }
   }
 
-  /// Begins anew with the next packet: the audio is another stream.
-  func reset() {
-    decoder = nil
-    run = nil
-    nextTime = nil
-    isFinished = false
-  }
-
   // MARK: - Private
 
   private func decode(_ packet: MediaPacket, generation: Int) throws(ReelError) {

@@ -292,10 +292,7 @@ final class ItemSession: Sendable {
 
   /// There is sound that has not been handed out yet.
   var hasAudioLeft: Bool {
-    guard state.withLock({ $0.wantsAudio && !$0.audioTracks.isEmpty || $0.videoTracks.count > 1 }) else {
-      return false
-    }
-    return !audio.isDrained && (!audio.isEmpty || buffer.hasAudioPacket)
+    state.withLock { $0.wantsAudio } && !audio.isDrained
   }
 
   /// Publishes how much there is, and gives it.
