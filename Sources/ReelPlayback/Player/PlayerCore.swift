@@ -296,7 +296,6 @@ final class PlayerCore: Sendable {
     var report: (ReelError) -> Void = { _ in }
 
     func finish() {
-      session?.stop()
       seek?.continuation.resume(returning: false)
       for output in outputs {
         do { try output.finish() } catch {
@@ -350,6 +349,8 @@ final class PlayerCore: Sendable {
     }
     outputLock.withLock {}
     publish()
+    // In this order: it may be the same item.
+    ending.session?.stop()
     session?.start()
     wake()
     let events = events
@@ -794,10 +795,11 @@ final class PlayerCore: Sendable {
     }
     guard let outcome else { return .idle }
     session.makeFailureDue()
+    if outcome.isNews {
+      apply { $0.isCurrent(session, generation) ? $0.machine.handle(.failed) : [] }
+      emit(.failed(error), of: item)
+    }
     outcome.seek?.continuation.resume(throwing: error)
-    guard outcome.isNews else { return .idle }
-    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.failed) : [] }
-    emit(.failed(error), of: item)
     return .idle
   }
 

@@ -18,6 +18,8 @@ final class AudioPipeline {
   /// No sound of the run was decoded.
   private var isRunNew = true
   private var isFinished = false
+  /// Sound that can't be decoded: its packets are passed over.
+  private var brokenRun: MediaRun?
 
   init(buffer: ForwardBuffer, queue: AudioQueue, name: String, logger: Logger) {
     self.buffer = buffer
@@ -26,7 +28,7 @@ final class AudioPipeline {
     self.logger = logger
   }
 
-  /// Decodes as far as it can go. Throws `ReelError`.
+  /// Decodes as far as it can go. Throws `ReelError` for a run whose sound can't be decoded, once; it is left out.
   func turn(epoch: Int, generation: Int) throws(ReelError) {
     if epoch != self.epoch {
       self.epoch = epoch
@@ -34,17 +36,22 @@ final class AudioPipeline {
       nextTime = nil
       isFinished = false
     }
+    if isFinished {
+      guard case .packet = buffer.peekNext(.audio, epoch: epoch) else { return }
+      // The item has begun anew after all.
+      isFinished = false
+      queue.goOn(generation: generation)
+    }
     while !isFinished, queue.hasRoom(generation: generation) {
       switch buffer.next(.audio, epoch: epoch) {
       case .packet(let packet), .tentative(let packet):
-        if packet.run !== run || decoder == nil {
-          try drain(generation: generation)
-          run = packet.run
-          decoder = try AudioDecoder(stream: packet.run.stream, name: name, logger: logger)
-          isRunNew = true
-        }
-        if let buffers = try decoder?.decode(packet.box.packet) {
-          for pcm in buffers { append(pcm, of: packet.run, generation: generation) }
+        if packet.run === brokenRun { continue }
+        do throws(ReelError) {
+          try decode(packet, generation: generation)
+        } catch {
+          brokenRun = packet.run
+          decoder = nil
+          throw error
         }
       case .end:
         try drain(generation: generation)
@@ -58,10 +65,21 @@ final class AudioPipeline {
 
   // MARK: - Private
 
+  private func decode(_ packet: MediaPacket, generation: Int) throws(ReelError) {
+    if packet.run !== run || decoder == nil {
+      try drain(generation: generation)
+      run = packet.run
+      decoder = try AudioDecoder(stream: packet.run.stream, name: name, logger: logger)
+      isRunNew = true
+    }
+    guard let buffers = try decoder?.decode(packet.box.packet) else { return }
+    for pcm in buffers { append(pcm, of: packet.run, generation: generation) }
+  }
+
   private func drain(generation: Int) throws(ReelError) {
     guard let decoder, let run else { return }
-    for pcm in try decoder.drain() { append(pcm, of: run, generation: generation) }
     self.decoder = nil
+    for pcm in try decoder.drain() { append(pcm, of: run, generation: generation) }
   }
 
   private func append(_ pcm: PCMBuffer, of run: MediaRun, generation: Int) {

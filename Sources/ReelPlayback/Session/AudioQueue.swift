@@ -68,6 +68,13 @@ final class AudioQueue: Sendable {
     }
   }
 
+  /// More comes after all.
+  func goOn(generation: Int) {
+    state.withLock { state in
+      if generation == state.generation { state.isFinished = false }
+    }
+  }
+
   /// What is heard by `time`; nil for all there is. Nothing where `generation` is another; nil for any.
   func take(until time: MediaTime?, generation: Int? = nil) -> [Chunk] {
     let (taken, onRoom) = state.withLock { state -> ([Chunk], (@Sendable () -> Void)?) in

@@ -126,12 +126,12 @@ final class ItemSession: Sendable {
     }
     self.state = Locked(state)
     pumps = Pumps()
-    item.reset()
-    item.remainingRetries.set(environment.retryPolicy.remaining)
   }
 
-  /// Begins to load. To be called once.
+  /// Begins to load. To be called once, when a session that has played the item before was stopped.
   func start() {
+    item.reset()
+    item.remainingRetries.set(environment.retryPolicy.remaining)
     let (pumps, delegate) = (pumps, delegate)
     makePumps()
     ring.setHandlers(onRoom: { pumps.wake(.video) }, onPicture: { delegate.wake() })
@@ -409,13 +409,15 @@ extension ItemSession {
         try await resolveOnce()
         pumps.wake(.reader)
         return
-      } catch let error as ReelError {
-        let located = error.located(at: item.source.name)
+      } catch {
+        if Task.isCancelled || state.withLock({ $0.isStopped }) { return }
+        let other =
+          error is CancellationError
+          ? ReelError(.network, "a transfer was cancelled") : ReelError(.internalFault, "\(error)")
+        let located = (error as? ReelError ?? other).located(at: item.source.name)
         noteFailure(located, rung: "")
         guard let delay = nextRetry(after: located) else { return fail(located) }
         do { try await environment.clock.sleep(for: delay) } catch { return }
-      } catch {
-        return
       }
     }
   }
@@ -431,11 +433,14 @@ extension ItemSession {
       recorder: recorder, gate: environment.gate, logger: environment.logger,
       readsAhead: state.withLock { $0.prefersThroughput })
     let resolved = try await resolver.resolve(source)
-    state.withLock { state in
+    let isStopped = state.withLock { state in
       state.source = resolved
       state.resolver = resolver
       state.context = context
+      return state.isStopped
     }
+    // The item may be played by another session by now.
+    if isStopped { throw CancellationError() }
     item.preloadStage.set(.manifest)
   }
 
@@ -914,8 +919,7 @@ extension ItemSession {
       box.pipeline
       ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)
     box.pipeline = pipeline
-    let generation = generation
-    let epoch = buffer.epoch(of: .audio)
+    let (epoch, generation) = state.withLock { (buffer.epoch(of: .audio), $0.order.generation) }
     do {
       try pipeline.turn(epoch: epoch, generation: generation)
       refill()
@@ -924,6 +928,8 @@ extension ItemSession {
       // Without its sound the item plays on.
       noteFailure(error.located(at: item.source.name), rung: "")
       audio.finish(generation: generation)
+      // Another run may be sound.
+      pumps.wake(.audio)
     }
   }
 }

@@ -346,7 +346,8 @@ private final class BufferedUnits: AccessUnitSource {
     case .none: return .none
     case .end:
       switch buffer.peekNext(.video, epoch: epoch) {
-      case .packet(let next): resumption = run.flatMap { next.run.continuesTimeline(of: $0) ? next.time : nil }
+      case .packet(let next):
+        resumption = run.flatMap { next.run.continuesTimeline(of: $0) ? next.time : nil }
       case .end: hasEnded = true
       case .none, .tentative, .stale: break
       }
