@@ -1,0 +1,172 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// The end of an item, its failure, and how much of it there is.
+extension PlayerCore {
+  func atEnd(
+    _ session: ItemSession, hasPicture: Bool, isPlaying: Bool, generation: Int, now: Duration
+  ) -> Pump.Next {
+    if !hasPicture {
+      let failure =
+        session.fruitlessFailure
+        ?? ReelError(.badMedia, "no picture in the media", at: session.item.source.name)
+      // A seek behind the last picture: the one on show stays.
+      if session.pendingFailure == nil, state.withLock({ $0.onShow != nil }) {
+        return endSeek(session, generation: generation)
+      }
+      return fail(session, failure, generation: generation)
+    }
+    guard isPlaying else { return .idle }
+    let (timebase, end, isFast) = state.withLock { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
+    if isFast {
+      // Sound that is longer than the picture is waited for.
+      guard session.audio.isDrained || !session.hasAudioLeft else {
+        handOutAudio(session, until: nil, generation: generation)
+        return session.audio.isDrained || !session.hasAudioLeft ? .again : .idle
+      }
+    } else {
+      handOutAudio(session, until: timebase.time(at: now), generation: generation)
+      if let end, let due = timebase.clockTime(of: end), due > now {
+        guard let sound = session.audio.nextTime, let first = timebase.clockTime(of: sound) else {
+          return .at(due)
+        }
+        return .at(min(due, max(first, now)))
+      }
+      if let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound) {
+        return .at(max(due, now))
+      }
+      if session.hasAudioLeft, !session.audio.isDrained { return .idle }
+    }
+    if let failure = session.pendingFailure { return fail(session, failure, generation: generation) }
+    if settings.actionAtItemEnd == .loop {
+      // Asked for when the end had been read already: not without a gap.
+      let goesOn = begin(seekTo: .zero, tolerance: .zero, continuation: nil) {
+        $0.isCurrent(session, generation)
+      }
+      // What can't be sought ends here.
+      if goesOn { return .again }
+    }
+    let time = state.withLock { state -> MediaTime? in
+      guard !state.hasAnnouncedEnd, state.isCurrent(session, generation) else { return nil }
+      state.hasAnnouncedEnd = true
+      state.hasEnded = true
+      if let end { state.timebase.setTime(end, at: now) }
+      return (end ?? .zero) - state.shift
+    }
+    guard let time else { return .idle }
+    if settings.actionAtItemEnd != .none {
+      apply { $0.isCurrent(session, generation) ? $0.machine.handle(.reachedEnd) : [] }
+    } else {
+      state.withLock { state in
+        if state.isCurrent(session, generation) { state.timebase.setRate(0, at: now) }
+      }
+    }
+    emit(.playedToEnd(time: time), of: session.item)
+    return .idle
+  }
+
+  func endSeek(_ session: ItemSession, generation: Int) -> Pump.Next {
+    let now = clock.now
+    let seek = state.withLock { state -> PendingSeek? in
+      guard state.isCurrent(session, generation) else { return nil }
+      state.hasPicture = true
+      state.lastEnd = state.timebase.time(at: now)
+      defer { state.seek = nil }
+      return state.seek
+    }
+    if let seek {
+      emit(.seekDone(time: currentTime, after: now - seek.began), of: session.item)
+      seek.continuation.resume(returning: true)
+    }
+    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
+    checkLevel(of: session, always: true)
+    return .again
+  }
+
+  func fail(_ session: ItemSession, _ error: ReelError, generation: Int) -> Pump.Next {
+    let item = session.item
+    let outcome = state.withLock { state -> (seek: PendingSeek?, isNews: Bool)? in
+      guard state.isCurrent(session, generation) else { return nil }
+      defer { state.seek = nil }
+      if case .failed = item.status.value { return (state.seek, false) }
+      item.status.set(.failed(error))
+      return (state.seek, true)
+    }
+    guard let outcome else { return .idle }
+    session.makeFailureDue()
+    if outcome.isNews {
+      apply { $0.isCurrent(session, generation) ? $0.machine.handle(.failed) : [] }
+      emit(.failed(error), of: item)
+    }
+    outcome.seek?.continuation.resume(throwing: error)
+    return .idle
+  }
+
+  // MARK: Levels
+
+  static let levelInterval = Duration.milliseconds(50)
+  /// Sound may be missing for so long before that is a stall.
+  static let audioTolerance = MediaTime(value: 1, timescale: 10)
+
+  /// Publishes how much there is, and lets the machine know; not more often than is of use while playing.
+  func checkLevel(of session: ItemSession, always: Bool = false) {
+    let now = clock.now
+    let (isDue, isStalled, rate, time) = state.withLock { state in
+      let isPlaying = state.machine.status == .playing
+      let isDue = always || !isPlaying || state.levelCheckedAt.map { now - $0 >= Self.levelInterval } ?? true
+      if isDue { state.levelCheckedAt = now }
+      return (isDue, state.machine.isAfterStall, state.wantedRate, state.timebase.time(at: now))
+    }
+    guard isDue else { return }
+    var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate)
+    // However much there is: it would stall at once.
+    if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
+    apply { state in
+      state.session === session && state.hasPicture
+        ? state.machine.handle(.buffer(isLikelyToKeepUp: keepsUp)) : []
+    }
+    followLive(session, now: now)
+  }
+
+  /// Keeps a live item at its distance from the edge.
+  func followLive(_ session: ItemSession, now: Duration) {
+    let (time, hasPicture, isPlaying, rate, isStalled) = state.withLock { state in
+      (
+        state.timebase.time(at: now), state.hasPicture, state.machine.status == .playing, state.wantedRate,
+        state.machine.isStalled
+      )
+    }
+    guard hasPicture, let distances = session.liveDistances(from: time) else { return }
+    session.item.liveLatency.set(distances.latency)
+    guard isPlaying || isStalled, rate.isFinite else { return }
+    let action = state.withLock { state in
+      state.catchUp.action(
+        latency: distances.latency, target: state.liveTarget ?? distances.target,
+        oldestLatency: distances.oldest > distances.target ? distances.oldest : nil,
+        segmentDuration: distances.segmentDuration, userRate: rate, isStalled: isStalled)
+    }
+    switch action {
+    case .normal: setLiveFactor(1, now: now)
+    case .rate(let factor): setLiveFactor(factor, now: now)
+    case .jump(let latency):
+      let to = distances.edge - MediaTime(seconds: latency / .seconds(1))
+      guard to > time else { return }
+      setLiveFactor(1, now: now)
+      state.withLock { $0.liveTarget = nil }
+      begin(seekTo: to, tolerance: MediaTime(value: 10, timescale: 1), continuation: nil) {
+        $0.session === session
+      }
+      emit(.jumpedToLive(from: time, to: to), of: session.item)
+    }
+  }
+
+  func setLiveFactor(_ factor: Double, now: Duration) {
+    state.withLock { state in
+      guard state.liveFactor != factor else { return }
+      state.liveFactor = factor
+      if state.timebase.rate > 0 { state.timebase.setRate(state.clockRate, at: now) }
+    }
+  }
+}

@@ -1,0 +1,274 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// The turns of the pump that shows pictures and hands out sound.
+extension PlayerCore {
+  /// One turn of showing what is due.
+  func present() -> Pump.Next {
+    while true {
+      guard let session = state.withLock({ $0.session }) else { return .idle }
+      checkLevel(of: session)
+      switch step(session) {
+      case .again: continue
+      case .idle: return .idle
+      case .at(let deadline): return .at(deadline)
+      }
+    }
+  }
+
+  func step(_ session: ItemSession) -> Pump.Next {
+    let head = session.ring.head()
+    let now = clock.now
+    let (generation, hasPicture, isPlaying, rate, isCurrent) = state.withLock { state in
+      (
+        state.generation, state.hasPicture, state.machine.status == .playing, state.wantedRate,
+        state.session === session
+      )
+    }
+    // Replaced or sought since: that makes for another turn.
+    guard isCurrent, session.generation == generation else { return .idle }
+    switch head {
+    case .picture(let time, let following):
+      if !hasPicture { return showFirst(session, generation: generation) }
+      guard isPlaying else { return .idle }
+      if rate == .infinity {
+        skipGap(before: time, of: session, generation: generation, now: now)
+        show(session, generation: generation, due: nil)
+        handOutAudio(session, until: time, generation: generation)
+        return .again
+      }
+      return showDue(session, time: time, following: following, generation: generation, now: now)
+    case .empty:
+      if let failure = session.failure, !hasPicture { return fail(session, failure, generation: generation) }
+      guard isPlaying, rate != .infinity else { return .idle }
+      handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) }, generation: generation)
+      let level = session.buffer.level
+      guard level.isConsumed, !level.isComplete else { return audioWait(session, now: now) }
+      return stall(session, generation: generation, now: now)
+    case .drained:
+      return atEnd(session, hasPicture: hasPicture, isPlaying: isPlaying, generation: generation, now: now)
+    }
+  }
+
+  func stall(_ session: ItemSession, generation: Int, now: Duration) -> Pump.Next {
+    apply { state in
+      guard state.isCurrent(session, generation) else { return [] }
+      let actions = state.machine.handle(.ranDry)
+      if actions.contains(.stalled) {
+        state.stalledAt = now
+        state.statistics.stallCount += 1
+      }
+      return actions
+    }
+    return .again
+  }
+
+  func showFirst(_ session: ItemSession, generation: Int) -> Pump.Next {
+    guard let picture = session.ring.take(generation: generation) else { return .again }
+    session.noteFirstPicture()
+    let now = clock.now
+    let time = picture.time
+    let (seek, isFirst, startup) = state.withLock { state -> (PendingSeek?, Bool, Duration) in
+      guard state.isCurrent(session, generation) else { return (nil, false, .zero) }
+      state.hasPicture = true
+      // Exact: the clock stands at the time that was asked for, within the picture's time on show.
+      let anchor = state.seek.map { max($0.time, time) } ?? time
+      state.timebase.setTime(anchor, at: now)
+      let startup = now - session.startedAt
+      let isFirst = state.statistics.startupTime == nil
+      if isFirst { state.statistics.startupTime = startup }
+      defer { state.seek = nil }
+      return (state.seek, isFirst, startup)
+    }
+    display(picture, session: session, generation: generation, due: nil)
+    let item = session.item
+    state.withLock { if $0.isCurrent(session, generation) { item.status.set(.readyToPlay) } }
+    if isFirst {
+      item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
+      emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
+    }
+    if let seek {
+      emit(.seekDone(time: state.withLock { $0.itemTime(at: now) }, after: now - seek.began), of: item)
+      seek.continuation.resume(returning: true)
+    }
+    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
+    checkLevel(of: session, always: true)
+    return .again
+  }
+
+  func showDue(
+    _ session: ItemSession, time: MediaTime, following: MediaTime?, generation: Int, now: Duration
+  ) -> Pump.Next {
+    skipGap(before: time, of: session, generation: generation, now: now)
+    let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
+    handOutAudio(session, until: timebase.time(at: now), generation: generation)
+    if session.lacksAudio(at: timebase.time(at: now) - Self.audioTolerance) {
+      return stall(session, generation: generation, now: now)
+    }
+    switch FramePacer().decision(
+      next: time, following: following, timebase: timebase, now: now, lastShownAt: lastShownAt)
+    {
+    case .show:
+      show(session, generation: generation, due: timebase.clockTime(of: time))
+      return .again
+    case .drop:
+      if session.ring.take(generation: generation) != nil {
+        state.withLock { state in
+          if state.isCurrent(session, generation) { state.statistics.droppedFrameCount += 1 }
+        }
+        session.item.updateAccess(rung: session.item.rung.value) { $0.droppedFrameCount += 1 }
+      }
+      return .again
+    case .wait(let deadline):
+      guard let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound), due < deadline else {
+        return .at(deadline)
+      }
+      return .at(max(due, now))
+    }
+  }
+
+  /// Sound may be due while the decoder is behind.
+  func audioWait(_ session: ItemSession, now: Duration) -> Pump.Next {
+    guard let sound = session.audio.nextTime,
+      let due = state.withLock({ $0.timebase.clockTime(of: sound) })
+    else { return .idle }
+    return .at(max(due, now))
+  }
+
+  /// Goes on at once behind a hole in the timeline.
+  func skipGap(before time: MediaTime, of session: ItemSession, generation: Int, now: Duration) {
+    let skipped = state.withLock { state -> (MediaTime, MediaTime)? in
+      guard state.isCurrent(session, generation), let end = state.lastEnd,
+        time - end > MediaTime(value: 3, timescale: 10),
+        session.ring.headFollowsGap(generation: generation, than: state.lastRun)
+      else { return nil }
+      guard state.timebase.time(at: now) >= end || state.wantedRate == .infinity else { return nil }
+      state.timebase.setTime(time, at: now)
+      return (end - state.shift, time - state.shift)
+    }
+    if let skipped { emit(.gapSkipped(from: skipped.0, to: skipped.1), of: session.item) }
+  }
+
+  func show(_ session: ItemSession, generation: Int, due: Duration?) {
+    guard let picture = session.ring.take(generation: generation) else { return }
+    display(picture, session: session, generation: generation, due: due)
+  }
+
+  /// Shows a picture to all outputs, unless it is of an earlier generation.
+  func display(
+    _ taken: consuming TimedPicture, session: ItemSession, generation: Int, due: Duration?
+  ) {
+    var picture = taken
+    let now = clock.now
+    let run = picture.run
+    let time = picture.time
+    let length = picture.displayTime
+    let isDamaged = picture.frame.isDamaged
+    let size = picture.geometry().output
+    picture.time = time - (run?.shift ?? .zero)
+    let box = PictureBox(picture)
+    // Together: nobody takes an output, or the item, away in between.
+    let shown = outputLock.withLock {
+      let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
+        guard state.isCurrent(session, generation), (run?.pass.iteration ?? 0) <= state.lastIteration else {
+          return nil
+        }
+        let last = state.lastRun
+        var gap: Duration?
+        if let last, let run, run.pass.iteration > last.pass.iteration {
+          gap = due.map { max(.zero, now - $0) } ?? .zero
+          if let gap { state.statistics.loopGaps.append(gap) }
+        }
+        state.lastRun = run ?? last
+        state.lastShownAt = now
+        state.lastTime = time
+        state.lastEnd = time + length
+        // As fast as it goes, the clock stands at the picture on show: another rate goes on from there.
+        if state.wantedRate == .infinity { state.timebase.setTime(time, at: now) }
+        state.onShow = box
+        state.statistics.shownFrameCount += 1
+        if isDamaged { state.statistics.damagedFrameCount += 1 }
+        if let due { state.noteLateness(now - due) }
+        return (state.outputs, last, gap)
+      }
+      if let shown { show(box, to: shown.outputs) { $0.onShow === box && $0.generation == generation } }
+      return shown
+    }
+    guard let shown else { return }
+    let item = session.item
+    session.setPosition(time)
+    item.presentationSize.set(size)
+    item.updateAccess(rung: run?.rung?.id) { $0.shownFrameCount += 1 }
+    if let rung = run?.rung?.id, rung != item.rung.value {
+      let old = item.rung.value
+      item.rung.set(rung)
+      if shown.last != nil {
+        emit(.rungSwitched(from: old, to: rung, time: time - (run?.shift ?? .zero)), of: item)
+      }
+    }
+    if let gap = shown.gap { emit(.looped(gap: gap), of: item) }
+  }
+
+  /// Shows a picture to outputs, as long as it is wanted: one of them may use the player. With `outputLock` held.
+  func show(_ picture: PictureBox, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
+    for output in outputs {
+      let isNext = state.withLock { state in isWanted(state) && state.outputs.contains { $0 === output } }
+      guard isNext else { continue }
+      do {
+        try output.show(picture.picture)
+      } catch {
+        detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
+      }
+    }
+  }
+
+  func detachFailing(_ output: any FrameOutput, _ error: ReelError) {
+    let wasAttached = state.withLock { state in
+      let count = state.outputs.count
+      state.outputs.removeAll { $0 === output }
+      return state.outputs.count < count
+    }
+    guard wasAttached else { return }
+    try? output.finish()
+    events.send(.outputFailed(error))
+  }
+
+  // MARK: Sound
+
+  /// Hands out what is heard by `time`; nil for all there is.
+  func handOutAudio(_ session: ItemSession, until time: MediaTime?, generation: Int) {
+    let chunks = session.audio.take(until: time, generation: generation)
+    guard !chunks.isEmpty else { return }
+    outputLock.withLock {
+      for chunk in chunks {
+        let (outputs, volume) = state.withLock { state in
+          let isHeard = state.isCurrent(session, generation) && !state.isMuted
+          return (isHeard ? state.audioOutputs : [], state.volume)
+        }
+        guard !outputs.isEmpty else { return }
+        var buffer = chunk.buffer
+        buffer.scale(by: volume)
+        for output in outputs where state.withLock({ $0.audioOutputs.contains { $0 === output } }) {
+          do {
+            try output.write(buffer, at: chunk.time - chunk.shift)
+          } catch {
+            detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
+          }
+        }
+      }
+    }
+  }
+
+  func detachFailing(_ output: any AudioOutput, _ error: ReelError) {
+    let wasAttached = state.withLock { state in
+      let count = state.audioOutputs.count
+      state.audioOutputs.removeAll { $0 === output }
+      return state.audioOutputs.count < count
+    }
+    guard wasAttached else { return }
+    try? output.finish()
+    events.send(.outputFailed(error))
+  }
+}

@@ -1,0 +1,110 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+extension PlayerCore {
+  struct PendingSeek {
+    let generation: Int
+    let time: MediaTime
+    let began: Duration
+    let continuation: CheckedContinuation<Bool, any Error>
+  }
+
+  struct State {
+    var session: ItemSession?
+    var machine = PlaybackMachine()
+    var settings = Settings()
+    var timebase = Timebase()
+    /// The rate that `play()` uses.
+    var wantedRate = 1.0
+    /// What the clock runs by: the rate, a little more where a live item catches up.
+    var liveFactor = 1.0
+    var catchUp = LiveCatchUp()
+    /// Where the user wants a live item to be, behind the edge; nil for the manifest's delay.
+    var liveTarget: Duration?
+    var generation = 0
+    /// The first picture of the generation has been shown.
+    var hasPicture = false
+    var lastShownAt: Duration?
+    var lastTime: MediaTime?
+    var lastEnd: MediaTime?
+    var lastRun: MediaRun?
+    /// The last time through the item: pictures of later ones, which were read ahead, are not shown.
+    var lastIteration = Int.max
+    var onShow: PictureBox?
+    var hasEnded = false
+    var hasAnnouncedEnd = false
+    var seek: PendingSeek?
+    var stalledAt: Duration?
+    var outputs: [any FrameOutput] = []
+    var audioOutputs: [any AudioOutput] = []
+    var statistics = PlayerStatistics()
+    var latenessIndex = 0
+    var levelCheckedAt: Duration?
+    var isClosed = false
+    var volume: Float = 1
+    var isMuted = false
+  }
+}
+
+extension PlayerCore.State {
+  /// What the clock runs by while playing; at `.infinity` it follows the pictures.
+  var clockRate: Double { wantedRate == .infinity ? 0 : wantedRate * liveFactor }
+
+  /// Where the present time through the item begins on the player's timeline.
+  var shift: MediaTime { lastRun?.shift ?? .zero }
+
+  func itemTime(at now: Duration) -> MediaTime {
+    if wantedRate == .infinity, let lastTime { return lastTime - shift }
+    let time = timebase.time(at: now)
+    // The clock does not run beyond what is there.
+    return (lastEnd.map { min(time, max($0, lastTime ?? $0)) } ?? time) - shift
+  }
+
+  /// A time that is asked for on the player's timeline, within the item.
+  func target(of time: MediaTime, duration: MediaTime?) -> MediaTime {
+    var time = max(time, .zero)
+    // Pictures may lie behind the duration that a manifest states: the last one is shown for what lies behind it.
+    if let duration, duration > .zero { time = min(time, duration + MediaTime(value: 1, timescale: 1)) }
+    // What is printed is rounded to the microsecond: it names the picture that it was printed for.
+    return time + shift + (time > .zero ? MediaTime(value: 1, timescale: 1_000_000) : .zero)
+  }
+
+  /// True where this is still what is played, from where it was sought last.
+  func isCurrent(_ session: ItemSession, _ generation: Int) -> Bool {
+    self.session === session && self.generation == generation
+  }
+
+  /// Begins a generation: nothing of it has been shown.
+  mutating func begin(generation: Int, at time: MediaTime?) {
+    self.generation = generation
+    hasPicture = false
+    hasEnded = false
+    hasAnnouncedEnd = false
+    lastShownAt = nil
+    lastTime = nil
+    lastEnd = nil
+    levelCheckedAt = nil
+    timebase = Timebase(time: time ?? .zero)
+  }
+
+  mutating func follow(_ actions: [PlaybackMachine.Action], now: Duration) {
+    for action in actions {
+      switch action {
+      case .startClock: timebase.setRate(clockRate, at: now)
+      case .stopClock: timebase.setRate(0, at: now)
+      case .changed, .stalled, .resumed: break
+      }
+    }
+  }
+
+  mutating func noteLateness(_ lateness: Duration) {
+    if statistics.lateness.count < 8192 {
+      statistics.lateness.append(lateness)
+    } else {
+      statistics.lateness[latenessIndex] = lateness
+      latenessIndex = (latenessIndex + 1) % statistics.lateness.count
+    }
+  }
+}

@@ -1,0 +1,90 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// The pumps, and the turns of those that decode.
+extension ItemSession {
+  func makePumps() {
+    let (threads, clock) = (WorkerThreads.shared, environment.clock)
+    let reading = Reading(kind: .video)
+    let readingAudio = Reading(kind: .audio)
+    let video = PipelineBox<VideoPipeline>()
+    let audioBox = PipelineBox<AudioPipeline>()
+    pumps.all.withLock { all in
+      all[.reader] = Pump(named: "read", threads: threads, clock: clock) { [weak self] in
+        self?.read(reading) ?? .idle
+      }
+      all[.audioReader] = Pump(named: "read-audio", threads: threads, clock: clock) { [weak self] in
+        self?.read(readingAudio) ?? .idle
+      }
+      all[.video] = Pump(named: "decode", threads: threads, clock: clock) { [weak self] in
+        self?.decodeVideo(video)
+        return .idle
+      }
+      all[.audio] = Pump(named: "decode-audio", threads: threads, clock: clock) { [weak self] in
+        self?.decodeAudio(audioBox)
+        return .idle
+      }
+    }
+  }
+
+  /// What a decoder's pump keeps from turn to turn.
+  final class PipelineBox<Pipeline>: @unchecked Sendable {
+    // Sendable: touched in its pump's turns only, of which there is one at a time.
+    var pipeline: Pipeline?
+  }
+
+  func decodeVideo(_ box: PipelineBox<VideoPipeline>) {
+    let pipeline: VideoPipeline
+    if let made = box.pipeline {
+      pipeline = made
+    } else {
+      let scope = scope
+      pipeline = VideoPipeline(
+        buffer: buffer, ring: ring,
+        options: VideoPipeline.Options(
+          name: item.source.name, logger: environment.logger, gate: environment.gate,
+          threads: environment.loading.decoderThreads,
+          noteDecoding: { [weak self] duration in self?.state.withLock { $0.decodeDuration = duration } },
+          noteFailure: { [weak self] error in self?.noteFruitlessRun(error) }),
+        isCancelled: { scope.isCancelled })
+      box.pipeline = pipeline
+    }
+    let order = state.withLock { $0.order }
+    do {
+      _ = try pipeline.turn(order)
+      refill()
+    } catch is CancellationError {
+      // Sought or stopped: there is another turn, or none.
+      if !scope.isCancelled { pumps.wake(.video) }
+    } catch {
+      let unknown = ReelError(.internalFault, "\(error)")
+      fail((error as? ReelError ?? unknown).located(at: item.source.name))
+      ring.finish(generation: order.generation)
+    }
+  }
+
+  /// A run has shown nothing: where nothing else does, that is why.
+  func noteFruitlessRun(_ error: ReelError) {
+    state.withLock { $0.fruitless = $0.fruitless ?? error.located(at: item.source.name) }
+  }
+
+  func decodeAudio(_ box: PipelineBox<AudioPipeline>) {
+    let pipeline =
+      box.pipeline
+      ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)
+    box.pipeline = pipeline
+    let (epoch, generation) = state.withLock { (buffer.epoch(of: .audio), $0.order.generation) }
+    do {
+      try pipeline.turn(epoch: epoch, generation: generation)
+      refill()
+      delegate.wake()
+    } catch {
+      // Without its sound the item plays on.
+      noteFailure(error.located(at: item.source.name), rung: "")
+      audio.finish(generation: generation)
+      // Another run may be sound.
+      pumps.wake(.audio)
+    }
+  }
+}

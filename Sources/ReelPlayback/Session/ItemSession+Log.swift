@@ -1,0 +1,49 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// Carries what readers tell to the item's logs.
+struct SessionLog: ReadingLog {
+  weak let session: ItemSession?
+  let isVideo: Bool
+
+  func noteRung(_ rung: Rung) { session?.noteRung(rung) }
+
+  func noteTransfer(_ transfer: SegmentTransfer, rung: String) {
+    if isVideo { session?.noteTransfer(transfer, rung: rung) }
+  }
+
+  func noteFailure(_ error: ReelError, rung: String) { session?.noteFailure(error, rung: rung) }
+
+  func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {
+    if isVideo { session?.note(.segmentMissed(start: start, duration: duration, error)) }
+  }
+
+  func noteGap(start: MediaTime, duration: MediaTime) {}
+}
+
+extension ItemSession {
+  func note(_ event: PlayerEvent) { delegate.event(event) }
+
+  func noteRung(_ rung: Rung) {
+    state.withLock { $0.rungBits[rung.id] = rung }
+    var entry = AccessLogEntry(rung: rung.id)
+    entry.indicatedBitRate = rung.bitsPerSecond ?? rung.averageBitsPerSecond
+    entry.size = rung.size
+    item.beginAccess(entry)
+  }
+
+  func noteTransfer(_ transfer: SegmentTransfer, rung: String) {
+    state.withLock { $0.controller }?.note(transfer)
+    item.updateAccess(rung: rung) { entry in
+      entry.byteCount += transfer.byteCount
+      entry.requestCount += 1
+      entry.measuredByteCount += transfer.freeByteCount
+      entry.transferDuration += transfer.freeEnd - transfer.began
+    }
+  }
+
+  func noteFailure(_ error: ReelError, rung: String) {
+    item.log(ErrorLogEntry(error: error, rung: rung.isEmpty ? nil : rung, time: buffer.position))
+  }
+}

@@ -1,0 +1,411 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// The turns of the readers' pumps: packets from the source into the forward buffer.
+extension ItemSession {
+  /// What a reader's pump keeps from turn to turn.
+  final class Reading: @unchecked Sendable {
+    // Sendable: touched in its pump's turns only, of which there is one at a time.
+    let kind: MediaPacket.Kind
+    var reader: (any PacketReader)?
+    var epoch = 0
+    var scope: LoadScope?
+    var hasEnded = false
+    var iteration = 0
+    var isNew = true
+    var dropsAudio = false
+    /// Where it was sent last, on the player's timeline; nil for the beginning.
+    var target: MediaTime?
+    /// A place that was sought, until a key frame at or before it was read.
+    var landing: Landing?
+
+    init(kind: MediaPacket.Kind) { self.kind = kind }
+  }
+
+  /// A container's idea of the key frame before a time may be off, as it goes by decoding times, and a playlist's
+  /// durations are rounded: where the first key frame is a later one, the seek is made again further back.
+  struct Landing {
+    let target: MediaTime
+    let pass: ItemPass
+    var step = 0
+    /// What was read so far, in order.
+    var units: [(MediaPacket, MediaPacket.Kind)] = []
+
+    static let stepLimit = 6
+    /// A stream without key frames is taken as it comes.
+    static let unitLimit = 1000
+  }
+
+  func read(_ reading: Reading) -> Pump.Next {
+    do {
+      while true {
+        guard let reader = try takeUp(reading) else { return .idle }
+        endAfterLastIteration(reading)
+        guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
+        let isFirst = !state.withLock { $0.hasVideoPacket }
+        let start = ContinuousClock.now
+        let waited = reader.waits
+        defer {
+          if isFirst { noteTime(ContinuousClock.now - start, since: waited, reader.waits) }
+        }
+        let unit = try reader.next(allowingTentative: isFirst)
+        try take(unit, from: reader, reading)
+      }
+    } catch is CancellationError {
+      // Sought or stopped: the next turn knows. Else somebody else has ended a transfer.
+      let (isStopped, isSought) = state.withLock { ($0.isStopped, $0.pendingSeek[reading.kind] != nil) }
+      if isStopped { return .idle }
+      if isSought { return .again }
+      return recover(from: ReelError(.network, "a transfer was cancelled", at: item.source.name), reading)
+    } catch {
+      let unknown = ReelError(.internalFault, "\(error)", at: item.source.name)
+      return recover(from: error as? ReelError ?? unknown, reading)
+    }
+  }
+
+  /// Accounts for the time that a reader took.
+  func noteTime(_ duration: Duration, since before: ReaderWaits, _ after: ReaderWaits) {
+    let media = after.media - before.media
+    state.withLock { state in
+      state.readerWait += media
+      state.readerBusy += max(.zero, duration - media - (after.manifests - before.manifests))
+    }
+  }
+
+  /// The reader, made where there is none, and gone to where it was sent; nil where there is nothing to read.
+  func takeUp(_ reading: Reading) throws -> (any PacketReader)? {
+    let (source, context, resolver, seek, scope, isWanted) = state.withLock { state in
+      let isWanted =
+        !state.isStopped && state.failure == nil
+        && (reading.kind == .video || state.wantsAudio && state.hasSeparateAudio == true)
+      // A seek that has come too early waits for the source.
+      let seek = state.source == nil || !isWanted ? nil : state.pendingSeek.removeValue(forKey: reading.kind)
+      return (state.source, state.context, state.resolver, seek, state.scopes[reading.kind], isWanted)
+    }
+    guard isWanted, let source, let context, let resolver, let scope else { return nil }
+    let reader: any PacketReader
+    if let made = reading.reader {
+      reader = made
+    } else {
+      reader = try makeReader(reading.kind, source, context, resolver, scope: scope)
+      reading.reader = reader
+      reading.scope = scope
+    }
+    if let seek {
+      reading.epoch = seek.epoch
+      try go(to: seek.time, reader, reading, scope: scope)
+    } else if reading.isNew {
+      reading.epoch = buffer.loadEpoch(of: reading.kind)
+    }
+    reading.isNew = false
+    let drops = reading.kind == .video && !state.withLock { $0.wantsAudio }
+    if drops != reading.dropsAudio {
+      reading.dropsAudio = drops
+      reader.setDropsAudio(drops)
+    }
+    return reader
+  }
+
+  /// - Parameter time: on the player's timeline.
+  func go(
+    to time: MediaTime?, _ reader: any PacketReader, _ reading: Reading, scope: LoadScope
+  ) throws {
+    let pass = state.withLock { state in
+      let iteration = time.flatMap { time in state.shifts.lastIndex { $0 <= time } } ?? 0
+      return state.beginPass(iteration, of: reading.kind)
+    }
+    reading.scope = scope
+    reading.target = time
+    reading.hasEnded = false
+    reading.iteration = pass.iteration
+    reading.landing = nil
+    if reading.kind == .video, let time, time > pass.shift {
+      reading.landing = Landing(target: time, pass: pass)
+    }
+    try reader.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
+  }
+
+  /// Holds packets back until it is clear that a seek has landed before its target; gives those that can go on.
+  func landed(
+    _ packet: MediaPacket, _ kind: MediaPacket.Kind, _ reader: any PacketReader, _ reading: Reading
+  ) throws -> [(MediaPacket, MediaPacket.Kind)] {
+    guard var landing = reading.landing else { return [(packet, kind)] }
+    let isKey = kind == .video && packet.isKey
+    if kind == .audio || isKey || landing.units.count >= Landing.unitLimit {
+      landing.units.append((packet, kind))
+    }
+    reading.landing = landing
+    guard isKey || landing.units.count > Landing.unitLimit else { return [] }
+    if packet.time > landing.target, landing.step < Landing.stepLimit {
+      try stepBack(reader, reading)
+      return []
+    }
+    reading.landing = nil
+    return landing.units
+  }
+
+  func stepBack(_ reader: any PacketReader, _ reading: Reading) throws {
+    guard var landing = reading.landing, let scope = reading.scope else { return }
+    let back = MediaTime(value: 2 << Int64(landing.step), timescale: 1)
+    let place = max(.zero, landing.target - landing.pass.shift - back)
+    landing.units = []
+    // At the beginning there is nothing further back.
+    landing.step = place == .zero ? Landing.stepLimit : landing.step + 1
+    reading.landing = landing
+    try reader.seek(to: place, pass: landing.pass, scope: scope)
+  }
+
+  func makeReader(
+    _ kind: MediaPacket.Kind, _ source: ResolvedSource, _ context: TrackContext, _ resolver: SourceResolver,
+    scope: LoadScope
+  ) throws -> any PacketReader {
+    switch source {
+    case .resource(let resource):
+      state.withLock { $0.hasSeparateAudio = false }
+      item.beginAccess(AccessLogEntry())
+      return ResourcePacketReader(resource, role: .main(wantsAudio: true), context: context, scope: scope)
+    case .presentation(let resolved):
+      let role: ReaderRole
+      let controller: RungController
+      switch kind {
+      case .video:
+        let separate = hasSeparateAudio(in: resolved.presentation)
+        state.withLock { $0.hasSeparateAudio = separate }
+        buffer.setHasSeparateAudio(separate && state.withLock { $0.wantsAudio })
+        role = .main(wantsAudio: !separate)
+        controller = RungController(adaptation: makeAdaptation()) { [weak self] in
+          self?.conditions ?? RungConditions()
+        }
+        state.withLock { $0.controller = controller }
+      case .audio:
+        role = .audio(group: state.withLock { $0.audioGroup })
+        let clock = environment.clock
+        controller = RungController(adaptation: FixedRung()) {
+          var conditions = RungConditions()
+          conditions.now = clock.now
+          conditions.bandwidthCap = Self.audioBitRateCap
+          return conditions
+        }
+      }
+      return SegmentedPacketReader(
+        resolved, role: role, resolver: resolver, context: context, controller: controller,
+        domains: domains, keys: KeyStore(fetcher: context.fetcher, headers: context.configuration.headers),
+        log: SessionLog(session: self, isVideo: kind == .video), scope: scope)
+    }
+  }
+
+  /// Of several bit rates of a rendition, the highest up to this.
+  static var audioBitRateCap: Int { 192_000 }
+
+  func hasSeparateAudio(in presentation: Presentation) -> Bool {
+    let period = presentation.isLive ? presentation.periods.last : presentation.periods.first
+    guard let period else { return false }
+    return period.trackGroups.contains { group in
+      group.kind == .audio && group.unplayableReason == nil
+        && group.rungs.contains(where: AudioSelector.isDecodable)
+    }
+  }
+
+  func makeAdaptation() -> any RungAdaptation {
+    guard environment.isAdaptive else { return FixedRung() }
+    var options = AdaptiveRungs.Options()
+    options.initialEstimate = environment.initialBandwidth.map { Int($0) }
+    return AdaptiveRungs(options: options)
+  }
+
+  var conditions: RungConditions {
+    let preferences = item.preferences
+    let level = buffer.level
+    var conditions = RungConditions()
+    conditions.now = environment.clock.now
+    conditions.buffered = .seconds(level.ahead.seconds)
+    conditions.bufferTarget = preferences.forwardBufferDuration
+    conditions.bandwidthCap =
+      preferences.peakBitRate ?? (environment.isAdaptive ? nil : environment.loading.bandwidthCap)
+    conditions.maximumHeight = preferences.maximumResolution?.height
+    state.withLock { state in
+      conditions.rate = state.rate.isFinite ? state.rate : 1
+      conditions.isRebuffering = state.isRebuffering
+    }
+    return conditions
+  }
+
+  /// What was read beyond the last time through the item has been let go.
+  func endAfterLastIteration(_ reading: Reading) {
+    let isBeyond = state.withLock { state in
+      guard let cut = state.cut, let pass = state.passes[reading.kind], pass.serial < cut.serial,
+        pass.iteration > cut.iteration
+      else { return false }
+      reading.iteration = cut.iteration
+      state.passes[reading.kind] = ItemPass(
+        iteration: cut.iteration, shift: state.shifts[cut.iteration], serial: cut.serial)
+      return true
+    }
+    guard isBeyond else { return }
+    reading.hasEnded = true
+    if !goesRound(reading) { tellEnd(reading) }
+  }
+
+  /// True where the item is to be begun anew after its end.
+  func goesRound(_ reading: Reading) -> Bool {
+    let pass = state.withLock { state -> ItemPass? in
+      guard state.loops else { return nil }
+      let next = reading.iteration + 1
+      if next < state.shifts.count { return state.beginPass(next, of: reading.kind) }
+      guard reading.kind == .video, next == state.shifts.count, let end = buffer.end(of: .video),
+        end > state.shifts[reading.iteration]
+      else { return nil }
+      state.shifts.append(end)
+      return state.beginPass(next, of: reading.kind)
+    }
+    guard let pass, let reader = reading.reader, let scope = reading.scope else { return false }
+    do {
+      try reader.seek(to: nil, pass: pass, scope: scope)
+    } catch {
+      return false
+    }
+    reading.iteration = pass.iteration
+    reading.hasEnded = false
+    buffer.goOn(from: reading.kind, epoch: reading.epoch)
+    return true
+  }
+
+  func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) throws {
+    switch unit {
+    case .tentative(let packet):
+      guard reading.landing == nil else { return }
+      noteStreams(reader, reading.kind)
+      buffer.offerTentative(packet, epoch: reading.epoch)
+      pumps.wake(.video)
+    case .packet(let packet, let kind):
+      noteStreams(reader, reading.kind)
+      for (packet, kind) in try landed(packet, kind, reader, reading) {
+        // What is read once more, to get to where it failed, is no progress.
+        let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
+        guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
+        noteProgress(isVideo: kind == .video, isNews: isNews)
+      }
+      pumps.wake(kind == .video ? .video : .audio)
+      if !state.withLock({ $0.isPlaying }) { delegate.wake() }
+    case .end:
+      if let landing = reading.landing, landing.step < Landing.stepLimit {
+        // No key frame from there to the end: further back.
+        try stepBack(reader, reading)
+        return
+      }
+      reading.hasEnded = true
+      if let fault = reader.endFault {
+        noteFailure(fault, rung: "")
+        state.withLock { $0.failure = $0.failure ?? fault }
+      } else if goesRound(reading) {
+        if hasSeparateAudio { pumps.wake(.audioReader) }
+        return
+      }
+      tellEnd(reading)
+    }
+  }
+
+  func tellEnd(_ reading: Reading) {
+    var kinds: Set<MediaPacket.Kind> = [reading.kind]
+    if reading.kind == .video, !hasSeparateAudio { kinds.insert(.audio) }
+    buffer.end(kinds, from: reading.kind, epoch: reading.epoch)
+    pumps.wake(.video)
+    pumps.wake(.audio)
+    delegate.wake()
+  }
+
+  func noteProgress(isVideo: Bool, isNews: Bool) {
+    let (isFirst, hadRetries, attempts, beginsAudio) = state.withLock { state in
+      let isFirst = isVideo && !state.hasVideoPacket
+      if isVideo { state.hasVideoPacket = true }
+      let hadRetries = isNews && state.retry.remaining < state.retry.attempts
+      if hadRetries { state.retry.succeed() }
+      return (isFirst, hadRetries, state.retry.remaining, isFirst && state.hasSeparateAudio == true)
+    }
+    if isFirst, item.preloadStage.value < .initialization { item.preloadStage.set(.initialization) }
+    if hadRetries { item.remainingRetries.set(attempts) }
+    // The first picture goes before the sound.
+    if beginsAudio { pumps.wake(.audioReader) }
+  }
+
+  func noteStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
+    let streams = reader.streams
+    let (isChanged, tracks) = state.withLock { state -> (Bool, [PlayerItem.Track]) in
+      let tracks = streams.tracks(of: kind)
+      switch kind {
+      case .video:
+        state.streams = streams
+        state.audioGroup = streams.rung?.audioGroup ?? state.audioGroup
+        if let live = (reader as? SegmentedPacketReader)?.supply as? LiveSegments { state.live = live }
+        guard tracks != state.videoTracks else { return (false, []) }
+        state.videoTracks = tracks
+      case .audio:
+        guard tracks != state.audioTracks else { return (false, []) }
+        state.audioTracks = tracks
+      }
+      return (true, state.videoTracks + state.audioTracks)
+    }
+    guard isChanged else { return }
+    item.tracks.set(tracks)
+    if kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
+  }
+
+  func recover(from error: ReelError, _ reading: Reading) -> Pump.Next {
+    // Of a place that is not wanted any more.
+    if state.withLock({ $0.pendingSeek[reading.kind] != nil }) { return .again }
+    noteFailure(error, rung: "")
+    if let delay = nextRetry(after: error) {
+      // It goes on where it was, from a container that is opened anew.
+      state.withLock { state in
+        if state.pendingSeek[reading.kind] == nil {
+          state.pendingSeek[reading.kind] = (reading.epoch, buffer.end(of: reading.kind) ?? reading.target)
+        }
+      }
+      return .at(environment.clock.now + delay)
+    }
+    guard reading.kind == .video else {
+      // Without its sound the item plays on.
+      state.withLock { state in
+        state.wantsAudio = false
+      }
+      buffer.setHasSeparateAudio(false)
+      buffer.end([.audio], from: .audio, epoch: reading.epoch)
+      pumps.wake(.audio)
+      delegate.wake()
+      return .idle
+    }
+    let isFinal = state.withLock { state in
+      guard state.pendingSeek[reading.kind] == nil else { return false }
+      state.failure = error
+      return true
+    }
+    guard isFinal else { return .again }
+    // What is there is shown first.
+    buffer.end([.video, .audio], from: .video, epoch: reading.epoch, isBroken: true)
+    pumps.wake(.video)
+    pumps.wake(.audio)
+    delegate.wake()
+    return .idle
+  }
+}
+
+extension ReaderStreams {
+  /// What they are for who plays them.
+  func tracks(of kind: MediaPacket.Kind) -> [PlayerItem.Track] {
+    var tracks: [PlayerItem.Track] = []
+    if kind == .video, let video {
+      tracks.append(
+        PlayerItem.Track(
+          kind: .video, codec: video.codecName, language: video.language, size: video.size ?? rung?.size,
+          frameRate: video.averageFrameRate ?? rung?.frameRate))
+    }
+    if let audio {
+      tracks.append(
+        PlayerItem.Track(
+          kind: .audio, codec: audio.codecName, language: audio.language, sampleRate: audio.sampleRate,
+          channelCount: audio.channelCount))
+    }
+    return tracks
+  }
+}
