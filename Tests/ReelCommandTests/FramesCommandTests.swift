@@ -3,7 +3,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("reel frames", .timeLimit(.minutes(2)))
+@Suite("reel frames", .timeLimit(.minutes(5)))
 struct FramesCommandTests {
   @Test("MD5 is MD5")
   func md5() {

@@ -3,7 +3,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("What bad input gets", .serialized, .timeLimit(.minutes(2)))
+@Suite("What bad input gets", .serialized, .timeLimit(.minutes(5)))
 struct FramesFaultTests {
   // MARK: Files
 

@@ -3,7 +3,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("reel manifest", .timeLimit(.minutes(1)))
+@Suite("reel manifest", .timeLimit(.minutes(5)))
 struct ManifestCommandTests {
   private func json(_ arguments: String...) async throws -> [String: Any] {
     let result = try await Command.run(["manifest"] + arguments)

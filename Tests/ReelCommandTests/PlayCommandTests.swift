@@ -3,7 +3,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("reel play", .timeLimit(.minutes(2)))
+@Suite("reel play", .timeLimit(.minutes(5)))
 struct PlayCommandTests {
   // MARK: What is shown
 

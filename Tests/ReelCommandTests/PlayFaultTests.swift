@@ -3,7 +3,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("What reel play makes of failures", .timeLimit(.minutes(2)))
+@Suite("What reel play makes of failures", .timeLimit(.minutes(5)))
 struct PlayFaultTests {
   @Test(
     "What can't be played: the error, the summary, and no file",

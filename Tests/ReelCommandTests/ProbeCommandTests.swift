@@ -3,7 +3,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("reel probe", .timeLimit(.minutes(1)))
+@Suite("reel probe", .timeLimit(.minutes(5)))
 struct ProbeCommandTests {
   private func probe(_ path: String) async throws -> [String: Any] {
     let result = try await Command.run("probe", Fixtures.path(path), "--json")

@@ -3,7 +3,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("reel serve", .timeLimit(.minutes(1)))
+@Suite("reel serve", .timeLimit(.minutes(5)))
 struct ServeCommandTests {
   /// Runs `body` with the URL that `reel serve` prints, then interrupts it.
   private func withServer(_ arguments: [String], _ body: (URL) async throws -> Void) async throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelCore
 
-@Suite("Monitors", .timeLimit(.minutes(1)))
+@Suite("Monitors", .timeLimit(.minutes(5)))
 struct MonitorTests {
   @Test("A wait ends with what it waits for, whoever brings it")
   func values() async {

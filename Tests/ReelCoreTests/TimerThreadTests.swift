@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelCore
 
-@Suite("The thread of the monotonic clock", .timeLimit(.minutes(1)))
+@Suite("The thread of the monotonic clock", .timeLimit(.minutes(5)))
 struct TimerThreadTests {
   @Test("It ends when there is nothing to wait for, and begins anew")
   func idle() async throws {

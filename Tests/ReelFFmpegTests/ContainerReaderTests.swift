@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelFFmpeg
 
-@Suite("Reading the units of a container", .timeLimit(.minutes(2)))
+@Suite("Reading the units of a container", .timeLimit(.minutes(5)))
 struct ContainerReaderTests {
   private enum Kind: Hashable {
     case video

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelFFmpeg
 
-@Suite("Decoding pictures from units", .timeLimit(.minutes(2)))
+@Suite("Decoding pictures from units", .timeLimit(.minutes(5)))
 struct PictureDecoderTests {
   /// Gives the units of a list, and between them nothing for so many calls as `pauses` says.
   private final class Units: AccessUnitSource {

@@ -7,7 +7,7 @@ import ReelManifest
 import ReelTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct GatewayLifeTests {
+@Suite(.timeLimit(.minutes(5))) struct GatewayLifeTests {
   /// Far more than all sockets and buffers on the way hold.
   private static let size = 64 << 20
 

@@ -5,7 +5,7 @@ import ReelManifest
 import ReelTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct GatewayTests {
+@Suite(.timeLimit(.minutes(5))) struct GatewayTests {
   @Test func playlists() async throws {
     try await withFixture("dash-number") { gateway, _ in
       let master = try await http(gateway.url)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Decoding buffered sound", .timeLimit(.minutes(1)))
+@Suite("Decoding buffered sound", .timeLimit(.minutes(5)))
 struct AudioPipelineTests {
   /// A pipeline between a buffer and a queue, turned by hand.
   private final class Bench {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Byte pipes", .timeLimit(.minutes(1)))
+@Suite("Byte pipes", .timeLimit(.minutes(5)))
 struct BytePipeTests {
   /// Bytes that are told apart by where they stand.
   private func pattern(_ count: Int) -> [UInt8] {

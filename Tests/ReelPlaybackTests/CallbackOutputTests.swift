@@ -3,7 +3,7 @@ import ReelFFmpeg
 import ReelPlayback
 import Testing
 
-@Suite("Outputs that are closures", .timeLimit(.minutes(1)))
+@Suite("Outputs that are closures", .timeLimit(.minutes(5)))
 struct CallbackOutputTests {
   /// Pictures that outlive the call they came with.
   private final class Kept: Sendable {

@@ -2,7 +2,7 @@ import ReelCore
 import ReelPlayback
 import Testing
 
-@Suite("Event channels", .timeLimit(.minutes(1)))
+@Suite("Event channels", .timeLimit(.minutes(5)))
 struct EventChannelTests {
   @Test("An observer gets what happens after it began, repetitions too")
   func events() async {

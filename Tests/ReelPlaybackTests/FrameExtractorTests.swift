@@ -5,7 +5,7 @@ import ReelPlayback
 import ReelTesting
 import Testing
 
-@Suite("Extracting pictures", .timeLimit(.minutes(1)))
+@Suite("Extracting pictures", .timeLimit(.minutes(5)))
 struct FrameExtractorTests {
   @Test("The first picture of the chosen rung", arguments: PresentationCase.all, [true, false])
   func first(presentation: PresentationCase, isRemote: Bool) async throws {
@@ -290,7 +290,7 @@ struct FrameExtractorTests {
   }
 }
 
-@Suite("Requests for pictures", .timeLimit(.minutes(1)))
+@Suite("Requests for pictures", .timeLimit(.minutes(5)))
 struct FrameExtractorRequestTests {
   private func paths(_ origin: Origin) -> [String] { origin.requestLog.map(\.path) }
 
@@ -370,7 +370,7 @@ struct FrameExtractorRequestTests {
   }
 
   @Test(
-    "Init and first segment are asked for at the same time, over two connections", .timeLimit(.minutes(1)),
+    "Init and first segment are asked for at the same time, over two connections", .timeLimit(.minutes(5)),
     arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
   func parallelInit(path: String) async throws {
     // Neither is answered: whoever waits for one before asking for the other never asks.
@@ -466,7 +466,7 @@ struct FrameExtractorRequestTests {
   }
 }
 
-@Suite("Sources that fail", .timeLimit(.minutes(1)))
+@Suite("Sources that fail", .timeLimit(.minutes(5)))
 struct FrameExtractorErrorTests {
   @Test(
     "Kind and place of what is wrong, over the network",

@@ -5,7 +5,7 @@ import Testing
 @testable import ReelFFmpeg
 @testable import ReelPlayback
 
-@Suite("Frame rings", .timeLimit(.minutes(2)))
+@Suite("Frame rings", .timeLimit(.minutes(5)))
 struct FrameRingTests {
   private let maker: PictureMaker
 

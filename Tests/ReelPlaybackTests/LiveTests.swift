@@ -18,7 +18,7 @@ private func looped(_ golden: String, from segment: Int, count: Int) throws -> [
   return (0..<count).map { pictures[(segment * 30 + $0) % pictures.count] }
 }
 
-@Suite("Live presentations", .timeLimit(.minutes(1)))
+@Suite("Live presentations", .timeLimit(.minutes(5)))
 struct LiveTests {
   private let clock = ManualClock(launch)
 

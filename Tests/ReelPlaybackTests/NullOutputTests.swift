@@ -2,7 +2,7 @@ import ReelCore
 import ReelPlayback
 import Testing
 
-@Suite("Outputs that show nothing", .timeLimit(.minutes(1)))
+@Suite("Outputs that show nothing", .timeLimit(.minutes(5)))
 struct NullOutputTests {
   @Test("Every picture is counted")
   func counts() async throws {

@@ -2,7 +2,7 @@ import ReelCore
 import ReelPlayback
 import Testing
 
-@Suite("Observed properties", .timeLimit(.minutes(1)))
+@Suite("Observed properties", .timeLimit(.minutes(5)))
 struct ObservedPropertyTests {
   @Test("An observer sees the value of the time when it begins, then every change, and no repetition")
   func changes() async {

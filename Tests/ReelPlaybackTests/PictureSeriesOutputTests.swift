@@ -4,7 +4,7 @@ import ReelFFmpeg
 import ReelPlayback
 import Testing
 
-@Suite("Outputs of one file a picture", .timeLimit(.minutes(1)))
+@Suite("Outputs of one file a picture", .timeLimit(.minutes(5)))
 struct PictureSeriesOutputTests {
   /// The first pictures of a clip as PPM.
   private func portablePixmaps(

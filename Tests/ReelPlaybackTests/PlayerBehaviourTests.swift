@@ -80,7 +80,7 @@ private final class GatedFetcher: Fetching {
   }
 }
 
-@Suite("What a player does", .timeLimit(.minutes(1)))
+@Suite("What a player does", .timeLimit(.minutes(5)))
 struct PlayerBehaviourTests {
   private static let clips: [String] = {
     let folder = Fixtures.folder.appending(path: "media")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Pumps", .timeLimit(.minutes(1)))
+@Suite("Pumps", .timeLimit(.minutes(5)))
 struct PumpTests {
   private let clock = ManualMonotonicClock()
   private let turns = ObservedProperty(0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Decoding a forward buffer", .timeLimit(.minutes(2)))
+@Suite("Decoding a forward buffer", .timeLimit(.minutes(5)))
 struct VideoPipelineTests {
   /// A pipeline between a buffer and a ring, turned by hand.
   final class Bench {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Worker threads", .timeLimit(.minutes(1)))
+@Suite("Worker threads", .timeLimit(.minutes(5)))
 struct WorkerThreadsTests {
   /// Runs `body` on a worker and returns when it has ended.
   private func run(_ threads: WorkerThreads, _ body: @escaping @Sendable () -> Void = {}) async {

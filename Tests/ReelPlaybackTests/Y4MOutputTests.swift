@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Y4M outputs", .timeLimit(.minutes(1)))
+@Suite("Y4M outputs", .timeLimit(.minutes(5)))
 struct Y4MOutputTests {
   /// A Y4M file in its parts.
   private struct Parsed {

@@ -5,7 +5,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("A simulated live DASH presentation", .timeLimit(.minutes(1)))
+@Suite("A simulated live DASH presentation", .timeLimit(.minutes(5)))
 struct DASHLiveSimulationTests {
   typealias Options = DASHLiveSimulation.Options
 

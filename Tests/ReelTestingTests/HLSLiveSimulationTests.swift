@@ -5,7 +5,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("A simulated live HLS stream", .timeLimit(.minutes(1)))
+@Suite("A simulated live HLS stream", .timeLimit(.minutes(5)))
 struct HLSLiveSimulationTests {
   @Test("The window slides, and every number stays with its segment")
   func window() throws {

@@ -2,7 +2,7 @@ import ReelCore
 import ReelTesting
 import Testing
 
-@Suite("A monotonic clock that is moved by hand", .timeLimit(.minutes(1)))
+@Suite("A monotonic clock that is moved by hand", .timeLimit(.minutes(5)))
 struct ManualMonotonicClockTests {
   private let clock = ManualMonotonicClock()
   private let log = Locked<[String]>([])

@@ -4,7 +4,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("Cancellation", .timeLimit(.minutes(1)))
+@Suite("Cancellation", .timeLimit(.minutes(5)))
 struct CancellationTests {
   let routes: [String: Origin.Response] = ["/a": .init(pattern(200_000))]
 

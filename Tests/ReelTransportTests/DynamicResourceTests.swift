@@ -4,7 +4,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("Resources made when they are asked for", .timeLimit(.minutes(1)))
+@Suite("Resources made when they are asked for", .timeLimit(.minutes(5)))
 struct DynamicResourceTests {
   /// Counts its requests in its answers.
   private final class Counter: DynamicResource {

@@ -9,7 +9,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("File fetching", .timeLimit(.minutes(1)))
+@Suite("File fetching", .timeLimit(.minutes(5)))
 struct FileFetchTests {
   @Test("A file is streamed in pieces")
   func whole() async throws {

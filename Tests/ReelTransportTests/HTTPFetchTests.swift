@@ -4,7 +4,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("HTTP fetching", .timeLimit(.minutes(1)))
+@Suite("HTTP fetching", .timeLimit(.minutes(5)))
 struct HTTPFetchTests {
   let bytes = pattern(300_000)
 

@@ -4,7 +4,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("Metrics", .timeLimit(.minutes(1)))
+@Suite("Metrics", .timeLimit(.minutes(5)))
 struct MetricsTests {
   @Test("A request that ends well is reported once, with all that is known")
   func success() async throws {

@@ -4,7 +4,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("Connections opened ahead", .timeLimit(.minutes(1)))
+@Suite("Connections opened ahead", .timeLimit(.minutes(5)))
 struct OpenAheadTests {
   let routes: [String: Origin.Response] = [
     "/a.m3u8": .init("#EXTM3U"), "/1": .init("one"), "/2": .init("two"),

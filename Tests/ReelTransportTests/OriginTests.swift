@@ -4,7 +4,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-@Suite("The origin", .timeLimit(.minutes(1)))
+@Suite("The origin", .timeLimit(.minutes(5)))
 struct OriginTests {
   @Test("Files with their types, below the directory only")
   func files() async throws {

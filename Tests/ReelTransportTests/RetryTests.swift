@@ -4,7 +4,7 @@ import ReelCore
 import ReelTransport
 import Testing
 
-@Suite("Retries and resumption", .timeLimit(.minutes(1)))
+@Suite("Retries and resumption", .timeLimit(.minutes(5)))
 struct RetryTests {
   let bytes = pattern(200_000)
 

@@ -6,7 +6,7 @@ import Testing
 
 /// The modelled link. A transfer can't be faster than the link, however busy the machine is; how much slower
 /// it may be is taken from the origin's own clock and loosely bounded, as other tests run at the same time.
-@Suite("The modelled link", .timeLimit(.minutes(1)))
+@Suite("The modelled link", .timeLimit(.minutes(5)))
 struct ShaperTests {
   @Test("A transfer has the stated rate and begins after two round trips")
   func rate() async throws {

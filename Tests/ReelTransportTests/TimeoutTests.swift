@@ -12,7 +12,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Time limits", .timeLimit(.minutes(1)))
+@Suite("Time limits", .timeLimit(.minutes(5)))
 struct TimeoutTests {
   let bytes = pattern(100_000)
 

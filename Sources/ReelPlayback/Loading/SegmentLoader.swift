@@ -49,6 +49,9 @@ struct SegmentLoader: Sendable {
   let recorder: StartupRecorder
   /// Where initialization segments are kept; nil keeps none.
   var initializations: InitializationStore?
+  /// Segments of fragmented MP4 are looked at, so that a damaged one does not take others with it (`FragmentGuard`);
+  /// gets what is wrong with one that is passed on all the same. Nil looks at none.
+  var noteDamage: (@Sendable (ReelError) -> Void)?
   /// Gets an account of each transfer of a segment.
   var note: (@Sendable (SegmentTransfer) -> Void)?
 
@@ -70,6 +73,7 @@ struct SegmentLoader: Sendable {
     guard let bytes = try await initialization else { return progress.end(before: start + 1) }
     progress.add(bytes.count)
     try await pipe.write(bytes)
+    let isFragmented = noteDamage != nil && bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8)
     progress.begin(opening.url)
     var answer = try await opened
     var index = start
@@ -79,7 +83,7 @@ struct SegmentLoader: Sendable {
       {
         let next = index + 1
         async let ahead = open(following, at: next)
-        switch try await copy(response, at: index, to: pipe, telling: progress) {
+        switch try await copy(response, at: index, isFragmented: isFragmented, to: pipe, telling: progress) {
         case .whole: break
         case .nothing:
           answer = try await open(try again(index), at: index)
@@ -92,7 +96,8 @@ struct SegmentLoader: Sendable {
         answer = try await ahead
         continue
       }
-      let copied = try await copy(response, at: index, to: pipe, telling: progress)
+      let copied = try await copy(
+        response, at: index, isFragmented: isFragmented, to: pipe, telling: progress)
       if case .nothing = copied {
         answer = try await open(try again(index), at: index)
         continue
@@ -138,17 +143,25 @@ struct SegmentLoader: Sendable {
   }
 
   private func copy(
-    _ answer: Answer, at index: Int, to pipe: BytePipe, telling progress: FeedProgress
+    _ answer: Answer, at index: Int, isFragmented: Bool, to pipe: BytePipe, telling progress: FeedProgress
   ) async throws -> Copied {
     var copied = Copied.nothing
+    var boxes = isFragmented ? FragmentGuard() : nil
     var transfer = SegmentTransfer(index: index, began: answer.asked, answered: answer.answered)
     defer { note?(transfer) }
     do {
-      for try await chunk in answer.response.body {
+      for try await received in answer.response.body {
+        transfer.add(received.count)
+        let chunk = try boxes?.pass(received) ?? received
+        guard !chunk.isEmpty else { continue }
         copied = .part
         progress.add(chunk.count)
-        transfer.add(chunk.count)
         if try await pipe.writeWaiting(chunk) { transfer.isHeldBack = true }
+      }
+      if let missing = try boxes?.fill(), !missing.isEmpty {
+        noteDamage?(ReelError(.badMedia, "the segment is cut off, \(missing.count) bytes before its end"))
+        progress.add(missing.count)
+        try await pipe.write(missing)
       }
       supply.noteSuccess()
       transfer.isWhole = true

@@ -414,6 +414,7 @@ final class SegmentedPacketReader: PacketReader {
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: controller.location, recorder: context.recorder, initializations: initializations,
+      noteDamage: { error in log.noteFailure(error, rung: bits) },
       note: { transfer in log.noteTransfer(transfer, rung: bits) })
     return RungTrack(rung: rung, supply: supply, loader: loader)
   }
