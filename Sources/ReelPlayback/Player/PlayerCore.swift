@@ -34,8 +34,9 @@ final class PlayerCore: Sendable {
   /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
   let outputLock = NSRecursiveLock()
   let presenter = Locked<Pump?>(nil)
-  /// Held while properties and the session are told what the state is: of two who tell, the later one is right.
-  let publishing = Locked(())
+  /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
+  /// the later one is right.
+  let told = Locked(TimeControlStatus.paused)
 
   init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?, logger: Logger
@@ -234,10 +235,11 @@ final class PlayerCore: Sendable {
 
   /// Tells what the state is: properties, and the session, whose loading goes by it.
   func publish() {
-    publishing.withLock { _ in
+    told.withLock { told in
       let (session, wantedRate, status, isPlayWanted) = state.withLock { state in
         (state.session, state.wantedRate, state.machine.status, state.machine.isPlayWanted)
       }
+      told = status
       timeControlStatus.set(status)
       rate.set(isPlayWanted ? wantedRate : 0)
       currentItem.set(session?.item)
