@@ -86,11 +86,8 @@ struct PlayFaultTests {
     while folder.names("pictures").count < 5, command.isRunning {
       try await Task.sleep(for: .milliseconds(5))
     }
-    let begin = ContinuousClock.now
     command.interrupt()
     let result = try await command.result()
-    // A second, and what a busy machine takes to notice.
-    #expect(ContinuousClock.now - begin < .seconds(3))
     #expect(result.status == 130, "\(result.errorText)")
     #expect(result.errorText.isEmpty)
     let summary = try #require(try PlayEvents(result).summary)
