@@ -183,8 +183,12 @@ final class PlayerCore: Sendable {
   }
 
   var statistics: PlayerStatistics {
-    let (copy, session) = state.withLock { ($0.statistics, $0.session) }
+    let now = clock.now
+    let (copy, session, stalledAt) = state.withLock { state in
+      (state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil)
+    }
     var statistics = copy
+    if let stalledAt { statistics.stallDuration += now - stalledAt }
     guard let session else { return statistics }
     let level = session.buffer.level
     statistics.ring = session.ring.statistics
