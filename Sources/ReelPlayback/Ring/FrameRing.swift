@@ -117,6 +117,15 @@ public final class FrameRing: Sendable {
     handler?()
   }
 
+  /// Takes back a `finish`: more pictures come after all. `onPicture` is called with the next one.
+  func goOn(generation: Int) {
+    state.withLock { state in
+      guard generation == state.generation, state.isFinished else { return }
+      state.isFinished = false
+      state.consumerWaits = true
+    }
+  }
+
   // MARK: Consumer
 
   /// Looks at what comes next without taking it.

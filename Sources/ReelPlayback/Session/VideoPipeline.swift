@@ -93,7 +93,13 @@ final class VideoPipeline {
   func turn(_ order: Order) throws -> Outcome {
     if order.epoch != self.order.epoch { begin(order) }
     self.order = order
-    if isFinished { return .ended }
+    if isFinished {
+      guard case .packet = buffer.peekNext(.video, epoch: order.epoch) else { return .ended }
+      // The item has begun anew after all.
+      isFinished = false
+      units.goOn()
+      ring.goOn(generation: order.generation)
+    }
     while true {
       if isCancelled() { throw CancellationError() }
       guard try handOver() else { return .idle }
@@ -328,6 +334,9 @@ private final class BufferedUnits: AccessUnitSource {
     }
     return nil
   }
+
+  /// More comes after the end.
+  func goOn() { hasEnded = false }
 
   func endRun() {
     run = nil
