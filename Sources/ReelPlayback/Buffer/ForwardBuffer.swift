@@ -151,8 +151,9 @@ final class ForwardBuffer: Sendable {
 
   func setHasSeparateAudio(_ hasSeparateAudio: Bool) {
     state.withLock { state in
+      let wasSeparate = state.hasSeparateAudio
       state.hasSeparateAudio = hasSeparateAudio
-      if !hasSeparateAudio, !state.hasAudio { state.audio = PacketQueue() }
+      if wasSeparate, !hasSeparateAudio, !state.hasAudio { state.audio = PacketQueue() }
     }
   }
 
@@ -264,14 +265,20 @@ final class ForwardBuffer: Sendable {
   }
 
   /// Drops the audio, as it is muted, or not any more; gives the new epoch of its loader.
-  func dropAudio() -> Int {
+  ///
+  /// - Parameter isSeparate: it has a loader of its own, which begins again; nil for as it is wanted now.
+  func dropAudio(isSeparate: Bool? = nil) -> Int {
     state.withLock { state in
+      let isSeparate = isSeparate ?? state.hasSeparateAudio
       state.latest += 1
+      // Where the loader of video has come to the end, no more sound comes either.
+      let hasEnded = !isSeparate && state.audio.hasEnded
       state.audio = PacketQueue()
+      state.audio.hasEnded = hasEnded
       state.hasAudio = false
       state.filling.insert(.audio)
       state.epochs[.audio] = state.latest
-      if state.hasSeparateAudio { state.loads[.audio] = state.latest }
+      if isSeparate { state.loads[.audio] = state.latest }
       return state.latest
     }
   }

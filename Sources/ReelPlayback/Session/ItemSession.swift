@@ -271,7 +271,7 @@ final class ItemSession: Sendable {
     }
     guard hasChanged else { return }
     let position = buffer.position
-    let epoch = buffer.dropAudio()
+    let epoch = buffer.dropAudio(isSeparate: hasSeparateAudio)
     let old = state.withLock { state in
       let old = state.send(.audio, to: position, epoch: epoch)
       audio.flush(generation: state.order.generation, start: position)
