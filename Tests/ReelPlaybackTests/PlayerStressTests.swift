@@ -300,6 +300,17 @@ struct PlayerStressTests {
     await scene.player.stopAndWait()
   }
 
+  /// Counts what is heard.
+  private final class Sound: AudioOutput {
+    private let count = Locked(0)
+
+    var sampleCount: Int { count.withLock { $0 } }
+
+    func write(_ buffer: PCMBuffer, at time: MediaTime) { count.withLock { $0 += buffer.frameCount } }
+
+    func finish() {}
+  }
+
   /// A reference that does not hold.
   private final class WeakBox: Sendable {
     private let reference: Locked<Weak>
@@ -499,6 +510,31 @@ struct PlayerStressTests {
     let statistics = scene.player.statistics
     #expect(statistics.shownFrameCount + statistics.droppedFrameCount == clip.expected.count)
     await toggling.value
+    await scene.player.stopAndWait()
+  }
+
+  @Test(
+    "Sound that is muted or wanted again when all is loaded holds up no end", arguments: try StressClip.all(),
+    0..<4)
+  func mutingWhenLoaded(_ clip: StressClip, way: Int) async throws {
+    let scene = try StressScene()
+    let item = PlayerItem(try clip.source())
+    item.preferredForwardBufferDuration = .seconds(60)
+    let events = item.events.events
+    scene.player.replaceCurrentItem(with: item)
+    try await scene.until("all of \(clip.path)") {
+      item.isPlaybackBufferFull.value && item.status.value == .readyToPlay
+    }
+    scene.player.setMuted(true)
+    if way % 2 == 0 { scene.player.setMuted(false) }
+    let heard = Sound()
+    scene.player.attach(heard)
+    scene.player.setRate(way < 2 ? .infinity : 8)
+    let end = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }
+    if case .playedToEnd = end {} else { Issue.record("\(String(describing: end))") }
+    // Sound of its own stream is loaded again.
+    let hasStream = clip.path == "hls-fmp4/master.m3u8" || clip.path == "dash-gpac/multirate.mpd"
+    #expect((heard.sampleCount > 20_000) == (hasStream && way % 2 == 0), "\(heard.sampleCount) samples")
     await scene.player.stopAndWait()
   }
 
