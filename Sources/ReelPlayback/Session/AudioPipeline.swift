@@ -37,10 +37,17 @@ final class AudioPipeline {
       isFinished = false
     }
     if isFinished {
-      guard case .packet = buffer.peekNext(.audio, epoch: epoch) else { return }
-      // The item has begun anew after all.
-      isFinished = false
-      queue.goOn(generation: generation)
+      switch buffer.peekNext(.audio, epoch: epoch) {
+      case .packet:
+        // The item has begun anew after all.
+        isFinished = false
+        queue.goOn(generation: generation)
+      case .end:
+        // The queue may have been emptied since.
+        return queue.finish(generation: generation)
+      case .none, .tentative, .stale:
+        return
+      }
     }
     while !isFinished, queue.hasRoom(generation: generation) {
       switch buffer.next(.audio, epoch: epoch) {

@@ -271,8 +271,9 @@ final class ItemSession: Sendable {
     }
     guard hasChanged else { return }
     let position = buffer.position
-    let epoch = buffer.dropAudio(isSeparate: hasSeparateAudio)
+    // Together: the decoder takes the new epoch when the queue has been emptied for it.
     let old = state.withLock { state in
+      let epoch = buffer.dropAudio(isSeparate: state.hasSeparateAudio ?? false)
       let old = state.send(.audio, to: position, epoch: epoch)
       audio.flush(generation: state.order.generation, start: position)
       return old
