@@ -165,6 +165,9 @@ final class ForwardBuffer: Sendable {
     }
   }
 
+  /// Loaders go on until the target is reached, however much is there.
+  func fill() { state.withLock { $0.filling = [.video, .audio] } }
+
   /// True once for a loader that stopped as it was full, and has to go on now.
   func takeRefill(_ kind: MediaPacket.Kind) -> Bool {
     state.withLock { state in

@@ -124,6 +124,15 @@ public final class Player: Sendable {
     set { core.updateSettings { $0.playsWhenReady = newValue } }
   }
 
+  /// How far the item is loaded while it is not played; nil loads for playing.
+  ///
+  /// A target that is set on an item which was played pauses its loading, and gives back the pictures behind the one on
+  /// show; `play()` is to be called when the target is nil again.
+  public var preloadTarget: PreloadTarget? {
+    get { core.settings.preloadTarget }
+    set { core.setPreloadTarget(newValue) }
+  }
+
   /// Muted audio is not heard, and not even fetched where it is a stream of its own.
   public func setMuted(_ isMuted: Bool) { core.setMuted(isMuted) }
 
@@ -142,6 +151,10 @@ public final class Player: Sendable {
   public func attach(_ output: any AudioOutput) { core.attach(output) }
 
   public func detach(_ output: any AudioOutput) throws { try core.detach(output) }
+
+  /// The picture on show, with a reference of its own; nil before there is one. No pixel is copied, and nothing is
+  /// waited for.
+  public func currentPicture() -> TimedPicture? { core.currentPicture() }
 
   // MARK: Accounts
 
@@ -175,6 +188,10 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var estimatedBandwidth: Double?
   /// Time spent in decoders.
   public var decodeDuration: Duration = .zero
+  /// Pictures that came out of decoders.
+  public var decodedFrameCount = 0
+  /// Of those, pictures that were decoded once more, after the decoder had been closed, to get to the next one.
+  public var repeatedFrameCount = 0
 
   public init() {}
 }

@@ -52,6 +52,11 @@ extension PlayerCore {
     }
   }
 
+  func currentPicture() -> TimedPicture? {
+    guard let box = state.withLock({ $0.onShow }) else { return nil }
+    return try? box.picture.clone()
+  }
+
   func stall(_ session: ItemSession, generation: Int, now: Duration) -> Pump.Next {
     apply { state in
       guard state.isCurrent(session, generation) else { return [] }

@@ -15,6 +15,7 @@ final class PlayerCore: Sendable {
     var actionAtItemEnd = Player.ActionAtItemEnd.pause
     var allowsExternalPlayback = true
     var playsWhenReady = false
+    var preloadTarget: PreloadTarget?
   }
 
   let timeControlStatus = ObservedProperty(TimeControlStatus.paused)
@@ -120,6 +121,15 @@ final class PlayerCore: Sendable {
     wake()
   }
 
+  func setPreloadTarget(_ target: PreloadTarget?) {
+    let session = state.withLock { state in
+      state.settings.preloadTarget = target
+      return state.session
+    }
+    session?.setTarget(target)
+    wake()
+  }
+
   func setMuted(_ muted: Bool) {
     let session = state.withLock { state in
       state.isMuted = muted
@@ -196,7 +206,10 @@ final class PlayerCore: Sendable {
     statistics.bufferHighWaterByteCount = session.buffer.highWaterByteCount
     statistics.bufferedDuration = .seconds(level.ahead.seconds)
     statistics.estimatedBandwidth = session.bandwidth
-    statistics.decodeDuration = session.decodeDuration
+    let decoding = session.decoding
+    statistics.decodeDuration = decoding.duration
+    statistics.decodedFrameCount = decoding.pictureCount
+    statistics.repeatedFrameCount = decoding.repeatedCount
     return statistics
   }
 
@@ -327,15 +340,18 @@ final class PlayerCore: Sendable {
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
       isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)
-    let (wantsAudio, loops, isFast) = state.withLock { state in
-      (!state.isMuted, state.settings.actionAtItemEnd == .loop, state.wantedRate == .infinity)
+    let (wantsAudio, loops, isFast, target) = state.withLock { state in
+      (
+        !state.isMuted, state.settings.actionAtItemEnd == .loop, state.wantedRate == .infinity,
+        state.settings.preloadTarget
+      )
     }
     let delegate = ItemSession.Delegate(
       wake: { [weak self] in self?.wake() },
       event: { [weak self, weak item] event in self?.emit(event, of: item) })
     return ItemSession(
       item, environment: environment, start: start, wantsAudio: wantsAudio, loops: loops,
-      prefersThroughput: isFast, delegate: delegate)
+      prefersThroughput: isFast && target == nil, target: target, delegate: delegate)
   }
 
   // MARK: Seeking

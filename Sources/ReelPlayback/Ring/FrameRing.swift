@@ -181,6 +181,21 @@ public final class FrameRing: Sendable {
     handler?()
   }
 
+  /// Releases all pictures of this generation, which goes on: they will be offered again.
+  func clear(generation: Int) {
+    var pictures = UniqueDeque<TimedPicture>()
+    let handler = state.withLock { state -> (@Sendable () -> Void)? in
+      guard generation == state.generation else { return nil }
+      swap(&pictures, &state.pictures)
+      state.isFinished = false
+      state.consumerWaits = true
+      state.statistics.frameCount = 0
+      state.statistics.byteCount = 0
+      return state.takeRoomHandler()
+    }
+    handler?()
+  }
+
   // MARK: Both
 
   /// Releases all pictures and begins a new generation, whose number is the result. High-water marks and counts stay.

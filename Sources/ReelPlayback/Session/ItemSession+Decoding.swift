@@ -45,14 +45,18 @@ extension ItemSession {
         options: VideoPipeline.Options(
           name: item.source.name, logger: environment.logger, gate: environment.gate,
           threads: environment.loading.decoderThreads,
-          noteDecoding: { [weak self] duration in self?.state.withLock { $0.decodeDuration = duration } },
+          noteDecoding: { [weak self] account in self?.state.withLock { $0.decoding = account } },
           noteFailure: { [weak self] error in self?.noteFruitlessRun(error) }),
         isCancelled: { scope.isCancelled })
       box.pipeline = pipeline
     }
-    let order = state.withLock { $0.order }
+    let (order, target) = state.withLock { ($0.order, $0.target) }
     do {
-      _ = try pipeline.turn(order)
+      if let target {
+        try preload(pipeline, order, target)
+      } else {
+        _ = try pipeline.turn(order)
+      }
       refill()
     } catch is CancellationError {
       // Sought or stopped: there is another turn, or none.
@@ -64,12 +68,28 @@ extension ItemSession {
     }
   }
 
+  /// Decodes as far as the target goes, then lets go of what can be made again.
+  private func preload(_ pipeline: VideoPipeline, _ order: VideoPipeline.Order, _ target: PreloadTarget)
+    throws
+  {
+    guard target.stage >= .firstFrame else { return }
+    if let shown = shownTime(of: order.generation), ring.statistics.frameCount > target.frameLimit - 1,
+      pipeline.rest(at: shown)
+    {
+      ring.clear(generation: order.generation)
+    }
+    _ = try pipeline.turn(order)
+    if !target.isDecoderWarm, pipeline.hasReachedLimit { pipeline.park() }
+  }
+
   /// A run has shown nothing: where nothing else does, that is why.
   func noteFruitlessRun(_ error: ReelError) {
     state.withLock { $0.fruitless = $0.fruitless ?? error.located(at: item.source.name) }
   }
 
   func decodeAudio(_ box: PipelineBox<AudioPipeline>) {
+    // Sound of an item that rests is decoded when it is played.
+    guard state.withLock({ $0.target == nil }) else { return }
     let pipeline =
       box.pipeline
       ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)

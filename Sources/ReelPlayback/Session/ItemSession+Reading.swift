@@ -40,7 +40,7 @@ extension ItemSession {
   func read(_ reading: Reading) -> Pump.Next {
     do {
       while true {
-        guard let reader = try takeUp(reading) else { return .idle }
+        guard wantsMore(of: reading), let reader = try takeUp(reading) else { return .idle }
         endAfterLastIteration(reading)
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
         let isFirst = !state.withLock { $0.hasVideoPacket }
@@ -61,6 +61,21 @@ extension ItemSession {
     } catch {
       let unknown = ReelError(.internalFault, "\(error)", at: item.source.name)
       return recover(from: error as? ReelError ?? unknown, reading)
+    }
+  }
+
+  /// True where the target of preloading has not been reached.
+  func wantsMore(of reading: Reading) -> Bool {
+    state.withLock { state in
+      guard let target = state.target else { return true }
+      // Sound that is a stream of its own comes after the first picture.
+      guard reading.kind == .video else { return target.stage >= .buffered }
+      switch target.stage {
+      case .none, .manifest: return false
+      case .initialization: return !state.hasVideoPacket
+      case .firstFrame: return !state.hasRecordedStartup
+      case .buffered: return true
+      }
     }
   }
 

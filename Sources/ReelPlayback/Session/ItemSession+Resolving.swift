@@ -5,6 +5,18 @@ internal import ReelManifest
 
 /// Finding out what the source is, and what to do when that fails.
 extension ItemSession {
+  /// Begins to load, once, where anything is wanted.
+  func beginWhereWanted() {
+    let begins = state.withLock { state in
+      guard !state.hasBegun, !state.isStopped, state.target.map({ $0.stage > .none }) ?? true else {
+        return false
+      }
+      state.hasBegun = true
+      return true
+    }
+    if begins { beginResolving() }
+  }
+
   func beginResolving() {
     let resolving = Task { [weak self] in
       guard let self else { return }

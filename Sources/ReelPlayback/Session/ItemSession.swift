@@ -90,11 +90,17 @@ final class ItemSession: Sendable {
     /// The player looks by itself how much there is.
     var isPlaying = false
     var prefersThroughput = false
+    /// How far to load; nil for playing.
+    var target: PreloadTarget?
+    /// Resolving has begun.
+    var hasBegun = false
+    /// The picture that was shown last, and the generation that it is of.
+    var shown: (generation: Int, time: MediaTime)?
     var live: LiveSegments?
     var readerWait: Duration = .zero
     var readerBusy: Duration = .zero
     var hasRecordedStartup = false
-    var decodeDuration: Duration = .zero
+    var decoding = DecodingAccount()
     var videoTracks: [PlayerItem.Track] = []
     var audioTracks: [PlayerItem.Track] = []
     var rungBits: [String: Rung] = [:]
@@ -102,7 +108,7 @@ final class ItemSession: Sendable {
 
   init(
     _ item: PlayerItem, environment: SessionEnvironment, start: MediaTime?, wantsAudio: Bool, loops: Bool,
-    prefersThroughput: Bool, delegate: Delegate
+    prefersThroughput: Bool, target: PreloadTarget? = nil, delegate: Delegate
   ) {
     self.item = item
     self.environment = environment
@@ -110,8 +116,10 @@ final class ItemSession: Sendable {
     startedAt = environment.clock.now
     ring = FrameRing(
       frameCapacity: environment.ringFrameCapacity, byteCapacity: environment.ringByteCapacity)
-    buffer = ForwardBuffer(limits: Self.limits(of: item, environment))
+    buffer = ForwardBuffer(limits: Self.limits(of: item, environment, target))
     var state = State(retry: environment.retryPolicy)
+    state.target = target
+    state.order.limit = target?.frameLimit
     state.wantsAudio = wantsAudio
     state.loops = loops
     state.prefersThroughput = prefersThroughput
@@ -135,7 +143,7 @@ final class ItemSession: Sendable {
     ring.setHandlers(onRoom: { pumps.wake(.video) }, onPicture: { delegate.wake() })
     audio.setOnRoom { pumps.wake(.audio) }
     item.setOnChange { [weak self] in self?.preferencesHaveChanged() }
-    beginResolving()
+    beginWhereWanted()
   }
 
   /// Ends all loading and decoding, and lets go of all that is held.
@@ -178,7 +186,7 @@ final class ItemSession: Sendable {
   var hasSeparateAudio: Bool { state.withLock { $0.hasSeparateAudio ?? false } }
   var generation: Int { state.withLock { $0.order.generation } }
   var bandwidth: Double? { state.withLock { $0.controller }?.estimatedBandwidth }
-  var decodeDuration: Duration { state.withLock { $0.decodeDuration } }
+  var decoding: DecodingAccount { state.withLock { $0.decoding } }
 
   /// Shows what is left of the buffer, then fails.
   func makeFailureDue() { state.withLock { $0.isFailureDue = $0.failure != nil } }
@@ -226,8 +234,17 @@ final class ItemSession: Sendable {
 
   /// The position of what is on show: what lies behind is let go, and loading goes on where there is room again.
   func setPosition(_ time: MediaTime) {
-    buffer.setPosition(time, epoch: state.withLock { $0.order.epoch })
+    let epoch = state.withLock { state in
+      state.shown = (state.order.generation, time)
+      return state.order.epoch
+    }
+    buffer.setPosition(time, epoch: epoch)
     refill()
+  }
+
+  /// The picture on show, where it is of that generation.
+  func shownTime(of generation: Int) -> MediaTime? {
+    state.withLock { $0.shown.flatMap { $0.generation == generation ? $0.time : nil } }
   }
 
   func setRate(_ rate: Double, status: TimeControlStatus) {
@@ -238,10 +255,20 @@ final class ItemSession: Sendable {
     }
   }
 
-  /// Bounds how many pictures are decoded ahead.
-  func setFrameLimit(_ limit: Int?) {
-    state.withLock { $0.order.limit = limit }
-    pumps.wake(.video)
+  /// Sets how far to load; nil for playing. A target that asks for less than there is gives back what can be made again:
+  /// pictures behind the one on show, and the decoder.
+  func setTarget(_ target: PreloadTarget?) {
+    let isChanged = state.withLock { state in
+      guard state.target != target else { return false }
+      state.target = target
+      state.order.limit = target?.frameLimit
+      return true
+    }
+    guard isChanged else { return }
+    buffer.setLimits(Self.limits(of: item, environment, target))
+    beginWhereWanted()
+    buffer.fill()
+    for kind in PumpKind.allCases { pumps.wake(kind) }
   }
 
   /// - Parameter iteration: the time through the item that is on show: the last one, where it does not loop any more.
@@ -297,7 +324,7 @@ final class ItemSession: Sendable {
   /// Publishes how much there is, and gives it.
   func publishLevel(isStalled: Bool, rate: Double) -> (level: ForwardBuffer.Level, keepsUp: Bool) {
     let level = buffer.level
-    let target = item.preferences.forwardBufferDuration
+    let target = state.withLock { $0.target }?.bufferDuration ?? item.preferences.forwardBufferDuration
     let isDry = level.isConsumed && !level.isComplete && ring.statistics.frameCount == 0
     let keepsUp =
       !isDry
@@ -321,7 +348,7 @@ final class ItemSession: Sendable {
       state.hasRecordedStartup = true
       recorder.close(
         PictureReader.Timing(
-          source: state.readerWait, demux: state.readerBusy, decode: state.decodeDuration))
+          source: state.readerWait, demux: state.readerBusy, decode: state.decoding.duration))
       return recorder.current
     }
     guard let report else { return }
@@ -370,15 +397,18 @@ extension ItemSession.State {
 }
 
 extension ItemSession {
-  static func limits(of item: PlayerItem, _ environment: SessionEnvironment) -> ForwardBuffer.Limits {
-    let seconds = item.preferences.forwardBufferDuration / .seconds(1)
+  /// Compressed media to be kept: as the target says, else as the item prefers.
+  static func limits(
+    of item: PlayerItem, _ environment: SessionEnvironment, _ target: PreloadTarget?
+  ) -> ForwardBuffer.Limits {
+    let seconds = (target?.bufferDuration ?? item.preferences.forwardBufferDuration) / .seconds(1)
     return ForwardBuffer.Limits(
       target: MediaTime(seconds: seconds), refillShare: environment.thresholds.refillShare,
-      byteCount: environment.thresholds.maximumByteCount)
+      byteCount: min(target?.byteLimit ?? .max, environment.thresholds.maximumByteCount))
   }
 
   func preferencesHaveChanged() {
-    buffer.setLimits(Self.limits(of: item, environment))
+    buffer.setLimits(Self.limits(of: item, environment, state.withLock { $0.target }))
     refill()
   }
 

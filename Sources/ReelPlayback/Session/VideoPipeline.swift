@@ -17,8 +17,8 @@ final class VideoPipeline {
     var gate: (any DecodingGate)?
     /// Frame threads once the first picture is there.
     var threads = 1
-    /// Gets the time spent in decoders so far, before each picture that is given.
-    var noteDecoding: @Sendable (Duration) -> Void = { _ in }
+    /// Gets what was decoded so far, with each picture.
+    var noteDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
     /// Gets told why a run has shown nothing at all, before the ring is finished.
     var noteFailure: @Sendable (ReelError) -> Void = { _ in }
   }
@@ -74,6 +74,8 @@ final class VideoPipeline {
   /// Of decoders that are closed.
   private var closedDuration: Duration = .zero
   private var isFinished = false
+  private var pictureCount = 0
+  private var repeatedCount = 0
 
   init(
     buffer: ForwardBuffer, ring: FrameRing, options: Options,
@@ -86,8 +88,15 @@ final class VideoPipeline {
     units = BufferedUnits(buffer)
   }
 
-  /// Time spent in decoders.
-  var decodeDuration: Duration { closedDuration + (decoder?.decodeDuration ?? .zero) }
+  /// As many pictures were offered as are wanted now.
+  var hasReachedLimit: Bool { order.limit.map { offeredCount >= $0 } ?? false }
+
+  /// What was decoded so far.
+  var account: DecodingAccount {
+    DecodingAccount(
+      duration: closedDuration + (decoder?.decodeDuration ?? .zero), pictureCount: pictureCount,
+      repeatedCount: repeatedCount)
+  }
 
   /// Decodes as far as it can go. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {
@@ -110,8 +119,9 @@ final class VideoPipeline {
       }
       switch try isOpening ? decoder.firstPicture() : decoder.nextPicture() {
       case .picture(let frame):
-        options.noteDecoding(decodeDuration)
+        pictureCount += 1
         take(frame, of: decoder)
+        options.noteDecoding(account)
       case .needsUnit:
         return .idle
       case .end:
@@ -123,9 +133,23 @@ final class VideoPipeline {
     }
   }
 
-  /// Lets go of the decoder, where it can go on at the same picture later.
+  /// Lets go of the decoder, where it can go on at the same picture later: it begins with the key frame again then.
   func park() {
     if decoder != nil { _ = rewind() }
+  }
+
+  /// Goes back to behind the picture on show, for the ones that were decoded ahead of it to be let go. False, and
+  /// nothing is done, where that can't be.
+  func rest(at shown: MediaTime) -> Bool {
+    guard hasTicks, buffer.rewindToKey(before: shown, epoch: order.epoch) else { return false }
+    refused = nil
+    refusedNext = nil
+    closeDecoder()
+    lastTime = shown
+    offeredCount = 1
+    units.goOn()
+    isFinished = false
+    return true
   }
 
   // MARK: - Private
@@ -216,7 +240,10 @@ final class VideoPipeline {
     var time = ticks.map { run.time(ticks: $0) } ?? (lastTime ?? run.shift) + lastLength
     if let lastTime, time <= lastTime {
       // Decoded once more, or of another rung: shown already. Within a run a timestamp that does not rise is wrong.
-      if isRunNew || ticks == nil { return }
+      if isRunNew || ticks == nil {
+        repeatedCount += 1
+        return
+      }
       time = lastTime + lastLength
     }
     isRunNew = false
