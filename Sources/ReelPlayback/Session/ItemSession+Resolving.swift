@@ -6,7 +6,7 @@ internal import ReelManifest
 /// Finding out what the source is, and what to do when that fails.
 extension ItemSession {
   func beginResolving() {
-    let resolving = Task { [weak self] in
+    let resolving = environment.execution.task { [weak self] in
       guard let self else { return }
       await self.resolve()
     }
