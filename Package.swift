@@ -18,6 +18,7 @@ let package = Package(
     .library(name: "ReelManifest", targets: ["ReelManifest"]),
     .library(name: "ReelFFmpeg", targets: ["ReelFFmpeg"]),
     .library(name: "ReelTransport", targets: ["ReelTransport"]),
+    .library(name: "ReelPool", targets: ["ReelPool"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
     .library(name: "ReelTesting", targets: ["ReelTesting"]),
     .executable(name: "reel", targets: ["reel"]),
@@ -72,6 +73,15 @@ let package = Package(
         "ReelCore", "ReelManifest", "ReelFFmpeg",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "SystemPackage", package: "swift-system"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings
+    ),
+    .target(
+      name: "ReelPool",
+      dependencies: [
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback",
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings
@@ -136,6 +146,14 @@ let package = Package(
       dependencies: [
         "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
         .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings
+    ),
+    .testTarget(
+      name: "ReelPoolTests",
+      dependencies: [
+        "ReelPool", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest",
+        "ReelCore", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings
     ),

@@ -14,6 +14,7 @@ final class ByteSourceIO {
   private let source: any ByteSource
   private let box: CallbackBox
   private let isSeekable: Bool
+  private let clock: any MonotonicClock
   /// The last bytes of a source that only streams: demuxers go back a few bytes now and then, and AVIO's own buffer is
   /// begun anew with each read.
   private var history: [UInt8] = []
@@ -26,8 +27,11 @@ final class ByteSourceIO {
   private static let historySize = 64 * 1024
 
   /// `isSeekable` false hides that a source can seek.
-  init(source: any ByteSource, isSeekable: Bool) throws(ReelError) {
+  ///
+  /// - Parameter clock: what reading is measured by.
+  init(source: any ByteSource, isSeekable: Bool, clock: any MonotonicClock) throws(ReelError) {
     self.source = source
+    self.clock = clock
     self.isSeekable = isSeekable && source.isSeekable
     box = CallbackBox()
     guard let buffer = av_malloc(Self.bufferSize) else { throw ReelError(.internalFault, "out of memory") }
@@ -79,8 +83,8 @@ final class ByteSourceIO {
 
   private func read(into buffer: UnsafeMutablePointer<UInt8>?, size: Int32) -> Int32 {
     guard error == nil, let buffer, size > 0 else { return error == nil ? 0 : reel_averror_exit() }
-    let start = ContinuousClock.now
-    defer { readDuration += ContinuousClock.now - start }
+    let start = clock.now
+    defer { readDuration += clock.now - start }
     let target = UnsafeMutableRawBufferPointer(start: buffer, count: Int(size))
     if rewound > 0 {
       let bytes = history.suffix(rewound).prefix(target.count)

@@ -1,5 +1,5 @@
 public import Logging
-internal import ReelCore
+public import ReelCore
 
 /// The access units of one container's best video stream, and of an audio stream beside it, in the order of the file.
 ///
@@ -17,6 +17,8 @@ public final class ContainerReader {
     public var wantsAudio = false
     /// ISO 639 or RFC 5646, the most wanted first.
     public var audioLanguages: [String] = []
+    /// What waiting for bytes is measured by.
+    public var clock: any MonotonicClock = SystemMonotonicClock()
 
     public init() {}
   }
@@ -61,7 +63,7 @@ public final class ContainerReader {
     self.options = options
     demuxer = try Demuxer(
       source: source, format: format, isSeekable: options.isSeekable,
-      startsAtMedia: options.startsAtMedia, name: name, logger: logger)
+      startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
     video = options.wantsVideo ? try demuxer.videoStream() : nil
     if options.wantsVideo {
       chooseAudio()

@@ -5,4 +5,11 @@ public protocol DecodingGate: Sendable {
   func acquire()
   /// Gives it back.
   func release()
+  /// Gives it back after a call of which it is known whether a packet went into the decoder, which is where decoding is
+  /// done, or pictures were asked for only. By default as `release()`.
+  func release(afterPacket: Bool)
+}
+
+extension DecodingGate {
+  public func release(afterPacket: Bool) { release() }
 }

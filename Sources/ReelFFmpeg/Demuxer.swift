@@ -1,7 +1,7 @@
 internal import CFFmpeg
 internal import CFFmpegShims
 public import Logging
-internal import ReelCore
+public import ReelCore
 
 /// Splits the bytes of one container into packets.
 ///
@@ -33,14 +33,15 @@ public final class Demuxer {
   ///   - isSeekable: false has the source read forward only, whatever it can.
   ///   - startsAtMedia: MP4: nothing is looked for behind the media, which a seekable source else is read to its end
   ///     for.
+  ///   - clock: what waiting for bytes is measured by.
   ///   - name: of the source, for log lines.
   public init(
     source: any ByteSource, format: ContainerFormat, isSeekable: Bool = true, startsAtMedia: Bool = false,
-    name: String, logger: Logger
+    clock: any MonotonicClock = SystemMonotonicClock(), name: String, logger: Logger
   ) throws {
     self.format = format
     scope = LogScope(name: name, logger: logger)
-    io = try ByteSourceIO(source: source, isSeekable: isSeekable)
+    io = try ByteSourceIO(source: source, isSeekable: isSeekable, clock: clock)
     guard let inputFormat = av_find_input_format(format.demuxerName) else {
       throw ReelError(.unsupported, "this FFmpeg has no demuxer for \(format.rawValue)")
     }

@@ -36,6 +36,8 @@ public final class PictureDecoder {
     /// Asked between units; true ends the work with `CancellationError`.
     public var isCancelled: @Sendable () -> Bool = { false }
     public var gate: (any DecodingGate)?
+    /// What decoding is measured by.
+    public var clock: any MonotonicClock = SystemMonotonicClock()
 
     public init() {}
   }
@@ -288,7 +290,7 @@ public final class PictureDecoder {
   private func send(_ box: PacketBox) throws {
     if stream.videoCodec == .h264 { noteUnits(of: box.packet) }
     // A decoder whose pictures were all received is never full.
-    _ = try gated { try decoder.send(box.packet) }
+    _ = try gated(isPacket: true) { try decoder.send(box.packet) }
   }
 
   /// What the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are predicted
@@ -307,7 +309,7 @@ public final class PictureDecoder {
   }
 
   private func receive() throws -> Decoder.ReceiveResult {
-    try gated { try decoder.receive() }
+    try gated(isPacket: false) { try decoder.receive() }
   }
 
   private func finish() {
@@ -347,12 +349,15 @@ public final class PictureDecoder {
     if options.isCancelled() { throw CancellationError() }
   }
 
-  private func gated<Result: ~Copyable>(_ body: () throws -> Result) rethrows -> Result {
+  private func gated<Result: ~Copyable>(
+    isPacket: Bool, _ body: () throws -> Result
+  ) rethrows -> Result {
     options.gate?.acquire()
-    let start = ContinuousClock.now
+    let start = options.clock.now
     defer {
-      decodeDuration += ContinuousClock.now - start
-      options.gate?.release()
+      // In this order: a modelled decoder takes its time as the permit is given back.
+      options.gate?.release(afterPacket: isPacket)
+      decodeDuration += options.clock.now - start
     }
     return try body()
   }

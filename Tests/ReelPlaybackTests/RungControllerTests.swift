@@ -156,8 +156,8 @@ struct RungControllerTests {
     let controller = makeController(told)
     #expect(controller.estimatedBandwidth == nil)
     conditions.withLock { $0.now = .seconds(9) }
-    var transfer = SegmentTransfer(index: 4, began: .now, answered: .now)
-    transfer.add(1000)
+    var transfer = SegmentTransfer(index: 4, began: .seconds(1), answered: .seconds(1))
+    transfer.add(1000, at: .seconds(2))
     controller.note(transfer)
     #expect(controller.estimatedBandwidth == 1000)
     #expect(told.samples.withLock { $0.map(\.endedAt) } == [.seconds(9)])

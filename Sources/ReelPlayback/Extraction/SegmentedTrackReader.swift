@@ -186,9 +186,9 @@ final class SegmentedTrackReader: VideoTrackReader {
       track.loader, from: index, readsAhead: context.readsAhead, scope: context.scope,
       recorder: context.recorder)
     do {
-      let start = ContinuousClock.now
+      let start = context.recorder.clock.now
       let head = try feed.peek(SourceSniffer.byteCount / 4)
-      finishedTiming.source += ContinuousClock.now - start
+      finishedTiming.source += context.recorder.clock.now - start
       if head.isEmpty, track.isLive {
         segmentIndex = max(feed.nextIndex, index + 1)
         return nil

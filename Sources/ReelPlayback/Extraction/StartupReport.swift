@@ -36,9 +36,16 @@ public struct StartupReport: Sendable, Hashable {
 
 /// Collects a `StartupReport` from the places where its stages happen.
 final class StartupRecorder: Sendable {
-  let start = ContinuousClock.now
+  /// What durations are measured by.
+  let clock: any MonotonicClock
+  let start: Duration
   private let report = Locked(StartupReport())
   private let isClosed = Atomic<Bool>(false)
+
+  init(clock: any MonotonicClock = SystemMonotonicClock()) {
+    self.clock = clock
+    start = clock.now
+  }
 
   /// The report so far.
   var current: StartupReport { report.withLock { $0 } }
@@ -59,6 +66,6 @@ final class StartupRecorder: Sendable {
     add(.demux, timing.demux)
     add(.decode, timing.decode)
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-    report.withLock { $0.total = ContinuousClock.now - start }
+    report.withLock { $0.total = clock.now - start }
   }
 }

@@ -1,5 +1,4 @@
 internal import DequeModule
-import Dispatch
 internal import ReelCore
 
 /// Carries bytes from a task that fetches to a thread that demuxes: one writer, one reader, bounded.
@@ -30,10 +29,14 @@ final class BytePipe: Sendable {
   }
 
   private let state = Locked(State())
-  private let readable = DispatchSemaphore(value: 0)
+  private let readable: any WorkSignal
   private let capacity: Int
 
-  init(capacity: Int = 256 << 10) { self.capacity = capacity }
+  /// - Parameter execution: Where the reader runs.
+  init(capacity: Int = 256 << 10, execution: any Execution = SystemExecution.shared) {
+    self.capacity = capacity
+    readable = execution.makeSignal()
+  }
 
   /// Bytes that the reader has taken.
   var readCount: Int64 { state.withLock { $0.readCount } }

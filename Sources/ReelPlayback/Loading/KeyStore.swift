@@ -7,6 +7,7 @@ internal import ReelManifest
 actor KeyStore {
   private let fetcher: any Fetching
   private let headers: [HeaderField]
+  private let execution: any Execution
   private var keys: [URL: Task<[UInt8], any Error>] = [:]
 
   /// Keys that are kept; where a source has rotated through more, all are let go.
@@ -14,9 +15,12 @@ actor KeyStore {
   /// A key has 16 bytes: what is longer is an error page.
   private static let byteLimit = 4096
 
-  init(fetcher: any Fetching, headers: [HeaderField]) {
+  init(
+    fetcher: any Fetching, headers: [HeaderField], execution: any Execution = SystemExecution.shared
+  ) {
     self.fetcher = fetcher
     self.headers = headers
+    self.execution = execution
   }
 
   /// The decryptor for what `encryption` says; nil where nothing is encrypted.
@@ -48,7 +52,9 @@ actor KeyStore {
 
   private func key(at url: URL) async throws -> [UInt8] {
     while true {
-      let task = keys[url] ?? Task { [fetcher, headers] in try await Self.key(at: url, fetcher, headers) }
+      let task =
+        keys[url]
+        ?? execution.throwingTask { [fetcher, headers] in try await Self.key(at: url, fetcher, headers) }
       if keys.count >= Self.limit { keys.removeAll() }
       keys[url] = task
       do {

@@ -23,6 +23,8 @@ public struct LoadingConfiguration: Sendable {
   public var asksServersForTime = true
   /// Tells the time that live presentations are followed by.
   public var clock: any WallClock = SystemWallClock()
+  /// Local files are asked of the fetcher as remote ones are, so that they cross a modelled link.
+  package var fetchesFiles = false
 
   public init() {}
 }

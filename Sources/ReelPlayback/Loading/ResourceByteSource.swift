@@ -38,8 +38,8 @@ final class ResourceByteSource: ByteSource {
 
     init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void)
     {
-      let pipe = BytePipe()
-      let task = Task {
+      let pipe = BytePipe(execution: scope.execution)
+      let task = scope.execution.task {
         do {
           try await body(pipe)
           pipe.finish()

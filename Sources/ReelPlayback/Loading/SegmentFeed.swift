@@ -14,7 +14,7 @@ final class SegmentFeed: ByteSource {
   /// Index of the first segment of the run.
   let firstIndex: Int
 
-  private let pipe = BytePipe()
+  private let pipe: BytePipe
   private let progress: FeedProgress
   private let scope: LoadScope
   private let recorder: StartupRecorder
@@ -32,8 +32,9 @@ final class SegmentFeed: ByteSource {
     self.recorder = recorder
     let progress = FeedProgress(nextIndex: first)
     self.progress = progress
-    let pipe = pipe
-    let task = Task {
+    let pipe = BytePipe(execution: scope.execution)
+    self.pipe = pipe
+    let task = scope.execution.task {
       do {
         try await loader.load(
           from: first, readsAhead: readsAhead, into: pipe, telling: progress, goesOn: goesOn)

@@ -131,8 +131,8 @@ struct SegmentLoader: Sendable {
   /// The answer to a segment's request, and when that left and it came.
   private struct Answer {
     let response: FetchResponse
-    let asked: ContinuousClock.Instant
-    let answered: ContinuousClock.Instant
+    let asked: Duration
+    let answered: Duration
   }
 
   /// What came of a transfer: where a live track's breaks for good, the track goes on.
@@ -151,7 +151,7 @@ struct SegmentLoader: Sendable {
     defer { note?(transfer) }
     do {
       for try await received in answer.response.body {
-        transfer.add(received.count)
+        transfer.add(received.count, at: recorder.clock.now)
         let chunk = try boxes?.pass(received) ?? received
         guard !chunk.isEmpty else { continue }
         copied = .part
@@ -188,14 +188,14 @@ struct SegmentLoader: Sendable {
     guard let reference = segment.initialization else { return [] }
     if let kept = initializations?[reference] { return kept }
     return try await trying(at: index) {
-      let start = ContinuousClock.now
+      let start = recorder.clock.now
       let decryption = try await keys.decryption(for: reference.encryption, at: reference.url)
       let response = try await fetch(
         reference.url, reference.alternateURLs, range: reference.byteRange, purpose: .initialization)
       var body = response.ranged(reference.byteRange)
       if let decryption { body = try decryption.plain(body) }
       let bytes = try await body.collect(upTo: Self.initializationByteLimit)
-      recorder.add(.initialization, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
+      recorder.add(.initialization, recorder.clock.now - start, requests: 1, bytes: Int64(bytes.count))
       initializations?[reference] = bytes
       return bytes
     }
@@ -208,11 +208,11 @@ struct SegmentLoader: Sendable {
     return try await trying(at: index) {
       // The key's request leaves beside the segment's.
       async let decryption = keys.decryption(for: segment.encryption, at: segment.url)
-      let asked = ContinuousClock.now
+      let asked = recorder.clock.now
       recorder.add(.segment, requests: 1)
       var response = try await fetch(
         segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
-      let answered = ContinuousClock.now
+      let answered = recorder.clock.now
       response.body = response.ranged(segment.byteRange)
       if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
       return Answer(response: response, asked: asked, answered: answered)

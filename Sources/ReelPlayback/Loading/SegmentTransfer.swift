@@ -1,21 +1,21 @@
 internal import ReelCore
 
-/// How the body of one segment came.
+/// How the body of one segment came, by the player's clock.
 struct SegmentTransfer: Sendable {
   let index: Int
   /// When it was asked for, and when the head of the answer came.
-  let began: ContinuousClock.Instant
-  let answered: ContinuousClock.Instant
-  private(set) var ended: ContinuousClock.Instant
+  let began: Duration
+  let answered: Duration
+  private(set) var ended: Duration
   private(set) var byteCount: Int64 = 0
   /// Bytes that had come before the reader held the transfer back for the first time, and when.
   private(set) var freeByteCount: Int64 = 0
-  private(set) var freeEnd: ContinuousClock.Instant
+  private(set) var freeEnd: Duration
   var isHeldBack = false
   /// All of it came.
   var isWhole = false
 
-  init(index: Int, began: ContinuousClock.Instant, answered: ContinuousClock.Instant) {
+  init(index: Int, began: Duration, answered: Duration) {
     self.index = index
     self.began = began
     self.answered = answered
@@ -23,9 +23,10 @@ struct SegmentTransfer: Sendable {
     freeEnd = answered
   }
 
-  mutating func add(_ count: Int) {
+  /// - Parameter now: when these bytes have come.
+  mutating func add(_ count: Int, at now: Duration) {
     byteCount += Int64(count)
-    ended = .now
+    ended = now
     guard !isHeldBack else { return }
     freeByteCount = byteCount
     freeEnd = ended

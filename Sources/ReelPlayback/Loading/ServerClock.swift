@@ -15,14 +15,19 @@ struct ServerClock: WallClock {
   /// A clock set by the first source that answers; `base` itself where none does, or none is named (UTCTiming,
   /// ISO/IEC 23009-1 §5.8.5.7).
   ///
+  /// - Parameter timer: what is waited by for a source that does not answer.
+  ///
   /// Throws `CancellationError`.
   static func synchronized(
-    _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching, headers: [HeaderField]
+    _ base: any WallClock, by sources: [ClockSource], fetcher: any Fetching, headers: [HeaderField],
+    timer: any MonotonicClock = SystemMonotonicClock()
   ) async throws -> any WallClock {
     for source in sources.prefix(sourceLimit) {
       do {
         let began = base.now
-        guard let time = try await time(of: source, fetcher, headers, within: timeLimit) else { continue }
+        guard let time = try await time(of: source, fetcher, headers, within: timeLimit, by: timer) else {
+          continue
+        }
         // The server read its clock about halfway.
         let taken = base.now - began
         let middle = began + MediaTime(value: taken.value / 2, timescale: taken.timescale)
@@ -43,12 +48,13 @@ struct ServerClock: WallClock {
 
   /// Nil where it takes too long.
   private static func time(
-    of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField], within limit: Duration
+    of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField], within limit: Duration,
+    by timer: any MonotonicClock
   ) async throws -> WallTime? {
     try await withThrowingTaskGroup(of: WallTime?.self) { group in
       group.addTask { try await time(of: source, fetcher, headers) }
       group.addTask {
-        try await Task.sleep(for: limit)
+        try await timer.sleep(for: limit)
         return nil
       }
       defer { group.cancelAll() }

@@ -64,7 +64,7 @@ struct SourceResolver: Sendable {
     switch source {
     case .standardInput:
       try await resolveStandardInput()
-    case .url(let url) where url.isFileURL:
+    case .url(let url) where url.isFileURL && !configuration.fetchesFiles:
       try await resolveFile(url)
     case .url(let url):
       try await resolveRemote(url)
@@ -137,18 +137,18 @@ struct SourceResolver: Sendable {
   private func resolveFile(_ url: URL) async throws -> ResolvedSource {
     let path = url.path
     let isCancelled = { @Sendable in scope.isCancelled }
-    let bytes = try await BlockingThread.run(named: "open") {
+    let bytes = try await BlockingThread.run(named: "open", on: scope.execution) {
       let file = try FileByteSource(path: path, isCancelled: isCancelled)
       guard file.isSeekable else { return [UInt8]?.none }
       return try file.prefix(SourceSniffer.byteCount)
     }
-    recorder.add(.resolve, ContinuousClock.now - recorder.start, requests: 1, bytes: Int64(bytes?.count ?? 0))
+    recorder.add(.resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(bytes?.count ?? 0))
     guard let bytes else {
       throw ReelError(.badMedia, "not a regular file", at: path, advice: "pass a pipe as - on standard input")
     }
     switch SourceSniffer.kind(of: bytes) {
     case .manifest(let format):
-      let text = try await BlockingThread.run(named: "open") {
+      let text = try await BlockingThread.run(named: "open", on: scope.execution) {
         try FileByteSource(path: path, isCancelled: isCancelled).prefix(
           configuration.manifestLimits.byteCount + 1)
       }
@@ -157,7 +157,7 @@ struct SourceResolver: Sendable {
       var layout = MP4Layout(prefix: bytes)
       if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
         // `mvex` may stand behind a long `trak`: a file that is here can be asked for more.
-        layout = try await BlockingThread.run(named: "open") {
+        layout = try await BlockingThread.run(named: "open", on: scope.execution) {
           MP4Layout(prefix: try FileByteSource(path: path).prefix(Self.layoutByteCount))
         }
       }
@@ -169,7 +169,7 @@ struct SourceResolver: Sendable {
 
   private func resolveStandardInput() async throws -> ResolvedSource {
     let (name, isCancelled) = (MediaSource.standardInput.name, { @Sendable in scope.isCancelled })
-    let input = try await BlockingThread.run(named: "open") {
+    let input = try await BlockingThread.run(named: "open", on: scope.execution) {
       let file = FileByteSource.standardInput(isCancelled: isCancelled)
       return (
         isSeekable: file.isSeekable, bytes: file.isSeekable ? try file.prefix(SourceSniffer.byteCount) : []
@@ -183,7 +183,7 @@ struct SourceResolver: Sendable {
     let folder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true)
     if input.isSeekable, case .manifest(let format) = SourceSniffer.kind(of: input.bytes) {
       let limit = configuration.manifestLimits.byteCount
-      let text = try await BlockingThread.run(named: "open") {
+      let text = try await BlockingThread.run(named: "open", on: scope.execution) {
         try FileByteSource.standardInput(isCancelled: isCancelled).prefix(limit + 1)
       }
       return try await presentation(from: text, format: format, url: folder, name: name)
@@ -192,7 +192,7 @@ struct SourceResolver: Sendable {
       throw Self.unplayable(what, at: name)
     }
     // A pipe is read as an answer's body is.
-    let queue = StandardInputBody(isCancelled: isCancelled)
+    let queue = StandardInputBody(isCancelled: isCancelled, execution: scope.execution)
     let response = FetchResponse(
       url: folder, contentType: nil,
       bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil, supportsRanges: false,
@@ -211,15 +211,15 @@ struct SourceResolver: Sendable {
 
   private func resolve(_ response: FetchResponse, name: String) async throws -> ResolvedSource {
     var (bytes, hasEnded) = try await read(response, from: [], atLeast: SourceSniffer.byteCount)
-    recorder.add(.resolve, ContinuousClock.now - recorder.start, requests: 1, bytes: Int64(bytes.count))
+    recorder.add(.resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(bytes.count))
     switch SourceSniffer.kind(of: bytes) {
     case .manifest(let format):
-      let start = ContinuousClock.now
+      let start = recorder.clock.now
       let seen = bytes.count
       let limit = configuration.manifestLimits.byteCount
       if !hasEnded { (bytes, hasEnded) = try await read(response, from: bytes, atLeast: limit + 1) }
       let presentation = try await presentation(from: bytes, format: format, url: response.url, name: name)
-      recorder.add(.manifest, ContinuousClock.now - start, bytes: Int64(bytes.count - seen))
+      recorder.add(.manifest, recorder.clock.now - start, bytes: Int64(bytes.count - seen))
       return presentation
     case .media(let format):
       let layout = MP4Layout(prefix: bytes)
@@ -257,7 +257,7 @@ struct SourceResolver: Sendable {
     if let live = presentation.live {
       clock = try await ServerClock.synchronized(
         clock, by: configuration.asksServersForTime ? live.clockSources : [], fetcher: fetcher,
-        headers: configuration.headers)
+        headers: configuration.headers, timer: recorder.clock)
       if let atTime = live.presentation { presentation = try atTime(clock.now) }
     }
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))
@@ -291,12 +291,12 @@ struct SourceResolver: Sendable {
   }
 
   private func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
-    let start = ContinuousClock.now
+    let start = recorder.clock.now
     let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: .manifest)
     let response = try await fetcher.fetch(request)
     do {
       var bytes = try await response.body.collect(upTo: configuration.manifestLimits.byteCount)
-      recorder.add(.manifest, ContinuousClock.now - start, requests: 1, bytes: Int64(bytes.count))
+      recorder.add(.manifest, recorder.clock.now - start, requests: 1, bytes: Int64(bytes.count))
       if let range, response.bodyOffset < range.offset {
         // The server sent all of the file.
         bytes = Array(bytes.dropFirst(Int(clamping: range.offset - response.bodyOffset)))
@@ -349,10 +349,11 @@ struct SourceResolver: Sendable {
 /// Reads standard input on a thread of its own, chunk by chunk.
 private struct StandardInputBody: Sendable {
   let isCancelled: @Sendable () -> Bool
+  let execution: any Execution
 
   func next() async throws -> [UInt8]? {
     let isCancelled = isCancelled
-    let chunk = try await BlockingThread.run(named: "stdin") {
+    let chunk = try await BlockingThread.run(named: "stdin", on: execution) {
       try FileByteSource.standardInput(isCancelled: isCancelled).chunk(64 << 10)
     }
     return chunk.isEmpty ? nil : chunk

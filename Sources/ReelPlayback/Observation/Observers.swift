@@ -1,6 +1,7 @@
 /// The streams of those who observe one thing.
 struct Observers<Element: Sendable> {
-  private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
+  /// In the order in which they came.
+  private var continuations: [(number: Int, continuation: AsyncStream<Element>.Continuation)] = []
   private var nextNumber = 0
 
   var count: Int { continuations.count }
@@ -12,19 +13,19 @@ struct Observers<Element: Sendable> {
   }
 
   mutating func add(_ continuation: AsyncStream<Element>.Continuation, number: Int) {
-    continuations[number] = continuation
+    continuations.append((number, continuation))
   }
 
-  mutating func remove(_ number: Int) { continuations[number] = nil }
+  mutating func remove(_ number: Int) { continuations.removeAll { $0.number == number } }
 
   /// Puts the element into the buffer of each; runs none of their code.
   func send(_ element: Element) {
-    for continuation in continuations.values { continuation.yield(element) }
+    for observer in continuations { observer.continuation.yield(element) }
   }
 
   /// Removes all. They are to be finished outside of locks: that calls their termination handlers.
   mutating func takeAll() -> [AsyncStream<Element>.Continuation] {
-    defer { continuations = [:] }
-    return Array(continuations.values)
+    defer { continuations = [] }
+    return continuations.map(\.continuation)
   }
 }

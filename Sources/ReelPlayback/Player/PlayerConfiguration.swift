@@ -15,8 +15,10 @@ public struct PlayerConfiguration: Sendable {
   public var ringFrameCapacity = 8
   /// And their bytes. 256 MiB.
   public var ringByteCapacity = 256 << 20
-  /// Tells the time that pictures are shown by.
+  /// Tells the time that pictures are shown by, and that everything is measured by.
   public var clock: any MonotonicClock = SystemMonotonicClock()
+  /// Where the work is done.
+  package var execution: any Execution = SystemExecution.shared
 
   public init() {}
 }

@@ -47,7 +47,9 @@ final class PlayerCore: Sendable {
     self.gate = gate
     self.logger = logger
     clock = configuration.clock
-    let pump = Pump(named: "present", clock: clock) { [weak self] in self?.present() ?? .idle }
+    let pump = Pump(named: "present", execution: configuration.execution, clock: clock) { [weak self] in
+      self?.present() ?? .idle
+    }
     presenter.withLock { $0 = pump }
   }
 
@@ -336,7 +338,8 @@ final class PlayerCore: Sendable {
 
   func makeSession(_ item: PlayerItem, start: MediaTime?) -> ItemSession {
     let environment = SessionEnvironment(
-      fetcher: fetcher, loading: configuration.loading, clock: clock, gate: gate, logger: logger,
+      fetcher: fetcher, loading: configuration.loading, clock: clock,
+      execution: configuration.execution, gate: gate, logger: logger,
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
       isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)

@@ -200,6 +200,7 @@ final class ResourcePacketReader: PacketReader {
     options.startsAtMedia = resource.layout == .indexFirst(isFragmented: false)
     options.wantsAudio = wantsAudio
     options.audioLanguages = context.configuration.audioLanguages
+    options.clock = context.recorder.clock
     let container = try ContainerReader(
       source: source, format: resource.format, options: options, name: resource.name, logger: context.logger)
     container.setDropsAudio(dropsAudio)

@@ -340,9 +340,9 @@ final class SegmentedPacketReader: PacketReader {
       if case .segment(let segment) = supply.peek(at: next) { duration = .seconds(segment.duration.seconds) }
       return controller.staysAt(rung, among: ladder, segmentDuration: duration)
     }
-    let start = ContinuousClock.now
+    let start = context.recorder.clock.now
     let head = try feed.peek(SourceSniffer.byteCount / 4)
-    finishedWaits.media += ContinuousClock.now - start
+    finishedWaits.media += context.recorder.clock.now - start
     if head.isEmpty, supply.live != nil { return nil }
     guard case .media(let format) = SourceSniffer.kind(of: head) else {
       let what =
@@ -355,6 +355,7 @@ final class SegmentedPacketReader: PacketReader {
     options.isSeekable = false
     options.wantsVideo = wantsVideo
     options.audioLanguages = context.configuration.audioLanguages
+    options.clock = context.recorder.clock
     if case .main(let wantsAudio) = role {
       options.wantsAudio = wantsAudio
     } else {
@@ -390,8 +391,8 @@ final class SegmentedPacketReader: PacketReader {
     if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
     let (resolver, variables) = (resolver, resolved.presentation.variables)
     let placed = rung.beginning(at: controller.location.index)
-    let start = ContinuousClock.now
-    defer { finishedWaits.manifests += ContinuousClock.now - start }
+    let start = context.recorder.clock.now
+    defer { finishedWaits.manifests += context.recorder.clock.now - start }
     let found = try BlockingThread.wait(scope: scope) {
       try await resolver.segments(of: placed, variables: variables, findsIndex: true)
     }

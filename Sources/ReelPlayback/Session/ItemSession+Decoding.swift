@@ -5,23 +5,23 @@ internal import ReelManifest
 /// The pumps, and the turns of those that decode.
 extension ItemSession {
   func makePumps() {
-    let (threads, clock) = (WorkerThreads.shared, environment.clock)
+    let (execution, clock) = (environment.execution, environment.clock)
     let reading = Reading(kind: .video)
     let readingAudio = Reading(kind: .audio)
     let video = PipelineBox<VideoPipeline>()
     let audioBox = PipelineBox<AudioPipeline>()
     pumps.all.withLock { all in
-      all[.reader] = Pump(named: "read", threads: threads, clock: clock) { [weak self] in
+      all[.reader] = Pump(named: "read", execution: execution, clock: clock) { [weak self] in
         self?.read(reading) ?? .idle
       }
-      all[.audioReader] = Pump(named: "read-audio", threads: threads, clock: clock) { [weak self] in
+      all[.audioReader] = Pump(named: "read-audio", execution: execution, clock: clock) { [weak self] in
         self?.read(readingAudio) ?? .idle
       }
-      all[.video] = Pump(named: "decode", threads: threads, clock: clock) { [weak self] in
+      all[.video] = Pump(named: "decode", execution: execution, clock: clock) { [weak self] in
         self?.decodeVideo(video)
         return .idle
       }
-      all[.audio] = Pump(named: "decode-audio", threads: threads, clock: clock) { [weak self] in
+      all[.audio] = Pump(named: "decode-audio", execution: execution, clock: clock) { [weak self] in
         self?.decodeAudio(audioBox)
         return .idle
       }
@@ -44,6 +44,7 @@ extension ItemSession {
         buffer: buffer, ring: ring,
         options: VideoPipeline.Options(
           name: item.source.name, logger: environment.logger, gate: environment.gate,
+          clock: environment.clock,
           threads: environment.loading.decoderThreads,
           noteDecoding: { [weak self] account in self?.state.withLock { $0.decoding = account } },
           noteFailure: { [weak self] error in self?.noteFruitlessRun(error) }),

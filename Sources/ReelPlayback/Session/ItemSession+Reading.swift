@@ -44,10 +44,10 @@ extension ItemSession {
         endAfterLastIteration(reading)
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
         let isFirst = !state.withLock { $0.hasVideoPacket }
-        let start = ContinuousClock.now
+        let start = environment.clock.now
         let waited = reader.waits
         defer {
-          if isFirst { noteTime(ContinuousClock.now - start, since: waited, reader.waits) }
+          if isFirst { noteTime(environment.clock.now - start, since: waited, reader.waits) }
         }
         let unit = try reader.next(allowingTentative: isFirst)
         try take(unit, from: reader, reading)
@@ -205,7 +205,9 @@ extension ItemSession {
       }
       return SegmentedPacketReader(
         resolved, role: role, resolver: resolver, context: context, controller: controller,
-        domains: domains, keys: KeyStore(fetcher: context.fetcher, headers: context.configuration.headers),
+        domains: domains,
+        keys: KeyStore(
+          fetcher: context.fetcher, headers: context.configuration.headers, execution: scope.execution),
         log: SessionLog(session: self, isVideo: kind == .video), scope: scope)
     }
   }

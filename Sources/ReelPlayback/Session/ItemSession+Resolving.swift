@@ -18,7 +18,7 @@ extension ItemSession {
   }
 
   func beginResolving() {
-    let resolving = Task { [weak self] in
+    let resolving = environment.execution.task { [weak self] in
       guard let self else { return }
       await self.resolve()
     }

@@ -23,8 +23,8 @@ final class ItemSession: Sendable {
   let startedAt: Duration
 
   let environment: SessionEnvironment
-  let scope = LoadScope()
-  let recorder = StartupRecorder()
+  let scope: LoadScope
+  let recorder: StartupRecorder
   let domains = DomainTable()
   let state: Locked<State>
   let pumps: Pumps
@@ -57,7 +57,7 @@ final class ItemSession: Sendable {
     var controller: RungController?
     var resolving: Task<Void, Never>?
     /// What ends the reads of a loader, for it to go to another place.
-    var scopes: [MediaPacket.Kind: LoadScope] = [.video: LoadScope(), .audio: LoadScope()]
+    var scopes: [MediaPacket.Kind: LoadScope]
     var order = VideoPipeline.Order()
     /// What readers are to go to before they go on, and the epoch that this is for.
     var pendingSeek: [MediaPacket.Kind: (epoch: Int, time: MediaTime?)] = [:]
@@ -117,7 +117,12 @@ final class ItemSession: Sendable {
     ring = FrameRing(
       frameCapacity: environment.ringFrameCapacity, byteCapacity: environment.ringByteCapacity)
     buffer = ForwardBuffer(limits: Self.limits(of: item, environment, target))
-    var state = State(retry: environment.retryPolicy)
+    let execution = environment.execution
+    scope = LoadScope(execution: execution)
+    recorder = StartupRecorder(clock: environment.clock)
+    var state = State(
+      scopes: [.video: LoadScope(execution: execution), .audio: LoadScope(execution: execution)],
+      retry: environment.retryPolicy)
     state.target = target
     state.order.limit = target?.frameLimit
     state.wantsAudio = wantsAudio
@@ -151,14 +156,14 @@ final class ItemSession: Sendable {
     let (resolving, scopes) = state.withLock { state in
       state.isStopped = true
       state.stoppedResolving = state.resolving.take()
-      return (state.stoppedResolving, Array(state.scopes.values))
+      return (state.stoppedResolving, MediaPacket.Kind.allCases.compactMap { state.scopes[$0] })
     }
     resolving?.cancel()
     scope.cancel()
     for scope in scopes { scope.cancel() }
     let all = pumps.all.withLock { all in
       defer { all = [:] }
-      return Array(all.values)
+      return PumpKind.allCases.compactMap { all[$0] }
     }
     for pump in all { pump.stop() }
     state.withLock { $0.stoppedPumps += all }
@@ -214,7 +219,7 @@ final class ItemSession: Sendable {
       state.order.target = time
       state.order.tolerance = tolerance
       audio.flush(generation: generation, start: time)
-      let old = place.reload.compactMap { kind in
+      let old = MediaPacket.Kind.allCases.filter(place.reload.contains).compactMap { kind in
         state.send(kind, to: time, epoch: place.epoch)
       }
       var isUnresolved = false
@@ -392,7 +397,8 @@ extension ItemSession.State {
     _ loader: MediaPacket.Kind, to time: MediaTime?, epoch: Int
   ) -> LoadScope? {
     pendingSeek[loader] = (epoch, time)
-    return scopes.updateValue(LoadScope(), forKey: loader)
+    let execution = scopes[loader]?.execution ?? SystemExecution.shared
+    return scopes.updateValue(LoadScope(execution: execution), forKey: loader)
   }
 }
 

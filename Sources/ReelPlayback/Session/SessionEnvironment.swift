@@ -7,6 +7,8 @@ struct SessionEnvironment: Sendable {
   var fetcher: any Fetching
   var loading: LoadingConfiguration
   var clock: any MonotonicClock
+  /// Where its work is done.
+  var execution: any Execution
   var gate: (any DecodingGate)?
   var logger: Logger
   var thresholds: BufferingThresholds

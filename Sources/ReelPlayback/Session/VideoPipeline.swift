@@ -15,6 +15,8 @@ final class VideoPipeline {
     var name: String
     var logger: Logger
     var gate: (any DecodingGate)?
+    /// What decoding is measured by.
+    var clock: any MonotonicClock = SystemMonotonicClock()
     /// Frame threads once the first picture is there.
     var threads = 1
     /// Gets what was decoded so far, with each picture.
@@ -191,6 +193,7 @@ final class VideoPipeline {
     var decoding = PictureDecoder.Options()
     decoding.threads = isOpening ? 1 : options.threads
     decoding.gate = options.gate
+    decoding.clock = options.clock
     let (isCancelled, buffer, epoch) = (isCancelled, buffer, epoch)
     decoding.isCancelled = {
       isCancelled() || buffer.epoch(of: .video) != epoch.value.load(ordering: .relaxed)

@@ -4,37 +4,50 @@ internal import ReelCore
 ///
 /// Cancelled at most once; what is registered after that is cancelled at once.
 final class LoadScope: Sendable {
+  /// Where the work of the loading is done.
+  let execution: any Execution
+
   private struct State {
     var isCancelled = false
     var nextToken = 0
-    var handlers: [Int: @Sendable () -> Void] = [:]
+    /// In the order in which they are called.
+    var handlers: [(token: Int, call: @Sendable () -> Void)] = []
   }
 
   private let state = Locked(State())
 
+  init(execution: any Execution = SystemExecution.shared) { self.execution = execution }
+
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// Calls `handler` when the scope is cancelled.
+  /// Calls `handler` when the scope is cancelled; several in the order of their registration.
   @discardableResult
   func onCancel(_ handler: @escaping @Sendable () -> Void) -> Int {
     let (token, isCancelled) = state.withLock { state in
       state.nextToken += 1
-      if !state.isCancelled { state.handlers[state.nextToken] = handler }
+      if !state.isCancelled { state.handlers.append((state.nextToken, handler)) }
       return (state.nextToken, state.isCancelled)
     }
     if isCancelled { handler() }
     return token
   }
 
-  func forget(_ token: Int) { state.withLock { _ = $0.handlers.removeValue(forKey: token) } }
+  func forget(_ token: Int) {
+    // The handler is let go after the lock: what it holds may come here as it ends.
+    let forgotten = state.withLock { state -> (@Sendable () -> Void)? in
+      guard let index = state.handlers.lastIndex(where: { $0.token == token }) else { return nil }
+      return state.handlers.remove(at: index).call
+    }
+    withExtendedLifetime(forgotten) {}
+  }
 
   func cancel() {
     let handlers = state.withLock { state in
       state.isCancelled = true
-      defer { state.handlers = [:] }
+      defer { state.handlers = [] }
       return state.handlers
     }
-    for handler in handlers.values { handler() }
+    for handler in handlers { handler.call() }
   }
 }
 

@@ -36,18 +36,19 @@ final class Pump: Sendable {
 
   private let state: Locked<State>
   private let name: String
-  private let threads: WorkerThreads
+  private let execution: any Execution
   private let clock: any MonotonicClock
 
   /// - Parameters:
   ///   - name: Of the thread during a turn.
+  ///   - execution: Where the turns are made.
   ///   - turn: May block. It may call `wake()` and `stop()`.
   init(
-    named name: String, threads: WorkerThreads = .shared, clock: any MonotonicClock,
+    named name: String, execution: any Execution = SystemExecution.shared, clock: any MonotonicClock,
     turn: @escaping @Sendable () -> Next
   ) {
     self.name = name
-    self.threads = threads
+    self.execution = execution
     self.clock = clock
     state = Locked(State(turn: turn))
   }
@@ -101,7 +102,7 @@ final class Pump: Sendable {
   // MARK: - Private
 
   private func begin() {
-    threads.run(named: name) { self.runTurns() }
+    execution.run(named: name) { self.runTurns() }
   }
 
   private func runTurns() {

@@ -4,8 +4,8 @@ internal import ReelCore
 /// a second without any.
 ///
 /// Not a dispatch queue: its pool of threads is bounded, and work that blocks for others would exhaust it.
-final class WorkerThreads: Sendable {
-  static let shared = WorkerThreads()
+package final class WorkerThreads: Sendable {
+  package static let shared = WorkerThreads()
 
   private struct Job: Sendable {
     let name: String
@@ -22,13 +22,13 @@ final class WorkerThreads: Sendable {
   private let idleTime: Duration
 
   /// - Parameter idleTime: How long a thread waits for more work before it ends.
-  init(idleTime: Duration = .seconds(1)) { self.idleTime = idleTime }
+  package init(idleTime: Duration = .seconds(1)) { self.idleTime = idleTime }
 
   /// Threads that there are, busy or idle.
-  var count: Int { state.withLock { $0.count } }
+  package var count: Int { state.withLock { $0.count } }
 
   /// Runs `body` on a thread that has nothing else to do, at once; the thread has the name while it does.
-  func run(named name: String = "work", _ body: @escaping @Sendable () -> Void) {
+  package func run(named name: String = "work", _ body: @escaping @Sendable () -> Void) {
     let name = "reel.\(name)"
     let job = Job(name: name, body: body)
     let (worker, isNew) = state.withLock { state in

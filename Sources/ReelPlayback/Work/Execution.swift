@@ -1,0 +1,20 @@
+/// Where the work of players is done: what blocks, what is asynchronous, and the waits between the two.
+///
+/// Everything that a player begins goes through one of these, so that the same code runs on the system's threads
+/// (`SystemExecution`) and, one thing at a time, under a modelled clock.
+package protocol Execution: AnyObject, Sendable {
+  /// Runs `body`, which may block, away from Swift's cooperative threads. Never waits for it.
+  func run(named name: String, _ body: @escaping @Sendable () -> Void)
+
+  /// Begins a task. To be used in place of `Task`: a task of its own does not inherit where the one runs that makes it.
+  func throwingTask<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) -> Task<Success, any Error>
+
+  /// As `throwingTask`, for what can't fail.
+  @discardableResult
+  func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never>
+
+  /// What a body given to `run` waits on.
+  func makeSignal() -> any WorkSignal
+}

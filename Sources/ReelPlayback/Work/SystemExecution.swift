@@ -1,0 +1,36 @@
+internal import Dispatch
+
+/// Work on the system's threads, as many at a time as there are.
+package final class SystemExecution: Execution {
+  package static let shared = SystemExecution()
+
+  private let threads: WorkerThreads
+
+  init(threads: WorkerThreads = .shared) { self.threads = threads }
+
+  package func run(named name: String, _ body: @escaping @Sendable () -> Void) {
+    threads.run(named: name, body)
+  }
+
+  package func throwingTask<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) -> Task<Success, any Error> {
+    Task { try await body() }
+  }
+
+  @discardableResult
+  package func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    Task { await body() }
+  }
+
+  package func makeSignal() -> any WorkSignal { SemaphoreSignal() }
+}
+
+/// A semaphore of the system.
+private final class SemaphoreSignal: WorkSignal {
+  private let semaphore = DispatchSemaphore(value: 0)
+
+  func wait() { semaphore.wait() }
+
+  func signal() { semaphore.signal() }
+}
