@@ -1,0 +1,23 @@
+internal import ReelPlayback
+
+/// So many items ahead in the direction of travel, with their first picture and 3 s of media, and none behind.
+public struct AheadPreload: PreloadPolicy, Hashable {
+  /// How many; not negative.
+  public let count: Int
+  /// The decoder of the next item stays open.
+  public var isNextDecoderWarm: Bool
+
+  /// A negative `count` counts as 0.
+  public init(_ count: Int, isNextDecoderWarm: Bool = true) {
+    self.count = max(count, 0)
+    self.isNextDecoderWarm = isNextDecoderWarm
+  }
+
+  public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget {
+    let ahead = context.direction < 0 ? -distance : distance
+    guard ahead >= 1, ahead <= count else { return .none }
+    return PreloadTarget(stage: .buffered, isDecoderWarm: isNextDecoderWarm && ahead == 1)
+  }
+
+  public var description: String { "ahead:\(count)" }
+}

@@ -1,0 +1,62 @@
+public import ReelCore
+
+/// The built-in preload policies by the names that users write.
+public enum PreloadPolicies {
+  /// The written forms, with what each does, in the order in which help prints them.
+  public static let forms: [(form: String, meaning: String)] = [
+    ("adjacent", "the previous and the next item"),
+    ("ahead:N", "N items ahead in the direction of travel"),
+    ("bytes:N", "the previous and the next item, N x 800 kB of media each"),
+    ("budget:SIZE", "as many and as deep as so much memory allows, as 64MB"),
+    ("none", "the current item alone"),
+  ]
+
+  /// Reads `adjacent`, `ahead:2`, `bytes:2`, `budget:64MB` or `none`, in any case of letters; an argument may stand in
+  /// brackets as well, `ahead(2)`.
+  ///
+  /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
+  public static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
+    guard let (name, argument) = split(text) else { throw malformed(text) }
+    switch (name, argument) {
+    case ("adjacent", nil): return AdjacentPreload()
+    case ("none", nil): return NoPreload()
+    case ("ahead", let argument?): return AheadPreload(try count(argument, in: text))
+    case ("bytes", let argument?): return BytesPreload(try count(argument, in: text))
+    case ("budget", let argument?):
+      let size = try ByteSize(parsing: argument)
+      guard size.byteCount > 0 else { throw ReelError(.usage, "\"\(text)\": a budget must be above 0") }
+      return BudgetPreload(byteCount: size.byteCount)
+    default: throw malformed(text)
+    }
+  }
+
+  // MARK: - Private
+
+  /// More would not be a slip of the pen, but of no use either.
+  private static let maximumCount = 10_000
+
+  private static func split(_ text: String) -> (name: String, argument: String?)? {
+    let trimmed = text.trimmed
+    if let open = trimmed.firstIndex(of: "(") {
+      guard trimmed.last == ")" else { return nil }
+      let argument = trimmed[trimmed.index(after: open)...].dropLast()
+      return (trimmed[..<open].trimmed.lowercased(), argument.trimmed)
+    }
+    guard let colon = trimmed.firstIndex(of: ":") else { return (trimmed.lowercased(), nil) }
+    return (trimmed[..<colon].trimmed.lowercased(), trimmed[trimmed.index(after: colon)...].trimmed)
+  }
+
+  private static func count(_ argument: String, in text: String) throws(ReelError) -> Int {
+    guard argument.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(argument),
+      (1...maximumCount).contains(count)
+    else {
+      throw ReelError(.usage, "\"\(text)\": the count must be a whole number from 1 to \(maximumCount)")
+    }
+    return count
+  }
+
+  private static func malformed(_ text: String) -> ReelError {
+    let names = forms.map(\.form).joined(separator: ", ")
+    return ReelError(.usage, "\"\(text)\" is no preload policy", advice: "write one of \(names)")
+  }
+}
