@@ -198,6 +198,22 @@ struct BytePipeTests {
     #expect(bytes == [1, 2, 3])
   }
 
+  @Test("An interruption ends a peek that waits, or else the next one, once")
+  func interruptPeek() async throws {
+    for isEarly in [true, false] {
+      let pipe = BytePipe()
+      try await pipe.write([1, 2])
+      if isEarly { pipe.interrupt() }
+      let reader = Task { try await BlockingThread.run(named: "test") { try pipe.peek(4) } }
+      await Task.yield()
+      if !isEarly { pipe.interrupt() }
+      await #expect(throws: CancellationError.self) { _ = try await reader.value }
+      try await pipe.write([3, 4])
+      #expect(try await BlockingThread.run(named: "test") { try pipe.peek(4) } == [1, 2, 3, 4])
+      #expect(pipe.readCount == 0)
+    }
+  }
+
   @Test("An interruption that was taken back ends nothing")
   func forgottenInterruption() async throws {
     let pipe = BytePipe()

@@ -8,6 +8,8 @@ final class FixtureFetcher: Fetching {
     case none
     /// No answer but this.
     case error(ReelError)
+    /// An answer with these bytes in place of the file's.
+    case bytes([UInt8])
     /// An answer whose body breaks off after so many bytes.
     case cut(Int)
     /// An answer after a time.
@@ -49,15 +51,17 @@ final class FixtureFetcher: Fetching {
     try Task.checkCancellation()
     var cut = Int.max
     var pause = Duration.zero
+    var other: [UInt8]?
     switch fault(request, number) {
     case .none: break
     case .error(let error): throw error.located(at: request.url.absoluteString)
+    case .bytes(let bytes): other = bytes
     case .cut(let count): cut = count
     case .delay(let duration): try await Task.sleep(for: duration)
     case .slow(let duration): pause = duration
     case .never: try await Task.sleep(for: .seconds(3600))
     }
-    let all = try bytes(of: request.url)
+    let all = try other ?? bytes(of: request.url)
     let start = Int(clamping: request.range?.offset ?? 0)
     guard start < all.count || start == 0 else {
       throw ReelError(.server, "416", at: request.url.absoluteString, status: 416)

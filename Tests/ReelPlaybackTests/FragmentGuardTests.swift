@@ -13,7 +13,7 @@ struct FragmentGuardTests {
       passed += try boxes.pass(Array(rest.prefix(size)))
       rest = rest.dropFirst(size)
     }
-    return passed + (try boxes.fill())
+    return passed + (try boxes.finish().bytes)
   }
 
   @Test("A whole segment is passed on as it is, however it comes", arguments: [1, 2, 7, 8, 100, 100_000])
@@ -29,10 +29,34 @@ struct FragmentGuardTests {
     #expect(filled == segment.dropLast(500) + [UInt8](repeating: 0, count: 500))
   }
 
-  @Test("A header that is cut off is left out")
-  func header() throws {
+  @Test(
+    "A header, or an index, that is cut off behind the media is left out, and told", arguments: [1, 1000])
+  func header(size: Int) throws {
     let segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")
-    #expect(try passed(segment + [0, 0, 1], inPiecesOf: 1000) == segment)
+    let fragment = try #require(segment.firstRange(of: Array("moof".utf8))).lowerBound - 4
+    for more in [3, 8, 100] {
+      let bytes = segment + segment[fragment...].prefix(more)
+      #expect(try passed(bytes, inPiecesOf: size) == segment)
+      var boxes = FragmentGuard()
+      _ = try boxes.pass(bytes)
+      #expect(try boxes.finish().damage != nil)
+    }
+  }
+
+  @Test("Of a segment that is cut off before its media nothing is passed on", arguments: [1, 7, 100_000])
+  func cutBeforeMedia(size: Int) throws {
+    let segment = try Fixtures.bytes("hls-fmp4/high/segment-1.m4s")
+    for type in ["moof", "mfhd", "traf", "tfhd", "trun"] {
+      let cut = try #require(segment.firstRange(of: Array(type.utf8))).lowerBound + 2
+      var boxes = FragmentGuard()
+      var rest = segment[..<cut]
+      while !rest.isEmpty {
+        #expect(try boxes.pass(Array(rest.prefix(size))).isEmpty)
+        rest = rest.dropFirst(size)
+      }
+      let error = #expect(throws: ReelError.self) { _ = try boxes.finish() }
+      #expect(error?.kind == .badMedia)
+    }
   }
 
   @Test("What is no segment is refused before a byte of it is passed on", arguments: [3, 1000])

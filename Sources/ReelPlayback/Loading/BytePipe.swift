@@ -20,7 +20,7 @@ final class BytePipe: Sendable {
     var readCount: Int64 = 0
     var ending: Ending?
     var isClosed = false
-    /// The next read, or the one that waits, ends with `CancellationError`; what is in the pipe stays.
+    /// The next read or peek, or the one that waits, ends with `CancellationError`; what is in the pipe stays.
     var isInterrupted = false
     var readerWaits = false
     /// Waits for room, or (`waitsForDrain`) for a reader that has read everything.
@@ -106,6 +106,10 @@ final class BytePipe: Sendable {
       let (result, writer) = state.withLock {
         state -> (Result<[UInt8], any Error>?, CheckedContinuation<Void, any Error>?) in
         if state.isClosed { return (.failure(CancellationError()), nil) }
+        if state.isInterrupted {
+          state.isInterrupted = false
+          return (.failure(CancellationError()), nil)
+        }
         if state.unreadCount >= count || state.ending != nil {
           if case .failed(let error) = state.ending, state.unreadCount == 0 { return (.failure(error), nil) }
           return (.success(state.first(count)), nil)
@@ -119,7 +123,7 @@ final class BytePipe: Sendable {
     }
   }
 
-  /// Ends the read that waits, or else the next one, from any thread. What is in the pipe stays.
+  /// Ends the read, or the peek, that waits, or else the next one, from any thread. What is in the pipe stays.
   func interrupt() {
     let wakesReader = state.withLock { state in
       state.isInterrupted = true

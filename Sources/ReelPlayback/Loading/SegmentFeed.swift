@@ -66,18 +66,29 @@ final class SegmentFeed: ByteSource {
   var failure: ReelError? { progress.values.withLock { $0.failure } }
 
   /// What the bytes that were read last came from.
-  var currentURL: URL? {
-    let offset = pipe.readCount - 1
-    return progress.values.withLock { values in
-      (values.parts.last { $0.offset <= offset } ?? values.parts.first)?.url
+  var currentURL: URL? { part(at: pipe.readCount - 1)?.url }
+
+  /// The segment that the byte at `offset` of the stream came from; nil before anything was begun.
+  func part(at offset: Int64) -> (index: Int, url: URL)? {
+    progress.values.withLock { values in
+      (values.parts.last { $0.offset <= offset } ?? values.parts.first).map { ($0.index, $0.url) }
     }
   }
+
+  /// True where reading has met a failure of what loads the stream.
+  private(set) var hasFailed = false
 
   /// The first bytes, without taking them.
   func peek(_ count: Int) throws -> [UInt8] { try pipe.peek(count) }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let count = try pipe.read(into: buffer)
+    let count: Int
+    do {
+      count = try pipe.read(into: buffer)
+    } catch {
+      hasFailed = true
+      throw error
+    }
     recorder.add(.segment, bytes: Int64(count))
     return count
   }

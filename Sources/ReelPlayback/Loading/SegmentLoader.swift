@@ -7,8 +7,8 @@ final class FeedProgress: Sendable {
   struct Values {
     /// The segment after the last one that was loaded.
     var nextIndex: Int
-    /// Where each part of the stream begins, and what it is.
-    var parts: [(offset: Int64, url: URL)] = []
+    /// Where each part of the stream begins, and what it is; an initialization is of the segment that follows it.
+    var parts: [(offset: Int64, index: Int, url: URL)] = []
     var writtenCount: Int64 = 0
     var failure: ReelError?
     /// What was written when the last segment was whole.
@@ -19,8 +19,10 @@ final class FeedProgress: Sendable {
 
   init(nextIndex: Int) { values = Locked(Values(nextIndex: nextIndex)) }
 
-  /// What is written from now on comes from `url`.
-  func begin(_ url: URL) { values.withLock { $0.parts.append(($0.writtenCount, url)) } }
+  /// What is written from now on comes from `url`, for the segment at `index`.
+  func begin(_ url: URL, at index: Int) {
+    values.withLock { $0.parts.append(($0.writtenCount, index, url)) }
+  }
 
   func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
 
@@ -49,8 +51,8 @@ struct SegmentLoader: Sendable {
   let recorder: StartupRecorder
   /// Where initialization segments are kept; nil keeps none.
   var initializations: InitializationStore?
-  /// Segments of fragmented MP4 are looked at, so that a damaged one does not take others with it (`FragmentGuard`);
-  /// gets what is wrong with one that is passed on all the same. Nil looks at none.
+  /// Segments are looked at, so that a damaged one does not take others with it (`SegmentWatch`); gets what is wrong
+  /// with one that is passed on all the same, with its URL. Nil looks at none.
   var noteDamage: (@Sendable (ReelError) -> Void)?
   /// Gets an account of each transfer of a segment.
   var note: (@Sendable (SegmentTransfer) -> Void)?
@@ -66,15 +68,15 @@ struct SegmentLoader: Sendable {
     goesOn: @Sendable (Int) async -> Bool = { _ in true }
   ) async throws {
     guard let (start, opening) = try await supply.segment(from: first) else { return }
-    progress.begin(opening.initialization?.url ?? opening.url)
+    progress.begin(opening.initialization?.url ?? opening.url, at: start)
     // Both requests leave before either answer is awaited.
     async let initialization = initialization(of: opening, at: start)
     async let opened = open(opening, at: start)
     guard let bytes = try await initialization else { return progress.end(before: start + 1) }
     progress.add(bytes.count)
     try await pipe.write(bytes)
-    let isFragmented = noteDamage != nil && bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8)
-    progress.begin(opening.url)
+    let watch = watch(initialization: bytes)
+    progress.begin(opening.url, at: start)
     var answer = try await opened
     var index = start
     while let response = answer {
@@ -83,7 +85,7 @@ struct SegmentLoader: Sendable {
       {
         let next = index + 1
         async let ahead = open(following, at: next)
-        switch try await copy(response, at: index, isFragmented: isFragmented, to: pipe, telling: progress) {
+        switch try await copy(response, at: index, as: watch, to: pipe, telling: progress) {
         case .whole: break
         case .nothing:
           answer = try await open(try again(index), at: index)
@@ -92,12 +94,12 @@ struct SegmentLoader: Sendable {
         }
         index = next
         progress.end(before: index)
-        progress.begin(following.url)
+        progress.begin(following.url, at: index)
         answer = try await ahead
         continue
       }
       let copied = try await copy(
-        response, at: index, isFragmented: isFragmented, to: pipe, telling: progress)
+        response, at: index, as: watch, to: pipe, telling: progress)
       if case .nothing = copied {
         answer = try await open(try again(index), at: index)
         continue
@@ -111,13 +113,20 @@ struct SegmentLoader: Sendable {
       index = next
       progress.end(before: index)
       guard following.continues(opening), await goesOn(index) else { return }
-      progress.begin(following.url)
+      progress.begin(following.url, at: index)
       answer = try await open(following, at: index)
     }
     progress.end(before: index + 1)
   }
 
   // MARK: - Private
+
+  /// How segments with this initialization, which may be empty, are looked at; nil for not at all.
+  private func watch(initialization bytes: [UInt8]) -> SegmentWatch? {
+    guard noteDamage != nil else { return nil }
+    if bytes.isEmpty { return .stream(StreamGuard()) }
+    return bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8) ? .fragments(FragmentGuard()) : nil
+  }
 
   /// False where the segment at `index` is known not to be one of the run.
   private func mayContinue(_ opening: SegmentReference, at index: Int) -> Bool {
@@ -131,6 +140,8 @@ struct SegmentLoader: Sendable {
   /// The answer to a segment's request, and when that left and it came.
   private struct Answer {
     let response: FetchResponse
+    /// What the manifest names.
+    let url: URL
     let asked: Duration
     let answered: Duration
   }
@@ -143,32 +154,34 @@ struct SegmentLoader: Sendable {
   }
 
   private func copy(
-    _ answer: Answer, at index: Int, isFragmented: Bool, to pipe: BytePipe, telling progress: FeedProgress
+    _ answer: Answer, at index: Int, as watch: SegmentWatch?, to pipe: BytePipe,
+    telling progress: FeedProgress
   ) async throws -> Copied {
     var copied = Copied.nothing
-    var boxes = isFragmented ? FragmentGuard() : nil
+    var watch = watch
     var transfer = SegmentTransfer(index: index, began: answer.asked, answered: answer.answered)
     defer { note?(transfer) }
     do {
       for try await received in answer.response.body {
         transfer.add(received.count, at: recorder.clock.now)
-        let chunk = try boxes?.pass(received) ?? received
+        let chunk = try watch?.pass(received) ?? received
         guard !chunk.isEmpty else { continue }
         copied = .part
         progress.add(chunk.count)
         if try await pipe.writeWaiting(chunk) { transfer.isHeldBack = true }
       }
-      if let missing = try boxes?.fill(), !missing.isEmpty {
-        noteDamage?(ReelError(.badMedia, "the segment is cut off, \(missing.count) bytes before its end"))
-        progress.add(missing.count)
-        try await pipe.write(missing)
+      if noteDamage != nil, transfer.byteCount == 0 { throw ReelError(.badMedia, "the segment is empty") }
+      if let ending = try watch?.finish() {
+        if let damage = ending.damage { noteDamage?(damage.located(at: answer.url.reelName)) }
+        progress.add(ending.bytes.count)
+        try await pipe.write(ending.bytes)
       }
       supply.noteSuccess()
       transfer.isWhole = true
       return .whole
     } catch let error as ReelError {
       switch try await supply.action(after: error, at: index) {
-      case .fail: throw error
+      case .fail: throw error.located(at: answer.url.reelName)
       case .tryAgain: return copied
       case .passOver: return .part
       }
@@ -215,7 +228,7 @@ struct SegmentLoader: Sendable {
       let answered = recorder.clock.now
       response.body = response.ranged(segment.byteRange)
       if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
-      return Answer(response: response, asked: asked, answered: answered)
+      return Answer(response: response, url: segment.url, asked: asked, answered: answered)
     }
   }
 

@@ -27,6 +27,11 @@ public enum SourceSniffer {
     }
   }
 
+  /// True where the first bytes are characters.
+  static func isText(_ bytes: [UInt8]) -> Bool {
+    bytes.prefix(1024).allSatisfy { $0 >= 0x20 && $0 != 0x7f || (0x09...0x0d).contains($0) }
+  }
+
   // MARK: - Private
 
   /// True where the first line that is no comment of a writer's own is a tag of HLS.
@@ -106,9 +111,5 @@ public enum SourceSniffer {
       }
     }
     return false
-  }
-
-  private static func isText(_ bytes: [UInt8]) -> Bool {
-    bytes.prefix(1024).allSatisfy { $0 >= 0x20 && $0 != 0x7f || (0x09...0x0d).contains($0) }
   }
 }

@@ -103,6 +103,7 @@ final class SegmentedPacketReader: PacketReader {
   func next(allowingTentative: Bool) throws -> ReadUnit {
     while true {
       guard let run = try run ?? openRun() else { return .end }
+      let failure: (error: ReelError, index: Int)
       do {
         while let unit = try read(run, allowingTentative: allowingTentative) {
           if !run.hasPackets {
@@ -113,11 +114,18 @@ final class SegmentedPacketReader: PacketReader {
           }
           return unit
         }
-        if let failure = run.feed.failure { throw failure }
-        closeRun()
+        guard let error = run.feed.failure else {
+          closeRun()
+          continue
+        }
+        failure = (error.located(at: context.name), run.feed.nextIndex)
       } catch let error as ReelError {
-        try recover(from: error.located(at: run.feed.currentURL?.reelName ?? context.name), in: run)
+        // The demuxer's own failure is at what it has read, and not at what was loaded ahead of it.
+        let part = run.feed.part(at: run.container.position - 1)
+        let index = run.feed.hasFailed ? run.feed.nextIndex : part?.index ?? run.feed.nextIndex
+        failure = (error.located(at: part?.url.reelName ?? context.name), index)
       }
+      try recover(from: failure.error, at: failure.index, in: run)
     }
   }
 
@@ -185,8 +193,8 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   /// Decides where to go on after a failure; throws it where there is nothing left to try.
-  private func recover(from error: ReelError, in run: Run) throws {
-    let index = run.feed.nextIndex
+  private func recover(from error: ReelError, at index: Int, in run: Run) throws {
+    finishedWaits.media += run.container.sourceWait
     self.run = nil
     try recover(from: error, at: index, of: run.key, rung: run.track.rung)
   }
