@@ -342,6 +342,56 @@ struct PlayerBehaviourTests {
     await stage.close()
   }
 
+  /// A stage of which the second segments are held back, at the stall that this makes.
+  private func stalledStage(rate: Double) async throws -> (Stage, GatedFetcher, ManualMonotonicClock) {
+    let gate = GatedFetcher(holding: "segment-1.m4s")
+    let clock = ManualMonotonicClock()
+    var configuration = PlayerConfiguration()
+    configuration.clock = clock
+    let stage = try Stage(
+      try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path),
+      configuration: configuration, fetcher: gate)
+    stage.begin(rate: rate)
+    _ = await stage.player.timeControlStatus.values.first { $0 == .playing }
+    while stage.player.timeControlStatus.value == .playing {
+      clock.advance(by: .milliseconds(10))
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    #expect(stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls))
+    return (stage, gate, clock)
+  }
+
+  @Test("A wait for data is a stall as fast as it goes, too, from its beginning")
+  func stallAtFullSpeed() async throws {
+    let (stage, gate, clock) = try await stalledStage(rate: .infinity)
+    clock.advance(by: .seconds(5))
+    #expect(stage.player.statistics.stallDuration >= .milliseconds(5250))
+    gate.open()
+    _ = try await stage.end()
+    let names = stage.events.map { "\($0)".prefix { $0 != "(" } }
+    #expect(names.filter { $0 != "rungSwitched" } == ["firstFrame", "stalled", "resumed", "playedToEnd"])
+    let statistics = stage.player.statistics
+    #expect(statistics.stallCount == 1)
+    #expect(statistics.stallDuration >= .milliseconds(5250))
+    let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
+    #expect(stage.recording.all == expected)
+    await stage.close()
+  }
+
+  @Test("A stall that a seek ends counts, and is told to be over")
+  func stallEndedBySeek() async throws {
+    let (stage, gate, clock) = try await stalledStage(rate: 1)
+    clock.advance(by: .seconds(5))
+    #expect(try await stage.player.seek(to: .zero))
+    let statistics = stage.player.statistics
+    #expect(statistics.stallCount == 1)
+    #expect(statistics.stallDuration >= .seconds(5) && statistics.stallDuration < .seconds(6))
+    let end = try await stage.event { if case .resumed = $0 { true } else { false } }
+    if case .resumed(_, let length) = end { #expect(length == statistics.stallDuration) }
+    gate.open()
+    await stage.close()
+  }
+
   @Test("A server that fails for a time is tried again")
   func retry() async throws {
     try await withOrigin(

@@ -107,6 +107,9 @@ extension PlayerCore {
   // MARK: Levels
 
   static let levelInterval = Duration.milliseconds(50)
+  /// As fast as it goes, nothing may be there for so long before that is a stall: as long as a picture may stand at other
+  /// rates (`FramePacer.maximumFreeze`).
+  static let dryTolerance = Duration.milliseconds(250)
   /// Sound may be missing for so long before that is a stall.
   static let audioTolerance = MediaTime(value: 1, timescale: 10)
 
