@@ -247,6 +247,61 @@ struct PlayerBehaviourTests {
     }
   }
 
+  /// The wall's time, as a manual clock has it.
+  private struct ManualWall: WallClock {
+    let start: WallTime
+    let clock: ManualMonotonicClock
+
+    var now: WallTime { start + MediaTime(seconds: clock.now / .seconds(1), timescale: 1_000_000_000) }
+
+    func sleep(for duration: Duration) async throws {
+      let end = clock.now + duration
+      while clock.now < end { try await Task.sleep(for: .milliseconds(1)) }
+    }
+  }
+
+  @Test(
+    "A live item whose producer has stood still jumps once, and shows nothing twice",
+    arguments: [5.0, 6, 7, 8, 12])
+  func producerStall(length: Double) async throws {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let clock = ManualMonotonicClock()
+    let wall = ManualWall(start: launch + MediaTime(value: 100, timescale: 1), clock: clock)
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
+    let stall = LiveDisturbances.Stall(
+      after: MediaTime(value: 104, timescale: 1), length: MediaTime(seconds: length))
+    let simulation = try DASHLiveSimulation(
+      material, start: launch,
+      options: .init(
+        addressing: .timeline, periods: .single, minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
+        suggestedPresentationDelay: MediaTime(value: 2, timescale: 1),
+        disturbances: LiveDisturbances(stalls: [stall]))
+    ) { wall.now }
+    try await withOrigin(.init(resources: [simulation])) { origin in
+      var configuration = PlayerConfiguration()
+      configuration.clock = clock
+      configuration.loading.clock = wall
+      let stage = try Stage(
+        .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
+      stage.begin()
+      while clock.now < .seconds(10 + length) {
+        clock.advance(by: .milliseconds(10))
+        try await Task.sleep(for: .milliseconds(2))
+      }
+      let shown = stage.recording.all
+      for (first, second) in zip(shown, shown.dropFirst()) { #expect(first.time < second.time) }
+      let jumps = stage.events.compactMap { event -> (from: MediaTime, to: MediaTime)? in
+        if case .jumpedToLive(let from, let to) = event { (from, to) } else { nil }
+      }
+      #expect(jumps.count == 1, "\(stage.events)")
+      let jump = try #require(jumps.first)
+      // What lies before the place of the jump is not shown.
+      #expect(!shown.contains { $0.time > jump.from && $0.time < jump.to })
+      #expect(try #require(shown.last).time.seconds > 104 + length)
+      await stage.close()
+    }
+  }
+
   @Test(
     "Loops go round without a gap",
     arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
