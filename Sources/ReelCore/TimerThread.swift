@@ -53,6 +53,7 @@ final class TimerThread: Sendable {
   private static let stackSize = 256 << 10
 
   private func run() {
+    NativeThread.endWaitsAtOnce()
     let clock = SystemMonotonicClock()
     while true {
       let handler = state.wait { state -> Monitor<State>.Step<(@Sendable () -> Void)?> in

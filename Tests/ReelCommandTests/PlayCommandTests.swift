@@ -283,4 +283,40 @@ struct PlayCommandTests {
     #expect(!result.errorText.isEmpty)
     #expect(result.output.isEmpty)
   }
+
+  @Test("No output takes the place of the source, nor of another output, by whatever name")
+  func replacements() async throws {
+    let folder = try TemporaryFolder()
+    let files = FileManager.default
+    let source = folder.path + "/a.ts"
+    try files.copyItem(atPath: Fixtures.path("media/h264.ts"), toPath: source)
+    try files.createDirectory(atPath: folder.path + "/below", withIntermediateDirectories: false)
+    try files.createSymbolicLink(atPath: folder.path + "/link.ts", withDestinationPath: "a.ts")
+    try files.linkItem(atPath: source, toPath: folder.path + "/hard.ts")
+    try files.createSymbolicLink(atPath: folder.path + "/same", withDestinationPath: "below")
+    try files.createSymbolicLink(atPath: folder.path + "/b.wav", withDestinationPath: "below/b")
+    let names = folder.names()
+    let bytes = try folder.bytes("a.ts")
+    let refused = [
+      ["--y4m", source], ["--wav", source], ["--y4m", "\(folder.path)/below/../a.ts"],
+      ["--y4m", "\(folder.path)/link.ts"], ["--wav", "\(folder.path)/hard.ts"],
+      ["--y4m", "\(folder.path)/b", "--wav", "\(folder.path)/./b"],
+      ["--y4m", "\(folder.path)/below/b", "--wav", "\(folder.path)/same/b"],
+      ["--y4m", "\(folder.path)/below/b", "--wav", "\(folder.path)/b.wav"],
+    ]
+    for source in [source, "\(folder.path)/link.ts", URL(filePath: source).absoluteString] {
+      for outputs in refused {
+        let result = try await Command.run(["play", source, "--rate", "max"] + outputs)
+        #expect(result.status == 64, "\(source) \(outputs): \(result.errorText)")
+        #expect(folder.names() == names)
+        #expect(folder.names("below").isEmpty)
+        #expect(try folder.bytes("a.ts") == bytes)
+      }
+    }
+    let others = ["--y4m", "\(folder.path)/below/b", "--wav", "\(folder.path)/b"]
+    let result = try await Command.run(["play", source, "--rate", "max"] + others)
+    #expect(result.status == 0, "\(result.errorText)")
+    let devices = try await Command.run(["play", source, "--rate", "max", "--y4m", "/dev/null"])
+    #expect(devices.status == 0, "\(devices.errorText)")
+  }
 }

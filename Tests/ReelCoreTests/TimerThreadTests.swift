@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import Testing
 
 @testable import ReelCore
@@ -16,6 +17,22 @@ struct TimerThreadTests {
       while timer.isRunning { try await Task.sleep(for: .milliseconds(1)) }
     }
   }
+
+  #if os(Linux)
+    @Test("The kernel does not put its wakes together with others")
+    func slack() async {
+      let timer = TimerThread(idleTime: .zero)
+      let slack = await withCheckedContinuation { continuation in
+        _ = timer.schedule(at: .zero) {
+          let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+          let number = link?.split(separator: "/").last ?? ""
+          continuation.resume(
+            returning: try? String(contentsOfFile: "/proc/\(number)/timerslack_ns", encoding: .utf8))
+        }
+      }
+      #expect(slack == "1\n")
+    }
+  #endif
 
   @Test("Calls that are due are made in the order of their deadlines, then of their scheduling")
   func order() async {

@@ -247,6 +247,61 @@ struct PlayerBehaviourTests {
     }
   }
 
+  /// The wall's time, as a manual clock has it.
+  private struct ManualWall: WallClock {
+    let start: WallTime
+    let clock: ManualMonotonicClock
+
+    var now: WallTime { start + MediaTime(seconds: clock.now / .seconds(1), timescale: 1_000_000_000) }
+
+    func sleep(for duration: Duration) async throws {
+      let end = clock.now + duration
+      while clock.now < end { try await Task.sleep(for: .milliseconds(1)) }
+    }
+  }
+
+  @Test(
+    "A live item whose producer has stood still jumps once, and shows nothing twice",
+    arguments: [5.0, 6, 7, 8, 12])
+  func producerStall(length: Double) async throws {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let clock = ManualMonotonicClock()
+    let wall = ManualWall(start: launch + MediaTime(value: 100, timescale: 1), clock: clock)
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
+    let stall = LiveDisturbances.Stall(
+      after: MediaTime(value: 104, timescale: 1), length: MediaTime(seconds: length))
+    let simulation = try DASHLiveSimulation(
+      material, start: launch,
+      options: .init(
+        addressing: .timeline, periods: .single, minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
+        suggestedPresentationDelay: MediaTime(value: 2, timescale: 1),
+        disturbances: LiveDisturbances(stalls: [stall]))
+    ) { wall.now }
+    try await withOrigin(.init(resources: [simulation])) { origin in
+      var configuration = PlayerConfiguration()
+      configuration.clock = clock
+      configuration.loading.clock = wall
+      let stage = try Stage(
+        .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
+      stage.begin()
+      while clock.now < .seconds(10 + length) {
+        clock.advance(by: .milliseconds(10))
+        try await Task.sleep(for: .milliseconds(2))
+      }
+      let shown = stage.recording.all
+      for (first, second) in zip(shown, shown.dropFirst()) { #expect(first.time < second.time) }
+      let jumps = stage.events.compactMap { event -> (from: MediaTime, to: MediaTime)? in
+        if case .jumpedToLive(let from, let to) = event { (from, to) } else { nil }
+      }
+      #expect(jumps.count == 1, "\(stage.events)")
+      let jump = try #require(jumps.first)
+      // What lies before the place of the jump is not shown.
+      #expect(!shown.contains { $0.time > jump.from && $0.time < jump.to })
+      #expect(try #require(shown.last).time.seconds > 104 + length)
+      await stage.close()
+    }
+  }
+
   @Test(
     "Loops go round without a gap",
     arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
@@ -339,6 +394,56 @@ struct PlayerBehaviourTests {
     let statistics = stage.player.statistics
     #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
     #expect(statistics.stallDuration >= .seconds(5))
+    await stage.close()
+  }
+
+  /// A stage of which the second segments are held back, at the stall that this makes.
+  private func stalledStage(rate: Double) async throws -> (Stage, GatedFetcher, ManualMonotonicClock) {
+    let gate = GatedFetcher(holding: "segment-1.m4s")
+    let clock = ManualMonotonicClock()
+    var configuration = PlayerConfiguration()
+    configuration.clock = clock
+    let stage = try Stage(
+      try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path),
+      configuration: configuration, fetcher: gate)
+    stage.begin(rate: rate)
+    _ = await stage.player.timeControlStatus.values.first { $0 == .playing }
+    while stage.player.timeControlStatus.value == .playing {
+      clock.advance(by: .milliseconds(10))
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    #expect(stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls))
+    return (stage, gate, clock)
+  }
+
+  @Test("A wait for data is a stall as fast as it goes, too, from its beginning")
+  func stallAtFullSpeed() async throws {
+    let (stage, gate, clock) = try await stalledStage(rate: .infinity)
+    clock.advance(by: .seconds(5))
+    #expect(stage.player.statistics.stallDuration >= .milliseconds(5250))
+    gate.open()
+    _ = try await stage.end()
+    let names = stage.events.map { "\($0)".prefix { $0 != "(" } }
+    #expect(names.filter { $0 != "rungSwitched" } == ["firstFrame", "stalled", "resumed", "playedToEnd"])
+    let statistics = stage.player.statistics
+    #expect(statistics.stallCount == 1)
+    #expect(statistics.stallDuration >= .milliseconds(5250))
+    let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
+    #expect(stage.recording.all == expected)
+    await stage.close()
+  }
+
+  @Test("A stall that a seek ends counts, and is told to be over")
+  func stallEndedBySeek() async throws {
+    let (stage, gate, clock) = try await stalledStage(rate: 1)
+    clock.advance(by: .seconds(5))
+    #expect(try await stage.player.seek(to: .zero))
+    let statistics = stage.player.statistics
+    #expect(statistics.stallCount == 1)
+    #expect(statistics.stallDuration >= .seconds(5) && statistics.stallDuration < .seconds(6))
+    let end = try await stage.event { if case .resumed = $0 { true } else { false } }
+    if case .resumed(_, let length) = end { #expect(length == statistics.stallDuration) }
+    gate.open()
     await stage.close()
   }
 

@@ -170,7 +170,10 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var droppedFrameCount = 0
   /// Pictures shown that missed a reference or were concealed.
   public var damagedFrameCount = 0
+  /// How often the presentation stood still for want of media, after its first picture. At a rate of `.infinity` a wait
+  /// counts that is longer than 250 ms.
   public var stallCount = 0
+  /// Of all stalls together, the present one too.
   public var stallDuration: Duration = .zero
   /// From the beginning of loading to the first picture shown; nil before.
   public var startupTime: Duration?

@@ -107,6 +107,9 @@ extension PlayerCore {
   // MARK: Levels
 
   static let levelInterval = Duration.milliseconds(50)
+  /// As fast as it goes, nothing may be there for so long before that is a stall: as long as a picture may stand at other
+  /// rates (`FramePacer.maximumFreeze`).
+  static let dryTolerance = Duration.milliseconds(250)
   /// Sound may be missing for so long before that is a stall.
   static let audioTolerance = MediaTime(value: 1, timescale: 10)
 
@@ -132,10 +135,10 @@ extension PlayerCore {
 
   /// Keeps a live item at its distance from the edge.
   func followLive(_ session: ItemSession, now: Duration) {
-    let (time, hasPicture, isPlaying, rate, isStalled) = state.withLock { state in
+    let (time, end, hasPicture, isPlaying, rate, isStalled) = state.withLock { state in
       (
-        state.timebase.time(at: now), state.hasPicture, state.machine.status == .playing, state.wantedRate,
-        state.machine.isStalled
+        state.timebase.time(at: now), state.lastEnd, state.hasPicture, state.machine.status == .playing,
+        state.wantedRate, state.machine.isStalled
       )
     }
     guard hasPicture, let distances = session.liveDistances(from: time) else { return }
@@ -151,13 +154,11 @@ extension PlayerCore {
     case .normal: setLiveFactor(1, now: now)
     case .rate(let factor): setLiveFactor(factor, now: now)
     case .jump(let latency):
-      let to = distances.edge - MediaTime(seconds: latency / .seconds(1))
-      guard to > time else { return }
+      let wanted = distances.edge - MediaTime(seconds: latency / .seconds(1))
+      guard let to = session.livePlace(near: wanted, after: max(time, end ?? time)) else { return }
       setLiveFactor(1, now: now)
       state.withLock { $0.liveTarget = nil }
-      begin(seekTo: to, tolerance: MediaTime(value: 10, timescale: 1), continuation: nil) {
-        $0.session === session
-      }
+      begin(seekTo: to, tolerance: .zero, continuation: nil) { $0.session === session }
       emit(.jumpedToLive(from: time, to: to), of: session.item)
     }
   }

@@ -42,11 +42,15 @@ extension PlayerCore {
       return showDue(session, time: time, following: following, generation: generation, now: now)
     case .empty:
       if let failure = session.failure, !hasPicture { return fail(session, failure, generation: generation) }
-      guard isPlaying, rate != .infinity else { return .idle }
-      handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) }, generation: generation)
+      guard isPlaying else { return .idle }
+      if rate != .infinity {
+        handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) }, generation: generation)
+      }
       let level = session.buffer.level
-      guard level.isConsumed, !level.isComplete else { return audioWait(session, now: now) }
-      return stall(session, generation: generation, now: now)
+      guard level.isConsumed, !level.isComplete else {
+        return rate == .infinity ? .idle : audioWait(session, now: now)
+      }
+      return waitDry(session, generation: generation, now: now)
     case .drained:
       return atEnd(session, hasPicture: hasPicture, isPlaying: isPlaying, generation: generation, now: now)
     }
@@ -57,12 +61,32 @@ extension PlayerCore {
     return try? box.picture.clone()
   }
 
-  func stall(_ session: ItemSession, generation: Int, now: Duration) -> Pump.Next {
+  /// There is nothing to show, and nothing to decode: a stall when the last picture has been on show for its time. As
+  /// fast as it goes no time is set for the next one: then it is a stall, from its beginning, when nothing has come for
+  /// `dryTolerance`.
+  func waitDry(_ session: ItemSession, generation: Int, now: Duration) -> Pump.Next {
+    let times = state.withLock { state -> (since: Duration, due: Duration)? in
+      guard state.isCurrent(session, generation) else { return nil }
+      guard state.wantedRate == .infinity else {
+        return (now, state.lastEnd.flatMap { state.timebase.clockTime(of: $0) } ?? now)
+      }
+      let since = state.drySince ?? now
+      state.drySince = since
+      return (since, since + Self.dryTolerance)
+    }
+    guard let times else { return .again }
+    guard times.due > now else { return stall(session, generation: generation, since: times.since) }
+    if case .at(let sound) = audioWait(session, now: now) { return .at(min(sound, times.due)) }
+    return .at(times.due)
+  }
+
+  func stall(_ session: ItemSession, generation: Int, since: Duration) -> Pump.Next {
     apply { state in
       guard state.isCurrent(session, generation) else { return [] }
       let actions = state.machine.handle(.ranDry)
       if actions.contains(.stalled) {
-        state.stalledAt = now
+        state.stalledAt = since
+        state.drySince = nil
         state.statistics.stallCount += 1
       }
       return actions
@@ -110,7 +134,7 @@ extension PlayerCore {
     let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
     handOutAudio(session, until: timebase.time(at: now), generation: generation)
     if session.lacksAudio(at: timebase.time(at: now) - Self.audioTolerance) {
-      return stall(session, generation: generation, now: now)
+      return stall(session, generation: generation, since: now)
     }
     switch FramePacer().decision(
       next: time, following: following, timebase: timebase, now: now, lastShownAt: lastShownAt)
@@ -188,6 +212,7 @@ extension PlayerCore {
         }
         state.lastRun = run ?? last
         state.lastShownAt = now
+        state.drySince = nil
         state.lastTime = time
         state.lastEnd = time + length
         // As fast as it goes, the clock stands at the picture on show: another rate goes on from there.

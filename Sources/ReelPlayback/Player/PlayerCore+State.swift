@@ -37,6 +37,10 @@ extension PlayerCore {
     var hasAnnouncedEnd = false
     var seek: PendingSeek?
     var stalledAt: Duration?
+    /// How long the last stall was that is over.
+    var lastStall: Duration = .zero
+    /// Since when there has been nothing to show, as fast as it goes.
+    var drySince: Duration?
     var outputs: [any FrameOutput] = []
     var audioOutputs: [any AudioOutput] = []
     var statistics = PlayerStatistics()
@@ -83,6 +87,7 @@ extension PlayerCore.State {
     hasEnded = false
     hasAnnouncedEnd = false
     lastShownAt = nil
+    drySince = nil
     lastTime = nil
     lastEnd = nil
     levelCheckedAt = nil
@@ -96,6 +101,12 @@ extension PlayerCore.State {
       case .stopClock: timebase.setRate(0, at: now)
       case .changed, .stalled, .resumed: break
       }
+    }
+    // Whatever has ended it: enough media, a seek, a failure.
+    if let began = stalledAt, !machine.isStalled {
+      stalledAt = nil
+      lastStall = now - began
+      statistics.stallDuration += lastStall
     }
   }
 

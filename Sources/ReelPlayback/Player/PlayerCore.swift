@@ -227,22 +227,15 @@ final class PlayerCore: Sendable {
   /// Changes the machine, and does what follows.
   func apply(_ body: (inout sending State) -> [PlaybackMachine.Action]) {
     let now = clock.now
-    let (actions, session, time) = state.withLock { state in
+    let (actions, session, time, lastStall) = state.withLock { state in
       let actions = body(&state)
       state.follow(actions, now: now)
-      return (actions, state.session, state.itemTime(at: now))
+      return (actions, state.session, state.itemTime(at: now), state.lastStall)
     }
     for action in actions {
       switch action {
       case .stalled: emit(.stalled(time: time), of: session?.item)
-      case .resumed:
-        let length = state.withLock { state in
-          let length = state.stalledAt.map { now - $0 } ?? .zero
-          state.stalledAt = nil
-          state.statistics.stallDuration += length
-          return length
-        }
-        emit(.resumed(time: time, after: length), of: session?.item)
+      case .resumed: emit(.resumed(time: time, after: lastStall), of: session?.item)
       case .startClock, .stopClock, .changed: break
       }
     }
@@ -359,6 +352,15 @@ final class PlayerCore: Sendable {
 
   // MARK: Seeking
 
+  private struct Begun {
+    /// The seek that this one ends.
+    let old: PendingSeek?
+    let item: PlayerItem
+    /// Where a stall was that this one ends.
+    var stalledTime: MediaTime?
+    var stallLength: Duration = .zero
+  }
+
   /// True where it has begun. A failed item is tried again where its failure may pass.
   ///
   /// - Parameter isWanted: asked with the state locked; nothing is done where it says false.
@@ -368,7 +370,7 @@ final class PlayerCore: Sendable {
     where isWanted: (State) -> Bool = { _ in true }
   ) -> Bool {
     let now = clock.now
-    let outcome = state.withLock { state -> Result<PendingSeek?, ReelError> in
+    let outcome = state.withLock { state -> Result<Begun, ReelError> in
       guard let session = state.session, isWanted(state) else {
         return .failure(ReelError(.usage, "there is no item to seek in"))
       }
@@ -380,7 +382,8 @@ final class PlayerCore: Sendable {
       guard session.streams.canSeek else {
         return .failure(ReelError(.unsupported, "this source can't be sought", at: name))
       }
-      let old = state.seek
+      var begun = Begun(old: state.seek, item: session.item)
+      begun.stalledTime = state.stalledAt.map { _ in state.itemTime(at: now) }
       let (generation, target) = session.seek(
         to: state.target(of: time, duration: session.item.duration.value), tolerance: tolerance,
         iteration: state.lastRun?.pass.iteration ?? 0)
@@ -394,14 +397,16 @@ final class PlayerCore: Sendable {
       state.begin(generation: generation, at: target)
       if case .failed = session.item.status.value { session.item.status.set(.unknown) }
       state.follow(state.machine.handle(.seekBegan), now: now)
-      return .success(old)
+      begun.stallLength = state.lastStall
+      return .success(begun)
     }
     switch outcome {
     case .failure(let error):
       continuation?.resume(throwing: error)
       return false
-    case .success(let old):
-      old?.continuation.resume(returning: false)
+    case .success(let begun):
+      begun.old?.continuation.resume(returning: false)
+      if let time = begun.stalledTime { emit(.resumed(time: time, after: begun.stallLength), of: begun.item) }
       publish()
       wake()
       return true

@@ -374,6 +374,18 @@ final class ItemSession: Sendable {
       segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
   }
 
+  /// Where a live item can go on that is to go to `time`: at the beginning of the segment on show then, which needs no
+  /// picture before, or of the last one where the edge, which moves on with the clock, is ahead of what is named; within
+  /// the segment that `position` lies in only where all up to `time` is named. Nil where there is nothing later than
+  /// `position`.
+  func livePlace(near time: MediaTime, after position: MediaTime) -> MediaTime? {
+    guard let window = state.withLock({ $0.live })?.window,
+      let index = window.index(at: min(time, window.end - Self.instant)), let segment = window[index]
+    else { return nil }
+    if segment.start > position { return segment.start }
+    return time > position && time < window.end ? time : nil
+  }
+
   struct LiveDistances: Sendable {
     var latency: Duration
     var target: Duration

@@ -1,3 +1,5 @@
+public import ReelPlayback
+
 /// Nothing but the current item.
 public struct NoPreload: PreloadPolicy, Hashable {
   public init() {}

@@ -1,3 +1,5 @@
+public import ReelPlayback
+
 /// Decides how far each neighbour of the current item is loaded ahead.
 ///
 /// A policy is a value without state: the same question gets the same answer. It is asked for the neighbours in the

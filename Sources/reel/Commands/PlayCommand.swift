@@ -204,16 +204,34 @@ struct PlayCommand: AsyncParsableCommand {
     if let wav {
       if wav.isEmpty || wav == "-" { throw ValidationError("--wav takes a file") }
       if mute { throw ValidationError("--mute leaves nothing to write: not with --wav") }
-      if wav == y4m { throw ValidationError("--y4m and --wav take different files") }
+      if wav == y4m || isSame(wav, y4m) { throw ValidationError("--y4m and --wav take different files") }
     }
     if sources.count > 1, y4m != nil || wav != nil {
       throw ValidationError("--y4m and --wav take one source")
     }
+    try validateReplacements()
     if let output {
       if output.isEmpty || output == "-" { throw ValidationError("-o takes a folder") }
     } else if format != nil || size != nil || gravity != nil {
       throw ValidationError("--format, --size and --gravity go with -o")
     }
+  }
+
+  /// No output may take the place of what is read.
+  private func validateReplacements() throws {
+    let read = Set(
+      sources.compactMap { source in (try? MediaSource(argument: source)).flatMap { FileIdentity($0) } })
+    for (option, path) in [("--y4m", y4m), ("--wav", wav)] {
+      guard let path, path != "-", let written = FileIdentity(path: path), read.contains(written) else {
+        continue
+      }
+      throw ValidationError("\(option) would replace the source: \(path)")
+    }
+  }
+
+  private func isSame(_ path: String, _ other: String?) -> Bool {
+    guard let other, other != "-", let identity = FileIdentity(path: path) else { return false }
+    return identity == FileIdentity(path: other)
   }
 
   private static func rate(_ text: String) throws -> Double {

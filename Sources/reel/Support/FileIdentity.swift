@@ -1,0 +1,61 @@
+import Foundation
+import ReelPlayback
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Which file a path leads to, whatever it is called there: two paths that lead to one file, through links of any kind,
+/// have the same identity.
+///
+/// Pipes and devices have none: writing to them replaces nothing.
+struct FileIdentity: Hashable {
+  private let device: UInt64
+  private let number: UInt64
+  /// In the folder that `device` and `number` name, of a file that is not there yet; nil for one that is.
+  private let name: String?
+
+  /// Nil for what is neither a file nor could be made as one.
+  init?(path: String) {
+    var status = stat()
+    if stat(path, &status) == 0 {
+      self.init(status)
+      return
+    }
+    // A link to what is not there leads to what it names.
+    var url = URL(fileURLWithPath: path)
+    if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
+      url = URL(fileURLWithPath: target, relativeTo: url.deletingLastPathComponent())
+    }
+    guard stat(url.deletingLastPathComponent().path, &status) == 0 else { return nil }
+    self.init(device: UInt64(status.st_dev), number: UInt64(status.st_ino), name: url.lastPathComponent)
+  }
+
+  /// Of a source on this machine; nil for any other.
+  init?(_ source: MediaSource) {
+    switch source {
+    case .url(let url):
+      guard url.isFileURL else { return nil }
+      self.init(path: url.path)
+    case .standardInput:
+      var status = stat()
+      guard fstat(STDIN_FILENO, &status) == 0 else { return nil }
+      self.init(status)
+    }
+  }
+
+  // MARK: - Private
+
+  private init(device: UInt64, number: UInt64, name: String?) {
+    self.device = device
+    self.number = number
+    self.name = name
+  }
+
+  private init?(_ status: stat) {
+    guard status.st_mode & S_IFMT == S_IFREG else { return nil }
+    self.init(device: UInt64(status.st_dev), number: UInt64(status.st_ino), name: nil)
+  }
+}
