@@ -1,4 +1,4 @@
-internal import ReelPlayback
+public import ReelPlayback
 
 /// The item before the current one and the one after it, with their first picture and 3 s of media.
 public struct AdjacentPreload: PreloadPolicy, Hashable {

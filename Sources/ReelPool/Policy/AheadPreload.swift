@@ -1,4 +1,4 @@
-internal import ReelPlayback
+public import ReelPlayback
 
 /// So many items ahead in the direction of travel, with their first picture and 3 s of media, and none behind.
 public struct AheadPreload: PreloadPolicy, Hashable {

@@ -1,4 +1,4 @@
-internal import ReelPlayback
+public import ReelPlayback
 
 /// As many neighbours as there are slots, each as deep as a stated memory allows.
 ///

@@ -1,4 +1,4 @@
-internal import ReelPlayback
+public import ReelPlayback
 
 /// The item before the current one and the one after it, with so many bytes of media each, whatever that lasts.
 public struct BytesPreload: PreloadPolicy, Hashable {

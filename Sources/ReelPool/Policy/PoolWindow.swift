@@ -1,4 +1,4 @@
-internal import ReelPlayback
+public import ReelPlayback
 
 /// Which items of a feed have a slot, how far each is loaded, and in which order: a pure value.
 ///
