@@ -156,6 +156,12 @@ public final class Player: Sendable {
   /// waited for.
   public func currentPicture() -> TimedPicture? { core.currentPicture() }
 
+  /// Sets who is told what happens, before observers are: called at once, on any thread, without locks. It must not
+  /// block.
+  package func setObserver(_ observer: (@Sendable (PlayerSignal) -> Void)?) {
+    core.observer.withLock { $0 = observer }
+  }
+
   // MARK: Accounts
 
   /// What has been shown of the present item, and what it holds.

@@ -35,6 +35,7 @@ final class PlayerCore: Sendable {
   /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
   let outputLock = NSRecursiveLock()
   let presenter = Locked<Pump?>(nil)
+  let observer = Locked<(@Sendable (PlayerSignal) -> Void)?>(nil)
   /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
   /// the later one is right.
   let told = Locked(TimeControlStatus.paused)
@@ -222,6 +223,7 @@ final class PlayerCore: Sendable {
   func emit(_ event: PlayerEvent, of item: PlayerItem?) {
     item?.events.send(event)
     events.send(event)
+    observer.withLock { $0 }?(.event(event))
   }
 
   /// Changes the machine, and does what follows.
@@ -344,7 +346,8 @@ final class PlayerCore: Sendable {
     }
     let delegate = ItemSession.Delegate(
       wake: { [weak self] in self?.wake() },
-      event: { [weak self, weak item] event in self?.emit(event, of: item) })
+      event: { [weak self, weak item] event in self?.emit(event, of: item) },
+      progress: { [weak self] in self?.observer.withLock { $0 }?(.progressed) })
     return ItemSession(
       item, environment: environment, start: start, wantsAudio: wantsAudio, loops: loops,
       prefersThroughput: isFast && target == nil, target: target, delegate: delegate)

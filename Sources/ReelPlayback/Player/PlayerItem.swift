@@ -76,6 +76,7 @@ public final class PlayerItem: Sendable {
     var accessLog: [AccessLogEntry] = []
     var errorLog: [ErrorLogEntry] = []
     var startup: StartupReport?
+    var stageTimes: [PreloadStage: Duration] = [:]
   }
 
   private let state = Locked(State())
@@ -120,7 +121,18 @@ public final class PlayerItem: Sendable {
   /// What it took to get to the first picture; nil before that.
   public var startup: StartupReport? { state.withLock { $0.startup } }
 
+  /// When each stage was reached, counted from the beginning of loading.
+  public var stageTimes: [PreloadStage: Duration] { state.withLock { $0.stageTimes } }
+
   // MARK: - Internal
+
+  func note(_ stage: PreloadStage, after duration: Duration) {
+    state.withLock { state in
+      for earlier in PreloadStage.allCases where earlier > .none && earlier <= stage {
+        if state.stageTimes[earlier] == nil { state.stageTimes[earlier] = duration }
+      }
+    }
+  }
 
   /// Called when preferences change.
   func setOnChange(_ onChange: (@Sendable () -> Void)?) { state.withLock { $0.onChange = onChange } }
@@ -157,6 +169,7 @@ public final class PlayerItem: Sendable {
       state.accessLog = []
       state.errorLog = []
       state.startup = nil
+      state.stageTimes = [:]
     }
     status.set(.unknown)
     loadedTimeRanges.set([])

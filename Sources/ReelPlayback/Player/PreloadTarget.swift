@@ -27,6 +27,9 @@ public struct PreloadTarget: Sendable, Hashable {
   /// The first picture and 3 s of compressed media, the decoder closed.
   public static let buffered = PreloadTarget(stage: .buffered)
 
+  /// What an item gets that is about to be played: 3 s of media, and an open decoder.
+  public static let current = PreloadTarget(stage: .buffered, isDecoderWarm: true)
+
   /// Pictures that are decoded ahead.
   var frameLimit: Int {
     guard stage >= .firstFrame else { return 0 }

@@ -340,7 +340,7 @@ extension ItemSession {
       if hadRetries { state.retry.succeed() }
       return (isFirst, hadRetries, state.retry.remaining, isFirst && state.hasSeparateAudio == true)
     }
-    if isFirst, item.preloadStage.value < .initialization { item.preloadStage.set(.initialization) }
+    if isFirst { reach(.initialization) }
     if hadRetries { item.remainingRetries.set(attempts) }
     // The first picture goes before the sound.
     if beginsAudio { pumps.wake(.audioReader) }

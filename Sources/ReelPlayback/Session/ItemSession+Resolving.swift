@@ -68,7 +68,7 @@ extension ItemSession {
     }
     // The item may be played by another session by now.
     if isStopped { throw CancellationError() }
-    item.preloadStage.set(.manifest)
+    reach(.manifest)
   }
 
   /// The pause before the next attempt; nil where there is none.

@@ -35,6 +35,8 @@ final class ItemSession: Sendable {
     /// There is something for the player to look at: a picture, room, an end, a failure.
     var wake: @Sendable () -> Void
     var event: @Sendable (PlayerEvent) -> Void
+    /// Loading has come further.
+    var progress: @Sendable () -> Void
   }
 
   final class Pumps: Sendable {
@@ -340,10 +342,16 @@ final class ItemSession: Sendable {
     item.isPlaybackBufferFull.set(level.isFull || level.isComplete)
     item.isPlaybackBufferEmpty.set(level.isConsumed && ring.statistics.frameCount == 0)
     item.isPlaybackLikelyToKeepUp.set(keepsUp)
-    if level.isFull || level.isComplete, item.preloadStage.value == .firstFrame {
-      item.preloadStage.set(.buffered)
-    }
+    if level.isFull || level.isComplete, item.preloadStage.value == .firstFrame { reach(.buffered) }
     return (level, keepsUp)
+  }
+
+  /// A stage of loading has been reached.
+  func reach(_ stage: PreloadStage) {
+    guard item.preloadStage.value < stage else { return }
+    item.note(stage, after: environment.clock.now - startedAt)
+    item.preloadStage.set(stage)
+    delegate.progress()
   }
 
   /// The first picture is there.
@@ -358,7 +366,7 @@ final class ItemSession: Sendable {
     }
     guard let report else { return }
     item.setStartup(report)
-    if item.preloadStage.value < .firstFrame { item.preloadStage.set(.firstFrame) }
+    reach(.firstFrame)
   }
 
   /// How far the edge of a live item is ahead of `time`, how far its oldest segment is behind, and the delay that its
