@@ -73,7 +73,7 @@ import Testing
     // Rests several times on the way.
     for count in [1, 5, 6, 12] {
       player.preloadTarget = nil
-      player.setRate(2)
+      player.setRate(0.25)
       while recording.all.count + player.statistics.droppedFrameCount < count {
         try await Task.sleep(for: .milliseconds(2))
       }
