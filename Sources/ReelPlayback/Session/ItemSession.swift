@@ -84,6 +84,9 @@ final class ItemSession: Sendable {
     var passes: [MediaPacket.Kind: ItemPass] = [:]
     /// The last time through the item, when looping was given up; readers that were beyond it go back to its end.
     var cut: (iteration: Int, serial: Int)?
+    /// When a packet of sound that is a stream of its own came last, and the next look at that.
+    var audioCameAt = Duration.zero
+    var audioWatch: (any ScheduledCall)?
     var streams = ReaderStreams()
     var rate = 1.0
     var isRebuffering = false
@@ -143,6 +146,7 @@ final class ItemSession: Sendable {
     let (resolving, scopes) = state.withLock { state in
       state.isStopped = true
       state.stoppedResolving = state.resolving.take()
+      state.audioWatch.take()?.cancel()
       return (state.stoppedResolving, Array(state.scopes.values))
     }
     resolving?.cancel()
