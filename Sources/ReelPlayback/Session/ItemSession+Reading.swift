@@ -169,7 +169,9 @@ extension ItemSession {
     case .resource(let resource):
       state.withLock { $0.hasSeparateAudio = false }
       item.beginAccess(AccessLogEntry())
-      return ResourcePacketReader(resource, role: .main(wantsAudio: true), context: context, scope: scope)
+      return ResourcePacketReader(
+        resource, role: .main(wantsAudio: true), context: context,
+        log: SessionLog(session: self, isVideo: true), scope: scope)
     case .presentation(let resolved):
       let role: ReaderRole
       let controller: RungController
