@@ -12,6 +12,8 @@ final class FixtureFetcher: Fetching {
     case bytes([UInt8])
     /// An answer whose body breaks off after so many bytes.
     case cut(Int)
+    /// An answer with an error in place of the end of its body, or of what comes after so many bytes.
+    case endless(ReelError, after: Int = .max)
     /// An answer after a time.
     case delay(Duration)
     /// An answer, each chunk of it after a time.
@@ -50,6 +52,7 @@ final class FixtureFetcher: Fetching {
     let presence = Presence(self)
     try Task.checkCancellation()
     var cut = Int.max
+    var ending: ReelError?
     var pause = Duration.zero
     var other: [UInt8]?
     switch fault(request, number) {
@@ -57,6 +60,7 @@ final class FixtureFetcher: Fetching {
     case .error(let error): throw error.located(at: request.url.absoluteString)
     case .bytes(let bytes): other = bytes
     case .cut(let count): cut = count
+    case .endless(let error, let count): (ending, cut) = (error, count)
     case .delay(let duration): try await Task.sleep(for: duration)
     case .slow(let duration): pause = duration
     case .never: try await Task.sleep(for: .seconds(3600))
@@ -69,8 +73,7 @@ final class FixtureFetcher: Fetching {
     let end = Int(clamping: request.range?.end ?? Int64(all.count))
     let body = Body(
       bytes: all[start..<min(max(start, end), all.count)], chunkByteCount: chunkByteCount, cut: cut,
-      pause: pause,
-      presence: presence)
+      ending: ending, pause: pause, presence: presence)
     return FetchResponse(
       url: request.url, contentType: nil, bodyOffset: Int64(start), bodyByteCount: Int64(body.byteCount),
       resourceByteCount: Int64(all.count), supportsRanges: true, body: FetchBody { try await body.next() })
@@ -106,14 +109,19 @@ final class FixtureFetcher: Fetching {
     private let rest: Locked<ArraySlice<UInt8>>
     private let chunkByteCount: Int
     private let cut: Int
+    private let ending: ReelError?
     private let pause: Duration
     private let presence: Presence
 
-    init(bytes: ArraySlice<UInt8>, chunkByteCount: Int, cut: Int, pause: Duration, presence: Presence) {
+    init(
+      bytes: ArraySlice<UInt8>, chunkByteCount: Int, cut: Int, ending: ReelError?, pause: Duration,
+      presence: Presence
+    ) {
       byteCount = bytes.count
       rest = Locked(bytes)
       self.chunkByteCount = chunkByteCount
       self.cut = cut
+      self.ending = ending
       self.pause = pause
       self.presence = presence
     }
@@ -127,7 +135,8 @@ final class FixtureFetcher: Fetching {
         rest.removeFirst(chunk.count)
         return (chunk, left <= 0)
       }
-      if isCut { throw ReelError(.network, "the connection was lost") }
+      if isCut { throw ending ?? ReelError(.network, "the connection was lost") }
+      if chunk.isEmpty, let ending { throw ending }
       return chunk.isEmpty ? nil : chunk
     }
   }

@@ -149,6 +149,20 @@ final class ForwardBuffer: Sendable {
     }
   }
 
+  /// True where the loader of audio has not come to the end, nor to the target.
+  var isLoadingAudio: Bool {
+    state.withLock { $0.hasSeparateAudio && !$0.audio.hasEnded && $0.filling.contains(.audio) }
+  }
+
+  /// True where sound that has a loader of its own is all that is missing to show what is there, or to end.
+  var isHeldUpByAudio: Bool {
+    state.withLock { state in
+      let moment = MediaTime(value: 1, timescale: 10)
+      return state.hasSeparateAudio && !state.audio.hasEnded && state.ahead(.audio) < moment
+        && (state.video.hasEnded || state.ahead(.video) > state.ahead(.audio) + moment)
+    }
+  }
+
   func setHasSeparateAudio(_ hasSeparateAudio: Bool) {
     state.withLock { state in
       let wasSeparate = state.hasSeparateAudio
@@ -341,7 +355,7 @@ extension ForwardBuffer.State {
   }
 
   /// Of one kind, ahead of what is on show.
-  private func ahead(_ kind: MediaPacket.Kind) -> MediaTime {
+  fileprivate func ahead(_ kind: MediaPacket.Kind) -> MediaTime {
     let end = kind == .video ? video.end : audio.end
     guard let end, let position, end > position else { return .zero }
     return end - position

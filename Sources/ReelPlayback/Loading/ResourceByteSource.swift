@@ -68,11 +68,14 @@ final class ResourceByteSource: ByteSource {
   private static let readThroughByteCount: Int64 = 64 << 10
   private static let headByteCount = 64 << 10
   private static let maximumFeedCount = 2
+  private let noteDamage: (@Sendable (ReelError) -> Void)?
 
+  /// - Parameter noteDamage: gets what is wrong with a transfer whose bytes are given all the same.
   init(
     response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
-    scope: LoadScope, recorder: StartupRecorder
+    scope: LoadScope, recorder: StartupRecorder, noteDamage: (@Sendable (ReelError) -> Void)? = nil
   ) {
+    self.noteDamage = noteDamage
     url = response.url
     byteCount = response.resourceByteCount
     self.isSeekable = isSeekable && response.supportsRanges && response.resourceByteCount != nil
@@ -83,7 +86,7 @@ final class ResourceByteSource: ByteSource {
     feeds = [
       Feed(at: 0, in: scope) { pipe in
         try await pipe.write(read)
-        for try await chunk in response.body { try await pipe.write(chunk) }
+        try await Self.copy(response, to: pipe, noteDamage)
       }
     ]
   }
@@ -123,6 +126,16 @@ final class ResourceByteSource: ByteSource {
     return try read()
   }
 
+  private static func copy(
+    _ response: FetchResponse, to pipe: BytePipe, _ noteDamage: (@Sendable (ReelError) -> Void)?
+  ) async throws {
+    do {
+      for try await chunk in response.body { try await pipe.write(chunk) }
+    } catch let error as ReelError where error.isOfEarlyEnd && noteDamage != nil {
+      noteDamage?(error)
+    }
+  }
+
   /// A feed whose next byte is the one that is wanted.
   private func feedAtPosition() throws -> Feed {
     if let index = feeds.lastIndex(where: { (0...Self.readThroughByteCount).contains(position - $0.position) }
@@ -133,7 +146,7 @@ final class ResourceByteSource: ByteSource {
       return feed
     }
     if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
-    let (fetcher, url, start) = (fetcher, url, position)
+    let (fetcher, url, start, noteDamage) = (fetcher, url, position, noteDamage)
     let request = FetchRequest(
       url: url, range: ByteRange(offset: start, length: nil), headers: headers, purpose: .segment)
     recorder.add(.segment, requests: 1)
@@ -142,7 +155,7 @@ final class ResourceByteSource: ByteSource {
       guard response.bodyOffset == start else {
         throw ReelError(.server, "the server does not keep to byte ranges", at: url.reelName)
       }
-      for try await chunk in response.body { try await pipe.write(chunk) }
+      try await Self.copy(response, to: pipe, noteDamage)
     }
     feeds.append(feed)
     return feed
@@ -160,4 +173,10 @@ final class ResourceByteSource: ByteSource {
       feed.position += Int64(count)
     }
   }
+}
+
+extension ReelError {
+  /// True of a body that ended before the length that was announced for it, where the server says that there is no more:
+  /// the rest, asked for, is out of range (RFC 9110 §15.5.17).
+  var isOfEarlyEnd: Bool { kind == .server && status == 416 }
 }

@@ -162,13 +162,17 @@ struct SegmentLoader: Sendable {
     var transfer = SegmentTransfer(index: index, began: answer.asked, answered: answer.answered)
     defer { note?(transfer) }
     do {
-      for try await received in answer.response.body {
-        transfer.add(received.count, at: recorder.clock.now)
-        let chunk = try watch?.pass(received) ?? received
-        guard !chunk.isEmpty else { continue }
-        copied = .part
-        progress.add(chunk.count)
-        if try await pipe.writeWaiting(chunk) { transfer.isHeldBack = true }
+      do {
+        for try await received in answer.response.body {
+          transfer.add(received.count, at: recorder.clock.now)
+          let chunk = try watch?.pass(received) ?? received
+          guard !chunk.isEmpty else { continue }
+          copied = .part
+          progress.add(chunk.count)
+          if try await pipe.writeWaiting(chunk) { transfer.isHeldBack = true }
+        }
+      } catch let error as ReelError where error.isOfEarlyEnd && transfer.byteCount > 0 && noteDamage != nil {
+        noteDamage?(error.located(at: answer.url.reelName))
       }
       if noteDamage != nil, transfer.byteCount == 0 { throw ReelError(.badMedia, "the segment is empty") }
       if let ending = try watch?.finish() {

@@ -10,11 +10,14 @@ final class ResourcePacketReader: PacketReader {
   private let resource: MediaResource
   private let context: TrackContext
   private let role: ReaderRole
+  private let log: any ReadingLog
   private var open: Open?
   private var scope: LoadScope
   private var pass = ItemPass()
   private var dropsAudio = false
   private var hasRead = false
+  /// Why less came than was announced.
+  private let earlyEnd = Locked<ReelError?>(nil)
   /// The first answer's body has been used.
   private var isFirstAnswerUsed = false
   private final class Open {
@@ -37,7 +40,10 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
-  init(_ resource: MediaResource, role: ReaderRole, context: TrackContext, scope: LoadScope) {
+  init(
+    _ resource: MediaResource, role: ReaderRole, context: TrackContext, log: any ReadingLog, scope: LoadScope
+  ) {
+    self.log = log
     self.resource = resource
     self.role = role
     self.context = context
@@ -49,6 +55,7 @@ final class ResourcePacketReader: PacketReader {
 
   var endFault: ReelError? {
     guard let container = open?.container else { return nil }
+    if container.isTruncated || !hasRead, let error = earlyEnd.withLock({ $0 }) { return error }
     if container.isTruncated {
       return ReelError(
         .badMedia, "the file is cut off: its index names media beyond its end", at: resource.name)
@@ -79,7 +86,7 @@ final class ResourcePacketReader: PacketReader {
         }
       }
     } catch let error as ReelError {
-      throw error.located(at: resource.name)
+      throw fault(error)
     }
   }
 
@@ -108,7 +115,7 @@ final class ResourcePacketReader: PacketReader {
       else { return try restart() }
       open.stamper = stamper(open.container, open.domain)
     } catch let error as ReelError {
-      throw error.located(at: resource.name)
+      throw fault(error)
     }
   }
 
@@ -118,6 +125,12 @@ final class ResourcePacketReader: PacketReader {
   }
 
   // MARK: - Private
+
+  /// Media that is cut off is no fault of its own where less of it came than was announced.
+  private func fault(_ error: ReelError) -> ReelError {
+    let cause = error.kind == .badMedia ? earlyEnd.withLock { $0 } : nil
+    return (cause ?? error).located(at: resource.name)
+  }
 
   /// Timestamps that begin anywhere are known from the first packet, which a seek would leave out.
   private func placeTimeline(of open: Open) throws {
@@ -250,8 +263,14 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private func resourceSource(_ response: FetchResponse, read: [UInt8]) -> ResourceByteSource {
-    ResourceByteSource(
+    let (log, name, earlyEnd) = (log, resource.name, earlyEnd)
+    return ResourceByteSource(
       response: response, read: read, isSeekable: true, fetcher: context.fetcher,
-      headers: context.configuration.headers, scope: context.scope, recorder: context.recorder)
+      headers: context.configuration.headers, scope: context.scope, recorder: context.recorder,
+      noteDamage: { error in
+        let error = error.located(at: name)
+        earlyEnd.withLock { $0 = error }
+        log.noteFailure(error, rung: "")
+      })
   }
 }

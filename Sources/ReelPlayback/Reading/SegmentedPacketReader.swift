@@ -120,10 +120,15 @@ final class SegmentedPacketReader: PacketReader {
         }
         failure = (error.located(at: context.name), run.feed.nextIndex)
       } catch let error as ReelError {
-        // The demuxer's own failure is at what it has read, and not at what was loaded ahead of it.
-        let part = run.feed.part(at: run.container.position - 1)
-        let index = run.feed.hasFailed ? run.feed.nextIndex : part?.index ?? run.feed.nextIndex
-        failure = (error.located(at: part?.url.reelName ?? context.name), index)
+        if run.feed.hasFailed {
+          failure = (error.located(at: context.name), run.feed.nextIndex)
+        } else {
+          // The demuxer's own failure is at what it has read, and not at what was loaded ahead of it.
+          let part = run.feed.part(at: run.container.position - 1)
+          failure = (
+            error.located(at: part?.url.reelName ?? context.name), part?.index ?? run.feed.nextIndex
+          )
+        }
       }
       try recover(from: failure.error, at: failure.index, in: run)
     }

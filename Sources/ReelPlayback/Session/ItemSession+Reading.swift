@@ -43,6 +43,7 @@ extension ItemSession {
         guard wantsMore(of: reading), let reader = try takeUp(reading) else { return .idle }
         endAfterLastIteration(reading)
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
+        if reading.kind == .audio { watchAudio() }
         let isFirst = !state.withLock { $0.hasVideoPacket }
         let start = environment.clock.now
         let waited = reader.waits
@@ -54,7 +55,11 @@ extension ItemSession {
       }
     } catch is CancellationError {
       // Sought or stopped: the next turn knows. Else somebody else has ended a transfer.
-      let (isStopped, isSought) = state.withLock { ($0.isStopped, $0.pendingSeek[reading.kind] != nil) }
+      let (isStopped, isSought) = state.withLock { state in
+        // Its sound may have been given up.
+        let isOver = state.isStopped || reading.kind == .audio && !state.wantsAudio
+        return (isOver, state.pendingSeek[reading.kind] != nil)
+      }
       if isStopped { return .idle }
       if isSought { return .again }
       return recover(from: ReelError(.network, "a transfer was cancelled", at: item.source.name), reading)
@@ -179,7 +184,9 @@ extension ItemSession {
     case .resource(let resource):
       state.withLock { $0.hasSeparateAudio = false }
       item.beginAccess(AccessLogEntry())
-      return ResourcePacketReader(resource, role: .main(wantsAudio: true), context: context, scope: scope)
+      return ResourcePacketReader(
+        resource, role: .main(wantsAudio: true), context: context,
+        log: SessionLog(session: self, isVideo: true), scope: scope)
     case .presentation(let resolved):
       let role: ReaderRole
       let controller: RungController
@@ -301,6 +308,10 @@ extension ItemSession {
         // What is read once more, to get to where it failed, is no progress.
         let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
         guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
+        if reading.kind == .audio {
+          let now = environment.clock.now
+          state.withLock { $0.audioCameAt = now }
+        }
         noteProgress(isVideo: kind == .video, isNews: isNews)
       }
       pumps.wake(kind == .video ? .video : .audio)
@@ -382,14 +393,7 @@ extension ItemSession {
       return .at(environment.clock.now + delay)
     }
     guard reading.kind == .video else {
-      // Without its sound the item plays on.
-      state.withLock { state in
-        state.wantsAudio = false
-      }
-      buffer.setHasSeparateAudio(false)
-      buffer.end([.audio], from: .audio, epoch: reading.epoch)
-      pumps.wake(.audio)
-      delegate.wake()
+      playWithoutAudio(epoch: reading.epoch)
       return .idle
     }
     let isFinal = state.withLock { state in

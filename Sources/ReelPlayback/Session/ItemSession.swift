@@ -86,6 +86,9 @@ final class ItemSession: Sendable {
     var passes: [MediaPacket.Kind: ItemPass] = [:]
     /// The last time through the item, when looping was given up; readers that were beyond it go back to its end.
     var cut: (iteration: Int, serial: Int)?
+    /// When a packet of sound that is a stream of its own came last, and the next look at that.
+    var audioCameAt = Duration.zero
+    var audioWatch: (any ScheduledCall)?
     var streams = ReaderStreams()
     var rate = 1.0
     var isRebuffering = false
@@ -158,6 +161,7 @@ final class ItemSession: Sendable {
     let (resolving, scopes) = state.withLock { state in
       state.isStopped = true
       state.stoppedResolving = state.resolving.take()
+      state.audioWatch.take()?.cancel()
       return (state.stoppedResolving, MediaPacket.Kind.allCases.compactMap { state.scopes[$0] })
     }
     resolving?.cancel()

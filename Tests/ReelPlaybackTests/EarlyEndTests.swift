@@ -1,0 +1,60 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Bodies that end before the length that was announced", .timeLimit(.minutes(2)))
+struct EarlyEndTests {
+  /// What the rest of a body is refused with that is not there.
+  private static let refusal = ReelError(.server, "416 Range Not Satisfiable", status: 416)
+
+  @Test(
+    "Where there is no more, what is there is played, and the error is told",
+    arguments: [
+      ("media/h264-gops.mp4", "h264-gops.mp4", "h264-gops.mp4", StressClip.Clock.media),
+      ("media/h264-bframes.ts", "h264-bframes.ts", "h264-bframes.ts", .fromZero),
+      ("media/h264.mkv", "h264.mkv", "h264.mkv", .media),
+      ("hls-ts/low/index.m3u8", "hls-ts-low", "segment-1.ts", .fromZero),
+      ("hls-fmp4/high/index.m3u8", "hls-fmp4-high", "segment-1.m4s", .fromZero),
+    ])
+  func early(path: String, golden: String, name: String, clock: StressClip.Clock) async throws {
+    let clip = try StressClip(path, golden: golden, clock: clock)
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.lastPathComponent == name ? .endless(Self.refusal) : .none
+    }
+    let scene = try StressScene(fetcher: fetcher)
+    let item = PlayerItem(try clip.source())
+    let events = item.events.events
+    scene.player.setRate(.infinity)
+    scene.player.replaceCurrentItem(with: item)
+    let end = try await scene.bounded("the end of \(path)") { await events.first { $0.isEnd } }
+    if case .playedToEnd? = end {} else { Issue.record("\(String(describing: end))") }
+    #expect(clip.indices(of: scene.witness.all) == Array(clip.expected.indices))
+    #expect(item.errorLog.allSatisfy { $0.error.status == 416 && $0.error.location?.hasSuffix(name) == true })
+    #expect(item.errorLog.count == 1)
+    await scene.player.stopAndWait()
+  }
+
+  @Test(
+    "Media that is cut off with it fails for that reason",
+    arguments: ["media/h264-moov-last.mp4", "media/h264-faststart.mp4"])
+  func cutOff(path: String) async throws {
+    let fetcher = FixtureFetcher { request, _ in
+      (request.range?.offset ?? 0) < 12_000
+        ? .endless(Self.refusal, after: 12_000 - Int(request.range?.offset ?? 0)) : .error(Self.refusal)
+    }
+    let scene = try StressScene(fetcher: fetcher)
+    let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))
+    let events = item.events.events
+    scene.player.setRate(.infinity)
+    scene.player.replaceCurrentItem(with: item)
+    let end = try await scene.bounded("the end of \(path)") { await events.first { $0.isEnd } }
+    if case .failed(let error)? = end {
+      #expect(error.status == 416)
+    } else {
+      Issue.record("\(String(describing: end))")
+    }
+    await scene.player.stopAndWait()
+  }
+}
