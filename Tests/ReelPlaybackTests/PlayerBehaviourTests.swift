@@ -303,6 +303,39 @@ struct PlayerBehaviourTests {
   }
 
   @Test(
+    "A live item that is to be a segment behind the edge does not stall",
+    arguments: [100.1, 100.5, 100.9], [DASHLiveSimulation.Addressing.timeline, .number])
+  func shortDistance(begin: Double, addressing: DASHLiveSimulation.Addressing) async throws {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let clock = ManualMonotonicClock()
+    let wall = ManualWall(start: launch + MediaTime(seconds: begin), clock: clock)
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
+    let simulation = try DASHLiveSimulation(
+      material, start: launch,
+      options: .init(
+        addressing: addressing, periods: .single, minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
+        suggestedPresentationDelay: MediaTime(value: 1, timescale: 1))
+    ) { wall.now }
+    try await withOrigin(.init(resources: [simulation])) { origin in
+      var configuration = PlayerConfiguration()
+      configuration.clock = clock
+      configuration.loading.clock = wall
+      let stage = try Stage(
+        .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
+      stage.begin()
+      while clock.now < .seconds(8) {
+        clock.advance(by: .milliseconds(5))
+        try await Task.sleep(for: .milliseconds(2))
+      }
+      let last = try #require(stage.recording.all.last)
+      // Behind the edge by a segment and a second at least, and hardly more than another segment.
+      #expect((104.8..<106.2).contains(last.time.seconds - begin + 100), "\(last.time.seconds)")
+      #expect(stage.player.statistics.stallCount == 0, "\(stage.events)")
+      await stage.close()
+    }
+  }
+
+  @Test(
     "Loops go round without a gap",
     arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
   func loop(_ path: String) async throws {

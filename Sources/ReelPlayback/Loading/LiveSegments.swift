@@ -64,11 +64,14 @@ final class LiveSegments: SegmentSupply {
     stallLimit: Duration, read: @escaping @Sendable () async throws -> LiveReading
   ) {
     let window = SegmentWindow(first.segments, identity: identity, hasEnded: first.live == nil)
-    firstIndex = Self.firstIndex(in: window, live: first.live, startOffset: startOffset)
+    let now = clock.now
+    let grewAt = Self.publication(of: window, first, by: now)
+    firstIndex = Self.firstIndex(
+      in: window, first, edge: window.end + (now - grewAt), startOffset: startOffset)
     self.clock = clock
     self.stallLimit = stallLimit
     self.read = read
-    state = Locked(State(window: window, reading: first, readAt: clock.now, grewAt: clock.now))
+    state = Locked(State(window: window, reading: first, readAt: now, grewAt: grewAt))
   }
 
   var knownIndexes: Range<Int> {
@@ -77,6 +80,8 @@ final class LiveSegments: SegmentSupply {
   }
   var window: SegmentWindow { state.withLock { $0.window } }
   var live: LiveTiming? { state.withLock { $0.reading.live } }
+  /// How far behind the edge playback is kept; nil where no more segments will come.
+  var distance: MediaTime? { state.withLock { Self.distance(in: $0.window, $0.reading) } }
 
   /// The end of what there is by now, as far as can be told: the edge moves on between readings.
   var edge: MediaTime {
@@ -180,11 +185,12 @@ final class LiveSegments: SegmentSupply {
     {
       reload = state.readAt + delay
     }
+    if let expected = expectedReload(state) { reload = min(reload ?? expected, expected) }
     guard state.reading.segmentsAtTime != nil else {
       return (reload ?? now + MediaTime(value: 1, timescale: 1), true)
     }
     // The next segment is there when its end has come, more or less.
-    let moment = MediaTime(value: 50, timescale: 1000)
+    let moment = Self.moment
     var next = now + moment * 10
     if let start = state.reading.live?.availabilityStart, let last {
       next = start + state.window.end + last.duration - state.reading.availabilityTimeOffset
@@ -192,6 +198,22 @@ final class LiveSegments: SegmentSupply {
     }
     if let reload, reload <= next { return (reload, true) }
     return (next, false)
+  }
+
+  /// When a manifest that lists its segments is likely to name the next one, by the times at which they are there; nil
+  /// where that is not known, or time alone brings it. One that is late is looked for at every half of a segment.
+  private func expectedReload(_ state: State) -> WallTime? {
+    guard case .after? = state.reading.live?.reload,
+      let start = state.reading.live?.availabilityStart, let last = state.window[state.window.endIndex - 1]
+    else { return nil }
+    let next = start + state.window.end + last.duration - state.reading.availabilityTimeOffset + Self.moment
+    if let atTime = state.reading.segmentsAtTime, let segments = try? atTime(max(next, clock.now)),
+      segments.end > state.window.end
+    {
+      return nil
+    }
+    let half = MediaTime(seconds: max(last.duration.seconds / 2, 0.5))
+    return next > state.readAt ? max(next, state.readAt + Self.shortestReload) : state.readAt + half
   }
 
   private func readAgain() async throws -> Update? {
@@ -273,14 +295,39 @@ final class LiveSegments: SegmentSupply {
     throw ReelError(.timedOut, "the live manifest has named no new segment for \(seconds) s")
   }
 
+  private static let moment = MediaTime(value: 50, timescale: 1000)
+  /// No manifest is read more often.
+  private static let shortestReload = MediaTime(value: 1, timescale: 2)
+  /// For the manifest and the next segment to come, when that is there.
+  private static let margin = MediaTime(value: 1, timescale: 1)
+
+  /// When the last segment was published, as far as is known.
+  private static func publication(
+    of window: SegmentWindow, _ reading: LiveReading, by now: WallTime
+  ) -> WallTime {
+    guard let start = reading.live?.availabilityStart, let last = window[window.endIndex - 1] else {
+      return now
+    }
+    let time = start + window.end - reading.availabilityTimeOffset
+    return time < now && now - time < last.duration ? time : now
+  }
+
+  /// What the manifest says; but nearer than a segment and a second there is nothing to show before the next segment
+  /// is there.
+  private static func distance(in window: SegmentWindow, _ reading: LiveReading) -> MediaTime? {
+    guard let live = reading.live else { return nil }
+    guard let last = window[window.endIndex - 1] else { return live.delay }
+    return max(live.delay, last.duration - reading.availabilityTimeOffset + margin)
+  }
+
   private static func firstIndex(
-    in window: SegmentWindow, live: LiveTiming?, startOffset: MediaTime?
+    in window: SegmentWindow, _ reading: LiveReading, edge: MediaTime, startOffset: MediaTime?
   ) -> Int {
     let time: MediaTime
     if let startOffset {
       time = startOffset < .zero ? window.end + startOffset : window.start + startOffset
-    } else if let live {
-      time = window.end - live.delay
+    } else if let distance = distance(in: window, reading) {
+      time = min(edge - distance, window.end - moment)
     } else {
       return window.startIndex
     }

@@ -376,12 +376,12 @@ final class ItemSession: Sendable {
   /// How far the edge of a live item is ahead of `time`, how far its oldest segment is behind, and the delay that its
   /// manifest asks for; nil for an item that is not live.
   func liveDistances(from time: MediaTime) -> LiveDistances? {
-    guard let live = state.withLock({ $0.live }), let timing = live.live else { return nil }
+    guard let live = state.withLock({ $0.live }), let distance = live.distance else { return nil }
     let edge = live.edge
     let window = live.window
     let latency = Duration.seconds((edge - time).seconds)
     return LiveDistances(
-      latency: latency, target: .seconds(timing.delay.seconds),
+      latency: latency, target: .seconds(distance.seconds),
       oldest: .seconds((edge - window.start).seconds) - .seconds((edge - window.end).seconds),
       segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
   }
