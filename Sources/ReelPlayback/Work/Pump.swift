@@ -1,4 +1,5 @@
 internal import ReelCore
+internal import ReelFFmpeg
 
 /// Work that is done in turns, never two at once: each turn on a worker thread, begun by `wake()`.
 ///
@@ -38,15 +39,18 @@ final class Pump: Sendable {
   private let name: String
   private let threads: WorkerThreads
   private let clock: any MonotonicClock
+  private let account: MemoryAccount?
 
   /// - Parameters:
   ///   - name: Of the thread during a turn.
+  ///   - account: What turns allocate belongs to it.
   ///   - turn: May block. It may call `wake()` and `stop()`.
   init(
     named name: String, threads: WorkerThreads = .shared, clock: any MonotonicClock,
-    turn: @escaping @Sendable () -> Next
+    account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next
   ) {
     self.name = name
+    self.account = account
     self.threads = threads
     self.clock = clock
     state = Locked(State(turn: turn))
@@ -120,7 +124,9 @@ final class Pump: Sendable {
       return (state.turn, nil)
     }
     end(ending)
-    return turn?()
+    guard let turn else { return nil }
+    guard let account else { return turn() }
+    return account.perform(turn)
   }
 
   /// True where another turn follows on this thread.
