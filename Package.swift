@@ -44,13 +44,21 @@ let package = Package(
         .brew(["ffmpeg"]),
       ]
     ),
-    .target(name: "CFFmpegShims", dependencies: ["CFFmpeg"], path: "CModules/CFFmpegShims"),
+    .systemLibrary(
+      name: "CJemalloc",
+      path: "CModules/CJemalloc",
+      pkgConfig: "jemalloc",
+      providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]
+    ),
+    .target(name: "CMemory", dependencies: ["CJemalloc"], path: "CModules/CMemory"),
+    .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
     .target(name: "ReelCore", swiftSettings: settings),
     .target(name: "ReelManifest", dependencies: ["ReelCore"], swiftSettings: settings),
     .target(
       name: "ReelFFmpeg",
       dependencies: [
-        "ReelCore", "CFFmpeg", "CFFmpegShims", .product(name: "Logging", package: "swift-log"),
+        "ReelCore", "CFFmpeg", "CFFmpegShims", "CMemory",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings
     ),

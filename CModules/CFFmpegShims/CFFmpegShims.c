@@ -37,7 +37,7 @@ static void log_callback(void *context, int level, const char *format, va_list a
         if (!strcmp(class->class_name, "AVFormatContext")) {
             token = (uintptr_t)((const AVFormatContext *)context)->opaque;
         } else if (!strcmp(class->class_name, "AVCodecContext")) {
-            token = (uintptr_t)((const AVCodecContext *)context)->opaque;
+            token = reel_codec_token(context);
 #if LIBAVCODEC_VERSION_MAJOR < 61
             picture = ((const AVCodecContext *)context)->reordered_opaque;
 #endif

@@ -16,6 +16,7 @@ public final class AudioDecoder {
   public private(set) var rejectedPacketCount = 0
 
   private let context: UnsafeMutablePointer<AVCodecContext>
+  private let codec: OpaquePointer
   private let scope: LogScope
   /// Every frame is received into this one.
   private let frame: Frame
@@ -52,6 +53,12 @@ public final class AudioDecoder {
     self.context = context
     scope = LogScope(name: name, logger: logger)
     clock = AudioClock(timeBase: stream.timeBase)
+    guard let prepared = reel_codec_prepare(context, scope.token) else {
+      var context: UnsafeMutablePointer<AVCodecContext>? = context
+      avcodec_free_context(&context)
+      throw ReelError(.internalFault, "out of memory")
+    }
+    self.codec = prepared
     guard avcodec_parameters_to_context(context, stream.parameters.pointer) >= 0 else {
       throw ReelError(.badMedia, "codec parameters can't be used")
     }
@@ -61,7 +68,6 @@ public final class AudioDecoder {
     context.pointee.thread_count = 1
     context.pointee.max_samples = Self.maximumFrameCount
     av_opt_set(context, "codec_whitelist", AudioCodec.allowList, 0)
-    reel_codec_set_token(context, scope.token)
     let code = avcodec_open2(context, implementation, nil)
     guard code >= 0 else {
       throw FFmpegError(call: "avcodec_open2", code: code, detail: scope.takeLastError()).reelError()
@@ -71,6 +77,7 @@ public final class AudioDecoder {
   deinit {
     var context: UnsafeMutablePointer<AVCodecContext>? = context
     avcodec_free_context(&context)
+    reel_codec_release(codec)
     swr_free(&resampler)
     av_channel_layout_uninit(&resampledLayout)
   }

@@ -28,6 +28,7 @@ public final class Decoder {
   public private(set) var rejectedPacketCount = 0
 
   private let context: UnsafeMutablePointer<AVCodecContext>
+  private let codec: OpaquePointer
   private let scope: LogScope
   private var nextTag: Int64 = 0
 
@@ -48,6 +49,12 @@ public final class Decoder {
     }
     self.context = context
     scope = LogScope(name: name, logger: logger)
+    guard let prepared = reel_codec_prepare(context, scope.token) else {
+      var context: UnsafeMutablePointer<AVCodecContext>? = context
+      avcodec_free_context(&context)
+      throw ReelError(.internalFault, "out of memory")
+    }
+    self.codec = prepared
     guard avcodec_parameters_to_context(context, stream.parameters.pointer) >= 0 else {
       throw ReelError(.badMedia, "codec parameters can't be used")
     }
@@ -70,7 +77,6 @@ public final class Decoder {
     }
     if codec == .av1, threads == 1 { context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY }
     av_opt_set(context, "codec_whitelist", VideoCodec.allowList, 0)
-    reel_codec_set_token(context, scope.token)
     reel_codec_enable_picture_tags(context)
     if codec == .h264 { noteParameterSets(of: stream) }
     let code = avcodec_open2(context, implementation, nil)
@@ -83,6 +89,7 @@ public final class Decoder {
   deinit {
     var context: UnsafeMutablePointer<AVCodecContext>? = context
     avcodec_free_context(&context)
+    reel_codec_release(codec)
   }
 
   /// How many pictures may be held back to bring them into order (`has_b_frames`), as far as is known now.

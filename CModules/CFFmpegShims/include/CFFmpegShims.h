@@ -21,7 +21,7 @@ static inline int reel_averror_io(void) { return AVERROR(EIO); }
 // AV_NOPTS_VALUE is a cast of an unsigned literal.
 static inline int64_t reel_nopts(void) { return AV_NOPTS_VALUE; }
 
-/// Receives one formatted log line. `token` is the number given to reel_format_set_token or reel_codec_set_token, or
+/// Receives one formatted log line. `token` is the number given to reel_format_set_token or reel_codec_prepare, or
 /// 0 where the line belongs to neither; `picture` is the tag of the packet that was being decoded, or -1. `text` is
 /// valid during the call only. May be called on any thread.
 typedef void (*reel_log_sink)(uintptr_t token, int64_t picture, int level, const char *text);
@@ -30,10 +30,22 @@ typedef void (*reel_log_sink)(uintptr_t token, int64_t picture, int level, const
 /// receive. Called once in a process.
 void reel_log_install(reel_log_sink sink, int level);
 
-/// Ties the log lines of a context to a number of the caller's. Contexts carry it in their `opaque`, which FFmpeg
-/// copies to the contexts of its worker threads.
+/// Ties the log lines of a context to a number of the caller's, which it carries in its `opaque`.
 static inline void reel_format_set_token(AVFormatContext *context, uintptr_t token) { context->opaque = (void *)token; }
-static inline void reel_codec_set_token(AVCodecContext *context, uintptr_t token) { context->opaque = (void *)token; }
+
+/// What goes with a decoder: the number for its log lines, and where the memory of its pictures comes from. Contexts
+/// carry it in their `opaque`, which FFmpeg copies to the contexts of its worker threads.
+typedef struct reel_codec reel_codec;
+
+/// To be called before the context is opened, whose pictures will then be mappings of their own, counted on the account
+/// that the calling thread works for. NULL where there is no memory.
+reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token);
+
+/// To be called once the context has been freed. Pictures that are still held stay as they are.
+void reel_codec_release(reel_codec *codec);
+
+/// The number of a decoder's log lines.
+uintptr_t reel_codec_token(const AVCodecContext *context);
 
 /// Makes every attempt of a demuxer to open another URL fail with EACCES: `io_open` is a function pointer whose type
 /// the importer can't spell.

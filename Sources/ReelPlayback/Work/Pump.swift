@@ -1,11 +1,12 @@
-internal import ReelCore
+package import ReelCore
+package import ReelFFmpeg
 
 /// Work that is done in turns, never two at once: each turn on a worker thread, begun by `wake()`.
 ///
 /// A pump that is let go without `stop()` ends with its last turn; a turn at a time of the clock is not made then.
-final class Pump: Sendable {
+package final class Pump: Sendable {
   /// What comes after a turn.
-  enum Next: Sendable, Equatable {
+  package enum Next: Sendable, Equatable {
     /// Nothing until `wake()`.
     case idle
     /// Another turn soon.
@@ -38,17 +39,20 @@ final class Pump: Sendable {
   private let name: String
   private let execution: any Execution
   private let clock: any MonotonicClock
+  private let account: MemoryAccount?
 
   /// - Parameters:
   ///   - name: Of the thread during a turn.
   ///   - execution: Where the turns are made.
+  ///   - account: What turns allocate belongs to it.
   ///   - turn: May block. It may call `wake()` and `stop()`.
-  init(
+  package init(
     named name: String, execution: any Execution = SystemExecution.shared, clock: any MonotonicClock,
-    turn: @escaping @Sendable () -> Next
+    account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next
   ) {
     self.name = name
     self.execution = execution
+    self.account = account
     self.clock = clock
     state = Locked(State(turn: turn))
   }
@@ -57,7 +61,7 @@ final class Pump: Sendable {
 
   /// Asks for a turn that begins after this call: one that is running does not count, one that is about to begin does.
   /// On any thread; never waits for a turn.
-  func wake() {
+  package func wake() {
     let (begins, call) = state.withLock { state -> (Bool, (any ScheduledCall)?) in
       guard !state.isStopped else { return (false, nil) }
       switch state.phase {
@@ -76,7 +80,7 @@ final class Pump: Sendable {
   }
 
   /// No turn begins after this. Does not wait for one that is running; `turn` is let go when the last one has ended.
-  func stop() {
+  package func stop() {
     let (call, ending) = state.withLock { state in
       state.isStopped = true
       let call = state.takeCall()
@@ -88,7 +92,7 @@ final class Pump: Sendable {
 
   /// Returns when the pump has been stopped and no turn runs any more. Cancelling the task does not end the wait: a
   /// turn can't be cut short.
-  func waitUntilStopped() async {
+  package func waitUntilStopped() async {
     await withCheckedContinuation { continuation in
       let hasEnded = state.withLock { state in
         if state.isStopped, state.turn == nil { return true }
@@ -121,7 +125,9 @@ final class Pump: Sendable {
       return (state.turn, nil)
     }
     end(ending)
-    return turn?()
+    guard let turn else { return nil }
+    guard let account else { return turn() }
+    return account.perform(turn)
   }
 
   /// True where another turn follows on this thread.

@@ -1,0 +1,298 @@
+#include "CMemory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "../CJemalloc/CJemalloc.h"
+
+// What jemalloc begins with, where neither MALLOC_CONF nor the program says otherwise. Without caches of threads what
+// is freed leaves its account at once, on whatever thread. Few arenas beside those of accounts; pages that are free go
+// back to the system, and at once where they were given back before. No huge pages: a player is smaller than two.
+const char *malloc_conf =
+    "tcache:false,narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0,thp:never";
+
+struct reel_account {
+    atomic_size_t references;
+    atomic_size_t mapped;
+    unsigned arena;
+    bool has_arena;
+};
+
+enum { mib_capacity = 5 };
+
+// Names of figures, looked up once: an arena's number stands in one place of them.
+typedef struct figure {
+    size_t mib[mib_capacity];
+    size_t length;
+} figure;
+
+static struct {
+    bool available;
+    figure arena_of_thread, cache_of_thread, epoch, create, purge, small, large, resident;
+} names;
+
+static pthread_once_t names_once = PTHREAD_ONCE_INIT;
+
+static struct {
+    pthread_mutex_t lock;
+    unsigned *free;
+    size_t free_count, free_capacity;
+    unsigned made;
+} arenas = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local reel_account *current;
+
+static bool look_up(figure *figure, const char *name)
+{
+    figure->length = mib_capacity;
+    return mallctlnametomib(name, figure->mib, &figure->length) == 0;
+}
+
+/// jemalloc may be in the process without being its malloc: a sanitizer's comes first, or one that was preloaded.
+static bool is_malloc(void)
+{
+    uint64_t before = 0, after = 0;
+    size_t size = sizeof before;
+    if (mallctl("thread.allocated", &before, &size, NULL, 0))
+        return false;
+    void *volatile memory = malloc(64);
+    bool is_counted = mallctl("thread.allocated", &after, &size, NULL, 0) == 0 && after > before;
+    free(memory);
+    return is_counted;
+}
+
+static void look_up_names(void)
+{
+    names.available = is_malloc() && look_up(&names.arena_of_thread, "thread.arena") &&
+                      look_up(&names.cache_of_thread, "thread.tcache.enabled") && look_up(&names.epoch, "epoch") &&
+                      look_up(&names.create, "arenas.create") && look_up(&names.purge, "arena.0.purge") &&
+                      look_up(&names.small, "stats.arenas.0.small.allocated") &&
+                      look_up(&names.large, "stats.arenas.0.large.allocated") &&
+                      look_up(&names.resident, "stats.arenas.0.resident");
+}
+
+bool reel_arenas_available(void)
+{
+    pthread_once(&names_once, look_up_names);
+    return names.available;
+}
+
+static size_t figure_of(const figure *name, size_t place, unsigned arena)
+{
+    figure copy = *name;
+    size_t value = 0, size = sizeof value;
+    copy.mib[place] = arena;
+    return mallctlbymib(copy.mib, copy.length, &value, &size, NULL, 0) ? 0 : value;
+}
+
+static size_t live_bytes(unsigned arena)
+{
+    return figure_of(&names.small, 2, arena) + figure_of(&names.large, 2, arena);
+}
+
+static void purge_arena(unsigned arena)
+{
+    figure copy = names.purge;
+    copy.mib[1] = arena;
+    mallctlbymib(copy.mib, copy.length, NULL, NULL, NULL, 0);
+}
+
+/// An arena that was given back, of several the one in which least is left; else a new one.
+static bool take_arena(unsigned *arena)
+{
+    if (!reel_arenas_available())
+        return false;
+    pthread_mutex_lock(&arenas.lock);
+    if (arenas.free_count > 0) {
+        reel_account_refresh();
+        size_t best = 0, least = SIZE_MAX;
+        for (size_t i = arenas.free_count; i-- > 0 && least > 0;) {
+            size_t live = live_bytes(arenas.free[i]);
+            if (live < least) {
+                best = i;
+                least = live;
+            }
+        }
+        *arena = arenas.free[best];
+        arenas.free[best] = arenas.free[--arenas.free_count];
+        pthread_mutex_unlock(&arenas.lock);
+        return true;
+    }
+    // Room for it, for the day that it is given back: that can't fail then.
+    bool done = arenas.made < arenas.free_capacity;
+    if (!done) {
+        size_t capacity = arenas.free_capacity ? 2 * arenas.free_capacity : 16;
+        unsigned *room = realloc(arenas.free, capacity * sizeof *room);
+        if (room) {
+            arenas.free = room;
+            arenas.free_capacity = capacity;
+            done = true;
+        }
+    }
+    size_t size = sizeof *arena;
+    done = done && mallctlbymib(names.create.mib, names.create.length, arena, &size, NULL, 0) == 0;
+    arenas.made += done;
+    pthread_mutex_unlock(&arenas.lock);
+    return done;
+}
+
+unsigned reel_arena_count(void)
+{
+    pthread_mutex_lock(&arenas.lock);
+    unsigned count = arenas.made;
+    pthread_mutex_unlock(&arenas.lock);
+    return count;
+}
+
+reel_account *reel_account_create(void)
+{
+    reel_account *account = calloc(1, sizeof *account);
+    if (!account)
+        return NULL;
+    atomic_init(&account->references, 1);
+    account->has_arena = take_arena(&account->arena);
+    return account;
+}
+
+reel_account *reel_account_retain(reel_account *account)
+{
+    atomic_fetch_add_explicit(&account->references, 1, memory_order_relaxed);
+    return account;
+}
+
+void reel_account_release(reel_account *account)
+{
+    if (atomic_fetch_sub_explicit(&account->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (account->has_arena) {
+        purge_arena(account->arena);
+        pthread_mutex_lock(&arenas.lock);
+        arenas.free[arenas.free_count++] = account->arena;
+        pthread_mutex_unlock(&arenas.lock);
+    }
+    free(account);
+}
+
+reel_account *reel_account_current(void) { return current; }
+
+/// Returns the arena of before.
+static unsigned bind_thread(unsigned arena)
+{
+    unsigned before = 0;
+    size_t size = sizeof before;
+    mallctlbymib(names.arena_of_thread.mib, names.arena_of_thread.length, &before, &size, &arena, sizeof arena);
+    return before;
+}
+
+/// Returns whether there was one. A thread's cache would give it memory of the account that it worked for before.
+static bool set_cache(bool enabled)
+{
+    bool before = false;
+    size_t size = sizeof before;
+    mallctlbymib(names.cache_of_thread.mib, names.cache_of_thread.length, &before, &size, &enabled, sizeof enabled);
+    return before;
+}
+
+reel_account_scope reel_account_enter(reel_account *account)
+{
+    reel_account_scope scope = {.account = current, .has_arena = account->has_arena};
+    if (account == current) {
+        scope.has_arena = false;
+        return scope;
+    }
+    current = account;
+    if (scope.has_arena) {
+        scope.had_cache = set_cache(false);
+        scope.arena = bind_thread(account->arena);
+    }
+    return scope;
+}
+
+void reel_account_leave(reel_account_scope scope)
+{
+    current = scope.account;
+    if (!scope.has_arena)
+        return;
+    bind_thread(scope.arena);
+    if (scope.had_cache)
+        set_cache(true);
+}
+
+void reel_account_adopt_thread(reel_account *account)
+{
+    if (!current)
+        (void)reel_account_enter(account);
+}
+
+void reel_account_refresh(void)
+{
+    if (!reel_arenas_available())
+        return;
+    uint64_t epoch = 1;
+    mallctlbymib(names.epoch.mib, names.epoch.length, NULL, NULL, &epoch, sizeof epoch);
+}
+
+bool reel_account_heap(const reel_account *account, reel_heap_figures *figures)
+{
+    if (!account->has_arena)
+        return false;
+    figures->live = live_bytes(account->arena);
+    figures->resident = figure_of(&names.resident, 2, account->arena);
+    return true;
+}
+
+size_t reel_account_mapped(const reel_account *account)
+{
+    return atomic_load_explicit(&account->mapped, memory_order_relaxed);
+}
+
+void reel_account_purge(reel_account *account)
+{
+    if (account->has_arena) {
+        purge_arena(account->arena);
+        return;
+    }
+#ifdef __GLIBC__
+    if (!reel_arenas_available())
+        malloc_trim(0);
+#endif
+}
+
+static size_t whole_pages(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return size > SIZE_MAX - page ? 0 : (size + page - 1) / page * page;
+}
+
+void *reel_memory_map(reel_account *account, size_t size)
+{
+    size = whole_pages(size);
+    if (size == 0)
+        return NULL;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+#ifdef MADV_NOHUGEPAGE
+    // Mappings that lie side by side might get one together.
+    madvise(memory, size, MADV_NOHUGEPAGE);
+#endif
+    if (account)
+        atomic_fetch_add_explicit(&reel_account_retain(account)->mapped, size, memory_order_relaxed);
+    return memory;
+}
+
+void reel_memory_unmap(reel_account *account, void *memory, size_t size)
+{
+    size = whole_pages(size);
+    munmap(memory, size);
+    if (!account)
+        return;
+    atomic_fetch_sub_explicit(&account->mapped, size, memory_order_relaxed);
+    reel_account_release(account);
+}

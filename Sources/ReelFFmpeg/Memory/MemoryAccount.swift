@@ -1,0 +1,99 @@
+internal import CMemory
+public import ReelCore
+
+/// What one player holds of memory.
+///
+/// All that is allocated inside of `perform` belongs to the account until it is freed, wherever that is: packets,
+/// demuxers, codec contexts, Swift's objects. Where the process's malloc is jemalloc, each account has an arena of its
+/// own, and what is allocated is read from the allocator's own figures. The pictures of decoders that are opened inside
+/// of `perform` are mappings of their own, which are counted one by one.
+///
+/// An arena is not destroyed with its account, as something may live in it still, but goes to an account that is made
+/// later.
+public final class MemoryAccount: @unchecked Sendable {
+  // Sendable: the C account is never exchanged, and its functions may be called on any thread.
+  let account: OpaquePointer
+
+  /// Throws `ReelError.internalFault` where there is no memory.
+  public init() throws(ReelError) {
+    guard let account = reel_account_create() else { throw ReelError(.internalFault, "out of memory") }
+    self.account = account
+  }
+
+  deinit { reel_account_release(account) }
+
+  /// Bytes that the account's allocations have, as the allocator rounds them up; nil where it can't tell accounts apart:
+  /// where the process's malloc is not jemalloc, as with a sanitizer.
+  public var heapByteCount: Int? {
+    reel_account_refresh()
+    return heap?.used
+  }
+
+  /// Bytes of the pictures that decoders of the account have made and that are alive, in a decoder, in a ring or
+  /// anywhere else; those included that a decoder keeps for its next ones. Whole pages.
+  public var pictureByteCount: Int { reel_account_mapped(account) }
+
+  /// All figures at one time.
+  public var figures: Figures {
+    reel_account_refresh()
+    return Figures(heap: heap, pictureByteCount: pictureByteCount)
+  }
+
+  /// The figures of several accounts, which costs less than to ask each.
+  public static func figures(of accounts: [MemoryAccount]) -> [Figures] {
+    reel_account_refresh()
+    return accounts.map { Figures(heap: $0.heap, pictureByteCount: $0.pictureByteCount) }
+  }
+
+  /// Runs `body`: what this thread allocates meanwhile belongs to the account. May be nested, also with another account;
+  /// afterwards things are as before. Not for work that goes on elsewhere: only this thread, only until `body` returns.
+  public func perform<Result: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let scope = reel_account_enter(account)
+    defer { reel_account_leave(scope) }
+    return try body()
+  }
+
+  /// Gives memory back to the system that the account has freed. Where accounts have no arenas of their own, what the
+  /// process's malloc keeps is given back, as far as it can be (`malloc_trim`).
+  public func purge() { reel_account_purge(account) }
+
+  /// True where the process's malloc is jemalloc, so that accounts know what they allocate.
+  public static var tellsAllocationsApart: Bool { reel_arenas_available() }
+
+  // MARK: - Internal
+
+  /// Arenas that were made since the process began: as many as there were accounts at one time.
+  static var arenaCount: Int { Int(reel_arena_count()) }
+
+  // MARK: - Private
+
+  private var heap: Figures.Heap? {
+    var figures = reel_heap_figures()
+    guard reel_account_heap(account, &figures) else { return nil }
+    return Figures.Heap(used: figures.live, resident: figures.resident)
+  }
+}
+
+extension MemoryAccount {
+  /// What an account holds at one time, in bytes.
+  public struct Figures: Sendable, Hashable {
+    /// Of allocations.
+    public struct Heap: Sendable, Hashable {
+      /// In use, as the allocator rounds allocations up.
+      public var used: Int
+      /// What they take from the system: the gaps between them, what is kept for later allocations, and the
+      /// allocator's own tables included.
+      public var resident: Int
+    }
+
+    /// Nil where the allocator can't tell accounts apart.
+    public var heap: Heap?
+    /// Of pictures that are alive.
+    public var pictureByteCount: Int
+
+    /// What the account takes from the system; nil where the allocator can't tell.
+    public var residentByteCount: Int? { heap.map { $0.resident + pictureByteCount } }
+  }
+}

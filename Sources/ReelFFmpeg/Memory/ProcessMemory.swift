@@ -1,0 +1,84 @@
+internal import Foundation
+
+#if canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// What the process holds of the machine at one time, as the system counts it.
+public struct ProcessMemory: Sendable, Hashable {
+  /// Bytes of memory that is this process's alone: what ending it would free. On Linux the private pages of
+  /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
+  public var privateByteCount: Int
+  /// Bytes of memory that is in use here, shared libraries and files included.
+  public var residentByteCount: Int
+  public var threadCount: Int
+  /// Open files, sockets and the like.
+  public var descriptorCount: Int
+
+  /// As it is now; nil where the system does not tell.
+  public static var current: ProcessMemory? {
+    #if os(Linux)
+      linux
+    #elseif canImport(Darwin)
+      darwin
+    #else
+      nil
+    #endif
+  }
+
+  // MARK: - Private
+
+  #if os(Linux)
+    private static var linux: ProcessMemory? {
+      guard let maps = kilobytes(in: "/proc/self/smaps_rollup"), let resident = maps["Rss"],
+        let clean = maps["Private_Clean"], let dirty = maps["Private_Dirty"],
+        let threads = kilobytes(in: "/proc/self/status")?["Threads"],
+        let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+      else { return nil }
+      // One of the descriptors is the folder's own.
+      return ProcessMemory(
+        privateByteCount: (clean + dirty) * 1024, residentByteCount: resident * 1024, threadCount: threads,
+        descriptorCount: descriptors.count - 1)
+    }
+
+    /// The numbers of lines as `Rss:    1234 kB`, by their names.
+    private static func kilobytes(in path: String) -> [String: Int]? {
+      guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
+      var values: [String: Int] = [:]
+      for line in text.split(separator: "\n") {
+        let parts = line.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, let number = parts[1].split(whereSeparator: \.isWhitespace).first else {
+          continue
+        }
+        if let value = Int(number) { values[String(parts[0])] = value }
+      }
+      return values
+    }
+  #endif
+
+  #if canImport(Darwin)
+    private static var darwin: ProcessMemory? {
+      var usage = task_vm_info_data_t()
+      var count = mach_msg_type_number_t(MemoryLayout.size(ofValue: usage) / MemoryLayout<integer_t>.size)
+      let code = withUnsafeMutablePointer(to: &usage) { pointer in
+        pointer.withMemoryRebound(to: integer_t.self, capacity: Int(count)) {
+          task_info(mach_task_self_, task_flavor_t(TASK_VM_INFO), $0, &count)
+        }
+      }
+      guard code == KERN_SUCCESS else { return nil }
+      var threads: thread_act_array_t?
+      var threadCount: mach_msg_type_number_t = 0
+      guard task_threads(mach_task_self_, &threads, &threadCount) == KERN_SUCCESS, let threads else {
+        return nil
+      }
+      for index in 0..<Int(threadCount) { mach_port_deallocate(mach_task_self_, threads[index]) }
+      vm_deallocate(
+        mach_task_self_, vm_address_t(UInt(bitPattern: threads)),
+        vm_size_t(Int(threadCount) * MemoryLayout<thread_act_t>.size))
+      let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")
+      return ProcessMemory(
+        privateByteCount: Int(usage.phys_footprint), residentByteCount: Int(usage.resident_size),
+        threadCount: Int(threadCount), descriptorCount: (descriptors?.count ?? 1) - 1)
+    }
+  #endif
+}

@@ -1,0 +1,205 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelFFmpeg
+
+/// Where the process's malloc is not jemalloc, as with a sanitizer, accounts know their pictures only.
+@Suite("Memory by account", .timeLimit(.minutes(5)))
+struct MemoryAccountTests {
+  /// Freed with the last reference.
+  private final class Block: @unchecked Sendable {
+    // Sendable: never written to after it was made.
+    let bytes: UnsafeMutableRawPointer
+
+    init(byteCount: Int) {
+      bytes = .allocate(byteCount: byteCount, alignment: 16)
+      memset(bytes, 1, byteCount)
+    }
+
+    deinit { bytes.deallocate() }
+  }
+
+  /// Some small, some large; together about `byteCount`.
+  private func blocks(byteCount: Int) -> [Block] {
+    var (all, left, size) = ([Block](), byteCount, 40)
+    while left > 0 {
+      all.append(Block(byteCount: min(size, left)))
+      left -= size
+      size = size > 100_000 ? 40 : size * 3 / 2
+    }
+    return all
+  }
+
+  /// The bytes of a fresh account after `body`, less what it had before.
+  private func growth(of account: MemoryAccount, _ body: () throws -> Void) rethrows -> Int {
+    let before = account.heapByteCount ?? 0
+    try body()
+    return (account.heapByteCount ?? 0) - before
+  }
+
+  @Test("figures are there where the allocator can tell accounts apart, and nowhere else")
+  func availability() throws {
+    let account = try MemoryAccount()
+    #expect((account.heapByteCount != nil) == MemoryAccount.tellsAllocationsApart)
+    #expect((account.figures.heap != nil) == MemoryAccount.tellsAllocationsApart)
+    #expect(account.pictureByteCount == 0)
+  }
+
+  @Test(
+    "what is allocated inside belongs to the account until it is freed, on whatever thread",
+    .enabled(if: MemoryAccount.tellsAllocationsApart))
+  func allocations() throws {
+    let account = try MemoryAccount()
+    let other = try MemoryAccount()
+    var held: [Block] = []
+    let grown = growth(of: account) {
+      #expect(growth(of: other) { held = account.perform { blocks(byteCount: 3_000_000) } } == 0)
+    }
+    #expect(grown >= 3_000_000)
+    // jemalloc's sizes are at most a fifth larger than what is asked for; small ones are few here.
+    #expect(grown < 3_700_000)
+    #expect(growth(of: account) { held += blocks(byteCount: 1_000_000) } == 0)
+    let box = Locked<[Block]>(held)
+    held = []
+    let done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      box.withLock { $0 = [] }
+      done.signal()
+    }
+    done.wait()
+    #expect(abs(account.heapByteCount ?? .max) <= 4096)
+  }
+
+  @Test("accounts may be nested", .enabled(if: MemoryAccount.tellsAllocationsApart))
+  func nesting() throws {
+    let (outer, inner) = (try MemoryAccount(), try MemoryAccount())
+    var held: [Block] = []
+    outer.perform {
+      inner.perform {
+        inner.perform { held.append(Block(byteCount: 1 << 20)) }
+        held.append(Block(byteCount: 1 << 20))
+      }
+      held.append(Block(byteCount: 3 << 20))
+    }
+    held.append(Block(byteCount: 8 << 20))
+    let figures = MemoryAccount.figures(of: [outer, inner])
+    #expect((3 << 20..<4 << 20).contains(figures[0].heap?.used ?? 0))
+    #expect((2 << 20..<3 << 20).contains(figures[1].heap?.used ?? 0))
+  }
+
+  @Test("an error leaves the account", .enabled(if: MemoryAccount.tellsAllocationsApart))
+  func throwing() throws {
+    let account = try MemoryAccount()
+    #expect(throws: CancellationError.self) { try account.perform { throw CancellationError() } }
+    var held: [Block] = []
+    #expect(growth(of: account) { held.append(Block(byteCount: 1 << 20)) } == 0)
+  }
+
+  @Test("what was freed is the system's after a purge", .enabled(if: MemoryAccount.tellsAllocationsApart))
+  func purging() throws {
+    let account = try MemoryAccount()
+    account.purge()
+    let empty = try #require(account.figures.heap)
+    var held = account.perform { blocks(byteCount: 8 << 20) }
+    let full = try #require(account.figures.heap)
+    #expect(!held.isEmpty)
+    #expect(full.resident - empty.resident >= 8 << 20)
+    #expect(full.resident >= full.used)
+    held = []
+    account.purge()
+    let left = try #require(account.figures.heap)
+    #expect(left.used <= empty.used + 4096)
+    #expect(left.resident <= empty.resident + 512 << 10)
+  }
+
+  @Test("arenas go from one account to the next", .enabled(if: MemoryAccount.tellsAllocationsApart))
+  func recycling() throws {
+    let before = MemoryAccount.arenaCount
+    for _ in 0..<1000 {
+      let account = try MemoryAccount()
+      _ = account.perform { Block(byteCount: 100) }
+    }
+    // Other tests have accounts meanwhile.
+    #expect(MemoryAccount.arenaCount - before < 50)
+  }
+
+  @Test("an arena with something in it is taken last", .enabled(if: MemoryAccount.tellsAllocationsApart))
+  func leftovers() throws {
+    var accounts = try (0..<40).map { _ in try MemoryAccount() }
+    let left = accounts[7].perform { Block(byteCount: 1 << 20) }
+    accounts = []
+    let next = try MemoryAccount()
+    #expect((next.heapByteCount ?? .max) < 1 << 20)
+    withExtendedLifetime(left) {}
+  }
+
+  // MARK: Pictures
+
+  private let clip = Clip("media/h264-bframes.mp4")
+
+  /// What a picture of the clip takes: in whole pages, a little more than its pixels.
+  private func pictureByteCount(of frame: borrowing Frame) -> Int {
+    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+    return (frame.byteCount + page - 1) / page * page
+  }
+
+  @Test("pictures count until the last owner has let them go", arguments: [1, 3])
+  func pictures(threads: Int) throws {
+    let account = try MemoryAccount()
+    var reader: PictureReader? = try account.perform {
+      try makeReader(clip.bytes(), clip.format, threads: threads)
+    }
+    var frames: [Held] = []
+    try account.perform {
+      while let frame = try reader?.nextPicture(), frames.count < 5 { frames.append(Held(frame)) }
+    }
+    let one = try #require(frames.first.map { pictureByteCount(of: $0.frame) })
+    #expect(account.pictureByteCount >= 5 * one)
+    #expect(account.pictureByteCount % one == 0)
+    reader = nil
+    #expect(account.pictureByteCount == 5 * one)
+    let clone = Held(try frames[0].frame.clone())
+    for left in (0..<5).reversed() {
+      frames.removeLast()
+      #expect(account.pictureByteCount == max(left, 1) * one)
+    }
+    #expect(try clone.frame.md5() == clip.golden().pictures[0].md5)
+    withExtendedLifetime(clone) {}
+  }
+
+  @Test("a decoder keeps few pictures that nobody holds")
+  func spares() throws {
+    let account = try MemoryAccount()
+    let reader = try account.perform { try makeReader(clip.bytes(), clip.format) }
+    var frames: [Held] = []
+    try account.perform {
+      while let frame = try reader.nextPicture() { frames.append(Held(frame)) }
+    }
+    let one = try #require(frames.first.map { pictureByteCount(of: $0.frame) })
+    #expect(account.pictureByteCount >= frames.count * one)
+    frames = []
+    // Up to 4 references, what is being reordered, and 3 spare ones.
+    #expect(account.pictureByteCount <= 16 * one)
+    withExtendedLifetime(reader) {}
+  }
+
+  @Test("a decoder that is opened outside counts nowhere")
+  func outside() throws {
+    let account = try MemoryAccount()
+    let reader = try makeReader(clip.bytes(), clip.format)
+    var frames: [Held] = []
+    try account.perform {
+      if let frame = try reader.nextPicture() { frames.append(Held(frame)) }
+    }
+    #expect(frames.count == 1)
+    #expect(account.pictureByteCount == 0)
+  }
+
+  /// Noncopyable values do not go into an array.
+  private final class Held {
+    let frame: Frame
+
+    init(_ frame: consuming Frame) { self.frame = frame }
+  }
+}
