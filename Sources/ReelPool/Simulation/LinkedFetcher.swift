@@ -135,7 +135,10 @@ public final class LinkedFetcher: Fetching {
     let body = response.body
     response.body = FetchBody { [world] in
       guard let world else { return nil }
-      return try Self.standStill(world) { try await Self.piece(of: body) }
+      return try Self.standStill(world) {
+        var iterator = body.makeAsyncIterator()
+        return try await iterator.next()
+      }
     }
     return response
   }
@@ -147,14 +150,29 @@ public final class LinkedFetcher: Fetching {
     try world.outside(body)
   }
 
-  /// The next bytes of a real body, as many as are worth the way; nil at the end.
-  private static func piece(of body: FetchBody) async throws -> [UInt8]? {
-    var piece: [UInt8] = []
+  /// Some of a real body, and how it goes on.
+  private struct Piece: Sendable {
+    var bytes: [UInt8] = []
+    /// Nil where there is more.
+    var ending: Result<Void, any Error>?
+  }
+
+  /// The next bytes of a real body, as many as are worth the way.
+  private static func piece(of body: FetchBody) async -> Piece {
+    var piece = Piece()
     var iterator = body.makeAsyncIterator()
-    while piece.count < pieceByteCount, let chunk = try await iterator.next() {
-      piece.append(contentsOf: chunk)
+    do {
+      while piece.bytes.count < pieceByteCount {
+        guard let chunk = try await iterator.next() else {
+          piece.ending = .success(())
+          break
+        }
+        piece.bytes.append(contentsOf: chunk)
+      }
+    } catch {
+      piece.ending = .failure(error)
     }
-    return piece.isEmpty ? nil : piece
+    return piece
   }
 
   private func wait(until time: Duration) async throws {
@@ -187,14 +205,17 @@ public final class LinkedFetcher: Fetching {
   private func supply(_ transfer: LinkedTransfer, with body: FetchBody) {
     if let world {
       transfer.begin { transfer in
-        // No world, no bytes: what is left of it can't go on.
+        let piece: Piece
         do {
-          guard let piece = try Self.standStill(world, for: { try await Self.piece(of: body) }) else {
-            return transfer.finish(nil)
-          }
-          transfer.put(piece)
+          piece = try Self.standStill(world) { await Self.piece(of: body) }
         } catch {
-          transfer.finish(error)
+          piece = Piece(ending: .failure(error))
+        }
+        if !piece.bytes.isEmpty { transfer.put(piece.bytes) }
+        switch piece.ending {
+        case .success: transfer.finish(nil)
+        case .failure(let error): transfer.finish(error)
+        case nil: break
         }
       }
     } else {

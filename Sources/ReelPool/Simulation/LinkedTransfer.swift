@@ -131,7 +131,7 @@ final class LinkedTransfer: Sendable {
 
   /// The next bytes; nil at the end.
   func next() async throws -> [UInt8]? {
-    try Task.checkCancellation()
+    if Task.isCancelled { cancel() }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let (outcome, count) = state.withLock { state -> (Result<[UInt8]?, any Error>?, Int) in

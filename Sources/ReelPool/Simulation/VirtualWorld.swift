@@ -90,7 +90,7 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
   /// Runs `body` in the world, and the world until `body` has ended. Cancelling the task that waits cancels `body`.
   ///
   /// Throws what `body` threw, or `ReelError` of kind `internalFault` where nothing is left to happen and `body` has not
-  /// ended: it waits for what never comes.
+  /// ended: it waits for what never comes, and is cancelled.
   public func run<Success: Sendable>(
     _ body: @escaping @Sendable () async throws -> Success
   ) async throws -> Success {
@@ -100,13 +100,14 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
       do { result = .success(try await body()) } catch { result = .failure(error) }
       outcome.withLock { $0 = result }
     }
-    await withTaskCancellationHandler {
+    let hasEnded = await withTaskCancellationHandler {
       await driven { world in
         while outcome.withLock({ $0 == nil }), world.step(until: nil) {}
-        guard outcome.withLock({ $0 == nil }) else { return }
+        guard outcome.withLock({ $0 == nil }) else { return true }
         // What can be cancelled ends now.
         task.cancel()
         while outcome.withLock({ $0 == nil }), world.step(until: nil) {}
+        return false
       }
     } onCancel: {
       task.cancel()
@@ -117,7 +118,7 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
       outside?.cancel()
     }
     state.withLock { $0.isCancelled = false }
-    guard let result = outcome.withLock({ $0 }) else {
+    guard hasEnded, let result = outcome.withLock({ $0 }) else {
       throw ReelError(.internalFault, "the modelled world has come to rest before its work was done")
     }
     return try result.get()
