@@ -1,0 +1,276 @@
+public import Foundation
+public import ReelCore
+internal import ReelPlayback
+
+/// Gets bytes by way of another fetcher, but not sooner than a modelled link would bring them: see `LinkModel`.
+///
+/// What crosses the link: http, https, and local files, as if a server near by had them; data: URLs do not. A redirect
+/// costs another round trip. As the real transport does, it opens a connection ahead beside the first request of a
+/// source and those for manifests.
+///
+/// On a clock that goes by itself, the real answers are awaited beside the modelled ones: what comes later than it
+/// would over the link comes when it comes. In a virtual world the real bytes are fetched, piece by piece, while the
+/// world stands still, and nothing is seen of how they came; a request that fails for real has failed one round trip
+/// after it left, whatever the real fetcher has tried before.
+public final class LinkedFetcher: Fetching {
+  /// What crosses the link.
+  public let link: LinkSpec
+
+  private let base: any Fetching
+  private let clock: any MonotonicClock
+  /// Nil on a clock that goes by itself.
+  private let world: VirtualWorld?
+  private let lane: LinkLane
+
+  /// A link in real time, or by another clock that goes by itself.
+  public convenience init(
+    _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock = SystemMonotonicClock()
+  ) {
+    self.init(base, link: link, clock: clock, world: nil)
+  }
+
+  /// A link in a virtual world.
+  public convenience init(_ base: any Fetching, link: LinkSpec, in world: VirtualWorld) {
+    self.init(base, link: link, clock: world, world: world)
+  }
+
+  private init(_ base: any Fetching, link: LinkSpec, clock: any MonotonicClock, world: VirtualWorld?) {
+    self.base = base
+    self.link = link
+    self.clock = clock
+    self.world = world
+    lane = LinkLane(LinkModel(link), clock: clock, tick: world == nil ? Self.tick : .zero)
+  }
+
+  /// Opens a connection to where `url` is, unless one is free or being opened.
+  public func openConnection(to url: URL) {
+    guard let host = LinkHost(url) else { return }
+    lane.withModel { $0.openAhead(to: host.name, handshakes: host.handshakes, at: clock.now) }
+  }
+
+  /// Transfers that are under way.
+  public var transferCount: Int { lane.transferCount }
+
+  public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    guard let host = LinkHost(request.url) else { return try await fetchBeside(request) }
+    try Task.checkCancellation()
+    let began = clock.now
+    var departure = lane.withModel { model in
+      let departure = model.depart(to: host.name, handshakes: host.handshakes, at: began)
+      // Beside it: the request itself has taken a connection.
+      if request.purpose == .source || request.purpose == .manifest {
+        model.openAhead(to: host.name, handshakes: host.handshakes, at: began)
+      }
+      return departure
+    }
+    var metrics = RequestMetrics(
+      url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
+      byteCount: 0, reusedConnection: departure.isReused, redirectCount: 0, requestCount: 1)
+    var real = request
+    // The real one's account is of no interest, and comes at times that are not the world's.
+    real.report = nil
+    let answer: FetchResponse
+    do {
+      answer = try await fetchForReal(real)
+    } catch {
+      metrics.status = (error as? ReelError)?.status
+      let keeps = (error as? ReelError)?.kind == .server
+      do { try await wait(until: departure.time + link.roundTripTime) } catch {
+        end(departure, keeps: false)
+        request.report?(metrics)
+        throw error
+      }
+      end(departure, keeps: keeps)
+      request.report?(metrics)
+      throw error
+    }
+    if answer.url != request.url, let other = LinkHost(answer.url) {
+      departure = follow(departure, from: host, to: other)
+      metrics.redirectCount = 1
+      metrics.requestCount = 2
+      metrics.reusedConnection = departure.isReused && metrics.reusedConnection ?? true
+    }
+    if host.isRemote {
+      let isPart = answer.bodyByteCount != nil && answer.bodyByteCount != answer.resourceByteCount
+      metrics.status = request.range != nil && (isPart || answer.bodyOffset > 0) ? 206 : 200
+    }
+    let readyAt = departure.time + link.roundTripTime
+    let transfer = LinkedTransfer(
+      lane, departure: departure, readyAt: readyAt, began: began, metrics: metrics, report: request.report)
+    if request.method == .head {
+      transfer.finish(nil)
+    } else {
+      supply(transfer, with: answer.body)
+    }
+    do {
+      try await wait(until: readyAt)
+      try Task.checkCancellation()
+    } catch {
+      transfer.cancel()
+      throw error
+    }
+    lane.advance()
+    var response = answer
+    let body = LinkedBody(transfer)
+    response.body = FetchBody { try await body.next() }
+    return response
+  }
+
+  // MARK: - Private
+
+  /// In real time, parcels that come within so long are handed out together.
+  private static let tick = Duration.microseconds(500)
+  /// What is had of the real body at a time, in a virtual world.
+  private static let pieceByteCount = 64 << 10
+
+  private func fetchForReal(_ request: FetchRequest) async throws -> FetchResponse {
+    guard let world else { return try await base.fetch(request) }
+    return try Self.standStill(world) { [base] in try await base.fetch(request) }
+  }
+
+  /// What does not cross the link.
+  private func fetchBeside(_ request: FetchRequest) async throws -> FetchResponse {
+    guard world != nil else { return try await base.fetch(request) }
+    var response = try await fetchForReal(request)
+    let body = response.body
+    response.body = FetchBody { [world] in
+      guard let world else { return nil }
+      return try Self.standStill(world) {
+        var iterator = body.makeAsyncIterator()
+        return try await iterator.next()
+      }
+    }
+    return response
+  }
+
+  /// Blocks: the world stands still.
+  private static func standStill<Success: Sendable>(
+    _ world: VirtualWorld, for body: @escaping @Sendable () async throws -> Success
+  ) throws -> Success {
+    try world.outside(body)
+  }
+
+  /// Some of a real body, and how it goes on.
+  private struct Piece: Sendable {
+    var bytes: [UInt8] = []
+    /// Nil where there is more.
+    var ending: Result<Void, any Error>?
+  }
+
+  /// The next bytes of a real body, as many as are worth the way.
+  private static func piece(of body: FetchBody) async -> Piece {
+    var piece = Piece()
+    var iterator = body.makeAsyncIterator()
+    do {
+      while piece.bytes.count < pieceByteCount {
+        guard let chunk = try await iterator.next() else {
+          piece.ending = .success(())
+          break
+        }
+        piece.bytes.append(contentsOf: chunk)
+      }
+    } catch {
+      piece.ending = .failure(error)
+    }
+    return piece
+  }
+
+  private func wait(until time: Duration) async throws {
+    let rest = time - clock.now
+    if rest > .zero { try await clock.sleep(for: rest) }
+  }
+
+  /// Nothing is on the way any more.
+  private func end(_ departure: LinkModel.Departure, keeps: Bool) {
+    lane.withModel { model in
+      if keeps { model.free(departure.connection, at: clock.now) } else { model.close(departure.connection) }
+    }
+  }
+
+  /// The answer to the first request has led elsewhere: a second one leaves when it has come.
+  private func follow(
+    _ departure: LinkModel.Departure, from host: LinkHost, to other: LinkHost
+  ) -> LinkModel.Departure {
+    let time = departure.time + link.roundTripTime
+    guard other != host else {
+      return LinkModel.Departure(connection: departure.connection, time: time, isReused: departure.isReused)
+    }
+    return lane.withModel { model in
+      model.free(departure.connection, at: time)
+      return model.depart(to: other.name, handshakes: other.handshakes, at: time)
+    }
+  }
+
+  /// Has the bytes of the real body put on the link.
+  private func supply(_ transfer: LinkedTransfer, with body: FetchBody) {
+    if let world {
+      transfer.begin { transfer in
+        let piece: Piece
+        do {
+          piece = try Self.standStill(world) { await Self.piece(of: body) }
+        } catch {
+          piece = Piece(ending: .failure(error))
+        }
+        if !piece.bytes.isEmpty { transfer.put(piece.bytes) }
+        switch piece.ending {
+        case .success: transfer.finish(nil)
+        case .failure(let error): transfer.finish(error)
+        case nil: break
+        }
+      }
+    } else {
+      transfer.begin(onNeed: nil)
+      let task = Task {
+        do {
+          for try await chunk in body {
+            transfer.put(chunk)
+            try await transfer.waitForNeed()
+          }
+          transfer.finish(nil)
+        } catch {
+          transfer.finish(error)
+        }
+      }
+      transfer.setSupplier(task)
+    }
+  }
+}
+
+/// Lets a transfer go with its reader.
+private final class LinkedBody: Sendable {
+  private let transfer: LinkedTransfer
+
+  init(_ transfer: LinkedTransfer) { self.transfer = transfer }
+
+  deinit { transfer.cancel() }
+
+  func next() async throws -> [UInt8]? { try await transfer.next() }
+}
+
+/// What connections are kept by.
+private struct LinkHost: Equatable {
+  let name: String
+  /// Round trips before the first request can leave.
+  let handshakes: Int
+  let isRemote: Bool
+
+  /// Nil for what does not cross the link.
+  init?(_ url: URL) {
+    switch url.scheme?.lowercased() {
+    case "http":
+      self.init(name: "http://\(url.host() ?? ""):\(url.port ?? 80)", handshakes: 1, isRemote: true)
+    case "https":
+      self.init(name: "https://\(url.host() ?? ""):\(url.port ?? 443)", handshakes: 2, isRemote: true)
+    case "file":
+      self.init(name: "file:", handshakes: 1, isRemote: false)
+    default:
+      return nil
+    }
+  }
+
+  private init(name: String, handshakes: Int, isRemote: Bool) {
+    self.name = name
+    self.handshakes = handshakes
+    self.isRemote = isRemote
+  }
+}

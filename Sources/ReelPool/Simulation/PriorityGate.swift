@@ -1,0 +1,96 @@
+internal import Foundation
+package import ReelCore
+package import ReelPlayback
+
+/// Permits to decode, as many as there are cores, given to who has the best rank, and of these to who came first.
+///
+/// Decoders reach it through a `RankedGate` each. A rank that changes counts at once, also for who waits already. A
+/// permit that was given is not taken back: it is held for one call into a decoder.
+public final class PriorityGate: Sendable {
+  private struct Waiter {
+    let gate: RankedGate
+    let signal: any WorkSignal
+  }
+
+  private struct State {
+    var freeCount: Int
+    /// In the order in which they came.
+    var waiters: [Waiter] = []
+  }
+
+  public let permitCount: Int
+  /// What a call takes on `clock` besides what it really takes.
+  private let cost: DecodeCost?
+  private let clock: any MonotonicClock
+  private let execution: any Execution
+  private let state: Locked<State>
+
+  /// Permits for real cores.
+  ///
+  /// - Parameter permits: at least 1; nil for one a processor.
+  public convenience init(permits: Int? = nil) {
+    self.init(
+      permits: permits ?? ProcessInfo.processInfo.activeProcessorCount, cost: nil,
+      clock: SystemMonotonicClock(), execution: SystemExecution.shared)
+  }
+
+  /// Modelled cores: each packet that goes into a decoder holds one of them for `cost` of the world's time.
+  ///
+  /// - Parameter cores: at least 1.
+  public convenience init(cores: Int, cost: DecodeCost, in world: VirtualWorld) {
+    self.init(permits: cores, cost: cost, clock: world, execution: world)
+  }
+
+  package init(permits: Int, cost: DecodeCost?, clock: any MonotonicClock, execution: any Execution) {
+    permitCount = max(permits, 1)
+    self.cost = cost
+    self.clock = clock
+    self.execution = execution
+    state = Locked(State(freeCount: permitCount))
+  }
+
+  /// Those who wait for a permit.
+  public var waiterCount: Int { state.withLock { $0.waiters.count } }
+
+  // MARK: - Internal
+
+  func acquire(for gate: RankedGate) {
+    let signal = state.withLock { state -> (any WorkSignal)? in
+      if state.freeCount > 0 {
+        state.freeCount -= 1
+        return nil
+      }
+      let signal = execution.makeSignal()
+      state.waiters.append(Waiter(gate: gate, signal: signal))
+      return signal
+    }
+    signal?.wait()
+  }
+
+  func release(afterPacket: Bool) {
+    if afterPacket, let cost, cost.picture > .zero { pass(cost.picture) }
+    let next = state.withLock { state -> (any WorkSignal)? in
+      var best: (index: Int, rank: Int)?
+      for (index, waiter) in state.waiters.enumerated() {
+        let rank = waiter.gate.rank
+        if best.map({ rank < $0.rank }) ?? true { best = (index, rank) }
+      }
+      guard let best else {
+        state.freeCount += 1
+        return nil
+      }
+      // The permit goes from hand to hand: nobody comes in between.
+      return state.waiters.remove(at: best.index).signal
+    }
+    next?.signal()
+  }
+
+  // MARK: - Private
+
+  /// Waits, with the permit in hand.
+  private func pass(_ duration: Duration) {
+    let signal = execution.makeSignal()
+    clock.schedule(at: clock.now + duration) { signal.signal() }
+    signal.wait()
+  }
+}

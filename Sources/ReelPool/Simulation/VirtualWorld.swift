@@ -1,0 +1,413 @@
+internal import DequeModule
+public import ReelCore
+public import ReelPlayback
+
+/// A world in which one thing happens at a time, and time passes only where nothing is left to do: the code of players
+/// runs in it unchanged, and the same beginning has the same course, however fast the machine is.
+///
+/// It is the players' clock (what happens takes no time by itself: only what is waited for does), it runs their tasks,
+/// and it runs their work that blocks, on threads of which one at a time is let go on. Whoever can go on does so in the
+/// order in which they could; when nobody can, the clock jumps to the next call that is scheduled.
+///
+/// ```
+///  enqueue (tasks) ---+
+///  run (bodies) ------+--> ready, in order --> one at a time --> nothing ready: the next scheduled call,
+///  signal (waits) ----+                                          and now = its time
+/// ```
+///
+/// Nothing from outside may come while the world runs, but through `outside`, for which it stands still. While it does
+/// not run, it may be used from any thread.
+///
+/// Work that never ends holds its thread: players are stopped, and the world is run until it rests, before it is let
+/// go.
+public final class VirtualWorld: MonotonicClock, Execution, Sendable {
+  fileprivate enum Ready: Sendable {
+    case job(UnownedJob)
+    case body(VirtualBody)
+  }
+
+  fileprivate struct Entry: Sendable {
+    let call: Call
+    let handler: @Sendable () -> Void
+  }
+
+  fileprivate struct State {
+    var now = Duration.zero
+    /// The next one last, so that taking it moves none.
+    var entries: [Entry] = []
+    var nextNumber: UInt64 = 0
+    var ready: Deque<Ready> = []
+    /// The body that runs; nil while a task or a call does.
+    var running: VirtualBody?
+    var bodyCount = 0
+    var isDriven = false
+    /// What the world stands still for.
+    var outside: Task<Void, Never>?
+    var isCancelled = false
+    var stepCount = 0
+  }
+
+  private let state = Locked(State())
+  /// True when the body that ran has ended or waits.
+  private let baton = Monitor(false)
+  private let threads = WorkerThreads()
+
+  public init() {}
+
+  // MARK: Running
+
+  /// Lets all happen that happens up to `time` of the world's clock, which then shows it.
+  public func run(until time: Duration) async {
+    await driven { world in
+      while world.step(until: time) {}
+      world.state.withLock { $0.now = max($0.now, time) }
+    }
+  }
+
+  /// Lets things happen until `condition` holds, which is asked after each of them.
+  ///
+  /// - Parameter limit: the time at which it is given up; nil for none.
+  /// - Returns: false where the limit was reached, or nothing is left to happen.
+  @discardableResult
+  public func run(
+    by limit: Duration? = nil, until condition: @escaping @Sendable () -> Bool
+  ) async -> Bool {
+    await driven { world in
+      while !condition() {
+        if !world.step(until: limit) { return condition() }
+      }
+      return true
+    }
+  }
+
+  /// Lets things happen until nothing is left to happen.
+  public func runToRest() async {
+    await driven { world in
+      while world.step(until: nil) {}
+    }
+  }
+
+  /// Runs `body` in the world, and the world until `body` has ended. Cancelling the task that waits cancels `body`.
+  ///
+  /// Throws what `body` threw, or `ReelError` of kind `internalFault` where nothing is left to happen and `body` has not
+  /// ended: it waits for what never comes, and is cancelled.
+  public func run<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) async throws -> Success {
+    let outcome = Locked<Result<Success, any Error>?>(nil)
+    let task = task {
+      let result: Result<Success, any Error>
+      do { result = .success(try await body()) } catch { result = .failure(error) }
+      outcome.withLock { $0 = result }
+    }
+    let hasEnded = await withTaskCancellationHandler {
+      await driven { world in
+        while outcome.withLock({ $0 == nil }), world.step(until: nil) {}
+        guard outcome.withLock({ $0 == nil }) else { return true }
+        // What can be cancelled ends now.
+        task.cancel()
+        while outcome.withLock({ $0 == nil }), world.step(until: nil) {}
+        return false
+      }
+    } onCancel: {
+      task.cancel()
+      let outside = state.withLock { state in
+        state.isCancelled = true
+        return state.outside
+      }
+      outside?.cancel()
+    }
+    state.withLock { $0.isCancelled = false }
+    guard hasEnded, let result = outcome.withLock({ $0 }) else {
+      throw ReelError(.internalFault, "the modelled world has come to rest before its work was done")
+    }
+    return try result.get()
+  }
+
+  // MARK: Accounts
+
+  /// Bodies that have begun and not ended: each has a thread.
+  public var bodyCount: Int { state.withLock { $0.bodyCount } }
+
+  /// Threads that there are for bodies, those included that end soon for want of any.
+  package var threadCount: Int { threads.count }
+
+  /// Things that have happened.
+  public var stepCount: Int { state.withLock { $0.stepCount } }
+
+  // MARK: MonotonicClock
+
+  public var now: Duration { state.withLock { $0.now } }
+
+  /// The handler is called in the world, in its turn.
+  @discardableResult
+  public func schedule(
+    at deadline: Duration, _ handler: @escaping @Sendable () -> Void
+  ) -> any ScheduledCall {
+    state.withLock { state in
+      let call = Call(deadline: max(deadline, state.now), number: state.nextNumber, world: self)
+      state.nextNumber += 1
+      state.entries.insert(Entry(call: call, handler: handler), at: state.index(of: call))
+      return call
+    }
+  }
+
+  // MARK: Execution
+
+  package func run(named name: String, _ body: @escaping @Sendable () -> Void) {
+    let body = VirtualBody(name: name, body)
+    state.withLock { state in
+      state.bodyCount += 1
+      state.ready.append(.body(body))
+    }
+  }
+
+  package func throwingTask<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) -> Task<Success, any Error> {
+    Task(executorPreference: self) { try await body() }
+  }
+
+  @discardableResult
+  package func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    Task(executorPreference: self) { await body() }
+  }
+
+  package func makeSignal() -> any WorkSignal { VirtualSignal(world: self) }
+
+  /// Does something real, for which the world stands still: no time passes in it.
+  ///
+  /// Only in the world. What `body` holds may be let go later, on another thread: nothing of the world.
+  package func outside<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) throws -> Success {
+    let outcome = Monitor<Result<Success, any Error>?>(nil)
+    let task = Task.detached {
+      let result: Result<Success, any Error>
+      do { result = .success(try await body()) } catch { result = .failure(error) }
+      outcome.withLock { $0 = result }
+      outcome.signal()
+    }
+    let isCancelled = state.withLock { state in
+      state.outside = task
+      return state.isCancelled
+    }
+    if isCancelled { task.cancel() }
+    defer { state.withLock { $0.outside = nil } }
+    return try outcome.wait {
+      outcome -> Monitor<Result<Success, any Error>?>.Step<Result<Success, any Error>> in
+      outcome.map { .end($0) } ?? .wait(until: nil)
+    }.get()
+  }
+
+  // MARK: - Internal
+
+  /// The body that runs on this thread.
+  fileprivate var running: VirtualBody {
+    guard let body = state.withLock({ $0.running }) else {
+      preconditionFailure("a wait outside of a body: it would never end")
+    }
+    return body
+  }
+
+  /// Gives the baton back until the body is taken from the ready ones again.
+  fileprivate func park(_ body: VirtualBody) {
+    state.withLock { $0.running = nil }
+    giveBack()
+    body.waitForBaton()
+  }
+
+  fileprivate func makeReady(_ body: VirtualBody) { state.withLock { $0.ready.append(.body(body)) } }
+
+  // MARK: - Private
+
+  /// Calls `body` on a thread of its own: who waits may be on one of the few that tasks outside have.
+  private func driven<Success: Sendable>(
+    _ body: @escaping @Sendable (VirtualWorld) -> Success
+  ) async -> Success {
+    await withCheckedContinuation { continuation in
+      WorkerThreads.shared.run(named: "world") {
+        let wasDriven = self.state.withLock { state in
+          defer { state.isDriven = true }
+          return state.isDriven
+        }
+        precondition(!wasDriven, "a world is run by one at a time")
+        let result = body(self)
+        self.state.withLock { $0.isDriven = false }
+        continuation.resume(returning: result)
+      }
+    }
+  }
+
+  private enum Step: Sendable {
+    case ready(Ready)
+    case call(@Sendable () -> Void)
+  }
+
+  /// Lets the next thing happen; false where there is none by `limit`.
+  private func step(until limit: Duration?) -> Bool {
+    let step = state.withLock { state -> Step? in
+      if let ready = state.ready.popFirst() {
+        state.stepCount += 1
+        return .ready(ready)
+      }
+      guard let next = state.entries.last, limit.map({ next.call.deadline <= $0 }) ?? true else { return nil }
+      state.stepCount += 1
+      state.entries.removeLast()
+      state.now = max(state.now, next.call.deadline)
+      return .call(next.handler)
+    }
+    switch step {
+    case .ready(.job(let job)): job.runSynchronously(on: asUnownedTaskExecutor())
+    case .ready(.body(let body)): goOn(body)
+    case .call(let handler): handler()
+    case nil: return false
+    }
+    return true
+  }
+
+  /// Gives a body the baton, and waits until it gives it back.
+  private func goOn(_ body: VirtualBody) {
+    state.withLock { $0.running = body }
+    if let work = body.takeWork() {
+      threads.run(named: body.name) {
+        work.run()
+        self.state.withLock { state in
+          state.running = nil
+          state.bodyCount -= 1
+        }
+        self.giveBack()
+      }
+    } else {
+      body.giveBaton()
+    }
+    baton.wait { isBack -> Monitor<Bool>.Step<Void> in
+      guard isBack else { return .wait(until: nil) }
+      isBack = false
+      return .end(())
+    }
+  }
+
+  private func giveBack() {
+    baton.withLock { $0 = true }
+    baton.signal()
+  }
+
+  fileprivate func cancel(_ call: Call) {
+    // The handler is let go after the lock: what it holds may cancel other calls as it ends.
+    let entry = state.withLock { state -> Entry? in
+      let index = state.index(of: call)
+      guard index < state.entries.count, state.entries[index].call === call else { return nil }
+      return state.entries.remove(at: index)
+    }
+    withExtendedLifetime(entry) {}
+  }
+
+  fileprivate final class Call: ScheduledCall {
+    let deadline: Duration
+    /// In the order of scheduling.
+    let number: UInt64
+    private let world: VirtualWorld
+
+    init(deadline: Duration, number: UInt64, world: VirtualWorld) {
+      self.deadline = deadline
+      self.number = number
+      self.world = world
+    }
+
+    func cancel() { world.cancel(self) }
+
+    func isBefore(_ other: Call) -> Bool { (deadline, number) < (other.deadline, other.number) }
+  }
+}
+
+extension VirtualWorld: TaskExecutor {
+  public func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    state.withLock { $0.ready.append(.job(job)) }
+  }
+}
+
+extension VirtualWorld.State {
+  /// Where a call is, or belongs.
+  fileprivate func index(of call: VirtualWorld.Call) -> Int {
+    var (low, high) = (0, entries.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if call.isBefore(entries[middle].call) { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+/// Work that may block: it runs on a thread of its own, but only while it has the baton.
+private final class VirtualBody: Sendable {
+  /// What is to be done, let go before the baton is given back: what it holds may do more as it ends.
+  final class Work: Sendable {
+    private let body: Locked<(@Sendable () -> Void)?>
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = Locked(body) }
+
+    func run() { body.withLock { $0.take() }?() }
+  }
+
+  let name: String
+  private let work: Locked<Work?>
+  private let baton = Monitor(false)
+
+  init(name: String, _ body: @escaping @Sendable () -> Void) {
+    self.name = name
+    work = Locked(Work(body))
+  }
+
+  /// Nil where it has begun.
+  func takeWork() -> Work? { work.withLock { $0.take() } }
+
+  func giveBaton() {
+    baton.withLock { $0 = true }
+    baton.signal()
+  }
+
+  func waitForBaton() {
+    baton.wait { hasBaton -> Monitor<Bool>.Step<Void> in
+      guard hasBaton else { return .wait(until: nil) }
+      hasBaton = false
+      return .end(())
+    }
+  }
+}
+
+/// A semaphore of a virtual world.
+private final class VirtualSignal: WorkSignal {
+  private struct State {
+    var count = 0
+    var waiting: Deque<VirtualBody> = []
+  }
+
+  private let world: VirtualWorld
+  private let state = Locked(State())
+
+  init(world: VirtualWorld) { self.world = world }
+
+  func wait() {
+    let body = world.running
+    let waits = state.withLock { state in
+      if state.count > 0 {
+        state.count -= 1
+        return false
+      }
+      state.waiting.append(body)
+      return true
+    }
+    if waits { world.park(body) }
+  }
+
+  func signal() {
+    let body = state.withLock { state in
+      if let first = state.waiting.popFirst() { return first as VirtualBody? }
+      state.count += 1
+      return nil
+    }
+    if let body { world.makeReady(body) }
+  }
+}

@@ -1,0 +1,84 @@
+import ReelCore
+import ReelPlayback
+import ReelPool
+import Testing
+
+@Suite("Permits by rank", .timeLimit(.minutes(5)))
+struct PriorityGateTests {
+  private let order = Locked<[String]>([])
+
+  private func note(_ text: String) { order.withLock { $0.append(text) } }
+
+  @Test("Who waits is served by rank, then in the order of arrival, by the rank of that moment")
+  func ranks() async throws {
+    let gate = PriorityGate(permits: 1)
+    let holder = RankedGate(gate, rank: 9)
+    holder.acquire()
+    let slots = [("c", 2), ("b1", 1), ("b2", 1), ("a", 5)].map { ($0.0, RankedGate(gate, rank: $0.1)) }
+    let done = ObservedProperty(0)
+    for (index, slot) in slots.enumerated() {
+      SystemExecution.shared.run(named: "test") {
+        slot.1.acquire()
+        note(slot.0)
+        slot.1.release()
+        done.update { $0 += 1 }
+      }
+      while gate.waiterCount <= index { await Task.yield() }
+    }
+    slots[3].1.rank = 0
+    holder.release()
+    for await count in done.values where count == 4 { break }
+    #expect(order.withLock { $0 } == ["a", "b1", "b2", "c"])
+  }
+
+  @Test("No more than the permits are out at a time, and none is lost", arguments: [1, 3])
+  func bound(permits: Int) async throws {
+    let gate = PriorityGate(permits: permits)
+    let (inside, most, done) = (Locked(0), Locked(0), ObservedProperty(0))
+    for slot in 0..<8 {
+      let ranked = RankedGate(gate, rank: slot % 3)
+      SystemExecution.shared.run(named: "test") {
+        for _ in 0..<200 {
+          ranked.acquire()
+          let count = inside.withLock { value in
+            value += 1
+            return value
+          }
+          most.withLock { $0 = max($0, count) }
+          inside.withLock { $0 -= 1 }
+          ranked.release(afterPacket: false)
+        }
+        done.update { $0 += 1 }
+      }
+    }
+    for await count in done.values where count == 8 { break }
+    #expect(most.withLock { $0 } <= permits)
+    let all = (0..<permits).map { _ in RankedGate(gate) }
+    for gate in all { gate.acquire() }
+    #expect(gate.waiterCount == 0)
+    for gate in all { gate.release() }
+  }
+
+  @Test("A modelled core is held for the cost of a packet, and for nothing where none went in")
+  func cost() async {
+    let world = VirtualWorld()
+    let gate = PriorityGate(cores: 2, cost: DecodeCost(picture: .milliseconds(10)), in: world)
+    for name in ["a", "b", "c"] {
+      let ranked = RankedGate(gate)
+      world.run(named: name) {
+        ranked.acquire()
+        note("\(name) begins \(world.now / .milliseconds(1))")
+        ranked.release(afterPacket: true)
+        ranked.acquire()
+        ranked.release(afterPacket: false)
+        note("\(name) ends \(world.now / .milliseconds(1))")
+      }
+    }
+    await world.runToRest()
+    #expect(
+      order.withLock { $0 } == [
+        "a begins 0.0", "b begins 0.0", "c begins 10.0", "a ends 10.0", "b ends 10.0", "c ends 20.0",
+      ])
+    #expect(world.bodyCount == 0)
+  }
+}

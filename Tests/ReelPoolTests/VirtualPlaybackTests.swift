@@ -1,0 +1,130 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+import ReelPool
+import Testing
+
+@Suite("Players in a virtual world", .timeLimit(.minutes(5)))
+struct VirtualPlaybackTests {
+  static let sources = [
+    "/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-timeline/manifest.mpd", "/media/audio-aac.mp4",
+    "/hls-aes128/index.m3u8", "/media/h264-moov-last.mp4",
+  ]
+
+  /// Plays sources to their ends, all at once, the first with the best rank.
+  private static func scene(_ paths: [String]) async throws -> VirtualScene {
+    let scene = VirtualScene()
+    try await scene.world.run {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for (index, path) in paths.enumerated() {
+          group.addTask { try await scene.play(path, name: "\(index)", rank: index) }
+        }
+        try await group.waitForAll()
+      }
+    }
+    await scene.world.runToRest()
+    return scene
+  }
+
+  @Test("Played to the end, a source takes the same course each time", arguments: sources)
+  func course(path: String) async throws {
+    let scene = try await Self.scene([path])
+    #expect(scene.trace.contains { $0.contains("picture") })
+    #expect(scene.trace.last?.contains("playedToEnd") == true)
+    for _ in 0..<2 {
+      let other = try await Self.scene([path])
+      #expect(other.trace == scene.trace)
+      #expect(other.world.now == scene.world.now)
+      #expect(other.world.stepCount == scene.world.stepCount)
+    }
+    #expect(scene.world.bodyCount == 0)
+    #expect(scene.fetcher.transferCount == 0)
+  }
+
+  @Test("Three players at once take the same course each time, and it is the same in another process")
+  func several() async throws {
+    let paths = ["/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-timeline/manifest.mpd"]
+    let scene = try await Self.scene(paths)
+    for name in 0..<3 { #expect(scene.trace.contains { $0.contains(" \(name) playedToEnd") }) }
+    for _ in 0..<2 { #expect(try await Self.scene(paths).trace == scene.trace) }
+    #expect(scene.world.bodyCount == 0)
+    // The names of Swift's collections' elements are hashed anew in each process.
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      let paths = ["/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-timeline/manifest.mpd"]
+      print(try await Self.scene(paths).trace.joined(separator: "\n"))
+    }
+    let output = String(decoding: child?.standardOutputContent ?? [], as: UTF8.self)
+    #expect(output.contains(scene.trace.joined(separator: "\n")))
+  }
+
+  @Test("A seek takes the same course each time, and shows the picture that was asked for")
+  func seek() async throws {
+    var traces: [[String]] = []
+    for _ in 0..<3 {
+      let scene = VirtualScene()
+      try await scene.world.run {
+        let player = try scene.makePlayer("a")
+        let item = PlayerItem(.url(try #require(URL(string: "http://origin/hls-ts/master.m3u8"))))
+        let events = item.events.events
+        player.replaceCurrentItem(with: item)
+        player.play()
+        try await scene.world.sleep(for: .milliseconds(700))
+        #expect(try await player.seek(to: MediaTime(value: 21, timescale: 10)))
+        scene.note("sought \(player.currentTime)")
+        #expect(abs(player.currentTime.seconds - 2.1) < 0.001)
+        for await event in events {
+          if case .playedToEnd = event { break }
+        }
+        await player.stopAndWait()
+      }
+      await scene.world.runToRest()
+      #expect(scene.world.bodyCount == 0)
+      traces.append(scene.trace)
+    }
+    #expect(traces[0].contains { $0.contains("seekDone") })
+    #expect(traces[0] == traces[1])
+    #expect(traces[0] == traces[2])
+  }
+
+  @Test("Stopped at any moment, nothing is left", arguments: [1, 150, 215, 285, 290, 360, 500, 1200])
+  func stop(milliseconds: Int) async throws {
+    let scene = VirtualScene()
+    try await scene.world.run {
+      let player = try scene.makePlayer("a")
+      player.replaceCurrentItem(
+        with: PlayerItem(.url(try #require(URL(string: "http://origin/hls-fmp4/master.m3u8")))))
+      player.play()
+      try await scene.world.sleep(for: .milliseconds(milliseconds))
+      await player.stopAndWait()
+    }
+    let end = scene.world.now
+    // A call into a decoder is waited for.
+    #expect(end >= .milliseconds(milliseconds))
+    #expect(end <= .milliseconds(milliseconds) + DecodeCost().picture)
+    #expect(scene.fetcher.transferCount == 0)
+    await scene.world.runToRest()
+    #expect(scene.world.bodyCount == 0)
+    #expect(scene.gate.waiterCount == 0)
+    // Idle threads are kept for a while.
+    while scene.world.threadCount > 0 { try await Task.sleep(for: .milliseconds(10)) }
+  }
+
+  @Test("A minute of playing takes less than a minute")
+  func speed() async throws {
+    let scene = VirtualScene()
+    let began = ContinuousClock.now
+    let shown = try await scene.world.run {
+      let player = try scene.makePlayer("a")
+      player.actionAtItemEnd = .loop
+      player.replaceCurrentItem(
+        with: PlayerItem(.url(try #require(URL(string: "http://origin/hls-fmp4/master.m3u8")))))
+      player.play()
+      try await scene.world.sleep(for: .seconds(60))
+      let shown = player.statistics.shownFrameCount
+      await player.stopAndWait()
+      return shown
+    }
+    #expect(shown > 1700)
+    #expect(ContinuousClock.now - began < .seconds(60))
+  }
+}
