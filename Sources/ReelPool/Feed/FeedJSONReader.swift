@@ -1,0 +1,198 @@
+internal import ReelCore
+
+/// Reads feeds that are written as JSON.
+struct FeedJSONReader {
+  let reference: FeedReference
+  let itemLimit: Int
+
+  /// The feeds in the order of the text, the one without a name first.
+  ///
+  /// Throws `ReelError` with the line and the path of what can't be read.
+  func feeds(in bytes: ArraySlice<UInt8>) throws(ReelError) -> [Feed] {
+    let root = try JSONText.node(in: bytes)
+    var rest = itemLimit
+    if case .array = root.value {
+      return [try feed(root, name: FeedFile.defaultName, path: "", rest: &rest)]
+    }
+    guard root["items"] != nil || root["feeds"] != nil else {
+      throw ReelError(
+        .badManifest, "the object has neither \"items\" nor \"feeds\"", place: .line(root.line))
+    }
+    var feeds: [Feed] = []
+    if let items = root["items"] {
+      feeds.append(try feed(array: items, name: FeedFile.defaultName, path: "items", rest: &rest))
+    }
+    if let named = root["feeds"] {
+      for (name, node, path) in try namedFeeds(named) {
+        guard !feeds.contains(where: { $0.name == name }) else {
+          throw Self.failure("the feed \"\(name)\" is there twice", at: node, path)
+        }
+        feeds.append(try feed(node, name: name, path: path, rest: &rest))
+      }
+    }
+    return feeds
+  }
+
+  // MARK: - Private
+
+  private func namedFeeds(
+    _ node: JSONNode
+  ) throws(ReelError) -> [(name: String, node: JSONNode, path: String)] {
+    var feeds: [(name: String, node: JSONNode, path: String)] = []
+    switch node.value {
+    case .object(let members):
+      for (name, node) in members { feeds.append((name, node, "feeds.\(name)")) }
+    case .array(let elements):
+      for (index, node) in elements.enumerated() {
+        let path = "feeds[\(index)]"
+        guard let name = try Self.text("name", of: node, path) else {
+          throw Self.failure("a feed without a \"name\"", at: node, path)
+        }
+        feeds.append((name, node, path))
+      }
+    default: throw Self.failure("should be an object or an array, and is \(node.kind)", at: node, "feeds")
+    }
+    if let nameless = feeds.first(where: \.name.isEmpty) {
+      throw Self.failure("a feed with an empty name", at: nameless.node, nameless.path)
+    }
+    return feeds
+  }
+
+  /// A feed: an array of items, or an object with one.
+  private func feed(
+    _ node: JSONNode, name: String, path: String, rest: inout Int
+  ) throws(ReelError) -> Feed {
+    guard case .object = node.value else {
+      return try feed(array: node, name: name, path: path, rest: &rest)
+    }
+    guard let items = node["items"] else { throw Self.failure("a feed without \"items\"", at: node, path) }
+    return try feed(array: items, name: name, path: "\(path).items", rest: &rest)
+  }
+
+  private func feed(
+    array node: JSONNode, name: String, path: String, rest: inout Int
+  ) throws(ReelError) -> Feed {
+    guard case .array(let elements) = node.value else {
+      throw Self.failure("should be an array of items, and is \(node.kind)", at: node, path)
+    }
+    var feed = Feed(name: name)
+    for (index, element) in elements.enumerated() {
+      guard rest > 0 else {
+        throw Self.failure("more than the limit of \(itemLimit) items", at: element, path)
+      }
+      rest -= 1
+      try append(element, path: "\(path)[\(index)]", to: &feed)
+    }
+    return feed
+  }
+
+  private func append(_ node: JSONNode, path: String, to feed: inout Feed) throws(ReelError) {
+    if case .string(let text) = node.value {
+      feed.append(try Self.placed(node, path) { () throws(ReelError) in try reference.source(text) })
+      return
+    }
+    guard case .object = node.value else {
+      throw Self.failure("an item should be a text or an object, and is \(node.kind)", at: node, path)
+    }
+    guard let url = node["url"], let text = try Self.text("url", of: node, path) else {
+      throw Self.failure("an item without a \"url\"", at: node, path)
+    }
+    let source = try Self.placed(url, "\(path).url") { () throws(ReelError) in try reference.source(text) }
+    var item = FeedItem(id: .init(feed: "", source: ""), source: source)
+    item.title = try Self.text("title", of: node, path)
+    item.author = try Self.text("author", of: node, path)
+    item.likes = try Self.count("likes", of: node, path)
+    item.comments = try Self.count("comments", of: node, path)
+    if let poster = node["poster"], let text = try Self.text("poster", of: node, path) {
+      item.poster = try Self.placed(poster, "\(path).poster") { () throws(ReelError) in
+        try reference.url(text)
+      }
+    }
+    if let headers = node["headers"] { item.headers = try Self.headers(headers, "\(path).headers") }
+    feed.append(source) {
+      $0.title = item.title
+      $0.author = item.author
+      $0.likes = item.likes
+      $0.comments = item.comments
+      $0.poster = item.poster
+      $0.headers = item.headers
+    }
+  }
+
+  /// An object of texts, or an array of texts `Name: value`.
+  private static func headers(_ node: JSONNode, _ path: String) throws(ReelError) -> [HeaderField] {
+    var fields: [HeaderField] = []
+    switch node.value {
+    case .object(let members):
+      for (name, value) in members {
+        guard case .string(let text) = value.value else {
+          throw failure("should be a text, and is \(value.kind)", at: value, "\(path).\(name)")
+        }
+        fields.append(try field(name, text, at: value, "\(path).\(name)"))
+      }
+    case .array(let elements):
+      for (index, element) in elements.enumerated() {
+        guard case .string(let text) = element.value, let colon = text.firstIndex(of: ":") else {
+          throw failure("should be a text \"Name: value\"", at: element, "\(path)[\(index)]")
+        }
+        let value = String(text[text.index(after: colon)...])
+        fields.append(try field(String(text[..<colon]), value, at: element, "\(path)[\(index)]"))
+      }
+    default: throw failure("should be an object or an array, and is \(node.kind)", at: node, path)
+    }
+    return fields
+  }
+
+  /// A field whose name is a token, and whose value has no control characters (RFC 9110 §5.1, §5.5).
+  private static func field(
+    _ name: String, _ value: String, at node: JSONNode, _ path: String
+  ) throws(ReelError) -> HeaderField {
+    let marks = Array("!#$%&'*+-.^_`|~".utf8)
+    let isToken = name.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || marks.contains(byte)
+    }
+    guard isToken, !name.isEmpty, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+      throw failure("\"\(name)\" is no header field", at: node, path)
+    }
+    return HeaderField(name: name, value: value.trimmed)
+  }
+
+  private static func text(_ key: String, of node: JSONNode, _ path: String) throws(ReelError) -> String? {
+    guard let member = node[key] else { return nil }
+    guard case .string(let text) = member.value else {
+      throw failure("should be a text, and is \(member.kind)", at: member, "\(path).\(key)")
+    }
+    return text
+  }
+
+  private static func count(_ key: String, of node: JSONNode, _ path: String) throws(ReelError) -> Int? {
+    guard let member = node[key] else { return nil }
+    guard case .number(let text) = member.value,
+      let count = Int(text) ?? Double(text).flatMap(Int.init(exactly:)),
+      count >= 0
+    else {
+      throw failure("should be a whole number, not negative", at: member, "\(path).\(key)")
+    }
+    return count
+  }
+
+  private static func failure(_ reason: String, at node: JSONNode, _ path: String) -> ReelError {
+    ReelError(.badManifest, path.isEmpty ? reason : "\(path): \(reason)", place: .line(node.line))
+  }
+
+  /// What `body` gives; an error of it with the place of `node`.
+  private static func placed<Value>(
+    _ node: JSONNode, _ path: String, _ body: () throws(ReelError) -> Value
+  ) throws(ReelError) -> Value {
+    do {
+      return try body()
+    } catch {
+      var placed = error
+      placed.place = .line(node.line)
+      placed.reason = "\(path): \(error.location.map { "\($0): " } ?? "")\(error.reason)"
+      placed.location = nil
+      throw placed
+    }
+  }
+}

@@ -1,0 +1,193 @@
+internal import ReelCore
+
+/// Reads JSON (RFC 8259) into nodes that know their lines, for messages that name them.
+struct JSONText {
+  /// How deep values may be nested.
+  static let depthLimit = 64
+
+  private let bytes: ArraySlice<UInt8>
+  private var index: Int
+  private var line = 1
+  private var lineStart: Int
+
+  /// The value that `bytes`, which are UTF-8, hold.
+  ///
+  /// Throws `ReelError.badManifest` with line and column where they are no JSON, where an object has a key twice, and
+  /// for a deeper nesting than `depthLimit`.
+  static func node(in bytes: ArraySlice<UInt8>) throws(ReelError) -> JSONNode {
+    var reader = JSONText(bytes)
+    let node = try reader.node(depth: 1)
+    reader.skipBlanks()
+    guard reader.index == bytes.endIndex else { throw reader.failure("something follows the JSON value") }
+    return node
+  }
+
+  private init(_ bytes: ArraySlice<UInt8>) {
+    self.bytes = bytes
+    index = bytes.startIndex
+    lineStart = bytes.startIndex
+  }
+
+  // MARK: - Private
+
+  private var current: UInt8? { index < bytes.endIndex ? bytes[index] : nil }
+
+  private func failure(_ reason: String) -> ReelError {
+    ReelError(.badManifest, reason, place: .line(line, column: index - lineStart + 1))
+  }
+
+  private mutating func skipBlanks() {
+    while let byte = current, byte.isBlank {
+      index += 1
+      // CRLF counts once, at its LF.
+      if byte == 0x0a || byte == 0x0d && current != 0x0a {
+        line += 1
+        lineStart = index
+      }
+    }
+  }
+
+  private mutating func take(_ character: Unicode.Scalar) -> Bool {
+    guard current == UInt8(ascii: character) else { return false }
+    index += 1
+    return true
+  }
+
+  private mutating func node(depth: Int) throws(ReelError) -> JSONNode {
+    skipBlanks()
+    guard depth <= Self.depthLimit else {
+      throw failure("nested deeper than the limit of \(Self.depthLimit)")
+    }
+    let start = line
+    switch current {
+    case nil: throw failure("the text ends where a value should be")
+    case UInt8(ascii: "{"): return JSONNode(value: .object(try members(depth: depth)), line: start)
+    case UInt8(ascii: "["): return JSONNode(value: .array(try elements(depth: depth)), line: start)
+    case UInt8(ascii: "\""): return JSONNode(value: .string(try string()), line: start)
+    default: break
+    }
+    for (word, value) in [("null", JSONNode.Value.null), ("true", .bool(true)), ("false", .bool(false))]
+    where bytes[index...].starts(with: word.utf8) {
+      index += word.utf8.count
+      return JSONNode(value: value, line: start)
+    }
+    return JSONNode(value: .number(try number()), line: start)
+  }
+
+  private mutating func members(depth: Int) throws(ReelError) -> [(key: String, value: JSONNode)] {
+    index += 1
+    var members: [(key: String, value: JSONNode)] = []
+    var keys: Set<String> = []
+    skipBlanks()
+    if take("}") { return members }
+    while true {
+      skipBlanks()
+      guard current == UInt8(ascii: "\"") else { throw failure("a key in quotes should be here") }
+      let place = failure("")
+      let key = try string()
+      guard keys.insert(key).inserted else {
+        throw ReelError(.badManifest, "the key \"\(key)\" is there twice", place: place.place)
+      }
+      skipBlanks()
+      guard take(":") else { throw failure("a colon should be here") }
+      members.append((key, try node(depth: depth + 1)))
+      skipBlanks()
+      if take("}") { return members }
+      guard take(",") else { throw failure("a comma or } should be here") }
+    }
+  }
+
+  private mutating func elements(depth: Int) throws(ReelError) -> [JSONNode] {
+    index += 1
+    var elements: [JSONNode] = []
+    skipBlanks()
+    if take("]") { return elements }
+    while true {
+      elements.append(try node(depth: depth + 1))
+      skipBlanks()
+      if take("]") { return elements }
+      guard take(",") else { throw failure("a comma or ] should be here") }
+    }
+  }
+
+  private mutating func string() throws(ReelError) -> String {
+    index += 1
+    var text: [UInt8] = []
+    while let byte = current {
+      switch byte {
+      case UInt8(ascii: "\""):
+        index += 1
+        return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"):
+        index += 1
+        text.append(contentsOf: String(try escaped()).utf8)
+      case ..<0x20: throw failure("a control character or line end in a text; it has to be escaped")
+      default:
+        text.append(byte)
+        index += 1
+      }
+    }
+    throw failure("a text has no closing quote")
+  }
+
+  private mutating func escaped() throws(ReelError) -> Unicode.Scalar {
+    guard let byte = current else { throw failure("a text has no closing quote") }
+    index += 1
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{c}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"): break
+    default:
+      index -= 1
+      throw failure("an escape that JSON does not have")
+    }
+    let high = try codeUnit()
+    if let scalar = Unicode.Scalar(high) { return scalar }
+    // A pair of surrogates makes one character.
+    guard (0xd800..<0xdc00).contains(high), take("\\"), take("u") else {
+      throw failure("half of a surrogate pair")
+    }
+    let low = try codeUnit()
+    guard (0xdc00..<0xe000).contains(low),
+      let scalar = Unicode.Scalar(0x10000 + (high - 0xd800) << 10 + (low - 0xdc00))
+    else { throw failure("half of a surrogate pair") }
+    return scalar
+  }
+
+  private mutating func codeUnit() throws(ReelError) -> UInt32 {
+    var unit: UInt32 = 0
+    for _ in 0..<4 {
+      guard let byte = current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+        throw failure("four hexadecimal digits should be here")
+      }
+      unit = unit << 4 + UInt32(digit)
+      index += 1
+    }
+    return unit
+  }
+
+  private mutating func number() throws(ReelError) -> String {
+    let start = index
+    func isDigit(_ byte: UInt8?) -> Bool { byte.map { (0x30...0x39).contains($0) } ?? false }
+    _ = take("-")
+    guard isDigit(current) else {
+      index = start
+      throw failure("a value should be here")
+    }
+    if !take("0") { while isDigit(current) { index += 1 } }
+    if take(".") {
+      guard isDigit(current) else { throw failure("a digit should be here") }
+      while isDigit(current) { index += 1 }
+    }
+    if take("e") || take("E") {
+      _ = take("+") || take("-")
+      guard isDigit(current) else { throw failure("a digit should be here") }
+      while isDigit(current) { index += 1 }
+    }
+    return String(decoding: bytes[start..<index], as: UTF8.self)
+  }
+}

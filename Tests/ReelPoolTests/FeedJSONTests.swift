@@ -1,0 +1,134 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+import ReelPool
+import Testing
+
+@Suite("Feeds as JSON")
+struct FeedJSONTests {
+  private static func read(_ text: String) throws -> FeedFile {
+    try FeedFile(bytes: Array(text.utf8), at: try MediaSource(argument: "/feeds/f.json"))
+  }
+
+  @Test("All that an item may have")
+  func item() throws {
+    let file = try Self.read(
+      #"""
+      {
+        "version": {"unknown": [1.5e3, true, false, null, -0]},
+        "items": [
+          {"url": "v/a.m3u8", "title": "A \"title\" \u00e9\ud83d\ude00\n", "author": "ann", "likes": 12, "comments": 3e2,
+           "poster": "p/a b.jpg", "headers": {"Authorization": "Bearer x", "X-A": " 1 "}, "other": {}},
+          {"url": "https://example.org/b.mpd", "title": null, "poster": "http://example.org/b.png",
+           "headers": ["X-B: 1:2", "X-C:"]},
+          "c.mp4"
+        ]
+      }
+      """#)
+    let items = try #require(file["default"]?.items)
+    #expect(items.map(\.source.name) == ["/feeds/v/a.m3u8", "https://example.org/b.mpd", "/feeds/c.mp4"])
+    let first = try #require(items.first)
+    #expect(first.title == "A \"title\" é😀\n")
+    #expect(first.author == "ann")
+    #expect(first.likes == 12)
+    #expect(first.comments == 300)
+    #expect(first.poster == URL(fileURLWithPath: "/feeds/p/a b.jpg"))
+    #expect(
+      first.headers == [
+        HeaderField(name: "Authorization", value: "Bearer x"), HeaderField(name: "X-A", value: "1"),
+      ])
+    #expect(items[1].title == nil)
+    #expect(items[1].likes == nil)
+    #expect(items[1].poster?.absoluteString == "http://example.org/b.png")
+    #expect(
+      items[1].headers == [HeaderField(name: "X-B", value: "1:2"), HeaderField(name: "X-C", value: "")])
+    #expect(items[2].headers.isEmpty)
+    #expect(items.map(\.name) == ["A \"title\" é😀\n", "b", "c"])
+  }
+
+  @Test("Named feeds, in the order of the file, the nameless one first")
+  func feeds() throws {
+    let file = try Self.read(
+      #"{"feeds": {"recommended": ["a", "b"], "following": {"items": ["a"]}, "later": []}, "items": ["z"]}"#)
+    #expect(file.feeds.map(\.name) == ["default", "recommended", "following", "later"])
+    #expect(file.feeds.map(\.items.count) == [1, 2, 1, 0])
+    let array = try Self.read(
+      #"{"feeds": [{"name": "x", "items": ["a"]}, {"name": "y", "items": ["b", "c"]}]}"#)
+    #expect(array.feeds.map(\.name) == ["x", "y"])
+    #expect(try Self.read(#" ["a", {"url": "b"}] "#).feeds.map(\.items.count) == [2])
+    // One source in two feeds is two items.
+    let ids = file.feeds.flatMap(\.items).map(\.id)
+    #expect(Set(ids).count == ids.count)
+  }
+
+  @Test(
+    "Values that can't be read: the line and the path",
+    arguments: [
+      ("{\"items\": [\n{\"title\": \"x\"}]}", 2, "items[0]: an item without a \"url\""),
+      ("{\"items\": [\"a\",\n{\"url\": 7}]}", 2, "items[1].url: should be a text, and is a number"),
+      ("[\"a\",\n\n true]", 3, "[1]: an item should be a text or an object, and is a truth value"),
+      (
+        "{\"feeds\": {\"x\": [\n{\"url\": \"a\", \"likes\": -1}]}}", 2,
+        "feeds.x[0].likes: should be a whole number"
+      ),
+      ("[{\"url\": \"a\", \"likes\": 1.5}]", 1, "[0].likes"),
+      ("[{\"url\": \"a\", \"comments\": \"3\"}]", 1, "[0].comments"),
+      ("[{\"url\": \"a\",\n\"poster\": \"ftp://x\"}]", 2, "[0].poster: ftp://x: the scheme ftp"),
+      ("[{\"url\":\n\"\"}]", 2, "[0].url: an empty URL"),
+      ("[{\"url\": \"a\", \"headers\": {\"a b\": \"c\"}}]", 1, "[0].headers.a b: \"a b\" is no header field"),
+      ("[{\"url\": \"a\", \"headers\": [\"x\"]}]", 1, "[0].headers[0]"),
+      ("[{\"url\": \"a\", \"headers\": {\"X\": \"a\\r\\nb\"}}]", 1, "[0].headers.X"),
+      ("[{\"url\": \"a\", \"headers\": {\"X\": 1}}]", 1, "[0].headers.X: should be a text"),
+      ("[{\"url\": \"a\", \"headers\": 1}]", 1, "[0].headers: should be an object or an array"),
+      ("{\"items\": \"a\"}", 1, "items: should be an array of items, and is a text"),
+      ("{\"feeds\": 1}", 1, "feeds: should be an object or an array"),
+      ("{\"feeds\": [\n[\"a\"]]}", 2, "feeds[0]: a feed without a \"name\""),
+      ("{\"feeds\": {\"x\":\n{}}}", 2, "feeds.x: a feed without \"items\""),
+      ("{\"feeds\": {\"\": [\"a\"]}}", 1, "an empty name"),
+      ("{\"items\": [\"a\"], \"feeds\": {\n\"default\": [\"a\"]}}", 2, "twice"),
+      ("{\"feeds\": [{\"name\": \"x\", \"items\": []},\n{\"name\": \"x\", \"items\": [\"a\"]}]}", 2, "twice"),
+    ])
+  func badValues(text: String, line: Int, reason: String) {
+    let error = #expect(throws: ReelError.self) { try Self.read(text) }
+    #expect(error?.place == .line(line))
+    #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
+    #expect(error?.location == "/feeds/f.json")
+  }
+
+  @Test(
+    "What is no JSON: line and column",
+    arguments: [
+      ("[\"a\",]", 1, 6), ("[\"a\" \"b\"]", 1, 6), ("{\"items\" [\"a\"]}", 1, 10), ("[\"a\"", 1, 5),
+      ("[\"a\"]\n x", 2, 2), ("[\"a\n\"]", 1, 4), ("[\"\\x\"]", 1, 4), ("[\"\\ud800\"]", 1, 9),
+      ("[\"\\ud800\\u0041\"]", 1, 15), ("[\"\\u12g4\"]", 1, 7), ("[{\"url\": 01}]", 1, 11),
+      ("[{\"url\": 1.}]", 1, 12),
+      ("[{\"url\": 1e}]", 1, 12), ("[{\"url\": -}]", 1, 10), ("[\"a\", nul]", 1, 7),
+      ("{\"items\": [], items: 1}", 1, 15),
+      ("[\"open", 1, 7), ("[\"a\\", 1, 5), ("{\"a\": 1,\n\"a\": 2}", 2, 1),
+    ])
+  func malformed(text: String, line: Int, column: Int) {
+    let error = #expect(throws: ReelError.self) { try Self.read(text) }
+    #expect(error?.kind == .badManifest)
+    #expect(error?.place == .line(line, column: column), "\(error.map(\.description) ?? "")")
+  }
+
+  @Test("Every beginning of a sound text, and every byte of it changed, is read or refused, never more")
+  func damaged() throws {
+    let text = Array(
+      #"{"items":[{"url":"a\u00e9","likes":1.0e2,"headers":{"A":"b"}},"c"],"feeds":{"x":["d"]}}"#.utf8)
+    let place = try MediaSource(argument: "/f.json")
+    var refused = 0
+    for end in 0..<text.count {
+      if (try? FeedFile(bytes: Array(text[..<end]), at: place)) == nil { refused += 1 }
+    }
+    // "{" alone, and what does not look like JSON yet, may pass as the name of a file.
+    #expect(refused >= text.count - 2)
+    for index in text.indices {
+      for byte: UInt8 in [0x00, 0x22, 0x2c, 0x30, 0x5b, 0x5d, 0x7b, 0x7d, 0x80, 0xff] {
+        var damaged = text
+        damaged[index] = byte
+        if let file = try? FeedFile(bytes: damaged, at: place) { #expect(!file.feeds.isEmpty) }
+      }
+    }
+  }
+}
