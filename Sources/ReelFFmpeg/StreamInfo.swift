@@ -86,6 +86,32 @@ public struct StreamInfo: Sendable {
     self.parameters = try CodecParameters(copying: stream.pointee.codecpar)
   }
 
+  /// The stream of one still image, which an opened decoder has just given.
+  init(still context: UnsafePointer<AVCodecContext>, orientation: Orientation) throws(ReelError) {
+    index = 0
+    kind = .video
+    codecName = String(cString: avcodec_get_name(context.pointee.codec_id))
+    videoCodec = nil
+    audioCodec = nil
+    codecTag = nil
+    timeBase = Rational(1, 1)
+    startTicks = nil
+    durationTicks = nil
+    size = PixelSize(width: Int(context.pointee.width), height: Int(context.pointee.height))
+    averageFrameRate = nil
+    sampleAspectRatio = Self.positive(context.pointee.sample_aspect_ratio)
+    rotation = orientation.rotation
+    isMirrored = orientation.isMirrored
+    isAttachedPicture = false
+    isDefault = true
+    language = nil
+    bitsPerSecond = nil
+    channelCount = nil
+    sampleRate = nil
+    isEncrypted = false
+    parameters = try CodecParameters(of: context)
+  }
+
   /// `ticks` of this stream as a time.
   public func time(ticks: Int64) -> MediaTime {
     let product = ticks.multipliedReportingOverflow(by: Int64(timeBase.numerator))
@@ -131,6 +157,14 @@ final class CodecParameters: @unchecked Sendable {
     guard let pointer = avcodec_parameters_alloc() else { throw ReelError(.internalFault, "out of memory") }
     self.pointer = pointer
     guard avcodec_parameters_copy(pointer, source) >= 0 else {
+      throw ReelError(.internalFault, "out of memory")
+    }
+  }
+
+  init(of context: UnsafePointer<AVCodecContext>) throws(ReelError) {
+    guard let pointer = avcodec_parameters_alloc() else { throw ReelError(.internalFault, "out of memory") }
+    self.pointer = pointer
+    guard avcodec_parameters_from_context(pointer, context) >= 0 else {
       throw ReelError(.internalFault, "out of memory")
     }
   }

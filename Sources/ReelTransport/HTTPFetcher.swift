@@ -112,6 +112,10 @@ final class HTTPFetcher: Fetching {
     }
   }
 
+  func openConnection(to url: URL) {
+    _ = HTTPConnections.openAhead(1, for: url, on: client, logger: logger)
+  }
+
   private func send(
     _ order: HTTPOrder, for session: TransferSession
   ) async throws -> (HTTPTransfer, HTTPResponseHead) {

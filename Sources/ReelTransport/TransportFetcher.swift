@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import Logging
 public import ReelCore
 
@@ -9,7 +9,7 @@ public import ReelCore
 ///
 /// A request that fails in a way that can pass is sent again by the `RetryPolicy`; a transfer that breaks
 /// goes on at the byte where it broke, unseen by the one who reads its body.
-public final class TransportFetcher: Fetching {
+public final class TransportFetcher: Fetching, ConnectionOpening {
   private let http: HTTPFetcher
   private let file: FileFetcher
 
@@ -19,6 +19,10 @@ public final class TransportFetcher: Fetching {
   ) {
     http = HTTPFetcher(configuration: configuration, logger: logger)
     file = FileFetcher(logger: logger)
+  }
+
+  public func openConnection(to url: URL) {
+    if ["http", "https"].contains(url.scheme?.lowercased()) { http.openConnection(to: url) }
   }
 
   /// Sends the request by the scheme of its URL: `http`, `https`, `file` or `data`.

@@ -29,17 +29,25 @@ final class BytePipe: Sendable {
   }
 
   private let state = Locked(State())
+  private let memory: LoadingMemory?
   private let readable: any WorkSignal
   private let capacity: Int
 
-  /// - Parameter execution: Where the reader runs.
-  init(capacity: Int = 256 << 10, execution: any Execution = SystemExecution.shared) {
+  /// - Parameters:
+  ///   - execution: Where the reader runs.
+  ///   - memory: What is unread is counted there.
+  init(
+    capacity: Int = 256 << 10, execution: any Execution = SystemExecution.shared, memory: LoadingMemory? = nil
+  ) {
+    self.memory = memory
     self.capacity = capacity
     readable = execution.makeSignal()
   }
 
   /// Bytes that the reader has taken.
   var readCount: Int64 { state.withLock { $0.readCount } }
+
+  deinit { state.withLock { memory?.addInFlight(-$0.unreadCount) } }
 
   // MARK: Writer
 
@@ -53,6 +61,7 @@ final class BytePipe: Sendable {
       guard !state.isClosed, state.ending == nil else { return (true, false, true) }
       state.chunks.append(chunk)
       state.unreadCount += chunk.count
+      memory?.addInFlight(chunk.count)
       return (false, state.takeReader(), state.unreadCount <= capacity)
     }
     if wakesReader { readable.signal() }
@@ -84,6 +93,7 @@ final class BytePipe: Sendable {
         }
         if state.unreadCount > 0 {
           let count = state.take(into: buffer)
+          memory?.addInFlight(-count)
           return (.success(count), state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
         }
         switch state.ending {
@@ -140,6 +150,7 @@ final class BytePipe: Sendable {
     let (wakesReader, writer) = state.withLock { state in
       state.isClosed = true
       state.chunks.removeAll()
+      memory?.addInFlight(-state.unreadCount)
       state.unreadCount = 0
       return (state.takeReader(), state.writer.take())
     }

@@ -38,7 +38,7 @@ final class ResourceByteSource: ByteSource {
 
     init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void)
     {
-      let pipe = BytePipe(execution: scope.execution)
+      let pipe = BytePipe(execution: scope.execution, memory: scope.memory)
       let task = scope.execution.task {
         do {
           try await body(pipe)

@@ -32,7 +32,7 @@ final class SegmentFeed: ByteSource {
     self.recorder = recorder
     let progress = FeedProgress(nextIndex: first)
     self.progress = progress
-    let pipe = BytePipe(execution: scope.execution)
+    let pipe = BytePipe(execution: scope.execution, memory: scope.memory)
     self.pipe = pipe
     let task = scope.execution.task {
       do {

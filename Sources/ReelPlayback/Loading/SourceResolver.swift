@@ -108,8 +108,10 @@ struct SourceResolver: Sendable {
   func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
     let (bytes, finalURL) = try await document(at: url)
     note?(LoadedManifest.Document(bytes: bytes, format: .hls, url: finalURL))
-    let playlist = try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
-      from: bytes, url: finalURL, variables: variables)
+    let playlist = try scope.memory.readingManifest {
+      try ManifestReader(limits: configuration.manifestLimits).mediaPlaylist(
+        from: bytes, url: finalURL, variables: variables)
+    }
     return RungSegments(
       list: playlist.segments, live: playlist.live, startOffset: playlist.startOffset, playlistURL: finalURL,
       hasIndependentSegments: playlist.hasIndependentSegments)
@@ -246,8 +248,9 @@ struct SourceResolver: Sendable {
     let reader = ManifestReader(limits: configuration.manifestLimits)
     var presentation: Presentation
     do {
-      presentation = try reader.presentation(
-        from: bytes, format: format, url: url, now: configuration.clock.now)
+      presentation = try scope.memory.readingManifest { () throws(ReelError) in
+        try reader.presentation(from: bytes, format: format, url: url, now: configuration.clock.now)
+      }
     } catch {
       var named = error
       if named.location == url.reelName { named.location = name }

@@ -35,11 +35,17 @@ public final class Player: Sendable {
 
   private let core: PlayerCore
 
+  /// - Parameters:
+  ///   - fetcher: Gets manifests and media.
+  ///   - gate: Asked before each call into a decoder.
+  ///   - account: What the player holds of memory is counted there.
   public init(
     fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
-    gate: (any DecodingGate)? = nil, logger: Logger = Logger(label: "reel.playback")
+    gate: (any DecodingGate)? = nil, account: MemoryAccount? = nil,
+    logger: Logger = Logger(label: "reel.playback")
   ) {
-    core = PlayerCore(fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
+    core = PlayerCore(
+      fetcher: fetcher, configuration: configuration, gate: gate, account: account, logger: logger)
     timeControlStatus = core.timeControlStatus
     currentItem = core.currentItem
     rate = core.rate
@@ -118,6 +124,12 @@ public final class Player: Sendable {
     set { core.updateSettings { $0.allowsExternalPlayback = newValue } }
   }
 
+  /// False refuses to take the player out of a pool's window.
+  public var allowsPictureInPicture: Bool {
+    get { core.settings.allowsPictureInPicture }
+    set { core.updateSettings { $0.allowsPictureInPicture = newValue } }
+  }
+
   /// True plays each item as soon as it is ready, whether `play()` was called or not.
   public var playsWhenReady: Bool {
     get { core.settings.playsWhenReady }
@@ -156,6 +168,9 @@ public final class Player: Sendable {
   /// waited for.
   public func currentPicture() -> TimedPicture? { core.currentPicture() }
 
+  /// There is a picture on show.
+  public var hasPicture: Bool { core.state.withLock { $0.onShow != nil } }
+
   /// Sets who is told what happens, before observers are: called at once, on any thread, without locks. It must not
   /// block.
   package func setObserver(_ observer: (@Sendable (PlayerSignal) -> Void)?) {
@@ -188,6 +203,12 @@ public struct PlayerStatistics: Sendable, Hashable {
   /// Of the gaps between the last picture of an item and the first of its next time, for loops.
   public var loopGaps: [Duration] = []
   public var ring: FrameRing.Statistics?
+  /// Bytes that have come from the network and were not demuxed yet.
+  public var inFlightByteCount = 0
+  /// Memory that the manifest takes: its model and its text; 0 where that is not counted (no memory account).
+  public var manifestByteCount = 0
+  /// Bytes of the picture on show.
+  public var onShowByteCount = 0
   /// Compressed bytes held.
   public var bufferByteCount = 0
   public var bufferHighWaterByteCount = 0

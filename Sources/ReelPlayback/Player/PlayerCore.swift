@@ -16,6 +16,7 @@ final class PlayerCore: Sendable {
     var allowsExternalPlayback = true
     var playsWhenReady = false
     var preloadTarget: PreloadTarget?
+    var allowsPictureInPicture = true
   }
 
   let timeControlStatus = ObservedProperty(TimeControlStatus.paused)
@@ -28,6 +29,7 @@ final class PlayerCore: Sendable {
   let fetcher: any Fetching
   let configuration: PlayerConfiguration
   let gate: (any DecodingGate)?
+  let account: MemoryAccount?
   let logger: Logger
   let clock: any MonotonicClock
   let state = Locked(State())
@@ -41,11 +43,13 @@ final class PlayerCore: Sendable {
   let told = Locked(TimeControlStatus.paused)
 
   init(
-    fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?, logger: Logger
+    fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
+    account: MemoryAccount? = nil, logger: Logger
   ) {
     self.fetcher = fetcher
     self.configuration = configuration
     self.gate = gate
+    self.account = account
     self.logger = logger
     clock = configuration.clock
     let pump = Pump(named: "present", execution: configuration.execution, clock: clock) { [weak self] in
@@ -197,13 +201,16 @@ final class PlayerCore: Sendable {
 
   var statistics: PlayerStatistics {
     let now = clock.now
-    let (copy, session, stalledAt) = state.withLock { state in
-      (state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil)
+    let (copy, session, stalledAt, onShow) = state.withLock { state in
+      (state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil, state.onShow)
     }
     var statistics = copy
     if let stalledAt { statistics.stallDuration += now - stalledAt }
     guard let session else { return statistics }
     let level = session.buffer.level
+    statistics.inFlightByteCount = session.memory.inFlightByteCount
+    statistics.manifestByteCount = session.memory.manifestByteCount
+    statistics.onShowByteCount = onShow?.picture.frame.byteCount ?? 0
     statistics.ring = session.ring.statistics
     statistics.bufferByteCount = level.byteCount
     statistics.bufferHighWaterByteCount = session.buffer.highWaterByteCount
@@ -332,8 +339,10 @@ final class PlayerCore: Sendable {
   }
 
   func makeSession(_ item: PlayerItem, start: MediaTime?) -> ItemSession {
+    var loading = configuration.loading
+    loading.headers += item.headers
     let environment = SessionEnvironment(
-      fetcher: fetcher, loading: configuration.loading, clock: clock,
+      fetcher: fetcher, loading: loading, account: account, clock: clock,
       execution: configuration.execution, gate: gate, logger: logger,
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,

@@ -47,6 +47,8 @@ public final class PlayerItem: Sendable {
   }
 
   public let source: MediaSource
+  /// Sent with every request of the item, after those of the player's configuration.
+  public let headers: [HeaderField]
 
   public let status = ObservedProperty(Status.unknown)
   /// Nil before it is known, and for a live item.
@@ -84,7 +86,10 @@ public final class PlayerItem: Sendable {
   /// Entries of a log that are kept: the oldest go first.
   private static let logLimit = 1000
 
-  public init(_ source: MediaSource) { self.source = source }
+  public init(_ source: MediaSource, headers: [HeaderField] = []) {
+    self.source = source
+    self.headers = headers
+  }
 
   public var preferences: Preferences {
     get { state.withLock { $0.preferences } }

@@ -5,23 +5,27 @@ internal import ReelManifest
 /// The pumps, and the turns of those that decode.
 extension ItemSession {
   func makePumps() {
-    let (execution, clock) = (environment.execution, environment.clock)
+    let (execution, clock, account) = (environment.execution, environment.clock, environment.account)
     let reading = Reading(kind: .video)
     let readingAudio = Reading(kind: .audio)
     let video = PipelineBox<VideoPipeline>()
     let audioBox = PipelineBox<AudioPipeline>()
     pumps.all.withLock { all in
-      all[.reader] = Pump(named: "read", execution: execution, clock: clock) { [weak self] in
+      all[.reader] = Pump(named: "read", execution: execution, clock: clock, account: account) {
+        [weak self] in
         self?.read(reading) ?? .idle
       }
-      all[.audioReader] = Pump(named: "read-audio", execution: execution, clock: clock) { [weak self] in
+      all[.audioReader] = Pump(named: "read-audio", execution: execution, clock: clock, account: account) {
+        [weak self] in
         self?.read(readingAudio) ?? .idle
       }
-      all[.video] = Pump(named: "decode", execution: execution, clock: clock) { [weak self] in
+      all[.video] = Pump(named: "decode", execution: execution, clock: clock, account: account) {
+        [weak self] in
         self?.decodeVideo(video)
         return .idle
       }
-      all[.audio] = Pump(named: "decode-audio", execution: execution, clock: clock) { [weak self] in
+      all[.audio] = Pump(named: "decode-audio", execution: execution, clock: clock, account: account) {
+        [weak self] in
         self?.decodeAudio(audioBox)
         return .idle
       }

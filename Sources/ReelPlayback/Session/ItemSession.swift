@@ -123,10 +123,14 @@ final class ItemSession: Sendable {
       frameCapacity: environment.ringFrameCapacity, byteCapacity: environment.ringByteCapacity)
     buffer = ForwardBuffer(limits: Self.limits(of: item, environment, target))
     let execution = environment.execution
-    scope = LoadScope(execution: execution)
+    let memory = LoadingMemory(account: environment.account)
+    scope = LoadScope(execution: execution, memory: memory)
     recorder = StartupRecorder(clock: environment.clock)
     var state = State(
-      scopes: [.video: LoadScope(execution: execution), .audio: LoadScope(execution: execution)],
+      scopes: [
+        .video: LoadScope(execution: execution, memory: memory),
+        .audio: LoadScope(execution: execution, memory: memory),
+      ],
       retry: environment.retryPolicy)
     state.target = target
     state.order.limit = target?.frameLimit
@@ -197,6 +201,8 @@ final class ItemSession: Sendable {
   var hasSeparateAudio: Bool { state.withLock { $0.hasSeparateAudio ?? false } }
   var generation: Int { state.withLock { $0.order.generation } }
   var bandwidth: Double? { state.withLock { $0.controller }?.estimatedBandwidth }
+  /// What loading holds outside of the buffer.
+  var memory: LoadingMemory { scope.memory }
   var decoding: DecodingAccount { state.withLock { $0.decoding } }
 
   /// Shows what is left of the buffer, then fails.
@@ -421,8 +427,8 @@ extension ItemSession.State {
     _ loader: MediaPacket.Kind, to time: MediaTime?, epoch: Int
   ) -> LoadScope? {
     pendingSeek[loader] = (epoch, time)
-    let execution = scopes[loader]?.execution ?? SystemExecution.shared
-    return scopes.updateValue(LoadScope(execution: execution), forKey: loader)
+    guard let old = scopes[loader] else { return nil }
+    return scopes.updateValue(LoadScope(execution: old.execution, memory: old.memory), forKey: loader)
   }
 }
 

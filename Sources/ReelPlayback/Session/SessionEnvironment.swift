@@ -6,6 +6,7 @@ internal import ReelFFmpeg
 struct SessionEnvironment: Sendable {
   var fetcher: any Fetching
   var loading: LoadingConfiguration
+  var account: MemoryAccount?
   var clock: any MonotonicClock
   /// Where its work is done.
   var execution: any Execution

@@ -6,6 +6,8 @@ internal import ReelCore
 final class LoadScope: Sendable {
   /// Where the work of the loading is done.
   let execution: any Execution
+  /// Where what the loading holds is counted.
+  let memory: LoadingMemory
 
   private struct State {
     var isCancelled = false
@@ -16,7 +18,12 @@ final class LoadScope: Sendable {
 
   private let state = Locked(State())
 
-  init(execution: any Execution = SystemExecution.shared) { self.execution = execution }
+  init(
+    execution: any Execution = SystemExecution.shared, memory: LoadingMemory = LoadingMemory(account: nil)
+  ) {
+    self.execution = execution
+    self.memory = memory
+  }
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 

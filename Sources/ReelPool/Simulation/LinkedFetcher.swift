@@ -12,7 +12,7 @@ internal import ReelPlayback
 /// would over the link comes when it comes. In a virtual world the real bytes are fetched, piece by piece, while the
 /// world stands still, and nothing is seen of how they came; a request that fails for real has failed one round trip
 /// after it left, whatever the real fetcher has tried before.
-public final class LinkedFetcher: Fetching {
+public final class LinkedFetcher: Fetching, ConnectionOpening {
   /// What crosses the link.
   public let link: LinkSpec
 

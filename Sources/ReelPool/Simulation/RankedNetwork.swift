@@ -93,6 +93,9 @@ package final class RankedNetwork: Sendable {
 
     package var statistics: Statistics { network.statistics(of: number) }
 
+    /// Something of the slot's waits for slots of better rank.
+    package var isHeldBack: Bool { network.isHeldBack(number) }
+
     package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
       let (network, number) = (network, number)
       network.count(of: number) { $0.requestCount += 1 }
@@ -238,6 +241,8 @@ package final class RankedNetwork: Sendable {
     }
     lookAgain()
   }
+
+  private func isHeldBack(_ slot: Int) -> Bool { state.withLock { $0.waiters.contains { $0.slot == slot } } }
 
   private func statistics(of slot: Int) -> Statistics {
     state.withLock { state in

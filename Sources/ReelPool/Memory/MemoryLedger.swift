@@ -1,0 +1,81 @@
+public import ReelFFmpeg
+public import ReelPlayback
+
+/// What each player of a pool holds of memory, by kind, in bytes: figures of the places that own it.
+public struct MemoryLedger: Sendable, Hashable {
+  /// What memory is used for.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// The model that was read from the manifest.
+    case manifest
+    /// Bytes that have come, and were not demuxed yet.
+    case inFlight = "in_flight"
+    /// Compressed media: the bytes of the packets themselves.
+    case packets
+    /// Decoded pictures: those in the ring, and the one on show.
+    case frames
+    /// Pictures that the decoder holds: references, and spare ones.
+    case decoder
+    /// All else that was allocated for the player: codec and demuxer contexts, what surrounds packets, Swift's objects.
+    case internals
+    /// Pictures that an output keeps.
+    case output
+  }
+
+  /// What one player holds.
+  public struct Account: Sendable, Hashable {
+    private var bytes: [Kind: Int] = [:]
+    /// What the allocator takes from the system for the player beyond what is allocated: gaps, and its own tables. 0 where
+    /// it can't tell.
+    public var overheadByteCount = 0
+    /// False where the allocator can't tell players apart: `internals` is unknown then, and counts as 0.
+    public var knowsInternals = false
+
+    public subscript(kind: Kind) -> Int {
+      get { bytes[kind] ?? 0 }
+      set { bytes[kind] = newValue }
+    }
+
+    /// All kinds together.
+    public var byteCount: Int { Kind.allCases.reduce(0) { $0 + self[$1] } }
+
+    /// With what the allocator takes beyond that.
+    public var residentByteCount: Int { byteCount + overheadByteCount }
+
+    /// Of a player's own figures and of those of its memory account.
+    public init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
+      let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
+      self[.inFlight] = statistics.inFlightByteCount
+      self[.packets] = statistics.bufferByteCount
+      self[.frames] = frames
+      self[.decoder] = max(0, (figures?.pictureByteCount ?? frames) - frames)
+      guard countsHeap, let heap = figures?.heap else { return }
+      knowsInternals = true
+      self[.manifest] = statistics.manifestByteCount
+      self[.internals] = max(0, heap.used - statistics.manifestByteCount - statistics.bufferByteCount)
+      overheadByteCount = max(0, heap.resident - heap.used)
+    }
+  }
+
+  /// A player's part.
+  public struct Entry: Sendable, Hashable {
+    /// Nil for a player that is pinned, outside of the slots.
+    public var slot: Int?
+    /// Nil for a slot without an item.
+    public var item: FeedItem.ID?
+    public var account: Account
+
+    public init(slot: Int?, item: FeedItem.ID?, account: Account) {
+      self.slot = slot
+      self.item = item
+      self.account = account
+    }
+  }
+
+  /// By slot, then those that are pinned.
+  public var entries: [Entry]
+
+  public init(entries: [Entry]) { self.entries = entries }
+
+  /// Of all players.
+  public var byteCount: Int { entries.reduce(0) { $0 + $1.account.byteCount } }
+}

@@ -1,0 +1,126 @@
+public import Logging
+public import ReelCore
+public import ReelPlayback
+
+/// A pool of players that walks a feed: the current item plays, and the first pictures of its neighbours are decoded
+/// before they are wanted.
+///
+/// Item `index` of a playlist has the slot `index % slotCount`; a slot belongs to the item's identity in its feed, so that
+/// what was loaded of an item stays where others are removed, and never passes for another's. Around the current item
+/// lies the window: one stretch of the playlist, of no more items than there are slots, as deep as the policy wants
+/// (`PreloadPolicy`). What leaves it is cancelled at once, and its memory goes back to the system. What stays keeps its
+/// buffer, and becomes the current item without a byte fetched twice.
+///
+/// The current item goes before preloads, and preloads by their rank, on the network and on the processor.
+///
+/// - An index that the playlist does not have is an error. A pool larger than the feed has slots that stay empty. A policy
+///   that wants more than there are slots gets the nearest of what it wants.
+/// - An item that can't be played fails alone: its slot says so (`SlotReadiness.status`), and its neighbours play.
+///
+/// All of it may be used from any thread; no call waits.
+public final class PlayerPool: PlayerPooling {
+  /// What happens once.
+  public let events: EventChannel<PoolEvent>
+  /// How ready each slot is, by slot. Told when a stage is reached or a player tells something; `slotReadiness` is of now.
+  public let readiness: ObservedProperty<[SlotReadiness]>
+
+  private let core: PoolCore
+
+  /// - Parameters:
+  ///   - fetcher: Gets manifests and media; one that is `ConnectionOpening` opens connections ahead.
+  ///   - configuration: How many players, and how they load.
+  public init(
+    fetcher: any Fetching, configuration: PoolConfiguration = PoolConfiguration(),
+    logger: Logger = Logger(label: "reel.pool")
+  ) {
+    core = PoolCore(fetcher: fetcher, configuration: configuration, logger: logger)
+    events = core.events
+    readiness = core.readiness
+  }
+
+  deinit { core.close() }
+
+  // MARK: Swiping
+
+  @discardableResult
+  public func show(
+    _ index: Int, of playlist: Playlist, phase: SwipePhase = .settled
+  ) throws(ReelError) -> Handover {
+    try core.show(index, of: playlist, phase: phase)
+  }
+
+  public func update(_ playlist: Playlist, currentIndex index: Int?) { core.update(playlist, index: index) }
+
+  public func setPlaying(_ isPlaying: Bool) { core.setPlaying(isPlaying) }
+
+  public func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?) {
+    core.state.withLock { $0.onFailure = handler }
+  }
+
+  /// Ends all players, and gives back what they hold. Nothing is loaded any more.
+  public func close() { core.close() }
+
+  // MARK: Output
+
+  /// Sets the output that follows the current item: it gets the picture that a swipe finds within the call of `show`,
+  /// then each picture as it is due. The output before is finished; what that throws is thrown here.
+  public func setSurface(_ output: (any FrameOutput)?) throws {
+    try core.surface.setOutput(output) { core.state.withLock { $0.currentPlayer } }
+  }
+
+  /// The item that the surface shows.
+  public var surfaceItem: FeedItem.ID? { core.surface.id }
+
+  // MARK: Accounts
+
+  /// The current item's player; nil where it has none yet.
+  public var currentPlayer: Player? { core.state.withLock { $0.currentPlayer }?.player }
+
+  public var slotReadiness: [SlotReadiness] { core.slotReadiness }
+
+  /// What each player holds of memory, by kind.
+  public var ledger: MemoryLedger { core.ledger }
+
+  /// Gives memory back until all players together hold at most so many bytes, or only the current item is left: the
+  /// preloads go first that have the lowest rank. They are not loaded again before the current item changes.
+  ///
+  /// - Returns: What is held afterwards, as the ledger has it.
+  @discardableResult
+  public func trim(to byteCount: Int) -> Int { core.trim(to: byteCount) }
+
+  // MARK: Pinning
+
+  /// Takes the current item's player out of the window: it plays on, on an output of its own, while the feed goes on;
+  /// its slot gets another player.
+  ///
+  /// Throws `ReelError.usage` where there is no current player, or where pinning is refused by the pool or the player.
+  public func pin(to output: any FrameOutput) throws(ReelError) -> PinnedPlayer { try core.pin(to: output) }
+
+  /// The players that are pinned.
+  public var pinnedItems: [FeedItem.ID] { core.state.withLock { $0.pinned.map(\.id) } }
+
+  // MARK: - Internal
+
+  /// Sets who is told what happens at once, on any thread; must not block.
+  package func setObserver(_ observer: (@Sendable (PoolEvent) -> Void)?) {
+    core.observer.withLock { $0 = observer }
+  }
+
+  /// What came over the network for the items of the slots.
+  package var fetched: [FeedItem.ID: RankedNetwork.Statistics] {
+    var fetched: [FeedItem.ID: RankedNetwork.Statistics] = [:]
+    for player in core.state.withLock({ $0.slots }) {
+      if let id = player.id { fetched[id] = player.fetched }
+    }
+    return fetched
+  }
+
+  /// What the players have done with the items of the slots.
+  package var statistics: [FeedItem.ID: PlayerStatistics] {
+    var statistics: [FeedItem.ID: PlayerStatistics] = [:]
+    for player in core.state.withLock({ $0.slots }) {
+      if let id = player.id { statistics[id] = player.player.statistics }
+    }
+    return statistics
+  }
+}

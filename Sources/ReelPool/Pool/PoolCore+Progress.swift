@@ -1,0 +1,81 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelPlayback
+
+/// How far the slots have come, and what they hold.
+extension PoolCore {
+  /// Tells what stages were reached since the last time, and publishes how ready the slots are.
+  func noteProgress() {
+    let players = state.withLock { $0.isClosed ? [] : $0.slots }
+    for (slot, player) in players.enumerated() {
+      guard let (load, stage) = player.takeProgress() else { continue }
+      record(stage, of: player, load)
+      let after = load.item.stageTimes[stage] ?? .zero
+      send(.reached(load.feedItem.id, slot: slot, stage, after: after))
+      if state.withLock({ $0.currentItem?.id == load.feedItem.id }) { followCurrent() }
+    }
+    readiness.set(slotReadiness)
+  }
+
+  /// How ready each slot is now.
+  var slotReadiness: [SlotReadiness] {
+    let (players, playlist) = state.withLock { ($0.slots, $0.playlist) }
+    return players.enumerated().map { slot, player in
+      var readiness = SlotReadiness(slot: slot)
+      guard let load = player.load else { return readiness }
+      let statistics = player.player.statistics
+      readiness.item = load.feedItem.id
+      readiness.index = playlist.items.firstIndex { $0.id == load.feedItem.id }
+      readiness.rank = load.rank
+      readiness.target = load.target
+      readiness.stage = load.item.preloadStage.value
+      readiness.status = load.item.status.value
+      readiness.timeControlStatus = player.player.timeControlStatus.value
+      readiness.bufferedDuration = statistics.bufferedDuration
+      readiness.bufferedByteCount = statistics.bufferByteCount
+      readiness.frameCount = (statistics.ring?.frameCount ?? 0) + (statistics.onShowByteCount > 0 ? 1 : 0)
+      readiness.rung = load.item.rung.value
+      readiness.stageTimes = load.item.stageTimes
+      readiness.fetchedByteCount = player.fetched.byteCount
+      readiness.waiting = waiting(of: player, load, readiness)
+      return readiness
+    }
+  }
+
+  /// What each player holds, by kind.
+  var ledger: MemoryLedger {
+    let (slots, pinned) = state.withLock { ($0.slots, $0.pinned) }
+    var entries = slots.enumerated().map { slot, player in entry(of: player, slot: slot) }
+    for entry in pinned { entries.append(self.entry(of: entry.player, slot: nil)) }
+    return MemoryLedger(entries: entries)
+  }
+
+  func entry(of player: PooledPlayer, slot: Int?) -> MemoryLedger.Entry {
+    MemoryLedger.Entry(
+      slot: slot, item: player.id,
+      account: MemoryLedger.Account(
+        player.player.statistics, figures: player.account?.figures, countsHeap: configuration.countsHeap))
+  }
+
+  // MARK: - Private
+
+  private func record(_ stage: PreloadStage, of player: PooledPlayer, _ load: PooledPlayer.Load) {
+    guard state.withLock({ $0.currentItem?.id != load.feedItem.id }) else { return }
+    let entry = entry(of: player, slot: nil)
+    let cost = StageCost(
+      memoryByteCount: entry.account.byteCount, networkByteCount: Int(player.fetched.byteCount),
+      duration: load.item.stageTimes[stage] ?? .zero)
+    state.withLock { $0.costs.record(cost, of: stage) }
+  }
+
+  private func waiting(
+    of player: PooledPlayer, _ load: PooledPlayer.Load, _ readiness: SlotReadiness
+  ) -> SlotReadiness.Waiting {
+    if case .failed = readiness.status { return .failed }
+    if let target = load.target, readiness.stage >= target.stage { return .atTarget }
+    if load.target == nil, load.item.isPlaybackBufferFull.value { return .atTarget }
+    if load.item.remainingRetries.value < configuration.player.retryPolicy.attempts { return .retry }
+    if player.isHeldBack { return .rank }
+    return readiness.stage < .manifest ? .source : .media
+  }
+}

@@ -1,0 +1,8 @@
+/// How far a swipe has come.
+public enum SwipePhase: String, Sendable, Hashable {
+  /// The finger has left the screen, and it is decided which item comes: its first picture is shown, and its decoder
+  /// gets ready.
+  case dragEnded
+  /// The item stands still, and plays.
+  case settled
+}
