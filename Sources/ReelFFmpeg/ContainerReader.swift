@@ -81,8 +81,14 @@ public final class ContainerReader {
   public var sourceWait: Duration { demuxer.sourceWait }
   /// The whole length in microseconds, where the container's header tells.
   public var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
-  /// True where the end came before what the container's index names.
+  /// True where the end came before what the container's index names, or inside of an element of Matroska.
   public var isTruncated: Bool { demuxer.isTruncated }
+  /// How a container that `isTruncated` is cut off, in words.
+  public var truncation: String {
+    format == .matroska
+      ? "the file is cut off: it ends inside of an element"
+      : "the file is cut off: its index names media beyond its end"
+  }
   /// The place in the source's bytes behind the units given.
   public var position: Int64 { demuxer.position }
   /// The last error line of the demuxer.

@@ -14,7 +14,7 @@ public final class Demuxer {
   public private(set) var streams: [StreamInfo] = []
   public let format: ContainerFormat
 
-  /// True where the end came before what the container's index names.
+  /// True where the end came before what the container's index names, or inside of an element of Matroska.
   public private(set) var isTruncated = false
 
   private var context: UnsafeMutablePointer<AVFormatContext>?
@@ -120,6 +120,8 @@ public final class Demuxer {
       if code == reel_averror_eof() {
         // mov tells only its log that samples lie beyond the end, and not where the source can be sought.
         if scope.lastError?.contains("partial file") == true || isIndexBeyondEnd { isTruncated = true }
+        // libavformat/matroskadec.c, ebml_read_num: in the middle of an element.
+        if format == .matroska, scope.lastError?.contains("ended prematurely") == true { isTruncated = true }
         return nil
       }
       if code == reel_averror_again() { continue }

@@ -102,7 +102,8 @@ public final class PictureReader {
   }
 
   /// The next picture in presentation order; nil at the end. Throws once where the end comes before what the
-  /// container's index names.
+  /// container's index names, or
+  /// is cut off.
   public func nextPicture() throws -> Frame? {
     switch try decoder.nextPicture() {
     case .picture(let frame): frame
@@ -126,7 +127,7 @@ public final class PictureReader {
     }
     guard container.isTruncated, !hasToldTruncation else { return nil }
     hasToldTruncation = true
-    throw ReelError(.badMedia, "the file is cut off: its index names media beyond its end")
+    throw ReelError(.badMedia, container.truncation)
   }
 
   private func endWithoutPicture() throws -> Frame? {

@@ -57,4 +57,28 @@ struct EarlyEndTests {
     }
     await scene.player.stopAndWait()
   }
+
+  @Test(
+    "A Matroska file that is cut off is played as far as it goes, then fails",
+    arguments: [9000, 15_000, 20_000])
+  func matroska(count: Int) async throws {
+    let clip = try StressClip("media/h264.mkv", golden: "h264.mkv", clock: .media)
+    let bytes = Array(try Fixtures.bytes(clip.path).prefix(count))
+    let scene = try StressScene(fetcher: FixtureFetcher { _, _ in .bytes(bytes) })
+    let item = PlayerItem(try clip.source())
+    let events = item.events.events
+    scene.player.setRate(.infinity)
+    scene.player.replaceCurrentItem(with: item)
+    let end = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }
+    if case .failed(let error)? = end {
+      #expect(error.kind == .badMedia)
+      #expect(error.reason.contains("cut off"))
+    } else {
+      Issue.record("\(String(describing: end))")
+    }
+    // Of the last pictures some are there that are shown after one that is not.
+    let shown = clip.indices(of: scene.witness.all)
+    #expect(shown.prefix(5) == [0, 1, 2, 3, 4])
+    await scene.player.stopAndWait()
+  }
 }

@@ -57,8 +57,7 @@ final class ResourcePacketReader: PacketReader {
     guard let container = open?.container else { return nil }
     if container.isTruncated || !hasRead, let error = earlyEnd.withLock({ $0 }) { return error }
     if container.isTruncated {
-      return ReelError(
-        .badMedia, "the file is cut off: its index names media beyond its end", at: resource.name)
+      return ReelError(.badMedia, container.truncation, at: resource.name)
     }
     guard !hasRead, let detail = container.takeLastError() else { return nil }
     return ReelError(.badMedia, "no picture could be decoded: \(detail)", at: resource.name)
