@@ -151,6 +151,17 @@ struct PlayCommandTests {
     #expect(events.summary?["frames_shown"] as? Int == 9)
   }
 
+  @Test("Playback ends after --duration where no picture comes then")
+  func durationWithinPicture() async throws {
+    // Ten pictures a second at rate 0.25: the next one is 400 ms away.
+    let events = try await PlayEvents.play(
+      Fixtures.path("media/rate-variable.mp4"), "--rate", "0.25", "--duration", "0.01", "--md5")
+    #expect(events.summary?["ended"] as? String == "duration")
+    #expect(events.summary?["played"] as? Double == 0.01)
+    #expect(events.md5s.count == 1)
+    #expect(try #require(events.summary?["wall_ms"] as? Double) >= 40)
+  }
+
   @Test("A loop shows everything again, until --duration")
   func loop() async throws {
     let golden = try Fixtures.golden("h264-faststart.mp4")
