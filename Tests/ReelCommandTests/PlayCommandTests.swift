@@ -122,6 +122,25 @@ struct PlayCommandTests {
     #expect(events.times.first == 0.5)
   }
 
+  @Test(
+    "--start with a time as it is printed names its picture; behind the end it is the last one",
+    arguments: ["h264.ts", "h264-open-gop.ts", "rate-24000-1001.mp4", "h264.mkv"])
+  func printedStart(name: String) async throws {
+    let source = Fixtures.path("media/\(name)")
+    let all = try await PlayEvents.play(source, "--rate", "max", "--md5")
+    for index in [1, 4, 7, all.times.count - 1] {
+      // In microseconds: the picture may be a little later.
+      let time = String(format: "%.6f", all.times[index])
+      let events = try await PlayEvents.play(source, "--rate", "max", "--md5", "--start", time)
+      #expect(events.md5s == Array(all.md5s[index...]), "\(time)")
+    }
+    for start in ["2", "100", "1000", "100000"] {
+      let events = try await PlayEvents.play(source, "--rate", "max", "--md5", "--start", start)
+      #expect(events.md5s.count == 1 && events.md5s.last == all.md5s.last, "\(start)")
+      #expect(events.summary?["ended"] as? String == "played_to_end")
+    }
+  }
+
   @Test("Playback ends after --duration")
   func duration() async throws {
     let events = try await PlayEvents.play(
@@ -130,6 +149,17 @@ struct PlayCommandTests {
     #expect(events.summary?["ended"] as? String == "duration")
     #expect(events.summary?["played"] as? Double == 0.3)
     #expect(events.summary?["frames_shown"] as? Int == 9)
+  }
+
+  @Test("Playback ends after --duration where no picture comes then")
+  func durationWithinPicture() async throws {
+    // Ten pictures a second at rate 0.25: the next one is 400 ms away.
+    let events = try await PlayEvents.play(
+      Fixtures.path("media/rate-variable.mp4"), "--rate", "0.25", "--duration", "0.01", "--md5")
+    #expect(events.summary?["ended"] as? String == "duration")
+    #expect(events.summary?["played"] as? Double == 0.01)
+    #expect(events.md5s.count == 1)
+    #expect(try #require(events.summary?["wall_ms"] as? Double) >= 40)
   }
 
   @Test("A loop shows everything again, until --duration")

@@ -71,8 +71,7 @@ extension PlayerCore.State {
     var time = max(time, .zero)
     // Pictures may lie behind the duration that a manifest states: the last one is shown for what lies behind it.
     if let duration, duration > .zero { time = min(time, duration + MediaTime(value: 1, timescale: 1)) }
-    // What is printed is rounded to the microsecond: it names the picture that it was printed for.
-    return time + shift + (time > .zero ? MediaTime(value: 1, timescale: 1_000_000) : .zero)
+    return time + shift
   }
 
   /// True where this is still what is played, from where it was sought last.

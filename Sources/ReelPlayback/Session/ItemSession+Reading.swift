@@ -32,7 +32,8 @@ extension ItemSession {
     /// What was read so far, in order.
     var units: [(MediaPacket, MediaPacket.Kind)] = []
 
-    static let stepLimit = 6
+    /// So far back that it is the beginning: a place may lie as far behind the end as one likes.
+    static let stepLimit = 30
     /// A stream without key frames is taken as it comes.
     static let unitLimit = 1000
   }

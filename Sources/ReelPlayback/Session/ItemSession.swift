@@ -139,6 +139,7 @@ final class ItemSession: Sendable {
     state.prefersThroughput = prefersThroughput
     state.order.prefersThroughput = prefersThroughput
     if let start, start > .zero {
+      let start = start + Self.instant
       let place = buffer.seek(to: start)
       state.order.epoch = place.epoch
       state.order.target = start
@@ -208,7 +209,8 @@ final class ItemSession: Sendable {
   /// Shows what is left of the buffer, then fails.
   func makeFailureDue() { state.withLock { $0.isFailureDue = $0.failure != nil } }
 
-  /// Less than any picture is on show.
+  /// Less than any picture is on show. What is printed is cut to it: a picture whose time is less than that after the one
+  /// that is asked for is the one that was meant.
   static let instant = MediaTime(value: 1, timescale: 1_000_000)
 
   /// Goes to `time`, but not beyond the time through the item that is on show: everything that comes after has
@@ -220,7 +222,7 @@ final class ItemSession: Sendable {
   ) -> (generation: Int, target: MediaTime) {
     let (generation, time, old, isUnresolved) = state.withLock {
       state -> (Int, MediaTime, [LoadScope], Bool) in
-      var time = time
+      var time = time > state.shifts[min(iteration, state.shifts.count - 1)] ? time + Self.instant : time
       if iteration + 1 < state.shifts.count { time = min(time, state.shifts[iteration + 1] - Self.instant) }
       let generation = ring.flush()
       // What failed and may pass is tried again, also for a place that is still there.

@@ -38,7 +38,10 @@ struct PlayCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Stop when so much of the source's time was played.", valueName: "s"))
   var duration: Double?
 
-  @Option(help: ArgumentHelp("Begin at the picture on show at this time.", valueName: "s"))
+  @Option(
+    help: ArgumentHelp(
+      "Begin at the picture on show at this time, as it is printed; behind the end at the last one.",
+      valueName: "s"))
   var start: Double?
 
   @Flag(help: "Begin anew at the end, without a gap, until --duration or Ctrl-C.")

@@ -110,6 +110,8 @@ final class PlayJob: Sendable {
   /// As many wait while a line can't be written; the oldest are lost then, never the end.
   private static let signalLimit = 4096
   private static let progressInterval = Duration.milliseconds(200)
+  /// Media time, in seconds.
+  private static let limitGrace = 0.02
 
   private var elapsed: Duration { ContinuousClock.now - start }
 
@@ -181,6 +183,7 @@ final class PlayJob: Sendable {
         try? await Task.sleep(for: timeout)
         if !Task.isCancelled { signal.yield(.late) }
       }
+      group.addTask { await self.watchLimit(of: session) }
       if report.showsProgress {
         group.addTask {
           while !Task.isCancelled {
@@ -208,6 +211,19 @@ final class PlayJob: Sendable {
         }
       }
       return Outcome(ending: .interrupted)
+    }
+  }
+
+  /// Ends playback when as long as was wanted has been played, also where no picture comes then. As fast as it goes there
+  /// is no such time: the next picture tells.
+  private func watchLimit(of session: Session) async {
+    guard options.duration != nil, options.rate.isFinite else { return }
+    while !Task.isCancelled {
+      let left = session.pictures.timeLeft(at: session.player.currentTime)
+      // A picture that is due just before, and late, goes first.
+      if let left, left.seconds <= -Self.limitGrace { return session.pictures.reachLimit() }
+      let pause = left.map { max($0.seconds + Self.limitGrace, 0) / options.rate } ?? 0
+      try? await Task.sleep(for: .seconds(min(max(pause, 0.005), 0.1)))
     }
   }
 

@@ -57,8 +57,32 @@ final class PlayPictures: FrameOutput {
 
   var account: Account { state.withLock { $0.account } }
 
-  /// Called when the first picture comes that is not wanted any more, on the thread that shows pictures.
+  /// Called when the first picture comes that is not wanted any more, on the thread that shows pictures, or when the time
+  /// is up before one comes.
   func setOnLimit(_ body: (@Sendable () -> Void)?) { onLimit.withLock { $0 = body } }
+
+  /// How much media time is left to play while `position` of the item is on show; nil where all there is is wanted, and
+  /// before the first picture.
+  func timeLeft(at position: MediaTime) -> MediaTime? {
+    state.withLock { state in
+      guard let limit = options.duration, let last = state.account.lastTime else { return nil }
+      // Where the item has begun anew, its first picture is still to come here.
+      return limit - state.playedBefore - max(.zero, position - last)
+    }
+  }
+
+  /// As long as was wanted has been played, though no further picture has come.
+  func reachLimit() {
+    let isNew = state.withLock { state in
+      guard !state.isFinished, !state.account.hasReachedLimit, let limit = options.duration else {
+        return false
+      }
+      state.account.hasReachedLimit = true
+      state.account.played = limit
+      return true
+    }
+    if isNew { onLimit.withLock { $0 }?() }
+  }
 
   func show(_ picture: borrowing TimedPicture) throws {
     let isDamaged = picture.frame.isDamaged
