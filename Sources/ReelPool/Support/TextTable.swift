@@ -1,0 +1,42 @@
+internal import ReelCore
+
+/// Rows of words in columns that are as wide as their widest word.
+struct TextTable {
+  enum Alignment {
+    case left
+    case right
+  }
+
+  private var rows: [[String]] = []
+  private let alignments: [Alignment]
+  private let indentation: Int
+
+  /// Columns beyond the last alignment stand to the right.
+  init(_ alignments: [Alignment], indentation: Int = 0) {
+    self.alignments = alignments
+    self.indentation = indentation
+  }
+
+  mutating func add(_ row: [String]) { rows.append(row.map(\.printable)) }
+
+  /// The lines, two spaces between columns and none at their ends.
+  var lines: [String] {
+    var widths: [Int] = []
+    for row in rows {
+      for (column, word) in row.enumerated() {
+        if column == widths.count { widths.append(0) }
+        widths[column] = max(widths[column], word.count)
+      }
+    }
+    return rows.map { row in
+      let words = row.enumerated().map { column, word in
+        let space = String(repeating: " ", count: widths[column] - word.count)
+        let alignment = column < alignments.count ? alignments[column] : .right
+        return alignment == .left ? word + space : space + word
+      }
+      var line = String(repeating: " ", count: indentation) + words.joined(separator: "  ")
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+}

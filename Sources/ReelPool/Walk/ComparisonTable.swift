@@ -1,0 +1,62 @@
+public import ReelCore
+
+/// Several walks side by side: a column for each report under its label, a row for each metric.
+public struct ComparisonTable: Sendable, Hashable {
+  public let reports: [WalkReport]
+
+  /// The metrics that have a row, unless others are asked for.
+  public static let usualMetrics = [
+    "ttff.p50", "ttff.p95", "ttff.p99", "ttff.max", "ttff.hit.p99", "ttff.miss.p95", "motion.p50",
+    "motion.p95",
+    "motion.max", "hit.ratio", "hit.ratio.buffered", "stall.count", "stall.total", "stall.max",
+    "bytes.fetched",
+    "bytes.wasted", "pictures.wasted", "slot.memory", "pool.memory", "failed", "abandoned",
+  ]
+
+  /// The names of the rows.
+  public let metrics: [String]
+
+  public init(_ reports: [WalkReport]) {
+    self.reports = reports
+    metrics = Self.usualMetrics
+  }
+
+  /// - Throws: `ReelError` of kind `usage` for a metric that there is not.
+  public init(_ reports: [WalkReport], metrics: [String]) throws(ReelError) {
+    self.reports = reports
+    var names: [String] = []
+    for metric in metrics { names.append(try WalkMetric.named(metric).name) }
+    self.metrics = names
+  }
+
+  /// For people. A figure that a walk does not have is a dash.
+  public var text: String {
+    var table = TextTable([.left])
+    table.add([""] + reports.map(\.label))
+    let totals = reports.map(\.totals)
+    for name in metrics {
+      guard let metric = WalkMetric.all.first(where: { $0.name == name }) else { continue }
+      table.add([name] + totals.map { metric.value(in: $0)?.description ?? "-" })
+    }
+    return table.lines.joined(separator: "\n")
+  }
+
+  /// One line of JSON: `{"comparison": [...]}` with label, settings and totals of each report.
+  public func json() throws(ReelError) -> String {
+    try WalkCoding.json(["comparison": reports.map(Column.init)])
+  }
+
+  // MARK: - Private
+
+  private struct Column: Encodable {
+    let label: String
+    let settings: WalkSettings
+    let totals: WalkTotals
+
+    init(_ report: WalkReport) {
+      label = report.label
+      settings = report.settings
+      totals = report.totals
+    }
+  }
+}

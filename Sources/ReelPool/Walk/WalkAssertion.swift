@@ -1,0 +1,121 @@
+public import ReelCore
+
+/// What a walk must hold, as a user writes it: `ttff.p95<150ms`, `hit.ratio>=90%`.
+///
+/// A metric's name, one of `<`, `<=`, `>`, `>=` and `==` (or `=`), and a value with a unit of the metric's. White space is
+/// allowed between them. A walk without the figure, as one without hits for `ttff.hit.p99`, does not hold it.
+public struct WalkAssertion: Sendable, Hashable {
+  public enum Comparison: String, Sendable, Hashable, CaseIterable {
+    case atMost = "<="
+    case atLeast = ">="
+    case equal = "=="
+    case below = "<"
+    case above = ">"
+
+    func holds(_ left: Double, _ right: Double) -> Bool {
+      switch self {
+      case .below: left < right
+      case .atMost: left <= right
+      case .above: left > right
+      case .atLeast: left >= right
+      case .equal: left == right
+      }
+    }
+  }
+
+  /// What became of an assertion.
+  public struct Outcome: Sendable, Hashable {
+    /// As it was written.
+    public let assertion: String
+    public let isMet: Bool
+    /// The walk's figure, of the kind that the assertion names; nil where there was none.
+    public let value: WalkValue?
+    /// Why there was none, in words.
+    public let reason: String?
+    /// The figure or the reason, in words.
+    let finding: String
+  }
+
+  /// As it was written, without white space at its ends.
+  public let text: String
+  /// The metric's name.
+  public let metric: String
+  public let comparison: Comparison
+  public let limit: WalkValue
+
+  /// - Throws: `ReelError` of kind `usage` that says what there is: for an unknown metric, a unit that is not the metric's,
+  ///   and what is no assertion at all.
+  public init(parsing text: String) throws(ReelError) {
+    let trimmed = text.trimmed
+    guard let start = trimmed.firstIndex(where: { "<>=".contains($0) }) else { throw Self.malformed(text) }
+    let sign = trimmed[start...].prefix { "<>=".contains($0) }
+    guard let comparison = sign == "=" ? .equal : Comparison(rawValue: String(sign)) else {
+      throw Self.malformed(text)
+    }
+    let metric = try WalkMetric.named(trimmed[..<start].trimmed)
+    let value = trimmed[sign.endIndex...].trimmed
+    guard let limit = Self.limit(value, of: metric) else {
+      let forms = metric.kinds.map(\.form).joined(separator: ", or ")
+      throw ReelError(
+        .usage, "\"\(trimmed)\": \"\(value)\" does not suit \(metric.name)", advice: "it takes \(forms)")
+    }
+    self.text = trimmed
+    self.metric = metric.name
+    self.comparison = comparison
+    self.limit = limit
+  }
+
+  /// Holds the assertion against a walk.
+  public func evaluate(_ report: WalkReport) -> Outcome { evaluate(report.totals) }
+
+  /// Holds the assertion against a walk's figures.
+  public func evaluate(_ totals: WalkTotals) -> Outcome {
+    let metric = WalkMetric.all.first { $0.name == self.metric }
+    guard let value = metric?.value(in: totals, as: limit.kind) else {
+      let reason = metric?.absence
+      return Outcome(
+        assertion: text, isMet: false, value: nil, reason: reason, finding: reason ?? "no such figure")
+    }
+    // A figure just beyond the limit must not read as the limit itself.
+    let looksEqual = value != limit && value.description == limit.description
+    return Outcome(
+      assertion: text, isMet: comparison.holds(value.number, limit.number), value: value, reason: nil,
+      finding: looksEqual ? value.exact : value.description)
+  }
+
+  // MARK: - Private
+
+  private static func limit(_ text: String, of metric: WalkMetric) -> WalkValue? {
+    guard let (value, unit) = Quantity.split(text) else { return nil }
+    for kind in metric.kinds {
+      switch kind {
+      case .time:
+        if !unit.isEmpty, let duration = DurationText.duration(value, unit: unit) { return .time(duration) }
+      case .size:
+        if !unit.isEmpty, let size = try? ByteSize(parsing: text) { return .size(Int64(size.byteCount)) }
+      case .share:
+        if unit == "%" { return .share(value / 100) }
+      case .count:
+        if unit.isEmpty, let count = Int(exactly: value) { return .count(count) }
+      }
+    }
+    return nil
+  }
+
+  private static func malformed(_ text: String) -> ReelError {
+    ReelError(
+      .usage, "\"\(text)\" is no assertion",
+      advice: "write a metric, <, <=, >, >= or ==, and a value, as ttff.p95<150ms")
+  }
+}
+
+extension WalkAssertion: CustomStringConvertible {
+  public var description: String { text }
+}
+
+extension WalkAssertion.Outcome: CustomStringConvertible {
+  /// `ttff.p95<150ms: met, 93.2 ms`, or `ttff.hit.p99<=1ms: not met, no swipe was a hit`.
+  public var description: String {
+    "\(assertion): \(isMet ? "met" : "not met"), \(finding)"
+  }
+}

@@ -1,0 +1,56 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelPlayback
+
+/// What reports have in common as JSON.
+enum WalkCoding {
+  /// One line: keys in alphabetical order, so that equal values make equal bytes.
+  static func json(_ value: some Encodable) throws(ReelError) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      return String(decoding: try encoder.encode(value), as: UTF8.self)
+    } catch {
+      throw ReelError(.internalFault, "a report can't be written as JSON: \(error)")
+    }
+  }
+}
+
+extension KeyedEncodingContainer {
+  /// In milliseconds, to the microsecond.
+  mutating func encode(milliseconds duration: Duration, forKey key: Key) throws {
+    try encode(duration.milliseconds, forKey: key)
+  }
+
+  /// Nothing is written for nil.
+  mutating func encode(millisecondsIfPresent duration: Duration?, forKey key: Key) throws {
+    try encodeIfPresent(duration?.milliseconds, forKey: key)
+  }
+}
+
+extension KeyedDecodingContainer {
+  func decodeMilliseconds(forKey key: Key) throws -> Duration {
+    try duration(try decode(Double.self, forKey: key), forKey: key)
+  }
+
+  func decodeMillisecondsIfPresent(forKey key: Key) throws -> Duration? {
+    try decodeIfPresent(Double.self, forKey: key).map { try duration($0, forKey: key) }
+  }
+
+  private func duration(_ milliseconds: Double, forKey key: Key) throws -> Duration {
+    guard let microseconds = Int64(exactly: (milliseconds * 1e3).rounded()) else {
+      throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "no length of time")
+    }
+    return .microseconds(microseconds)
+  }
+}
+
+extension PreloadStage {
+  /// As reports write it.
+  var reportName: String { self == .firstFrame ? "first_frame" : String(describing: self) }
+
+  init?(reportName: String) {
+    guard let stage = Self.allCases.first(where: { $0.reportName == reportName }) else { return nil }
+    self = stage
+  }
+}

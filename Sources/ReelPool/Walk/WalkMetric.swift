@@ -1,0 +1,126 @@
+public import ReelCore
+internal import ReelPlayback
+
+/// A figure of a walk that can be asked for by name.
+public struct WalkMetric: Sendable {
+  /// As it is written in assertions: `ttff.p95`.
+  public let name: String
+  /// What it is, in words.
+  public let meaning: String
+  /// The kinds of figures that it can be given as; the first is the one that is printed.
+  public let kinds: [WalkValue.Kind]
+  /// Why there may be no figure, in words.
+  let absence: String
+  private let find: @Sendable (WalkTotals, WalkValue.Kind) -> WalkValue?
+
+  /// All of them, in the order in which help prints them.
+  public static let all: [WalkMetric] =
+    latencies("ttff", "from settling to the first picture") { $0.firstFrame }
+    + latencies("motion", "from settling to the second picture") { $0.motion } + hits + costs
+
+  /// The metric of this name; case of letters does not matter.
+  ///
+  /// - Throws: `ReelError` of kind `usage` that lists the names that there are.
+  public static func named(_ name: String) throws(ReelError) -> WalkMetric {
+    if let metric = all.first(where: { $0.name == name.lowercased() }) { return metric }
+    throw ReelError(
+      .usage, "\"\(name)\" is no metric", advice: "there are \(all.map(\.name).joined(separator: ", "))")
+  }
+
+  /// The figure of a walk, of the first kind unless told; nil where the walk has none, and for a kind that the metric
+  /// does not have.
+  public func value(in totals: WalkTotals, as kind: WalkValue.Kind? = nil) -> WalkValue? {
+    let kind = kind ?? kinds[0]
+    return kinds.contains(kind) ? find(totals, kind) : nil
+  }
+
+  // MARK: - Private
+
+  private init(
+    _ name: String, _ meaning: String, _ kinds: [WalkValue.Kind], absence: String = "there is no such figure",
+    find: @escaping @Sendable (WalkTotals, WalkValue.Kind) -> WalkValue?
+  ) {
+    self.name = name
+    self.meaning = meaning
+    self.kinds = kinds
+    self.absence = absence
+    self.find = find
+  }
+
+  private static func latencies(
+    _ prefix: String, _ meaning: String, _ table: @escaping @Sendable (WalkTotals) -> LatencyTable
+  ) -> [WalkMetric] {
+    typealias Group = @Sendable (LatencyTable) -> LatencySummary?
+    typealias Place = @Sendable (LatencySummary) -> Duration
+    let groups: [(name: String, meaning: String, absence: String, find: Group)] = [
+      ("", "", "no swipe counts", { $0.all }), (".hit", " of hits", "no swipe was a hit", { $0.hits }),
+      (".miss", " of misses", "no swipe was a miss", { $0.misses }),
+    ]
+    let places: [(name: String, meaning: String, find: Place)] = [
+      ("p50", "50th percentile", { $0.p50 }), ("p95", "95th percentile", { $0.p95 }),
+      ("p99", "99th percentile", { $0.p99 }), ("max", "the longest", { $0.max }),
+    ]
+    return groups.flatMap { group in
+      places.map { place in
+        let (summary, duration) = (group.find, place.find)
+        return WalkMetric(
+          "\(prefix)\(group.name).\(place.name)", "time \(meaning)\(group.meaning), \(place.meaning)",
+          [.time],
+          absence: group.absence
+        ) { totals, _ in
+          summary(table(totals)).map { .time(duration($0)) }
+        }
+      }
+    }
+  }
+
+  private static let hits: [WalkMetric] =
+    [
+      WalkMetric(
+        "hit.ratio", "swipes that found the first picture there", [.share], absence: "no swipe counts"
+      ) { totals, _ in totals.hitRatio().map { .share($0) } }
+    ]
+    + PreloadStage.allCases.dropFirst().map { stage in
+      WalkMetric(
+        "hit.ratio.\(stage.reportName)", "swipes that found the stage \(stage.reportName) reached", [.share],
+        absence: "no swipe counts"
+      ) { totals, _ in totals.hitRatio(stage).map { .share($0) } }
+    }
+
+  private static let costs: [WalkMetric] = [
+    WalkMetric("stall.count", "stalls of all items", [.count]) { totals, _ in .count(totals.stallCount) },
+    WalkMetric("stall.total", "the time of all stalls together", [.time]) { totals, _ in
+      .time(totals.stallDuration)
+    },
+    WalkMetric("stall.max", "the longest stall", [.time]) { totals, _ in .time(totals.longestStall) },
+    WalkMetric("bytes.fetched", "bytes fetched for all items", [.size]) { totals, _ in
+      .size(totals.fetchedByteCount)
+    },
+    WalkMetric("bytes.wasted", "fetched bytes never shown", [.share, .size], absence: "nothing was fetched") {
+      totals, kind in
+      kind == .size ? .size(totals.unshownByteCount) : totals.unshownByteShare.map { .share($0) }
+    },
+    WalkMetric("pictures.decoded", "pictures decoded for all items", [.count]) { totals, _ in
+      .count(totals.decodedPictureCount)
+    },
+    WalkMetric(
+      "pictures.wasted", "decoded pictures never shown", [.share, .count], absence: "no picture was decoded"
+    ) { totals, kind in
+      kind == .count ? .count(totals.unshownPictureCount) : totals.unshownPictureShare.map { .share($0) }
+    },
+    WalkMetric("slot.memory", "the most memory of any slot", [.size], absence: "memory was not measured") {
+      totals, _ in totals.slotHighWaterByteCount.map { .size(Int64($0)) }
+    },
+    WalkMetric(
+      "pool.memory", "the most memory of all slots together", [.size], absence: "memory was not measured"
+    ) {
+      totals, _ in totals.poolHighWaterByteCount.map { .size(Int64($0)) }
+    },
+    WalkMetric("failed", "items that could not be played", [.count]) { totals, _ in
+      .count(totals.failedItemCount)
+    },
+    WalkMetric("abandoned", "swipes left before their first picture", [.count]) { totals, _ in
+      .count(totals.abandonedSwipeCount)
+    },
+  ]
+}

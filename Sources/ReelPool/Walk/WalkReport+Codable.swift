@@ -1,0 +1,72 @@
+public import ReelCore
+
+extension WalkReport: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case label, settings, swipes, totals
+    case duration = "duration_ms"
+    case fetchedByteCount = "fetched_bytes"
+    case unshownByteCount = "unshown_bytes"
+    case decodedPictureCount = "decoded_pictures"
+    case unshownPictureCount = "unshown_pictures"
+    case slotHighWaterByteCounts = "slot_peak_bytes"
+    case poolHighWaterByteCount = "pool_peak_bytes"
+    case failedItems = "failed_items"
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(label, forKey: .label)
+    try values.encode(settings, forKey: .settings)
+    try values.encode(swipes, forKey: .swipes)
+    try values.encode(totals, forKey: .totals)
+    try values.encode(milliseconds: duration, forKey: .duration)
+    try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
+    try values.encode(unshownByteCount, forKey: .unshownByteCount)
+    try values.encode(decodedPictureCount, forKey: .decodedPictureCount)
+    try values.encode(unshownPictureCount, forKey: .unshownPictureCount)
+    try values.encode(slotHighWaterByteCounts, forKey: .slotHighWaterByteCounts)
+    try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
+    try values.encode(failedItems, forKey: .failedItems)
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      label: try values.decode(String.self, forKey: .label),
+      settings: try values.decode(WalkSettings.self, forKey: .settings))
+    swipes = try values.decode([SwipeRecord].self, forKey: .swipes)
+    duration = try values.decodeMilliseconds(forKey: .duration)
+    fetchedByteCount = try values.decode(Int64.self, forKey: .fetchedByteCount)
+    unshownByteCount = try values.decode(Int64.self, forKey: .unshownByteCount)
+    decodedPictureCount = try values.decode(Int.self, forKey: .decodedPictureCount)
+    unshownPictureCount = try values.decode(Int.self, forKey: .unshownPictureCount)
+    slotHighWaterByteCounts = try values.decode([Int].self, forKey: .slotHighWaterByteCounts)
+    poolHighWaterByteCount = try values.decodeIfPresent(Int.self, forKey: .poolHighWaterByteCount)
+    failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
+  }
+
+  /// One line of JSON, keys in alphabetical order: equal reports make equal bytes.
+  public func json() throws(ReelError) -> String { try WalkCoding.json(self) }
+}
+
+extension WalkReport.FailedItem: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case index = "item_index"
+    case id = "item_id"
+    case error
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(index, forKey: .index)
+    try values.encode(id, forKey: .id)
+    try values.encode(error, forKey: .error)
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      index: try values.decode(Int.self, forKey: .index), id: try values.decode(String.self, forKey: .id),
+      error: try values.decode(String.self, forKey: .error))
+  }
+}

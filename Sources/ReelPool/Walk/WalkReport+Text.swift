@@ -1,0 +1,118 @@
+internal import ReelCore
+internal import ReelPlayback
+
+extension WalkReport {
+  /// The report for people: a line of what was done, the waits as a table, hits, stalls, bytes, memory, failures; with
+  /// `includingSwipes` a table of all swipes before them.
+  public func text(includingSwipes: Bool = false) -> String {
+    let totals = totals
+    var lines = [headline(totals)]
+    if includingSwipes, !swipes.isEmpty { lines += swipeTable.lines }
+    lines += Self.waits(totals).lines
+    lines += slowest(totals)
+    var facts = TextTable([.left, .left], indentation: 2)
+    for (name, fact) in rows(of: totals) { facts.add([name, fact]) }
+    lines += facts.lines
+    for item in failedItems { lines.append("  failed: item \(item.index), \(item.error.printable)") }
+    return lines.joined(separator: "\n")
+  }
+
+  // MARK: - Private
+
+  private func headline(_ totals: WalkTotals) -> String {
+    let swipes = totals.swipeCount == 1 ? "1 swipe" : "\(totals.swipeCount) swipes"
+    var parts = [
+      "\(swipes) over \(settings.itemCount) items in \(DurationText.readable(duration))",
+      settings.slotCount == 1 ? "1 slot" : "\(settings.slotCount) slots", settings.policy,
+    ]
+    if let link = settings.link { parts.append(link) }
+    parts += [settings.dwell, "seed \(settings.seed)"]
+    if settings.isVirtual {
+      let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a picture" } ?? ""
+      parts.append("modelled time\(cost)")
+    }
+    return "\(label.isEmpty ? settings.feed : label): \(parts.joined(separator: ", "))".printable
+  }
+
+  private static func waits(_ totals: WalkTotals) -> TextTable {
+    var table = TextTable([.left, .left], indentation: 2)
+    table.add(["", "", "swipes", "p50", "p95", "p99", "max"])
+    for (name, waits) in [("first frame", totals.firstFrame), ("motion", totals.motion)] {
+      let groups = [("all", waits.all), ("hits", waits.hits), ("misses", waits.misses)]
+      for (index, (group, summary)) in groups.enumerated() {
+        let times = summary.map { [$0.p50, $0.p95, $0.p99, $0.max].map(DurationText.readable) }
+        table.add(
+          [index == 0 ? name : "", group, String(summary?.count ?? 0)]
+            + (times ?? Array(repeating: "-", count: 4)))
+      }
+    }
+    return table
+  }
+
+  private func slowest(_ totals: WalkTotals) -> [String] {
+    [("slowest first frame", totals.firstFrame.slowest), ("slowest motion", totals.motion.slowest)]
+      .compactMap { name, slowest in
+        guard let slowest, slowest.duration >= .milliseconds(1) else { return nil }
+        let cause = slowest.cause.map { ": \($0)" } ?? ""
+        let place =
+          "swipe \(slowest.swipe) to item \(slowest.itemIndex)\(slowest.isAbandoned ? ", left" : "")"
+        return "  \(name): \(DurationText.readable(slowest.duration)), \(place)\(cause)".printable
+      }
+  }
+
+  private func rows(of totals: WalkTotals) -> [(name: String, fact: String)] {
+    func share(_ share: Double?) -> String { share.map { " (\(WalkValue.share($0)))" } ?? "" }
+    func size(_ byteCount: Int64) -> String { WalkValue.size(byteCount).description }
+    let stages = PreloadStage.allCases.dropFirst().compactMap { stage in
+      totals.hitRatio(stage).map { "\(stage.reportName) \(WalkValue.share($0))" }
+    }
+    let stalls =
+      "\(totals.stallCount), \(DurationText.readable(totals.stallDuration)) in all, "
+      + "the longest \(DurationText.readable(totals.longestStall))"
+    var facts = [
+      ("reached", stages.isEmpty ? "no swipe counts" : stages.joined(separator: ", ")),
+      ("stalls", totals.stallCount == 0 ? "none" : stalls),
+      (
+        "bytes",
+        "\(size(totals.fetchedByteCount)) fetched, \(size(totals.unshownByteCount)) never shown"
+          + share(totals.unshownByteShare)
+      ),
+      (
+        "pictures",
+        "\(totals.decodedPictureCount) decoded, \(totals.unshownPictureCount) never shown"
+          + share(totals.unshownPictureShare)
+      ),
+    ]
+    if totals.abandonedSwipeCount > 0 {
+      facts.append(("abandoned", "\(totals.abandonedSwipeCount) left before their first frame"))
+    }
+    if !slotHighWaterByteCounts.isEmpty {
+      var memory =
+        "at most \(slotHighWaterByteCounts.map { size(Int64($0)) }.joined(separator: ", ")) by slot"
+      if let pool = totals.poolHighWaterByteCount { memory += ", \(size(Int64(pool))) in all" }
+      facts.append(("memory", memory))
+    }
+    facts.append(
+      ("failed", failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount) items"))
+    return facts
+  }
+
+  private var swipeTable: TextTable {
+    var table = TextTable(
+      [.right, .right, .left, .right, .left, .right, .right, .right, .right, .left], indentation: 2)
+    table.add([
+      "swipe", "at", "kind", "item", "stage", "first frame", "motion", "stalled", "fetched", "cause",
+    ])
+    for swipe in swipes {
+      table.add([
+        String(swipe.number), DurationText.readable(swipe.time),
+        swipe.isPassing ? "passing" : swipe.kind.rawValue, String(swipe.itemIndex), swipe.stage.reportName,
+        swipe.timeToFirstFrame.map(DurationText.readable) ?? "-",
+        swipe.timeToMotion.map(DurationText.readable) ?? "-",
+        swipe.stallCount == 0 ? "-" : DurationText.readable(swipe.stallDuration),
+        WalkValue.size(swipe.byteCount).description, swipe.error ?? swipe.cause ?? "",
+      ])
+    }
+    return table
+  }
+}

@@ -1,0 +1,36 @@
+extension WalkSettings: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case feed, policy, link, dwell, seed
+    case itemCount = "items"
+    case slotCount = "slots"
+    case isVirtual = "virtual"
+    case decodeCost = "decode_cost_ms"
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(feed, forKey: .feed)
+    try values.encode(itemCount, forKey: .itemCount)
+    try values.encode(slotCount, forKey: .slotCount)
+    try values.encode(policy, forKey: .policy)
+    try values.encodeIfPresent(link, forKey: .link)
+    try values.encode(dwell, forKey: .dwell)
+    try values.encode(seed, forKey: .seed)
+    try values.encode(isVirtual, forKey: .isVirtual)
+    try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      feed: try values.decode(String.self, forKey: .feed),
+      itemCount: try values.decode(Int.self, forKey: .itemCount),
+      slotCount: try values.decode(Int.self, forKey: .slotCount),
+      policy: try values.decode(String.self, forKey: .policy),
+      link: try values.decodeIfPresent(String.self, forKey: .link),
+      dwell: try values.decode(String.self, forKey: .dwell),
+      seed: try values.decode(UInt64.self, forKey: .seed),
+      isVirtual: try values.decode(Bool.self, forKey: .isVirtual),
+      decodeCost: try values.decodeMillisecondsIfPresent(forKey: .decodeCost))
+  }
+}

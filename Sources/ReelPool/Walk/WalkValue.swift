@@ -1,0 +1,68 @@
+/// A figure of a walk, with its unit.
+public enum WalkValue: Sendable, Hashable {
+  /// What kind of figure it is, and with which units it is written.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    case time
+    case size
+    case share
+    case count
+
+    /// How a value of it is written, in words.
+    public var form: String {
+      switch self {
+      case .time: "a time with us, ms, s or min"
+      case .size: "a size with B, kB, MB, GB, KiB, MiB or GiB"
+      case .share: "a share with %"
+      case .count: "a number without a unit"
+      }
+    }
+  }
+
+  case time(Duration)
+  /// In bytes.
+  case size(Int64)
+  /// From 0 to 1.
+  case share(Double)
+  case count(Int)
+
+  public var kind: Kind {
+    switch self {
+    case .time: .time
+    case .size: .size
+    case .share: .share
+    case .count: .count
+    }
+  }
+
+  /// To the microsecond and the byte: for where two figures look the same otherwise.
+  var exact: String {
+    switch self {
+    case .time(let duration): "\(duration.milliseconds.formatted(places: 3)) ms"
+    case .size(let byteCount): "\(byteCount) B"
+    case .share(let share): "\((share * 100).formatted(places: 6)) %"
+    case .count(let count): String(count)
+    }
+  }
+
+  /// The number to compare by, with others of its kind: nanoseconds, bytes, share or count.
+  var number: Double {
+    switch self {
+    case .time(let duration): duration / .nanoseconds(1)
+    case .size(let byteCount): Double(byteCount)
+    case .share(let share): share
+    case .count(let count): Double(count)
+    }
+  }
+}
+
+extension WalkValue: CustomStringConvertible {
+  /// For reading: `93.2 ms`, `3.5 MB`, `97.5 %`, `0`.
+  public var description: String {
+    switch self {
+    case .time(let duration): DurationText.readable(duration)
+    case .size(let byteCount): ByteSize(byteCount: Int(clamping: byteCount)).description
+    case .share(let share): "\((share * 100).formatted(places: 1)) %"
+    case .count(let count): String(count)
+    }
+  }
+}

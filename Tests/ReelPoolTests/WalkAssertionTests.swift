@@ -1,0 +1,107 @@
+import ReelCore
+import ReelPool
+import Testing
+
+@Suite("Assertions about walks")
+struct WalkAssertionTests {
+  @Test(
+    "Met and not met",
+    arguments: [
+      ("ttff.p95<150ms", false), ("ttff.p50 <= 19us", false), ("ttff.p50<=20us", true),
+      ("ttff.p50<=355ms", true),
+      ("ttff.hit.p99<=1ms", true),
+      ("ttff.hit.max<20us", false), ("ttff.hit.max<=0.02ms", true), ("ttff.hit.max==20us", true),
+      ("ttff.hit.max=20us", true), ("ttff.miss.p50>0.3s", true), ("motion.p95<3s", true),
+      ("motion.hit.p50==33ms", true),
+      ("stall.max<1s", true), ("stall.max<600ms", false), ("stall.total<0.02min", false),
+      ("stall.count<=0", false),
+      ("stall.count==3", true), ("slot.memory<30MB", true), ("slot.memory<=11MB", true),
+      ("slot.memory<11MB", false),
+      ("slot.memory<10.5MiB", true), ("pool.memory > 16 MB", true), ("hit.ratio>=60%", true),
+      ("hit.ratio>60%", false),
+      ("hit.ratio.manifest==80%", true), ("hit.ratio.buffered>=50%", false), ("bytes.wasted<22.5%", false),
+      ("bytes.wasted<=22.5 %", true), ("bytes.wasted<10MB", true), ("bytes.wasted<9MB", false),
+      ("bytes.fetched<=40MB", true), ("pictures.wasted<1%", true), ("pictures.wasted<=3", true),
+      ("pictures.decoded==400", true), ("failed<=0", false), ("failed==1", true), ("abandoned<2", true),
+      (" TTFF.P50 < 1s ", true),
+    ])
+  func evaluation(text: String, isMet: Bool) throws {
+    let outcome = try WalkAssertion(parsing: text).evaluate(.sample())
+    #expect(outcome.isMet == isMet, "\(outcome)")
+    #expect(outcome.value != nil)
+    #expect(outcome.reason == nil)
+  }
+
+  @Test(
+    "A walk that has no such figure does not hold it, and is told why",
+    arguments: [
+      ("ttff.p95<150ms", "no swipe counts"), ("ttff.hit.p99>=0us", "no swipe was a hit"),
+      ("motion.miss.max<1s", "no swipe was a miss"), ("slot.memory<30MB", "memory was not measured"),
+      ("pool.memory<30MB", "memory was not measured"), ("hit.ratio>=0%", "no swipe counts"),
+      ("bytes.wasted<20%", "nothing was fetched"), ("pictures.wasted<20%", "no picture was decoded"),
+    ])
+  func absent(text: String, reason: String) throws {
+    let outcome = try WalkAssertion(parsing: text).evaluate(.empty)
+    #expect(!outcome.isMet)
+    #expect(outcome.value == nil)
+    #expect(outcome.reason == reason)
+    #expect(outcome.description == "\(text): not met, \(reason)")
+  }
+
+  @Test("What happened no times is 0, and has a figure")
+  func zero() throws {
+    for text in ["stall.max<1s", "stall.count<=0", "failed<=0", "bytes.wasted<1MB"] {
+      #expect(try WalkAssertion(parsing: text).evaluate(.empty).isMet)
+    }
+  }
+
+  @Test("Outcomes in words")
+  func description() throws {
+    #expect(
+      try WalkAssertion(parsing: "motion.hit.p50 < 1s").evaluate(.sample()).description
+        == "motion.hit.p50 < 1s: met, 33 ms")
+    #expect(
+      try WalkAssertion(parsing: "hit.ratio>=90%").evaluate(.sample()).description
+        == "hit.ratio>=90%: not met, 60 %")
+    #expect(
+      try WalkAssertion(parsing: "slot.memory<=10.9999MB").evaluate(.sample()).description
+        == "slot.memory<=10.9999MB: not met, 11000000 B")
+  }
+
+  @Test(
+    "What is no assertion",
+    arguments: [
+      "", "ttff.p95", "ttff.p95 150ms", "ttff.p95!=150ms", "ttff.p95<>150ms", "ttff.p95=<150ms", "<150ms",
+      "ttff.p96<1s",
+      "ttff<1s", "ttff.p95<", "ttff.p95<150", "ttff.p95<150MB", "ttff.p95<-1ms", "ttff.p95<1e3ms",
+      "ttff.p95<nan",
+      "stall.count<1.5", "stall.count<1s", "slot.memory<30", "slot.memory<30Mbit", "hit.ratio>=0.9",
+      "hit.ratio>=90",
+      "bytes.wasted<20", "failed<1%", "ttff.p95<99999999s", "ttff.p95<1s<2s",
+    ])
+  func malformed(text: String) {
+    let error = #expect(throws: ReelError.self) { try WalkAssertion(parsing: text) }
+    #expect(error?.kind == .usage)
+    #expect(error?.advice != nil)
+  }
+
+  @Test("A message lists what there is")
+  func advice() {
+    let unknown = #expect(throws: ReelError.self) { try WalkAssertion(parsing: "tff.p95<1s") }
+    for metric in WalkMetric.all { #expect(unknown?.advice?.contains(metric.name) == true) }
+    let unit = #expect(throws: ReelError.self) { try WalkAssertion(parsing: "bytes.wasted<20ms") }
+    #expect(unit?.advice == "it takes a share with %, or a size with B, kB, MB, GB, KiB, MiB or GiB")
+  }
+
+  @Test("Every metric has a name of its own, and a figure of each of its kinds")
+  func metrics() {
+    let totals = WalkReport.sample().totals
+    #expect(Set(WalkMetric.all.map(\.name)).count == WalkMetric.all.count)
+    for metric in WalkMetric.all {
+      #expect(!metric.meaning.isEmpty)
+      for kind in WalkValue.Kind.allCases {
+        #expect(metric.value(in: totals, as: kind)?.kind == (metric.kinds.contains(kind) ? kind : nil))
+      }
+    }
+  }
+}

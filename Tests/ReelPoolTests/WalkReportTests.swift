@@ -1,0 +1,152 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+import ReelPool
+import Testing
+
+@Suite("Reports of walks")
+struct WalkReportTests {
+  @Test("Which waits count")
+  func totals() throws {
+    let totals = WalkReport.sample().totals
+    #expect(totals.swipeCount == 7)
+    #expect(totals.countedSwipeCount == 5)
+    #expect(totals.abandonedSwipeCount == 1)
+    let first = totals.firstFrame
+    #expect(first.hits?.count == 3)
+    #expect(first.hits?.max == .microseconds(20))
+    #expect(first.misses?.count == 2)
+    #expect(first.misses?.p50 == .milliseconds(355))
+    // The swipe that was left early counts with how long it was looked at, and is the slowest.
+    #expect(first.all?.max == .seconds(2))
+    #expect(first.slowest?.swipe == 5)
+    #expect(totals.motion.all?.p50 == .milliseconds(50))
+    #expect(totals.hitRatio() == 0.6)
+    #expect(totals.hitRatio(.manifest) == 0.8)
+    #expect(totals.hitRatio(.buffered) == 0.4)
+    #expect(totals.stallCount == 3)
+    #expect(totals.stallDuration == .milliseconds(1_200))
+    #expect(totals.longestStall == .milliseconds(600))
+    #expect(totals.slotHighWaterByteCount == 11_000_000)
+    #expect(totals.unshownByteShare == 0.225)
+    #expect(totals.failedItemCount == 1)
+  }
+
+  @Test("An item of one picture does not wait for a second, one that failed between them neither")
+  func still() {
+    var report = WalkReport.sample()
+    report.swipes = [.sample(1, .buffered, firstFrame: .zero), .sample(2, .buffered, firstFrame: .zero)]
+    #expect(report.totals.motion.all?.count == 2)
+    #expect(report.totals.motion.all?.max == .seconds(2))
+    report.swipes[0].isStill = true
+    report.swipes[1].error = "damaged"
+    #expect(report.totals.motion.all == nil)
+    #expect(report.totals.firstFrame.all?.count == 2)
+  }
+
+  @Test("The cause of a slow first picture")
+  func cause() {
+    #expect(WalkReport.sample().swipes[4].cause == "manifest 142 ms, segment 201 ms, decode 12 ms")
+    #expect(SwipeRecord.cause(of: [StageTime(stage: "decode", duration: .microseconds(499))]) == nil)
+  }
+
+  @Test("JSON and back again")
+  func coding() throws {
+    let report = WalkReport.sample()
+    let json = try report.json()
+    #expect(try JSONDecoder().decode(WalkReport.self, from: Data(json.utf8)) == report)
+    #expect(try report.json() == json)
+    #expect(!json.contains("\n"))
+    let empty = try WalkReport.empty.json()
+    #expect(try JSONDecoder().decode(WalkReport.self, from: Data(empty.utf8)) == .empty)
+  }
+
+  @Test("Keys are in snake_case, with their units")
+  func keys() throws {
+    let json = try WalkReport.sample().json()
+    let value = try JSONSerialization.jsonObject(with: Data(json.utf8))
+    let root = try #require(value as? [String: Any])
+    var keys: Set<String> = []
+    func collect(_ value: Any) {
+      if let object = value as? [String: Any] {
+        keys.formUnion(object.keys)
+        object.values.forEach(collect)
+      }
+      if let array = value as? [Any] { array.forEach(collect) }
+    }
+    collect(root)
+    #expect(keys.allSatisfy { $0.wholeMatch(of: /[a-z][a-z0-9_]*/) != nil })
+    #expect(keys.isSuperset(of: ["ttff_ms", "motion_ms", "fetched_bytes", "p95_ms", "slot_peak_bytes"]))
+    let totals = try #require(root["totals"] as? [String: Any])
+    let all = try #require((totals["ttff"] as? [String: Any])?["hits"] as? [String: Any])
+    #expect(all["max_ms"] as? Double == 0.02)
+    #expect((totals["hit_ratio_by_stage"] as? [String: Double])?["first_frame"] == 0.6)
+    let settings = try #require(root["settings"] as? [String: Any])
+    #expect(settings["decode_cost_ms"] as? Double == 2.5)
+  }
+
+  @Test("What is no report is refused")
+  func damaged() throws {
+    let json = try WalkReport.sample().json()
+    for (part, other) in [
+      (#""stage":"manifest""#, #""stage":"never""#), (#""kind":"jump""#, #""kind":"hop""#),
+      (#""duration_ms":16000"#, #""duration_ms":1e300"#), (#""label":"3 slots","#, ""),
+    ] {
+      #expect(json.contains(part))
+      let damaged = json.replacing(part, with: other)
+      #expect(throws: DecodingError.self) {
+        try JSONDecoder().decode(WalkReport.self, from: Data(damaged.utf8))
+      }
+    }
+  }
+
+  @Test("As text")
+  func text() {
+    let swipes = """
+        swipe    at  kind      item  stage        first frame  motion  stalled  fetched  cause
+            0  0 ms  start        0  none                 9 s    10 s   300 ms      0 B
+            1   2 s  next         1  buffered        0.012 ms   33 ms        -      0 B
+            2   4 s  next         2  first_frame      0.02 ms   50 ms        -      0 B
+            3   6 s  next         3  buffered        0.016 ms   20 ms        -      0 B
+            4   8 s  jump         4  manifest          355 ms  400 ms   900 ms   1.2 MB  manifest 142 ms, segment 201 ms, decode 12 ms
+            5  10 s  previous     5  none                   -       -        -      0 B
+            6  12 s  next         6  manifest               -       -        -      0 B  clip6.mp4: 404\\u{a}not found
+            7  14 s  passing      7  none                   -       -        -      0 B
+
+      """
+    let head = """
+      3 slots: 7 swipes over 12 items in 16 s, 3 slots, adjacent, 12 Mbit/s, 70 ms, exp:5s, \
+      seed 18446744073709551615, modelled time, 2.5 ms a picture
+
+      """
+    let figures = """
+                             swipes       p50      p95      p99      max
+        first frame  all          5   0.02 ms      2 s      2 s      2 s
+                     hits         3  0.016 ms  0.02 ms  0.02 ms  0.02 ms
+                     misses       2    355 ms      2 s      2 s      2 s
+        motion       all          5     50 ms      2 s      2 s      2 s
+                     hits         3     33 ms    50 ms    50 ms    50 ms
+                     misses       2    400 ms      2 s      2 s      2 s
+        slowest first frame: 2 s, swipe 5 to item 5, left
+        slowest motion: 2 s, swipe 5 to item 5, left
+        reached    manifest 80 %, initialization 60 %, first_frame 60 %, buffered 40 %
+        stalls     3, 1.2 s in all, the longest 600 ms
+        bytes      40 MB fetched, 9 MB never shown (22.5 %)
+        pictures   400 decoded, 3 never shown (0.8 %)
+        abandoned  1 left before their first frame
+        memory     at most 11 MB, 2.9 MB, 9 MB by slot, 16.5 MB in all
+        failed     1 of 12 items
+        failed: item 6, 404\\u{a}not found
+      """
+    #expect(WalkReport.sample().text() == head + figures)
+    #expect(WalkReport.sample().text(includingSwipes: true) == head + swipes + figures)
+  }
+
+  @Test("A walk without a swipe can be printed")
+  func empty() {
+    let text = WalkReport.empty.text(includingSwipes: true)
+    #expect(text.contains("0 swipes"))
+    #expect(text.contains("no swipe counts"))
+    #expect(!text.contains("nan"))
+  }
+}
