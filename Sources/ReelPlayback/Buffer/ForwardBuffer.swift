@@ -40,6 +40,8 @@ final class ForwardBuffer: Sendable {
     /// Nothing that was not decoded yet.
     var isConsumed = true
     var byteCount = 0
+    /// Of these, what decoders have not had.
+    var pendingByteCount = 0
     /// From the key frame of what is on show to the end of what was loaded.
     var range: Range<MediaTime>?
   }
@@ -393,6 +395,7 @@ extension ForwardBuffer.State {
     level.isResting = isResting(.video) && (!separate || isResting(.audio))
     level.isConsumed = video.isConsumed
     level.byteCount = video.byteCount + audio.byteCount
+    level.pendingByteCount = video.pendingByteCount + audio.pendingByteCount
     if let start = video.start, let end = video.end, start < end { level.range = start..<end }
     return level
   }

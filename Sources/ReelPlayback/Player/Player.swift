@@ -211,6 +211,8 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var onShowByteCount = 0
   /// Compressed bytes held.
   public var bufferByteCount = 0
+  /// Of these, what decoders have not had.
+  public var pendingByteCount = 0
   public var bufferHighWaterByteCount = 0
   /// Loaded ahead of what is on show.
   public var bufferedDuration: Duration = .zero

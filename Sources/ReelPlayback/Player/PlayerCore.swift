@@ -213,6 +213,7 @@ final class PlayerCore: Sendable {
     statistics.onShowByteCount = onShow?.picture.frame.byteCount ?? 0
     statistics.ring = session.ring.statistics
     statistics.bufferByteCount = level.byteCount
+    statistics.pendingByteCount = level.pendingByteCount
     statistics.bufferHighWaterByteCount = session.buffer.highWaterByteCount
     statistics.bufferedDuration = .seconds(level.ahead.seconds)
     statistics.estimatedBandwidth = session.bandwidth
@@ -356,7 +357,8 @@ final class PlayerCore: Sendable {
     let delegate = ItemSession.Delegate(
       wake: { [weak self] in self?.wake() },
       event: { [weak self, weak item] event in self?.emit(event, of: item) },
-      progress: { [weak self] in self?.observer.withLock { $0 }?(.progressed) })
+      progress: { [weak self] in self?.observer.withLock { $0 }?(.progressed) },
+      decoded: { [weak self] count in self?.observer.withLock { $0 }?(.decoded(count: count)) })
     return ItemSession(
       item, environment: environment, start: start, wantsAudio: wantsAudio, loops: loops,
       prefersThroughput: isFast && target == nil, target: target, delegate: delegate)

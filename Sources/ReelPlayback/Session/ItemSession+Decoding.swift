@@ -50,7 +50,10 @@ extension ItemSession {
           name: item.source.name, logger: environment.logger, gate: environment.gate,
           clock: environment.clock,
           threads: environment.loading.decoderThreads,
-          noteDecoding: { [weak self] account in self?.state.withLock { $0.decoding = account } },
+          noteDecoding: { [weak self] account in
+            self?.state.withLock { $0.decoding = account }
+            self?.delegate.decoded(account.pictureCount)
+          },
           noteFailure: { [weak self] error in self?.noteFruitlessRun(error) }),
         isCancelled: { scope.isCancelled })
       box.pipeline = pipeline

@@ -37,6 +37,8 @@ final class ItemSession: Sendable {
     var event: @Sendable (PlayerEvent) -> Void
     /// Loading has come further.
     var progress: @Sendable () -> Void
+    /// So many pictures have come out of decoders.
+    var decoded: @Sendable (Int) -> Void
   }
 
   final class Pumps: Sendable {

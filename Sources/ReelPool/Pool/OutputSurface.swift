@@ -104,12 +104,13 @@ final class OutputSurface: Sendable {
       state.attachment = attachment
       if state.posterID != id { state.posterID = nil }
     }
+    // Before its picture comes.
+    emit(.surfaceAttached(id))
     // Refused where the player does not allow external outputs: nothing is shown then.
     guard (try? player.player.attach(attachment)) != nil else {
       state.withLock { $0.attachment = nil }
-      return
+      return emit(.surfaceDetached(id))
     }
-    emit(.surfaceAttached(id))
   }
 
   /// Leaves the player that it shows.

@@ -106,21 +106,15 @@ public final class PlayerPool: PlayerPooling {
     core.observer.withLock { $0 = observer }
   }
 
-  /// What came over the network for the items of the slots.
-  package var fetched: [FeedItem.ID: RankedNetwork.Statistics] {
-    var fetched: [FeedItem.ID: RankedNetwork.Statistics] = [:]
-    for player in core.state.withLock({ $0.slots }) {
-      if let id = player.id { fetched[id] = player.fetched }
-    }
-    return fetched
+  package func setAccountant(_ accountant: PoolAccountant?) { core.accountant.withLock { $0 = accountant } }
+
+  /// How the loading of an item went, as far as its first picture; nil where it has no slot or no picture.
+  package func startup(of id: FeedItem.ID) -> StartupReport? {
+    core.state.withLock { $0.player(of: id) }?.load?.item.startup
   }
 
-  /// What the players have done with the items of the slots.
-  package var statistics: [FeedItem.ID: PlayerStatistics] {
-    var statistics: [FeedItem.ID: PlayerStatistics] = [:]
-    for player in core.state.withLock({ $0.slots }) {
-      if let id = player.id { statistics[id] = player.player.statistics }
-    }
-    return statistics
+  /// Bytes that came over the network for an item; 0 where it has no slot.
+  package func fetchedByteCount(of id: FeedItem.ID) -> Int64 {
+    core.state.withLock { $0.player(of: id) }?.fetched.byteCount ?? 0
   }
 }

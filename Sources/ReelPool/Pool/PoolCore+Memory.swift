@@ -23,7 +23,7 @@ extension PoolCore {
       }
       if let (slot, player) = player {
         let stage = victim.item.preloadStage.value
-        player.end()
+        end(player, victim)
         send(.evicted(victim.feedItem.id, slot: slot, stage))
       }
       held = ledger.byteCount

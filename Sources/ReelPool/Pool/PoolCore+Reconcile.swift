@@ -98,7 +98,7 @@ extension PoolCore {
       }
       if isWanted { return false }
       let stage = load.item.preloadStage.value
-      player.end()
+      end(player, load)
       send(.evicted(load.feedItem.id, slot: slot, stage))
     }
     return true

@@ -52,6 +52,8 @@ final class PoolCore: Sendable {
   let readiness: ObservedProperty<[SlotReadiness]>
   /// Told at once, on any thread, and in the order of what happens.
   let observer = Locked<(@Sendable (PoolEvent) -> Void)?>(nil)
+  /// Told of each picture that is decoded, and of what an item has come to when it leaves its player.
+  let accountant = Locked<PoolAccountant?>(nil)
   private let emit: @Sendable (PoolEvent) -> Void
   private let pump = Locked<Pump?>(nil)
   private let progress = Locked<Pump?>(nil)
@@ -158,7 +160,7 @@ final class PoolCore: Sendable {
     }
     for pump in [pump, progress] { pump.withLock { $0 }?.stop() }
     followCurrent()
-    for player in players { player.end() }
+    for player in players { end(player) }
     posters.cancel()
     events.finish()
     readiness.finish()
@@ -170,6 +172,17 @@ final class PoolCore: Sendable {
 
   func send(_ event: PoolEvent) { emit(event) }
 
+  /// Ends what a player does, and says what came of it.
+  func end(_ player: PooledPlayer, _ load: PooledPlayer.Load? = nil) {
+    if let accountant = accountant.withLock({ $0 }), let load = load ?? player.load {
+      accountant.departed(
+        load.feedItem.id,
+        PoolAccountant.Departure(
+          fetchedByteCount: player.fetchedByteCount(since: load), statistics: player.player.statistics))
+    }
+    player.end()
+  }
+
   /// The surface goes where the current item is, or shows its poster.
   func followCurrent() {
     surface.follow { state.withLock { $0.currentPlayer } }
@@ -180,9 +193,14 @@ final class PoolCore: Sendable {
   func observer(of id: FeedItem.ID) -> @Sendable (PlayerSignal) -> Void {
     { [weak self] signal in
       guard let self else { return }
-      if case .event(let event) = signal {
+      switch signal {
+      case .decoded(let count):
+        accountant.withLock { $0 }?.decoded(id, count)
+        return
+      case .event(let event):
         emit(.player(id, event))
         if case .failed(let error) = event { noteFailure(error, of: id) }
+      case .progressed: break
       }
       progress.withLock { $0 }?.wake()
     }

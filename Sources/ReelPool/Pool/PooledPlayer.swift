@@ -54,6 +54,11 @@ final class PooledPlayer: Sendable {
     return statistics
   }
 
+  /// What has come over the network for a load.
+  func fetchedByteCount(since load: Load) -> Int64 {
+    network.statistics.byteCount - load.fetchedBefore.byteCount
+  }
+
   /// Begins to load an item.
   func begin(
     _ feedItem: FeedItem, rank: Int, target: PreloadTarget?,

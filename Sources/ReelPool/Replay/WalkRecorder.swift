@@ -1,0 +1,272 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelPlayback
+
+/// Makes a report of what a pool says while a feed is walked.
+final class WalkRecorder: FrameOutput {
+  fileprivate struct State {
+    var began = Duration.zero
+    var swipes: [SwipeRecord] = []
+    /// The swipe that is looked at; nil between leaving an item and settling on the next.
+    var current: SwipeRecord?
+    var currentID: FeedItem.ID?
+    /// When the current swipe settled.
+    var settledAt = Duration.zero
+    var fetchedAtSettling: Int64 = 0
+    var stalledAt: Duration?
+    /// The item that has the surface, and its pictures there since the swipe to it began.
+    var surfaceID: FeedItem.ID?
+    var firstShownAt: Duration?
+    var secondShownAt: Duration?
+    var pictureCount = 0
+    var swipeID: FeedItem.ID?
+    /// Items that were on the surface since they were loaded.
+    var shownIDs: Set<FeedItem.ID> = []
+    var fetchedByteCount: Int64 = 0
+    var unshownByteCount: Int64 = 0
+    var decodedPictureCount = 0
+    var unshownPictureCount = 0
+    var slotHighWater: [Int] = []
+    var poolHighWater = 0
+    var failed: [WalkReport.FailedItem] = []
+    var drawn: Set<FeedItem.ID> = []
+  }
+
+  let isExternal = false
+  private let feed: Feed
+  private let pool: PlayerPool
+  private let clock: any MonotonicClock
+  private let trace: WalkTrace?
+  private let pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
+  private let state = Locked(State())
+
+  init(
+    _ feed: Feed, pool: PlayerPool, clock: any MonotonicClock, trace: WalkTrace?,
+    pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
+  ) {
+    self.feed = feed
+    self.pool = pool
+    self.clock = clock
+    self.trace = trace
+    self.pictures = pictures
+  }
+
+  func begin() throws {
+    let now = clock.now
+    state.withLock { $0.began = now }
+    trace?.begin(at: now)
+    pool.setObserver { [weak self] in self?.note($0) }
+    pool.setAccountant(
+      PoolAccountant(
+        decoded: { [weak self] id, count in self?.trace?.note(.decoded, id, at: self?.now, count: count) },
+        departed: { [weak self] id, departure in self?.note(departure, of: id) }))
+    try pool.setSurface(self)
+  }
+
+  // MARK: The walk
+
+  /// The drag has ended, which leads to an item.
+  func drags(to index: Int, kind: SwipeKind, isPassing: Bool) {
+    leave()
+    let now = clock.now
+    let id = feed.items[index].id
+    trace?.note(.swipe, id, at: now, detail: kind.rawValue)
+    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .none
+    state.withLock { state in
+      state.beginSwipe(to: id)
+      guard isPassing else { return }
+      var record = SwipeRecord(
+        number: state.swipes.count, time: now - state.began, kind: kind, itemIndex: index,
+        itemID: id.description, stage: stage)
+      record.isPassing = true
+      state.swipes.append(record)
+    }
+  }
+
+  /// The swipe settles on an item now.
+  func settles(_ index: Int, kind: SwipeKind) {
+    let now = clock.now
+    let id = feed.items[index].id
+    let fetched = pool.fetchedByteCount(of: id)
+    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .none
+    trace?.note(.settled, id, at: now, detail: "\(stage)")
+    state.withLock { state in
+      if state.swipeID != id { state.beginSwipe(to: id) }
+      state.current = SwipeRecord(
+        number: state.swipes.count, time: now - state.began, kind: kind, itemIndex: index,
+        itemID: id.description, stage: stage)
+      state.currentID = id
+      state.settledAt = now
+      state.fetchedAtSettling = fetched
+      state.stalledAt = nil
+    }
+    sampleMemory()
+  }
+
+  /// The item is left.
+  func leave() {
+    guard let id = state.withLock({ $0.current == nil ? nil : $0.currentID }) else { return }
+    let now = clock.now
+    let fetched = pool.fetchedByteCount(of: id)
+    let startup = pool.startup(of: id)
+    state.withLock { state in
+      guard var record = state.current else { return }
+      state.current = nil
+      record.watched = now - state.settledAt
+      record.timeToFirstFrame = state.firstShownAt.map { max(.zero, $0 - state.settledAt) }
+      record.timeToMotion = state.secondShownAt.map { max(.zero, $0 - state.settledAt) }
+      if let began = state.stalledAt { record.note(stall: now - began) }
+      record.byteCount = max(0, fetched - state.fetchedAtSettling)
+      if let startup {
+        record.stageTimes = StartupReport.Stage.allCases.compactMap { stage in
+          let duration = startup[stage].duration
+          return duration > .zero ? StageTime(stage: stage.rawValue, duration: duration) : nil
+        }
+      }
+      if record.timeToFirstFrame.map({ $0 > .zero }) ?? true {
+        record.cause = SwipeRecord.cause(of: record.stageTimes)
+      }
+      state.swipes.append(record)
+    }
+    sampleMemory()
+  }
+
+  /// Notes what the slots hold.
+  func sampleMemory() {
+    let entries = pool.ledger.entries.filter { $0.slot != nil }
+    let bytes = entries.map(\.account.byteCount)
+    state.withLock { state in
+      if state.slotHighWater.count < bytes.count {
+        state.slotHighWater += Array(repeating: 0, count: bytes.count - state.slotHighWater.count)
+      }
+      for (slot, count) in bytes.enumerated() {
+        state.slotHighWater[slot] = max(state.slotHighWater[slot], count)
+      }
+      state.poolHighWater = max(state.poolHighWater, bytes.reduce(0, +))
+    }
+  }
+
+  func report(label: String, settings: WalkSettings) -> WalkReport {
+    let now = clock.now
+    var report = WalkReport(label: label, settings: settings)
+    state.withLock { state in
+      report.swipes = state.swipes
+      report.duration = now - state.began
+      report.fetchedByteCount = state.fetchedByteCount
+      report.unshownByteCount = state.unshownByteCount
+      report.decodedPictureCount = state.decodedPictureCount
+      report.unshownPictureCount = state.unshownPictureCount
+      report.slotHighWaterByteCounts = state.slotHighWater
+      report.poolHighWaterByteCount = state.poolHighWater
+      report.failedItems = state.failed
+    }
+    return report
+  }
+
+  // MARK: FrameOutput
+
+  func show(_ picture: borrowing TimedPicture) throws {
+    // An item's poster is no picture of its video.
+    guard picture.stream.videoCodec != nil else { return }
+    let now = clock.now
+    let (id, isFirst) = state.withLock { state -> (FeedItem.ID?, Bool) in
+      guard let id = state.surfaceID, id == state.swipeID else { return (state.surfaceID, false) }
+      state.pictureCount += 1
+      if state.pictureCount == 1 { state.firstShownAt = now }
+      if state.pictureCount == 2 { state.secondShownAt = now }
+      state.shownIDs.insert(id)
+      return (id, state.drawn.insert(id).inserted)
+    }
+    guard let id else { return }
+    trace?.note(.shown, id, at: now, seconds: picture.time.seconds)
+    if isFirst, let item = feed.items.first(where: { $0.id == id }) { pictures?(item, picture) }
+  }
+
+  func finish() throws {}
+
+  // MARK: - Private
+
+  private var now: Duration { clock.now }
+
+  private func note(_ event: PoolEvent) {
+    let now = clock.now
+    switch event {
+    case .surfaceAttached(let id):
+      state.withLock { $0.surfaceID = id }
+      trace?.note(.attached, id, at: now)
+    case .surfaceDetached(let id):
+      state.withLock { if $0.surfaceID == id { $0.surfaceID = nil } }
+      trace?.note(.detached, id, at: now)
+    case .assigned(let id, let slot):
+      state.withLock { _ = $0.shownIDs.remove(id) }
+      trace?.note(.assigned, id, at: now, slot: slot)
+    case .reached(let id, let slot, let stage, _):
+      trace?.note(.reached, id, at: now, slot: slot, detail: "\(stage)")
+      sampleMemory()
+    case .evicted(let id, let slot, let stage):
+      trace?.note(.evicted, id, at: now, slot: slot, detail: "\(stage)")
+    case .posterShown(let id): trace?.note(.poster, id, at: now)
+    case .player(let id, let event): note(event, of: id, at: now)
+    case .shown, .pinned, .trimmed: break
+    }
+  }
+
+  private func note(_ event: PlayerEvent, of id: FeedItem.ID, at now: Duration) {
+    switch event {
+    case .stalled:
+      trace?.note(.stalled, id, at: now)
+      state.withLock { if $0.currentID == id, $0.current != nil { $0.stalledAt = now } }
+    case .resumed:
+      trace?.note(.resumed, id, at: now)
+      state.withLock { state in
+        guard state.currentID == id, let began = state.stalledAt.take() else { return }
+        state.current?.note(stall: now - began)
+      }
+    case .playedToEnd:
+      trace?.note(.ended, id, at: now)
+      state.withLock { if $0.currentID == id, $0.pictureCount == 1 { $0.current?.isStill = true } }
+    case .failed(let error):
+      trace?.note(.failed, id, at: now, detail: error.description)
+      state.withLock { state in
+        if state.currentID == id { state.current?.error = error.description }
+        guard let index = feed.index(of: id), !state.failed.contains(where: { $0.index == index }) else {
+          return
+        }
+        state.failed.append(
+          WalkReport.FailedItem(index: index, id: id.description, error: error.description))
+      }
+    default: break
+    }
+  }
+
+  private func note(_ departure: PoolAccountant.Departure, of id: FeedItem.ID) {
+    let statistics = departure.statistics
+    state.withLock { state in
+      let wasShown = state.shownIDs.remove(id) != nil
+      state.fetchedByteCount += departure.fetchedByteCount
+      let left = Int64(statistics.pendingByteCount + statistics.inFlightByteCount)
+      state.unshownByteCount += wasShown ? min(left, departure.fetchedByteCount) : departure.fetchedByteCount
+      state.decodedPictureCount += statistics.decodedFrameCount
+      let shown = wasShown ? statistics.shownFrameCount : 0
+      state.unshownPictureCount += max(0, statistics.decodedFrameCount - shown)
+    }
+    trace?.note(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
+  }
+}
+
+extension WalkRecorder.State {
+  fileprivate mutating func beginSwipe(to id: FeedItem.ID) {
+    swipeID = id
+    firstShownAt = nil
+    secondShownAt = nil
+    pictureCount = 0
+  }
+}
+
+extension SwipeRecord {
+  fileprivate mutating func note(stall duration: Duration) {
+    stallCount += 1
+    stallDuration += duration
+    longestStall = max(longestStall, duration)
+  }
+}

@@ -1,0 +1,69 @@
+internal import Foundation
+internal import ReelCore
+
+/// Every event of a walk as JSON Lines, with its time since the walk began.
+///
+/// Keys: `event`, `time_ms`, and as the event has them `item` (its identity), `slot`, `detail`, `count`, `seconds` (of the
+/// picture, on the item's timeline), `url`, `purpose`, `bytes`.
+public final class WalkTrace: Sendable {
+  enum Event: String {
+    case swipe, settled, assigned, reached, evicted, departed, attached, detached, poster, shown, decoded,
+      stalled
+    case resumed, ended, failed, request, response, received
+  }
+
+  private struct Line: Encodable {
+    var event: String
+    var timeMs: Double
+    var item: String?
+    var slot: Int?
+    var detail: String?
+    var count: Int?
+    var seconds: Double?
+    var url: String?
+    var purpose: String?
+    var bytes: Int64?
+  }
+
+  private let began = Locked(Duration.zero)
+  private let write: @Sendable (String) -> Void
+
+  /// - Parameter write: gets each line, without its end, on any thread.
+  public init(write: @escaping @Sendable (String) -> Void) { self.write = write }
+
+  func begin(at now: Duration) { began.withLock { $0 = now } }
+
+  func note(
+    _ event: Event, _ id: FeedItem.ID, at now: Duration?, slot: Int? = nil, detail: String? = nil,
+    count: Int? = nil, seconds: Double? = nil
+  ) {
+    guard let now else { return }
+    put(
+      Line(
+        event: event.rawValue, timeMs: time(now), item: id.description, slot: slot, detail: detail,
+        count: count, seconds: seconds))
+  }
+
+  func note(
+    _ event: Event, _ request: FetchRequest, at now: Duration, bytes: Int64? = nil, detail: String? = nil
+  ) {
+    put(
+      Line(
+        event: event.rawValue, timeMs: time(now), detail: detail, url: request.url.absoluteString,
+        purpose: request.purpose.rawValue, bytes: bytes))
+  }
+
+  // MARK: - Private
+
+  /// To the microsecond.
+  private func time(_ now: Duration) -> Double {
+    ((now - began.withLock { $0 }) / .microseconds(1)).rounded() / 1000
+  }
+
+  private func put(_ line: Line) {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if let data = try? encoder.encode(line) { write(String(decoding: data, as: UTF8.self)) }
+  }
+}
