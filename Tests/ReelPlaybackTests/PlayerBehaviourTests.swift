@@ -357,6 +357,49 @@ struct PlayerBehaviourTests {
     await stage.close()
   }
 
+  /// Where the sound begins and ends that comes to it.
+  private final class SoundPlaces: AudioOutput {
+    let all = Locked<[(start: MediaTime, end: MediaTime)]>([])
+
+    func write(_ buffer: PCMBuffer, at time: MediaTime) {
+      all.withLock { $0.append((time, time + buffer.duration)) }
+    }
+
+    func finish() {}
+  }
+
+  @Test(
+    "An item ends with its sound where that is longer, each time through it", arguments: [1.0, .infinity])
+  func longerSound(rate: Double) async throws {
+    let source = try MediaSource(argument: Fixtures.folder.appending(path: "media/audio-ac3.mp4").path)
+    let stage = try Stage(source)
+    let sound = SoundPlaces()
+    stage.player.attach(sound)
+    stage.begin(rate: rate)
+    let end = try await stage.end()
+    let last = try #require(sound.all.withLock { $0 }.last?.end)
+    #expect(last > MediaTime(value: 2, timescale: 1))
+    #expect(end == .playedToEnd(time: last))
+    await stage.close()
+    let looping = try Stage(source)
+    let loops = SoundPlaces()
+    looping.player.attach(loops)
+    looping.player.actionAtItemEnd = .loop
+    looping.begin(rate: rate)
+    while true {
+      let places = loops.all.withLock { $0 }
+      if let index = places.indices.dropFirst().first(where: { places[$0].start < places[$0 - 1].start }) {
+        // Whole at its end, and at its beginning.
+        #expect(places[index - 1].end == last)
+        #expect(places[index].start == .zero)
+        #expect(places[index].end == places[0].end)
+        break
+      }
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    await looping.close()
+  }
+
   @Test("A missing segment is left out with an event")
   func missing() async throws {
     try await withOrigin(

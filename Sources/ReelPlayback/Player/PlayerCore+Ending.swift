@@ -19,6 +19,7 @@ extension PlayerCore {
       return fail(session, failure, generation: generation)
     }
     guard isPlaying else { return .idle }
+    extendEnd(session, generation: generation)
     let (timebase, end, isFast) = state.withLock { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
     if isFast {
       // Sound that is longer than the picture is waited for.
@@ -65,6 +66,15 @@ extension PlayerCore {
     }
     emit(.playedToEnd(time: time), of: session.item)
     return .idle
+  }
+
+  /// The last picture stays as long as there is sound.
+  private func extendEnd(_ session: ItemSession, generation: Int) {
+    guard let sound = session.audio.end else { return }
+    state.withLock { state in
+      guard state.isCurrent(session, generation), let end = state.lastEnd, sound > end else { return }
+      state.lastEnd = sound
+    }
   }
 
   func endSeek(_ session: ItemSession, generation: Int) -> Pump.Next {

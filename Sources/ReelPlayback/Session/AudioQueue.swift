@@ -18,6 +18,8 @@ final class AudioQueue: Sendable {
     var chunks: Deque<Chunk> = []
     var generation = 0
     var isFinished = false
+    /// Where the sound ends that was taken last.
+    var takenEnd: MediaTime?
     /// Sound that ends before is not heard; the first that does not is cut there.
     var start: MediaTime?
     var wasFull = false
@@ -82,6 +84,7 @@ final class AudioQueue: Sendable {
       var taken: [Chunk] = []
       while let first = state.chunks.first, time.map({ first.time <= $0 }) ?? true {
         taken.append(first)
+        state.takenEnd = first.end
         state.chunks.removeFirst()
       }
       guard state.wasFull, !taken.isEmpty else { return (taken, nil) }
@@ -94,6 +97,9 @@ final class AudioQueue: Sendable {
 
   /// When the next is to be heard; nil where there is none.
   var nextTime: MediaTime? { state.withLock { $0.chunks.first?.time } }
+
+  /// Where the sound ends that has come so far; nil before there is any.
+  var end: MediaTime? { state.withLock { $0.chunks.last?.end ?? $0.takenEnd } }
 
   var isEmpty: Bool { state.withLock { $0.chunks.isEmpty } }
   /// The last sound has been taken.
@@ -112,6 +118,7 @@ final class AudioQueue: Sendable {
       state.chunks = []
       state.generation = generation
       state.isFinished = false
+      state.takenEnd = nil
       state.start = start
       state.wasFull = false
     }

@@ -281,7 +281,10 @@ extension ItemSession {
       guard reading.kind == .video, next == state.shifts.count, let end = buffer.end(of: .video),
         end > state.shifts[reading.iteration]
       else { return nil }
-      state.shifts.append(end)
+      // Sound that is longer is heard to its end, with the last picture. Of one that is a stream of its own no more
+      // counts than was loaded by then: it is not known how much is to come.
+      let sound = state.wantsAudio ? buffer.end(of: .audio) : nil
+      state.shifts.append(max(end, sound ?? end))
       return state.beginPass(next, of: reading.kind)
     }
     guard let pass, let reader = reading.reader, let scope = reading.scope else { return false }
