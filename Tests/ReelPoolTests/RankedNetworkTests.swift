@@ -129,4 +129,37 @@ struct RankedNetworkTests {
     #expect(
       lines.withLock { $0 } == ["50.0 b CancellationError()", "100.0 a head", "140.0 a 3000"])
   }
+
+  @Test("In real time, with ranks that change: everything comes, and nobody waits for ever")
+  func realTime() async throws {
+    let base = FolderFetcher(isUneven: true)
+    let network = RankedNetwork(
+      base, clock: SystemMonotonicClock(), patience: .milliseconds(50), grace: .milliseconds(1))
+    let slots = (0..<6).map { network.makeSlot(rank: $0) }
+    let byteCount = try await network.makeSlot(rank: 0).byteCount(of: "/hls-ts/master.m3u8")
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, slot) in slots.enumerated() {
+        group.addTask {
+          for round in 0..<20 {
+            slot.rank = (index + round) % 6
+            let count = try await slot.byteCount(of: "/hls-ts/master.m3u8")
+            #expect(count == byteCount)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    for slot in slots {
+      #expect(slot.statistics.requestCount == 20)
+      #expect(slot.statistics.byteCount == Int64(20 * byteCount))
+    }
+    #expect(network.waiterCount == 0)
+  }
+}
+
+extension RankedNetwork.Slot {
+  fileprivate func byteCount(of path: String) async throws -> Int {
+    let url = try #require(URL(string: "http://origin\(path)"))
+    return try await fetch(FetchRequest(url: url, purpose: .segment)).body.collect(upTo: 1 << 20).count
+  }
 }

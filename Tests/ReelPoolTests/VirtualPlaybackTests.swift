@@ -57,6 +57,23 @@ struct VirtualPlaybackTests {
     #expect(output.contains(scene.trace.joined(separator: "\n")))
   }
 
+  @Test("Who has the best rank gets its first picture as if it were alone")
+  func rank() async throws {
+    let alone = try await Self.scene(["/hls-fmp4/master.m3u8"])
+    let among = try await Self.scene([
+      "/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-timeline/manifest.mpd",
+    ])
+    let first = try #require(alone.trace.first { $0.contains(" 0 firstFrame") })
+    #expect(among.trace.contains(first))
+    let other = try #require(among.trace.first { $0.contains(" 1 firstFrame") })
+    let (own, others) = (try Self.time(of: first), try Self.time(of: other))
+    #expect(own < others)
+  }
+
+  private static func time(of line: String) throws -> Int64 {
+    try #require(line.split(separator: " ").first.flatMap { Int64($0) })
+  }
+
   @Test("A seek takes the same course each time, and shows the picture that was asked for")
   func seek() async throws {
     var traces: [[String]] = []

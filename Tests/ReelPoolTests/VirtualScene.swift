@@ -14,11 +14,13 @@ final class VirtualScene: Sendable {
   let fetcher: LinkedFetcher
   let base: FolderFetcher
   let gate: PriorityGate
+  private let network: RankedNetwork
   private let lines = Locked<[String]>([])
 
   init(link: LinkSpec = .lte, cores: Int = 2, cost: DecodeCost = DecodeCost(), isUneven: Bool = true) {
     base = FolderFetcher(isUneven: isUneven)
     fetcher = LinkedFetcher(base, link: link, in: world)
+    network = RankedNetwork(fetcher, clock: world)
     gate = PriorityGate(cores: cores, cost: cost, in: world)
   }
 
@@ -34,7 +36,7 @@ final class VirtualScene: Sendable {
     var configuration = PlayerConfiguration()
     world.apply(to: &configuration)
     let player = Player(
-      fetcher: NotingFetcher(base: fetcher) { [weak self] metrics in
+      fetcher: NotingFetcher(base: network.makeSlot(rank: rank)) { [weak self] metrics in
         self?.note(
           "\(name) \(metrics.purpose.rawValue) \(metrics.url.lastPathComponent) \(metrics.byteCount) "
             + "\(metrics.timeToFirstByte.map { "\($0)" } ?? "-") \(metrics.transferTime) "

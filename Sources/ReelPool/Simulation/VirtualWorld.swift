@@ -203,7 +203,7 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
   // MARK: - Internal
 
   /// The body that runs on this thread.
-  fileprivate var running: VirtualBody {
+  var running: VirtualBody {
     guard let body = state.withLock({ $0.running }) else {
       preconditionFailure("a wait outside of a body: it would never end")
     }
@@ -211,13 +211,13 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
   }
 
   /// Gives the baton back until the body is taken from the ready ones again.
-  fileprivate func park(_ body: VirtualBody) {
+  func park(_ body: VirtualBody) {
     state.withLock { $0.running = nil }
     giveBack()
     body.waitForBaton()
   }
 
-  fileprivate func makeReady(_ body: VirtualBody) { state.withLock { $0.ready.append(.body(body)) } }
+  func makeReady(_ body: VirtualBody) { state.withLock { $0.ready.append(.body(body)) } }
 
   // MARK: - Private
 
@@ -337,77 +337,5 @@ extension VirtualWorld.State {
       if call.isBefore(entries[middle].call) { low = middle + 1 } else { high = middle }
     }
     return low
-  }
-}
-
-/// Work that may block: it runs on a thread of its own, but only while it has the baton.
-private final class VirtualBody: Sendable {
-  /// What is to be done, let go before the baton is given back: what it holds may do more as it ends.
-  final class Work: Sendable {
-    private let body: Locked<(@Sendable () -> Void)?>
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = Locked(body) }
-
-    func run() { body.withLock { $0.take() }?() }
-  }
-
-  let name: String
-  private let work: Locked<Work?>
-  private let baton = Monitor(false)
-
-  init(name: String, _ body: @escaping @Sendable () -> Void) {
-    self.name = name
-    work = Locked(Work(body))
-  }
-
-  /// Nil where it has begun.
-  func takeWork() -> Work? { work.withLock { $0.take() } }
-
-  func giveBaton() {
-    baton.withLock { $0 = true }
-    baton.signal()
-  }
-
-  func waitForBaton() {
-    baton.wait { hasBaton -> Monitor<Bool>.Step<Void> in
-      guard hasBaton else { return .wait(until: nil) }
-      hasBaton = false
-      return .end(())
-    }
-  }
-}
-
-/// A semaphore of a virtual world.
-private final class VirtualSignal: WorkSignal {
-  private struct State {
-    var count = 0
-    var waiting: Deque<VirtualBody> = []
-  }
-
-  private let world: VirtualWorld
-  private let state = Locked(State())
-
-  init(world: VirtualWorld) { self.world = world }
-
-  func wait() {
-    let body = world.running
-    let waits = state.withLock { state in
-      if state.count > 0 {
-        state.count -= 1
-        return false
-      }
-      state.waiting.append(body)
-      return true
-    }
-    if waits { world.park(body) }
-  }
-
-  func signal() {
-    let body = state.withLock { state in
-      if let first = state.waiting.popFirst() { return first as VirtualBody? }
-      state.count += 1
-      return nil
-    }
-    if let body { world.makeReady(body) }
   }
 }

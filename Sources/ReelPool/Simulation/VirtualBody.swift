@@ -1,0 +1,38 @@
+internal import ReelCore
+
+/// Work that may block: it runs on a thread of its own, but only while it has the baton.
+final class VirtualBody: Sendable {
+  /// What is to be done, let go before the baton is given back: what it holds may do more as it ends.
+  final class Work: Sendable {
+    private let body: Locked<(@Sendable () -> Void)?>
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = Locked(body) }
+
+    func run() { body.withLock { $0.take() }?() }
+  }
+
+  let name: String
+  private let work: Locked<Work?>
+  private let baton = Monitor(false)
+
+  init(name: String, _ body: @escaping @Sendable () -> Void) {
+    self.name = name
+    work = Locked(Work(body))
+  }
+
+  /// Nil where it has begun.
+  func takeWork() -> Work? { work.withLock { $0.take() } }
+
+  func giveBaton() {
+    baton.withLock { $0 = true }
+    baton.signal()
+  }
+
+  func waitForBaton() {
+    baton.wait { hasBaton -> Monitor<Bool>.Step<Void> in
+      guard hasBaton else { return .wait(until: nil) }
+      hasBaton = false
+      return .end(())
+    }
+  }
+}
