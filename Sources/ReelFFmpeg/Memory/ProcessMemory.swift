@@ -9,6 +9,10 @@ public struct ProcessMemory: Sendable, Hashable {
   /// Bytes of memory that is this process's alone: what ending it would free. On Linux the private pages of
   /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
   public var privateByteCount: Int
+  /// Bytes of those that were written to since they were mapped: what allocations, stacks and pictures take. The others
+  /// are unchanged pages of programs and libraries, which are private or not by whether another process has them too:
+  /// growth is told by this one. As `privateByteCount` on macOS, whose footprint leaves those out.
+  public var privateDirtyByteCount: Int
   /// Bytes of memory that is in use here, shared libraries and files included.
   public var residentByteCount: Int
   public var threadCount: Int
@@ -37,7 +41,8 @@ public struct ProcessMemory: Sendable, Hashable {
       else { return nil }
       // One of the descriptors is the folder's own.
       return ProcessMemory(
-        privateByteCount: (clean + dirty) * 1024, residentByteCount: resident * 1024, threadCount: threads,
+        privateByteCount: (clean + dirty) * 1024, privateDirtyByteCount: dirty * 1024,
+        residentByteCount: resident * 1024, threadCount: threads,
         descriptorCount: descriptors.count - 1)
     }
 
@@ -77,7 +82,8 @@ public struct ProcessMemory: Sendable, Hashable {
         vm_size_t(Int(threadCount) * MemoryLayout<thread_act_t>.size))
       let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")
       return ProcessMemory(
-        privateByteCount: Int(usage.phys_footprint), residentByteCount: Int(usage.resident_size),
+        privateByteCount: Int(usage.phys_footprint), privateDirtyByteCount: Int(usage.phys_footprint),
+        residentByteCount: Int(usage.resident_size),
         threadCount: Int(threadCount), descriptorCount: (descriptors?.count ?? 1) - 1)
     }
   #endif
