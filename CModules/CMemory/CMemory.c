@@ -15,7 +15,7 @@
 // is freed leaves its account at once, on whatever thread. Few arenas beside those of accounts; pages that are free go
 // back to the system within a second of the arena's use, and are then taken from the process at once. No huge pages: a
 // player is smaller than two. Small objects of one size share one page, not up to seven: an account has few of each.
-const char *malloc_conf = "tcache:false,narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0,thp:never,"
+const char *malloc_conf = "tcache:false,narenas:4,dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0,thp:never,"
                           "slab_sizes:1-4096:1";
 
 struct reel_account {
@@ -277,6 +277,8 @@ size_t reel_account_mapped(const reel_account *account)
 void reel_account_purge(reel_account *account)
 {
     if (account->has_arena) {
+        // Where MALLOC_CONF has brought the caches back.
+        mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
         purge_arena(account->arena);
         return;
     }
