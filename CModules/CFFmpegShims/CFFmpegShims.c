@@ -11,6 +11,8 @@
 #include <libavutil/opt.h>
 #include <libavutil/version.h>
 
+#include "CMemory.h"
+
 static reel_log_sink installed_sink;
 static int installed_level;
 
@@ -158,6 +160,33 @@ void reel_limit_allocator_arenas(int count)
 bool reel_packet_is_encrypted(const AVPacket *packet)
 {
     return av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL) != NULL;
+}
+
+static void stored_bytes_free(void *opaque, uint8_t *data)
+{
+    (void)data;
+    reel_chunk_release(opaque);
+}
+
+void reel_packet_store(AVPacket *packet)
+{
+    reel_account *account = reel_account_current();
+    if (!account || !packet->buf || packet->size <= 0 || av_buffer_get_ref_count(packet->buf) != 1)
+        return;
+    reel_chunk *chunk;
+    size_t size = (size_t)packet->size + AV_INPUT_BUFFER_PADDING_SIZE;
+    uint8_t *data = reel_account_store(account, size, &chunk);
+    if (!data)
+        return;
+    AVBufferRef *buffer = av_buffer_create(data, size, stored_bytes_free, chunk, 0);
+    if (!buffer) {
+        reel_chunk_release(chunk);
+        return;
+    }
+    memcpy(data, packet->data, (size_t)packet->size);
+    av_buffer_unref(&packet->buf);
+    packet->buf = buffer;
+    packet->data = data;
 }
 
 int reel_resample_frame(SwrContext *context, uint8_t *output, int capacity, const AVFrame *frame)

@@ -13,15 +13,31 @@
 
 // What jemalloc begins with, where neither MALLOC_CONF nor the program says otherwise. Without caches of threads what
 // is freed leaves its account at once, on whatever thread. Few arenas beside those of accounts; pages that are free go
-// back to the system, and at once where they were given back before. No huge pages: a player is smaller than two.
-const char *malloc_conf =
-    "tcache:false,narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0,thp:never";
+// back to the system within a second of the arena's use, and are then taken from the process at once. No huge pages: a
+// player is smaller than two. Small objects of one size share one page, not up to seven: an account has few of each.
+const char *malloc_conf = "tcache:false,narenas:4,dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0,thp:never,"
+                          "slab_sizes:1-4096:1";
 
 struct reel_account {
     atomic_size_t references;
     atomic_size_t mapped;
+    atomic_size_t stored;
     unsigned arena;
     bool has_arena;
+    // Video and sound are read side by side.
+    pthread_mutex_t store_lock;
+    // The chunk that is being filled.
+    reel_chunk *chunk;
+};
+
+// Large enough for most packets, small enough to be held for the last packet in it.
+enum { chunk_size = 256 << 10 };
+
+struct reel_chunk {
+    // Held by what is in the chunk: each piece holds it.
+    reel_account *account;
+    uint8_t *memory;
+    size_t pieces, used, stored;
 };
 
 enum { mib_capacity = 5 };
@@ -57,12 +73,16 @@ static bool look_up(figure *figure, const char *name)
 /// jemalloc may be in the process without being its malloc: a sanitizer's comes first, or one that was preloaded.
 static bool is_malloc(void)
 {
+    enum { probe = 1 << 20 };
     uint64_t before = 0, after = 0;
     size_t size = sizeof before;
-    if (mallctl("thread.allocated", &before, &size, NULL, 0))
-        return false;
-    void *volatile memory = malloc(64);
-    bool is_counted = mallctl("thread.allocated", &after, &size, NULL, 0) == 0 && after > before;
+    // The first question has jemalloc allocate for itself.
+    for (int i = 0; i < 2; i++) {
+        if (mallctl("thread.allocated", &before, &size, NULL, 0))
+            return false;
+    }
+    void *volatile memory = malloc(probe);
+    bool is_counted = mallctl("thread.allocated", &after, &size, NULL, 0) == 0 && after - before >= probe;
     free(memory);
     return is_counted;
 }
@@ -156,6 +176,7 @@ reel_account *reel_account_create(void)
     if (!account)
         return NULL;
     atomic_init(&account->references, 1);
+    pthread_mutex_init(&account->store_lock, NULL);
     account->has_arena = take_arena(&account->arena);
     return account;
 }
@@ -176,6 +197,7 @@ void reel_account_release(reel_account *account)
         arenas.free[arenas.free_count++] = account->arena;
         pthread_mutex_unlock(&arenas.lock);
     }
+    pthread_mutex_destroy(&account->store_lock);
     free(account);
 }
 
@@ -255,6 +277,8 @@ size_t reel_account_mapped(const reel_account *account)
 void reel_account_purge(reel_account *account)
 {
     if (account->has_arena) {
+        // Where MALLOC_CONF has brought the caches back.
+        mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
         purge_arena(account->arena);
         return;
     }
@@ -295,4 +319,72 @@ void reel_memory_unmap(reel_account *account, void *memory, size_t size)
         return;
     atomic_fetch_sub_explicit(&account->mapped, size, memory_order_relaxed);
     reel_account_release(account);
+}
+
+static void chunk_free(reel_chunk *chunk)
+{
+    if (!chunk)
+        return;
+    atomic_fetch_sub_explicit(&chunk->account->stored, chunk->stored, memory_order_relaxed);
+    reel_memory_unmap(NULL, chunk->memory, chunk_size);
+    free(chunk);
+}
+
+static reel_chunk *make_chunk(reel_account *account)
+{
+    reel_chunk *chunk = calloc(1, sizeof *chunk);
+    if (!chunk)
+        return NULL;
+    chunk->account = account;
+    chunk->memory = reel_memory_map(NULL, chunk_size);
+    if (!chunk->memory) {
+        free(chunk);
+        return NULL;
+    }
+    return chunk;
+}
+
+void *reel_account_store(reel_account *account, size_t size, reel_chunk **result)
+{
+    enum { align = 16 };
+    if (size == 0 || size > chunk_size)
+        return NULL;
+    size = (size + align - 1) / align * align;
+    void *memory = NULL;
+    pthread_mutex_lock(&account->store_lock);
+    // One that is full is in no other hands than those of what is in it.
+    reel_chunk *chunk = account->chunk;
+    if (!chunk || size > chunk_size - chunk->used)
+        chunk = account->chunk = make_chunk(account);
+    if (chunk) {
+        memory = chunk->memory + chunk->used;
+        chunk->used += size;
+        chunk->pieces++;
+        // The end of a chunk that is not used is never touched, and takes nothing.
+        size_t stored = whole_pages(chunk->used);
+        atomic_fetch_add_explicit(&account->stored, stored - chunk->stored, memory_order_relaxed);
+        chunk->stored = stored;
+        *result = chunk;
+        reel_account_retain(account);
+    }
+    pthread_mutex_unlock(&account->store_lock);
+    return memory;
+}
+
+void reel_chunk_release(reel_chunk *chunk)
+{
+    reel_account *account = chunk->account;
+    pthread_mutex_lock(&account->store_lock);
+    bool is_empty = --chunk->pieces == 0;
+    if (is_empty && account->chunk == chunk)
+        account->chunk = NULL;
+    pthread_mutex_unlock(&account->store_lock);
+    if (is_empty)
+        chunk_free(chunk);
+    reel_account_release(account);
+}
+
+size_t reel_account_stored(const reel_account *account)
+{
+    return atomic_load_explicit(&account->stored, memory_order_relaxed);
 }

@@ -147,7 +147,7 @@ public final class ContainerReader {
     videoSplitter?.append(packet)
     if let packet = try videoSplitter?.next() { return .video(PacketBox(packet)) }
     guard allowingTentative, !isCut, let packet = try videoSplitter?.peek() else { return nil }
-    return .tentativeVideo(PacketBox(packet))
+    return .tentativeVideo(PacketBox(packet, isPassing: true))
   }
 
   private func takeAudio() throws {

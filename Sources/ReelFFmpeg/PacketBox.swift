@@ -1,8 +1,15 @@
+internal import CFFmpegShims
+
 /// A packet that can stand in an array: noncopyable values can't.
 ///
-/// Ownership: the packet is freed with the last reference; nobody changes it.
+/// Ownership: the packet is freed with the last reference; nobody changes it. Where it is made for a `MemoryAccount`, the
+/// packet's bytes are kept there.
 public final class PacketBox: Sendable {
   public let packet: Packet
 
-  public init(_ packet: consuming Packet) { self.packet = packet }
+  /// - Parameter isPassing: The packet will soon be let go: its bytes stay where they are.
+  public init(_ packet: consuming Packet, isPassing: Bool = false) {
+    if !isPassing { reel_packet_store(packet.pointer) }
+    self.packet = packet
+  }
 }

@@ -184,6 +184,77 @@ struct MemoryAccountTests {
     withExtendedLifetime(reader) {}
   }
 
+  // MARK: Packets
+
+  private func boxes(_ clip: Clip, _ account: MemoryAccount?) throws -> [PacketBox] {
+    func all() throws -> [PacketBox] {
+      let container = try ContainerReader(
+        source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
+      var boxes: [PacketBox] = []
+      while case .video(let box) = try container.next() { boxes.append(box) }
+      return boxes
+    }
+    guard let account else { return try all() }
+    return try account.perform(all)
+  }
+
+  @Test("packets lie close together, unchanged, until the last is let go", arguments: Clip.sound)
+  func packets(clip: Clip) throws {
+    let account = try MemoryAccount()
+    let plain = try boxes(clip, nil)
+    #expect(account.packetByteCount == 0)
+    var stored = try boxes(clip, account)
+    let sum = stored.reduce(0) { $0 + $1.packet.byteCount + 64 + 16 }
+    #expect(account.packetByteCount >= stored.reduce(0) { $0 + $1.packet.byteCount })
+    #expect(account.packetByteCount <= sum + 65536)
+    try #require(stored.count == plain.count)
+    for (one, other) in zip(stored, plain) {
+      let isSame = one.packet.withBytes { bytes in other.packet.withBytes { $0.elementsEqual(bytes) } }
+      #expect(isSame)
+      #expect(one.packet.presentationTicks == other.packet.presentationTicks)
+    }
+    let last = try #require(stored.last).packet.moved(by: 1)
+    stored = []
+    #expect((1...256 << 10).contains(account.packetByteCount))
+    #expect(last.byteCount == plain.last?.packet.byteCount)
+    _ = consume last
+    #expect(account.packetByteCount == 0)
+  }
+
+  @Test("packets of several threads do not overlap")
+  func packetsOfThreads() throws {
+    let account = try MemoryAccount()
+    let plain = try boxes(clip, nil)
+    let stored = Locked<[[PacketBox]]>([])
+    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+      guard let all = try? boxes(clip, account) else { return }
+      stored.withLock { $0.append(all) }
+    }
+    let all = stored.withLock { $0 }
+    try #require(all.count == 8)
+    for one in all {
+      for (box, other) in zip(one, plain) {
+        let isSame = box.packet.withBytes { bytes in other.packet.withBytes { $0.elementsEqual(bytes) } }
+        #expect(isSame)
+      }
+    }
+  }
+
+  @Test("a packet that is larger than a piece of the account's memory stays on the heap")
+  func largePacket() throws {
+    let account = try MemoryAccount()
+    let bytes = (0..<400_000).map { UInt8(truncatingIfNeeded: $0) }
+    let box = try account.perform {
+      let packet = try Packet()
+      try packet.setBytes(copying: bytes[...], streamIndex: 0)
+      return PacketBox(packet)
+    }
+    #expect(account.packetByteCount == 0)
+    #expect(box.packet.withBytes { $0.elementsEqual(bytes) })
+  }
+
+  // MARK: Others
+
   @Test("a decoder that is opened outside counts nowhere")
   func outside() throws {
     let account = try MemoryAccount()

@@ -17,6 +17,8 @@ struct MemoryProcessTests {
     // Other tests take and give memory meanwhile.
     #expect((size - size / 4...size + size / 4).contains(full.privateByteCount - before.privateByteCount))
     #expect(full.privateByteCount - after.privateByteCount > size / 2)
+    #expect(full.anonymousByteCount - before.anonymousByteCount > size / 2)
+    #expect(full.anonymousByteCount <= full.residentByteCount)
     #expect(full.residentByteCount >= full.privateByteCount)
     #expect(full.threadCount > 0)
   }

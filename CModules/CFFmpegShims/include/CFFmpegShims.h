@@ -77,6 +77,10 @@ void reel_limit_allocator_arenas(int count);
 /// True where a packet's samples are encrypted (ISO/IEC 23001-7).
 bool reel_packet_is_encrypted(const AVPacket *packet);
 
+/// Moves a packet's bytes, of which nobody else has a reference, to the account that the calling thread works for, where
+/// there is one: there they lie close together. The packet stays as it is where that can't be done.
+void reel_packet_store(AVPacket *packet);
+
 /// Converts the samples of a decoded frame into `output`, which has room for `capacity` samples of every channel. The
 /// number of samples a channel, or a negative code. The types of swr_convert's arguments changed in FFmpeg 7.
 int reel_resample_frame(SwrContext *context, uint8_t *output, int capacity, const AVFrame *frame);

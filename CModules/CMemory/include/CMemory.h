@@ -58,6 +58,19 @@ void reel_account_purge(reel_account *account);
 void *reel_memory_map(reel_account *account, size_t size);
 void reel_memory_unmap(reel_account *account, void *memory, size_t size);
 
+/// A piece of an account's memory for packets; see reel_account_store.
+typedef struct reel_chunk reel_chunk;
+
+/// `size` zeroed bytes, one behind the other with those that were asked for before, so that nothing is lost to rounding.
+/// `chunk` gets what is to be given to reel_chunk_release once for them: a chunk is the system's again when all that is
+/// in it has been released. NULL where there is no memory, or `size` is too large to be kept that way.
+void *reel_account_store(reel_account *account, size_t size, reel_chunk **chunk);
+void reel_chunk_release(reel_chunk *chunk);
+
+/// Bytes of the account's chunks that have been used, whole pages: those that were released in a chunk with others that
+/// were not are among them.
+size_t reel_account_stored(const reel_account *account);
+
 /// Arenas that were made for accounts since the process began.
 unsigned reel_arena_count(void);
 

@@ -3,10 +3,11 @@ public import ReelCore
 
 /// What one player holds of memory.
 ///
-/// All that is allocated inside of `perform` belongs to the account until it is freed, wherever that is: packets,
-/// demuxers, codec contexts, Swift's objects. Where the process's malloc is jemalloc, each account has an arena of its
+/// All that is allocated inside of `perform` belongs to the account until it is freed, wherever that is: demuxers, codec
+/// contexts, Swift's objects. Where the process's malloc is jemalloc, each account has an arena of its
 /// own, and what is allocated is read from the allocator's own figures. The pictures of decoders that are opened inside
-/// of `perform` are mappings of their own, which are counted one by one.
+/// of `perform` are mappings of their own, which are counted one by one. The bytes of packets that are boxed inside
+/// (`PacketBox`) lie one behind the other in mappings of the account, as an allocator would round each of them up.
 ///
 /// An arena is not destroyed with its account, as something may live in it still, but goes to an account that is made
 /// later.
@@ -33,16 +34,20 @@ public final class MemoryAccount: @unchecked Sendable {
   /// anywhere else; those included that a decoder keeps for its next ones. Whole pages.
   public var pictureByteCount: Int { reel_account_mapped(account) }
 
+  /// Bytes that the packets of the account take from the system: whole pages, with what lies between those that are
+  /// alive.
+  public var packetByteCount: Int { reel_account_stored(account) }
+
   /// All figures at one time.
   public var figures: Figures {
     reel_account_refresh()
-    return Figures(heap: heap, pictureByteCount: pictureByteCount)
+    return latestFigures
   }
 
   /// The figures of several accounts, which costs less than to ask each.
   public static func figures(of accounts: [MemoryAccount]) -> [Figures] {
     reel_account_refresh()
-    return accounts.map { Figures(heap: $0.heap, pictureByteCount: $0.pictureByteCount) }
+    return accounts.map(\.latestFigures)
   }
 
   /// Runs `body`: what this thread allocates meanwhile belongs to the account. May be nested, also with another account;
@@ -69,6 +74,10 @@ public final class MemoryAccount: @unchecked Sendable {
 
   // MARK: - Private
 
+  private var latestFigures: Figures {
+    Figures(heap: heap, pictureByteCount: pictureByteCount, packetByteCount: packetByteCount)
+  }
+
   private var heap: Figures.Heap? {
     var figures = reel_heap_figures()
     guard reel_account_heap(account, &figures) else { return nil }
@@ -92,8 +101,10 @@ extension MemoryAccount {
     public var heap: Heap?
     /// Of pictures that are alive.
     public var pictureByteCount: Int
+    /// Of packets' bytes.
+    public var packetByteCount: Int
 
     /// What the account takes from the system; nil where the allocator can't tell.
-    public var residentByteCount: Int? { heap.map { $0.resident + pictureByteCount } }
+    public var residentByteCount: Int? { heap.map { $0.resident + pictureByteCount + packetByteCount } }
   }
 }

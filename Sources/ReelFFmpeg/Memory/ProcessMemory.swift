@@ -9,6 +9,10 @@ public struct ProcessMemory: Sendable, Hashable {
   /// Bytes of memory that is this process's alone: what ending it would free. On Linux the private pages of
   /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
   public var privateByteCount: Int
+  /// Bytes of memory that stands for no file: what allocations, stacks and pictures take, by which growth is told. Pages
+  /// of programs and libraries are in `privateByteCount` or not by whether another process has them too, and by whether
+  /// the file was just written. As `privateByteCount` on macOS, whose footprint leaves those out.
+  public var anonymousByteCount: Int
   /// Bytes of memory that is in use here, shared libraries and files included.
   public var residentByteCount: Int
   public var threadCount: Int
@@ -32,12 +36,14 @@ public struct ProcessMemory: Sendable, Hashable {
     private static var linux: ProcessMemory? {
       guard let maps = kilobytes(in: "/proc/self/smaps_rollup"), let resident = maps["Rss"],
         let clean = maps["Private_Clean"], let dirty = maps["Private_Dirty"],
+        let anonymous = maps["Anonymous"],
         let threads = kilobytes(in: "/proc/self/status")?["Threads"],
         let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
       else { return nil }
       // One of the descriptors is the folder's own.
       return ProcessMemory(
-        privateByteCount: (clean + dirty) * 1024, residentByteCount: resident * 1024, threadCount: threads,
+        privateByteCount: (clean + dirty) * 1024, anonymousByteCount: anonymous * 1024,
+        residentByteCount: resident * 1024, threadCount: threads,
         descriptorCount: descriptors.count - 1)
     }
 
@@ -77,7 +83,8 @@ public struct ProcessMemory: Sendable, Hashable {
         vm_size_t(Int(threadCount) * MemoryLayout<thread_act_t>.size))
       let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")
       return ProcessMemory(
-        privateByteCount: Int(usage.phys_footprint), residentByteCount: Int(usage.resident_size),
+        privateByteCount: Int(usage.phys_footprint), anonymousByteCount: Int(usage.phys_footprint),
+        residentByteCount: Int(usage.resident_size),
         threadCount: Int(threadCount), descriptorCount: (descriptors?.count ?? 1) - 1)
     }
   #endif
