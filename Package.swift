@@ -120,7 +120,7 @@ let package = Package(
     .executableTarget(
       name: "reel",
       dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelGateway",
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool", "ReelGateway",
         "ReelTesting",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),

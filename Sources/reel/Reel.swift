@@ -16,6 +16,7 @@ struct Reel: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       FramesCommand.self, PlayCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self,
+      FeedCommand.self,
     ]
   )
 }
