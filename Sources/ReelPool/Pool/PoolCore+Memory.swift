@@ -35,8 +35,9 @@ extension PoolCore {
 
   func pin(to output: any FrameOutput) throws(ReelError) -> PinnedPlayer {
     let replacement = PooledPlayer(resources, configuration: configuration)
-    let outcome = state.withLock { state -> Result<(PooledPlayer, FeedItem), ReelError> in
-      guard let item = state.currentItem, let slot = state.slots.firstIndex(where: { $0.id == item.id })
+    let outcome = state.withLock { state -> Result<(PooledPlayer, FeedItem, Int), ReelError> in
+      guard let item = state.currentItem, let index = state.index,
+        let slot = state.slots.firstIndex(where: { $0.id == item.id })
       else {
         return .failure(ReelError(.usage, "there is no current player to be pinned"))
       }
@@ -47,9 +48,9 @@ extension PoolCore {
       state.slots[slot] = replacement
       state.pinned.append(PinnedEntry(id: item.id, player: player))
       state.revision += 1
-      return .success((player, item))
+      return .success((player, item, index))
     }
-    let (player, item) = try outcome.get()
+    let (player, item, index) = try outcome.get()
     let property = ObservedProperty(PinnedState.none)
     let pinned = PinnedPlayer(
       item, player: player, output: output, state: property, emit: { [weak self] in self?.send($0) },
@@ -63,7 +64,7 @@ extension PoolCore {
       pinned.stop()
       throw error
     }
-    player.direct(rank: 0, target: nil, plays: true)
+    player.direct(at: index, rank: 0, target: nil, plays: true)
     property.set(.didStart)
     send(.pinned(item.id, .didStart))
     wake()

@@ -19,13 +19,13 @@ extension PoolCore {
 
   /// How ready each slot is now.
   var slotReadiness: [SlotReadiness] {
-    let (players, playlist) = state.withLock { ($0.slots, $0.playlist) }
+    let players = state.withLock { $0.slots }
     return players.enumerated().map { slot, player in
       var readiness = SlotReadiness(slot: slot)
       guard let load = player.load else { return readiness }
       let statistics = player.player.statistics
       readiness.item = load.feedItem.id
-      readiness.index = playlist.items.firstIndex { $0.id == load.feedItem.id }
+      readiness.index = load.index
       readiness.rank = load.rank
       readiness.target = load.target
       readiness.stage = load.item.preloadStage.value

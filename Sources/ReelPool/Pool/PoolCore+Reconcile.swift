@@ -27,13 +27,15 @@ extension PoolCore {
       guard let plan = state.withLock({ $0.isClosed ? nil : plan($0) }) else { return }
       guard evict(plan), let loads = assign(plan) else { continue }
       for (player, entry, slot) in loads {
-        if player.id == entry.item.id {
-          player.direct(rank: entry.rank, target: entry.target, plays: entry.plays)
+        let triesAgain = entry.rank == 0 && state.withLock { $0.takeRetry(of: entry.item.id) }
+        if player.id == entry.item.id, !triesAgain {
+          player.direct(at: entry.index, rank: entry.rank, target: entry.target, plays: entry.plays)
         } else {
           send(.assigned(entry.item.id, slot: slot))
           player.begin(
-            entry.item, rank: entry.rank, target: entry.target, observer: observer(of: entry.item.id))
-          player.direct(rank: entry.rank, target: entry.target, plays: entry.plays)
+            entry.item, at: entry.index, rank: entry.rank, target: entry.target,
+            observer: observer(of: entry.item.id))
+          player.direct(at: entry.index, rank: entry.rank, target: entry.target, plays: entry.plays)
         }
       }
       followCurrent()
@@ -121,5 +123,14 @@ extension PoolCore {
         return (state.slots[slot], entry, slot)
       }
     }
+  }
+}
+
+extension PoolCore.State {
+  /// True once where the current item is to be tried again.
+  fileprivate mutating func takeRetry(of id: FeedItem.ID) -> Bool {
+    guard triesAgain, currentItem?.id == id else { return false }
+    triesAgain = false
+    return true
   }
 }

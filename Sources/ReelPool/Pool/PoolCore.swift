@@ -28,9 +28,8 @@ final class PoolCore: Sendable {
     var keptCount: Int?
     var costs = StageCosts()
     var isClosed = false
-    /// Items that have failed, until they are shown again.
-    var failed: [FeedItem.ID] = []
-    /// Hosts that a connection was opened to ahead since the last swipe.
+    /// The current item has failed in a way that may pass, and is to be tried again as it was shown once more.
+    var triesAgain = false
     var onFailure: (@Sendable (FeedItem.ID, ReelError) -> Void)?
 
     var currentItem: FeedItem? { index.map { playlist.items[$0] } }
@@ -120,8 +119,9 @@ final class PoolCore: Sendable {
       state.index = index
       state.phase = phase
       state.revision += 1
-      state.failed.removeAll { $0 == item.id }
-      return state.player(of: item.id)
+      let player = state.player(of: item.id)
+      if case .failed(let error)? = player?.load?.item.status.value { state.triesAgain = error.isTemporary }
+      return player
     }
     let stage = player?.load?.item.preloadStage.value ?? .none
     let picture = player?.player.currentPicture()
@@ -207,11 +207,7 @@ final class PoolCore: Sendable {
   }
 
   private func noteFailure(_ error: ReelError, of id: FeedItem.ID) {
-    let handler = state.withLock { state in
-      if !state.failed.contains(id) { state.failed.append(id) }
-      return state.onFailure
-    }
-    handler?(id, error)
+    state.withLock { $0.onFailure }?(id, error)
   }
 
   /// Opens connections to the hosts of the items that come behind the window.

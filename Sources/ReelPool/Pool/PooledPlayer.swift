@@ -14,6 +14,8 @@ final class PooledPlayer: Sendable {
     let began: Duration
     /// What had come over the network before.
     let fetchedBefore: RankedNetwork.Statistics
+    /// In the feed.
+    var index: Int
     var rank: Int
     /// Nil for playing.
     var target: PreloadTarget?
@@ -61,13 +63,14 @@ final class PooledPlayer: Sendable {
 
   /// Begins to load an item.
   func begin(
-    _ feedItem: FeedItem, rank: Int, target: PreloadTarget?,
+    _ feedItem: FeedItem, at index: Int, rank: Int, target: PreloadTarget?,
     observer: @escaping @Sendable (PlayerSignal) -> Void
   ) {
     let item = PlayerItem(feedItem.source, headers: feedItem.headers)
     state.withLock {
       $0 = Load(
-        feedItem: feedItem, item: item, began: clock.now, fetchedBefore: network.statistics, rank: rank,
+        feedItem: feedItem, item: item, began: clock.now, fetchedBefore: network.statistics,
+        index: index, rank: rank,
         target: target)
     }
     setRank(rank)
@@ -81,10 +84,11 @@ final class PooledPlayer: Sendable {
   /// - Parameters:
   ///   - target: nil for playing.
   ///   - plays: false pauses.
-  func direct(rank: Int, target: PreloadTarget?, plays: Bool) {
+  func direct(at index: Int, rank: Int, target: PreloadTarget?, plays: Bool) {
     let change = state.withLock { load -> (rank: Bool, target: Bool, plays: Bool)? in
       guard var next = load else { return nil }
       let change = (next.rank != rank, next.target != target, next.isPlaying != plays)
+      next.index = index
       (next.rank, next.target, next.isPlaying) = (rank, target, plays)
       load = next
       return change

@@ -55,7 +55,9 @@ struct FeedJob: Sendable {
         .usage, "there is no feed \(command.feedName ?? "")", at: source.name,
         advice: "it has \(file.feeds.map(\.name).joined(separator: ", "))")
     }
-    guard !feed.items.isEmpty else { throw ReelError(.usage, "the feed \(feed.name) is empty", at: source.name) }
+    guard !feed.items.isEmpty else {
+      throw ReelError(.usage, "the feed \(feed.name) is empty", at: source.name)
+    }
     return feed
   }
 

@@ -48,7 +48,8 @@ struct DecodeCalibration {
           }
         }
         group.addTask {
-          for await status in statuses where status == .paused && count.withLock({ $0 }) >= Self.pictureCount {
+          for await status in statuses where status == .paused && count.withLock({ $0 }) >= Self.pictureCount
+          {
             return
           }
         }
