@@ -174,7 +174,7 @@ public final class Player: Sendable {
   /// Sets who is told what happens, before observers are: called at once, on any thread, without locks. It must not
   /// block.
   package func setObserver(_ observer: (@Sendable (PlayerSignal) -> Void)?) {
-    core.observer.withLock { $0 = observer }
+    core.observer.withLock { $0.call = observer }
   }
 
   // MARK: Accounts

@@ -37,7 +37,7 @@ final class PlayerCore: Sendable {
   /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
   let outputLock = NSRecursiveLock()
   let presenter = Locked<Pump?>(nil)
-  let observer = Locked<(@Sendable (PlayerSignal) -> Void)?>(nil)
+  let observer = Locked(Callback<PlayerSignal>())
   /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
   /// the later one is right.
   let told = Locked(TimeControlStatus.paused)
@@ -231,7 +231,7 @@ final class PlayerCore: Sendable {
   func emit(_ event: PlayerEvent, of item: PlayerItem?) {
     item?.events.send(event)
     events.send(event)
-    observer.withLock { $0 }?(.event(event))
+    observer.withLock { $0.call }?(.event(event))
   }
 
   /// Changes the machine, and does what follows.
@@ -357,8 +357,8 @@ final class PlayerCore: Sendable {
     let delegate = ItemSession.Delegate(
       wake: { [weak self] in self?.wake() },
       event: { [weak self, weak item] event in self?.emit(event, of: item) },
-      progress: { [weak self] in self?.observer.withLock { $0 }?(.progressed) },
-      decoded: { [weak self] count in self?.observer.withLock { $0 }?(.decoded(count: count)) })
+      progress: { [weak self] in self?.observer.withLock { $0.call }?(.progressed) },
+      decoded: { [weak self] count in self?.observer.withLock { $0.call }?(.decoded(count: count)) })
     return ItemSession(
       item, environment: environment, start: start, wantsAudio: wantsAudio, loops: loops,
       prefersThroughput: isFast && target == nil, target: target, delegate: delegate)

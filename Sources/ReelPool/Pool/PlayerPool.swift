@@ -104,7 +104,7 @@ public final class PlayerPool: PlayerPooling {
 
   /// Sets who is told what happens at once, on any thread; must not block.
   package func setObserver(_ observer: (@Sendable (PoolEvent) -> Void)?) {
-    core.observer.withLock { $0 = observer }
+    core.observer.withLock { $0.call = observer }
   }
 
   package func setAccountant(_ accountant: PoolAccountant?) { core.accountant.withLock { $0 = accountant } }

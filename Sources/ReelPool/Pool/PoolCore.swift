@@ -50,7 +50,7 @@ final class PoolCore: Sendable {
   let events: EventChannel<PoolEvent>
   let readiness: ObservedProperty<[SlotReadiness]>
   /// Told at once, on any thread, and in the order of what happens.
-  let observer = Locked<(@Sendable (PoolEvent) -> Void)?>(nil)
+  let observer = Locked(Callback<PoolEvent>())
   /// Told of each picture that is decoded, and of what an item has come to when it leaves its player.
   let accountant = Locked<PoolAccountant?>(nil)
   private let emit: @Sendable (PoolEvent) -> Void
@@ -74,7 +74,7 @@ final class PoolCore: Sendable {
     self.events = events
     let observer = observer
     let emit: @Sendable (PoolEvent) -> Void = { event in
-      observer.withLock { $0 }?(event)
+      observer.withLock { $0.call }?(event)
       events.send(event)
     }
     self.emit = emit

@@ -15,7 +15,7 @@ final class PosterStore: Sendable {
   private let fetcher: any Fetching
   private let execution: any Execution
   private let posters = Locked<[(url: URL, poster: Poster)]>([])
-  private let onArrival = Locked<(@Sendable (URL) -> Void)?>(nil)
+  private let onArrival = Locked(Callback<URL>())
 
   /// A poster is a small picture.
   private static let byteLimit = 8 << 20
@@ -26,7 +26,7 @@ final class PosterStore: Sendable {
   }
 
   /// Sets who is told of a poster that has come.
-  func setOnArrival(_ handler: @escaping @Sendable (URL) -> Void) { onArrival.withLock { $0 = handler } }
+  func setOnArrival(_ handler: @escaping @Sendable (URL) -> Void) { onArrival.withLock { $0.call = handler } }
 
   /// Fetches these, and lets go of all others.
   func keep(_ urls: [URL]) {
@@ -73,6 +73,6 @@ final class PosterStore: Sendable {
       posters[index].poster = poster
       return true
     }
-    if isWanted, case .bytes = poster { onArrival.withLock { $0 }?(url) }
+    if isWanted, case .bytes = poster { onArrival.withLock { $0.call }?(url) }
   }
 }
