@@ -27,6 +27,7 @@ struct AccessUnitSplitter {
 
   /// A picture that has no end within so many bytes is cut there.
   private static let maximumByteCount = 64 << 20
+  private static let keptCapacity = 32 << 10
 
   init(codec: VideoCodec, streamIndex: Int) {
     self.codec = codec
@@ -114,7 +115,7 @@ struct AccessUnitSplitter {
 
   private mutating func take(_ end: Int) throws(ReelError) -> Packet {
     let packet = try packet(end)
-    buffer.removeFirst(end)
+    dropFirst(end)
     scanOffset = Swift.max(0, scanOffset - end)
     if buffer.isEmpty { hasSlice = false }
     lastFirstMacroblock = 0
@@ -137,6 +138,15 @@ struct AccessUnitSplitter {
         isCorrupt: $0.isCorrupt)
     }
     return packet
+  }
+
+  /// Room for a key frame is given back with it: pictures that come after are small.
+  private mutating func dropFirst(_ count: Int) {
+    if buffer.count - count < count / 4, buffer.capacity > Self.keptCapacity {
+      buffer = Array(buffer[count...])
+    } else {
+      buffer.removeFirst(count)
+    }
   }
 
   private func packet(_ end: Int) throws(ReelError) -> Packet {

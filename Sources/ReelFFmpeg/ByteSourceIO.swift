@@ -23,8 +23,9 @@ final class ByteSourceIO {
   private var sourceOffset: Int64 = 0
 
   /// Bytes that are asked for at a time. Reads that a demuxer makes for a whole sample go past this buffer.
-  private static let bufferSize = 32 * 1024
-  private static let historySize = 64 * 1024
+  private static let bufferSize = 16 * 1024
+  /// With what surrounds them, one allocation that an allocator does not round up.
+  private static let historySize = 32 * 1024 - 32
 
   /// `isSeekable` false hides that a source can seek.
   ///
@@ -67,6 +68,23 @@ final class ByteSourceIO {
   /// The size of all bytes, where it is known.
   var byteCount: Int64? { source.byteCount }
 
+  /// Puts a buffer of the usual size in place of the one that FFmpeg has made to go back in while it looked at the
+  /// beginning (ffio_ensure_seekback): it does so itself only where a read happens to end at the buffer's end.
+  func shrinkBuffer() {
+    guard context.pointee.buffer_size > 2 * Self.bufferSize, let old = context.pointee.buffer,
+      let next = context.pointee.buf_ptr, let end = context.pointee.buf_end, end - next <= Self.bufferSize,
+      let made = av_malloc(Self.bufferSize)
+    else { return }
+    let buffer = made.assumingMemoryBound(to: UInt8.self)
+    buffer.update(from: next, count: end - next)
+    context.pointee.buffer = buffer
+    context.pointee.buffer_size = Int32(Self.bufferSize)
+    context.pointee.buf_ptr = buffer
+    context.pointee.buf_end = buffer + (end - next)
+    context.pointee.buf_ptr_max = buffer
+    av_free(old)
+  }
+
   /// Goes on after an error that was no fault of the source.
   func forgetError() { error = nil }
 
@@ -104,8 +122,10 @@ final class ByteSourceIO {
 
   private func remember(_ bytes: Slice<UnsafeMutableRawBufferPointer>) {
     sourceOffset += Int64(bytes.count)
-    history.append(contentsOf: bytes.suffix(Self.historySize))
-    if history.count > 2 * Self.historySize { history.removeFirst(history.count - Self.historySize) }
+    let news = bytes.suffix(Self.historySize)
+    if history.isEmpty { history.reserveCapacity(Self.historySize) }
+    history.removeFirst(max(0, history.count + news.count - Self.historySize))
+    history.append(contentsOf: news)
   }
 
   private func seek(to offset: Int64, whence: Int32) -> Int64 {

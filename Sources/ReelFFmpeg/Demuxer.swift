@@ -107,6 +107,7 @@ public final class Demuxer {
   private func readPacket() throws -> Packet? {
     guard let context else { return nil }
     let packet = try Packet()
+    io.shrinkBuffer()
     while true {
       let code = av_read_frame(context, packet.pointer)
       if Int(context.pointee.nb_streams) != streams.count { try refreshStreams() }

@@ -15,6 +15,11 @@ enum HTTPConnections {
   /// Compressed answers are inflated up to this size.
   static let maximumInflatedByteCount = 64 << 20
 
+  /// A connection keeps as many buffers of so many bytes for the next reads, also while it waits: by NIO's defaults 4 of
+  /// 64 KiB, most of what a player holds beside its media.
+  private static let readCount: UInt = 2
+  private static let readByteCount = 16 << 10
+
   private static let clients = Locked<[Duration: HTTPClient]>([:])
 
   static func client(connectTimeout: Duration) -> HTTPClient {
@@ -74,6 +79,13 @@ enum HTTPConnections {
     to channel: any Channel, openedAt: ContinuousClock.Instant?
   ) -> EventLoopFuture<Void> {
     channel.eventLoop.submit {
+      if openedAt != nil, let options = channel.syncOptions {
+        try options.setOption(.maxMessagesPerRead, value: readCount)
+        try options.setOption(
+          .recvAllocator,
+          value: AdaptiveRecvByteBufferAllocator(
+            minimum: 1024, initial: 4096, maximum: readByteCount))
+      }
       let pipeline = channel.pipeline.syncOperations
       let decompressor = try pipeline.handler(type: NIOHTTPResponseDecompressor.self)
       try pipeline.addHandler(ConnectionMonitor(openedAt: openedAt), position: .before(decompressor))

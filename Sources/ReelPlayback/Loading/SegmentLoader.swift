@@ -57,6 +57,8 @@ struct SegmentLoader: Sendable {
   /// Gets an account of each transfer of a segment.
   var note: (@Sendable (SegmentTransfer) -> Void)?
 
+  /// A reader that takes bytes as they come may be so much behind; one that does not want them is further.
+  private static let holdBackLimit = Duration.milliseconds(20)
   /// An initialization segment is larger than this only by mistake.
   private static let initializationByteLimit = 8 << 20
 
@@ -169,7 +171,10 @@ struct SegmentLoader: Sendable {
           guard !chunk.isEmpty else { continue }
           copied = .part
           progress.add(chunk.count)
-          if try await pipe.writeWaiting(chunk) { transfer.isHeldBack = true }
+          let written = recorder.clock.now
+          if try await pipe.writeWaiting(chunk), recorder.clock.now - written > Self.holdBackLimit {
+            transfer.isHeldBack = true
+          }
         }
       } catch let error as ReelError where error.isOfEarlyEnd && transfer.byteCount > 0 && noteDamage != nil {
         noteDamage?(error.located(at: answer.url.reelName))
