@@ -4,30 +4,30 @@ internal import ReelPlayback
 
 /// How far the slots have come, and what they hold.
 extension PoolCore {
-  /// Tells what stages were reached since the last time, and publishes how ready the slots are.
+  /// One turn of the pump that tells what stages were reached since its last, and publishes how ready the slots are.
   func noteProgress() {
     let players = state.withLock { $0.isClosed ? [] : $0.slots }
     for (slot, player) in players.enumerated() {
-      guard let (load, stage) = player.takeProgress() else { continue }
-      record(stage, of: player, load)
-      let after = load.item.stageTimes[stage] ?? .zero
-      send(.reached(load.feedItem.id, slot: slot, stage, after: after))
-      if state.withLock({ $0.currentItem?.id == load.feedItem.id }) { followCurrent() }
+      guard let (load, stages) = player.takeProgress(), let last = stages.last else { continue }
+      record(last, of: player, load)
+      for stage in stages {
+        send(
+          .reached(load.feedItem.id, slot: slot, stage, after: load.item.stageTimes[stage] ?? .zero))
+      }
     }
     readiness.set(slotReadiness)
   }
 
   /// How ready each slot is now.
   var slotReadiness: [SlotReadiness] {
-    let (players, playlist) = state.withLock { ($0.slots, $0.playlist) }
-    return players.enumerated().map { slot, player in
+    state.withLock { $0.slots }.enumerated().map { slot, player in
       var readiness = SlotReadiness(slot: slot)
       guard let load = player.load else { return readiness }
       let statistics = player.player.statistics
       readiness.item = load.feedItem.id
-      readiness.index = playlist.items.firstIndex { $0.id == load.feedItem.id }
-      readiness.rank = load.rank
-      readiness.target = load.target
+      readiness.index = load.order.index
+      readiness.rank = load.order.rank
+      readiness.target = load.order.target
       readiness.stage = load.item.preloadStage.value
       readiness.status = load.item.status.value
       readiness.timeControlStatus = player.player.timeControlStatus.value
@@ -36,7 +36,7 @@ extension PoolCore {
       readiness.frameCount = (statistics.ring?.frameCount ?? 0) + (statistics.onShowByteCount > 0 ? 1 : 0)
       readiness.rung = load.item.rung.value
       readiness.stageTimes = load.item.stageTimes
-      readiness.fetchedByteCount = player.fetched.byteCount
+      readiness.fetchedByteCount = player.fetchedByteCount(since: load)
       readiness.waiting = waiting(of: player, load, readiness)
       return readiness
     }
@@ -63,7 +63,8 @@ extension PoolCore {
     guard state.withLock({ $0.currentItem?.id != load.feedItem.id }) else { return }
     let entry = entry(of: player, slot: nil)
     let cost = StageCost(
-      memoryByteCount: entry.account.byteCount, networkByteCount: Int(player.fetched.byteCount),
+      memoryByteCount: entry.account.byteCount,
+      networkByteCount: Int(player.fetchedByteCount(since: load)),
       duration: load.item.stageTimes[stage] ?? .zero)
     state.withLock { $0.costs.record(cost, of: stage) }
   }
@@ -72,8 +73,8 @@ extension PoolCore {
     of player: PooledPlayer, _ load: PooledPlayer.Load, _ readiness: SlotReadiness
   ) -> SlotReadiness.Waiting {
     if case .failed = readiness.status { return .failed }
-    if let target = load.target, readiness.stage >= target.stage { return .atTarget }
-    if load.target == nil, load.item.isPlaybackBufferFull.value { return .atTarget }
+    if let target = load.order.target, readiness.stage >= target.stage { return .atTarget }
+    if load.order.target == nil, load.item.isPlaybackBufferFull.value { return .atTarget }
     if load.item.remainingRetries.value < configuration.player.retryPolicy.attempts { return .retry }
     if player.isHeldBack { return .rank }
     return readiness.stage < .manifest ? .source : .media
