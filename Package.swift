@@ -120,8 +120,8 @@ let package = Package(
     .executableTarget(
       name: "reel",
       dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelGateway",
-        "ReelTesting",
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
+        "ReelGateway", "ReelTesting",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -288,6 +288,18 @@ void reel_account_purge(reel_account *account)
 #endif
 }
 
+void reel_memory_purge(void)
+{
+    if (reel_arenas_available()) {
+        mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+        purge_arena(MALLCTL_ARENAS_ALL);
+        return;
+    }
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 static size_t whole_pages(size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

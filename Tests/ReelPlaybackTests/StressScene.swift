@@ -40,7 +40,7 @@ final class StressScene: Sendable {
   }
 
   /// How long anything may take that does not depend on the media's own time: far more than a loaded machine needs.
-  static let patience = Duration.seconds(60)
+  static let patience = Duration.seconds(240)
 
   init(
     fetcher: FixtureFetcher = FixtureFetcher(),

@@ -53,6 +53,9 @@ size_t reel_account_mapped(const reel_account *account);
 /// Gives what the account's arena keeps for later back to the system; without arenas, what all of malloc keeps.
 void reel_account_purge(reel_account *account);
 
+/// As reel_account_purge, for all that the process's malloc keeps, of accounts and of others.
+void reel_memory_purge(void);
+
 /// Zeroed memory from the system, counted on `account` (which may be NULL); NULL where there is none. `size` is rounded
 /// up to whole pages.
 void *reel_memory_map(reel_account *account, size_t size);

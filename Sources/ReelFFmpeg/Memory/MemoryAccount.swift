@@ -64,6 +64,9 @@ public final class MemoryAccount: @unchecked Sendable {
   /// process's malloc keeps is given back, as far as it can be (`malloc_trim`).
   public func purge() { reel_account_purge(account) }
 
+  /// Gives back to the system what is free of the whole process's malloc: of all accounts, and of what belongs to none.
+  public static func purgeProcess() { reel_memory_purge() }
+
   /// True where the process's malloc is jemalloc, so that accounts know what they allocate.
   public static var tellsAllocationsApart: Bool { reel_arenas_available() }
 

@@ -9,7 +9,7 @@ public struct MemoryLedger: Sendable, Hashable {
     case manifest
     /// Bytes that have come, and were not demuxed yet.
     case inFlight = "in_flight"
-    /// Compressed media: the bytes of the packets themselves.
+    /// Compressed media: the pages that the bytes of the packets lie in.
     case packets
     /// Decoded pictures: those in the ring, and the one on show.
     case frames
@@ -17,6 +17,9 @@ public struct MemoryLedger: Sendable, Hashable {
     case decoder
     /// All else that was allocated for the player: codec and demuxer contexts, what surrounds packets, Swift's objects.
     case internals
+    /// What the allocator takes from the system for the player beyond what is allocated: gaps between allocations, and
+    /// its own tables.
+    case allocator
     /// Pictures that an output keeps.
     case output
   }
@@ -24,11 +27,32 @@ public struct MemoryLedger: Sendable, Hashable {
   /// What one player holds.
   public struct Account: Sendable, Hashable {
     private var bytes: [Kind: Int] = [:]
-    /// What the allocator takes from the system for the player beyond what is allocated: gaps, and its own tables. 0 where
-    /// it can't tell.
-    public var overheadByteCount = 0
-    /// False where the allocator can't tell players apart: `internals` is unknown then, and counts as 0.
+    /// False where the allocator can't tell players apart: `internals` and `allocator` are unknown then, and count as 0.
     public var knowsInternals = false
+
+    public init() {}
+
+    /// Of a player's own figures and of those of its memory account.
+    ///
+    /// - Parameter countsHeap: false leaves out all that the allocator tells, and the pages around packets: what is left
+    ///   is the same in every run.
+    public init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
+      let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
+      let packets = statistics.bufferByteCount
+      self[.inFlight] = statistics.inFlightByteCount
+      self[.packets] = packets
+      self[.frames] = frames
+      self[.decoder] = max(0, (figures?.pictureByteCount ?? frames) - frames)
+      guard countsHeap, let figures else { return }
+      self[.packets] = max(packets, figures.packetByteCount)
+      guard let heap = figures.heap else { return }
+      knowsInternals = true
+      self[.manifest] = statistics.manifestByteCount
+      // Packets that do not lie in pages of their own are allocated.
+      let allocated = max(0, packets - figures.packetByteCount)
+      self[.internals] = max(0, heap.used - statistics.manifestByteCount - allocated)
+      self[.allocator] = max(0, heap.resident - heap.used)
+    }
 
     public subscript(kind: Kind) -> Int {
       get { bytes[kind] ?? 0 }
@@ -37,23 +61,6 @@ public struct MemoryLedger: Sendable, Hashable {
 
     /// All kinds together.
     public var byteCount: Int { Kind.allCases.reduce(0) { $0 + self[$1] } }
-
-    /// With what the allocator takes beyond that.
-    public var residentByteCount: Int { byteCount + overheadByteCount }
-
-    /// Of a player's own figures and of those of its memory account.
-    public init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
-      let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
-      self[.inFlight] = statistics.inFlightByteCount
-      self[.packets] = statistics.bufferByteCount
-      self[.frames] = frames
-      self[.decoder] = max(0, (figures?.pictureByteCount ?? frames) - frames)
-      guard countsHeap, let heap = figures?.heap else { return }
-      knowsInternals = true
-      self[.manifest] = statistics.manifestByteCount
-      self[.internals] = max(0, heap.used - statistics.manifestByteCount - statistics.bufferByteCount)
-      overheadByteCount = max(0, heap.resident - heap.used)
-    }
   }
 
   /// A player's part.

@@ -47,7 +47,9 @@ public struct PoolWindow: Sendable, Hashable {
       return
     }
     let current = min(max(currentIndex, 0), itemCount - 1)
-    let forward = direction < 0 ? -1 : 1
+    var forward = direction < 0 ? -1 : 1
+    // At an end of the feed there is one way to go.
+    if !(0..<itemCount).contains(current + forward) { forward = -forward }
     var entries = [Entry(index: current, distance: 0, target: .current)]
     var context = PreloadContext(
       direction: forward, slotCount: slots, itemCount: itemCount, currentIndex: current,

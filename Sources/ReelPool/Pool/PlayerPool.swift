@@ -15,7 +15,8 @@ public import ReelPlayback
 ///
 /// - An index that the playlist does not have is an error. A pool larger than the feed has slots that stay empty. A policy
 ///   that wants more than there are slots gets the nearest of what it wants.
-/// - An item that can't be played fails alone: its slot says so (`SlotReadiness.status`), and its neighbours play.
+/// - An item that can't be played fails alone: its slot says so (`SlotReadiness.status`), and its neighbours play. One
+///   whose failure may pass is tried again when it is shown once more.
 ///
 /// All of it may be used from any thread; no call waits.
 public final class PlayerPool: PlayerPooling {

@@ -59,14 +59,23 @@ extension PoolCore {
 
   // MARK: - Private
 
+  /// What the stage costs that an item has reached, as a preload: one picture, and an open decoder apart. Of the current
+  /// item too: it may be the only one that gets so far.
   private func record(_ stage: PreloadStage, of player: PooledPlayer, _ load: PooledPlayer.Load) {
-    guard state.withLock({ $0.currentItem?.id != load.feedItem.id }) else { return }
-    let entry = entry(of: player, slot: nil)
+    let account = entry(of: player, slot: nil).account
+    let ahead = player.player.statistics.ring?.byteCount ?? 0
+    let decoder = account[.decoder] + ahead
     let cost = StageCost(
-      memoryByteCount: entry.account.byteCount,
+      memoryByteCount: max(0, account.byteCount - decoder),
       networkByteCount: Int(player.fetchedByteCount(since: load)),
       duration: load.item.stageTimes[stage] ?? .zero)
-    state.withLock { $0.costs.record(cost, of: stage) }
+    let isWarm = load.order.target?.isDecoderWarm == true && stage == .buffered && decoder > 0
+    state.withLock { state in
+      state.costs.record(cost, of: stage)
+      if isWarm { state.costs.recordWarmDecoder(byteCount: decoder) }
+    }
+    // A policy may want more, or less, now.
+    wake()
   }
 
   private func waiting(

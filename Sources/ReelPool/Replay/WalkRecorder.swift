@@ -88,13 +88,16 @@ final class WalkRecorder: FrameOutput {
     let now = clock.now
     let id = feed.items[index].id
     let fetched = pool.fetchedByteCount(of: id)
-    let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .none
+    let readiness = pool.slotReadiness.first { $0.item == id }
+    let stage = readiness?.stage ?? .none
     trace?.note(.settled, id, at: now, detail: "\(stage)")
     state.withLock { state in
       if state.swipeID != id { state.beginSwipe(to: id) }
       state.current = SwipeRecord(
         number: state.swipes.count, time: now - state.began, kind: kind, itemIndex: index,
         itemID: id.description, stage: stage)
+      // It has failed before the swipe.
+      if case .failed(let error)? = readiness?.status { state.current?.error = error.description }
       state.currentID = id
       state.settledAt = now
       state.fetchedAtSettling = fetched

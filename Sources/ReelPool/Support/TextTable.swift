@@ -1,8 +1,8 @@
 internal import ReelCore
 
 /// Rows of words in columns that are as wide as their widest word.
-struct TextTable {
-  enum Alignment {
+package struct TextTable {
+  package enum Alignment {
     case left
     case right
   }
@@ -12,15 +12,15 @@ struct TextTable {
   private let indentation: Int
 
   /// Columns beyond the last alignment stand to the right.
-  init(_ alignments: [Alignment], indentation: Int = 0) {
+  package init(_ alignments: [Alignment], indentation: Int = 0) {
     self.alignments = alignments
     self.indentation = indentation
   }
 
-  mutating func add(_ row: [String]) { rows.append(row.map(\.printable)) }
+  package mutating func add(_ row: [String]) { rows.append(row.map(\.printable)) }
 
   /// The lines, two spaces between columns and none at their ends.
-  var lines: [String] {
+  package var lines: [String] {
     var widths: [Int] = []
     for row in rows {
       for (column, word) in row.enumerated() {

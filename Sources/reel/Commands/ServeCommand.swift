@@ -111,7 +111,7 @@ struct ServeCommand: AsyncParsableCommand {
 
 extension LinkSpec {
   /// The named profiles with their figures.
-  fileprivate static var profileList: String {
+  static var profileList: String {
     profiles.map { "\($0.name) (\($0.link))" }.joined(separator: ", ")
   }
 }

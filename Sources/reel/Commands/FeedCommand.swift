@@ -1,0 +1,182 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+
+/// `reel feed`: walks a feed over a pool of players.
+struct FeedCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "feed",
+    abstract: "Walk a feed as a person would, and say how long that person waited.",
+    discussion: """
+      FEED is a list of URLs or paths (one a line, # begins a comment), an .m3u list, or JSON with items and named \
+      feeds. The walk looks at an item for its dwell time, then swipes to the next; 15 % of the swipes go back, 5 % are \
+      bursts. A swipe's drag ends \(FeedReplay.settleTime / .milliseconds(1)) ms before it settles; waits are counted \
+      from settling: ttff to the first picture, motion to the second.
+
+      --link models the network inside of reel: 10Mbit/50ms, or \(LinkSpec.profileList). With --virtual the clock is \
+      modelled too: demuxing and decoding are done, but a picture costs --decode-cost on one of --cores; the same \
+      arguments then give the same report, byte for byte (memory without what the allocator holds).
+
+      Preload policies:
+      \(Self.list(PreloadPolicies.forms))
+
+      Dwell times:
+      \(Self.list(DwellSpec.forms))
+
+      --assert takes METRIC, a comparison (< <= > >= =) and a value with its unit; exit code 1 where one does not hold. \
+      Metrics:
+      \(Self.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
+      """)
+
+  @Argument(help: "A feed file, or its URL.")
+  var feed: String
+
+  @Option(name: .customLong("feed"), help: ArgumentHelp("Which of several feeds.", valueName: "name"))
+  var feedName: String?
+
+  @Option(help: ArgumentHelp("Players in the pool.", valueName: "n"))
+  var pool = 3
+
+  @Option(help: ArgumentHelp("How often to swipe. Default: 20, or as the trace has.", valueName: "n"))
+  var swipes: Int?
+
+  @Option(help: ArgumentHelp("How long each item is looked at.", valueName: "spec"))
+  var dwell = "fixed:2s"
+
+  @Option(help: ArgumentHelp("Where chance begins.", valueName: "n"))
+  var seed: UInt64 = 1
+
+  @Option(help: ArgumentHelp("The modelled link: rate/round trip, or a profile.", valueName: "spec"))
+  var link: String?
+
+  @Option(help: ArgumentHelp("How far neighbours are loaded.", valueName: "policy"))
+  var preload = "adjacent"
+
+  @Flag(help: "Walk by a modelled clock.")
+  var virtual = false
+
+  @Option(
+    help: ArgumentHelp("With --virtual: what decoding a picture takes. Default: 4ms.", valueName: "time"))
+  var decodeCost: String?
+
+  @Option(help: ArgumentHelp("Cores that decode; with --virtual modelled ones. Default: 2.", valueName: "n"))
+  var cores: Int?
+
+  @Flag(help: "With --virtual: measure what decoding a picture takes here, first.")
+  var calibrate = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Walk the same way with several pools, and print them side by side: SIZE or SIZE:POLICY, separated by commas.",
+      valueName: "pools"))
+  var compare: String?
+
+  @Option(
+    name: .customLong("assert"), parsing: .singleValue,
+    help: ArgumentHelp("What has to hold, as 'ttff.p95<150ms'. Can be repeated.", valueName: "expr"))
+  var assertions: [String] = []
+
+  @Option(help: ArgumentHelp("Write every event as JSON Lines.", valueName: "file"))
+  var trace: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write the first picture of each item that was shown into one PNG.", valueName: "file"))
+  var contactSheet: String?
+
+  @Flag(help: "Print every swipe.")
+  var details = false
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    guard (1...1000).contains(pool) else { throw ValidationError("--pool takes a number from 1 to 1000") }
+    if let swipes, !(0...WalkPlan.swipeLimit).contains(swipes) {
+      throw ValidationError("--swipes takes a number from 0 to \(WalkPlan.swipeLimit)")
+    }
+    if let cores, !(1...256).contains(cores) { throw ValidationError("--cores takes a number from 1 to 256") }
+    if !virtual, decodeCost != nil || calibrate {
+      throw ValidationError("--decode-cost and --calibrate go with --virtual")
+    }
+    if decodeCost != nil, calibrate {
+      throw ValidationError("--decode-cost and --calibrate exclude each other")
+    }
+    do throws(ReelError) {
+      _ = try link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
+      _ = try pools()
+      _ = try cost()
+      for text in assertions { _ = try WalkAssertion(parsing: text) }
+    } catch {
+      throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
+    }
+    if compare != nil, trace != nil || contactSheet != nil {
+      throw ValidationError("--trace and --contact-sheet are for one pool, not for --compare")
+    }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    let isMet: Bool
+    do {
+      isMet = try await Interruption.cancelling { try await FeedJob(self, logger: logger).run() }
+    } catch {
+      PartialFiles.removeAll()
+      if error is CancellationError { throw ExitCode(ExitStatus.interrupted) }
+      let unknown = ReelError(.internalFault, "\(error)")
+      let known = error as? ReelError ?? unknown
+      if known.kind != .cancelled { Console.report(known) }
+      throw ExitCode(ExitStatus.code(of: known))
+    }
+    if !isMet { throw ExitCode(ExitStatus.failedSource) }
+  }
+
+  // MARK: - Values
+
+  /// A pool to walk with.
+  struct Pool {
+    let size: Int
+    let policy: any PreloadPolicy
+
+    var label: String { "\(size) \(policy)" }
+  }
+
+  func pools() throws(ReelError) -> [Pool] {
+    let usual = try PreloadPolicies.parse(preload)
+    guard let compare else { return [Pool(size: pool, policy: usual)] }
+    var pools: [Pool] = []
+    for entry in compare.split(separator: ",", omittingEmptySubsequences: false) {
+      let parts = entry.split(separator: ":", maxSplits: 1).map(String.init)
+      guard let first = parts.first, let size = Int(first.trimmingCharacters(in: .whitespaces)),
+        (1...1000).contains(size)
+      else {
+        throw ReelError(
+          .usage, "--compare: \"\(entry)\" is no pool", advice: "write SIZE or SIZE:POLICY, as 1,3,5:ahead:4")
+      }
+      pools.append(Pool(size: size, policy: parts.count > 1 ? try PreloadPolicies.parse(parts[1]) : usual))
+    }
+    return pools
+  }
+
+  func cost() throws(ReelError) -> DecodeCost {
+    guard let decodeCost else { return DecodeCost() }
+    let units: [(String, Double)] = [("us", 1), ("ms", 1000), ("s", 1_000_000)]
+    for (unit, factor) in units where decodeCost.hasSuffix(unit) {
+      let number = decodeCost.dropLast(unit.count).trimmingCharacters(in: .whitespaces)
+      if let value = Double(number), value >= 0, value * factor <= 1e7 {
+        return DecodeCost(picture: .microseconds(Int64((value * factor).rounded())))
+      }
+    }
+    throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is no time", advice: "write it as 4ms or 800us")
+  }
+
+  private static func list(_ entries: [(String, String)]) -> String {
+    let width = entries.map(\.0.count).max() ?? 0
+    return entries.map { name, meaning in
+      "  \(name)\(String(repeating: " ", count: width - name.count))  \(meaning)"
+    }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+
+/// One run of `reel feed`.
+struct FeedJob: Sendable {
+  private let command: FeedCommand
+  private let logger: Logger
+
+  init(_ command: FeedCommand, logger: Logger) {
+    self.command = command
+    self.logger = logger
+  }
+
+  /// Walks with each pool, prints the reports, and says whether all assertions hold for all of them.
+  func run() async throws -> Bool {
+    let fetcher = command.options.transport(logger: logger)
+    let feed = try await feed(fetcher)
+    let plan = try WalkPlan(
+      itemCount: feed.items.count, swipeCount: command.swipes, dwell: try DwellSpec(parsing: command.dwell),
+      seed: command.seed)
+    let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
+    var cost = try command.cost()
+    if command.calibrate { cost = try await DecodeCalibration(feed, logger: logger).measure(fetcher) }
+    let pools = try command.pools()
+    var reports: [WalkReport] = []
+    for pool in pools {
+      try Task.checkCancellation()
+      reports.append(try await walk(feed, plan, pool, cost: cost, fetcher: fetcher))
+    }
+    return try finish(reports, assertions)
+  }
+
+  // MARK: - Private
+
+  private func feed(_ fetcher: any Fetching) async throws -> Feed {
+    let source = try MediaSource(argument: command.feed)
+    let file: FeedFile
+    switch source {
+    case .url(let url) where !url.isFileURL:
+      let headers = try command.options.loading().headers
+      let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .source))
+      file = try FeedFile(
+        bytes: try await response.body.collect(upTo: FeedLimits().byteCount), at: .url(response.url))
+    case .url(let url): file = try FeedFile(path: url.path)
+    case .standardInput:
+      throw ReelError(.usage, "a feed is read from a file or URL", at: "-")
+    }
+    let found = command.feedName.map { file[$0] } ?? file.feeds.first { !$0.items.isEmpty }
+    guard let feed = found else {
+      throw ReelError(
+        .usage, "there is no feed \(command.feedName ?? "")", at: source.name,
+        advice: "it has \(file.feeds.map(\.name).joined(separator: ", "))")
+    }
+    guard !feed.items.isEmpty else {
+      throw ReelError(.usage, "the feed \(feed.name) is empty", at: source.name)
+    }
+    return feed
+  }
+
+  private func walk(
+    _ feed: Feed, _ plan: WalkPlan, _ pool: FeedCommand.Pool, cost: DecodeCost, fetcher: any Fetching
+  ) async throws -> WalkReport {
+    var configuration = PoolConfiguration()
+    configuration.slotCount = pool.size
+    configuration.policy = pool.policy
+    configuration.decodingPermits = command.cores ?? 2
+    configuration.player.loading = try command.options.loading()
+    configuration.player.adaptsBitRate = command.options.adaptsBitRate
+    let link = try command.link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
+    let world = command.virtual ? VirtualWorld() : nil
+    var settings = WalkSettings(
+      feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
+      policy: pool.policy.description, link: command.link, dwell: command.dwell, seed: command.seed)
+    if let world {
+      configuration.enter(world, decodeCost: cost)
+      settings.isVirtual = true
+      settings.decodeCost = cost.picture
+    }
+    var network: any Fetching = fetcher
+    if let world {
+      // Without a link, bytes cost nothing but must come one after the other all the same.
+      network = LinkedFetcher(fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: world)
+    } else if let link {
+      network = LinkedFetcher(fetcher, link: link)
+      configuration.player.loading.fetchesFiles = true
+    }
+    let trace = try command.trace.map { path throws(ReelError) in try TraceFile(path: path) }
+    let sheet = command.contactSheet.map { _ in ContactSheet() }
+    var pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
+    if let sheet { pictures = { _, picture in sheet.add(picture) } }
+    let replay = FeedReplay(
+      feed, plan: plan, settings: settings, label: pool.label, configuration: configuration, fetcher: network,
+      trace: trace.map { file in WalkTrace { file.write($0) } }, pictures: pictures, logger: logger)
+    let report = try await replay.run(in: world)
+    try trace?.commit()
+    if let sheet, let path = command.contactSheet { try sheet.write(to: path) }
+    return report
+  }
+
+  /// Prints; false where an assertion does not hold.
+  private func finish(_ reports: [WalkReport], _ assertions: [WalkAssertion]) throws(ReelError) -> Bool {
+    if command.options.json {
+      for report in reports { try Console.print(try report.json()) }
+    } else if !command.options.quiet {
+      if command.compare == nil {
+        for report in reports { try Console.print(report.text(includingSwipes: command.details)) }
+      } else {
+        try Console.print(ComparisonTable(reports).text)
+      }
+    }
+    var isMet = true
+    for report in reports {
+      let totals = report.totals
+      for assertion in assertions {
+        let outcome = assertion.evaluate(totals)
+        guard !outcome.isMet else { continue }
+        isMet = false
+        Console.note("reel: \(reports.count > 1 ? "\(report.label): " : "")\(outcome)")
+      }
+    }
+    return isMet
+  }
+}

@@ -1,0 +1,179 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelPlayback
+import ReelPool
+
+/// `reel memory`: says what players hold that were loaded and wait.
+struct MemoryCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "memory",
+    abstract: "Load players, let them rest, and say what each of them holds of memory.",
+    discussion: """
+      Opens players round the sources, loads each to a stage as a pool's preloads are, and waits until nothing moves any \
+      more. Prints for each player what it holds, by kind, as the owners of the memory count it; then how much the \
+      process's private memory has grown from before the first player until now, what of that the players' sums leave \
+      unexplained, how many players fit a budget, and what an open decoder costs and gains.
+
+      Kinds: manifest; in flight (bytes that have come and are not demuxed); packets; frames (decoded pictures); decoder \
+      (its reference pictures); internals (all else that was allocated for the player); allocator (gaps between \
+      allocations, and tables). MB are 1,000,000 bytes.
+
+      How it is measured: each source is loaded and let go once before, so that libraries, threads and pools of \
+      connections are there. Each figure is taken at rest, after all memory that is free was given back to the system. \
+      Growth is of memory that stands for no file (Anonymous in /proc/self/smaps_rollup): pages of libraries are a \
+      process's own or not by what other processes do.
+
+      A source that fails is reported, and its player closed; the others are counted.
+      """)
+
+  @Argument(help: "Paths, or URLs.")
+  var sources: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      So many players; with fewer than there are sources, only the first ones are opened. Default: one a source, 3 at \
+      least.
+      """, valueName: "n"))
+  var players: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      How far each is loaded: manifest, initialization, firstFrame, or buffered (the first picture and --buffer). \
+      Default: buffered.
+      """, valueName: "stage"),
+    transform: Self.stage)
+  var stage = PreloadStage.buffered
+
+  @Option(help: ArgumentHelp("Compressed media that a player at stage buffered holds.", valueName: "s"))
+  var buffer = 3.0
+
+  @Flag(help: "Keep the decoders open, and the second picture decoded.")
+  var warm = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Say how many players fit, the process itself included. Default: 256MB.", valueName: "size"),
+    transform: Self.size)
+  var budget = 256_000_000
+
+  @Option(
+    help: ArgumentHelp(
+      "Measure at each of these numbers of players, one after the other in one process, in place of --players.",
+      valueName: "n,n,..."),
+    transform: Self.curve)
+  var curve: [Int] = []
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Then hold the players for so long, for a look from outside; says so, with the process's number, on standard error.
+      """, valueName: "s"),
+    transform: Self.seconds)
+  var hold = 0.0
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    if sources.isEmpty { throw ValidationError("name at least one source") }
+    if sources.contains("-") {
+      throw ValidationError("standard input can be read once: a player more than that can't be opened")
+    }
+    if let players, !Self.counts.contains(players) {
+      throw ValidationError("--players takes a number from 1 to \(Self.counts.upperBound)")
+    }
+    if players != nil, !curve.isEmpty { throw ValidationError("--players and --curve exclude each other") }
+    if !(buffer >= 0 && buffer <= 3600) { throw ValidationError("--buffer takes seconds, up to 3600") }
+    if warm, stage < .firstFrame {
+      throw ValidationError("--warm needs a decoder: --stage firstFrame or buffered")
+    }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    let (errors, count) = try await Interruption.cancelling {
+      let job = MemoryJob(
+        sources: sources, options: try jobOptions(), fetcher: options.transport(logger: logger),
+        configuration: try configuration(), logger: logger)
+      return try await measure(job)
+    }
+    try ExitStatus.check(errors, sourceCount: count)
+  }
+
+  // MARK: - Private
+
+  private static let counts = 1...10_000
+
+  private static func stage(_ text: String) throws -> PreloadStage {
+    let names: [String: PreloadStage] = [
+      "manifest": .manifest, "initialization": .initialization, "firstframe": .firstFrame,
+      "buffered": .buffered,
+    ]
+    guard let stage = names[text.lowercased()] else {
+      throw ValidationError("'\(text)' is no stage: manifest, initialization, firstFrame or buffered")
+    }
+    return stage
+  }
+
+  private static func size(_ text: String) throws -> Int {
+    do { return try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
+  }
+
+  private static func curve(_ text: String) throws -> [Int] {
+    let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map {
+      Int($0.trimmingCharacters(in: .whitespaces))
+    }
+    let curve = numbers.compactMap { $0 }
+    guard curve.count == numbers.count, curve.allSatisfy(counts.contains), curve == curve.sorted(),
+      Set(curve).count == curve.count
+    else {
+      throw ValidationError(
+        "'\(text)' is no curve: rising numbers from 1 to \(counts.upperBound), as 1,3,10,50")
+    }
+    return curve
+  }
+
+  /// Seconds, with their unit or without.
+  private static func seconds(_ text: String) throws -> Double {
+    let number = text.hasSuffix("s") ? String(text.dropLast()) : text
+    guard let seconds = Double(number), seconds >= 0, seconds <= 86_400 else {
+      throw ValidationError("'\(text)' is no time to hold: seconds, up to a day, as 5s")
+    }
+    return seconds
+  }
+
+  private func jobOptions() throws -> MemoryJob.Options {
+    MemoryJob.Options(
+      counts: curve.isEmpty ? [players ?? max(3, sources.count)] : curve,
+      isCurve: !curve.isEmpty,
+      target: PreloadTarget(stage: stage, bufferDuration: .seconds(buffer), isDecoderWarm: warm),
+      budget: budget, hold: .seconds(hold), timeout: .seconds(options.timeout))
+  }
+
+  private func configuration() throws -> PlayerConfiguration {
+    var configuration = PlayerConfiguration()
+    configuration.loading = try options.loading()
+    configuration.adaptsBitRate = options.adaptsBitRate
+    return configuration
+  }
+
+  /// Prints what there is to say; gives the errors, and of how many sources.
+  private func measure(_ job: MemoryJob) async throws -> (errors: [ReelError], sourceCount: Int) {
+    defer { job.close() }
+    let result = try await job.run()
+    do {
+      if options.json {
+        for line in result.players { try Console.print(JSONLine.string(line)) }
+        try Console.print(JSONLine.string(result.summary))
+      } else if !options.quiet {
+        try Console.print(MemoryText.text(of: result))
+      }
+    } catch {
+      return ([error], 1)
+    }
+    return (result.errors, result.sourceCount)
+  }
+}

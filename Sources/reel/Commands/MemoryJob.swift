@@ -1,0 +1,264 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// One run of `reel memory`.
+final class MemoryJob: Sendable {
+  struct Options: Sendable {
+    /// Players to measure with; rising.
+    var counts: [Int]
+    var isCurve = false
+    var target: PreloadTarget
+    /// In bytes.
+    var budget: Int
+    var hold: Duration
+    /// For each source.
+    var timeout: Duration
+  }
+
+  /// What was measured.
+  struct Outcome: Sendable {
+    var players: [MemoryPlayerRecord] = []
+    var summary: MemorySummaryRecord
+    var errors: [ReelError] = []
+    /// Sources that were opened.
+    var sourceCount: Int
+  }
+
+  private let sources: [String]
+  private let options: Options
+  private let fetcher: any Fetching
+  private let configuration: PlayerConfiguration
+  private let logger: Logger
+  private let gate = CoreGate()
+  private let clock = SystemMonotonicClock()
+  private let players = Locked<[MemoryPlayer]>([])
+  private let failures = Locked<[MemoryPlayerRecord.Failure]>([])
+
+  /// Nothing may have moved for so long: threads that have no more to do end within a second.
+  private static let restDuration = Duration.milliseconds(1500)
+  private static let lookInterval = Duration.milliseconds(100)
+  private static let restLimit = Duration.seconds(10)
+  /// Processor time is counted over so long a rest, at least.
+  private static let watchDuration = Duration.milliseconds(500)
+  /// Sources that are loaded once before the first reading.
+  private static let warmUpLimit = 8
+  /// Players that an open decoder is tried with.
+  private static let sampleLimit = 5
+
+  init(
+    sources: [String], options: Options, fetcher: any Fetching, configuration: PlayerConfiguration,
+    logger: Logger
+  ) {
+    self.sources = sources
+    self.options = options
+    self.fetcher = fetcher
+    self.configuration = configuration
+    self.logger = logger
+  }
+
+  /// Throws `ReelError.cancelled` where it was interrupted.
+  func run() async throws -> Outcome {
+    await warmUp()
+    let (before, _) = try await restAndRead([])
+    var points: [MemorySummaryRecord.Point] = []
+    var after = before
+    var rest = MemoryRest()
+    for count in options.counts {
+      try await open(upTo: count)
+      let players = players.withLock { $0 }
+      (after, rest) = try await restAndRead(players)
+      points.append(
+        MemorySummaryRecord.Point(
+          players: players.count, before: before, after: after,
+          ledger: players.reduce(0) { $0 + $1.ledger.byteCount }))
+    }
+    let held = players.withLock { $0 }
+    let failed = failures.withLock { $0 }
+    let accounts = held.map { ($0, $0.ledger) }
+    let records =
+      (accounts.map { MemoryPlayerRecord($0, account: $1) }
+      + failed.map(MemoryPlayerRecord.init))
+      .sorted { $0.player < $1.player }
+    var summary = MemorySummaryRecord(
+      target: options.target, accounts: accounts.map(\.1), failed: failed.count, before: before, after: after,
+      rest: rest, budget: options.budget, points: points)
+    if options.hold > .zero { summary.rest = try await hold(held) }
+    if !options.isCurve { summary.warmDecoder = try await tryDecoders(held) }
+    if !options.isCurve { summary.curve = nil }
+    return Outcome(
+      players: options.isCurve ? records.filter { $0.error != nil } : records, summary: summary,
+      errors: failed.map(\.error), sourceCount: min(sources.count, options.counts.last ?? 0))
+  }
+
+  /// Ends what still runs.
+  func close() { for player in players.withLock({ $0 }) { player.stop() } }
+
+  // MARK: - Private
+
+  private func makePlayer(_ number: Int) throws(ReelError) -> MemoryPlayer {
+    let argument = sources[number % sources.count]
+    return MemoryPlayer(
+      number, argument: argument, source: try MediaSource(argument: argument), target: options.target,
+      fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
+  }
+
+  /// What every player needs is there afterwards: libraries, threads, connections, the allocator's first pages.
+  private func warmUp() async {
+    let numbers = 0..<min(sources.count, options.counts.last ?? 0, Self.warmUpLimit)
+    let players = numbers.compactMap { try? makePlayer($0) }
+    await settle(players)
+    _ = players.map(\.ledger)
+    for player in players { await player.close() }
+  }
+
+  /// Opens players until there are `count`, those that fail included. Throws `cancelled`.
+  private func open(upTo count: Int) async throws {
+    let first = players.withLock { $0.count } + failures.withLock { $0.count }
+    var opened: [MemoryPlayer] = []
+    for number in first..<max(first, count) {
+      do {
+        opened.append(try makePlayer(number))
+      } catch {
+        note(error, of: number, sources[number % sources.count])
+      }
+    }
+    players.withLock { $0 += opened }
+    await settle(opened)
+    if Task.isCancelled { throw ReelError(.cancelled, "interrupted") }
+    for player in opened where player.stage < options.target.stage {
+      players.withLock { $0.removeAll { $0 === player } }
+      let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
+      note(
+        player.failure ?? lateness(of: player, name), of: player.number, player.argument, stage: player.stage)
+      await player.close()
+    }
+  }
+
+  private func note(
+    _ error: ReelError, of number: Int, _ argument: String, stage: PreloadStage = .none
+  ) {
+    // One source is reported once.
+    let isNew = failures.withLock { failures in
+      defer {
+        failures.append(
+          MemoryPlayerRecord.Failure(number: number, argument: argument, stage: stage, error: error))
+      }
+      return !failures.contains { $0.argument == argument }
+    }
+    if isNew { Console.report(error) }
+  }
+
+  private func lateness(of player: MemoryPlayer, _ name: String) -> ReelError {
+    let seconds = (options.timeout / .seconds(1)).formatted(places: 1)
+    let cause = player.lastRetry.map { " (\($0.reason))" } ?? ""
+    return ReelError(
+      .timedOut, "stage \(options.target.stage) was not reached within \(seconds) s\(cause)", at: name,
+      advice: "--timeout allows more")
+  }
+
+  /// Waits until each has reached its stage, has failed, or its time is up.
+  private func settle(_ players: [MemoryPlayer]) async {
+    let deadline = clock.now + options.timeout
+    var waiting = players
+    while clock.now < deadline, !Task.isCancelled {
+      waiting.removeAll { $0.stage >= options.target.stage || $0.failure != nil }
+      if waiting.isEmpty { return }
+      try? await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// Waits until nothing moves, gives back what is free, and reads.
+  private func restAndRead(_ players: [MemoryPlayer]) async throws -> (MemoryReading, MemoryRest) {
+    try await waitForRest(players)
+    let reading = MemoryReading(taken(from: players))
+    return (reading, try await watch(for: Self.watchDuration))
+  }
+
+  private func waitForRest(_ players: [MemoryPlayer]) async throws {
+    let deadline = clock.now + Self.restLimit
+    var last = players.map(\.movement)
+    var since = clock.now
+    while clock.now < min(deadline, since + Self.restDuration) {
+      try await sleep(Self.lookInterval)
+      let movement = players.map(\.movement)
+      if movement != last { since = clock.now }
+      last = movement
+    }
+  }
+
+  /// The process's figures, when all memory that is free was given back to the system: of players, then of the rest.
+  private func taken(from players: [MemoryPlayer]) -> ReelFFmpeg.ProcessMemory? {
+    for player in players { player.account?.purge() }
+    MemoryAccount.purgeProcess()
+    return ReelFFmpeg.ProcessMemory.current
+  }
+
+  /// Processor time that the process takes while nobody asks anything of it.
+  private func watch(for duration: Duration) async throws -> MemoryRest {
+    let (began, before) = (clock.now, Self.processorTime)
+    try await sleep(duration)
+    return MemoryRest(duration: clock.now - began, processorTime: Self.processorTime - before)
+  }
+
+  private func hold(_ players: [MemoryPlayer]) async throws -> MemoryRest {
+    _ = taken(from: players)
+    let seconds = (options.hold / .seconds(1)).formatted(places: 1)
+    Console.note("reel: process \(getpid()) holds \(players.count) players for \(seconds) s")
+    return try await watch(for: options.hold)
+  }
+
+  /// What an open decoder costs, and what it saves.
+  private func tryDecoders(_ players: [MemoryPlayer]) async throws -> MemorySummaryRecord.WarmDecoder? {
+    guard options.target.stage >= .firstFrame, players.count > 1 else { return nil }
+    let half = min(Self.sampleLimit, players.count / 2)
+    let (kept, changed) = (players.prefix(half), players.suffix(half))
+    guard let before = taken(from: players) else { return nil }
+    var target = options.target
+    target.isDecoderWarm.toggle()
+    for player in changed { player.setTarget(target) }
+    try await waitForRest(players)
+    guard let after = taken(from: players) else { return nil }
+    let growth = (after.anonymousByteCount - before.anonymousByteCount) / half
+    var times: [[Duration]] = []
+    for sample in [kept, changed] {
+      var sampled: [Duration] = []
+      for player in sample {
+        if let time = await player.timeToSecondPicture(within: options.timeout) { sampled.append(time) }
+        await player.close()
+      }
+      times.append(sampled.sorted())
+    }
+    if Task.isCancelled { throw ReelError(.cancelled, "interrupted") }
+    guard let first = times[0].middle, let second = times[1].middle else { return nil }
+    let isWarm = options.target.isDecoderWarm
+    return MemorySummaryRecord.WarmDecoder(
+      players: half, costBytes: isWarm ? -growth : growth,
+      warmSecondFrameMs: (isWarm ? first : second).milliseconds,
+      coldSecondFrameMs: (isWarm ? second : first).milliseconds)
+  }
+
+  private func sleep(_ duration: Duration) async throws {
+    do { try await Task.sleep(for: duration) } catch { throw ReelError(.cancelled, "interrupted") }
+  }
+
+  private static var processorTime: Duration {
+    var time = timespec()
+    guard clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return .zero }
+    return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+  }
+}
+
+extension [Duration] {
+  /// Of sorted ones.
+  fileprivate var middle: Duration? { isEmpty ? nil : self[count / 2] }
+}

@@ -1,0 +1,83 @@
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+
+/// A player of `reel memory`, with the account of what it holds.
+final class MemoryPlayer: Sendable {
+  /// From 0.
+  let number: Int
+  /// As it was named.
+  let argument: String
+  let account: MemoryAccount?
+  private let player: Player
+  private let item: PlayerItem
+
+  /// Begins to load as far as `target`.
+  init(
+    _ number: Int, argument: String, source: MediaSource, target: PreloadTarget, fetcher: any Fetching,
+    configuration: PlayerConfiguration, gate: any DecodingGate, logger: Logger
+  ) {
+    self.number = number
+    self.argument = argument
+    account = try? MemoryAccount()
+    player = Player(
+      fetcher: fetcher, configuration: configuration, gate: gate, account: account, logger: logger)
+    item = PlayerItem(source)
+    player.preloadTarget = target
+    player.replaceCurrentItem(with: item)
+  }
+
+  var stage: PreloadStage { item.preloadStage.value }
+  var rung: String? { item.rung.value }
+  var stageTimes: [PreloadStage: Duration] { item.stageTimes }
+
+  /// Why the item can't be loaded.
+  var failure: ReelError? {
+    if case .failed(let error) = item.status.value { error } else { nil }
+  }
+
+  /// Why it was tried again last, where it was.
+  var lastRetry: ReelError? { item.errorLog.last?.error }
+
+  /// What changes while something moves.
+  var movement: [Int] {
+    let statistics = player.statistics
+    return [
+      statistics.bufferByteCount, statistics.inFlightByteCount, statistics.ring?.frameCount ?? 0,
+      statistics.onShowByteCount, statistics.decodedFrameCount, account?.pictureByteCount ?? 0,
+    ]
+  }
+
+  var ledger: MemoryLedger.Account { MemoryLedger.Account(player.statistics, figures: account?.figures) }
+
+  func setTarget(_ target: PreloadTarget) { player.preloadTarget = target }
+
+  /// Plays until the second picture is there; from the call to that, nil where there is none within `limit`.
+  ///
+  /// Pictures are shown as soon as they are there, not when their time has come.
+  func timeToSecondPicture(within limit: Duration) async -> Duration? {
+    let clock = SystemMonotonicClock()
+    let times = Locked<[Duration]>([])
+    let output = CallbackOutput { _ in times.withLock { $0.append(clock.now) } }
+    try? player.attach(output)
+    let began = clock.now
+    player.preloadTarget = nil
+    player.setRate(.infinity)
+    while clock.now - began < limit, failure == nil, !Task.isCancelled {
+      if let second = times.withLock({ $0.count > 1 ? $0[1] : nil }) { return second - began }
+      try? await Task.sleep(for: .milliseconds(2))
+    }
+    return nil
+  }
+
+  /// Returns when nothing of it runs any more; what it held is the system's.
+  func close() async {
+    await player.stopAndWait()
+    account?.purge()
+  }
+
+  /// Ends it, without waiting.
+  func stop() { player.stop() }
+}

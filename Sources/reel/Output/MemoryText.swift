@@ -1,0 +1,127 @@
+import Foundation
+import ReelPool
+
+/// What was measured, for people.
+enum MemoryText {
+  static func text(of result: MemoryJob.Outcome) -> String {
+    let summary = result.summary
+    var lines: [String] = []
+    let players = result.players.filter { $0.error == nil }
+    if !players.isEmpty { lines += table(players, mean: summary.mean) + [""] }
+    if let curve = summary.curve { lines += table(curve) + [""] }
+    lines += facts(summary)
+    return lines.joined(separator: "\n")
+  }
+
+  // MARK: - Private
+
+  private static let sourceWidth = 40
+
+  private static func table(_ players: [MemoryPlayerRecord], mean: MemoryKindsRecord?) -> [String] {
+    var table = TextTable([.right, .left, .left, .left])
+    table.add(
+      [
+        "player", "source", "rung", "stage", "manifest", "in flight", "packets", "frames", "decoder",
+        "internals", "allocator", "sum MB",
+      ])
+    for player in players {
+      guard let memory = player.memory else { continue }
+      table.add(
+        ["\(player.player)", short(player.source), short(player.rung ?? "-"), player.stage ?? "-"]
+          + words(memory))
+    }
+    if let mean { table.add(["mean", "", "", ""] + words(mean)) }
+    return table.lines
+  }
+
+  private static func words(_ memory: MemoryKindsRecord) -> [String] {
+    [
+      memory.manifestBytes, memory.inFlightBytes, memory.packetsBytes, memory.framesBytes,
+      memory.decoderBytes,
+      memory.internalsBytes, memory.allocatorBytes, memory.sumBytes,
+    ].map { $0.map(megabytes) ?? "?" }
+  }
+
+  private static func table(_ curve: [MemorySummaryRecord.Point]) -> [String] {
+    var table = TextTable([])
+    table.add(
+      [
+        "players", "growth MB", "MB each", "MB each added", "sums MB", "unexplained", "threads",
+        "descriptors",
+      ])
+    for point in curve {
+      table.add([
+        "\(point.players)", megabytes(point.growthBytes), point.perPlayerBytes.map(megabytes) ?? "-",
+        point.addedPerPlayerBytes.map(megabytes) ?? "-", megabytes(point.ledgerBytes),
+        percent(point.growthBytes - point.ledgerBytes, of: point.growthBytes), "\(point.threads)",
+        "\(point.descriptors)",
+      ])
+    }
+    return table.lines
+  }
+
+  private static func facts(_ summary: MemorySummaryRecord) -> [String] {
+    var lines: [[String]] = []
+    let count = summary.players == 1 ? "1 player" : "\(summary.players) players"
+    let failed = summary.failed > 0 ? ", \(summary.failed) failed" : ""
+    var players = "\(count) at \(summary.stage)\(summary.warm ? ", decoders open" : "")\(failed)"
+    if let mean = summary.mean, let least = summary.minBytes, let most = summary.maxBytes,
+      let deviation = summary.standardDeviationBytes
+    {
+      players +=
+        ": \(megabytes(mean.sumBytes)) MB each, from \(megabytes(least)) to \(megabytes(most)),"
+        + " standard deviation \(megabytes(deviation))"
+    }
+    lines.append(["players", players])
+    if let each = summary.growthPerPlayerBytes {
+      lines.append([
+        "process",
+        "\(megabytes(summary.before.anonymousBytes)) MB before the first player,"
+          + " \(megabytes(summary.after.anonymousBytes)) MB now: grown by \(megabytes(summary.growthBytes)) MB,"
+          + " \(megabytes(each)) MB a player",
+      ])
+      lines.append([
+        "unexplained",
+        "\(megabytes(summary.unexplainedBytes)) MB,"
+          + " \(percent(summary.unexplainedBytes, of: summary.growthBytes)) of the growth",
+      ])
+    }
+    lines.append([
+      "at rest",
+      "\(summary.after.threads) threads (\(summary.before.threads) before),"
+        + " \(summary.after.descriptors) descriptors (\(summary.before.descriptors) before),"
+        + " \(summary.rest.cpuMs.formatted(places: 1)) ms of processor time in \(summary.rest.ms.formatted(places: 0)) ms",
+    ])
+    if let budget = summary.budget {
+      lines.append([
+        "budget",
+        "\(ByteSize(byteCount: budget.bytes)) are enough for \(budget.players) players:"
+          + " \(megabytes(budget.fixedBytes)) MB the process itself, \(megabytes(budget.perPlayerBytes)) MB a player",
+      ])
+    }
+    if let warm = summary.warmDecoder {
+      lines.append([
+        "open decoder",
+        "costs \(megabytes(warm.costBytes)) MB a player; second picture"
+          + " \(warm.warmSecondFrameMs.formatted(places: 1)) ms after play,"
+          + " \(warm.coldSecondFrameMs.formatted(places: 1)) ms without",
+      ])
+    }
+    var table = TextTable([.left, .left])
+    for line in lines { table.add(line) }
+    return table.lines
+  }
+
+  private static func megabytes(_ byteCount: Int) -> String {
+    String(format: "%.3f", Double(byteCount) / 1e6)
+  }
+
+  private static func percent(_ part: Int, of whole: Int) -> String {
+    whole > 0 ? String(format: "%.1f %%", 100 * Double(part) / Double(whole)) : "-"
+  }
+
+  /// The end of a long name, which tells more than its beginning.
+  private static func short(_ name: String) -> String {
+    name.count > sourceWidth ? "…" + name.suffix(sourceWidth - 1) : name
+  }
+}

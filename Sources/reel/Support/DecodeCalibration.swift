@@ -1,0 +1,73 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelPlayback
+import ReelPool
+
+/// Measures what decoding a picture takes on this machine: over the first pictures of the first items of a feed.
+struct DecodeCalibration {
+  private static let itemCount = 3
+  private static let pictureCount = 150
+
+  private let feed: Feed
+  private let logger: Logger
+
+  init(_ feed: Feed, logger: Logger) {
+    self.feed = feed
+    self.logger = logger
+  }
+
+  /// The mean over all pictures that were decoded, with one thread. Throws `ReelError` where there was none.
+  func measure(_ fetcher: any Fetching) async throws -> DecodeCost {
+    var (pictures, duration) = (0, Duration.zero)
+    for item in feed.items.prefix(Self.itemCount) {
+      try Task.checkCancellation()
+      let player = Player(fetcher: fetcher, logger: logger)
+      player.setMuted(true)
+      player.setRate(.infinity)
+      let playerItem = PlayerItem(item.source, headers: item.headers)
+      let events = playerItem.events.events
+      let count = Locked(0)
+      try player.attach(
+        CallbackOutput { [weak player] _ in
+          let shown = count.withLock { count in
+            count += 1
+            return count
+          }
+          if shown >= Self.pictureCount { player?.pause() }
+        })
+      player.replaceCurrentItem(with: playerItem)
+      let statuses = player.timeControlStatus.values
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          for await event in events {
+            switch event {
+            case .playedToEnd, .failed: return
+            default: break
+            }
+          }
+        }
+        group.addTask {
+          for await status in statuses where status == .paused && count.withLock({ $0 }) >= Self.pictureCount
+          {
+            return
+          }
+        }
+        await group.next()
+        group.cancelAll()
+      }
+      let statistics = player.statistics
+      pictures += statistics.decodedFrameCount
+      duration += statistics.decodeDuration
+      await player.stopAndWait()
+    }
+    guard pictures > 0 else {
+      throw ReelError(.badMedia, "no picture could be decoded to calibrate by", at: feed.name)
+    }
+    let cost = DecodeCost(picture: .microseconds(Int64((duration / pictures / .microseconds(1)).rounded())))
+    Console.note(
+      "calibrated: \(Int64(cost.picture / .microseconds(1))) us a picture, over \(pictures) pictures; repeat with --decode-cost \(Int64(cost.picture / .microseconds(1)))us"
+    )
+    return cost
+  }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import ReelTesting
+import Testing
+
+@Suite("reel feed", .timeLimit(.minutes(5)))
+struct FeedCommandTests {
+  private static let items = [
+    "hls-fmp4/master.m3u8", "dash-gpac/multirate.mpd", "media/audio-aac.mp4", "hls-ts/master.m3u8",
+  ]
+
+  /// A list of fixtures in a folder of its own.
+  private func list(_ folder: TemporaryFolder, _ items: [String] = Self.items) throws -> String {
+    let path = folder.path + "/feed.txt"
+    try items.map { $0.hasPrefix("/") ? $0 : Fixtures.path($0) }.joined(separator: "\n").write(
+      toFile: path, atomically: true, encoding: .utf8)
+    return path
+  }
+
+  private func object(_ text: some StringProtocol) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+  }
+
+  @Test("By a modelled clock the same arguments give the same report and trace, byte for byte")
+  func repeatable() async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(folder)
+    var outputs: [[UInt8]] = []
+    var traces: [[UInt8]] = []
+    for number in 0..<2 {
+      let result = try await Command.run(
+        "feed", feed, "--virtual", "--link", "lte", "--swipes", "12", "--dwell", "exp:1s", "--seed", "5",
+        "--json", "--trace", folder.path + "/\(number).jsonl")
+      #expect(result.status == 0, "\(result.errorText)")
+      outputs.append(result.output)
+      traces.append(try folder.bytes("\(number).jsonl"))
+    }
+    #expect(outputs[0] == outputs[1])
+    #expect(traces[0] == traces[1])
+
+    // What the trace says of each swipe is what the report says.
+    let report = try object(String(decoding: outputs[0], as: UTF8.self))
+    let swipes = try #require(report["swipes"] as? [[String: Any]])
+    #expect(swipes.count == 13)
+    let events = try String(decoding: traces[0], as: UTF8.self).split(separator: "\n").map { try object($0) }
+    let times = events.compactMap { $0["time_ms"] as? Double }
+    #expect(times.count == events.count)
+    #expect(times == times.sorted())
+    let kinds = Set(events.compactMap { $0["event"] as? String })
+    #expect(
+      kinds.isSuperset(of: [
+        "swipe", "settled", "assigned", "reached", "evicted", "attached", "detached", "shown", "decoded",
+        "request", "response", "received", "departed",
+      ]))
+    let settled = events.filter { $0["event"] as? String == "settled" }
+    let looked = swipes.filter { !($0["passing"] as? Bool ?? false) }
+    #expect(settled.count == looked.count)
+    let fetched = events.filter { $0["event"] as? String == "departed" }.compactMap { $0["count"] as? Int }
+    #expect(report["fetched_bytes"] as? Int == fetched.reduce(0, +))
+  }
+
+  @Test("Neighbours that are preloaded are there, and without a pool they are not")
+  func comparison() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "feed", try list(folder), "--virtual", "--link", "1Mbit/200ms", "--swipes", "6", "--dwell", "fixed:3s",
+      "--compare", "1:none,3", "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let reports = try result.outputText.split(separator: "\n").map { try object($0) }
+    #expect(reports.compactMap { $0["label"] as? String } == ["1 none", "3 adjacent"])
+    let ratios = reports.map { report in
+      (report["totals"] as? [String: Any])?["hit_ratio"] as? Double ?? -1
+    }
+    #expect(ratios[1] > ratios[0], "\(ratios)")
+  }
+
+  @Test("An assertion that does not hold ends with 1, and says what was found")
+  func assertions() async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(folder)
+    let arguments = [
+      "feed", feed, "--virtual", "--link", "3g", "--swipes", "3", "--pool", "1", "--preload", "none",
+    ]
+    let failing = try await Command.run(arguments + ["--assert", "ttff.p95<1ms", "--assert", "failed<=0"])
+    #expect(failing.status == 1)
+    #expect(failing.errorText.contains("ttff.p95<1ms"))
+    #expect(!failing.errorText.contains("failed<=0"))
+    let holding = try await Command.run(arguments + ["--assert", "ttff.p95<60s"])
+    #expect(holding.status == 0, "\(holding.errorText)")
+  }
+
+  @Test("A broken item fails alone")
+  func broken() async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(
+      folder, [Self.items[0], "bad/html.m3u8", folder.path + "/missing.mp4", Self.items[3], Self.items[2]])
+    let result = try await Command.run(
+      "feed", feed, "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s", "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let report = try object(result.outputText)
+    let failed = try #require(report["failed_items"] as? [[String: Any]])
+    #expect(failed.compactMap { $0["item_index"] as? Int ?? $0["index"] as? Int }.sorted() == [1, 2])
+    let swipes = try #require(report["swipes"] as? [[String: Any]])
+    for swipe in swipes where [0, 3, 4].contains(swipe["item_index"] as? Int ?? -1) {
+      #expect(swipe["ttff_ms"] is NSNumber, "\(swipe)")
+    }
+  }
+
+  @Test("In real time, with a contact sheet")
+  func realTime() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "feed", try list(folder), "--link", "10Mbit/20ms", "--swipes", "3", "--dwell", "fixed:0.5s", "--json",
+      "--contact-sheet", folder.path + "/sheet.png")
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(try folder.bytes("sheet.png").starts(with: [0x89, 0x50, 0x4e, 0x47]))
+    #expect(folder.names().sorted() == ["feed.txt", "sheet.png"])
+    let report = try object(result.outputText)
+    #expect((report["swipes"] as? [Any])?.count == 4)
+  }
+
+  @Test(
+    "What makes no sense is refused",
+    arguments: [
+      (["--dwell", "often"], 64), (["--link", "fast"], 64), (["--preload", "all"], 64),
+      (["--assert", "x<1"], 64),
+      (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),
+      (["--feed", "none"], 64),
+    ] as [([String], Int32)])
+  func usage(arguments: [String], status: Int32) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(["feed", try list(folder)] + arguments)
+    #expect(result.status == status, "\(result.errorText)")
+    #expect(!result.errorText.isEmpty)
+  }
+
+  @Test("A feed that can't be read names the line")
+  func unreadable() async throws {
+    let folder = try TemporaryFolder()
+    try "{ \"items\": [\n { \"url\": 3 } ] }".write(
+      toFile: folder.path + "/feed.json", atomically: true, encoding: .utf8)
+    let result = try await Command.run("feed", folder.path + "/feed.json")
+    #expect(result.status == 65)
+    #expect(result.errorText.contains("items[0].url"), "\(result.errorText)")
+    #expect(try await Command.run("feed", folder.path + "/missing.txt").status == 66)
+    try "# nothing\n".write(toFile: folder.path + "/empty.txt", atomically: true, encoding: .utf8)
+    #expect(try await Command.run("feed", folder.path + "/empty.txt").status != 0)
+  }
+}
