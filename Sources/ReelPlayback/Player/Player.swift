@@ -171,6 +171,10 @@ public final class Player: Sendable {
   /// There is a picture on show.
   public var hasPicture: Bool { core.state.withLock { $0.onShow != nil } }
 
+  /// Takes the item away, as `replaceCurrentItem(with: nil)`. What it gives returns when nothing of the item runs any
+  /// more, whatever the player plays then.
+  package func takeItem() -> @Sendable () async -> Void { core.takeItem() }
+
   /// Sets who is told what happens, before observers are: called at once, on any thread, without locks. It must not
   /// block.
   package func setObserver(_ observer: (@Sendable (PlayerSignal) -> Void)?) {

@@ -35,7 +35,7 @@ final class PlayerCore: Sendable {
   let state = Locked(State())
   /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned, nor any
   /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
-  let outputLock = NSRecursiveLock()
+  let outputLock: NSRecursiveLock
   let presenter = Locked<Pump?>(nil)
   let observer = Locked(Callback<PlayerSignal>())
   /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
@@ -52,6 +52,7 @@ final class PlayerCore: Sendable {
     self.account = account
     self.logger = logger
     clock = configuration.clock
+    outputLock = configuration.outputLock ?? NSRecursiveLock()
     let pump = Pump(named: "present", execution: configuration.execution, clock: clock) { [weak self] in
       self?.present() ?? .idle
     }
@@ -81,6 +82,13 @@ final class PlayerCore: Sendable {
   }
 
   func stop() { replace(with: nil, start: nil, detaches: true)?.finish() }
+
+  func takeItem() -> @Sendable () async -> Void {
+    let ending = replace(with: nil, start: nil, detaches: false)
+    ending?.finish()
+    let session = ending?.session
+    return { await session?.waitUntilStopped() }
+  }
 
   func stopAndWait() async {
     let ending = replace(with: nil, start: nil, detaches: true)
@@ -231,7 +239,7 @@ final class PlayerCore: Sendable {
   func emit(_ event: PlayerEvent, of item: PlayerItem?) {
     item?.events.send(event)
     events.send(event)
-    observer.withLock { $0.call }?(.event(event))
+    observer.withLock { $0.call }?(.event(event, of: item))
   }
 
   /// Changes the machine, and does what follows.
@@ -334,8 +342,7 @@ final class PlayerCore: Sendable {
     ending.session?.stop()
     session?.start()
     wake()
-    let events = events
-    ending.report = { events.send(.outputFailed($0)) }
+    ending.report = { [weak self] in self?.emit(.outputFailed($0), of: nil) }
     return ending
   }
 
