@@ -68,6 +68,13 @@ final class ByteSourceIO {
   /// The size of all bytes, where it is known.
   var byteCount: Int64? { source.byteCount }
 
+  /// Bytes that were read ahead of what the demuxer has used; nil where some of them are to be read once more.
+  var unread: [UInt8]? {
+    guard rewound == 0, error == nil, let next = context.pointee.buf_ptr, let end = context.pointee.buf_end
+    else { return nil }
+    return Array(UnsafeRawBufferPointer(start: next, count: end - next))
+  }
+
   /// Puts a buffer of the usual size in place of the one that FFmpeg has made to go back in while it looked at the
   /// beginning (ffio_ensure_seekback): it does so itself only where a read happens to end at the buffer's end.
   func shrinkBuffer() {

@@ -91,6 +91,13 @@ public final class ContainerReader {
   }
   /// The place in the source's bytes behind the units given.
   public var position: Int64 { demuxer.position }
+  /// Bytes of the source that were read behind `position`, and not used: with them and `position`, another reader can go
+  /// on where this one stops. Nil where this one holds parts of units, as it does of containers that are split here.
+  public var unread: [UInt8]? {
+    guard ready.isEmpty, videoSplitter == nil, audioSplitter == nil, !hasEnded else { return nil }
+    return demuxer.unread
+  }
+
   /// The last error line of the demuxer.
   public func takeLastError() -> String? { demuxer.takeLastError() }
 

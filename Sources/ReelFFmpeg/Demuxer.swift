@@ -86,6 +86,9 @@ public final class Demuxer {
   /// The demuxer's place in the source's bytes: what it has used, not what was read ahead.
   public var position: Int64 { context.map { $0.pointee.pb.pointee.pos - unread($0.pointee.pb) } ?? 0 }
 
+  /// Bytes of the source that were read behind `position`, and not used; nil where the demuxer holds more than that.
+  var unread: [UInt8]? { readAhead.isEmpty ? io.unread : nil }
+
   /// Time spent waiting in the source since the beginning.
   public var sourceWait: Duration { io.readDuration }
 

@@ -315,7 +315,7 @@ struct VideoPipelineTests {
     while bench.ring.head() != .drained {
       try bench.turn()
       shown += try bench.taken()
-      bench.pipeline.park()
+      _ = bench.pipeline.park()
     }
     #expect(try shown == clip.pictures())
   }

@@ -63,7 +63,9 @@ struct PacketQueue: Sendable {
   /// Moves the decoder back to the last key frame at or before `time` that it has had, be it as a tentative one that has
   /// come whole since. False, and nothing moves, where there is none any more.
   mutating func rewindToKey(before time: MediaTime) -> Bool {
-    guard let index = packets[..<min(cursor + 1, packets.count)].lastIndex(where: { $0.isKey && $0.time <= time }) else {
+    guard
+      let index = packets[..<min(cursor + 1, packets.count)].lastIndex(where: { $0.isKey && $0.time <= time })
+    else {
       return false
     }
     moveCursor(to: index)

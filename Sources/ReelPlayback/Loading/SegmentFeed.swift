@@ -18,6 +18,8 @@ final class SegmentFeed: ByteSource {
   private let progress: FeedProgress
   private let scope: LoadScope
   private let recorder: StartupRecorder
+  /// Nil where nobody asks how reading could go on with another demuxer.
+  private var fragments: FragmentMemory?
   private var task: Task<Void, Never>?
   private var cancellation = 0
 
@@ -78,6 +80,15 @@ final class SegmentFeed: ByteSource {
   /// True where reading has met a failure of what loads the stream.
   private(set) var hasFailed = false
 
+  /// Remembers from here on, which is to be before the first read, what another demuxer needs to go on.
+  func rememberFragments() { fragments = FragmentMemory() }
+
+  /// For another demuxer that goes on at the byte at `offset` of the stream, which was read, as `unread` was behind it.
+  func resumed(at offset: Int64, unread: [UInt8]) -> SegmentResumption? {
+    guard let (head, count) = fragments?.resumption(at: offset) else { return nil }
+    return SegmentResumption(head: head, skippedByteCount: count, unread: unread, offset: offset)
+  }
+
   /// The first bytes, without taking them.
   func peek(_ count: Int) throws -> [UInt8] { try pipe.peek(count) }
 
@@ -90,10 +101,28 @@ final class SegmentFeed: ByteSource {
       throw error
     }
     recorder.add(.segment, bytes: Int64(count))
+    fragments?.note(UnsafeRawBufferPointer(buffer).prefix(count).rebased)
     return count
   }
 
   func seek(to offset: Int64) throws {
     throw ReelError(.internalFault, "a stream of segments can't be sought")
   }
+}
+
+/// How the reading of a stream of segments goes on that was left in the middle.
+struct SegmentResumption {
+  let head: [UInt8]
+  /// Media between the head and the place, which was demuxed before.
+  let skippedByteCount: Int64
+  let unread: [UInt8]
+  /// The place in the stream.
+  let offset: Int64
+
+  /// Where the place is in the bytes that the new demuxer gets.
+  var resumedOffset: Int64 { Int64(head.count) + skippedByteCount }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+  fileprivate var rebased: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self) }
 }

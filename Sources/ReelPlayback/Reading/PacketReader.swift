@@ -32,6 +32,10 @@ protocol PacketReader: AnyObject {
   ///   - pass: the time through the item that is read from here on.
   func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws
 
+  /// Lets go of what can be made again without fetching anything twice: nothing is read for a while. True where that was
+  /// done now.
+  func rest() -> Bool
+
   /// Drops audio that is muxed with video from here on, or takes it up again.
   func setDropsAudio(_ drops: Bool)
 }

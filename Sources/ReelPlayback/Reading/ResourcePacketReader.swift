@@ -118,6 +118,9 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
+  // The index of a file is learned from its bytes, which are gone.
+  func rest() -> Bool { false }
+
   func setDropsAudio(_ drops: Bool) {
     dropsAudio = drops
     open?.container.setDropsAudio(drops)

@@ -26,7 +26,7 @@ final class SegmentedPacketReader: PacketReader {
   private var tracks: [TrackKey: RungTrack] = [:]
   private var place = Place.start
   private var periodIndex = 0
-  private var run: Run?
+  private var run: SegmentRun?
   private var pass = ItemPass()
   private var dropsAudio = false
   private var followsGap = false
@@ -35,10 +35,7 @@ final class SegmentedPacketReader: PacketReader {
   private var passedOver: ReelError?
   private var hasRead = false
 
-  private struct TrackKey: Hashable {
-    let period: Int
-    let rung: String
-  }
+  private typealias TrackKey = SegmentRun.Key
 
   /// Where reading goes on.
   private enum Place {
@@ -48,28 +45,6 @@ final class SegmentedPacketReader: PacketReader {
     /// Behind a segment of a rung that began at `start`.
     case after(TrackKey, index: Int, end: MediaTime)
     case segment(TrackKey, index: Int)
-  }
-
-  private final class Run {
-    let key: TrackKey
-    let track: RungTrack
-    let firstIndex: Int
-    let feed: SegmentFeed
-    let container: ContainerReader
-    var stamper: PacketStamper
-    var hasPackets = false
-
-    init(
-      key: TrackKey, track: RungTrack, firstIndex: Int, feed: SegmentFeed, container: ContainerReader,
-      stamper: PacketStamper
-    ) {
-      self.key = key
-      self.track = track
-      self.firstIndex = firstIndex
-      self.feed = feed
-      self.container = container
-      self.stamper = stamper
-    }
   }
 
   private static let passOverLimit = 3
@@ -94,7 +69,7 @@ final class SegmentedPacketReader: PacketReader {
   private(set) var streams = ReaderStreams()
   var waits: ReaderWaits {
     var waits = finishedWaits
-    if let run { waits.media += run.container.sourceWait }
+    if let container = run?.container { waits.media += container.sourceWait }
     return waits
   }
   /// Of the containers that are closed.
@@ -105,7 +80,8 @@ final class SegmentedPacketReader: PacketReader {
       guard let run = try run ?? openRun() else { return .end }
       let failure: (error: ReelError, index: Int)
       do {
-        while let unit = try read(run, allowingTentative: allowingTentative) {
+        let container = try run.awakeContainer(dropsAudio: dropsAudio, context: context)
+        while let unit = try read(run, container, allowingTentative: allowingTentative) {
           if !run.hasPackets {
             run.hasPackets = true
             passedOverInARow = 0
@@ -124,7 +100,7 @@ final class SegmentedPacketReader: PacketReader {
           failure = (error.located(at: context.name), run.feed.nextIndex)
         } else {
           // The demuxer's own failure is at what it has read, and not at what was loaded ahead of it.
-          let part = run.feed.part(at: run.container.position - 1)
+          let part = run.feed.part(at: run.position - 1)
           failure = (
             error.located(at: part?.url.reelName ?? context.name), part?.index ?? run.feed.nextIndex
           )
@@ -153,7 +129,13 @@ final class SegmentedPacketReader: PacketReader {
 
   func setDropsAudio(_ drops: Bool) {
     dropsAudio = drops
-    run?.container.setDropsAudio(drops)
+    run?.container?.setDropsAudio(drops)
+  }
+
+  func rest() -> Bool {
+    guard let run, let waited = run.rest() else { return false }
+    finishedWaits.media += waited
+    return true
   }
 
   var endFault: ReelError? { hasRead ? nil : passedOver }
@@ -165,10 +147,12 @@ final class SegmentedPacketReader: PacketReader {
 
   private var wantsVideo: Bool { if case .main = role { true } else { false } }
 
-  private func read(_ run: Run, allowingTentative: Bool) throws -> ReadUnit? {
+  private func read(
+    _ run: SegmentRun, _ container: ContainerReader, allowingTentative: Bool
+  ) throws -> ReadUnit? {
     while true {
-      let unit = try run.container.next(allowingTentative: allowingTentative)
-      if streams.audio?.index != run.container.audio?.index { streams.audio = run.container.audio }
+      let unit = try container.next(allowingTentative: allowingTentative)
+      if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let box):
         if let packet = try run.stamper.stamped(box, .video) { return .packet(packet, .video) }
@@ -186,7 +170,7 @@ final class SegmentedPacketReader: PacketReader {
   private func closeRun() {
     guard let run else { return }
     let next = run.feed.nextIndex
-    finishedWaits.media += run.container.sourceWait
+    finishedWaits.media += run.container?.sourceWait ?? .zero
     self.run = nil
     if next <= run.firstIndex, !run.hasPackets {
       place = .segment(run.key, index: run.firstIndex + 1)
@@ -198,8 +182,8 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   /// Decides where to go on after a failure; throws it where there is nothing left to try.
-  private func recover(from error: ReelError, at index: Int, in run: Run) throws {
-    finishedWaits.media += run.container.sourceWait
+  private func recover(from error: ReelError, at index: Int, in run: SegmentRun) throws {
+    finishedWaits.media += run.container?.sourceWait ?? .zero
     self.run = nil
     try recover(from: error, at: index, of: run.key, rung: run.track.rung)
   }
@@ -250,7 +234,7 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   /// The next run; nil at the end of the last period.
-  private func openRun() throws -> Run? {
+  private func openRun() throws -> SegmentRun? {
     while periodIndex < periodCount {
       if scope.isCancelled { throw CancellationError() }
       let ladder = try ladder(of: periodIndex)
@@ -268,8 +252,8 @@ final class SegmentedPacketReader: PacketReader {
         do {
           if let run = try makeRun(key, track, from: found.index, found.segment) {
             self.run = run
-            streams.video = run.container.video
-            streams.audio = run.container.audio
+            streams.video = run.container?.video
+            streams.audio = run.container?.audio
             streams.rung = rung
             streams.live = track.supply.live
             return run
@@ -341,7 +325,7 @@ final class SegmentedPacketReader: PacketReader {
   /// The run that begins with `segment`; nil where a live track passed it over.
   private func makeRun(
     _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
-  ) throws -> Run? {
+  ) throws -> SegmentRun? {
     let (controller, ladder, rung) = (controller, try ladder(of: key.period), track.rung)
     let supply = track.supply
     if wantsVideo { log.noteRung(rung) }
@@ -364,6 +348,7 @@ final class SegmentedPacketReader: PacketReader {
         .badMedia, "the segment is not media: \(what)", at: segment.url.reelName,
         advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
     }
+    if format == .mp4 { feed.rememberFragments() }
     var options = ContainerReader.Options()
     options.isSeekable = false
     options.wantsVideo = wantsVideo
@@ -385,8 +370,8 @@ final class SegmentedPacketReader: PacketReader {
     placement.pass = pass
     placement.followsGap = followsGap
     followsGap = false
-    return Run(
-      key: key, track: track, firstIndex: index, feed: feed, container: container,
+    return SegmentRun(
+      key: key, track: track, firstIndex: index, feed: feed, options: options, container: container,
       stamper: PacketStamper(container, placement))
   }
 

@@ -87,7 +87,7 @@ extension ItemSession {
       ring.clear(generation: order.generation)
     }
     _ = try pipeline.turn(order)
-    if !target.isDecoderWarm, pipeline.hasReachedLimit { pipeline.park() }
+    if !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() { environment.account?.purge() }
   }
 
   /// A run has shown nothing: where nothing else does, that is why.

@@ -41,9 +41,15 @@ extension ItemSession {
   func read(_ reading: Reading) -> Pump.Next {
     do {
       while true {
-        guard wantsMore(of: reading), let reader = try takeUp(reading) else { return .idle }
+        guard wantsMore(of: reading), let reader = try takeUp(reading) else {
+          rest(reading)
+          return .idle
+        }
         endAfterLastIteration(reading)
-        guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else { return .idle }
+        guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else {
+          rest(reading)
+          return .idle
+        }
         if reading.kind == .audio { watchAudio() }
         let isFirst = !state.withLock { $0.hasVideoPacket }
         let start = environment.clock.now
@@ -68,6 +74,12 @@ extension ItemSession {
       let unknown = ReelError(.internalFault, "\(error)", at: item.source.name)
       return recover(from: error as? ReelError ?? unknown, reading)
     }
+  }
+
+  /// Nothing is read for a while: what an item that is preloaded needs for reading goes back to the system.
+  func rest(_ reading: Reading) {
+    guard state.withLock({ $0.target != nil }), let reader = reading.reader else { return }
+    if reader.rest() { environment.account?.purge() }
   }
 
   /// True where the target of preloading has not been reached.

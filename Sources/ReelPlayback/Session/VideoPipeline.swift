@@ -135,10 +135,9 @@ final class VideoPipeline {
     }
   }
 
-  /// Lets go of the decoder, where it can go on at the same picture later: it begins with the key frame again then.
-  func park() {
-    if decoder != nil { _ = rewind() }
-  }
+  /// Lets go of the decoder, where it can go on at the same picture later: it begins with the key frame again then. True
+  /// where that was done now.
+  func park() -> Bool { decoder != nil && rewind() }
 
   /// Goes back to behind the picture on show, for the ones that were decoded ahead of it to be let go. False, and
   /// nothing is done, where that can't be.

@@ -1,0 +1,158 @@
+internal import ReelCore
+
+/// Watches the bytes of fragmented MP4 go by, and remembers what a demuxer needs to go on in the middle of it: the
+/// header of the file, and what stands before the media of the last fragments (ISO/IEC 14496-12 §8.8).
+///
+/// A pure value. Offsets count from the first byte that was watched.
+struct FragmentMemory: Sendable {
+  /// What stands before one fragment's media, from the end of the media before it.
+  private struct Fragment {
+    var head: [UInt8]
+    var media: Range<Int64>
+  }
+
+  private var fragments: [Fragment] = []
+  /// The file's header: all up to the end of `moov`.
+  private var opening: [UInt8] = []
+  private var hasOpening = false
+  /// Bytes outside of media since the last media's end.
+  private var head: [UInt8] = []
+  /// Where in `head` the box begins that has not come whole.
+  private var boxStart = 0
+  /// Of the media that goes by.
+  private var mediaRest: Int64 = 0
+  private var offset: Int64 = 0
+  /// Nothing can be made of these bytes.
+  private var isUnknown = false
+
+  private static let headLimit = 256 << 10
+  /// A demuxer has read a little ahead of what it gives.
+  private static let fragmentLimit = 4
+
+  /// Takes the next bytes.
+  mutating func note(_ bytes: UnsafeRawBufferPointer) {
+    var rest = bytes[...]
+    while !rest.isEmpty, !isUnknown {
+      if mediaRest > 0 {
+        let count = Int(min(mediaRest, Int64(rest.count)))
+        rest = rest.dropFirst(count)
+        mediaRest -= Int64(count)
+        offset += Int64(count)
+        continue
+      }
+      // As much as the next box still needs; of one that is not known yet, its header.
+      let count = min(rest.count, wantedCount - head.count)
+      head.append(contentsOf: rest.prefix(count))
+      rest = rest.dropFirst(count)
+      offset += Int64(count)
+      takeBoxes()
+    }
+  }
+
+  /// What to give to a new demuxer before the bytes from `offset` on: the header of the file and of the fragment, and
+  /// how many bytes of media lie between, which were demuxed before. Nil where the demuxer can't go on there.
+  func resumption(at offset: Int64) -> (head: [UInt8], skippedByteCount: Int64)? {
+    guard !isUnknown, hasOpening,
+      let fragment = fragments.last(where: { $0.media.lowerBound <= offset && offset <= $0.media.upperBound }
+      ),
+      Self.standsAlone(fragment.head)
+    else { return nil }
+    return (opening + fragment.head, offset - fragment.media.lowerBound)
+  }
+
+  // MARK: - Private
+
+  /// Bytes of `head` that are needed to get on: to the end of the present box, or of its header.
+  private var wantedCount: Int {
+    guard let box = Box(head[boxStart...]) else { return boxStart + (head.count - boxStart < 8 ? 8 : 16) }
+    return box.type == "mdat"
+      ? boxStart + box.headerByteCount : boxStart + Int(clamping: box.byteCount ?? .max)
+  }
+
+  private mutating func takeBoxes() {
+    guard let box = Box(head[boxStart...]) else { return }
+    guard let byteCount = box.byteCount, byteCount >= box.headerByteCount,
+      box.type == "mdat" || byteCount <= Self.headLimit, head.count <= Self.headLimit
+    else { return giveUp() }
+    if box.type == "mdat" {
+      guard head.count - boxStart >= box.headerByteCount else { return }
+      mediaRest = byteCount - Int64(box.headerByteCount)
+      fragments.append(Fragment(head: head, media: offset..<(offset + mediaRest)))
+      if fragments.count > Self.fragmentLimit { fragments.removeFirst() }
+      head = []
+      boxStart = 0
+      return
+    }
+    guard Int64(head.count - boxStart) >= byteCount else { return }
+    boxStart += Int(byteCount)
+    if box.type == "moov" {
+      opening = head
+      hasOpening = true
+      head = []
+      boxStart = 0
+    }
+  }
+
+  private mutating func giveUp() {
+    self = FragmentMemory()
+    isUnknown = true
+  }
+
+  /// True where the fragment's samples are found, and their times known, without what came before it.
+  private static func standsAlone(_ head: [UInt8]) -> Bool {
+    var moofCount = 0
+    for (box, body) in boxes(head[...]) where box.type == "moof" {
+      moofCount += 1
+      for (box, body) in boxes(body) where box.type == "traf" {
+        let inner = boxes(body)
+        guard inner.contains(where: { $0.0.type == "tfdt" }),
+          let header = inner.first(where: { $0.0.type == "tfhd" })?.1, header.count >= 4,
+          // No base-data-offset: that counts from the beginning of the file.
+          header[header.startIndex + 3] & 1 == 0
+        else { return false }
+      }
+    }
+    return moofCount == 1
+  }
+
+  private static func boxes(_ bytes: ArraySlice<UInt8>) -> [(Box, ArraySlice<UInt8>)] {
+    var found: [(Box, ArraySlice<UInt8>)] = []
+    var rest = bytes
+    while let box = Box(rest), let byteCount = box.byteCount, byteCount >= box.headerByteCount,
+      byteCount <= rest.count
+    {
+      found.append((box, rest.prefix(Int(byteCount)).dropFirst(box.headerByteCount)))
+      rest = rest.dropFirst(Int(byteCount))
+    }
+    return found
+  }
+
+  /// The header of a box.
+  private struct Box {
+    let type: String
+    /// Its header included; nil for one without an end.
+    let byteCount: Int64?
+    let headerByteCount: Int
+
+    /// Nil where more bytes are needed.
+    init?(_ bytes: ArraySlice<UInt8>) {
+      guard bytes.count >= 8 else { return nil }
+      let number = { (range: Range<Int>) in
+        range.reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[bytes.startIndex + $1]) }
+      }
+      type = String(decoding: bytes.dropFirst(4).prefix(4), as: UTF8.self)
+      switch number(0..<4) {
+      case 0:
+        byteCount = nil
+        headerByteCount = 8
+      case 1:
+        guard bytes.count >= 16 else { return nil }
+        byteCount = Int64(exactly: number(8..<16))
+        headerByteCount = 16
+      case let length:
+        byteCount = Int64(length)
+        headerByteCount = 8
+      }
+    }
+  }
+}
