@@ -17,7 +17,7 @@ enum HTTPConnections {
 
   /// A connection keeps as many buffers of so many bytes for the next reads, also while it waits: by NIO's defaults 4 of
   /// 64 KiB, most of what a player holds beside its media.
-  private static let readCount: UInt = 2
+  private static let readCount: UInt = 1
   private static let readByteCount = 16 << 10
 
   private static let clients = Locked<[Duration: HTTPClient]>([:])
