@@ -213,6 +213,8 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var manifestByteCount = 0
   /// Bytes of the picture on show.
   public var onShowByteCount = 0
+  /// An output has the picture on show.
+  public var hasOutput = false
   /// Compressed bytes held.
   public var bufferByteCount = 0
   /// Of these, what decoders have not had.

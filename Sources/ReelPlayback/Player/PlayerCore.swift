@@ -209,8 +209,11 @@ final class PlayerCore: Sendable {
 
   var statistics: PlayerStatistics {
     let now = clock.now
-    let (copy, session, stalledAt, onShow) = state.withLock { state in
-      (state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil, state.onShow)
+    let (copy, session, stalledAt, onShow, hasOutput) = state.withLock { state in
+      (
+        state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil, state.onShow,
+        !state.outputs.isEmpty
+      )
     }
     var statistics = copy
     if let stalledAt { statistics.stallDuration += now - stalledAt }
@@ -218,6 +221,7 @@ final class PlayerCore: Sendable {
     let level = session.buffer.level
     statistics.inFlightByteCount = session.memory.inFlightByteCount
     statistics.manifestByteCount = session.memory.manifestByteCount
+    statistics.hasOutput = hasOutput
     statistics.onShowByteCount = onShow?.picture.frame.byteCount ?? 0
     statistics.ring = session.ring.statistics
     statistics.bufferByteCount = level.byteCount

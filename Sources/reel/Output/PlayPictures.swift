@@ -59,7 +59,12 @@ final class PlayPictures: FrameOutput {
 
   /// Called when the first picture comes that is not wanted any more, on the thread that shows pictures, or when the time
   /// is up before one comes.
-  func setOnLimit(_ body: (@Sendable () -> Void)?) { onLimit.withLock { $0.call = body.map { body in { _ in body() } } } }
+  func setOnLimit(_ body: (@Sendable () -> Void)?) {
+    var callback = Callback<Void>()
+    if let body { callback.call = { _ in body() } }
+    let made = callback
+    onLimit.withLock { $0 = made }
+  }
 
   /// How much media time is left to play while `position` of the item is on show; nil where all there is is wanted, and
   /// before the first picture.
