@@ -194,10 +194,12 @@ import Testing
   func policies(_ policy: String, _ expected: [Int]) async throws {
     let scene = try PoolScene(
       Self.paths, slots: policy.hasPrefix("budget") ? 5 : 4, policy: try PreloadPolicies.parse(policy))
-    try await scene.rest(at: 3)
-    // A budget needs to know what stages cost first.
-    for _ in 0..<4 where policy.hasPrefix("budget") { try await scene.rest(at: 3) }
-    #expect(scene.slots.compactMap { $0 }.sorted() == expected)
+    try scene.show(3)
+    // A budget is planned anew as it becomes known what stages cost.
+    try await until { scene.isResting && scene.slots.compactMap { $0 }.sorted() == expected }
+    if policy == "budget:1GB" {
+      try await until { scene.readiness(1)?.stage == .buffered && scene.isResting }
+    }
     #expect(scene.readiness(3)?.target == nil)
     #expect(scene.readiness(3)?.rank == 0)
     scene.pool.close()

@@ -15,7 +15,7 @@ struct Shown: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A pool over fixtures, and an account of what its surface was shown and of what it said.
-final class PoolScene: FrameOutput {
+final class PoolScene: Sendable {
   /// What becomes of the surface, in order. Items are told by their place in the scene's feed.
   enum Line: Hashable, Sendable {
     case attached(Int)
@@ -29,7 +29,6 @@ final class PoolScene: FrameOutput {
   let feed: Feed
   /// Of the pool alone: what runs for it.
   let threads: WorkerThreads
-  let isExternal = false
   private let log = Locked<[Line]>([])
   private let told = Locked<[PoolEvent]>([])
   private let onPicture = Locked<(@Sendable (PoolScene) throws -> Void)?>(nil)
@@ -56,8 +55,11 @@ final class PoolScene: FrameOutput {
     self.threads = threads
     pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
     pool.setObserver { [weak self] in self?.note($0) }
-    try pool.setSurface(self)
+    try pool.setSurface(makeOutput())
   }
+
+  /// What notes in the scene what it is shown; the scene is not held by it.
+  func makeOutput() -> any FrameOutput { CallbackOutput { [weak self] in try self?.show($0) } }
 
   var playlist: Playlist { Playlist(feed) }
   func id(_ index: Int) -> FeedItem.ID { feed.items[index].id }
@@ -85,7 +87,12 @@ final class PoolScene: FrameOutput {
     var n = 0
     try await until {
       n += 1
-      if n == 10000 { print("HANG", self.pool.core.isSteady, self.fetcher.underWayCount, self.fetcher.keys, self.pool.slotReadiness.map { "\($0)" }.joined(separator: "\n")) ; throw CancellationError() }
+      if n == 10000 {
+        print(
+          "HANG", self.pool.core.isSteady, self.fetcher.underWayCount, self.fetcher.keys,
+          self.pool.slotReadiness.map { "\($0)" }.joined(separator: "\n"));
+        throw CancellationError()
+      }
       return self.isResting
     }
   }
@@ -129,9 +136,9 @@ final class PoolScene: FrameOutput {
   /// Calls `body` on the player's thread, with its output's lock held, after each picture.
   func setOnPicture(_ body: (@Sendable (PoolScene) throws -> Void)?) { onPicture.withLock { $0 = body } }
 
-  // MARK: FrameOutput
+  // MARK: - Private
 
-  func show(_ picture: borrowing TimedPicture) throws {
+  private func show(_ picture: borrowing TimedPicture) throws {
     if picture.stream.videoCodec == nil {
       let size = picture.geometry().output
       log.withLock { $0.append(.poster(size)) }
@@ -141,10 +148,6 @@ final class PoolScene: FrameOutput {
     }
     try onPicture.withLock { $0 }?(self)
   }
-
-  func finish() throws {}
-
-  // MARK: - Private
 
   private func note(_ event: PoolEvent) {
     told.withLock { $0.append(event) }

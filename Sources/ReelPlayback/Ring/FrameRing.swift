@@ -48,6 +48,8 @@ public final class FrameRing: Sendable {
     var pictures = UniqueDeque<TimedPicture>()
     var generation = 0
     var isFinished = false
+    /// Of the last picture that was taken in this generation.
+    var takenTime: MediaTime?
     var statistics: Statistics
     /// Bytes of the picture that was refused, while the producer waits for room for it.
     var refusedByteCount: Int?
@@ -150,6 +152,7 @@ public final class FrameRing: Sendable {
         return nil
       }
       state.statistics.remove(state.pictures[0].frame.byteCount)
+      state.takenTime = state.pictures[0].time
       taken = state.pictures.removeFirst()
       return state.takeRoomHandler()
     }
@@ -181,19 +184,28 @@ public final class FrameRing: Sendable {
     handler?()
   }
 
-  /// Releases all pictures of this generation, which goes on: they will be offered again.
-  func clear(generation: Int) {
+  /// The time of the last picture that was taken, whether it is on show yet or not; nil where none was, or the generation
+  /// is another.
+  func takenTime(generation: Int) -> MediaTime? {
+    state.withLock { $0.generation == generation ? $0.takenTime : nil }
+  }
+
+  /// Releases all pictures of this generation, which goes on: those after `time` will be offered again. False, and nothing
+  /// is done, where the consumer has taken one of them by now.
+  func clear(generation: Int, after time: MediaTime) -> Bool {
     var pictures = UniqueDeque<TimedPicture>()
-    let handler = state.withLock { state -> (@Sendable () -> Void)? in
-      guard generation == state.generation else { return nil }
+    let (isCleared, handler) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+      guard generation == state.generation else { return (true, nil) }
+      guard state.takenTime == time else { return (false, nil) }
       swap(&pictures, &state.pictures)
       state.isFinished = false
       state.consumerWaits = true
       state.statistics.frameCount = 0
       state.statistics.byteCount = 0
-      return state.takeRoomHandler()
+      return (true, state.takeRoomHandler())
     }
     handler?()
+    return isCleared
   }
 
   // MARK: Both
@@ -207,6 +219,7 @@ public final class FrameRing: Sendable {
       swap(&pictures, &state.pictures)
       state.generation += 1
       state.isFinished = false
+      state.takenTime = nil
       state.statistics.frameCount = 0
       state.statistics.byteCount = 0
       return (state.generation, state.takeRoomHandler())

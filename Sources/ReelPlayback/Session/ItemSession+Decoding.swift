@@ -81,10 +81,11 @@ extension ItemSession {
     throws
   {
     guard target.stage >= .firstFrame else { return }
-    if let shown = shownTime(of: order.generation), ring.statistics.frameCount > target.frameLimit - 1,
-      pipeline.rest(at: shown)
-    {
-      ring.clear(generation: order.generation)
+    if ring.statistics.frameCount > target.frameLimit - 1 {
+      // The last one that was taken may not be on show yet; another may be taken meanwhile.
+      while let taken = ring.takenTime(generation: order.generation), pipeline.rest(at: taken) {
+        if ring.clear(generation: order.generation, after: taken) { break }
+      }
     }
     _ = try pipeline.turn(order)
     if !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() { environment.account?.purge() }

@@ -101,8 +101,6 @@ final class ItemSession: Sendable {
     var target: PreloadTarget?
     /// Resolving has begun.
     var hasBegun = false
-    /// The picture that was shown last, and the generation that it is of.
-    var shown: (generation: Int, time: MediaTime)?
     var live: LiveSegments?
     var readerWait: Duration = .zero
     var readerBusy: Duration = .zero
@@ -255,17 +253,8 @@ final class ItemSession: Sendable {
 
   /// The position of what is on show: what lies behind is let go, and loading goes on where there is room again.
   func setPosition(_ time: MediaTime) {
-    let epoch = state.withLock { state in
-      state.shown = (state.order.generation, time)
-      return state.order.epoch
-    }
-    buffer.setPosition(time, epoch: epoch)
+    buffer.setPosition(time, epoch: state.withLock { $0.order.epoch })
     refill()
-  }
-
-  /// The picture on show, where it is of that generation.
-  func shownTime(of generation: Int) -> MediaTime? {
-    state.withLock { $0.shown.flatMap { $0.generation == generation ? $0.time : nil } }
   }
 
   func setRate(_ rate: Double, status: TimeControlStatus) {

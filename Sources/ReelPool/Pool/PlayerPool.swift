@@ -58,7 +58,8 @@ public final class PlayerPool: PlayerPooling {
     core.state.withLock { $0.onFailure = handler }
   }
 
-  /// Ends all players, and gives back what they hold. Nothing is loaded any more.
+  /// Ends all players, pinned ones too, finishes the surface's output, and gives back what is held. Nothing is loaded any
+  /// more.
   public func close() { core.close() }
 
   // MARK: Output

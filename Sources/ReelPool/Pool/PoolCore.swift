@@ -139,14 +139,15 @@ final class PoolCore: Sendable {
           : "the feed \(playlist.feed) has no item \(index): its \(playlist.items.count) items count from 0")
     }
     let item = playlist.items[index]
-    let player = state.withLock { state -> PooledPlayer? in
+    let (player, left) = state.withLock { state -> (PooledPlayer?, PooledPlayer?) in
       let isSame = state.currentItem?.id == item.id
+      let left = isSame ? nil : state.target?.player
       state.setDirection(to: index, of: playlist)
       // What plays plays on where a drag comes back to it.
       if !isSame || state.phase == .dragEnded { state.phase = phase }
       state.setItems(playlist, index: index)
       state.isShownAnew = true
-      return state.player(of: item.id)
+      return (state.player(of: item.id), left)
     }
     let picture = player?.player.currentPicture()
     var stage = player?.load?.item.preloadStage.value ?? .none
@@ -154,6 +155,8 @@ final class PoolCore: Sendable {
     if picture == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     let handover = Handover(picture: picture, stage: stage, duration: clock.now - began)
     emit(.shown(item.id, phase, stage: stage))
+    // It does not go on unseen until its turn comes.
+    left?.pause()
     followCurrent()
     wake()
     return handover
@@ -183,7 +186,8 @@ final class PoolCore: Sendable {
       return (state.slots, state.pinned)
     }
     for pump in pumps.withLock({ $0 })?.all ?? [] { pump.stop() }
-    followCurrent()
+    // What its end throws is for those who take it away themselves.
+    try? surface.setOutput(nil) { nil }
     for entry in pinned { entry.stop() }
     for player in slots { end(player) }
     posters.close()

@@ -1,0 +1,142 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@testable import ReelPlayback
+@testable import ReelPool
+
+/// What a preload gives when it becomes the current item.
+@Suite("A swipe to a preload", .timeLimit(.minutes(2))) struct PoolHandoverTests {
+  static let paths = [
+    "hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-timeline/manifest.mpd", "hls-aes128/index.m3u8",
+    "media/h264-bframes.mp4", "media/h264-moov-last.mp4", "media/h264-fragmented.mp4", "media/h264.mkv",
+    "media/hevc-gops.mp4", "media/h264-open-gop.ts", "media/h264-one-frame.mp4",
+  ]
+  static let other = "media/portrait-90x160.mp4"
+
+  @Test(
+    "Shows every picture once, fetches no byte twice, and decodes little again", arguments: paths,
+    [true, false])
+  func becomesCurrent(_ path: String, isNext: Bool) async throws {
+    let expected = try await plainPictures(path)
+    // The one that is next keeps its decoder open, the one before does not.
+    let scene = try PoolScene(isNext ? [Self.other, path] : [path, Self.other])
+    let index = isNext ? 1 : 0
+    try await scene.rest(at: 1 - index)
+    let preload = try #require(scene.item(index))
+    let decoded = scene.pool.core.state.withLock { $0.slots[index] }.player.statistics
+    #expect(decoded.shownFrameCount == 1)
+    scene.pool.setPlaying(false)
+    try await until { scene.pool.core.isSteady }
+    scene.forgetLines()
+
+    let found = try scene.show(index)
+    #expect(found.stage == .buffered)
+    #expect(found.hasPicture)
+    // Within the call.
+    #expect(scene.lines == [.detached(1 - index), .attached(index), .picture(expected[0])])
+    #expect(scene.item(index) === preload)
+    try await until { scene.pool.core.isSteady }
+    try await scene.playOut()
+    #expect(scene.shown == expected)
+    #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
+    let statistics = try #require(scene.pool.currentPlayer?.statistics)
+    #expect(statistics.droppedFrameCount == 0)
+    // Cold: the key frame, and what was decoded to get to its picture.
+    #expect(statistics.repeatedFrameCount <= (isNext ? 0 : 1))
+    #expect(statistics.decodedFrameCount == expected.count + statistics.repeatedFrameCount)
+    scene.pool.close()
+  }
+
+  @Test("An item that is left and gone back to goes on where it was", arguments: paths.prefix(5))
+  func back(_ path: String) async throws {
+    let expected = try await plainPictures(path)
+    let scene = try PoolScene([path, Self.other])
+    try scene.show(0)
+    try await until { scene.shown.count >= 5 }
+    try scene.show(1)
+    try await scene.rest()
+    let seen = try #require(scene.shown.last { expected.contains($0) }.flatMap(expected.firstIndex))
+    let time = scene.pool.core.state.withLock { $0.slots[0] }.player.currentPicture()?.time
+    let now = try #require(expected.firstIndex { $0.time == time })
+    // The next picture may have been on its way when the surface was taken away.
+    #expect(now == seen || now == seen + 1)
+    scene.pool.setPlaying(false)
+    scene.forgetLines()
+    try scene.show(0)
+    #expect(scene.lines == [.detached(1), .attached(0), .picture(expected[now])])
+    try await until { scene.pool.core.isSteady }
+    try await scene.playOut()
+    #expect(scene.shown == Array(expected[now...]))
+    #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
+    scene.pool.close()
+  }
+
+  @Test("A drag that ends shows the picture, and the item plays when the swipe has settled")
+  func headStart() async throws {
+    let scene = try PoolScene([Self.other, "hls-ts/master.m3u8"])
+    try await scene.rest(at: 0)
+    scene.forgetLines()
+    #expect(try scene.show(1, phase: .dragEnded).hasPicture)
+    #expect(scene.shown.count == 1)
+    try await scene.rest()
+    #expect(scene.shown.count == 1)
+    #expect(scene.readiness(1)?.target == .current)
+    #expect(scene.readiness(1)?.timeControlStatus == .paused)
+    #expect(scene.readiness(0)?.timeControlStatus == .paused)
+    #expect(scene.pool.surfaceItem == scene.id(1))
+    try scene.show(1)
+    try await until { scene.shown.count >= 3 }
+    let expected = try await plainPictures("hls-ts/master.m3u8")
+    #expect(scene.shown[0] == expected[0])
+    #expect(scene.shown.map(\.time) == scene.shown.map(\.time).sorted())
+    #expect(Set(scene.shown).count == scene.shown.count)
+    scene.pool.close()
+  }
+
+  @Test("A drag that comes back to the item that plays does not stop it")
+  func dragBack() async throws {
+    let scene = try PoolScene(["hls-ts/master.m3u8", Self.other])
+    try scene.show(0)
+    try await until { scene.shown.count >= 2 }
+    try scene.show(0, phase: .dragEnded)
+    let count = scene.shown.count
+    try await until { scene.shown.count >= count + 3 }
+    #expect(scene.readiness(0)?.target == nil)
+    #expect(scene.lines.filter { $0 == .attached(0) }.count == 1)
+    scene.pool.close()
+  }
+
+  @Test("A miss: the surface leaves, and comes back with the first picture")
+  func miss() async throws {
+    let scene = try PoolScene([Self.other, Self.other, "hls-ts/master.m3u8"], policy: NoPreload())
+    try await scene.rest(at: 0)
+    scene.pool.setPlaying(false)
+    try await until { scene.pool.core.isSteady }
+    scene.forgetLines()
+    let found = try scene.show(2)
+    #expect(found.stage == .none)
+    #expect(!found.hasPicture)
+    #expect(scene.lines == [.detached(0)])
+    try await until { !scene.shown.isEmpty }
+    let expected = try await plainPictures("hls-ts/master.m3u8")
+    #expect(scene.lines == [.detached(0), .attached(2), .picture(expected[0])])
+    scene.pool.close()
+  }
+
+  @Test("Pausing the pool pauses the current item, and the next one too")
+  func pause() async throws {
+    let scene = try PoolScene(["hls-ts/master.m3u8", "hls-fmp4/master.m3u8"])
+    try scene.show(0)
+    try await until { scene.shown.count >= 2 }
+    scene.pool.setPlaying(false)
+    try await until { scene.readiness(0)?.timeControlStatus == .paused && scene.pool.core.isSteady }
+    try await scene.rest(at: 1)
+    #expect(scene.readiness(1)?.timeControlStatus == .paused)
+    scene.pool.setPlaying(true)
+    try await until { scene.readiness(1)?.timeControlStatus == .playing }
+    #expect(scene.readiness(0)?.timeControlStatus == .paused)
+    scene.pool.close()
+  }
+}

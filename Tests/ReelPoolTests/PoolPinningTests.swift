@@ -1,0 +1,135 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@testable import ReelPlayback
+@testable import ReelPool
+
+@Suite("A pinned player", .timeLimit(.minutes(2))) struct PoolPinningTests {
+  static let paths = [
+    "hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "media/h264-bframes.mp4", "media/h264.ts",
+  ]
+
+  private static func states(_ scene: PoolScene) -> [PinnedState] {
+    scene.events.compactMap { if case .pinned(_, let state) = $0 { state } else { nil } }
+  }
+
+  @Test("Plays on beyond the window while the feed goes on, and gives its memory back when it stops")
+  func pin() async throws {
+    let scene = try PoolScene(Self.paths)
+    try scene.show(0)
+    try await until { scene.shown.count >= 2 }
+    let output = EndingOutput()
+    let item = scene.item(0)
+    let player = try #require(scene.pool.currentPlayer)
+    let pinned = try scene.pool.pin(to: output)
+    #expect(Self.states(scene) == [.willStart, .didStart])
+    #expect(pinned.state.value == .didStart)
+    #expect(pinned.item == scene.feed.items[0])
+    #expect(pinned.player === player)
+    // The picture on show.
+    #expect(output.count >= 1)
+    #expect(scene.pool.surfaceItem == nil)
+    #expect(scene.pool.pinnedItems == [scene.id(0)])
+    try scene.show(1)
+    try scene.show(2)
+    try await until { scene.slots == [3, 1, 2] }
+    let count = output.count
+    try await until { output.count > count + 2 }
+    #expect(pinned.player.currentItem.value === item)
+    let entry = try #require(scene.pool.ledger.entries.first { $0.slot == nil })
+    #expect(entry.item == scene.id(0))
+    #expect(entry.account[.packets] > 0)
+    // Back at its place, it is not loaded a second time.
+    try scene.show(1)
+    try await until { scene.pool.core.isSteady }
+    #expect(scene.slots == [nil, 1, 2])
+    let states = pinned.state.values
+    pinned.stop()
+    pinned.stop()
+    #expect(output.ends == 1)
+    var seen: [PinnedState] = []
+    for await state in states { seen.append(state) }
+    #expect(seen.last == .didStop)
+    #expect(Self.states(scene) == [.willStart, .didStart, .willStop, .didStop])
+    #expect(scene.pool.pinnedItems.isEmpty)
+    #expect(scene.pool.ledger.entries.allSatisfy { $0.slot != nil })
+    #expect(pinned.player.currentItem.value == nil)
+    try await until { pinned.player.statistics.bufferByteCount == 0 }
+    // Its item is a neighbour: it is loaded again.
+    try await scene.rest()
+    #expect(scene.slots == [0, 1, 2])
+    #expect(scene.item(0) !== item)
+    scene.pool.close()
+  }
+
+  @Test("The current item that is pinned is loaded again when it stops, and comes back to the surface")
+  func unpinCurrent() async throws {
+    let scene = try PoolScene(Self.paths)
+    try scene.show(0)
+    try await until { scene.shown.count >= 2 }
+    var pinned: PinnedPlayer? = try scene.pool.pin(to: EndingOutput())
+    try await until { scene.pool.core.isSteady }
+    #expect(scene.slots == [nil, 1, nil])
+    #expect(scene.pool.currentPlayer == nil)
+    #expect(throws: ReelError.self) { try scene.pool.pin(to: EndingOutput()) }
+    #expect(pinned?.state.value == .didStart)
+    scene.forgetLines()
+    // To let it go stops it.
+    pinned = nil
+    #expect(Self.states(scene).last == .didStop)
+    try await until { !scene.shown.isEmpty }
+    #expect(scene.lines.first == .attached(0))
+    scene.pool.close()
+  }
+
+  @Test("Is refused by the pool, by the player, and where nothing is current", arguments: 0..<4)
+  func refusal(_ reason: Int) async throws {
+    let scene = try PoolScene(Self.paths, configure: { $0.allowsPinning = reason != 0 })
+    if reason != 2 { try await scene.rest(at: 0) }
+    if reason == 1 { scene.pool.currentPlayer?.allowsPictureInPicture = false }
+    if reason == 3 { scene.pool.currentPlayer?.allowsExternalPlayback = false }
+    let output = EndingOutput(isExternal: true)
+    let lines = scene.lines.filter { if case .picture = $0 { false } else { true } }
+    let error = #expect(throws: ReelError.self) { try scene.pool.pin(to: output) }
+    #expect(error?.kind == .usage)
+    #expect(Self.states(scene).isEmpty)
+    #expect(output.count == 0)
+    #expect(output.ends == 0)
+    // Nothing has changed.
+    #expect(scene.lines.filter { if case .picture = $0 { false } else { true } } == lines)
+    #expect(scene.pool.core.isSteady)
+    #expect(scene.evicted.isEmpty)
+    scene.pool.close()
+  }
+
+  @Test("Ends with its pool")
+  func close() async throws {
+    let scene = try PoolScene(Self.paths)
+    try await scene.rest(at: 0)
+    let output = EndingOutput()
+    let pinned = try scene.pool.pin(to: output)
+    scene.pool.close()
+    #expect(pinned.state.value == .didStop)
+    #expect(output.ends == 1)
+    try await until { scene.fetcher.underWayCount == 0 && scene.threads.count == 0 }
+    pinned.stop()
+    #expect(Self.states(scene) == [.willStart, .didStart, .willStop, .didStop])
+  }
+
+  @Test("Outlives its pool, and stops then too")
+  func poolGone() async throws {
+    let fetcher = PoolFetcher()
+    let feed = Feed(name: "a", sources: [try MediaSource(argument: "http://o/media/h264-bframes.mp4")])
+    var pool: PlayerPool? = PlayerPool(fetcher: fetcher, logger: silentLogger)
+    try pool?.show(0, of: Playlist(feed))
+    try await until { pool?.currentPlayer?.hasPicture == true }
+    let output = EndingOutput()
+    let pinned = try #require(try pool?.pin(to: output))
+    pool = nil
+    pinned.stop()
+    #expect(output.ends == 1)
+    #expect(pinned.player.currentItem.value == nil)
+  }
+}
