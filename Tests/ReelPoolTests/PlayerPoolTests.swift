@@ -56,7 +56,7 @@ import Testing
     #expect(before.entries.count == 3)
     for entry in before.entries {
       #expect(entry.account[.packets] > 5_000)
-      #expect(entry.account[.frames] > 20_000)
+      #expect(entry.account[.frames] + entry.account[.output] > 20_000)
     }
     // Its neighbours are far away: slots 0 and 2 get others, and those are held.
     scene.fetcher.setFault { _ in .hold }
@@ -66,7 +66,7 @@ import Testing
       scene.evicted.sorted { "\($0)" < "\($1)" } == [0, 1, 2].map(scene.id).sorted { "\($0)" < "\($1)" })
     try await until {
       scene.pool.ledger.entries.allSatisfy { entry in
-        entry.account[.packets] == 0 && entry.account[.frames] == 0 && entry.account[.decoder] == 0
+        entry.account[.packets] == 0 && entry.account[.frames] + entry.account[.output] == 0 && entry.account[.decoder] == 0
           && entry.account[.inFlight] == 0
       }
     }
