@@ -66,7 +66,8 @@ import Testing
       scene.evicted.sorted { "\($0)" < "\($1)" } == [0, 1, 2].map(scene.id).sorted { "\($0)" < "\($1)" })
     try await until {
       scene.pool.ledger.entries.allSatisfy { entry in
-        entry.account[.packets] == 0 && entry.account[.frames] + entry.account[.output] == 0 && entry.account[.decoder] == 0
+        entry.account[.packets] == 0 && entry.account[.frames] + entry.account[.output] == 0
+          && entry.account[.decoder] == 0
           && entry.account[.inFlight] == 0
       }
     }
