@@ -97,7 +97,7 @@ let package = Package(
     .target(
       name: "ReelTesting",
       dependencies: [
-        "ReelCore", "ReelManifest",
+        "ReelCore", "ReelManifest", "ReelPlayback", "ReelPool",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),

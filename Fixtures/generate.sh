@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes every file under media/, hls-*/, dash-*/, bad/ and golden/ again. README.md says what each one tries.
+# Makes every file under media/, hls-*/, dash-*/, posters/, bad/ and golden/ again. README.md says what each one tries.
 #
 #   Fixtures/generate.sh            everything
 #   Fixtures/generate.sh golden     only the golden files, from the media as they are
@@ -576,6 +576,17 @@ END
 
 # --- Bad input ----------------------------------------------------------------------------------------------------
 
+# Images beside the videos: what is shown of an item before its first picture.
+posters() {
+  local still=(-frames:v 1 -f image2 -update 1)
+  mkdir -p posters
+  clip posters/poster.jpg "$(picture 96x54 1 1)" -c:v mjpeg -q:v 9 -pix_fmt yuvj420p "${still[@]}"
+  clip posters/portrait.jpg "$(picture 54x96 1 1)" -c:v mjpeg -q:v 9 -pix_fmt yuvj444p "${still[@]}"
+  clip posters/poster.png "$(picture 96x54 1 1)" -c:v png -pix_fmt rgb24 "${still[@]}"
+  clip posters/poster.webp "$(picture 96x54 1 1)" -c:v libwebp -quality 60 -pix_fmt yuv420p "${still[@]}"
+  head -c 900 posters/poster.png >posters/cut.png
+}
+
 bad_input() {
   local key=(-encryption_scheme cenc-aes-ctr -encryption_key 000102030405060708090a0b0c0d0e0f
     -encryption_kid 101112131415161718191a1b1c1d1e1f)
@@ -782,6 +793,9 @@ golden_files() {
   joined dash-gpac-10400k dash-gpac/video_10400k_init.mp4 dash-gpac/video_10400k_{1,2,3}.mp4
   joined dash-gpac-13520k dash-gpac/video_13520k_init.mp4 dash-gpac/video_13520k_{1,2,3}.mp4
   joined dash-ondemand-low dash-ondemand/low.mp4
+  for file in posters/po*; do
+    golden "$(basename "$file")" "$file"
+  done
   golden_sounds
 }
 
@@ -789,7 +803,7 @@ TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 
 if [ "${1:-all}" = all ]; then
-  rm -rf media hls-* dash-* bad
+  rm -rf media hls-* dash-* bad posters
   mkdir media
   progressive
   other_containers
@@ -803,6 +817,7 @@ if [ "${1:-all}" = all ]; then
   hls_presentations
   dash_presentations
   sounds
+  posters
   bad_input
 fi
 golden_files

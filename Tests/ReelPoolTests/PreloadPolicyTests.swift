@@ -34,7 +34,9 @@ struct PreloadPolicyTests {
 
   @Test("The decoder stays open for the next item in the direction of travel alone")
   func warmDecoder() {
-    for policy in [AdjacentPreload(), AheadPreload(3)] as [any PreloadPolicy] {
+    for policy in [AdjacentPreload(isNextDecoderWarm: true), AheadPreload(3, isNextDecoderWarm: true)]
+      as [any PreloadPolicy]
+    {
       for direction in [-1, 1] {
         let warm = (-3...3).filter {
           $0 != 0 && policy.target(at: $0, in: Self.context(direction)).isDecoderWarm
@@ -42,8 +44,8 @@ struct PreloadPolicyTests {
         #expect(warm == [direction])
       }
     }
-    #expect(!AdjacentPreload(isNextDecoderWarm: false).target(at: 1, in: Self.context()).isDecoderWarm)
-    #expect(!AheadPreload(1, isNextDecoderWarm: false).target(at: 1, in: Self.context()).isDecoderWarm)
+    #expect(!AdjacentPreload().target(at: 1, in: Self.context()).isDecoderWarm)
+    #expect(!AheadPreload(1).target(at: 1, in: Self.context()).isDecoderWarm)
   }
 
   @Test("Bytes of media for each neighbour")

@@ -171,10 +171,14 @@ public final class Player: Sendable {
   /// There is a picture on show.
   public var hasPicture: Bool { core.state.withLock { $0.onShow != nil } }
 
+  /// Takes the item away, as `replaceCurrentItem(with: nil)`. What it gives returns when nothing of the item runs any
+  /// more, whatever the player plays then.
+  package func takeItem() -> @Sendable () async -> Void { core.takeItem() }
+
   /// Sets who is told what happens, before observers are: called at once, on any thread, without locks. It must not
   /// block.
   package func setObserver(_ observer: (@Sendable (PlayerSignal) -> Void)?) {
-    core.observer.withLock { $0 = observer }
+    core.observer.withLock { $0.call = observer }
   }
 
   // MARK: Accounts
@@ -209,6 +213,8 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var manifestByteCount = 0
   /// Bytes of the picture on show.
   public var onShowByteCount = 0
+  /// An output has the picture on show.
+  public var hasOutput = false
   /// Compressed bytes held.
   public var bufferByteCount = 0
   /// Of these, what decoders have not had.

@@ -112,6 +112,8 @@ extension PlayerCore {
       return (state.seek, isFirst, startup)
     }
     display(picture, session: session, generation: generation, due: nil)
+    // Who is told of it finds it on show.
+    if state.withLock({ $0.isCurrent(session, generation) }) { session.reach(.firstFrame) }
     let item = session.item
     state.withLock { if $0.isCurrent(session, generation) { item.status.set(.readyToPlay) } }
     if isFirst {
@@ -262,7 +264,7 @@ extension PlayerCore {
     }
     guard wasAttached else { return }
     try? output.finish()
-    events.send(.outputFailed(error))
+    emit(.outputFailed(error), of: nil)
   }
 
   // MARK: Sound
@@ -299,6 +301,6 @@ extension PlayerCore {
     }
     guard wasAttached else { return }
     try? output.finish()
-    events.send(.outputFailed(error))
+    emit(.outputFailed(error), of: nil)
   }
 }

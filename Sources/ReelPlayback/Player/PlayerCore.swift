@@ -35,9 +35,9 @@ final class PlayerCore: Sendable {
   let state = Locked(State())
   /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned, nor any
   /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
-  let outputLock = NSRecursiveLock()
+  let outputLock: NSRecursiveLock
   let presenter = Locked<Pump?>(nil)
-  let observer = Locked<(@Sendable (PlayerSignal) -> Void)?>(nil)
+  let observer = Locked(Callback<PlayerSignal>())
   /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
   /// the later one is right.
   let told = Locked(TimeControlStatus.paused)
@@ -52,6 +52,7 @@ final class PlayerCore: Sendable {
     self.account = account
     self.logger = logger
     clock = configuration.clock
+    outputLock = configuration.outputLock ?? NSRecursiveLock()
     let pump = Pump(named: "present", execution: configuration.execution, clock: clock) { [weak self] in
       self?.present() ?? .idle
     }
@@ -81,6 +82,13 @@ final class PlayerCore: Sendable {
   }
 
   func stop() { replace(with: nil, start: nil, detaches: true)?.finish() }
+
+  func takeItem() -> @Sendable () async -> Void {
+    let ending = replace(with: nil, start: nil, detaches: false)
+    ending?.finish()
+    let session = ending?.session
+    return { await session?.waitUntilStopped() }
+  }
 
   func stopAndWait() async {
     let ending = replace(with: nil, start: nil, detaches: true)
@@ -201,8 +209,11 @@ final class PlayerCore: Sendable {
 
   var statistics: PlayerStatistics {
     let now = clock.now
-    let (copy, session, stalledAt, onShow) = state.withLock { state in
-      (state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil, state.onShow)
+    let (copy, session, stalledAt, onShow, hasOutput) = state.withLock { state in
+      (
+        state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil, state.onShow,
+        !state.outputs.isEmpty
+      )
     }
     var statistics = copy
     if let stalledAt { statistics.stallDuration += now - stalledAt }
@@ -210,6 +221,7 @@ final class PlayerCore: Sendable {
     let level = session.buffer.level
     statistics.inFlightByteCount = session.memory.inFlightByteCount
     statistics.manifestByteCount = session.memory.manifestByteCount
+    statistics.hasOutput = hasOutput
     statistics.onShowByteCount = onShow?.picture.frame.byteCount ?? 0
     statistics.ring = session.ring.statistics
     statistics.bufferByteCount = level.byteCount
@@ -231,7 +243,7 @@ final class PlayerCore: Sendable {
   func emit(_ event: PlayerEvent, of item: PlayerItem?) {
     item?.events.send(event)
     events.send(event)
-    observer.withLock { $0 }?(.event(event))
+    observer.withLock { $0.call }?(.event(event, of: item))
   }
 
   /// Changes the machine, and does what follows.
@@ -334,8 +346,7 @@ final class PlayerCore: Sendable {
     ending.session?.stop()
     session?.start()
     wake()
-    let events = events
-    ending.report = { events.send(.outputFailed($0)) }
+    ending.report = { [weak self] in self?.emit(.outputFailed($0), of: nil) }
     return ending
   }
 
@@ -357,8 +368,8 @@ final class PlayerCore: Sendable {
     let delegate = ItemSession.Delegate(
       wake: { [weak self] in self?.wake() },
       event: { [weak self, weak item] event in self?.emit(event, of: item) },
-      progress: { [weak self] in self?.observer.withLock { $0 }?(.progressed) },
-      decoded: { [weak self] count in self?.observer.withLock { $0 }?(.decoded(count: count)) })
+      progress: { [weak self] in self?.observer.withLock { $0.call }?(.progressed) },
+      decoded: { [weak self] count in self?.observer.withLock { $0.call }?(.decoded(count: count)) })
     return ItemSession(
       item, environment: environment, start: start, wantsAudio: wantsAudio, loops: loops,
       prefersThroughput: isFast && target == nil, target: target, delegate: delegate)

@@ -1,6 +1,7 @@
 /// What the owner of a player is told at once, on the thread where it happens.
 package enum PlayerSignal: Sendable {
-  case event(PlayerEvent)
+  /// What happens to an item; nil for what is no item's. It may be one that was replaced just now.
+  case event(PlayerEvent, of: PlayerItem?)
   /// Loading has reached another stage.
   case progressed
   /// A picture has come out of a decoder; so many have so far.

@@ -368,7 +368,7 @@ final class ItemSession: Sendable {
     delegate.progress()
   }
 
-  /// The first picture is there.
+  /// The first picture has been decoded.
   func noteFirstPicture() {
     let report = state.withLock { state -> StartupReport? in
       guard !state.hasRecordedStartup else { return nil }
@@ -378,9 +378,7 @@ final class ItemSession: Sendable {
           source: state.readerWait, demux: state.readerBusy, decode: state.decoding.duration))
       return recorder.current
     }
-    guard let report else { return }
-    item.setStartup(report)
-    reach(.firstFrame)
+    if let report { item.setStartup(report) }
   }
 
   /// How far the edge of a live item is ahead of `time`, how far its oldest segment is behind, and the delay that its

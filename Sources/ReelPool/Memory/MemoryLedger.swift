@@ -11,7 +11,7 @@ public struct MemoryLedger: Sendable, Hashable {
     case inFlight = "in_flight"
     /// Compressed media: the pages that the bytes of the packets lie in.
     case packets
-    /// Decoded pictures: those in the ring, and the one on show.
+    /// Decoded pictures: those in the ring, and the one on show of a player without an output.
     case frames
     /// Pictures that the decoder holds: references, and spare ones.
     case decoder
@@ -20,7 +20,7 @@ public struct MemoryLedger: Sendable, Hashable {
     /// What the allocator takes from the system for the player beyond what is allocated: gaps between allocations, and
     /// its own tables.
     case allocator
-    /// Pictures that an output keeps.
+    /// The picture on show, where the player has an output.
     case output
   }
 
@@ -38,10 +38,12 @@ public struct MemoryLedger: Sendable, Hashable {
     ///   is the same in every run.
     public init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
       let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
+      let shown = statistics.hasOutput ? statistics.onShowByteCount : 0
       let packets = statistics.bufferByteCount
       self[.inFlight] = statistics.inFlightByteCount
       self[.packets] = packets
-      self[.frames] = frames
+      self[.frames] = frames - shown
+      self[.output] = shown
       self[.decoder] = max(0, (figures?.pictureByteCount ?? frames) - frames)
       guard countsHeap, let figures else { return }
       self[.packets] = max(packets, figures.packetByteCount)

@@ -4,11 +4,12 @@ public import ReelPlayback
 public struct AheadPreload: PreloadPolicy, Hashable {
   /// How many; not negative.
   public let count: Int
-  /// The decoder of the next item stays open.
+  /// The decoder of the next item stays open. False: at 720x1280 that costs 10 MB, and saves 25 ms
+  /// of the time to the second picture, which the end of the drag gives anyway.
   public var isNextDecoderWarm: Bool
 
   /// A negative `count` counts as 0.
-  public init(_ count: Int, isNextDecoderWarm: Bool = true) {
+  public init(_ count: Int, isNextDecoderWarm: Bool = false) {
     self.count = max(count, 0)
     self.isNextDecoderWarm = isNextDecoderWarm
   }

@@ -6,7 +6,14 @@ internal import ReelPlayback
 ///
 /// From a player that has shown nothing it gets nothing; from one that has, the picture on show, and then those that
 /// follow: none twice, and none is left out.
+///
+/// The output is called, and goes from player to player, with one lock held that all players of the pool share: so it is
+/// called by one thread at a time, and never with a picture of an item that it has left. The lock can be taken again by
+/// who has it: an output may swipe while it is shown a picture.
 final class OutputSurface: Sendable {
+  /// A player, and the item that it is wanted for.
+  typealias Target = (player: PooledPlayer, id: FeedItem.ID)
+
   private struct State {
     var output: (any FrameOutput)?
     var attachment: Attachment?
@@ -20,104 +27,138 @@ final class OutputSurface: Sendable {
     let player: PooledPlayer
     let id: FeedItem.ID
     private let output: any FrameOutput
-    private let onFailure: @Sendable () -> Void
+    private weak let surface: OutputSurface?
 
-    init(
-      _ output: any FrameOutput, player: PooledPlayer, id: FeedItem.ID,
-      onFailure: @escaping @Sendable () -> Void
-    ) {
+    init(_ output: any FrameOutput, to target: Target, of surface: OutputSurface) {
       self.output = output
-      self.player = player
-      self.id = id
-      self.onFailure = onFailure
+      player = target.player
+      id = target.id
       isExternal = output.isExternal
+      self.surface = surface
     }
 
     func show(_ picture: borrowing TimedPicture) throws {
+      guard let surface, surface.isCurrent(self) else { return }
       do { try output.show(picture) } catch {
-        onFailure()
+        surface.drop(output)
         throw error
       }
     }
 
     // The output goes on with another player.
-    func finish() {}
+    func finish() { surface?.leave(self) }
   }
 
   private let state = Locked(State())
-  /// Held while the output changes its player, whose `show` is called meanwhile: the lock can be taken again from there.
-  private let moving = NSRecursiveLock()
+  private let lock: NSRecursiveLock
   private let emit: @Sendable (PoolEvent) -> Void
 
-  init(emit: @escaping @Sendable (PoolEvent) -> Void) { self.emit = emit }
+  /// - Parameter lock: the one that the pool's players share (`PlayerConfiguration.outputLock`).
+  init(lock: NSRecursiveLock, emit: @escaping @Sendable (PoolEvent) -> Void) {
+    self.lock = lock
+    self.emit = emit
+  }
 
   /// The item whose player the output is attached to.
   var id: FeedItem.ID? { state.withLock { $0.attachment?.id } }
 
   /// Exchanges the output; the one before is finished.
-  func setOutput(_ output: (any FrameOutput)?, current: () -> PooledPlayer?) throws {
-    let old = moving.withLock {
+  func setOutput(_ output: (any FrameOutput)?, target: () -> Target?) throws {
+    let old = lock.withLock {
       detach()
       let old = state.withLock { state in
-        defer { state.output = output }
+        defer {
+          state.output = output
+          state.posterID = nil
+        }
         return state.output
       }
-      attach(to: current())
+      attach(to: target())
       return old
     }
     if let old, old !== output { try old.finish() }
   }
 
-  /// Goes to the player that shows the current item, if there is one.
+  /// Goes to the player that has the current item, if there is one.
   ///
-  /// - Parameter current: asked while nobody else moves the output.
-  func follow(_ current: () -> PooledPlayer?) { moving.withLock { attach(to: current()) } }
+  /// - Parameter target: asked while nobody else moves the output.
+  func follow(_ target: () -> Target?) { lock.withLock { attach(to: target()) } }
+
+  /// True where a poster of that item would be news.
+  func wantsPoster(of id: FeedItem.ID) -> Bool {
+    state.withLock { $0.output != nil && $0.posterID != id }
+  }
 
   /// Shows an item's poster, once, where nothing else of the item is shown.
-  func show(_ poster: borrowing TimedPicture, of id: FeedItem.ID, where isWanted: () -> Bool) throws -> Bool {
-    moving.lock()
-    defer { moving.unlock() }
+  ///
+  /// - Parameter isWanted: asked while no player shows anything.
+  func show(_ poster: borrowing TimedPicture, of id: FeedItem.ID, where isWanted: () -> Bool) {
+    lock.lock()
+    defer { lock.unlock() }
     let output = state.withLock { state -> (any FrameOutput)? in
       guard state.posterID != id else { return nil }
       return state.output
     }
-    guard let output, isWanted() else { return false }
+    guard let output, isWanted() else { return }
     state.withLock { $0.posterID = id }
-    try output.show(poster)
-    return true
+    emit(.posterShown(id))
+    do { try output.show(poster) } catch {
+      drop(output)
+      detach()
+      let failure = error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")
+      emit(.player(id, .outputFailed(failure)))
+    }
   }
 
   // MARK: - Private
 
-  private func attach(to player: PooledPlayer?) {
-    let id = player?.id
-    let output = state.withLock { state -> (any FrameOutput)? in
-      state.attachment?.player === player && state.attachment?.id == id ? nil : state.output
-    }
-    guard let output else { return player == nil ? detach() : () }
-    detach()
-    guard let player, let id else { return }
-    let attachment = Attachment(output, player: player, id: id) { [weak self] in
-      self?.state.withLock { $0.output = nil }
-    }
+  private func attach(to target: Target?) {
+    let attached = state.withLock { $0.attachment }
+    if let target, let attached, attached.player === target.player, attached.id == target.id { return }
+    if attached != nil { detach() }
+    guard let target, let output = state.withLock({ $0.output }) else { return }
+    // Refused: nothing is shown then.
+    guard !output.isExternal || target.player.player.allowsExternalPlayback else { return }
+    let attachment = Attachment(output, to: target, of: self)
     state.withLock { state in
       state.attachment = attachment
-      if state.posterID != id { state.posterID = nil }
+      if state.posterID != target.id { state.posterID = nil }
     }
     // Before its picture comes.
-    emit(.surfaceAttached(id))
-    // Refused where the player does not allow external outputs: nothing is shown then.
-    guard (try? player.player.attach(attachment)) != nil else {
-      state.withLock { $0.attachment = nil }
-      return emit(.surfaceDetached(id))
-    }
+    emit(.surfaceAttached(target.id))
+    if (try? target.player.player.attach(attachment)) == nil { leave(attachment) }
   }
 
   /// Leaves the player that it shows.
   private func detach() {
-    let attachment = state.withLock { $0.attachment.take() }
-    guard let attachment else { return }
+    guard let attachment = state.withLock({ $0.attachment.take() }) else { return }
+    // What it throws comes of `Attachment.finish`, which throws nothing.
     try? attachment.player.player.detach(attachment)
     emit(.surfaceDetached(attachment.id))
+  }
+
+  private func isCurrent(_ attachment: Attachment) -> Bool {
+    state.withLock { $0.attachment === attachment }
+  }
+
+  /// A player has given the output up.
+  private func leave(_ attachment: Attachment) {
+    let wasCurrent = state.withLock { state in
+      guard state.attachment === attachment else { return false }
+      state.attachment = nil
+      return true
+    }
+    if wasCurrent { emit(.surfaceDetached(attachment.id)) }
+  }
+
+  /// The output has failed: it gets nothing any more.
+  private func drop(_ output: any FrameOutput) {
+    let wasSet = state.withLock { state in
+      guard state.output === output else { return false }
+      state.output = nil
+      return true
+    }
+    // It has failed already: what its end throws is no news.
+    if wasSet { try? output.finish() }
   }
 }

@@ -3,8 +3,8 @@ public import ReelPlayback
 
 /// A player that was taken out of a pool's window and plays on by itself, as picture in picture.
 ///
-/// It goes through `willStart`, `didStart`, `willStop` and `didStop`; `none` is before. When it is stopped, or let go, its
-/// memory is given back, and the item is loaded by the pool again where that wants it.
+/// It goes through `willStart`, `didStart`, `willStop` and `didStop`; `none` is before. When it is stopped, let go, or its
+/// pool is closed, its memory is given back, and the item is loaded by the pool again where that wants it.
 public final class PinnedPlayer: Sendable {
   public let item: FeedItem
   public let state: ObservedProperty<PinnedState>
@@ -32,7 +32,8 @@ public final class PinnedPlayer: Sendable {
   /// To pause it, seek in it, and so on. It is not to be given another item.
   public var player: Player { pooled.player }
 
-  /// Ends it: `willStop`, then `didStop`. Once; another call does nothing.
+  /// Ends it: `willStop`, then `didStop`. Once; another call does nothing. What the output's end throws is in the pool's
+  /// events.
   public func stop() {
     let wasStopped = isStopped.withLock { value in
       defer { value = true }
@@ -40,12 +41,24 @@ public final class PinnedPlayer: Sendable {
     }
     guard !wasStopped else { return }
     enter(.willStop)
-    try? pooled.player.detach(output)
-    pooled.end()
+    do { try pooled.player.detach(output) } catch {
+      let failure = error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")
+      emit(.player(item.id, .outputFailed(failure)))
+    }
     onStop()
+    // Where the pool is gone.
+    pooled.end()
     enter(.didStop)
     state.finish()
   }
+
+  func start() {
+    enter(.willStart)
+  }
+
+  func hasStarted() { enter(.didStart) }
+
+  // MARK: - Private
 
   private func enter(_ next: PinnedState) {
     state.set(next)

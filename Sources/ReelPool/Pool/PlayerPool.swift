@@ -25,7 +25,7 @@ public final class PlayerPool: PlayerPooling {
   /// How ready each slot is, by slot. Told when a stage is reached or a player tells something; `slotReadiness` is of now.
   public let readiness: ObservedProperty<[SlotReadiness]>
 
-  private let core: PoolCore
+  let core: PoolCore
 
   /// - Parameters:
   ///   - fetcher: Gets manifests and media; one that is `ConnectionOpening` opens connections ahead.
@@ -66,7 +66,8 @@ public final class PlayerPool: PlayerPooling {
   /// Sets the output that follows the current item: it gets the picture that a swipe finds within the call of `show`,
   /// then each picture as it is due. The output before is finished; what that throws is thrown here.
   public func setSurface(_ output: (any FrameOutput)?) throws {
-    try core.surface.setOutput(output) { core.state.withLock { $0.currentPlayer } }
+    try core.surface.setOutput(output) { core.state.withLock { $0.target } }
+    core.wakePoster()
   }
 
   /// The item that the surface shows.
@@ -75,7 +76,7 @@ public final class PlayerPool: PlayerPooling {
   // MARK: Accounts
 
   /// The current item's player; nil where it has none yet.
-  public var currentPlayer: Player? { core.state.withLock { $0.currentPlayer }?.player }
+  public var currentPlayer: Player? { core.state.withLock { $0.target }?.player.player }
 
   public var slotReadiness: [SlotReadiness] { core.slotReadiness }
 
@@ -104,7 +105,7 @@ public final class PlayerPool: PlayerPooling {
 
   /// Sets who is told what happens at once, on any thread; must not block.
   package func setObserver(_ observer: (@Sendable (PoolEvent) -> Void)?) {
-    core.observer.withLock { $0 = observer }
+    core.observer.withLock { $0.call = observer }
   }
 
   package func setAccountant(_ accountant: PoolAccountant?) { core.accountant.withLock { $0 = accountant } }

@@ -4,40 +4,39 @@ internal import ReelPlayback
 /// Giving memory back, and players that leave the window.
 extension PoolCore {
   func trim(to byteCount: Int) -> Int {
-    var held = ledger.byteCount
-    while held > byteCount {
-      // The lowest rank that has a player.
-      let victim = state.withLock { state -> PooledPlayer.Load? in
+    while heldByteCount > byteCount {
+      // Its slot gets another player: this one is ended here, while the pump may be at work.
+      let replacement = PooledPlayer(resources, configuration: configuration)
+      typealias Victim = (slot: Int, player: PooledPlayer, load: PooledPlayer.Load)
+      let victim = state.withLock { state -> Victim? in
         let current = state.currentItem?.id
-        let loads = state.slots.compactMap(\.load).filter { $0.feedItem.id != current }
-        guard let lowest = loads.max(by: { $0.rank < $1.rank }) else { return nil }
-        state.keptCount = min(state.keptCount ?? .max, max(1, lowest.rank))
+        let held = state.slots.enumerated().compactMap { slot, player -> Victim? in
+          player.load.map { (slot, player, $0) }
+        }
+        let preloads = held.filter { $0.load.feedItem.id != current }
+        guard let lowest = preloads.max(by: { $0.load.order.rank < $1.load.order.rank }) else { return nil }
+        state.keptCount = min(state.keptCount ?? .max, max(1, lowest.load.order.rank))
         state.revision += 1
+        lowest.player.forget()
+        state.slots[lowest.slot] = replacement
         return lowest
       }
       guard let victim else { break }
-      let player = state.withLock { state -> (Int, PooledPlayer)? in
-        guard let slot = state.slots.firstIndex(where: { $0.id == victim.feedItem.id }) else { return nil }
-        state.slots[slot].forget()
-        return (slot, state.slots[slot])
-      }
-      if let (slot, player) = player {
-        let stage = victim.item.preloadStage.value
-        end(player, victim)
-        send(.evicted(victim.feedItem.id, slot: slot, stage))
-      }
-      held = ledger.byteCount
+      let stage = victim.load.item.preloadStage.value
+      end(victim.player, victim.load)
+      send(.evicted(victim.load.feedItem.id, slot: victim.slot, stage))
     }
+    let held = heldByteCount
     send(.trimmed(byteCount: held))
     wake()
     return held
   }
 
   func pin(to output: any FrameOutput) throws(ReelError) -> PinnedPlayer {
+    let property = ObservedProperty(PinnedState.none)
     let replacement = PooledPlayer(resources, configuration: configuration)
-    let outcome = state.withLock { state -> Result<(PooledPlayer, FeedItem, Int), ReelError> in
-      guard let item = state.currentItem, let index = state.index,
-        let slot = state.slots.firstIndex(where: { $0.id == item.id })
+    let outcome = state.withLock { state -> Result<PinnedPlayer, ReelError> in
+      guard let item = state.currentItem, let slot = state.slots.firstIndex(where: { $0.id == item.id })
       else {
         return .failure(ReelError(.usage, "there is no current player to be pinned"))
       }
@@ -45,28 +44,29 @@ extension PoolCore {
       guard configuration.allowsPinning, player.player.allowsPictureInPicture else {
         return .failure(ReelError(.usage, "pinning is not allowed", at: item.id.description))
       }
+      guard !output.isExternal || player.player.allowsExternalPlayback else {
+        return .failure(
+          ReelError(.usage, "external playback is not allowed by this player", at: item.id.description))
+      }
+      let pinned = PinnedPlayer(
+        item, player: player, output: output, state: property, emit: emit,
+        onStop: { [weak self] in self?.unpin(player) })
       state.slots[slot] = replacement
-      state.pinned.append(PinnedEntry(id: item.id, player: player))
+      state.pinned.append(PinnedEntry(id: item.id, player: player, stop: { [weak pinned] in pinned?.stop() }))
       state.revision += 1
-      return .success((player, item, index))
+      return .success(pinned)
     }
-    let (player, item, index) = try outcome.get()
-    let property = ObservedProperty(PinnedState.none)
-    let pinned = PinnedPlayer(
-      item, player: player, output: output, state: property, emit: { [weak self] in self?.send($0) },
-      onStop: { [weak self] in self?.unpin(player) })
-    property.set(.willStart)
-    send(.pinned(item.id, .willStart))
+    let pinned = try outcome.get()
+    pinned.start()
+    // The surface leaves it.
     followCurrent()
     do {
-      try player.player.attach(output)
+      try pinned.player.attach(output)
     } catch {
       pinned.stop()
       throw error
     }
-    player.direct(at: index, rank: 0, target: nil, plays: true)
-    property.set(.didStart)
-    send(.pinned(item.id, .didStart))
+    pinned.hasStarted()
     wake()
     return pinned
   }
@@ -76,6 +76,12 @@ extension PoolCore {
       state.pinned.removeAll { $0.player === player }
       state.revision += 1
     }
+    end(player)
     wake()
+  }
+
+  /// Of the players that have an item: what the others had is about to be free.
+  private var heldByteCount: Int {
+    ledger.entries.reduce(0) { $1.item == nil ? $0 : $0 + $1.account.byteCount }
   }
 }

@@ -7,19 +7,20 @@ internal import ReelPlayback
 extension PoolCore {
   /// Shows the poster of the current item where its poster is there and its picture is not.
   func showPoster() {
-    guard configuration.showsPosters else { return }
     let item = state.withLock { state -> FeedItem? in
-      guard state.currentPlayer?.hasPicture != true else { return nil }
+      guard state.target?.player.hasPicture != true, !state.isPinned(state.currentItem?.id) else {
+        return nil
+      }
       return state.currentItem
     }
-    guard let item, let url = item.poster, let bytes = posters.bytes(of: url),
+    guard let item, let url = item.poster, surface.wantsPoster(of: item.id),
+      let bytes = posters.bytes(of: url),
       let image = try? StillImage(decoding: bytes, name: url.absoluteString, logger: resources.logger),
       let frame = try? image.frame.clone()
     else { return }
     let picture = TimedPicture(frame: frame, time: .zero, stream: image.stream, frameRate: nil)
-    let isShown = try? surface.show(picture, of: item.id) {
-      state.withLock { $0.currentItem?.id == item.id && $0.currentPlayer?.hasPicture != true }
+    surface.show(picture, of: item.id) {
+      state.withLock { $0.currentItem?.id == item.id && $0.target?.player.hasPicture != true }
     }
-    if isShown == true { send(.posterShown(item.id)) }
   }
 }

@@ -4,30 +4,30 @@ internal import ReelPlayback
 
 /// How far the slots have come, and what they hold.
 extension PoolCore {
-  /// Tells what stages were reached since the last time, and publishes how ready the slots are.
+  /// One turn of the pump that tells what stages were reached since its last, and publishes how ready the slots are.
   func noteProgress() {
     let players = state.withLock { $0.isClosed ? [] : $0.slots }
     for (slot, player) in players.enumerated() {
-      guard let (load, stage) = player.takeProgress() else { continue }
-      record(stage, of: player, load)
-      let after = load.item.stageTimes[stage] ?? .zero
-      send(.reached(load.feedItem.id, slot: slot, stage, after: after))
-      if state.withLock({ $0.currentItem?.id == load.feedItem.id }) { followCurrent() }
+      guard let (load, stages) = player.takeProgress(), let last = stages.last else { continue }
+      record(last, of: player, load)
+      for stage in stages {
+        send(
+          .reached(load.feedItem.id, slot: slot, stage, after: load.item.stageTimes[stage] ?? .zero))
+      }
     }
     readiness.set(slotReadiness)
   }
 
   /// How ready each slot is now.
   var slotReadiness: [SlotReadiness] {
-    let players = state.withLock { $0.slots }
-    return players.enumerated().map { slot, player in
+    state.withLock { $0.slots }.enumerated().map { slot, player in
       var readiness = SlotReadiness(slot: slot)
       guard let load = player.load else { return readiness }
       let statistics = player.player.statistics
       readiness.item = load.feedItem.id
-      readiness.index = load.index
-      readiness.rank = load.rank
-      readiness.target = load.target
+      readiness.index = load.order.index
+      readiness.rank = load.order.rank
+      readiness.target = load.order.target
       readiness.stage = load.item.preloadStage.value
       readiness.status = load.item.status.value
       readiness.timeControlStatus = player.player.timeControlStatus.value
@@ -36,7 +36,7 @@ extension PoolCore {
       readiness.frameCount = (statistics.ring?.frameCount ?? 0) + (statistics.onShowByteCount > 0 ? 1 : 0)
       readiness.rung = load.item.rung.value
       readiness.stageTimes = load.item.stageTimes
-      readiness.fetchedByteCount = player.fetched.byteCount
+      readiness.fetchedByteCount = player.fetchedByteCount(since: load)
       readiness.waiting = waiting(of: player, load, readiness)
       return readiness
     }
@@ -59,21 +59,31 @@ extension PoolCore {
 
   // MARK: - Private
 
+  /// What the stage costs that an item has reached, as a preload: one picture, and an open decoder apart. Of the current
+  /// item too: it may be the only one that gets so far.
   private func record(_ stage: PreloadStage, of player: PooledPlayer, _ load: PooledPlayer.Load) {
-    guard state.withLock({ $0.currentItem?.id != load.feedItem.id }) else { return }
-    let entry = entry(of: player, slot: nil)
+    let account = entry(of: player, slot: nil).account
+    let ahead = player.player.statistics.ring?.byteCount ?? 0
+    let decoder = account[.decoder] + ahead
     let cost = StageCost(
-      memoryByteCount: entry.account.byteCount, networkByteCount: Int(player.fetched.byteCount),
+      memoryByteCount: max(0, account.byteCount - decoder),
+      networkByteCount: Int(player.fetchedByteCount(since: load)),
       duration: load.item.stageTimes[stage] ?? .zero)
-    state.withLock { $0.costs.record(cost, of: stage) }
+    let isWarm = load.order.target?.isDecoderWarm == true && stage == .buffered && decoder > 0
+    state.withLock { state in
+      state.costs.record(cost, of: stage)
+      if isWarm { state.costs.recordWarmDecoder(byteCount: decoder) }
+    }
+    // A policy may want more, or less, now.
+    wake()
   }
 
   private func waiting(
     of player: PooledPlayer, _ load: PooledPlayer.Load, _ readiness: SlotReadiness
   ) -> SlotReadiness.Waiting {
     if case .failed = readiness.status { return .failed }
-    if let target = load.target, readiness.stage >= target.stage { return .atTarget }
-    if load.target == nil, load.item.isPlaybackBufferFull.value { return .atTarget }
+    if let target = load.order.target, readiness.stage >= target.stage { return .atTarget }
+    if load.order.target == nil, load.item.isPlaybackBufferFull.value { return .atTarget }
     if load.item.remainingRetries.value < configuration.player.retryPolicy.attempts { return .retry }
     if player.isHeldBack { return .rank }
     return readiness.stage < .manifest ? .source : .media

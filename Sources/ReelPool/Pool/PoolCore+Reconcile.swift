@@ -4,14 +4,10 @@ internal import ReelPlayback
 /// Bringing the slots to what is wanted.
 extension PoolCore {
   /// What a turn works for.
-  private struct Plan {
+  struct Plan {
     struct Entry {
-      let index: Int
       let item: FeedItem
-      let rank: Int
-      /// Nil for playing.
-      let target: PreloadTarget?
-      let plays: Bool
+      let order: PooledPlayer.Order
     }
 
     let revision: Int
@@ -21,36 +17,58 @@ extension PoolCore {
     let entries: [Entry]
   }
 
+  /// What becomes of the slots.
+  private struct Assignment {
+    typealias Place = (slot: Int, player: PooledPlayer)
+
+    /// Items that have their players already.
+    var kept: [(player: PooledPlayer, entry: Plan.Entry)] = []
+    /// What leaves its player.
+    var ended: [(place: Place, load: PooledPlayer.Load)] = []
+    /// Items that are given players.
+    var begun: [(place: Place, entry: Plan.Entry)] = []
+    /// The current item has been shown, and had failed before.
+    var failure: (id: FeedItem.ID, error: ReelError)?
+    var pinned: [PooledPlayer] = []
+  }
+
   /// One turn: ends when the slots are as the latest swipe wants them.
   func reconcile() {
-    while true {
-      guard let plan = state.withLock({ $0.isClosed ? nil : plan($0) }) else { return }
-      guard evict(plan), let loads = assign(plan) else { continue }
-      for (player, entry, slot) in loads {
-        let triesAgain = entry.rank == 0 && state.withLock { $0.takeRetry(of: entry.item.id) }
-        if player.id == entry.item.id, !triesAgain {
-          player.direct(at: entry.index, rank: entry.rank, target: entry.target, plays: entry.plays)
-        } else {
-          send(.assigned(entry.item.id, slot: slot))
-          player.begin(
-            entry.item, at: entry.index, rank: entry.rank, target: entry.target,
-            observer: observer(of: entry.item.id))
-          player.direct(at: entry.index, rank: entry.rank, target: entry.target, plays: entry.plays)
-        }
+    while let plan = makePlan() {
+      // Nothing that is about to end is on the surface.
+      followCurrent()
+      guard let assignment = assign(plan) else { continue }
+      // What is there goes first: the current item plays.
+      for (player, entry) in assignment.kept { player.direct(entry.order) }
+      for player in assignment.pinned { player.directPinned() }
+      for (place, load) in assignment.ended {
+        let stage = load.item.preloadStage.value
+        end(place.player, load)
+        send(.evicted(load.feedItem.id, slot: place.slot, stage))
+      }
+      for (place, entry) in assignment.begun {
+        // What another swipe does not want is not even begun.
+        guard isCurrent(plan) else { break }
+        begin(entry, at: place)
       }
       followCurrent()
-      if configuration.showsPosters {
-        posters.keep(plan.entries.compactMap { $0.item.poster })
-      }
+      if let (id, error) = assignment.failure { state.withLock { $0.onFailure }?(id, error) }
+      guard isCurrent(plan) else { continue }
+      if configuration.showsPosters { posters.keep(plan.entries.compactMap { $0.item.poster }) }
       openConnections(behind: plan.indices, of: plan.playlist, direction: plan.direction)
-      noteProgress()
-      if state.withLock({ $0.revision == plan.revision }) { return }
+      wakePoster()
+      wakeProgress()
+      if isCurrent(plan) { return }
     }
   }
 
   // MARK: - Private
 
-  private func plan(_ state: State) -> Plan {
+  /// What is wanted now; nil where nothing is, as the pool is closed.
+  func makePlan() -> Plan? {
+    // A copy: the policy is not asked with the lock held.
+    let state = state.withLock { $0 }
+    guard !state.isClosed else { return nil }
     guard let index = state.index else {
       return Plan(
         revision: state.revision, playlist: state.playlist, direction: state.direction, indices: 0..<0,
@@ -60,13 +78,15 @@ extension PoolCore {
     var entries: [Plan.Entry] = []
     for (rank, entry) in window.entries.prefix(state.keptCount ?? .max).enumerated() {
       let item = state.playlist.items[entry.index]
-      guard !state.pinned.contains(where: { $0.id == item.id }) else { continue }
+      guard !state.isPinned(item.id) else { continue }
       let isPlayed = entry.distance == 0 && state.phase == .settled
       entries.append(
         Plan.Entry(
-          index: entry.index, item: item, rank: rank,
-          target: isPlayed ? nil : entry.distance == 0 ? .current : entry.target,
-          plays: isPlayed && state.isPlaying))
+          item: item,
+          order: PooledPlayer.Order(
+            index: entry.index, rank: rank,
+            target: isPlayed ? nil : entry.distance == 0 ? .current : entry.target,
+            plays: isPlayed && state.isPlaying)))
     }
     return Plan(
       revision: state.revision, playlist: state.playlist, direction: state.direction,
@@ -77,60 +97,62 @@ extension PoolCore {
     PoolWindow(
       itemCount: state.playlist.items.count, slotCount: configuration.slotCount, currentIndex: index,
       direction: state.direction, policy: policy, costs: state.costs,
-      bandwidth: state.currentPlayer?.player.statistics.estimatedBandwidth)
+      bandwidth: state.target?.player.player.statistics.estimatedBandwidth)
   }
 
-  /// Takes from their slots what is not wanted any more. False where another plan is wanted.
-  private func evict(_ plan: Plan) -> Bool {
-    let wanted = plan.entries.map(\.item.id)
-    let out = state.withLock { state -> [(Int, PooledPlayer, PooledPlayer.Load)]? in
-      guard state.revision == plan.revision else { return nil }
-      return state.slots.enumerated().compactMap { slot, player in
-        guard let load = player.load, !wanted.contains(load.feedItem.id) else { return nil }
-        return (slot, player, load)
-      }
-    }
-    guard let out else { return false }
-    for (slot, player, load) in out {
-      // Another swipe may want it after all: it is looked for by its identity, under the same lock.
-      let isWanted = state.withLock { state in
-        guard state.revision == plan.revision else { return true }
-        player.forget()
-        return false
-      }
-      if isWanted { return false }
-      let stage = load.item.preloadStage.value
-      end(player, load)
-      send(.evicted(load.feedItem.id, slot: slot, stage))
-    }
-    return true
-  }
+  private func isCurrent(_ plan: Plan) -> Bool { state.withLock { $0.revision == plan.revision } }
 
   /// Finds a player for each entry: the one that has the item goes to the slot of its index, others are taken as they
-  /// come. Nil where another plan is wanted.
-  private func assign(_ plan: Plan) -> [(PooledPlayer, Plan.Entry, Int)]? {
+  /// come. All at once, so that a swipe finds either what there was or what there will be. Nil where another plan is
+  /// wanted.
+  private func assign(_ plan: Plan) -> Assignment? {
     state.withLock { state in
       guard state.revision == plan.revision else { return nil }
+      var assignment = Assignment()
+      assignment.pinned = state.pinned.map(\.player)
+      let isShown = state.isShownAnew
+      state.isShownAnew = false
+      let wanted = plan.entries.map(\.item.id)
+      for (slot, player) in state.slots.enumerated() {
+        guard let load = player.load else { continue }
+        if isShown, load.feedItem.id == state.currentItem?.id,
+          case .failed(let error) = load.item.status.value
+        {
+          // What may pass is tried again.
+          if !error.isTemporary {
+            assignment.failure = (load.feedItem.id, error)
+            continue
+          }
+        } else if wanted.contains(load.feedItem.id) {
+          continue
+        }
+        player.forget()
+        assignment.ended.append(((slot, player), load))
+      }
       for entry in plan.entries {
-        let slot = entry.index % configuration.slotCount
+        let slot = entry.order.index % configuration.slotCount
         // Its index has changed, as others were removed: with the item its player changes the slot.
         if let place = state.slots.firstIndex(where: { $0.id == entry.item.id }), place != slot {
           state.slots.swapAt(place, slot)
         }
       }
-      return plan.entries.map { entry in
-        let slot = entry.index % configuration.slotCount
-        return (state.slots[slot], entry, slot)
+      for entry in plan.entries {
+        let slot = entry.order.index % configuration.slotCount
+        let player = state.slots[slot]
+        if player.id == entry.item.id {
+          assignment.kept.append((player, entry))
+        } else {
+          assignment.begun.append(((slot, player), entry))
+        }
       }
+      return assignment
     }
   }
-}
 
-extension PoolCore.State {
-  /// True once where the current item is to be tried again.
-  fileprivate mutating func takeRetry(of id: FeedItem.ID) -> Bool {
-    guard triesAgain, currentItem?.id == id else { return false }
-    triesAgain = false
-    return true
+  private func begin(_ entry: Plan.Entry, at place: Assignment.Place) {
+    send(.assigned(entry.item.id, slot: place.slot))
+    place.player.begin(entry.item, entry.order, observer: observer(of: entry.item.id))
+    // Closed meanwhile: whoever did that may have been here before the item was.
+    if state.withLock({ $0.isClosed }) { end(place.player) }
   }
 }

@@ -28,18 +28,38 @@ final class PoolCore: Sendable {
     var keptCount: Int?
     var costs = StageCosts()
     var isClosed = false
-    /// The current item has failed in a way that may pass, and is to be tried again as it was shown once more.
-    var triesAgain = false
+    /// The current item has been swiped to since the last turn: where it has failed before, it is tried again, or
+    /// reported again.
+    var isShownAnew = false
     var onFailure: (@Sendable (FeedItem.ID, ReelError) -> Void)?
 
     var currentItem: FeedItem? { index.map { playlist.items[$0] } }
     func player(of id: FeedItem.ID) -> PooledPlayer? { slots.first { $0.id == id } }
-    var currentPlayer: PooledPlayer? { currentItem.flatMap { player(of: $0.id) } }
+    /// The current item's player, and the item's identity.
+    var target: OutputSurface.Target? {
+      guard let id = currentItem?.id, let player = player(of: id) else { return nil }
+      return (player, id)
+    }
+    func isPinned(_ id: FeedItem.ID?) -> Bool { pinned.contains { $0.id == id } }
   }
 
   struct PinnedEntry: Sendable {
     let id: FeedItem.ID
     let player: PooledPlayer
+    /// Ends it, where it is still there.
+    let stop: @Sendable () -> Void
+  }
+
+  /// Each does one thing at a time.
+  private struct Pumps: Sendable {
+    /// Brings the slots to what is wanted.
+    let reconcile: Pump
+    /// Tells how far they have come.
+    let progress: Pump
+    /// Decodes posters.
+    let poster: Pump
+
+    var all: [Pump] { [reconcile, progress, poster] }
   }
 
   let configuration: PoolConfiguration
@@ -50,17 +70,18 @@ final class PoolCore: Sendable {
   let events: EventChannel<PoolEvent>
   let readiness: ObservedProperty<[SlotReadiness]>
   /// Told at once, on any thread, and in the order of what happens.
-  let observer = Locked<(@Sendable (PoolEvent) -> Void)?>(nil)
+  let observer = Locked(Callback<PoolEvent>())
   /// Told of each picture that is decoded, and of what an item has come to when it leaves its player.
   let accountant = Locked<PoolAccountant?>(nil)
-  private let emit: @Sendable (PoolEvent) -> Void
-  private let pump = Locked<Pump?>(nil)
-  private let progress = Locked<Pump?>(nil)
+  let emit: @Sendable (PoolEvent) -> Void
+  private let pumps = Locked<Pumps?>(nil)
   private let opener: (any ConnectionOpening)?
 
   init(fetcher: any Fetching, configuration: PoolConfiguration, logger: Logger) {
     var configuration = configuration
     configuration.slotCount = max(1, configuration.slotCount)
+    let outputLock = NSRecursiveLock()
+    configuration.player.outputLock = outputLock
     self.configuration = configuration
     let (clock, execution) = (configuration.player.clock, configuration.player.execution)
     let permits = configuration.decodingPermits ?? ProcessInfo.processInfo.activeProcessorCount
@@ -74,27 +95,35 @@ final class PoolCore: Sendable {
     self.events = events
     let observer = observer
     let emit: @Sendable (PoolEvent) -> Void = { event in
-      observer.withLock { $0 }?(event)
+      observer.withLock { $0.call }?(event)
       events.send(event)
     }
     self.emit = emit
-    surface = OutputSurface(emit: emit)
-    posters = PosterStore(fetcher: fetcher, execution: execution)
+    surface = OutputSurface(lock: outputLock, emit: emit)
+    let pumps = pumps
+    // After the current item, with the first of the preloads.
+    posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), execution: execution) {
+      pumps.withLock { $0 }?.poster.wake()
+    }
     readiness = ObservedProperty((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
     state = Locked(
       State(
         slots: (0..<configuration.slotCount).map { _ in PooledPlayer(resources, configuration: configuration)
         }))
-    let pump = Pump(named: "pool", execution: execution, clock: clock) { [weak self] in
-      self?.reconcile()
-      return .idle
-    }
-    self.pump.withLock { $0 = pump }
-    let progress = Pump(named: "pool-progress", execution: execution, clock: clock) { [weak self] in
-      self?.noteProgress()
-      return .idle
-    }
-    self.progress.withLock { $0 = progress }
+    let made = Pumps(
+      reconcile: Pump(named: "pool", execution: execution, clock: clock) { [weak self] in
+        self?.reconcile()
+        return .idle
+      },
+      progress: Pump(named: "pool-progress", execution: execution, clock: clock) { [weak self] in
+        self?.noteProgress()
+        return .idle
+      },
+      poster: Pump(named: "pool-poster", execution: execution, clock: clock) { [weak self] in
+        self?.showPoster()
+        return .idle
+      })
+    pumps.withLock { $0 = made }
   }
 
   // MARK: Commands
@@ -111,20 +140,18 @@ final class PoolCore: Sendable {
     }
     let item = playlist.items[index]
     let player = state.withLock { state -> PooledPlayer? in
-      if state.playlist.feed == playlist.feed, let old = state.index, old != index {
-        state.direction = index > old ? 1 : -1
-      }
-      if state.currentItem?.id != item.id { state.keptCount = nil }
-      state.playlist = playlist
-      state.index = index
-      state.phase = phase
-      state.revision += 1
-      let player = state.player(of: item.id)
-      if case .failed(let error)? = player?.load?.item.status.value { state.triesAgain = error.isTemporary }
-      return player
+      let isSame = state.currentItem?.id == item.id
+      state.setDirection(to: index, of: playlist)
+      // What plays plays on where a drag comes back to it.
+      if !isSame || state.phase == .dragEnded { state.phase = phase }
+      state.setItems(playlist, index: index)
+      state.isShownAnew = true
+      return state.player(of: item.id)
     }
-    let stage = player?.load?.item.preloadStage.value ?? .none
     let picture = player?.player.currentPicture()
+    var stage = player?.load?.item.preloadStage.value ?? .none
+    // The picture may have come, or its stage been reached, just now: what is said of both is the same.
+    if picture == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     let handover = Handover(picture: picture, stage: stage, duration: clock.now - began)
     emit(.shown(item.id, phase, stage: stage))
     followCurrent()
@@ -134,9 +161,7 @@ final class PoolCore: Sendable {
 
   func update(_ playlist: Playlist, index: Int?) {
     state.withLock { state in
-      state.playlist = playlist
-      state.index = index.flatMap { playlist.items.indices.contains($0) ? $0 : nil }
-      state.revision += 1
+      state.setItems(playlist, index: index.flatMap { playlist.items.indices.contains($0) ? $0 : nil })
     }
     followCurrent()
     wake()
@@ -151,24 +176,31 @@ final class PoolCore: Sendable {
   }
 
   func close() {
-    let players = state.withLock { state in
+    let (slots, pinned) = state.withLock { state in
       state.isClosed = true
       state.index = nil
       state.revision += 1
-      defer { state.pinned = [] }
-      return state.slots + state.pinned.map(\.player)
+      return (state.slots, state.pinned)
     }
-    for pump in [pump, progress] { pump.withLock { $0 }?.stop() }
+    for pump in pumps.withLock({ $0 })?.all ?? [] { pump.stop() }
     followCurrent()
-    for player in players { end(player) }
-    posters.cancel()
+    for entry in pinned { entry.stop() }
+    for player in slots { end(player) }
+    posters.close()
+    readiness.set(slotReadiness)
     events.finish()
     readiness.finish()
   }
 
   // MARK: - Private
 
-  func wake() { pump.withLock { $0 }?.wake() }
+  func wake() { pumps.withLock { $0 }?.reconcile.wake() }
+
+  func wakeProgress() { pumps.withLock { $0 }?.progress.wake() }
+
+  func wakePoster() {
+    if configuration.showsPosters { pumps.withLock { $0 }?.poster.wake() }
+  }
 
   func send(_ event: PoolEvent) { emit(event) }
 
@@ -183,31 +215,26 @@ final class PoolCore: Sendable {
     player.end()
   }
 
-  /// The surface goes where the current item is, or shows its poster.
-  func followCurrent() {
-    surface.follow { state.withLock { $0.currentPlayer } }
-    showPoster()
-  }
+  /// The surface goes where the current item is.
+  func followCurrent() { surface.follow { state.withLock { $0.target } } }
 
   /// Gets told what happens in the player of an item.
-  func observer(of id: FeedItem.ID) -> @Sendable (PlayerSignal) -> Void {
-    { [weak self] signal in
+  func observer(of id: FeedItem.ID) -> @Sendable (PlayerItem, PlayerSignal) -> Void {
+    { [weak self] item, signal in
       guard let self else { return }
       switch signal {
       case .decoded(let count):
         accountant.withLock { $0 }?.decoded(id, count)
         return
-      case .event(let event):
+      case .event(let event, let source):
+        // Not of the item that the player had before.
+        guard source == nil || source === item else { return }
         emit(.player(id, event))
-        if case .failed(let error) = event { noteFailure(error, of: id) }
+        if case .failed(let error) = event { state.withLock { $0.onFailure }?(id, error) }
       case .progressed: break
       }
-      progress.withLock { $0 }?.wake()
+      wakeProgress()
     }
-  }
-
-  private func noteFailure(_ error: ReelError, of id: FeedItem.ID) {
-    state.withLock { $0.onFailure }?(id, error)
   }
 
   /// Opens connections to the hosts of the items that come behind the window.
@@ -226,6 +253,28 @@ final class PoolCore: Sendable {
       hosts.append(host)
       opener.openConnection(to: url)
     }
+  }
+}
+
+extension PoolCore.State {
+  /// The way of travel to an index: by where the current item is in the new playlist.
+  fileprivate mutating func setDirection(to next: Int, of new: Playlist) {
+    guard new.feed == playlist.feed else {
+      direction = 1
+      return
+    }
+    guard let index, let id = currentItem?.id else { return }
+    let isThere = new.items.indices.contains(index) && new.items[index].id == id
+    let old = isThere ? index : new.items.firstIndex { $0.id == id } ?? index
+    if old != next { direction = next > old ? 1 : -1 }
+  }
+
+  fileprivate mutating func setItems(_ new: Playlist, index newIndex: Int?) {
+    let old = currentItem?.id
+    playlist = new
+    index = newIndex
+    if currentItem?.id != old { keptCount = nil }
+    revision += 1
   }
 }
 

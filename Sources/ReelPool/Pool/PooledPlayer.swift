@@ -14,14 +14,22 @@ final class PooledPlayer: Sendable {
     let began: Duration
     /// What had come over the network before.
     let fetchedBefore: RankedNetwork.Statistics
-    /// In the feed.
-    var index: Int
-    var rank: Int
-    /// Nil for playing.
-    var target: PreloadTarget?
+    var order: Order
     var isPlaying = false
     /// The stage that was reported last.
     var reported = PreloadStage.none
+  }
+
+  /// What is wanted of an item.
+  struct Order: Sendable {
+    /// In the feed.
+    var index: Int
+    /// 0 for the current item.
+    var rank: Int
+    /// Nil for playing.
+    var target: PreloadTarget?
+    /// False pauses.
+    var plays: Bool
   }
 
   let player: Player
@@ -29,10 +37,12 @@ final class PooledPlayer: Sendable {
   private let gate: RankedGate
   private let network: RankedNetwork.Slot
   private let clock: any MonotonicClock
+  private let execution: any Execution
   private let state = Locked<Load?>(nil)
 
   init(_ resources: PoolResources, configuration: PoolConfiguration) {
     clock = configuration.player.clock
+    execution = configuration.player.execution
     gate = RankedGate(resources.gate, rank: .max)
     network = resources.network.makeSlot(rank: .max)
     account = try? MemoryAccount()
@@ -62,67 +72,75 @@ final class PooledPlayer: Sendable {
   }
 
   /// Begins to load an item.
+  ///
+  /// - Parameter observer: told what happens to it.
   func begin(
-    _ feedItem: FeedItem, at index: Int, rank: Int, target: PreloadTarget?,
-    observer: @escaping @Sendable (PlayerSignal) -> Void
+    _ feedItem: FeedItem, _ order: Order,
+    observer: @escaping @Sendable (PlayerItem, PlayerSignal) -> Void
   ) {
     let item = PlayerItem(feedItem.source, headers: feedItem.headers)
     state.withLock {
       $0 = Load(
-        feedItem: feedItem, item: item, began: clock.now, fetchedBefore: network.statistics,
-        index: index, rank: rank,
-        target: target)
+        feedItem: feedItem, item: item, began: clock.now, fetchedBefore: network.statistics, order: order)
     }
-    setRank(rank)
-    player.setObserver(observer)
-    player.preloadTarget = target
+    setRank(order.rank)
+    player.setObserver { observer(item, $0) }
+    player.preloadTarget = order.target
     player.replaceCurrentItem(with: item)
+    direct(order)
   }
 
-  /// Ranks the load anew, and has it go as far as that.
-  ///
-  /// - Parameters:
-  ///   - target: nil for playing.
-  ///   - plays: false pauses.
-  func direct(at index: Int, rank: Int, target: PreloadTarget?, plays: Bool) {
+  /// Ranks the load anew, and has it go as far as is wanted.
+  func direct(_ order: Order) {
     let change = state.withLock { load -> (rank: Bool, target: Bool, plays: Bool)? in
       guard var next = load else { return nil }
-      let change = (next.rank != rank, next.target != target, next.isPlaying != plays)
-      next.index = index
-      (next.rank, next.target, next.isPlaying) = (rank, target, plays)
+      let change = (
+        next.order.rank != order.rank, next.order.target != order.target, next.isPlaying != order.plays
+      )
+      (next.order, next.isPlaying) = (order, order.plays)
       load = next
       return change
     }
     guard let change else { return }
-    if change.rank { setRank(rank) }
-    if change.plays, !plays { player.pause() }
-    if change.target { player.preloadTarget = target }
-    if change.plays, plays { player.play() }
+    if change.rank { setRank(order.rank) }
+    if change.plays, !order.plays { player.pause() }
+    if change.target { player.preloadTarget = order.target }
+    if change.plays, order.plays { player.play() }
+  }
+
+  /// Plays on by itself, whatever is the current item.
+  func directPinned() {
+    guard let index = load?.order.index else { return }
+    direct(Order(index: index, rank: 0, target: nil, plays: true))
   }
 
   /// Is not looked for any more: what it holds is about to end.
   func forget() { state.withLock { $0 = nil } }
 
-  /// Cancels everything, and gives the memory back to the system.
+  /// Cancels everything, and gives the memory back to the system when nothing of the item runs any more.
   func end() {
     player.setObserver(nil)
     state.withLock { $0 = nil }
     setRank(.max)
     player.pause()
     player.preloadTarget = PreloadTarget.none
-    player.replaceCurrentItem(with: nil)
-    account?.purge()
+    let wait = player.takeItem()
+    execution.task { [account] in
+      await wait()
+      account?.purge()
+    }
   }
 
-  /// The stage that has been reached, where it was not reported yet.
-  func takeProgress() -> (load: Load, stage: PreloadStage)? {
+  /// The stages that have been reached and were not reported yet.
+  func takeProgress() -> (load: Load, stages: [PreloadStage])? {
     state.withLock { load in
       guard var next = load else { return nil }
       let stage = next.item.preloadStage.value
-      guard stage > next.reported else { return nil }
+      let stages = PreloadStage.allCases.filter { $0 > next.reported && $0 <= stage }
+      guard !stages.isEmpty else { return nil }
       next.reported = stage
       load = next
-      return (next, stage)
+      return (next, stages)
     }
   }
 

@@ -1,7 +1,5 @@
 internal import Foundation
-internal import Logging
 internal import ReelCore
-internal import ReelFFmpeg
 internal import ReelPlayback
 
 /// The posters of the items of the window, fetched ahead and kept compressed.
@@ -12,67 +10,73 @@ final class PosterStore: Sendable {
     case missing
   }
 
+  private struct State {
+    var posters: [(url: URL, poster: Poster)] = []
+    var isClosed = false
+  }
+
   private let fetcher: any Fetching
   private let execution: any Execution
-  private let posters = Locked<[(url: URL, poster: Poster)]>([])
-  private let onArrival = Locked<(@Sendable (URL) -> Void)?>(nil)
+  private let onArrival: @Sendable () -> Void
+  private let state = Locked(State())
 
   /// A poster is a small picture.
   private static let byteLimit = 8 << 20
 
-  init(fetcher: any Fetching, execution: any Execution) {
+  /// - Parameter onArrival: told of each poster that has come.
+  init(fetcher: any Fetching, execution: any Execution, onArrival: @escaping @Sendable () -> Void) {
     self.fetcher = fetcher
     self.execution = execution
+    self.onArrival = onArrival
   }
-
-  /// Sets who is told of a poster that has come.
-  func setOnArrival(_ handler: @escaping @Sendable (URL) -> Void) { onArrival.withLock { $0 = handler } }
 
   /// Fetches these, and lets go of all others.
   func keep(_ urls: [URL]) {
-    let (dropped, missing) = posters.withLock { posters in
-      let dropped = posters.filter { !urls.contains($0.url) }
-      posters.removeAll { !urls.contains($0.url) }
-      var missing: [URL] = []
-      for url in urls where !posters.contains(where: { $0.url == url }) && !missing.contains(url) {
-        missing.append(url)
+    let dropped = state.withLock { state in
+      let dropped = state.posters.filter { !urls.contains($0.url) }
+      state.posters.removeAll { !urls.contains($0.url) }
+      guard !state.isClosed else { return dropped }
+      for url in urls where !state.posters.contains(where: { $0.url == url }) {
+        state.posters.append((url, .loading(load(url))))
       }
-      return (dropped, missing)
+      return dropped
     }
     for case (_, .loading(let task)) in dropped { task.cancel() }
-    for url in missing { load(url) }
   }
 
-  func cancel() { keep([]) }
+  /// Lets go of all, and fetches nothing any more.
+  func close() {
+    state.withLock { $0.isClosed = true }
+    keep([])
+  }
 
   /// The bytes of a poster that is there.
   func bytes(of url: URL) -> [UInt8]? {
-    posters.withLock { posters in
-      guard case .bytes(let bytes)? = posters.first(where: { $0.url == url })?.poster else { return nil }
+    state.withLock { state in
+      guard case .bytes(let bytes)? = state.posters.first(where: { $0.url == url })?.poster else {
+        return nil
+      }
       return bytes
     }
   }
 
   // MARK: - Private
 
-  private func load(_ url: URL) {
-    posters.withLock { posters in
-      let task = execution.task { [weak self] in
-        guard let self else { return }
-        let bytes = try? await fetcher.fetch(FetchRequest(url: url, purpose: .resource)).body.collect(
-          upTo: Self.byteLimit)
-        set(bytes.map { .bytes($0) } ?? .missing, of: url)
-      }
-      posters.append((url, .loading(task)))
+  private func load(_ url: URL) -> Task<Void, Never> {
+    execution.task { [weak self, fetcher] in
+      let bytes = try? await fetcher.fetch(FetchRequest(url: url, purpose: .resource)).body.collect(
+        upTo: Self.byteLimit)
+      // A cancelled one may be wanted again by now, and be loaded anew.
+      if !Task.isCancelled { self?.set(bytes.map { .bytes($0) } ?? .missing, of: url) }
     }
   }
 
   private func set(_ poster: Poster, of url: URL) {
-    let isWanted = posters.withLock { posters in
-      guard let index = posters.firstIndex(where: { $0.url == url }) else { return false }
-      posters[index].poster = poster
+    let isWanted = state.withLock { state in
+      guard let index = state.posters.firstIndex(where: { $0.url == url }) else { return false }
+      state.posters[index].poster = poster
       return true
     }
-    if isWanted, case .bytes = poster { onArrival.withLock { $0 }?(url) }
+    if isWanted, case .bytes = poster { onArrival() }
   }
 }

@@ -34,7 +34,7 @@ final class PlayPictures: FrameOutput {
   let isExternal: Bool
   private let outputs: [any FrameOutput]
   private let options: Options
-  private let onLimit = Locked<(@Sendable () -> Void)?>(nil)
+  private let onLimit = Locked(Callback<Void>())
   private let state = Locked(State())
 
   private struct State {
@@ -59,7 +59,12 @@ final class PlayPictures: FrameOutput {
 
   /// Called when the first picture comes that is not wanted any more, on the thread that shows pictures, or when the time
   /// is up before one comes.
-  func setOnLimit(_ body: (@Sendable () -> Void)?) { onLimit.withLock { $0 = body } }
+  func setOnLimit(_ body: (@Sendable () -> Void)?) {
+    var callback = Callback<Void>()
+    if let body { callback.call = { _ in body() } }
+    let made = callback
+    onLimit.withLock { $0 = made }
+  }
 
   /// How much media time is left to play while `position` of the item is on show; nil where all there is is wanted, and
   /// before the first picture.
@@ -81,7 +86,7 @@ final class PlayPictures: FrameOutput {
       state.account.played = limit
       return true
     }
-    if isNew { onLimit.withLock { $0 }?() }
+    if isNew { onLimit.withLock { $0.call }?(()) }
   }
 
   func show(_ picture: borrowing TimedPicture) throws {
@@ -89,7 +94,7 @@ final class PlayPictures: FrameOutput {
     switch place(time: picture.time, length: Self.length(of: picture)) {
     case .ignored: return
     case .beyond:
-      onLimit.withLock { $0 }?()
+      onLimit.withLock { $0.call }?(())
       return
     case .wanted: break
     }

@@ -1,0 +1,245 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelTesting
+import Testing
+
+@testable import ReelPlayback
+@testable import ReelPool
+
+@Suite("A player pool", .timeLimit(.minutes(2))) struct PlayerPoolTests {
+  static let paths = [
+    "hls-fmp4/master.m3u8", "media/h264-bframes.mp4", "hls-ts/master.m3u8", "media/h264-moov-last.mp4",
+    "dash-timeline/manifest.mpd", "media/h264.ts", "media/rate-25.mp4", "hls-aes128/index.m3u8",
+  ]
+
+  // MARK: Slots
+
+  @Test("An item's slot is its index modulo the slots", arguments: [1, 2, 3, 4, 5, 12])
+  func slots(_ count: Int) async throws {
+    let scene = try PoolScene(Self.paths, slots: count)
+    for (index, direction) in [(0, 1), (4, 1), (5, 1), (7, 1), (2, -1)] {
+      try await scene.rest(at: index)
+      let window = PoolWindow(
+        itemCount: 8, slotCount: count, currentIndex: index, direction: direction, policy: AdjacentPreload())
+      var expected = [Int?](repeating: nil, count: count)
+      for item in window.indices { expected[item % count] = item }
+      #expect(scene.slots == expected)
+    }
+    scene.pool.close()
+  }
+
+  @Test("An item that its slot holds keeps its buffer when the window moves")
+  func keepsBuffer() async throws {
+    let scene = try PoolScene(Self.paths)
+    try await scene.rest(at: 1)
+    let (current, next) = (try #require(scene.item(1)), try #require(scene.item(2)))
+    try await scene.rest(at: 2)
+    #expect(scene.item(1) === current)
+    #expect(scene.item(2) === next)
+    #expect(scene.item(0) == nil)
+    try await scene.rest(at: 1)
+    #expect(scene.item(2) === next)
+    #expect(scene.assigned == [1, 2, 0, 3, 0].map(scene.id))
+    // What was gone is fetched again, nothing else.
+    let first = try #require(scene.url(0)).deletingLastPathComponent().absoluteString
+    let others = scene.fetcher.keys.filter { !$0.hasPrefix(first) }
+    #expect(Set(others).count == others.count)
+    scene.pool.close()
+  }
+
+  @Test("What leaves the window is cancelled, and its memory comes back")
+  func eviction() async throws {
+    let scene = try PoolScene(Self.paths)
+    try await scene.rest(at: 1)
+    let before = scene.pool.ledger
+    #expect(before.entries.count == 3)
+    for entry in before.entries {
+      #expect(entry.account[.packets] > 5_000)
+      #expect(entry.account[.frames] > 20_000)
+    }
+    // Its neighbours are far away: slots 0 and 2 get others, and those are held.
+    scene.fetcher.setFault { _ in .hold }
+    try scene.show(6)
+    try await until { scene.pool.core.isSteady && scene.fetcher.underWayCount >= 3 }
+    #expect(
+      scene.evicted.sorted { "\($0)" < "\($1)" } == [0, 1, 2].map(scene.id).sorted { "\($0)" < "\($1)" })
+    try await until {
+      scene.pool.ledger.entries.allSatisfy { entry in
+        entry.account[.packets] == 0 && entry.account[.frames] == 0 && entry.account[.decoder] == 0
+          && entry.account[.inFlight] == 0
+      }
+    }
+    // Transfers that are under way end when their item leaves.
+    let held = try [5, 6, 7].map { try #require(scene.url($0)) }
+    #expect(held.allSatisfy { scene.fetcher.underWayCount(of: $0) == 1 })
+    try scene.show(0)
+    try await until { held.allSatisfy { scene.fetcher.underWayCount(of: $0) == 0 } }
+    scene.pool.close()
+    try await until { scene.fetcher.underWayCount == 0 }
+  }
+
+  // MARK: Identity
+
+  @Test("Items before the current one are removed: what was loaded stays, and goes to its new slots")
+  func removal() async throws {
+    let scene = try PoolScene(Self.paths)
+    try await scene.rest(at: 4)
+    let items = [3, 4, 5].map(scene.item)
+    let requests = scene.fetcher.keys
+    let lines = scene.lines
+    for removed in 1...3 {
+      let rest = Playlist(feed: "feed", items: Array(scene.feed.items.dropFirst(removed)))
+      scene.pool.update(rest, currentIndex: 4 - removed)
+      try await until { scene.pool.core.isSteady }
+      for item in [3, 4, 5] { #expect(scene.slots[(item - removed) % 3] == item) }
+      #expect([3, 4, 5].map(scene.item) == items)
+      #expect([3, 4, 5].map { scene.readiness($0)?.index } == [3, 4, 5].map { $0 - removed })
+    }
+    #expect(scene.fetcher.keys == requests)
+    #expect(scene.evicted.isEmpty)
+    // The surface has stayed where it was.
+    #expect(scene.lines.filter { if case .picture = $0 { false } else { true } } == [.attached(4)])
+    #expect(scene.lines.starts(with: lines))
+    scene.pool.close()
+  }
+
+  @Test("A neighbour is removed: the one behind it is loaded in its place")
+  func removalOfNeighbour() async throws {
+    let scene = try PoolScene(Self.paths)
+    try await scene.rest(at: 1)
+    let item = scene.item(0)
+    var items = scene.feed.items
+    items.remove(at: 2)
+    scene.pool.update(Playlist(feed: "feed", items: items), currentIndex: 1)
+    try await scene.rest()
+    #expect(scene.slots == [0, 1, 3])
+    #expect(scene.evicted == [scene.id(2)])
+    #expect(scene.item(0) === item)
+    scene.pool.close()
+  }
+
+  @Test("The same source in two feeds, and twice in one, is a different item each")
+  func sameSource() async throws {
+    let path = "media/h264-bframes.mp4"
+    let scene = try PoolScene([path, path])
+    let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
+    try await scene.rest(at: 0)
+    let (first, second) = (try #require(scene.item(0)), try #require(scene.item(1)))
+    #expect(first !== second)
+    try scene.pool.show(0, of: Playlist(other))
+    try await until { scene.pool.core.isSteady }
+    #expect(scene.item(0) == nil)
+    #expect(scene.pool.slotReadiness.map(\.item) == [other.items[0].id, other.items[1].id, nil])
+    #expect(Set(scene.evicted) == [scene.id(0), scene.id(1)])
+    // The first one goes: the second does not become it.
+    try await scene.rest(at: 1)
+    let rest = Playlist(feed: "feed", items: [scene.feed.items[1]])
+    let item = try #require(scene.item(1))
+    scene.pool.update(rest, currentIndex: 0)
+    try await until { scene.pool.core.isSteady }
+    #expect(scene.item(1) === item)
+    #expect(scene.slots == [1, nil, nil])
+    scene.pool.close()
+  }
+
+  // MARK: Edges
+
+  @Test(
+    "An index that the playlist does not have is an error, and changes nothing",
+    arguments: [-1, 8, .max, .min])
+  func range(_ index: Int) async throws {
+    let scene = try PoolScene(Self.paths)
+    try await scene.rest(at: 0)
+    let error = #expect(throws: ReelError.self) { try scene.show(index) }
+    #expect(error?.kind == .usage)
+    #expect(error?.reason == "the feed feed has no item \(index): its 8 items count from 0")
+    let none = #expect(throws: ReelError.self) {
+      try scene.pool.show(0, of: Playlist(feed: "none", items: []))
+    }
+    #expect(none?.reason == "the feed none has no items")
+    #expect(scene.pool.core.isSteady)
+    #expect(scene.pool.surfaceItem == scene.id(0))
+    // In an update it counts as none.
+    scene.pool.update(scene.playlist, currentIndex: index)
+    try await until { scene.pool.core.isSteady && scene.slots == [nil, nil, nil] }
+    #expect(scene.pool.surfaceItem == nil)
+    #expect(scene.pool.currentPlayer == nil)
+    scene.pool.close()
+  }
+
+  @Test("More slots than items, and one item alone: slots stay empty")
+  func fewItems() async throws {
+    let scene = try PoolScene(Array(Self.paths.prefix(2)), slots: 5, policy: AheadPreload(4))
+    try await scene.rest(at: 0)
+    #expect(scene.slots == [0, 1, nil, nil, nil])
+    #expect(scene.pool.slotReadiness[4] == SlotReadiness(slot: 4))
+    scene.pool.close()
+    let single = try PoolScene([Self.paths[1]])
+    try await single.rest(at: 0)
+    #expect(single.slots == [0, nil, nil])
+    try single.show(0)
+    #expect(single.assigned == [single.id(0)])
+    single.pool.close()
+  }
+
+  // MARK: Policies
+
+  @Test(
+    "The window is as the policy wants it",
+    arguments: [
+      ("none", [3]), ("adjacent", [2, 3, 4]), ("ahead:2", [3, 4, 5]), ("ahead:9", [3, 4, 5, 6]),
+      ("bytes:1", [2, 3, 4]), ("budget:1kB", [3]), ("budget:1GB", [1, 2, 3, 4, 5]),
+    ])
+  func policies(_ policy: String, _ expected: [Int]) async throws {
+    let scene = try PoolScene(
+      Self.paths, slots: policy.hasPrefix("budget") ? 5 : 4, policy: try PreloadPolicies.parse(policy))
+    try await scene.rest(at: 3)
+    // A budget needs to know what stages cost first.
+    for _ in 0..<4 where policy.hasPrefix("budget") { try await scene.rest(at: 3) }
+    #expect(scene.slots.compactMap { $0 }.sorted() == expected)
+    #expect(scene.readiness(3)?.target == nil)
+    #expect(scene.readiness(3)?.rank == 0)
+    scene.pool.close()
+  }
+
+  @Test("What is ahead is by the direction of travel")
+  func direction() async throws {
+    let scene = try PoolScene(Self.paths, policy: AheadPreload(2))
+    try await scene.rest(at: 5)
+    #expect(Set(scene.slots) == [5, 6, 7])
+    try await scene.rest(at: 4)
+    #expect(Set(scene.slots) == [2, 3, 4])
+    // The same item, from the other side, in a list that has become shorter.
+    let rest = Playlist(feed: "feed", items: Array(scene.feed.items.dropFirst(2)))
+    try scene.pool.show(3, of: rest)
+    try await until { scene.pool.core.isSteady }
+    #expect(Set(scene.slots) == [5, 6, 7])
+    // Another feed is begun forwards.
+    try await scene.rest(at: 4)
+    let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
+    try scene.pool.show(3, of: Playlist(other))
+    try await until { scene.pool.core.isSteady }
+    #expect(Set(scene.pool.slotReadiness.map(\.index)) == [3, 4, 5])
+    scene.pool.close()
+  }
+
+  @Test("Connections are opened to hosts beyond the window, in the direction of travel")
+  func connections() async throws {
+    let feed = Feed(
+      name: "feed",
+      sources: try (0..<8).map { try MediaSource(argument: "http://host\($0)/media/h264-bframes.mp4") })
+    let fetcher = PoolFetcher()
+    var configuration = PoolConfiguration()
+    configuration.connectionsAhead = 2
+    let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    try pool.show(2, of: Playlist(feed))
+    try await until { fetcher.opened.compactMap(\.host).prefix(2) == ["host4", "host5"] }
+    try pool.show(1, of: Playlist(feed))
+    try await until {
+      fetcher.opened.last?.host == "host0" || fetcher.opened.last?.host == "host1" || fetcher.opened.count > 2
+        || pool.core.isSteady
+    }
+    pool.close()
+  }
+}

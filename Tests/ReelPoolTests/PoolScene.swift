@@ -1,0 +1,201 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import Testing
+
+@testable import ReelPlayback
+@testable import ReelPool
+
+/// A picture with its place on a timeline.
+struct Shown: Hashable, Sendable, CustomStringConvertible {
+  let time: MediaTime
+  let md5: String
+
+  var description: String { "\(time) \(md5.prefix(6))" }
+}
+
+/// A pool over fixtures, and an account of what its surface was shown and of what it said.
+final class PoolScene: FrameOutput {
+  /// What becomes of the surface, in order. Items are told by their place in the scene's feed.
+  enum Line: Hashable, Sendable {
+    case attached(Int)
+    case detached(Int)
+    case picture(Shown)
+    case poster(PixelSize)
+  }
+
+  let fetcher: PoolFetcher
+  let pool: PlayerPool
+  let feed: Feed
+  /// Of the pool alone: what runs for it.
+  let threads: WorkerThreads
+  let isExternal = false
+  private let log = Locked<[Line]>([])
+  private let told = Locked<[PoolEvent]>([])
+  private let onPicture = Locked<(@Sendable (PoolScene) throws -> Void)?>(nil)
+
+  /// - Parameter paths: of the items, below Fixtures.
+  init(
+    _ paths: [String], slots: Int = 3, policy: any PreloadPolicy = AdjacentPreload(),
+    fetcher: PoolFetcher = PoolFetcher(), describe: (Int, inout FeedItem) -> Void = { _, _ in },
+    configure: (inout PoolConfiguration) -> Void = { _ in }
+  ) throws {
+    var configuration = PoolConfiguration()
+    configuration.slotCount = slots
+    configuration.policy = policy
+    configuration.player.retryPolicy = ItemRetryPolicy(attempts: 1, baseDelay: .milliseconds(1))
+    let threads = WorkerThreads(idleTime: .milliseconds(1))
+    configuration.player.execution = SystemExecution(threads: threads)
+    configure(&configuration)
+    var feed = Feed(name: "feed")
+    for (number, path) in paths.enumerated() {
+      feed.append(try MediaSource(argument: "http://fixtures.test/\(path)")) { describe(number, &$0) }
+    }
+    self.feed = feed
+    self.fetcher = fetcher
+    self.threads = threads
+    pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    pool.setObserver { [weak self] in self?.note($0) }
+    try pool.setSurface(self)
+  }
+
+  var playlist: Playlist { Playlist(feed) }
+  func id(_ index: Int) -> FeedItem.ID { feed.items[index].id }
+  func url(_ index: Int) -> URL? { if case .url(let url) = feed.items[index].source { url } else { nil } }
+
+  // MARK: Swiping
+
+  /// What a swipe finds; the picture itself is let go.
+  @discardableResult
+  func show(_ index: Int, phase: SwipePhase = .settled) throws -> (stage: PreloadStage, hasPicture: Bool) {
+    let handover = try pool.show(index, of: playlist, phase: phase)
+    let (stage, isHit, hasPicture) = (handover.stage, handover.isHit, handover.picture != nil)
+    #expect(isHit == hasPicture)
+    return (stage, hasPicture)
+  }
+
+  /// Goes to an item, and returns when all of its window are as far as they are to be.
+  func rest(at index: Int, phase: SwipePhase = .settled) async throws {
+    try show(index, phase: phase)
+    try await rest()
+  }
+
+  /// Returns when the slots have what is wanted, and all of them are as far as they are to be.
+  func rest() async throws {
+    var n = 0
+    try await until {
+      n += 1
+      if n == 10000 { print("HANG", self.pool.core.isSteady, self.fetcher.underWayCount, self.fetcher.keys, self.pool.slotReadiness.map { "\($0)" }.joined(separator: "\n")) ; throw CancellationError() }
+      return self.isResting
+    }
+  }
+
+  var isResting: Bool {
+    let slots = pool.slotReadiness.filter { $0.item != nil }
+    return !slots.isEmpty && pool.core.isSteady
+      && slots.allSatisfy {
+        $0.waiting == .failed || $0.stage >= min($0.target?.stage ?? .buffered, .buffered)
+      }
+      && fetcher.underWayCount == 0
+  }
+
+  /// Plays the current item to its end, as fast as it goes.
+  func playOut() async throws {
+    let player = try #require(pool.currentPlayer)
+    let events = player.events.events
+    player.setRate(.infinity)
+    for await event in events {
+      if case .playedToEnd = event { break }
+      if case .failed(let error) = event { throw error }
+    }
+  }
+
+  // MARK: Accounts
+
+  var lines: [Line] { log.withLock { $0 } }
+  var shown: [Shown] { lines.compactMap { if case .picture(let shown) = $0 { shown } else { nil } } }
+  func forgetLines() { log.withLock { $0 = [] } }
+  /// All that the pool has said.
+  var events: [PoolEvent] { told.withLock { $0 } }
+  var assigned: [FeedItem.ID] { events.compactMap { if case .assigned(let id, _) = $0 { id } else { nil } } }
+  var evicted: [FeedItem.ID] { events.compactMap { if case .evicted(let id, _, _) = $0 { id } else { nil } } }
+
+  /// The slots' items by their places in the scene's feed; nil for an empty slot.
+  var slots: [Int?] { pool.slotReadiness.map { $0.item.flatMap(feed.index) } }
+  func readiness(_ index: Int) -> SlotReadiness? { pool.slotReadiness.first { $0.item == id(index) } }
+  /// What is loaded for an item.
+  func item(_ index: Int) -> PlayerItem? { pool.core.state.withLock { $0.player(of: id(index)) }?.load?.item }
+
+  /// Calls `body` on the player's thread, with its output's lock held, after each picture.
+  func setOnPicture(_ body: (@Sendable (PoolScene) throws -> Void)?) { onPicture.withLock { $0 = body } }
+
+  // MARK: FrameOutput
+
+  func show(_ picture: borrowing TimedPicture) throws {
+    if picture.stream.videoCodec == nil {
+      let size = picture.geometry().output
+      log.withLock { $0.append(.poster(size)) }
+    } else {
+      let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+      log.withLock { $0.append(.picture(shown)) }
+    }
+    try onPicture.withLock { $0 }?(self)
+  }
+
+  func finish() throws {}
+
+  // MARK: - Private
+
+  private func note(_ event: PoolEvent) {
+    told.withLock { $0.append(event) }
+    switch event {
+    case .surfaceAttached(let id): log.withLock { $0.append(.attached(feed.index(of: id) ?? -1)) }
+    case .surfaceDetached(let id): log.withLock { $0.append(.detached(feed.index(of: id) ?? -1)) }
+    default: break
+    }
+  }
+}
+
+extension PoolCore {
+  /// The slots have the items of the window, and no others.
+  var isSteady: Bool {
+    let state = state.withLock { $0 }
+    guard let plan = makePlan() else { return true }
+    let wanted = plan.entries.map(\.item.id)
+    let loads = state.slots.compactMap(\.load)
+    return plan.revision == state.revision && Set(loads.map(\.feedItem.id)) == Set(wanted)
+      && loads.allSatisfy { load in
+        guard let order = plan.entries.first(where: { $0.item.id == load.feedItem.id })?.order else {
+          return false
+        }
+        return load.order.index == order.index && load.order.rank == order.rank
+          && load.order.target == order.target && load.isPlaying == order.plays
+      }
+  }
+}
+
+/// Waits for a condition.
+func until(_ condition: () throws -> Bool) async throws {
+  while try !condition() { try await Task.sleep(for: .milliseconds(1)) }
+}
+
+/// The pictures of an item that a player by itself shows.
+func plainPictures(_ path: String) async throws -> [Shown] {
+  let shown = Locked<[Shown]>([])
+  let player = Player(fetcher: PoolFetcher(), logger: silentLogger)
+  try player.attach(
+    CallbackOutput { picture in
+      let one = Shown(time: picture.time, md5: try picture.frame.md5())
+      shown.withLock { $0.append(one) }
+    })
+  let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))
+  let events = item.events.events
+  player.setRate(.infinity)
+  player.replaceCurrentItem(with: item)
+  for await event in events {
+    if case .playedToEnd = event { break }
+    if case .failed(let error) = event { throw error }
+  }
+  await player.stopAndWait()
+  return shown.withLock { $0 }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelPlayback
+import ReelPool
+import ReelTesting
+import ReelTransport
+import Testing
+
+// The example of README.md, word for word.
+
+/// How long a person waits who swipes through a feed.
+struct Swipe: Sendable {
+  let name: String
+  /// How far the item was loaded.
+  let stage: PreloadStage
+  /// From the call to the first picture in the caller's hand, or on the surface where it was not there yet.
+  let firstFrame: Duration?
+  /// From the call to the second picture on the surface.
+  let motion: Duration?
+}
+
+/// Swipes from the first item of `feed` to the last; looks at each until it moves and the next one is loaded, but no longer
+/// than `limit`.
+func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws -> [Swipe] {
+  let logger = Logger(label: "example")
+  var configuration = PoolConfiguration()
+  configuration.slotCount = 3
+  configuration.policy = AdjacentPreload()
+  configuration.showsPosters = false  // The surface gets pictures of the videos only.
+  let pool = PlayerPool(
+    fetcher: TransportFetcher(logger: logger), configuration: configuration, logger: logger)
+  defer { pool.close() }
+
+  // The surface follows the current item. It is called with each picture as it is due.
+  let clock = SystemMonotonicClock()
+  let shown = Locked<[FeedItem.ID: [Duration]]>([:])
+  try pool.setSurface(
+    CallbackOutput { [weak pool] _ in
+      guard let id = pool?.surfaceItem else { return }
+      shown.withLock { $0[id, default: []].append(clock.now) }
+    })
+  let service = PlayerService(pool: pool, feeds: [feed])
+
+  var swipes: [Swipe] = []
+  for (index, item) in feed.items.enumerated() {
+    let began = clock.now
+    guard let handover = service.go(to: index) else { break }
+    let inHand = clock.now - began  // `handover.picture` is there now, if it is a hit.
+
+    while clock.now - began < limit {
+      let slots = pool.slotReadiness
+      let (current, next) = (slots.first { $0.index == index }, slots.first { $0.index == index + 1 })
+      let isMoving = shown.withLock { $0[item.id, default: []].count > 1 }
+      let isNextLoaded = next.map { [.atTarget, .failed].contains($0.waiting) } ?? false
+      if isMoving || current?.waiting == .failed, isNextLoaded || item == feed.items.last { break }
+      try await clock.sleep(for: .milliseconds(20))
+    }
+    let times = shown.withLock { $0[item.id, default: []].map { $0 - began } }
+    swipes.append(
+      Swipe(
+        name: item.name, stage: handover.stage, firstFrame: handover.isHit ? inHand : times.first,
+        motion: times.dropFirst().first))
+  }
+  return swipes
+}
+
+/// Prints the swipes through the first feed of a feed file, and their percentiles.
+func printSwipes(throughFeedAt path: String) async throws {
+  let swipes = try await measureSwipes(over: try FeedFile(path: path).feeds[0])
+  for swipe in swipes {
+    let (first, motion) = (swipe.firstFrame.map { "\($0)" }, swipe.motion.map { "\($0)" })
+    print("\(swipe.name): \(swipe.stage), first frame \(first ?? "-"), motion \(motion ?? "-")")
+  }
+  if let hits = LatencySummary(swipes.filter { $0.stage >= .firstFrame }.compactMap(\.firstFrame)) {
+    print("\(hits.count) hits: p50 \(hits.p50), p95 \(hits.p95), p99 \(hits.p99), longest \(hits.max)")
+  }
+}
+
+@Suite("README.md: the pool", .timeLimit(.minutes(2)))
+struct ReadmeExampleTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  @Test("The Swift example of the pool in README.md is the code in this file")
+  func readmeHoldsThisCode() throws {
+    let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+    let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
+    let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```").first
+    }
+    let example = try #require(blocks.first { $0.contains("func measureSwipes") })
+    let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
+    let imports = lines.prefix { !$0.isEmpty }
+    #expect(imports.count > 1 && imports.allSatisfy { $0.hasPrefix("import ") })
+    #expect(imports.allSatisfy { "\n\(code)".contains("\n\($0)\n") })
+    // The file imports what the tests need too, so that the rest is compared apart from the imports.
+    let body = lines.dropFirst(imports.count + 1).joined(separator: "\n")
+    #expect(body.contains("func printSwipes"))
+    #expect(code.contains(body))
+  }
+
+  @Test("The Swift example finds what was preloaded, and waits for what was not")
+  func measures() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "reel-readme-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let origin = try await Origin.start(
+      Origin.Configuration(directory: Self.root.appending(path: "Fixtures")))
+    let items = ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8", "missing.mp4"]
+    let path = folder.appending(path: "feed.txt").path
+    try items.map { origin.url($0).absoluteString }.joined(separator: "\n").write(
+      toFile: path, atomically: true, encoding: .utf8)
+    let result: Result<[Swipe], any Error>
+    do {
+      result = .success(
+        try await measureSwipes(over: try FeedFile(path: path).feeds[0], limit: .seconds(20)))
+    } catch {
+      result = .failure(error)
+    }
+    await origin.stop()
+    let swipes = try result.get()
+    #expect(swipes.map(\.name) == ["master", "manifest", "master", "missing"])
+    // Nothing is there at the beginning; then each was loaded while the one before was looked at.
+    #expect(swipes.map(\.stage) == [.none, .buffered, .buffered, .none])
+    for swipe in swipes.dropLast() {
+      let (first, motion) = (try #require(swipe.firstFrame), try #require(swipe.motion))
+      #expect(first > .zero && first < motion)
+    }
+    #expect(swipes[3].firstFrame == nil && swipes[3].motion == nil)
+  }
+}
