@@ -23,7 +23,7 @@ final class ByteSourceIO {
   private var sourceOffset: Int64 = 0
 
   /// Bytes that are asked for at a time. Reads that a demuxer makes for a whole sample go past this buffer.
-  private static let bufferSize = 16 * 1024
+  private static let bufferSize = 8 * 1024
   /// With what surrounds them, one allocation that an allocator does not round up.
   private static let historySize = 32 * 1024 - 32
 

@@ -15,10 +15,10 @@ enum HTTPConnections {
   /// Compressed answers are inflated up to this size.
   static let maximumInflatedByteCount = 64 << 20
 
-  /// A connection keeps as many buffers of so many bytes for the next reads, also while it waits: by NIO's defaults 4 of
+  /// A connection keeps as many buffers of so many bytes for its next reads, also while it waits: by NIO's defaults 4 of
   /// 64 KiB, most of what a player holds beside its media.
   private static let readCount: UInt = 1
-  private static let readByteCount = 16 << 10
+  private static let readByteCount = 8 << 10
 
   private static let clients = Locked<[Duration: HTTPClient]>([:])
 

@@ -98,6 +98,11 @@ struct PacketQueueTests {
     queue = try self.queue(taken: 6)
     expectRewind(true, &queue, before: time(5))
     #expect(queue.next?.time == time(4))
+    // One that was decoded before it was whole.
+    queue = try self.queue()
+    expectRewind(true, &queue, before: time(0))
+    #expect(queue.next?.time == time(0))
+    #expect(queue.pendingByteCount == 100)
     // Not forward.
     queue = try self.queue(taken: 6)
     expectRewind(true, &queue, before: time(9))

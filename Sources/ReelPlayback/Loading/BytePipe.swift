@@ -37,7 +37,7 @@ final class BytePipe: Sendable {
   ///   - execution: Where the reader runs.
   ///   - memory: What is unread is counted there.
   init(
-    capacity: Int = 16 << 10, execution: any Execution = SystemExecution.shared, memory: LoadingMemory? = nil
+    capacity: Int = 8 << 10, execution: any Execution = SystemExecution.shared, memory: LoadingMemory? = nil
   ) {
     self.memory = memory
     self.capacity = capacity

@@ -163,17 +163,19 @@ struct MemoryCommand: AsyncParsableCommand {
   /// Prints what there is to say; gives the errors, and of how many sources.
   private func measure(_ job: MemoryJob) async throws -> (errors: [ReelError], sourceCount: Int) {
     defer { job.close() }
-    let result = try await job.run()
     do {
+      let result = try await job.run()
       if options.json {
         for line in result.players { try Console.print(JSONLine.string(line)) }
         try Console.print(JSONLine.string(result.summary))
       } else if !options.quiet {
         try Console.print(MemoryText.text(of: result))
       }
+      return (result.errors, result.sourceCount)
     } catch {
+      let error = error.asReelError
+      if error.kind != .cancelled { Console.report(error) }
       return ([error], 1)
     }
-    return (result.errors, result.sourceCount)
   }
 }

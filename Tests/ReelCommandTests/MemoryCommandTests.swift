@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+
+@Suite("reel memory", .timeLimit(.minutes(5)))
+struct MemoryCommandTests {
+  private static let kinds = [
+    "manifest_bytes", "in_flight_bytes", "packets_bytes", "frames_bytes", "decoder_bytes", "internals_bytes",
+    "allocator_bytes", "output_bytes",
+  ]
+
+  private func records(_ result: CommandResult) throws -> [[String: Any]] {
+    try result.outputLines.map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+  }
+
+  private func memory(_ record: [String: Any]) throws -> [String: Int] {
+    let memory = try #require(record["memory"] as? [String: Any])
+    return memory.compactMapValues { $0 as? Int }
+  }
+
+  @Test("Every player by kind, then all of them")
+  func players() async throws {
+    let source = Fixtures.path("hls-fmp4/master.m3u8")
+    let result = try await Command.run("memory", source, "--players", "4", "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let records = try records(result)
+    #expect(records.map { $0["type"] as? String } == ["player", "player", "player", "player", "summary"])
+    #expect(records.dropLast().map { $0["player"] as? Int } == [1, 2, 3, 4])
+    for record in records.dropLast() {
+      #expect(record["source"] as? String == source)
+      #expect(record["stage"] as? String == "buffered")
+      let memory = try memory(record)
+      #expect(memory["sum_bytes"] == Self.kinds.reduce(0) { $0 + (memory[$1] ?? 0) })
+      // Of the smaller rung, 160 by 90 samples at 12 bits.
+      #expect(try #require(memory["frames_bytes"]) >= 160 * 90 * 3 / 2)
+      #expect(try #require(memory["packets_bytes"]) > 10_000)
+      #expect(try #require(record["stage_ms"] as? [String: Double])["firstFrame"] != nil)
+    }
+    let summary = try #require(records.last)
+    #expect(summary["players"] as? Int == 4)
+    #expect(summary["failed"] as? Int == 0)
+    let sums = try records.dropLast().map { try #require(try memory($0)["sum_bytes"]) }
+    #expect(summary["ledger_bytes"] as? Int == sums.reduce(0, +))
+    #expect(summary["min_bytes"] as? Int == sums.min())
+    #expect(summary["max_bytes"] as? Int == sums.max())
+    let growth = try #require(summary["growth_bytes"] as? Int)
+    let before = try #require(summary["before"] as? [String: Int])
+    let after = try #require(summary["after"] as? [String: Int])
+    #expect(growth == (after["anonymous_bytes"] ?? 0) - (before["anonymous_bytes"] ?? 0))
+    #expect(summary["unexplained_bytes"] as? Int == growth - sums.reduce(0, +))
+    let decoder = try #require(summary["warm_decoder"] as? [String: Any])
+    #expect(try #require(decoder["warm_second_frame_ms"] as? Double) > 0)
+    #expect(try #require(decoder["cold_second_frame_ms"] as? Double) > 0)
+  }
+
+  @Test("Players that rest have no thread of their own")
+  func threads() async throws {
+    let result = try await Command.run(
+      "memory", Fixtures.path("hls-ts/low/index.m3u8"), "--players", "24", "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let summary = try #require(try records(result).last)
+    let before = try #require((summary["before"] as? [String: Int])?["threads"])
+    let after = try #require((summary["after"] as? [String: Int])?["threads"])
+    #expect(after < before + 12, "\(before) threads, then \(after)")
+  }
+
+  @Test("As far as it is told, and no further", arguments: ["manifest", "initialization", "firstFrame"])
+  func stages(stage: String) async throws {
+    let result = try await Command.run(
+      "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", stage, "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let records = try records(result)
+    // One source: three players.
+    #expect(records.count == 4)
+    for record in records.dropLast() {
+      let memory = try memory(record)
+      #expect(record["stage"] as? String == stage)
+      #expect(((memory["frames_bytes"] ?? 0) > 0) == (stage == "firstFrame"))
+      if stage == "manifest" { #expect(memory["packets_bytes"] == 0) }
+    }
+  }
+
+  @Test("Open decoders hold pictures")
+  func warm() async throws {
+    let arguments = ["memory", Fixtures.path("hls-fmp4/master.m3u8"), "--players", "2", "--json"]
+    let cold = try records(try await Command.run(arguments))
+    let warm = try records(try await Command.run(arguments + ["--warm"]))
+    for (cold, warm) in zip(cold.dropLast(), warm.dropLast()) {
+      #expect(
+        try #require(try memory(warm)["frames_bytes"]) > (try #require(try memory(cold)["frames_bytes"])))
+    }
+    #expect(warm.last?["warm"] as? Bool == true)
+  }
+
+  @Test("A curve: each number in turn")
+  func curve() async throws {
+    let source = Fixtures.path("hls-ts/low/index.m3u8")
+    let result = try await Command.run("memory", source, "--curve", "1,2,5", "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let records = try records(result)
+    #expect(records.count == 1)
+    let curve = try #require(records.first?["curve"] as? [[String: Any]])
+    #expect(curve.map { $0["players"] as? Int } == [1, 2, 5])
+    let ledger = curve.compactMap { $0["ledger_bytes"] as? Int }
+    #expect(ledger.count == 3)
+    #expect(ledger == ledger.sorted())
+    let text = try await Command.run("memory", source, "--curve", "1,2")
+    #expect(text.outputText.contains("MB each added"))
+  }
+
+  @Test("What is printed for people, and how many fit")
+  func text() async throws {
+    let result = try await Command.run(
+      "memory", goodSource, Fixtures.path("hls-ts/low/index.m3u8"), "--budget", "1GB")
+    #expect(result.status == 0, "\(result.errorText)")
+    let text = result.outputText.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
+    for words in ["in flight", "mean", "standard deviation", "grown by", "unexplained", "open decoder costs"]
+    {
+      #expect(text.contains(words), "\(text)")
+    }
+    #expect(text.contains("1 GB are enough for"))
+  }
+
+  @Test("A source that fails is reported once, and the others are counted")
+  func failure() async throws {
+    let missing = Fixtures.path("media/missing.mp4")
+    let both = try await Command.run("memory", missing, goodSource, "--players", "4", "--json")
+    #expect(both.status == 1)
+    expectErrorLine(both, names: "missing.mp4", words: "")
+    let records = try records(both)
+    #expect(records.count == 5)
+    #expect(records.filter { $0["error"] != nil }.map { $0["player"] as? Int } == [1, 3])
+    #expect(records.last?["players"] as? Int == 2)
+    #expect(records.last?["failed"] as? Int == 2)
+    let alone = try await Command.run("memory", missing)
+    #expect(alone.status == 66, "\(alone.errorText)")
+  }
+
+  @Test(
+    "Usage",
+    arguments: [
+      [], ["-"], ["--players", "0"], ["--stage", "none"], ["--curve", "3,1"], ["--curve", "1,x"],
+      ["--players", "2", "--curve", "1,2"], ["--budget", "much"], ["--hold", "-1"],
+      ["--stage", "manifest", "--warm"], ["--buffer", "-1"],
+    ])
+  func usage(arguments: [String]) async throws {
+    let named = arguments.isEmpty || arguments == ["-"] ? arguments : [goodSource] + arguments
+    let result = try await Command.run(["memory"] + named)
+    #expect(result.status == 64, "\(result.errorText)")
+    #expect(result.output.isEmpty)
+  }
+
+  @Test("Holds the players, and can be interrupted then")
+  func hold() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Command(
+      ["memory", goodSource, "--hold", "1000s"], shell: "exec \"$@\" 2> '\(folder.path)/errors'")
+    while !((try? folder.bytes("errors")) ?? []).contains(UInt8(ascii: "\n")), command.isRunning {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    command.interrupt()
+    let result = try await command.result()
+    #expect(result.status == 130)
+    #expect(String(decoding: try folder.bytes("errors"), as: UTF8.self).contains("holds 3 players"))
+  }
+}
