@@ -1,0 +1,25 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "swipes",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "Reel", path: "../..")],
+  targets: [
+    .executableTarget(
+      name: "swipes",
+      dependencies: [
+        .product(name: "ReelPool", package: "Reel"),
+        .product(name: "ReelPlayback", package: "Reel"),
+        .product(name: "ReelTransport", package: "Reel"),
+        .product(name: "ReelFFmpeg", package: "Reel"),
+        .product(name: "ReelCore", package: "Reel"),
+      ],
+      swiftSettings: [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+      ])
+  ]
+)

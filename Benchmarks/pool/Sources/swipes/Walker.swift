@@ -1,0 +1,133 @@
+internal import Foundation
+internal import ReelCore
+internal import ReelPlayback
+internal import ReelPool
+internal import ReelTransport
+
+/// Swipes through a feed with a pool, and prints what each swipe took.
+struct Walker {
+  private let pool: PlayerPool
+  private let isWarm: Bool
+  private let log = PictureLog()
+  private let sleeper = Sleeper()
+  private let clock = SystemMonotonicClock()
+
+  /// - Parameter isWarm: The next item's decoder stays open, and its second picture is decoded.
+  init(isWarm: Bool) throws {
+    self.isWarm = isWarm
+    // Three players, the neighbours to 3 s of media.
+    var configuration = PoolConfiguration()
+    configuration.policy = AdjacentPreload(isNextDecoderWarm: isWarm)
+    pool = PlayerPool(fetcher: TransportFetcher(), configuration: configuration)
+    try pool.setSurface(log.makeOutput())
+  }
+
+  /// Forward only, item after item, each for as long as `dwell`.
+  func swipe(_ urls: [String], count: Int, dwell: Duration) async throws {
+    let playlist = try Self.playlist("swipes", urls, count: count + 1)
+    try pool.show(0, of: playlist)
+    try await clock.sleep(for: dwell)
+    for index in 1...count { try await swipe(to: index, of: playlist, dwell: dwell) }
+    pool.close()
+  }
+
+  /// Back and forth over the items, each as soon as it is buffered, while other players decode.
+  ///
+  /// - Parameters:
+  ///   - others: How many players were taken out of the window and play on.
+  ///   - rate: Theirs.
+  func handOver(_ urls: [String], count: Int, others: Int, rate: Double, dwell: Duration) async throws {
+    var pinned: [PinnedPlayer] = []
+    let background = try Self.playlist("others", urls, count: others)
+    for index in 0..<others {
+      try pool.show(index, of: background)
+      guard try await wait(until: { pool.currentPlayer?.hasPicture ?? false }) else { throw Failure.timeOut }
+      let player = try pool.pin(to: NullOutput())
+      player.player.actionAtItemEnd = .loop
+      if rate != 1 { player.player.setRate(rate) }
+      pinned.append(player)
+    }
+    let playlist = try Self.playlist("swipes", urls, count: urls.count)
+    var (index, step) = (0, 1)
+    try pool.show(index, of: playlist)
+    for number in 0..<count {
+      let before = step
+      if !playlist.items.indices.contains(index + step) { step = -step }
+      let isTurn = number > 0 && step != before
+      index += step
+      let next = playlist.items[index].id
+      let isReady = try await wait {
+        pool.slotReadiness.contains {
+          $0.item == next && $0.stage >= .buffered && (!isWarm || $0.frameCount > 1)
+        }
+      }
+      guard isReady else { throw Failure.timeOut }
+      try await clock.sleep(for: .milliseconds(20))
+      let shown = pinned.reduce(0) { $0 + $1.player.statistics.decodedFrameCount }
+      try await swipe(to: index, of: playlist, dwell: dwell, isTurn: isTurn) {
+        pinned.reduce(0) { $0 + $1.player.statistics.decodedFrameCount } - shown
+      }
+    }
+    for player in pinned { player.stop() }
+    pool.close()
+  }
+
+  static func playlist(_ name: String, _ urls: [String], count: Int) throws -> Playlist {
+    let sources = try (0..<count).map { try MediaSource(argument: urls[$0 % urls.count]) }
+    return Playlist(Feed(name: name, sources: sources))
+  }
+
+  enum Failure: Error { case timeOut }
+
+  // MARK: - Private
+
+  private func swipe(
+    to index: Int, of playlist: Playlist, dwell: Duration, isTurn: Bool = false, decoded: () -> Int = { 0 }
+  ) async throws {
+    log.clear()
+    // Each of the three follows upon a wait, as a touch does.
+    let alone = spin(milliseconds: 0.08)
+    try await clock.sleep(for: .milliseconds(2))
+    let waking = spin(milliseconds: 0.08) { sleeper.wake() }
+    try await clock.sleep(for: .milliseconds(5))
+    let switches = threadSwitches()
+    let core = threadTime()
+    let began = clock.now
+    var handover = try pool.show(index, of: playlist)
+    let picture = handover.picture.take()
+    let returned = clock.now
+    let worked = threadTime() - core
+    let after = threadSwitches()
+    // On a hit the picture is here; nothing of the item before comes to the surface any more.
+    let first: MediaTime? = if let picture { picture.time } else { nil }
+    let (isHit, duration) = (first != nil, handover.duration)
+    let (stage, wait) = (handover.stage, began + dwell - clock.now)
+    try await clock.sleep(for: max(.zero, wait))
+    let pictures = log.all
+    var second: PictureLog.Entry?
+    var firstAt: Duration? = returned
+    if let first {
+      second = pictures.first { $0.at > returned && $0.time != first }
+    } else {
+      // What came late of the item before is further on than this one can be.
+      let own = pictures.filter { $0.time.seconds < milliseconds(dwell) / 1e3 && $0.at > returned }
+      let start = own.firstIndex { $0.time.seconds < 0.05 }
+      firstAt = start.map { own[$0].at }
+      second = start.flatMap { own[$0...].dropFirst().first }
+    }
+    var fields: [String: any Encodable & Sendable] = [
+      "at_us": Int64(milliseconds(began) * 1e3), "hit": isHit, "stage": stage.rawValue, "turn": isTurn,
+      "decoded_by_others": decoded(),
+      "inside_ms": milliseconds(duration), "core_ms": worked,
+      "alone_ms": alone, "waking_ms": waking, "waits": after.waits - switches.waits,
+      "preemptions": after.preemptions - switches.preemptions,
+    ]
+    if let first { fields["position_ms"] = first.seconds * 1e3 }
+    if let firstAt { fields["first_ms"] = milliseconds(firstAt - began) }
+    if let second {
+      fields["second_ms"] = milliseconds(second.at - began)
+      if let firstAt { fields["gap_ms"] = milliseconds(second.at - firstAt) }
+    }
+    report(fields)
+  }
+}

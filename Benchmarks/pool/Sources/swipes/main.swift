@@ -1,0 +1,34 @@
+internal import Foundation
+internal import ReelCore
+
+let usage = """
+  usage: swipes swipe warm|cold COUNT DWELL_MS URL...
+         swipes handover warm|cold COUNT DWELL_MS OTHERS RATE URL...
+         swipes memory warm|cold COUNT URL...
+  """
+
+func fail(_ text: String) -> Never {
+  FileHandle.standardError.write(Data("swipes: \(text)\n".utf8))
+  exit(1)
+}
+
+let arguments = Array(CommandLine.arguments.dropFirst())
+guard arguments.count > 3, ["warm", "cold"].contains(arguments[1]), let count = Int(arguments[2]) else {
+  fail(usage)
+}
+let isWarm = arguments[1] == "warm"
+let dwell = Duration.milliseconds(Int(arguments[3]) ?? 0)
+do {
+  switch arguments[0] {
+  case "swipe":
+    try await Walker(isWarm: isWarm).swipe(Array(arguments.dropFirst(4)), count: count, dwell: dwell)
+  case "handover" where arguments.count > 6:
+    try await Walker(isWarm: isWarm).handOver(
+      Array(arguments.dropFirst(6)), count: count, others: Int(arguments[4]) ?? 0,
+      rate: arguments[5] == "max" ? .infinity : 1, dwell: dwell)
+  case "memory": try await Parking.park(Array(arguments.dropFirst(3)), count: count, isWarm: isWarm)
+  default: fail(usage)
+  }
+} catch {
+  fail("\(error)")
+}
