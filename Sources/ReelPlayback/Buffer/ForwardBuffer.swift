@@ -40,8 +40,6 @@ final class ForwardBuffer: Sendable {
     /// Nothing that was not decoded yet.
     var isConsumed = true
     var byteCount = 0
-    /// Of these, what decoders have not had.
-    var pendingByteCount = 0
     /// From the key frame of what is on show to the end of what was loaded.
     var range: Range<MediaTime>?
   }
@@ -320,6 +318,13 @@ final class ForwardBuffer: Sendable {
   }
 
   var level: Level { state.withLock { $0.level } }
+
+  /// Bytes of packets that come behind what is on show; of all, where nothing is.
+  var unshownByteCount: Int {
+    state.withLock { state in
+      state.video.byteCount(after: state.position) + state.audio.byteCount(after: state.position)
+    }
+  }
 }
 
 /// A number for each kind of packet.
@@ -395,7 +400,6 @@ extension ForwardBuffer.State {
     level.isResting = isResting(.video) && (!separate || isResting(.audio))
     level.isConsumed = video.isConsumed
     level.byteCount = video.byteCount + audio.byteCount
-    level.pendingByteCount = video.pendingByteCount + audio.pendingByteCount
     if let start = video.start, let end = video.end, start < end { level.range = start..<end }
     return level
   }

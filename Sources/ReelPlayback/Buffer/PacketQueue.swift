@@ -101,6 +101,12 @@ struct PacketQueue: Sendable {
     for packet in packets { noteEnd(of: packet) }
   }
 
+  /// Bytes of the packets that are presented after `time`; of all where it is nil.
+  func byteCount(after time: MediaTime?) -> Int {
+    guard let time else { return byteCount }
+    return packets.reduce(0) { $1.time > time ? $0 + $1.byteCount : $0 }
+  }
+
   // MARK: - Private
 
   private mutating func noteEnd(of packet: MediaPacket) {

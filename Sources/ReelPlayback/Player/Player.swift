@@ -217,8 +217,8 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var hasOutput = false
   /// Compressed bytes held.
   public var bufferByteCount = 0
-  /// Of these, what decoders have not had.
-  public var pendingByteCount = 0
+  /// Of these, what comes behind the picture on show.
+  public var unshownByteCount = 0
   public var bufferHighWaterByteCount = 0
   /// Loaded ahead of what is on show.
   public var bufferedDuration: Duration = .zero

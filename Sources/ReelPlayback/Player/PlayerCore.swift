@@ -225,7 +225,7 @@ final class PlayerCore: Sendable {
     statistics.onShowByteCount = onShow?.picture.frame.byteCount ?? 0
     statistics.ring = session.ring.statistics
     statistics.bufferByteCount = level.byteCount
-    statistics.pendingByteCount = level.pendingByteCount
+    statistics.unshownByteCount = session.buffer.unshownByteCount
     statistics.bufferHighWaterByteCount = session.buffer.highWaterByteCount
     statistics.bufferedDuration = .seconds(level.ahead.seconds)
     statistics.estimatedBandwidth = session.bandwidth

@@ -112,7 +112,6 @@ extension PoolCore {
       assignment.pinned = state.pinned.map(\.player)
       let isShown = state.isShownAnew
       state.isShownAnew = false
-      let wanted = plan.entries.map(\.item.id)
       for (slot, player) in state.slots.enumerated() {
         guard let load = player.load else { continue }
         if isShown, load.feedItem.id == state.currentItem?.id,
@@ -123,7 +122,9 @@ extension PoolCore {
             assignment.failure = (load.feedItem.id, error)
             continue
           }
-        } else if wanted.contains(load.feedItem.id) {
+        } else if let entry = plan.entries.first(where: { $0.item.id == load.feedItem.id }),
+          !entry.order.givesBack(load)
+        {
           continue
         }
         player.forget()

@@ -167,3 +167,11 @@ struct PoolResources: Sendable {
   let network: RankedNetwork
   let logger: Logger
 }
+
+extension PooledPlayer.Order {
+  /// True where pictures and media are there, and none are wanted any more: loading begins anew, for what is wanted.
+  func givesBack(_ load: PooledPlayer.Load) -> Bool {
+    guard let target else { return false }
+    return target.stage < .firstFrame && load.item.preloadStage.value >= .firstFrame
+  }
+}

@@ -247,7 +247,7 @@ final class WalkRecorder: FrameOutput {
     state.withLock { state in
       let wasShown = state.shownIDs.remove(id) != nil
       state.fetchedByteCount += departure.fetchedByteCount
-      let left = Int64(statistics.pendingByteCount + statistics.inFlightByteCount)
+      let left = Int64(statistics.unshownByteCount + statistics.inFlightByteCount)
       state.unshownByteCount += wasShown ? min(left, departure.fetchedByteCount) : departure.fetchedByteCount
       state.decodedPictureCount += statistics.decodedFrameCount
       let shown = wasShown ? statistics.shownFrameCount : 0

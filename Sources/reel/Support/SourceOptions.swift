@@ -68,6 +68,11 @@ struct SourceOptions: ParsableArguments {
   func transport(logger: Logger) -> TransportFetcher {
     var configuration = TransportConfiguration()
     configuration.retryPolicy.attempts = retries
+    // Nothing is waited for longer than a source may take.
+    let limit = Duration.seconds(timeout)
+    configuration.connectTimeout = min(configuration.connectTimeout, limit)
+    configuration.firstByteTimeout = min(configuration.firstByteTimeout, limit)
+    configuration.idleTimeout = min(configuration.idleTimeout, limit)
     configuration.retryPolicy.connectAttempts = min(retries, configuration.retryPolicy.connectAttempts)
     return TransportFetcher(configuration: configuration, logger: logger)
   }
