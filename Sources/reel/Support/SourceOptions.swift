@@ -27,7 +27,7 @@ struct SourceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Give up on a source after so many seconds; play: only where no picture was shown by then.",
+      "Give up on a source after so many seconds; play: only where no picture was shown by then; feed: on each wait for a server.",
       valueName: "s"))
   var timeout = 30.0
 
@@ -65,14 +65,16 @@ struct SourceOptions: ParsableArguments {
     return Logger(label: "reel")
   }
 
-  func transport(logger: Logger) -> TransportFetcher {
+  /// - Parameter limitsWaits: no answer and no bytes are waited for longer than `--timeout`.
+  func transport(logger: Logger, limitsWaits: Bool = false) -> TransportFetcher {
     var configuration = TransportConfiguration()
     configuration.retryPolicy.attempts = retries
-    // Nothing is waited for longer than a source may take.
-    let limit = Duration.seconds(timeout)
-    configuration.connectTimeout = min(configuration.connectTimeout, limit)
-    configuration.firstByteTimeout = min(configuration.firstByteTimeout, limit)
-    configuration.idleTimeout = min(configuration.idleTimeout, limit)
+    if limitsWaits {
+      let limit = Duration.seconds(timeout)
+      configuration.connectTimeout = min(configuration.connectTimeout, limit)
+      configuration.firstByteTimeout = min(configuration.firstByteTimeout, limit)
+      configuration.idleTimeout = min(configuration.idleTimeout, limit)
+    }
     configuration.retryPolicy.connectAttempts = min(retries, configuration.retryPolicy.connectAttempts)
     return TransportFetcher(configuration: configuration, logger: logger)
   }
