@@ -17,7 +17,7 @@ import ReelCore
 final class HTTPTransfer: HTTPClientResponseDelegate {
   typealias Response = Void
 
-  static let readAheadByteCount = 8 << 10
+  static let readAheadByteCount = 64 << 10
 
   private enum Phase {
     case connecting
