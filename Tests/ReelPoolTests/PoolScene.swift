@@ -35,7 +35,7 @@ final class PoolScene: Sendable {
 
   /// - Parameter paths: of the items, below Fixtures.
   init(
-    _ paths: [String], slots: Int = 3, policy: any PreloadPolicy = AdjacentPreload(),
+    _ paths: [String], slots: Int = 3, policy: any PreloadPolicy = AdjacentPreload(isNextDecoderWarm: true),
     fetcher: PoolFetcher = PoolFetcher(), describe: (Int, inout FeedItem) -> Void = { _, _ in },
     configure: (inout PoolConfiguration) -> Void = { _ in }
   ) throws {
