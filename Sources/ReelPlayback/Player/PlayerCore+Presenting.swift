@@ -19,7 +19,6 @@ extension PlayerCore {
   }
 
   func step(_ session: ItemSession) -> Pump.Next {
-    let head = session.ring.head()
     let now = clock.now
     let (generation, hasPicture, isPlaying, rate, isCurrent) = state.withLock { state in
       (
@@ -27,8 +26,10 @@ extension PlayerCore {
         state.session === session
       )
     }
-    // Replaced or sought since: that makes for another turn.
-    guard isCurrent, session.generation == generation else { return .idle }
+    // Replaced or sought since: that makes for another turn. What the ring says must be of this generation: the end of
+    // the one before is none of it.
+    guard isCurrent, session.generation == generation, let head = session.ring.head(generation: generation)
+    else { return .idle }
     switch head {
     case .picture(let time, let following):
       if !hasPicture { return showFirst(session, generation: generation) }

@@ -131,15 +131,11 @@ public final class FrameRing: Sendable {
   // MARK: Consumer
 
   /// Looks at what comes next without taking it.
-  public func head() -> Head {
-    state.withLock { state in
-      guard !state.pictures.isEmpty else {
-        state.noteEmpty()
-        return state.isFinished ? .drained : .empty
-      }
-      return .picture(
-        state.pictures[0].time, following: state.pictures.count > 1 ? state.pictures[1].time : nil)
-    }
+  public func head() -> Head { state.withLock { $0.head } }
+
+  /// As `head()`; nil where the generation is another: what comes next of it says nothing of this one.
+  func head(generation: Int) -> Head? {
+    state.withLock { $0.generation == generation ? $0.head : nil }
   }
 
   /// The first picture; nil where the ring is empty or the generation is another.
@@ -230,6 +226,17 @@ public final class FrameRing: Sendable {
 }
 
 extension FrameRing.State {
+  /// What comes next; that there is nothing is noted.
+  fileprivate var head: FrameRing.Head {
+    mutating get {
+      guard !pictures.isEmpty else {
+        noteEmpty()
+        return isFinished ? .drained : .empty
+      }
+      return .picture(pictures[0].time, following: pictures.count > 1 ? pictures[1].time : nil)
+    }
+  }
+
   func hasRoom(for byteCount: Int) -> Bool {
     guard statistics.frameCount > 0 else { return true }
     return statistics.frameCount < statistics.frameCapacity
