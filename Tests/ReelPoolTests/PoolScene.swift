@@ -84,17 +84,7 @@ final class PoolScene: Sendable {
 
   /// Returns when the slots have what is wanted, and all of them are as far as they are to be.
   func rest() async throws {
-    var n = 0
-    try await until {
-      n += 1
-      if n == 10000 {
-        print(
-          "HANG", self.pool.core.isSteady, self.fetcher.underWayCount, self.fetcher.keys,
-          self.pool.slotReadiness.map { "\($0)" }.joined(separator: "\n"));
-        throw CancellationError()
-      }
-      return self.isResting
-    }
+    try await until { isResting }
   }
 
   var isResting: Bool {
