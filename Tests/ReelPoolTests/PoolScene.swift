@@ -88,8 +88,10 @@ final class PoolScene: Sendable {
   }
 
   var isResting: Bool {
+    // Asked first: what the slots say is then of the window that is wanted.
+    guard pool.core.isSteady else { return false }
     let slots = pool.slotReadiness.filter { $0.item != nil }
-    return !slots.isEmpty && pool.core.isSteady
+    return !slots.isEmpty
       && slots.allSatisfy {
         $0.waiting == .failed || $0.stage >= min($0.target?.stage ?? .buffered, .buffered)
       }
