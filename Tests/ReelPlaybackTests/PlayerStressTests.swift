@@ -32,7 +32,7 @@ struct PlayerStressTests {
       }
       func settled() async throws -> ProcessResources {
         let end = ContinuousClock.now + StressScene.patience
-        while WorkerThreads.shared.count > 0, ContinuousClock.now < end {
+        while WorkerThreads.shared.count + WorkerThreads.prompt.count > 0, ContinuousClock.now < end {
           try await Task.sleep(for: .milliseconds(20))
         }
         return ProcessResources.now()
@@ -50,7 +50,7 @@ struct PlayerStressTests {
         after = ProcessResources.now()
       }
       print("before: \(before)\nafter: \(after)")
-      precondition(WorkerThreads.shared.count == 0, "worker threads are left")
+      precondition(WorkerThreads.shared.count + WorkerThreads.prompt.count == 0, "worker threads are left")
       precondition(after.threadCount <= before.threadCount, "threads are left")
       precondition(after.descriptorCount <= before.descriptorCount, "descriptors are left")
       guard ProcessInfo.processInfo.environment["REEL_SANITIZER"] == nil else { return }

@@ -44,7 +44,7 @@ final class PoolScene: Sendable {
     configuration.policy = policy
     configuration.player.retryPolicy = ItemRetryPolicy(attempts: 1, baseDelay: .milliseconds(1))
     let threads = WorkerThreads(idleTime: .milliseconds(1))
-    configuration.player.execution = SystemExecution(threads: threads)
+    configuration.player.execution = SystemExecution(threads: threads, promptThreads: threads)
     configure(&configuration)
     var feed = Feed(name: "feed")
     for (number, path) in paths.enumerated() {

@@ -53,7 +53,8 @@ final class PlayerCore: Sendable {
     self.logger = logger
     clock = configuration.clock
     outputLock = configuration.outputLock ?? NSRecursiveLock()
-    let pump = Pump(named: "present", execution: configuration.execution, clock: clock) { [weak self] in
+    let pump = Pump(named: "present", .prompt, execution: configuration.execution, clock: clock) {
+      [weak self] in
       self?.present() ?? .idle
     }
     presenter.withLock { $0 = pump }

@@ -1,10 +1,18 @@
+/// How soon work begins where all cores are busy.
+package enum WorkUrgency: Sendable {
+  /// When its turn comes: who asks for it goes on first. Loading and decoding.
+  case patient
+  /// At once: it takes a core from others. What is due at a time, and short.
+  case prompt
+}
+
 /// Where the work of players is done: what blocks, what is asynchronous, and the waits between the two.
 ///
 /// Everything that a player begins goes through one of these, so that the same code runs on the system's threads
 /// (`SystemExecution`) and, one thing at a time, under a modelled clock.
 package protocol Execution: AnyObject, Sendable {
   /// Runs `body`, which may block, away from Swift's cooperative threads. Never waits for it.
-  func run(named name: String, _ body: @escaping @Sendable () -> Void)
+  func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void)
 
   /// Begins a task. To be used in place of `Task`: a task of its own does not inherit where the one runs that makes it.
   func throwingTask<Success: Sendable>(
@@ -17,4 +25,10 @@ package protocol Execution: AnyObject, Sendable {
 
   /// What a body given to `run` waits on.
   func makeSignal() -> any WorkSignal
+}
+
+extension Execution {
+  package func run(named name: String, _ body: @escaping @Sendable () -> Void) {
+    run(named: name, .patient, body)
+  }
 }

@@ -37,20 +37,23 @@ package final class Pump: Sendable {
 
   private let state: Locked<State>
   private let name: String
+  private let urgency: WorkUrgency
   private let execution: any Execution
   private let clock: any MonotonicClock
   private let account: MemoryAccount?
 
   /// - Parameters:
   ///   - name: Of the thread during a turn.
+  ///   - urgency: How soon a turn begins.
   ///   - execution: Where the turns are made.
   ///   - account: What turns allocate belongs to it.
   ///   - turn: May block. It may call `wake()` and `stop()`.
   package init(
-    named name: String, execution: any Execution = SystemExecution.shared, clock: any MonotonicClock,
-    account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next
+    named name: String, _ urgency: WorkUrgency = .patient, execution: any Execution = SystemExecution.shared,
+    clock: any MonotonicClock, account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next
   ) {
     self.name = name
+    self.urgency = urgency
     self.execution = execution
     self.account = account
     self.clock = clock
@@ -106,7 +109,7 @@ package final class Pump: Sendable {
   // MARK: - Private
 
   private func begin() {
-    execution.run(named: name) { self.runTurns() }
+    execution.run(named: name, urgency) { self.runTurns() }
   }
 
   private func runTurns() {

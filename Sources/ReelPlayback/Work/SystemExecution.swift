@@ -5,11 +5,15 @@ package final class SystemExecution: Execution {
   package static let shared = SystemExecution()
 
   private let threads: WorkerThreads
+  private let promptThreads: WorkerThreads
 
-  init(threads: WorkerThreads = .shared) { self.threads = threads }
+  init(threads: WorkerThreads = .shared, promptThreads: WorkerThreads = .prompt) {
+    self.threads = threads
+    self.promptThreads = promptThreads
+  }
 
-  package func run(named name: String, _ body: @escaping @Sendable () -> Void) {
-    threads.run(named: name, body)
+  package func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
+    (urgency == .prompt ? promptThreads : threads).run(named: name, body)
   }
 
   package func throwingTask<Success: Sendable>(

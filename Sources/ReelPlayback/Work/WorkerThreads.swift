@@ -6,6 +6,8 @@ internal import ReelCore
 /// Not a dispatch queue: its pool of threads is bounded, and work that blocks for others would exhaust it.
 package final class WorkerThreads: Sendable {
   package static let shared = WorkerThreads()
+  /// For work that is due at a time.
+  package static let prompt = WorkerThreads(yieldsAtWakes: false)
 
   private struct Job: Sendable {
     let name: String
@@ -20,9 +22,15 @@ package final class WorkerThreads: Sendable {
 
   private let state = Locked(State())
   private let idleTime: Duration
+  private let yieldsAtWakes: Bool
 
-  /// - Parameter idleTime: How long a thread waits for more work before it ends.
-  package init(idleTime: Duration = .seconds(1)) { self.idleTime = idleTime }
+  /// - Parameters:
+  ///   - idleTime: How long a thread waits for more work before it ends.
+  ///   - yieldsAtWakes: Who gives work to a thread goes on before it, where there is no core for both.
+  package init(idleTime: Duration = .seconds(1), yieldsAtWakes: Bool = true) {
+    self.idleTime = idleTime
+    self.yieldsAtWakes = yieldsAtWakes
+  }
 
   /// Threads that there are, busy or idle.
   package var count: Int { state.withLock { $0.count } }
@@ -53,6 +61,7 @@ package final class WorkerThreads: Sendable {
   }
 
   private func work(as worker: Worker) {
+    if yieldsAtWakes { NativeThread.yieldAtWakes() }
     var name = ""
     while runNext(of: worker, name: &name) {}
   }

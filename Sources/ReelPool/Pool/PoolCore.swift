@@ -139,15 +139,14 @@ final class PoolCore: Sendable {
           : "the feed \(playlist.feed) has no item \(index): its \(playlist.items.count) items count from 0")
     }
     let item = playlist.items[index]
-    let (player, left) = state.withLock { state -> (PooledPlayer?, PooledPlayer?) in
+    let player = state.withLock { state in
       let isSame = state.currentItem?.id == item.id
-      let left = isSame ? nil : state.target?.player
       state.setDirection(to: index, of: playlist)
       // What plays plays on where a drag comes back to it.
       if !isSame || state.phase == .dragEnded { state.phase = phase }
       state.setItems(playlist, index: index)
       state.isShownAnew = true
-      return (state.player(of: item.id), left)
+      return state.player(of: item.id)
     }
     let picture = player?.player.currentPicture()
     var stage = player?.load?.item.preloadStage.value ?? .none
@@ -155,8 +154,7 @@ final class PoolCore: Sendable {
     if picture == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     let handover = Handover(picture: picture, stage: stage, duration: clock.now - began)
     emit(.shown(item.id, phase, stage: stage))
-    // It does not go on unseen until its turn comes.
-    left?.pause()
+    // Nothing before the surface has the picture wakes another thread; what the item before does is ended in a turn.
     followCurrent()
     wake()
     return handover

@@ -108,15 +108,6 @@ final class PooledPlayer: Sendable {
     if change.plays, order.plays { player.play() }
   }
 
-  /// Stands still until it is directed anew.
-  func pause() {
-    let wasPlaying = state.withLock { load in
-      defer { load?.isPlaying = false }
-      return load?.isPlaying ?? false
-    }
-    if wasPlaying { player.pause() }
-  }
-
   /// Plays on by itself, whatever is the current item.
   func directPinned() {
     guard let index = load?.order.index else { return }

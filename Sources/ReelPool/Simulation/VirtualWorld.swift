@@ -154,7 +154,7 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
 
   // MARK: Execution
 
-  package func run(named name: String, _ body: @escaping @Sendable () -> Void) {
+  package func run(named name: String, _: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
     let body = VirtualBody(name: name, body)
     state.withLock { state in
       state.bodyCount += 1
