@@ -28,17 +28,27 @@ public final class ContainerReader {
     /// All that has come of the next video unit so far; it will be given whole later.
     case tentativeVideo(PacketBox)
     case audio(PacketBox)
+    /// The streams are others from here on, and so are their units' timestamps (MPEG-TS, another program map).
+    case programChanged
     case end
   }
 
   public let format: ContainerFormat
   /// Nil only where no video is wanted.
-  public let video: StreamInfo?
+  public private(set) var video: StreamInfo?
   /// Nil where none is wanted, or none was announced so far.
   public private(set) var audio: StreamInfo?
 
-  private let demuxer: Demuxer
+  private var demuxer: Demuxer
   private let options: Options
+  private let name: String
+  private let logger: Logger
+  /// MPEG-TS.
+  private let program: ProgramSource?
+  /// Of the demuxers before.
+  private var closedSourceWait: Duration = .zero
+  /// The demuxer began in the middle of the source, and counts from there.
+  private var hasChangedProgram = false
   private var videoSplitter: AccessUnitSplitter?
   private var audioSplitter: AudioFrameSplitter?
   /// Units that were split off already.
@@ -61,24 +71,19 @@ public final class ContainerReader {
   ) throws {
     self.format = format
     self.options = options
+    self.name = name
+    self.logger = logger
+    program = format == .mpegTS ? ProgramSource(source) : nil
     demuxer = try Demuxer(
-      source: source, format: format, isSeekable: options.isSeekable,
+      source: program ?? source, format: format, isSeekable: options.isSeekable,
       startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
-    video = options.wantsVideo ? try demuxer.videoStream() : nil
-    if options.wantsVideo {
-      chooseAudio()
-    } else if options.wantsAudio {
-      audio = try demuxer.audioStream(languages: options.audioLanguages)
-    }
-    knownStreamCount = demuxer.streams.count
-    restart()
-    selectStreams()
+    try chooseStreams()
   }
 
   /// All streams of the container that are known so far.
   public var streams: [StreamInfo] { demuxer.streams }
   /// Time spent waiting for bytes.
-  public var sourceWait: Duration { demuxer.sourceWait }
+  public var sourceWait: Duration { closedSourceWait + demuxer.sourceWait }
   /// The whole length in microseconds, where the container's header tells.
   public var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
   /// True where the end came before what the container's index names, or inside of an element of Matroska.
@@ -90,7 +95,7 @@ public final class ContainerReader {
       : "the file is cut off: its index names media beyond its end"
   }
   /// The place in the source's bytes behind the units given.
-  public var position: Int64 { demuxer.position }
+  public var position: Int64 { (program?.origin ?? 0) + demuxer.position }
   /// Bytes of the source that were read behind `position`, and not used: with them and `position`, another reader can go
   /// on where this one stops. Nil where this one holds parts of units, as it does of containers that are split here.
   public var unread: [UInt8]? {
@@ -108,7 +113,11 @@ public final class ContainerReader {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
       if let packet = try videoSplitter?.next() { return .video(PacketBox(packet)) }
-      if hasEnded { return .end }
+      if hasEnded {
+        guard let program, program.isAtChange else { return .end }
+        try changeProgram(program)
+        return .programChanged
+      }
       guard let packet = try demuxer.nextPacket() else {
         hasEnded = true
         while let packet = try videoSplitter?.flush() { ready.append(.video(PacketBox(packet))) }
@@ -127,11 +136,17 @@ public final class ContainerReader {
     }
   }
 
+  /// False where the source is read forward only, and behind a change of its program.
+  public var isSeekable: Bool { options.isSeekable && !hasChangedProgram }
+
   /// Goes to the key frame at or before `ticks` of a stream. False where the container can't.
   public func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
-    guard try demuxer.seek(toKeyFrameAtOrBefore: ticks, stream: stream.index) else { return false }
-    restart()
-    return true
+    guard !hasChangedProgram else { return false }
+    try program?.setPassive(true)
+    let isThere = try demuxer.seek(toKeyFrameAtOrBefore: ticks, stream: stream.index)
+    try program?.setPassive(false)
+    if isThere { restart() }
+    return isThere
   }
 
   /// Drops the audio from here on, or takes it up again.
@@ -146,6 +161,29 @@ public final class ContainerReader {
   public func forgetInterruption() { demuxer.forgetInterruption() }
 
   // MARK: - Private
+
+  private func chooseStreams() throws {
+    video = options.wantsVideo ? try demuxer.videoStream() : nil
+    audio = nil
+    if options.wantsVideo {
+      chooseAudio()
+    } else if options.wantsAudio {
+      audio = try demuxer.audioStream(languages: options.audioLanguages)
+    }
+    knownStreamCount = demuxer.streams.count
+    restart()
+    selectStreams()
+  }
+
+  /// Goes on with the streams of another program map.
+  private func changeProgram(_ program: ProgramSource) throws {
+    program.proceed()
+    hasChangedProgram = true
+    closedSourceWait += demuxer.sourceWait
+    demuxer = try Demuxer(
+      source: program, format: format, isSeekable: false, clock: options.clock, name: name, logger: logger)
+    try chooseStreams()
+  }
 
   private func videoUnit(_ packet: consuming Packet, allowingTentative: Bool) throws -> Unit? {
     if packet.isEncrypted, let video { throw ReelError.encrypted(codecName: video.codecName) }
@@ -195,6 +233,7 @@ public final class ContainerReader {
     if let video { selected.insert(video.index) }
     if let audio, !isAudioDropped { selected.insert(audio.index) }
     demuxer.select(streams: selected)
+    program?.watch(pids: Set([video, audio].compactMap { $0?.number }))
   }
 }
 

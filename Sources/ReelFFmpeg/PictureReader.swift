@@ -34,11 +34,16 @@ public final class PictureReader {
   }
 
   /// The stream whose pictures are read.
-  public let stream: StreamInfo
+  public private(set) var stream: StreamInfo
 
   private let container: ContainerReader
   private let units: DemuxedUnits
-  private let decoder: PictureDecoder
+  private var decoder: PictureDecoder
+  private let decoding: PictureDecoder.Options
+  private let name: String
+  private let logger: Logger
+  /// Of the decoders of programs before.
+  private var closed: (duration: Duration, damagedCount: Int, rejectedPacketCount: Int) = (.zero, 0, 0)
   private var openDuration: Duration = .zero
   private var hasToldTruncation = false
 
@@ -62,6 +67,9 @@ public final class PictureReader {
     decoding.threads = options.threads
     decoding.isCancelled = options.isCancelled
     decoding.gate = options.gate
+    self.decoding = decoding
+    self.name = name
+    self.logger = logger
     decoder = try PictureDecoder(
       stream: stream, source: units, options: decoding, name: name, logger: logger)
     openDuration = ContinuousClock.now - start - container.sourceWait
@@ -71,14 +79,15 @@ public final class PictureReader {
   public var streams: [StreamInfo] { container.streams }
   public var timing: Timing {
     Timing(
-      source: container.sourceWait, demux: openDuration + units.demuxDuration, decode: decoder.decodeDuration)
+      source: container.sourceWait, demux: openDuration + units.demuxDuration,
+      decode: closed.duration + decoder.decodeDuration)
   }
   /// Bytes of the source up to the end of the first picture's packet; nil before there was one.
   public var firstPictureEnd: Int64? { units.openingEnd }
   /// How the stream begins; nil before its first packet was read.
   public var opening: OpeningPicture? { decoder.opening }
   /// Pictures handed out that missed a reference or were concealed.
-  public var damagedCount: Int { decoder.damagedCount }
+  public var damagedCount: Int { closed.damagedCount + decoder.damagedCount }
   /// How many pictures the decoder may hold back to bring them into order, as far as is known.
   public var reorderDepth: Int { decoder.reorderDepth }
   public var profileName: String? { decoder.profileName }
@@ -89,15 +98,19 @@ public final class PictureReader {
   /// The whole length in microseconds, where the container's header tells.
   public var durationMicroseconds: Int64? { container.durationMicroseconds }
   /// Packets that the decoder refused as invalid.
-  public var rejectedPacketCount: Int { decoder.rejectedPacketCount }
+  public var rejectedPacketCount: Int { closed.rejectedPacketCount + decoder.rejectedPacketCount }
 
   /// The earliest picture in presentation order, as soon as it can be known; nil where there is none. To be called
   /// before any other picture is read, or after a seek.
   public func firstPicture() throws -> Frame? {
-    switch try decoder.firstPicture() {
-    case .picture(let frame): frame
-    case .needsUnit: nil
-    case .end: decoder.opening == nil ? try endWithoutPicture() : try endOfPictures()
+    while true {
+      switch try decoder.firstPicture() {
+      case .picture(let frame): return frame
+      case .needsUnit: return nil
+      case .end:
+        if try changeProgram() { continue }
+        return decoder.opening == nil ? try endWithoutPicture() : try endOfPictures()
+      }
     }
   }
 
@@ -105,10 +118,12 @@ public final class PictureReader {
   /// container's index names, or
   /// is cut off.
   public func nextPicture() throws -> Frame? {
-    switch try decoder.nextPicture() {
-    case .picture(let frame): frame
-    case .needsUnit: nil
-    case .end: try endOfPictures()
+    while true {
+      switch try decoder.nextPicture() {
+      case .picture(let frame): return frame
+      case .needsUnit: return nil
+      case .end: guard try changeProgram() else { return try endOfPictures() }
+      }
     }
   }
 
@@ -120,6 +135,17 @@ public final class PictureReader {
   }
 
   // MARK: - Private
+
+  /// Goes on with a decoder of its own behind a change of the program. False where there is none.
+  private func changeProgram() throws -> Bool {
+    guard units.takeChange(), let video = container.video else { return false }
+    closed.duration += decoder.decodeDuration
+    closed.damagedCount += decoder.damagedCount
+    closed.rejectedPacketCount += decoder.rejectedPacketCount
+    stream = video
+    decoder = try PictureDecoder(stream: video, source: units, options: decoding, name: name, logger: logger)
+    return true
+  }
 
   private func endOfPictures() throws -> Frame? {
     if decoder.pictureCount == 0, decoder.sizeFault != nil || !container.isTruncated {
@@ -145,8 +171,15 @@ private final class DemuxedUnits: AccessUnitSource {
   private(set) var openingEnd: Int64?
   private(set) var demuxDuration: Duration = .zero
   private let container: ContainerReader
+  private var hasChanged = false
 
   init(_ container: ContainerReader) { self.container = container }
+
+  /// True once for each end that was one of a program.
+  func takeChange() -> Bool {
+    defer { hasChanged = false }
+    return hasChanged
+  }
 
   func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
     let start = ContinuousClock.now
@@ -157,6 +190,9 @@ private final class DemuxedUnits: AccessUnitSource {
       case .video(let box): return .packet(box)
       case .tentativeVideo(let box): return .tentative(box)
       case .audio: continue
+      case .programChanged:
+        hasChanged = true
+        return .end
       case .end: return .end
       }
     }

@@ -12,6 +12,8 @@ public struct StreamInfo: Sendable {
   }
 
   public let index: Int
+  /// The container's own number of it: the PID in MPEG-TS, the track's in MP4.
+  public let number: Int
   public let kind: Kind
   /// libavcodec's name of the codec, as `h264` or `mpeg4`.
   public let codecName: String
@@ -50,6 +52,7 @@ public struct StreamInfo: Sendable {
   init(_ stream: UnsafePointer<AVStream>) throws(ReelError) {
     let parameters = stream.pointee.codecpar.pointee
     index = Int(stream.pointee.index)
+    number = Int(stream.pointee.id)
     kind =
       switch parameters.codec_type {
       case AVMEDIA_TYPE_VIDEO: .video
@@ -89,6 +92,7 @@ public struct StreamInfo: Sendable {
   /// The stream of one still image, which an opened decoder has just given.
   init(still context: UnsafePointer<AVCodecContext>, orientation: Orientation) throws(ReelError) {
     index = 0
+    number = 0
     kind = .video
     codecName = String(cString: avcodec_get_name(context.pointee.codec_id))
     videoCodec = nil

@@ -97,6 +97,8 @@ func readPackets(
       if let packet = try stamper.stamped(box, .audio) {
         packets.append(ReadPacket(packet: packet, kind: .audio))
       }
+    case .programChanged:
+      stamper.begin(container)
     case .end:
       return packets
     }

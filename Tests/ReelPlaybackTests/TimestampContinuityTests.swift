@@ -301,6 +301,28 @@ struct TimestampContinuityTests {
     #expect(continuity.jumpCount == 1)
   }
 
+  @Test("Other streams in the place of those before never step back, however short they are")
+  func beginning() {
+    var continuity = TimestampContinuity()
+    let shift = { (continuity: inout TimestampContinuity, stream: Int, dts: Int64, pts: Int64) in
+      continuity.shift(stream: stream, dts: dts, pts: pts, duration: Self.videoStep, timeBase: Self.ticks)
+    }
+    for index in 0..<10 as Range<Int64> {
+      let dts = index * Self.videoStep
+      #expect(shift(&continuity, 0, dts, dts + 2 * Self.videoStep) == .zero)
+      #expect(shift(&continuity, 1, dts, dts) == .zero)
+    }
+    continuity.beginStreams(pictures: 0)
+    // The last picture is presented two steps after the last was decoded: these are not held back.
+    #expect(shift(&continuity, 0, 0, 0) == time(12 * Self.videoStep))
+    #expect(shift(&continuity, 1, 0, 0) == time(12 * Self.videoStep))
+    #expect(shift(&continuity, 0, Self.videoStep, Self.videoStep) == time(12 * Self.videoStep))
+    continuity.beginStreams(pictures: 0)
+    // What goes on where it was is where it is.
+    #expect(shift(&continuity, 0, 2 * Self.videoStep, 2 * Self.videoStep) == time(12 * Self.videoStep))
+    #expect(continuity.jumpCount == 1)
+  }
+
   @Test("Absurd numbers do no harm")
   func extremes() {
     var random = SplitMix(state: 7)

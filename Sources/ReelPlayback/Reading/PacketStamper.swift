@@ -4,10 +4,10 @@ internal import ReelManifest
 
 /// Gives the packets of one container their places on the timeline.
 struct PacketStamper {
-  private let container: (video: StreamInfo?, audio: StreamInfo?)
+  private var container: (video: StreamInfo?, audio: StreamInfo?)
   private let format: ContainerFormat
-  private let placement: Placement
-  private let frameDuration: MediaTime
+  private var placement: Placement
+  private var frameDuration: MediaTime
   private var runs: (video: MediaRun?, audio: MediaRun?)?
   private var continuity: TimestampContinuity
   /// As the container counts.
@@ -41,11 +41,18 @@ struct PacketStamper {
     continuity =
       placement.isSegmented
       ? TimestampContinuity(forwardThreshold: Self.segmentedThreshold) : TimestampContinuity()
-    let rate = container.video?.averageFrameRate ?? placement.rung?.frameRate ?? Rational(25, 1)
-    frameDuration =
-      rate.isPositive
-      ? MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
-      : MediaTime(value: 1, timescale: 25)
+    frameDuration = Self.frameDuration(container, placement)
+  }
+
+  /// Goes on with the container's streams as they are now: with other ones, or with one more. Their timestamps go on over
+  /// a jump.
+  mutating func begin(_ container: ContainerReader) {
+    continuity.beginStreams(pictures: container.video?.index)
+    self.container = (container.video, container.audio)
+    frameDuration = Self.frameDuration(container, placement)
+    firstTime = [:]
+    if runs != nil { placement.followsGap = false }
+    runs = nil
   }
 
   /// Nil for a packet of a stream that is not played.
@@ -78,6 +85,13 @@ struct PacketStamper {
   }
 
   // MARK: - Private
+
+  private static func frameDuration(_ container: ContainerReader, _ placement: Placement) -> MediaTime {
+    let rate = container.video?.averageFrameRate ?? placement.rung?.frameRate ?? Rational(25, 1)
+    return rate.isPositive
+      ? MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
+      : MediaTime(value: 1, timescale: 25)
+  }
 
   /// A presentation time that lies far from the decoding time is on the other side of a wrap of 33 bits, or damaged: a
   /// damaged one is shown when it is decoded.

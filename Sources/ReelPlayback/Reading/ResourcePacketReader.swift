@@ -24,20 +24,19 @@ final class ResourcePacketReader: PacketReader {
     let source: any ByteSource
     let container: ContainerReader
     let domain: TimestampDomain
-    /// The container was opened so that it can be sought.
-    let isSeekable: Bool
     var stamper: PacketStamper
 
     init(
-      source: any ByteSource, container: ContainerReader, domain: TimestampDomain, isSeekable: Bool,
-      stamper: PacketStamper
+      source: any ByteSource, container: ContainerReader, domain: TimestampDomain, stamper: PacketStamper
     ) {
       self.source = source
       self.container = container
       self.domain = domain
-      self.isSeekable = isSeekable
       self.stamper = stamper
     }
+
+    /// The container was opened so that it can be sought.
+    var isSeekable: Bool { container.isSeekable }
   }
 
   init(
@@ -68,10 +67,7 @@ final class ResourcePacketReader: PacketReader {
       let open = try container()
       while true {
         let unit = try open.container.next(allowingTentative: allowingTentative)
-        if streams.audio == nil, let audio = open.container.audio {
-          streams.audio = audio
-          open.stamper = stamper(open.container, open.domain)
-        }
+        if streams.audio == nil, open.container.audio != nil { begin(open) }
         switch unit {
         case .video(let box):
           hasRead = true
@@ -80,6 +76,8 @@ final class ResourcePacketReader: PacketReader {
           if let packet = try open.stamper.stamped(box, .video) { return .tentative(packet) }
         case .audio(let box):
           if let packet = try open.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
+        case .programChanged:
+          begin(open)
         case .end:
           return .end
         }
@@ -140,6 +138,7 @@ final class ResourcePacketReader: PacketReader {
       switch try open.container.next() {
       case .video(let box), .tentativeVideo(let box): _ = try open.stamper.stamped(box, .video)
       case .audio(let box): _ = try open.stamper.stamped(box, .audio)
+      case .programChanged: begin(open)
       case .end: return
       }
     }
@@ -230,8 +229,14 @@ final class ResourcePacketReader: PacketReader {
     streams.duration = container.durationMicroseconds.map { MediaTime(value: $0, timescale: 1_000_000) }
     streams.canSeek = canSeek || canReopen
     return Open(
-      source: source, container: container, domain: domain, isSeekable: options.isSeekable,
-      stamper: stamper(container, domain))
+      source: source, container: container, domain: domain, stamper: stamper(container, domain))
+  }
+
+  /// Goes on with the container's streams as they are now.
+  private func begin(_ open: Open) {
+    streams.video = open.container.video
+    streams.audio = open.container.audio
+    open.stamper.begin(open.container)
   }
 
   private func stamper(_ container: ContainerReader, _ domain: TimestampDomain) -> PacketStamper {

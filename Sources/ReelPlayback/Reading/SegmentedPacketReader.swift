@@ -160,6 +160,10 @@ final class SegmentedPacketReader: PacketReader {
         if let packet = try run.stamper.stamped(box, .video) { return .tentative(packet) }
       case .audio(let box):
         if let packet = try run.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
+      case .programChanged:
+        streams.video = container.video
+        streams.audio = container.audio
+        run.stamper.begin(container)
       case .end:
         return nil
       }

@@ -5,7 +5,8 @@ public import ReelCore
 ///
 /// A packet's place is its decoding timestamp, its presentation timestamp where it has none. A stream jumps where its
 /// place is more than `forwardThreshold` after the end of its last packet, or more than `backwardThreshold` before the
-/// start of it. All times from there on are shifted, so that they go on where the last packet of that stream ended.
+/// start of it. All times from there on are shifted, so that they go on where the last packet of that stream ended, and
+/// behind what was to be presented last.
 ///
 /// The streams share the shifts, and so stay in step. The first that jumps sets the new one. Each of the others keeps
 /// its own until it jumps itself, as packets of before the jump may still be interleaved: it then takes that of the
@@ -57,21 +58,33 @@ public struct TimestampContinuity: Sendable {
       return streams[stream]?.shift ?? newest.shift
     }
     let place = time(ticks)
+    let pts = pts.map { time(Self.unwrapped(pts: $0, nextTo: ticks, timeBase: timeBase)) } ?? place
+    // What lies further ahead is damaged.
+    let presentation = min(max(pts, place), place + Self.reorder)
     var state: Stream
     if let known = streams[stream] {
       state = known
-      if let epoch = epoch(of: place, in: known, stream: stream) {
+      if let epoch = epoch(of: place, presentedAt: presentation, in: known, stream: stream) {
         state.epoch = epoch.number
         state.shift = epoch.shift
+        state.hasJumped = true
       }
     } else {
       let epoch = nearestEpoch(to: place)
       state = Stream(epoch: epoch.number, shift: epoch.shift, at: place)
     }
-    state.advance(to: place, length: length)
+    state.advance(to: place, presentedAt: presentation, length: length)
     streams[stream] = state
     if let index = epochs.firstIndex(where: { $0.number == state.epoch }) { epochs[index].extend(to: place) }
     return state.shift
+  }
+
+  /// Other streams follow, in the place of those before: their first packets jump where they step back by more than
+  /// sound may overlap, and pictures where they step back at all.
+  ///
+  /// - Parameter pictures: The index of the stream that has them.
+  public mutating func beginStreams(pictures: Int?) {
+    for index in streams.keys { streams[index]?.overlap = index == pictures ? .zero : Self.overlap }
   }
 
   /// `pts` brought to the same side of a wrap of 33 bits as `dts`: of the packets around a wrap some have the one
@@ -118,13 +131,20 @@ public struct TimestampContinuity: Sendable {
     /// Where the last packet started and ended, as the container has it.
     var start: MediaTime
     var end: MediaTime
+    /// When what was read so far has been presented.
+    var presentationEnd: MediaTime
     var step: MediaTime?
+    /// Other streams have begun since; the next packet may begin so much before the end of the last.
+    var overlap: MediaTime?
+    /// The next packet has another shift than the last.
+    var hasJumped = false
 
     init(epoch: Int, shift: MediaTime, at place: MediaTime) {
       self.epoch = epoch
       self.shift = shift
       start = place
       end = place
+      presentationEnd = place
     }
 
     /// A packet without a timestamp follows on the last.
@@ -133,11 +153,15 @@ public struct TimestampContinuity: Sendable {
       end = end + (length ?? step ?? .zero)
     }
 
-    mutating func advance(to place: MediaTime, length: MediaTime?) {
+    mutating func advance(to place: MediaTime, presentedAt presentation: MediaTime, length: MediaTime?) {
       let distance = place - start
       if distance > .zero, distance < MediaTime(value: 1, timescale: 1) { step = distance }
       start = place
-      end = place + (length ?? step ?? TimestampContinuity.defaultStep)
+      let length = length ?? step ?? TimestampContinuity.defaultStep
+      end = place + length
+      presentationEnd = hasJumped ? presentation + length : max(presentationEnd, presentation + length)
+      hasJumped = false
+      overlap = nil
     }
 
     /// How far `place`, seen with `change` added, is from the last packet.
@@ -150,6 +174,9 @@ public struct TimestampContinuity: Sendable {
 
   /// The length of a packet of which nothing is known.
   private static let defaultStep = MediaTime(value: 1, timescale: 25)
+  private static let overlap = MediaTime(value: 1, timescale: 10)
+  /// How long a picture waits for those that are shown before it.
+  private static let reorder = MediaTime(value: 1, timescale: 1)
   private static let wrap = MediaTime(value: 1 << 33, timescale: 90_000)
   /// How far two streams of a container are apart at the most where they are interleaved.
   private static let interleaving = MediaTime(value: 5, timescale: 1)
@@ -159,7 +186,9 @@ public struct TimestampContinuity: Sendable {
   private var newest: Epoch { epochs[epochs.count - 1] }
 
   /// The epoch that `place` belongs to; nil for that of the stream's last packet.
-  private mutating func epoch(of place: MediaTime, in state: Stream, stream: Int) -> Epoch? {
+  private mutating func epoch(
+    of place: MediaTime, presentedAt presentation: MediaTime, in state: Stream, stream: Int
+  ) -> Epoch? {
     var best: Epoch?
     var change = MediaTime.zero
     for epoch in epochs where epoch.number > state.epoch {
@@ -169,16 +198,20 @@ public struct TimestampContinuity: Sendable {
         change = other
       }
     }
-    if isContinuous(place + change, after: state) { return best }
+    if isContinuous(place + change, presentedAt: presentation + change, after: state) { return best }
     if place > state.end, isNearAnother(place, in: state.epoch, than: stream) { return nil }
-    for wrap in [Self.wrap, .zero - Self.wrap] where isContinuous(place + wrap, after: state) {
+    for wrap in [Self.wrap, .zero - Self.wrap]
+    where isContinuous(place + wrap, presentedAt: presentation + wrap, after: state) {
       return append(shift: state.shift + wrap)
     }
-    if let epoch = epochs.first(where: { $0.number > state.epoch && $0.distance(to: place) != nil }) {
+    let isFollowing = state.overlap == nil
+    if isFollowing,
+      let epoch = epochs.first(where: { $0.number > state.epoch && $0.distance(to: place) != nil })
+    {
       return epoch
     }
     jumpCount += 1
-    return append(shift: state.end + state.shift - place)
+    return append(shift: state.shift + max(state.end - place, state.presentationEnd - presentation))
   }
 
   /// The epoch of a stream's first packet, the later one where two are as near.
@@ -193,8 +226,13 @@ public struct TimestampContinuity: Sendable {
     return best
   }
 
-  private func isContinuous(_ place: MediaTime, after state: Stream) -> Bool {
-    place <= state.end + forwardThreshold && place + backwardThreshold >= state.start
+  private func isContinuous(
+    _ place: MediaTime, presentedAt presentation: MediaTime, after state: Stream
+  ) -> Bool {
+    guard place <= state.end + forwardThreshold else { return false }
+    guard let overlap = state.overlap else { return place + backwardThreshold >= state.start }
+    // Rounded to ticks.
+    return presentation + max(overlap, MediaTime(value: 1, timescale: 1000)) >= state.presentationEnd
   }
 
   private func isNearAnother(_ place: MediaTime, in epoch: Int, than stream: Int) -> Bool {

@@ -1,0 +1,173 @@
+internal import CFFmpeg
+internal import ReelCore
+
+/// An MPEG-TS stream up to where its program changes: where a stream that is played goes on with another codec or PID.
+///
+/// libavformat keeps the codec that a PID had first (libavformat/mpegts.c, pmt_cb) and does not follow a program to other
+/// PIDs. So the bytes end here before the new program, for a demuxer to give what it holds of the old one; after
+/// `proceed()` they go on with the tables of the new one, for another demuxer.
+///
+/// Program association and program map sections are those of ISO/IEC 13818-1 §2.4.4; a section with a wrong checksum is
+/// no change.
+final class ProgramSource: ByteSource {
+  let byteCount: Int64?
+  let isSeekable: Bool
+  /// The place in the source of what would be the demuxer's first byte, had it read the source without a change.
+  private(set) var origin: Int64 = 0
+  /// The program goes on as another behind the bytes that were read.
+  private(set) var isAtChange = false
+
+  private let base: any ByteSource
+  private var isPassive = false
+  /// What was read of the source: up to `passed` it may be given, and up to `given` it has been.
+  private var bytes: [UInt8] = []
+  private var given = 0
+  private var passed = 0
+  private var hasEnded = false
+  private var givenCount: Int64 = 0
+  /// 188, or with a time stamp or check bytes; 0 before it is known.
+  private var packetSize = 0
+  private var tables = ProgramTables()
+
+  private static let chunkByteCount = 8 << 10
+  private static let packetByteCount = 188
+  /// Of ISO/IEC 13818-1 §2.4.3.2; of BDAV, with a time stamp before it; with check bytes behind it (EN 300 429).
+  private static let packetSizes = [188, 192, 204]
+
+  init(_ base: any ByteSource) {
+    self.base = base
+    byteCount = base.byteCount
+    isSeekable = base.isSeekable
+  }
+
+  /// The streams that are played: others may change as they like. Before it is called, these are the ones with pictures.
+  func watch(pids: Set<Int>) { tables.watched = pids }
+
+  /// Goes on behind a change.
+  func proceed() {
+    guard isAtChange else { return }
+    isAtChange = false
+    let packets = tables.begin().flatMap(framed)
+    bytes.replaceSubrange(..<given, with: packets)
+    origin = givenCount - Int64(packets.count)
+    (given, passed) = (0, packets.count)
+    // What follows the change was not looked at.
+    look()
+  }
+
+  /// Lets bytes pass unseen, while a demuxer looks for a place all over the source.
+  func setPassive(_ isPassive: Bool) throws {
+    self.isPassive = isPassive
+    // Where bytes were read ahead, they are to be had again.
+    if given < bytes.count, isSeekable { try base.seek(to: givenCount) }
+    forgetPlace()
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    if isPassive {
+      let count = try base.read(into: buffer)
+      givenCount += Int64(count)
+      return count
+    }
+    while given == passed {
+      if isAtChange { return 0 }
+      if hasEnded {
+        // Part of a packet.
+        guard passed < bytes.count else { return 0 }
+        passed = bytes.count
+        break
+      }
+      try readOn()
+      look()
+    }
+    let count = min(buffer.count, passed - given)
+    bytes.withUnsafeBytes {
+      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[given..<given + count]))
+    }
+    given += count
+    givenCount += Int64(count)
+    return count
+  }
+
+  func seek(to offset: Int64) throws {
+    try base.seek(to: offset)
+    givenCount = offset
+    forgetPlace()
+  }
+
+  // MARK: - Private
+
+  private func forgetPlace() {
+    bytes.removeAll()
+    (given, passed) = (0, 0)
+    hasEnded = false
+    isAtChange = false
+    packetSize = 0
+    tables.forgetPackets()
+  }
+
+  private func readOn() throws {
+    bytes.removeSubrange(..<given)
+    passed -= given
+    given = 0
+    let count = bytes.count
+    bytes.append(contentsOf: repeatElement(0, count: Self.chunkByteCount))
+    var read = 0
+    defer { bytes.removeLast(Self.chunkByteCount - read) }
+    read = try bytes.withUnsafeMutableBytes {
+      try base.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
+    }
+    if read == 0 { hasEnded = true }
+  }
+
+  /// Lets whole packets pass, up to one that completes the map of another program.
+  private func look() {
+    while passed < bytes.count {
+      guard packetSize > 0 || findPacketSize() else { return }
+      guard bytes.count - passed >= packetSize else { return }
+      guard let start = packetStart else {
+        // Out of step.
+        packetSize = 0
+        passed += 1
+        continue
+      }
+      if tables.note(bytes[start..<start + Self.packetByteCount]) {
+        isAtChange = true
+        // The packet is among the tables of the new program.
+        bytes.removeSubrange(passed..<passed + packetSize)
+        givenCount += Int64(packetSize)
+        return
+      }
+      passed += packetSize
+    }
+  }
+
+  /// A packet as the stream has them.
+  private func framed(_ packet: [UInt8]) -> [UInt8] {
+    let rest = Array(repeating: UInt8(0), count: packetSize - Self.packetByteCount)
+    return packetSize == 192 ? rest + packet : packet + rest
+  }
+
+  /// Where the packet at `passed` has its first byte; nil where there is none.
+  private var packetStart: Int? {
+    let start = passed + (packetSize == 192 ? 4 : 0)
+    return bytes[start] == ProgramTables.syncByte ? start : nil
+  }
+
+  /// False where more bytes are needed. What belongs to no packet passes.
+  private func findPacketSize() -> Bool {
+    while bytes.count - passed > 2 * 204 + 4 {
+      let size = Self.packetSizes.first { size in
+        let start = passed + (size == 192 ? 4 : 0)
+        return (0...2).allSatisfy { bytes[start + $0 * size] == ProgramTables.syncByte }
+      }
+      if let size {
+        packetSize = size
+        return true
+      }
+      passed += 1
+    }
+    if hasEnded { passed = bytes.count }
+    return false
+  }
+}

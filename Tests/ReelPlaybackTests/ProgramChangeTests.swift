@@ -1,0 +1,49 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Streams whose codec changes in the middle", .timeLimit(.minutes(2)))
+struct ProgramChangeTests {
+  private static let parts = ["h264.ts", "hevc.ts", "h264.ts"]
+
+  private static let playlist = """
+    #EXTM3U
+    #EXT-X-TARGETDURATION:1
+    #EXTINF:1,
+    0.ts
+    #EXTINF:1,
+    1.ts
+    #EXTINF:1,
+    2.ts
+    #EXT-X-ENDLIST
+    """
+
+  /// Served as one file, or as segments of one playlist without a discontinuity between them.
+  @Test("Every picture of each part is shown once, and in order", arguments: ["all.ts", "index.m3u8"])
+  func changes(name: String) async throws {
+    let files = try Self.parts.map { try Fixtures.bytes("media/\($0)") }
+    let expected = try Self.parts.flatMap { try Golden($0).pictures.map(\.md5) }
+    let fetcher = FixtureFetcher { request, _ in
+      let name = request.url.lastPathComponent
+      if name == "index.m3u8" { return .bytes(Array(Self.playlist.utf8)) }
+      if name == "all.ts" { return .bytes(files.flatMap { $0 }) }
+      return .bytes(files[Int(request.url.deletingPathExtension().lastPathComponent) ?? 0])
+    }
+    let scene = try StressScene(fetcher: fetcher)
+    let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(name)"))
+    let events = item.events.events
+    scene.player.setRate(.infinity)
+    scene.player.replaceCurrentItem(with: item)
+    let end = try await scene.bounded("the end") { await events.first { $0.isEnd } }
+    if case .playedToEnd? = end {} else { Issue.record("\(String(describing: end))") }
+    let shown = scene.witness.all
+    #expect(shown.map(\.md5) == expected)
+    let steps = zip(shown, shown.dropFirst()).map { ($1.time - $0.time).seconds }
+    #expect(steps.allSatisfy { abs($0 - 1.0 / 30) < 0.002 })
+    #expect(item.errorLog.isEmpty)
+    #expect(scene.player.statistics.damagedFrameCount == 0)
+    await scene.player.stopAndWait()
+  }
+}
