@@ -84,7 +84,7 @@ final class PoolScene: Sendable {
 
   /// Returns when the slots have what is wanted, and all of them are as far as they are to be.
   func rest() async throws {
-    try await until { isResting }
+    try await until(state) { isResting }
   }
 
   var isResting: Bool {
@@ -96,6 +96,12 @@ final class PoolScene: Sendable {
         $0.waiting == .failed || $0.stage >= min($0.target?.stage ?? .buffered, .buffered)
       }
       && fetcher.underWayCount == 0
+  }
+
+  /// For who waits in vain.
+  func state() -> String {
+    "steady: \(pool.core.isSteady), requests: \(fetcher.underWayCount)\n"
+      + pool.slotReadiness.map { "\($0)" }.joined(separator: "\n")
   }
 
   /// Plays the current item to its end, as fast as it goes.
@@ -169,9 +175,17 @@ extension PoolCore {
   }
 }
 
-/// Waits for a condition.
-func until(_ condition: () throws -> Bool) async throws {
-  while try !condition() { try await Task.sleep(for: .milliseconds(1)) }
+/// Waits for a condition. Throws where it is not so after a time that no machine needs.
+func until(_ state: () -> String = { "" }, _ condition: () throws -> Bool) async throws {
+  let end = ContinuousClock.now + .seconds(90)
+  while try !condition() {
+    guard ContinuousClock.now < end else { throw WaitedInVain(state: state()) }
+    try await Task.sleep(for: .milliseconds(1))
+  }
+}
+
+struct WaitedInVain: Error {
+  let state: String
 }
 
 /// The pictures of an item that a player by itself shows.

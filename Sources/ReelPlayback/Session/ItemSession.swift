@@ -349,11 +349,11 @@ final class ItemSession: Sendable {
     return (level, keepsUp)
   }
 
-  /// A stage of loading has been reached.
+  /// A stage of loading has been reached. The reader and the presenter may tell theirs at the same time: none goes back.
   func reach(_ stage: PreloadStage) {
     guard item.preloadStage.value < stage else { return }
     item.note(stage, after: environment.clock.now - startedAt)
-    item.preloadStage.set(stage)
+    item.preloadStage.update { $0 = max($0, stage) }
     delegate.progress()
   }
 
