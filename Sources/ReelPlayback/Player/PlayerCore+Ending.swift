@@ -57,6 +57,8 @@ extension PlayerCore {
       return (end ?? .zero) - state.shift
     }
     guard let time else { return .idle }
+    // What is told of the buffer is of its end, and not of a moment before.
+    checkLevel(of: session, always: true)
     if settings.actionAtItemEnd != .none {
       apply { $0.isCurrent(session, generation) ? $0.machine.handle(.reachedEnd) : [] }
     } else {

@@ -158,7 +158,7 @@ package final class RankedNetwork: Sendable {
           state.waiters.append(Waiter(number: number, slot: slot, continuation: continuation))
           return nil
         }
-        if let outcome { continuation.resume(with: outcome) } else { lookAgainLater() }
+        if let outcome { continuation.resume(with: outcome) } else { lookAgainLater(from: now) }
       }
     } onCancel: {
       let waiter = state.withLock { state -> Waiter? in
@@ -200,15 +200,23 @@ package final class RankedNetwork: Sendable {
       guard let next else { break }
       next.resume()
     }
-    lookAgainLater()
+    lookAgainLater(from: now)
   }
 
   /// Has the waiters looked at again when the patience or the grace with another ends.
-  private func lookAgainLater() {
-    let now = clock.now
+  ///
+  /// - Parameter now: When it was found that they may not begin: what has ended since counts as to come. For the same
+  ///   reason an earlier call is left as it is; what it finds, it finds for all.
+  private func lookAgainLater(from now: Duration) {
     let (old, time, number) = state.withLock { state -> ((any ScheduledCall)?, Duration?, Int) in
       let next = state.waiters.isEmpty ? nil : state.nextChange(after: now, patience: patience, grace: grace)
-      guard next != state.callTime else { return (nil, nil, 0) }
+      let isSettled =
+        switch (state.callTime, next) {
+        case (let time?, let next?): time <= next
+        case (_?, nil): !state.waiters.isEmpty
+        case (nil, let next): next == nil
+        }
+      guard !isSettled else { return (nil, nil, 0) }
       state.callTime = next
       state.callNumber += 1
       return (state.call.take(), next, state.callNumber)
