@@ -9,6 +9,9 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
+// A sanitizer brings its own malloc. jemalloc beside it would serve C++'s `new`, and the sanitizer its `delete`.
+let hasArenas = Context.environment["REEL_SANITIZER"] == nil
+
 let package = Package(
   name: "Reel",
   platforms: [.macOS(.v15)],
@@ -50,7 +53,12 @@ let package = Package(
       pkgConfig: "jemalloc",
       providers: [.apt(["libjemalloc-dev"]), .brew(["jemalloc"])]
     ),
-    .target(name: "CMemory", dependencies: ["CJemalloc"], path: "CModules/CMemory"),
+    .target(
+      name: "CMemory",
+      dependencies: hasArenas ? ["CJemalloc"] : [],
+      path: "CModules/CMemory",
+      cSettings: hasArenas ? [] : [.define("REEL_WITHOUT_ARENAS")]
+    ),
     .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
     .target(name: "ReelCore", swiftSettings: settings),
     .target(name: "ReelManifest", dependencies: ["ReelCore"], swiftSettings: settings),

@@ -1,5 +1,6 @@
 #include "CMemory.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,7 +10,30 @@
 #include <malloc.h>
 #endif
 
+#ifdef REEL_WITHOUT_ARENAS
+// The process has another malloc: nothing is known of its figures.
+enum { MALLCTL_ARENAS_ALL = 0 };
+
+static int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
+{
+    (void)name, (void)old, (void)old_size, (void)new, (void)new_size;
+    return ENOTSUP;
+}
+
+static int mallctlnametomib(const char *name, size_t *mib, size_t *length)
+{
+    (void)name, (void)mib, (void)length;
+    return ENOTSUP;
+}
+
+static int mallctlbymib(const size_t *mib, size_t length, void *old, size_t *old_size, void *new, size_t new_size)
+{
+    (void)mib, (void)length, (void)old, (void)old_size, (void)new, (void)new_size;
+    return ENOTSUP;
+}
+#else
 #include "../CJemalloc/CJemalloc.h"
+#endif
 
 // What jemalloc begins with, where neither MALLOC_CONF nor the program says otherwise. Without caches of threads what
 // is freed leaves its account at once, on whatever thread. Few arenas beside those of accounts; pages that are free go
