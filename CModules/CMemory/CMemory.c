@@ -293,6 +293,21 @@ bool reel_account_heap(const reel_account *account, reel_heap_figures *figures)
     return true;
 }
 
+bool reel_shared_heap(reel_heap_figures *figures)
+{
+    unsigned count = 0;
+    size_t size = sizeof count;
+    // Arenas of accounts come after these.
+    if (!reel_arenas_available() || mallctl("opt.narenas", &count, &size, NULL, 0))
+        return false;
+    *figures = (reel_heap_figures){0};
+    for (unsigned arena = 0; arena < count; arena++) {
+        figures->live += live_bytes(arena);
+        figures->resident += figure_of(&names.resident, 2, arena);
+    }
+    return true;
+}
+
 size_t reel_account_mapped(const reel_account *account)
 {
     return atomic_load_explicit(&account->mapped, memory_order_relaxed);

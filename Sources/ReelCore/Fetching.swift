@@ -34,6 +34,8 @@ public struct FetchRequest: Sendable {
   public var purpose: FetchPurpose
   /// Called once when the transfer has ended, in whatever way. Must not block.
   public var report: (@Sendable (RequestMetrics) -> Void)?
+  /// Told how many more bytes of the body, or fewer, are held that have come and were not taken. Must not block.
+  public var noteHeld: (@Sendable (Int) -> Void)?
 
   public init(
     _ method: FetchMethod = .get, url: URL, range: ByteRange? = nil, headers: [HeaderField] = [],

@@ -57,9 +57,8 @@ public final class ContainerReader {
   private var isAudioDropped = false
   private var knownStreamCount = 0
 
-  /// mpegts cuts a PES packet without a length at this size (`MAX_PES_PAYLOAD` in libavformat/mpegts.c): one of this
-  /// size has not ended.
-  private static let cutByteCount = 200 * 1024
+  /// A PES packet of this size, to which another payload of MPEG-TS could not be added, has not ended.
+  private static let cutByteCount = Demuxer.longestPart - 188
 
   /// Opens the container.
   ///
@@ -188,7 +187,7 @@ public final class ContainerReader {
   private func videoUnit(_ packet: consuming Packet, allowingTentative: Bool) throws -> Unit? {
     if packet.isEncrypted, let video { throw ReelError.encrypted(codecName: video.codecName) }
     guard videoSplitter != nil else { return .video(PacketBox(packet)) }
-    let isCut = packet.byteCount >= Self.cutByteCount
+    let isCut = packet.byteCount > Self.cutByteCount
     videoSplitter?.append(packet)
     if let packet = try videoSplitter?.next() { return .video(PacketBox(packet)) }
     guard allowingTentative, !isCut, let packet = try videoSplitter?.peek() else { return nil }

@@ -23,6 +23,10 @@ public final class Demuxer {
   /// Packets that were read to learn of streams, to be given first.
   private var readAhead: [PacketBox] = []
 
+  /// mpegts cuts a PES packet that tells no length where it would get longer, and has a buffer of this size for each
+  /// stream, which is 200 KiB else.
+  static let longestPart = 32 << 10
+
   /// How much of a stream may be looked at for its headers.
   private static let probeByteCount: Int64 = 1 << 20
 
@@ -63,8 +67,11 @@ public final class Demuxer {
     av_opt_set(context, "codec_whitelist", "\(VideoCodec.allowList),\(AudioCodec.allowList)", 0)
     av_opt_set(context, "protocol_whitelist", "", 0)
     var opened: UnsafeMutablePointer<AVFormatContext>? = context
+    var own: OpaquePointer?
+    defer { av_dict_free(&own) }
+    if format == .mpegTS { av_dict_set_int(&own, "max_packet_size", Int64(Self.longestPart), 0) }
     // A failed open frees the context.
-    let code = avformat_open_input(&opened, nil, inputFormat, nil)
+    let code = avformat_open_input(&opened, nil, inputFormat, &own)
     self.context = code >= 0 ? opened : nil
     try io.rethrow()
     guard code >= 0 else {

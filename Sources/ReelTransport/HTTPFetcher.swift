@@ -128,7 +128,8 @@ final class HTTPFetcher: Fetching {
       session.noteRequest()
       logger.debug(
         "request", metadata: ["url": "\(order.url)", "range": "\(order.range?.httpHeaderValue ?? "-")"])
-      let transfer = HTTPTransfer.start(request, on: client, configuration: configuration, logger: logger)
+      let transfer = HTTPTransfer.start(
+        request, on: client, configuration: configuration, logger: logger, noteHeld: session.request.noteHeld)
       let isFollowed = session.request.purpose == .manifest || session.request.purpose == .source
       let callOff = HTTPConnections.openAhead(
         isFollowed ? configuration.connectionsAhead : 0, for: order.url, on: client, logger: logger)

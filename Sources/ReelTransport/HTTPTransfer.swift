@@ -48,18 +48,26 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   private let state = Locked(State())
   private let configuration: TransportConfiguration
   private let host: String
+  /// Told what is added to the bytes that are held, or taken from them.
+  private let noteHeld: (@Sendable (Int) -> Void)?
 
-  private init(host: String, configuration: TransportConfiguration) {
+  private init(host: String, configuration: TransportConfiguration, noteHeld: (@Sendable (Int) -> Void)?) {
     self.host = host
     self.configuration = configuration
+    self.noteHeld = noteHeld
+  }
+
+  deinit {
+    // Those that nobody has taken.
+    noteHeld?(-state.withLock { $0.heldByteCount })
   }
 
   /// Sends the request.
   static func start(
     _ request: HTTPClient.Request, on client: HTTPClient, configuration: TransportConfiguration,
-    logger: Logger
+    logger: Logger, noteHeld: (@Sendable (Int) -> Void)? = nil
   ) -> HTTPTransfer {
-    let transfer = HTTPTransfer(host: request.host, configuration: configuration)
+    let transfer = HTTPTransfer(host: request.host, configuration: configuration, noteHeld: noteHeld)
     let task = client.execute(request: request, delegate: transfer, logger: logger)
     transfer.state.withLock { $0.task = task }
     transfer.armHeadTimer()
@@ -97,6 +105,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
           state in
           if let chunk = state.chunks.popFirst() {
             state.heldByteCount -= chunk.readableBytes
+            noteHeld?(-chunk.readableBytes)
             let hasRoom = state.heldByteCount < Self.readAheadByteCount
             return (.success(chunk), hasRoom ? state.roomMade.take() : nil)
           }
@@ -164,6 +173,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       guard state.ending == nil else { return (nil, nil) }
       state.chunks.append(buffer)
       state.heldByteCount += buffer.readableBytes
+      noteHeld?(buffer.readableBytes)
       guard state.heldByteCount >= Self.readAheadByteCount else { return (nil, nil) }
       let promise = task.eventLoop.makePromise(of: Void.self)
       state.roomMade = promise
@@ -194,7 +204,11 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       guard state.ending == nil else { return nil }
       state.ending = ending
       state.timer.take()?.cancel()
-      if case .failure(is CancellationError) = ending { state.chunks.removeAll() }
+      if case .failure(is CancellationError) = ending {
+        state.chunks.removeAll()
+        noteHeld?(-state.heldByteCount)
+        state.heldByteCount = 0
+      }
       return Released(
         headWaiter: state.headWaiter.take(), chunkWaiter: state.chunkWaiter.take(),
         roomMade: state.roomMade.take(), task: state.task)

@@ -65,6 +65,26 @@ struct CancellationTests {
     }
   }
 
+  @Test("What is held of a body is told, and that it is let go", arguments: [0, 3, .max])
+  func held(chunkCount: Int) async throws {
+    try await withOrigin(.init(routes: routes)) { origin in
+      let held = Locked(0)
+      var request = FetchRequest(url: origin.url("a"), purpose: .segment)
+      request.noteHeld = { count in held.withLock { $0 += count } }
+      var response: FetchResponse? = try await quickFetcher().fetch(request)
+      while held.withLock({ $0 }) < 64 << 10 { await Task.yield() }
+      #expect(held.withLock { $0 } < 200_000)
+      var taken = 0
+      if let body = response?.body {
+        var iterator = body.makeAsyncIterator()
+        while taken < chunkCount, try await iterator.next() != nil { taken += 1 }
+      }
+      response = nil
+      while held.withLock({ $0 }) > 0 { await Task.yield() }
+      #expect(held.withLock { $0 } == 0)
+    }
+  }
+
   @Test("In the pause before a retry")
   func duringPause() async throws {
     try await withOrigin(.init(routes: routes, faults: [FaultRule("*", .status(503))])) { origin in

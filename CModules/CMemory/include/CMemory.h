@@ -47,6 +47,9 @@ typedef struct reel_heap_figures {
 /// As of the last refresh; false where the process's malloc can't tell accounts apart.
 bool reel_account_heap(const reel_account *account, reel_heap_figures *figures);
 
+/// What is allocated outside of all accounts, as of the last refresh; false where the process's malloc can't tell.
+bool reel_shared_heap(reel_heap_figures *figures);
+
 /// Bytes that are mapped for the account now.
 size_t reel_account_mapped(const reel_account *account);
 

@@ -70,6 +70,14 @@ public final class MemoryAccount: @unchecked Sendable {
   /// True where the process's malloc is jemalloc, so that accounts know what they allocate.
   public static var tellsAllocationsApart: Bool { reel_arenas_available() }
 
+  /// What the process has allocated outside of all accounts; nil where the allocator can't tell.
+  public static var shared: Figures.Heap? {
+    reel_account_refresh()
+    var figures = reel_heap_figures()
+    guard reel_shared_heap(&figures) else { return nil }
+    return Figures.Heap(used: figures.live, resident: figures.resident)
+  }
+
   // MARK: - Internal
 
   /// Arenas that were made since the process began: as many as there were accounts at one time.

@@ -52,7 +52,8 @@ extension ItemSession {
   func resolveOnce() async throws {
     let source = item.source
     let url: URL? = if case .url(let url) = source { url } else { nil }
-    let fetcher = ConfinedFetcher(base: environment.fetcher, source: url)
+    let fetcher = ConfinedFetcher(
+      base: CountedFetcher(base: environment.fetcher, memory: scope.memory), source: url)
     let resolver = SourceResolver(
       fetcher: fetcher, configuration: environment.loading, scope: scope, recorder: recorder, note: nil)
     let context = TrackContext(

@@ -82,9 +82,22 @@ public struct MemoryLedger: Sendable, Hashable {
 
   /// By slot, then those that are pinned.
   public var entries: [Entry]
+  /// What the allocator takes from the system for all that no player owns alone: connections, tasks, and whatever else
+  /// the program allocates. Without what is counted as in flight. Nil where the allocator can't tell.
+  public var sharedByteCount: Int?
 
-  public init(entries: [Entry]) { self.entries = entries }
+  public init(entries: [Entry], sharedByteCount: Int? = nil) {
+    self.entries = entries
+    self.sharedByteCount = sharedByteCount
+  }
 
-  /// Of all players.
+  /// - Parameter shared: what is allocated outside of all accounts.
+  package init(entries: [Entry], shared: MemoryAccount.Figures.Heap?) {
+    self.init(
+      entries: entries,
+      sharedByteCount: shared.map { $0.resident - entries.reduce(0) { $0 + $1.account[.inFlight] } })
+  }
+
+  /// Of all players, without what they share.
   public var byteCount: Int { entries.reduce(0) { $0 + $1.account.byteCount } }
 }

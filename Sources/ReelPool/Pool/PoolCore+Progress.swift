@@ -47,7 +47,7 @@ extension PoolCore {
     let (slots, pinned) = state.withLock { ($0.slots, $0.pinned) }
     var entries = slots.enumerated().map { slot, player in entry(of: player, slot: slot) }
     for entry in pinned { entries.append(self.entry(of: entry.player, slot: nil)) }
-    return MemoryLedger(entries: entries)
+    return MemoryLedger(entries: entries, shared: configuration.countsHeap ? MemoryAccount.shared : nil)
   }
 
   func entry(of player: PooledPlayer, slot: Int?) -> MemoryLedger.Entry {

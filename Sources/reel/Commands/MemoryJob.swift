@@ -180,7 +180,10 @@ final class MemoryJob: Sendable {
   /// Waits until nothing moves, gives back what is free, and reads.
   private func restAndRead(_ players: [MemoryPlayer]) async throws -> (MemoryReading, MemoryRest) {
     try await waitForRest(players)
-    let reading = MemoryReading(taken(from: players))
+    let memory = taken(from: players)
+    let entries = players.map { MemoryLedger.Entry(slot: nil, item: nil, account: $0.ledger) }
+    let reading = MemoryReading(
+      memory, sharedBytes: MemoryLedger(entries: entries, shared: MemoryAccount.shared).sharedByteCount)
     return (reading, try await watch(for: Self.watchDuration))
   }
 

@@ -9,9 +9,12 @@ struct MemoryReading: Encodable, Sendable {
   var residentBytes = 0
   var threads = 0
   var descriptors = 0
+  /// What is allocated that no player owns alone; nil where the allocator can't tell.
+  var sharedBytes: Int?
 
   /// Zeros where the system does not tell.
-  init(_ memory: ReelFFmpeg.ProcessMemory?) {
+  init(_ memory: ReelFFmpeg.ProcessMemory?, sharedBytes: Int?) {
+    self.sharedBytes = sharedBytes
     guard let memory else { return }
     anonymousBytes = memory.anonymousByteCount
     privateBytes = memory.privateByteCount

@@ -11,6 +11,10 @@ struct MemorySummaryRecord: Encodable, Sendable {
     let perPlayerBytes: Int?
     /// The players' sums.
     let ledgerBytes: Int
+    /// Growth of what no player owns alone.
+    let sharedBytes: Int?
+    /// Of the growth, what the others leave.
+    let unexplainedBytes: Int
     let threads: Int
     let descriptors: Int
     /// From the point before; of the first, from before the first player.
@@ -21,6 +25,8 @@ struct MemorySummaryRecord: Encodable, Sendable {
       growthBytes = after.anonymousBytes - before.anonymousBytes
       perPlayerBytes = players > 0 ? growthBytes / players : nil
       ledgerBytes = ledger
+      sharedBytes = MemorySummaryRecord.shared(before, after)
+      unexplainedBytes = growthBytes - ledger - (sharedBytes ?? 0)
       threads = after.threads
       descriptors = after.descriptors
     }
@@ -64,7 +70,9 @@ struct MemorySummaryRecord: Encodable, Sendable {
   var growthPerPlayerBytes: Int?
   /// All players' sums.
   let ledgerBytes: Int
-  /// Of the growth, what the players' sums leave.
+  /// Growth of what no player owns alone; nil where the allocator can't tell.
+  let sharedBytes: Int?
+  /// Of the growth, what the players' sums and the shared part leave.
   let unexplainedBytes: Int
   var unexplainedPercent: Double?
   var rest: MemoryRest
@@ -85,7 +93,8 @@ struct MemorySummaryRecord: Encodable, Sendable {
     self.rest = rest
     growthBytes = after.anonymousBytes - before.anonymousBytes
     ledgerBytes = accounts.reduce(0) { $0 + $1.byteCount }
-    unexplainedBytes = growthBytes - ledgerBytes
+    sharedBytes = Self.shared(before, after)
+    unexplainedBytes = growthBytes - ledgerBytes - (sharedBytes ?? 0)
     curve = Self.rises(points)
     guard !accounts.isEmpty else { return }
     mean = MemoryKindsRecord(Self.mean(of: accounts))
@@ -101,6 +110,11 @@ struct MemorySummaryRecord: Encodable, Sendable {
   }
 
   // MARK: - Private
+
+  private static func shared(_ before: MemoryReading, _ after: MemoryReading) -> Int? {
+    guard let old = before.sharedBytes, let new = after.sharedBytes else { return nil }
+    return new - old
+  }
 
   private static func mean(of accounts: [MemoryLedger.Account]) -> MemoryLedger.Account {
     var mean = MemoryLedger.Account()

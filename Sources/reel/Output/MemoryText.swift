@@ -46,14 +46,15 @@ enum MemoryText {
     var table = TextTable([])
     table.add(
       [
-        "players", "growth MB", "MB each", "MB each added", "sums MB", "unexplained", "threads",
+        "players", "growth MB", "MB each", "MB each added", "sums MB", "shared MB", "unexplained", "threads",
         "descriptors",
       ])
     for point in curve {
       table.add([
         "\(point.players)", megabytes(point.growthBytes), point.perPlayerBytes.map(megabytes) ?? "-",
         point.addedPerPlayerBytes.map(megabytes) ?? "-", megabytes(point.ledgerBytes),
-        percent(point.growthBytes - point.ledgerBytes, of: point.growthBytes), "\(point.threads)",
+        point.sharedBytes.map(megabytes) ?? "?", percent(point.unexplainedBytes, of: point.growthBytes),
+        "\(point.threads)",
         "\(point.descriptors)",
       ])
     }
@@ -80,6 +81,13 @@ enum MemoryText {
           + " \(megabytes(summary.after.anonymousBytes)) MB now: grown by \(megabytes(summary.growthBytes)) MB,"
           + " \(megabytes(each)) MB a player",
       ])
+      if let shared = summary.sharedBytes {
+        lines.append([
+          "shared",
+          "\(megabytes(shared)) MB of it, \(megabytes(shared / max(1, summary.players))) MB a player:"
+            + " connections, tasks, what no player owns alone",
+        ])
+      }
       lines.append([
         "unexplained",
         "\(megabytes(summary.unexplainedBytes)) MB,"
