@@ -4,7 +4,7 @@ internal import ReelCore
 /// Every event of a walk as JSON Lines, with its time since the walk began.
 ///
 /// Keys: `event`, `time_ms`, and as the event has them `item` (its identity), `slot`, `detail`, `count`, `seconds` (of the
-/// picture, on the item's timeline), `url`, `purpose`, `bytes`.
+/// picture, on the item's timeline), `request` (its number, from 1), `url`, `purpose`, `bytes`.
 public final class WalkTrace: Sendable {
   enum Event: String {
     case swipe, settled, assigned, reached, evicted, departed, attached, detached, poster, shown, decoded,
@@ -20,12 +20,14 @@ public final class WalkTrace: Sendable {
     var detail: String?
     var count: Int?
     var seconds: Double?
+    var request: Int?
     var url: String?
     var purpose: String?
     var bytes: Int64?
   }
 
   private let began = Locked(Duration.zero)
+  private let requestCount = Locked(0)
   private let write: @Sendable (String) -> Void
 
   /// - Parameter write: gets each line, without its end, on any thread.
@@ -44,13 +46,21 @@ public final class WalkTrace: Sendable {
         count: count, seconds: seconds))
   }
 
+  /// What tells a request's lines from those of others to the same address.
+  func makeRequestNumber() -> Int {
+    requestCount.withLock { count in
+      count += 1
+      return count
+    }
+  }
+
   func note(
-    _ event: Event, _ request: FetchRequest, at now: Duration, bytes: Int64? = nil, detail: String? = nil
+    _ event: Event, _ request: FetchRequest, number: Int, at now: Duration, bytes: Int64?, detail: String?
   ) {
     put(
       Line(
-        event: event.rawValue, timeMs: time(now), detail: detail, url: request.url.absoluteString,
-        purpose: request.purpose.rawValue, bytes: bytes))
+        event: event.rawValue, timeMs: time(now), detail: detail, request: number,
+        url: request.url.absoluteString, purpose: request.purpose.rawValue, bytes: bytes))
   }
 
   // MARK: - Private
