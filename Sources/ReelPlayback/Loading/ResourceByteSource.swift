@@ -4,7 +4,8 @@ internal import ReelFFmpeg
 
 /// A remote file as a demuxer reads it: the answer that is already on its way goes on as long as reading goes forward,
 /// and a seek sends a range request. The transfer that was left by a seek is kept waiting for a while: a demuxer that
-/// fetches the index from a file's end comes back to its beginning.
+/// fetches the index from a file's end comes back to its beginning. Where the whole reading goes elsewhere (`leave`), it
+/// ends: it would take its part of the network.
 ///
 /// Confined to its demuxer's thread; the transfers run in tasks of their own, which end with the scope or with this
 /// object.
@@ -22,6 +23,8 @@ final class ResourceByteSource: ByteSource {
   private var head: [UInt8] = []
   /// The transfers that are under way, the last used one last.
   private var feeds: [Feed]
+  /// The reading has gone elsewhere, and has not begun there.
+  private var hasLeft = false
   /// Ends a read that waits, and no transfer; nil where only the end of all loading does.
   var interruption: LoadScope? {
     didSet { for feed in feeds { feed.pipe.forgetInterruption() } }
@@ -112,6 +115,9 @@ final class ResourceByteSource: ByteSource {
 
   func seek(to offset: Int64) throws { position = offset }
 
+  /// Reading goes on elsewhere: of the transfers that are under way only one that is there stays.
+  func leave() { hasLeft = true }
+
   // MARK: - Private
 
   private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
@@ -141,10 +147,14 @@ final class ResourceByteSource: ByteSource {
     if let index = feeds.lastIndex(where: { (0...Self.readThroughByteCount).contains(position - $0.position) }
     ) {
       let feed = feeds.remove(at: index)
+      if hasLeft { feeds.removeAll() }
+      hasLeft = false
       feeds.append(feed)
       try skip(in: feed)
       return feed
     }
+    if hasLeft { feeds.removeAll() }
+    hasLeft = false
     if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
     let (fetcher, url, start, noteDamage) = (fetcher, url, position, noteDamage)
     let request = FetchRequest(

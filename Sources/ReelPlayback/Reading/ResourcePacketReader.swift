@@ -110,6 +110,7 @@ final class ResourcePacketReader: PacketReader {
         try open.container.seek(
           toKeyFrameAtOrBefore: ticks(of: time - open.domain.offset, in: stream), of: stream)
       else { return try restart() }
+      (open.source as? ResourceByteSource)?.leave()
       open.stamper = stamper(open.container, open.domain)
     } catch let error as ReelError {
       throw fault(error)
