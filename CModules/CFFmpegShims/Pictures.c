@@ -240,3 +240,79 @@ uintptr_t reel_codec_token(const AVCodecContext *context)
     const reel_codec *codec = context->opaque;
     return codec ? codec->token : 0;
 }
+
+// A copy that is nobody's but its frames'.
+typedef struct copy {
+    reel_account *account;
+    size_t size;
+} copy;
+
+static void copy_free(void *opaque, uint8_t *data)
+{
+    copy *copy = opaque;
+    reel_memory_unmap(copy->account, data, copy->size);
+    if (copy->account)
+        reel_account_release(copy->account);
+    free(copy);
+}
+
+/// NULL where there is no memory.
+static AVBufferRef *copy_buffer(size_t size, reel_account *account)
+{
+    copy *made = calloc(1, sizeof *made);
+    void *data = made ? reel_memory_map(account, size) : NULL;
+    if (!data) {
+        free(made);
+        return NULL;
+    }
+    made->size = size;
+    made->account = account ? reel_account_retain(account) : NULL;
+    AVBufferRef *buffer = av_buffer_create(data, size, copy_free, made, 0);
+    if (!buffer)
+        copy_free(made, data);
+    return buffer;
+}
+
+AVFrame *reel_frame_compact(const AVFrame *frame, reel_account *account)
+{
+    const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(frame->format);
+    uint64_t others = AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM;
+    if (!format || format->flags & others || frame->width <= 0 || frame->height <= 0)
+        return NULL;
+    int linesize[4];
+    if (av_image_fill_linesizes(linesize, frame->format, frame->width) < 0)
+        return NULL;
+    ptrdiff_t strides[4] = {linesize[0], linesize[1], linesize[2], linesize[3]};
+    size_t sizes[4], offsets[4] = {0}, size = 0, held = 0;
+    if (av_image_fill_plane_sizes(sizes, frame->format, frame->height, strides) < 0)
+        return NULL;
+    for (int i = 0; i < 4 && sizes[i]; i++) {
+        offsets[i] = (size + plane_align - 1) / plane_align * plane_align;
+        size = offsets[i] + sizes[i];
+    }
+    // Some code reads over the end of a row.
+    size += plane_padding;
+    for (int i = 0; i < AV_NUM_DATA_POINTERS && frame->buf[i]; i++)
+        held += frame->buf[i]->size;
+    if (size >= held)
+        return NULL;
+
+    AVFrame *made = av_frame_alloc();
+    AVBufferRef *buffer = made ? copy_buffer(size, account) : NULL;
+    if (!buffer || av_frame_copy_props(made, frame) < 0) {
+        av_buffer_unref(&buffer);
+        av_frame_free(&made);
+        return NULL;
+    }
+    made->buf[0] = buffer;
+    made->format = frame->format;
+    made->width = frame->width;
+    made->height = frame->height;
+    for (int i = 0; i < 4 && sizes[i]; i++) {
+        made->data[i] = buffer->data + offsets[i];
+        made->linesize[i] = linesize[i];
+    }
+    const uint8_t *planes[4] = {frame->data[0], frame->data[1], frame->data[2], frame->data[3]};
+    av_image_copy(made->data, made->linesize, planes, frame->linesize, frame->format, frame->width, frame->height);
+    return made;
+}

@@ -19,6 +19,8 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     self.pointer = pointer
   }
 
+  private init(owning pointer: UnsafeMutablePointer<AVFrame>) { self.pointer = pointer }
+
   deinit {
     var pointer: UnsafeMutablePointer<AVFrame>? = pointer
     av_frame_free(&pointer)
@@ -28,6 +30,17 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   public borrowing func clone() throws(ReelError) -> Frame {
     var copy = try Frame()
     guard av_frame_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
+    copy.isDamaged = isDamaged
+    return copy
+  }
+
+  /// A copy without what decoders want between and behind the rows of a picture, for one that is held for long. Nil where
+  /// it would be no smaller, and for formats that do not lie in memory plane by plane.
+  ///
+  /// - Parameter account: What the copy is counted on.
+  public borrowing func compacted(for account: MemoryAccount?) -> Frame? {
+    guard let made = reel_frame_compact(pointer, account?.account) else { return nil }
+    var copy = Frame(owning: made)
     copy.isDamaged = isDamaged
     return copy
   }

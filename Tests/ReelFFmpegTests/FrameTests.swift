@@ -39,6 +39,47 @@ struct FrameTests {
     #expect(seen.ticks == golden.ticks)
   }
 
+  /// What is said of a picture, and its pixels.
+  private struct Said: Equatable {
+    let md5: String
+    let pixelFormat: String
+    let size: PixelSize
+    let ticks: Int64?
+    let isKey: Bool
+    let aspectRatio: Rational?
+
+    init(_ frame: borrowing Frame) throws {
+      md5 = try frame.md5()
+      pixelFormat = frame.pixelFormat
+      size = frame.size
+      ticks = frame.presentationTicks
+      isKey = frame.isKey
+      aspectRatio = frame.sampleAspectRatio
+    }
+  }
+
+  @Test(
+    "A smaller copy has the same pixels, and what is said of them",
+    arguments: [
+      "h264.ts", "h264-high10.mp4", "odd-444-161x91.mp4", "odd-420-161x91.webm", "sar-4-3.mp4",
+      "h264-gray.mp4",
+    ])
+  func compacted(name: String) throws {
+    let account = try MemoryAccount()
+    try withFirst(name) { frame in
+      guard let copy = frame.compacted(for: account) else { throw ReelError(.internalFault, "no copy") }
+      let (own, all) = (copy.byteCount, frame.byteCount)
+      #expect(own < all)
+      #expect(account.pictureByteCount >= own)
+      let (said, expected) = (try Said(copy), try Said(frame))
+      #expect(said == expected)
+      // There is nothing left to leave out.
+      let isSmallest = copy.compacted(for: nil) == nil
+      #expect(isSmallest)
+    }
+    #expect(account.pictureByteCount == 0)
+  }
+
   @Test(
     "Formats and flags",
     arguments: [

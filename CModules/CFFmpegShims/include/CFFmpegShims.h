@@ -9,6 +9,7 @@
 // FFmpeg's declarations come from the one module that owns them: included here as text, they would belong to this
 // module as well, and Swift would find them in either.
 #include "../../CFFmpeg/CFFmpeg.h"
+#include "CMemory.h"
 
 // AVERROR() and FFERRTAG() are expressions that the importer does not evaluate.
 static inline int reel_averror(int posix_code) { return AVERROR(posix_code); }
@@ -43,6 +44,11 @@ reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token);
 
 /// To be called once the context has been freed. Pictures that are still held stay as they are.
 void reel_codec_release(reel_codec *codec);
+
+/// A copy of a picture without what decoders want between and behind its rows, in a mapping of its own that is counted
+/// on `account` (which may be NULL). NULL where there is no memory, where it would be no smaller, or for a picture that
+/// does not lie in memory plane by plane.
+AVFrame *reel_frame_compact(const AVFrame *frame, reel_account *account);
 
 /// The number of a decoder's log lines.
 uintptr_t reel_codec_token(const AVCodecContext *context);

@@ -27,6 +27,14 @@ public struct TimedPicture: ~Copyable, Sendable {
     return copy
   }
 
+  /// As `clone()`, but with a smaller copy of the pixels; nil where there is none.
+  borrowing func compacted(for account: MemoryAccount?) -> TimedPicture? {
+    guard let frame = frame.compacted(for: account) else { return nil }
+    var copy = TimedPicture(frame: frame, time: time, stream: stream, frameRate: frameRate)
+    copy.run = run
+    return copy
+  }
+
   /// How long it is on show: its own duration, or a frame of the stream's rate, or a moment.
   var displayTime: MediaTime {
     if frame.durationTicks > 0 { return stream.time(ticks: frame.durationTicks) }

@@ -96,8 +96,10 @@ extension PlayerCore {
   }
 
   func showFirst(_ session: ItemSession, generation: Int) -> Pump.Next {
-    guard let picture = session.ring.take(generation: generation) else { return .again }
+    guard var picture = session.ring.take(generation: generation) else { return .again }
     session.noteFirstPicture()
+    // It is held until the item is wanted, and nobody waits for it now.
+    if state.withLock({ $0.restsAtFirst }), let small = picture.compacted(for: account) { picture = small }
     let now = clock.now
     let time = picture.time
     let (seek, isFirst, startup) = state.withLock { state -> (PendingSeek?, Bool, Duration) in

@@ -56,6 +56,11 @@ extension PlayerCore.State {
   /// What the clock runs by while playing; at `.infinity` it follows the pictures.
   var clockRate: Double { wantedRate == .infinity ? 0 : wantedRate * liveFactor }
 
+  /// The first picture is decoded ahead of its time, and nothing behind it.
+  var restsAtFirst: Bool {
+    settings.preloadTarget.map { !$0.isDecoderWarm } ?? false && outputs.isEmpty
+  }
+
   /// Where the present time through the item begins on the player's timeline.
   var shift: MediaTime { lastRun?.shift ?? .zero }
 
