@@ -115,6 +115,12 @@ extension MemoryAccount {
     /// Of packets' bytes.
     public var packetByteCount: Int
 
+    package init(heap: Heap?, pictureByteCount: Int, packetByteCount: Int) {
+      self.heap = heap
+      self.pictureByteCount = pictureByteCount
+      self.packetByteCount = packetByteCount
+    }
+
     /// What the account takes from the system; nil where the allocator can't tell.
     public var residentByteCount: Int? { heap.map { $0.resident + pictureByteCount + packetByteCount } }
   }

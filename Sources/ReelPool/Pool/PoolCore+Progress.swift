@@ -15,6 +15,7 @@ extension PoolCore {
           .reached(load.feedItem.id, slot: slot, stage, after: load.item.stageTimes[stage] ?? .zero))
       }
     }
+    noteDecoding()
     readiness.set(slotReadiness)
   }
 
@@ -58,6 +59,22 @@ extension PoolCore {
   }
 
   // MARK: - Private
+
+  /// What the current item's decoder and ring hold: a policy that weighs memory has to leave room for them.
+  private func noteDecoding() {
+    guard let player = state.withLock({ $0.target })?.player else { return }
+    let statistics = player.player.statistics
+    let figures = player.account.map {
+      MemoryAccount.Figures(heap: nil, pictureByteCount: $0.pictureByteCount, packetByteCount: 0)
+    }
+    let account = MemoryLedger.Account(statistics, figures: figures, countsHeap: false)
+    let byteCount = account[.decoder] + (statistics.ring?.byteCount ?? 0)
+    let hasGrown = state.withLock { state in
+      defer { state.decodingByteCount = max(state.decodingByteCount, byteCount) }
+      return byteCount > state.decodingByteCount
+    }
+    if hasGrown { wake() }
+  }
 
   /// What the stage costs that an item has reached, as a preload: one picture, and an open decoder apart. Of the current
   /// item too: it may be the only one that gets so far.

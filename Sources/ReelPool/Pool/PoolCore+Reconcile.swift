@@ -97,6 +97,7 @@ extension PoolCore {
     PoolWindow(
       itemCount: state.playlist.items.count, slotCount: configuration.slotCount, currentIndex: index,
       direction: state.direction, policy: policy, costs: state.costs,
+      currentByteCount: (state.costs.memoryByteCount(of: .buffered) ?? 0) + state.decodingByteCount,
       bandwidth: state.target?.player.player.statistics.estimatedBandwidth)
   }
 

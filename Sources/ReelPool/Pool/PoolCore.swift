@@ -27,6 +27,8 @@ final class PoolCore: Sendable {
     /// So many of the window's entries are kept, after memory was to be given back; nil for all.
     var keptCount: Int?
     var costs = StageCosts()
+    /// The most that a current item was seen to take for decoding, beyond what it has as a preload.
+    var decodingByteCount = 0
     var isClosed = false
     /// The current item has been swiped to since the last turn: where it has failed before, it is tried again, or
     /// reported again.
@@ -177,12 +179,13 @@ final class PoolCore: Sendable {
   }
 
   func close() {
-    let (slots, pinned) = state.withLock { state in
-      state.isClosed = true
+    let (wasClosed, slots, pinned) = state.withLock { state in
+      defer { state.isClosed = true }
       state.index = nil
       state.revision += 1
-      return (state.slots, state.pinned)
+      return (state.isClosed, state.slots, state.pinned)
     }
+    if wasClosed { return }
     for pump in pumps.withLock({ $0 })?.all ?? [] { pump.stop() }
     // What its end throws is for those who take it away themselves.
     try? surface.setOutput(nil) { nil }
