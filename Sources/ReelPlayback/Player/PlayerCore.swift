@@ -346,7 +346,8 @@ final class PlayerCore: Sendable {
     // In this order: it may be the same item.
     ending.session?.stop()
     session?.start()
-    wake()
+    // A player that is let go without an item begins nothing more.
+    if session != nil || ending.session != nil { wake() }
     ending.report = { [weak self] in self?.emit(.outputFailed($0), of: nil) }
     return ending
   }
