@@ -166,12 +166,18 @@ static int pool_for(reel_codec *codec, AVCodecContext *context, const AVFrame *f
     return 0;
 }
 
-static bool is_ours(const AVCodecContext *context, const AVFrame *frame)
+/// True for pictures that lie in memory plane by plane.
+static bool has_planes(const AVFrame *frame)
 {
     const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(frame->format);
     uint64_t others = AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM;
+    return format && !(format->flags & others);
+}
+
+static bool is_ours(const AVCodecContext *context, const AVFrame *frame)
+{
     return context->codec_type == AVMEDIA_TYPE_VIDEO && context->codec->capabilities & AV_CODEC_CAP_DR1 &&
-           !context->hw_frames_ctx && format && !(format->flags & others);
+           !context->hw_frames_ctx && has_planes(frame);
 }
 
 static int get_buffer(AVCodecContext *context, AVFrame *frame, int flags)
@@ -275,9 +281,7 @@ static AVBufferRef *copy_buffer(size_t size, reel_account *account)
 
 AVFrame *reel_frame_compact(const AVFrame *frame, reel_account *account)
 {
-    const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(frame->format);
-    uint64_t others = AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM;
-    if (!format || format->flags & others || frame->width <= 0 || frame->height <= 0)
+    if (!has_planes(frame) || frame->width <= 0 || frame->height <= 0)
         return NULL;
     int linesize[4];
     if (av_image_fill_linesizes(linesize, frame->format, frame->width) < 0)

@@ -58,7 +58,7 @@ public final class ContainerReader {
   private var knownStreamCount = 0
 
   /// A PES packet of this size, to which another payload of MPEG-TS could not be added, has not ended.
-  private static let cutByteCount = Demuxer.longestPart - 188
+  private static let cutByteCount = Demuxer.longestPart - TransportPacket.byteCount
 
   /// Opens the container.
   ///

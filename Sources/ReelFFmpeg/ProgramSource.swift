@@ -30,9 +30,6 @@ final class ProgramSource: ByteSource {
   private var tables = ProgramTables()
 
   private static let chunkByteCount = 8 << 10
-  private static let packetByteCount = 188
-  /// Of ISO/IEC 13818-1 §2.4.3.2; of BDAV, with a time stamp before it; with check bytes behind it (EN 300 429).
-  private static let packetSizes = [188, 192, 204]
 
   init(_ base: any ByteSource) {
     self.base = base
@@ -131,7 +128,7 @@ final class ProgramSource: ByteSource {
         passed += 1
         continue
       }
-      if tables.note(bytes[start..<start + Self.packetByteCount]) {
+      if tables.note(bytes[start..<start + TransportPacket.byteCount]) {
         isAtChange = true
         // The packet is among the tables of the new program.
         bytes.removeSubrange(passed..<passed + packetSize)
@@ -144,22 +141,22 @@ final class ProgramSource: ByteSource {
 
   /// A packet as the stream has them.
   private func framed(_ packet: [UInt8]) -> [UInt8] {
-    let rest = Array(repeating: UInt8(0), count: packetSize - Self.packetByteCount)
+    let rest = Array(repeating: UInt8(0), count: packetSize - TransportPacket.byteCount)
     return packetSize == 192 ? rest + packet : packet + rest
   }
 
   /// Where the packet at `passed` has its first byte; nil where there is none.
   private var packetStart: Int? {
     let start = passed + (packetSize == 192 ? 4 : 0)
-    return bytes[start] == ProgramTables.syncByte ? start : nil
+    return bytes[start] == TransportPacket.syncByte ? start : nil
   }
 
   /// False where more bytes are needed. What belongs to no packet passes.
   private func findPacketSize() -> Bool {
     while bytes.count - passed > 2 * 204 + 4 {
-      let size = Self.packetSizes.first { size in
+      let size = TransportPacket.sizes.first { size in
         let start = passed + (size == 192 ? 4 : 0)
-        return (0...2).allSatisfy { bytes[start + $0 * size] == ProgramTables.syncByte }
+        return (0...2).allSatisfy { bytes[start + $0 * size] == TransportPacket.syncByte }
       }
       if let size {
         packetSize = size

@@ -5,8 +5,6 @@ internal import CFFmpeg
 /// The first map of a program is what its streams are; a later one that has it otherwise for a stream that is watched is a
 /// change. Another program's map is one too, where the old one is no longer listed.
 struct ProgramTables {
-  static let syncByte: UInt8 = 0x47
-
   /// The PIDs that are played; nil for those with pictures.
   var watched: Set<Int>?
 

@@ -164,7 +164,7 @@ struct ProgramSourceTests {
     #expect(note(&tables, pid: 0x1000, Self.map(1, [(Self.hevc, 256)] + many)))
     let packets = tables.begin()
     #expect(packets.count == 3)
-    #expect(packets.allSatisfy { $0.count == 188 && $0[0] == ProgramTables.syncByte })
+    #expect(packets.allSatisfy { $0.count == 188 && $0[0] == TransportPacket.syncByte })
     // It has become the one that later ones are compared with.
     tables.watched = [256]
     #expect(!note(&tables, pid: 0x1000, Self.map(1, [(Self.hevc, 256)] + many)))
@@ -260,7 +260,8 @@ struct ProgramSourceTests {
       rest.removeFirst(part.count)
       let start: UInt8 = packets.isEmpty ? 0x40 : 0
       let head = [
-        ProgramTables.syncByte, start | UInt8(pid >> 8), UInt8(pid & 0xff), 0x10 | UInt8(packets.count & 0xf),
+        TransportPacket.syncByte, start | UInt8(pid >> 8), UInt8(pid & 0xff),
+        0x10 | UInt8(packets.count & 0xf),
       ]
       packets.append(head + part + [UInt8](repeating: 0xff, count: 184 - part.count))
     }

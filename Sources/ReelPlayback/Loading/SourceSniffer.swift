@@ -101,11 +101,11 @@ public enum SourceSniffer {
 
   /// Sync bytes at one of the three packet sizes, from the first offset that has one.
   private static func isTransportStream(_ bytes: [UInt8]) -> Bool {
-    for size in [188, 192, 204] {
-      for start in 0..<min(size, bytes.count) where bytes[start] == 0x47 {
+    for size in TransportPacket.sizes {
+      for start in 0..<min(size, bytes.count) where bytes[start] == TransportPacket.syncByte {
         let positions = Array(stride(from: start, to: bytes.count, by: size).prefix(8))
         let enough = bytes.count == size ? 1 : min(4, max(2, (bytes.count - start) / size))
-        if positions.count >= enough, positions.allSatisfy({ bytes[$0] == 0x47 }) {
+        if positions.count >= enough, positions.allSatisfy({ bytes[$0] == TransportPacket.syncByte }) {
           return start == 0 || positions.count >= 4
         }
       }

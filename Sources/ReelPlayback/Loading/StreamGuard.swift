@@ -15,8 +15,6 @@ struct StreamGuard {
 
   /// Where no format was recognized.
   private static let searchedByteCount = 16 << 10
-  /// Of ISO/IEC 13818-1 §2.4.3.2, and with a time stamp or check bytes.
-  private static let packetSizes = [188, 192, 204]
 
   /// The bytes to pass on. Throws `ReelError.badMedia` where they are no media.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
@@ -59,9 +57,9 @@ struct StreamGuard {
 
   /// Four packets of MPEG-TS in a row, anywhere.
   private static func hasPackets(_ bytes: [UInt8]) -> Bool {
-    packetSizes.contains { size in
+    TransportPacket.sizes.contains { size in
       bytes.indices.dropLast(3 * size).contains { start in
-        (0..<4).allSatisfy { bytes[start + $0 * size] == 0x47 }
+        (0..<4).allSatisfy { bytes[start + $0 * size] == TransportPacket.syncByte }
       }
     }
   }
