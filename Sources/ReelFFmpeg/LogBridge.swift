@@ -90,7 +90,6 @@ final class LogScope: Sendable {
   /// for those who ask for more.
   private static func level(_ level: Int32) -> Logger.Level {
     switch level {
-    case ...AV_LOG_ERROR: .info
     case ...AV_LOG_WARNING: .debug
     default: .trace
     }
