@@ -12,7 +12,8 @@ final class FixtureFetcher: Fetching {
     case bytes([UInt8])
     /// An answer whose body breaks off after so many bytes.
     case cut(Int)
-    /// An answer with an error in place of the end of its body, or of what comes after so many bytes.
+    /// An answer that announces more than there is, with an error in place of the rest, or of what comes after so many
+    /// bytes.
     case endless(ReelError, after: Int = .max)
     /// An answer after a time.
     case delay(Duration)
@@ -53,6 +54,7 @@ final class FixtureFetcher: Fetching {
     try Task.checkCancellation()
     var cut = Int.max
     var ending: ReelError?
+    var excess = 0
     var pause = Duration.zero
     var other: [UInt8]?
     switch fault(request, number) {
@@ -60,7 +62,7 @@ final class FixtureFetcher: Fetching {
     case .error(let error): throw error.located(at: request.url.absoluteString)
     case .bytes(let bytes): other = bytes
     case .cut(let count): cut = count
-    case .endless(let error, let count): (ending, cut) = (error, count)
+    case .endless(let error, let count): (ending, cut, excess) = (error, count, 100)
     case .delay(let duration): try await Task.sleep(for: duration)
     case .slow(let duration): pause = duration
     case .never: try await Task.sleep(for: .seconds(3600))
@@ -75,8 +77,9 @@ final class FixtureFetcher: Fetching {
       bytes: all[start..<min(max(start, end), all.count)], chunkByteCount: chunkByteCount, cut: cut,
       ending: ending, pause: pause, presence: presence)
     return FetchResponse(
-      url: request.url, contentType: nil, bodyOffset: Int64(start), bodyByteCount: Int64(body.byteCount),
-      resourceByteCount: Int64(all.count), supportsRanges: true, body: FetchBody { try await body.next() })
+      url: request.url, contentType: nil, bodyOffset: Int64(start),
+      bodyByteCount: Int64(body.byteCount + excess), resourceByteCount: Int64(all.count + excess),
+      supportsRanges: true, body: FetchBody { try await body.next() })
   }
 
   // MARK: - Private
