@@ -5,6 +5,7 @@ let usage = """
   usage: swipes swipe warm|cold COUNT DWELL_MS URL...
          swipes handover warm|cold COUNT DWELL_MS OTHERS RATE URL...
          swipes memory warm|cold COUNT URL...
+         swipes soak warm|cold SECONDS SEED URL...
   """
 
 func fail(_ text: String) -> Never {
@@ -26,6 +27,9 @@ do {
     try await Walker(isWarm: isWarm).handOver(
       Array(arguments.dropFirst(6)), count: count, others: Int(arguments[4]) ?? 0,
       rate: arguments[5] == "max" ? .infinity : 1, dwell: dwell)
+  case "soak" where arguments.count > 4:
+    try await Soak(Array(arguments.dropFirst(4)), isWarm: isWarm)
+      .run(for: .seconds(count), seed: UInt64(arguments[3]) ?? 0)
   case "memory": try await Parking.park(Array(arguments.dropFirst(3)), count: count, isWarm: isWarm)
   default: fail(usage)
   }
