@@ -104,6 +104,29 @@ import Testing
     scene.pool.close()
   }
 
+  @Test("An output of its own that takes long holds no swipe up, and its end is waited for")
+  func slowOutput() async throws {
+    let scene = try PoolScene(Self.paths)
+    try scene.show(0)
+    try await until { scene.shown.count >= 2 }
+    let output = HeldOutput()
+    let pinned = try scene.pool.pin(to: output)
+    try await until { output.isHeld }
+    for index in [1, 2, 3, 2] {
+      scene.forgetLines()
+      try scene.show(index)
+      try await until { scene.shown.count >= 2 }
+    }
+    #expect(output.isHeld)
+    Thread.detachNewThread { pinned.stop() }
+    try await until { pinned.state.value == .willStop }
+    #expect(!output.hasEnded)
+    output.letGo()
+    try await until { pinned.state.value == .didStop }
+    #expect(output.hasEnded)
+    scene.pool.close()
+  }
+
   @Test("Ends with its pool")
   func close() async throws {
     let scene = try PoolScene(Self.paths)
@@ -132,4 +155,28 @@ import Testing
     #expect(output.ends == 1)
     #expect(pinned.player.currentItem.value == nil)
   }
+}
+
+/// Holds up who shows it a second picture until it is let go.
+private final class HeldOutput: FrameOutput {
+  private let state = Locked((shown: 0, isHeld: false, isOpen: false, hasEnded: false))
+
+  let isExternal = false
+
+  var isHeld: Bool { state.withLock { $0.isHeld } }
+  var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+  func letGo() { state.withLock { $0.isOpen = true } }
+
+  func show(_ picture: borrowing TimedPicture) throws {
+    let holds = state.withLock { state in
+      state.shown += 1
+      state.isHeld = state.shown > 1
+      return state.isHeld
+    }
+    while holds, !state.withLock({ $0.isOpen }) { usleep(500) }
+    state.withLock { $0.isHeld = false }
+  }
+
+  func finish() throws { state.withLock { $0.hasEnded = true } }
 }

@@ -171,9 +171,22 @@ public final class Player: Sendable {
   /// There is a picture on show.
   public var hasPicture: Bool { core.state.withLock { $0.onShow != nil } }
 
+  /// Leaves the picture on show where it is, whatever is due, until `release()`, `pause()` or another item. It wakes no
+  /// thread.
+  package func hold() { core.hold() }
+
+  package func release() { core.release() }
+
+  /// As `play()`, asked for at an earlier time by the clock: the picture on show has had its time since then.
+  package func play(asOf time: Duration) { core.play(asOf: time) }
+
   /// Takes the item away, as `replaceCurrentItem(with: nil)`. What it gives returns when nothing of the item runs any
   /// more, whatever the player plays then.
   package func takeItem() -> @Sendable () async -> Void { core.takeItem() }
+
+  /// From now on its outputs are called beside those of the players that it shared a lock with
+  /// (`PlayerConfiguration.outputLock`).
+  package func separateOutputs() { core.outputLock.separate() }
 
   /// Sets who is told what happens, before observers are: called at once, on any thread, without locks. It must not
   /// block.

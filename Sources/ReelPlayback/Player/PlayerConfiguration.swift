@@ -1,4 +1,3 @@
-package import Foundation
 public import ReelCore
 
 /// How a player works, for all of its items.
@@ -20,9 +19,8 @@ public struct PlayerConfiguration: Sendable {
   public var clock: any MonotonicClock = SystemMonotonicClock()
   /// Where the work is done.
   package var execution: any Execution = SystemExecution.shared
-  /// Held while outputs are called; nil for one of each player's own. Of players that share one, one at a time calls its
-  /// outputs, so that an output can go from one to another without a picture of either in between.
-  package var outputLock: NSRecursiveLock?
+  /// What the players' outputs share; nil for a lock of each player's own.
+  package var outputLock: OutputLock?
 
   public init() {}
 }

@@ -22,8 +22,8 @@ extension PlayerCore {
     let now = clock.now
     let (generation, hasPicture, isPlaying, rate, isCurrent) = state.withLock { state in
       (
-        state.generation, state.hasPicture, state.machine.status == .playing, state.wantedRate,
-        state.session === session
+        state.generation, state.hasPicture, state.machine.status == .playing && !state.isHeld,
+        state.wantedRate, state.session === session
       )
     }
     // Replaced or sought since: that makes for another turn. What the ring says must be of this generation: the end of

@@ -46,6 +46,8 @@ extension PlayerCore {
     var statistics = PlayerStatistics()
     var latenessIndex = 0
     var levelCheckedAt: Duration?
+    /// Nothing more is shown before it is released, paused or given another item.
+    var isHeld = false
     var isClosed = false
     var volume: Float = 1
     var isMuted = false
@@ -54,7 +56,7 @@ extension PlayerCore {
 
 extension PlayerCore.State {
   /// What the clock runs by while playing; at `.infinity` it follows the pictures.
-  var clockRate: Double { wantedRate == .infinity ? 0 : wantedRate * liveFactor }
+  var clockRate: Double { wantedRate == .infinity || isHeld ? 0 : wantedRate * liveFactor }
 
   /// The first picture is decoded ahead of its time, and nothing behind it.
   var restsAtFirst: Bool {
@@ -98,10 +100,12 @@ extension PlayerCore.State {
     timebase = Timebase(time: time ?? .zero)
   }
 
-  mutating func follow(_ actions: [PlaybackMachine.Action], now: Duration) {
+  /// - Parameter began: When the clock should have begun to run. It does not run ahead of the picture on show by more
+  ///   than that one's time: the next one is due then, and none is late.
+  mutating func follow(_ actions: [PlaybackMachine.Action], now: Duration, began: Duration? = nil) {
     for action in actions {
       switch action {
-      case .startClock: timebase.setRate(clockRate, at: now)
+      case .startClock: timebase.setRate(clockRate, at: clockStart(since: began, now: now))
       case .stopClock: timebase.setRate(0, at: now)
       case .changed, .stalled, .resumed: break
       }
@@ -112,6 +116,12 @@ extension PlayerCore.State {
       lastStall = now - began
       statistics.stallDuration += lastStall
     }
+  }
+
+  private func clockStart(since began: Duration?, now: Duration) -> Duration {
+    guard let began, let lastShownAt, let lastTime, let lastEnd, clockRate > 0 else { return now }
+    let length = Duration.seconds((lastEnd - lastTime).seconds / clockRate)
+    return min(now, max(began, lastShownAt, now - length))
   }
 
   mutating func noteLateness(_ lateness: Duration) {

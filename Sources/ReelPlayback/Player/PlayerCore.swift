@@ -33,9 +33,7 @@ final class PlayerCore: Sendable {
   let logger: Logger
   let clock: any MonotonicClock
   let state = Locked(State())
-  /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned, nor any
-  /// with a picture of another item when that was replaced. An output may use the player: the lock can be taken again.
-  let outputLock: NSRecursiveLock
+  let outputLock: OutputLock
   let presenter = Locked<Pump?>(nil)
   let observer = Locked(Callback<PlayerSignal>())
   /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
@@ -52,7 +50,7 @@ final class PlayerCore: Sendable {
     self.account = account
     self.logger = logger
     clock = configuration.clock
-    outputLock = configuration.outputLock ?? NSRecursiveLock()
+    outputLock = configuration.outputLock.map { OutputLock(sharing: $0) } ?? OutputLock()
     let pump = Pump(named: "present", .prompt, execution: configuration.execution, clock: clock) {
       [weak self] in
       self?.present() ?? .idle
@@ -62,12 +60,41 @@ final class PlayerCore: Sendable {
 
   // MARK: Commands
 
-  func play() {
-    if !restartIfEnded() { apply { $0.machine.handle(.play) } }
+  /// - Parameter time: Playing was asked for then, by the clock: a picture that is on show has had its time since.
+  func play(asOf time: Duration? = nil) {
+    if !restartIfEnded() { apply(asOf: time) { $0.machine.handle(.play) } }
     wake()
   }
 
-  func pause() { apply { $0.machine.handle(.pause) } }
+  func pause() {
+    apply { state in
+      state.isHeld = false
+      return state.machine.handle(.pause)
+    }
+  }
+
+  /// The picture on show stays, whatever is due: until it is released or paused. It wakes no thread.
+  func hold() {
+    let now = clock.now
+    state.withLock { state in
+      state.isHeld = true
+      state.timebase.setRate(0, at: now)
+    }
+  }
+
+  /// It plays on where it was held.
+  func release() {
+    let now = clock.now
+    let wasHeld = state.withLock { state in
+      guard state.isHeld else { return false }
+      state.isHeld = false
+      if state.machine.status == .playing, !state.hasEnded {
+        state.timebase.setRate(state.clockRate, at: now)
+      }
+      return true
+    }
+    if wasHeld { wake() }
+  }
 
   func setRate(_ rate: Double) {
     guard rate > 0 else { return pause() }
@@ -185,7 +212,7 @@ final class PlayerCore: Sendable {
       return state.outputs.count < count
     }
     // One that is being shown to is waited for.
-    outputLock.withLock {}
+    outputLock.wait()
     if wasAttached { try output.finish() }
   }
 
@@ -197,7 +224,7 @@ final class PlayerCore: Sendable {
       state.audioOutputs.removeAll { $0 === output }
       return state.audioOutputs.count < count
     }
-    outputLock.withLock {}
+    outputLock.wait()
     if wasAttached { try output.finish() }
   }
 
@@ -248,11 +275,13 @@ final class PlayerCore: Sendable {
   }
 
   /// Changes the machine, and does what follows.
-  func apply(_ body: (inout sending State) -> [PlaybackMachine.Action]) {
+  ///
+  /// - Parameter began: When the clock should have begun to run, where that follows.
+  func apply(asOf began: Duration? = nil, _ body: (inout sending State) -> [PlaybackMachine.Action]) {
     let now = clock.now
     let (actions, session, time, lastStall) = state.withLock { state in
       let actions = body(&state)
-      state.follow(actions, now: now)
+      state.follow(actions, now: now, began: began)
       return (actions, state.session, state.itemTime(at: now), state.lastStall)
     }
     for action in actions {
@@ -314,6 +343,7 @@ final class PlayerCore: Sendable {
       ending.seek = state.seek
       state.seek = nil
       state.session = session
+      state.isHeld = false
       var actions: [PlaybackMachine.Action] = []
       if detaches {
         ending.outputs = state.outputs
@@ -341,7 +371,7 @@ final class PlayerCore: Sendable {
       session?.stop()
       return nil
     }
-    outputLock.withLock {}
+    outputLock.wait()
     publish()
     // In this order: it may be the same item.
     ending.session?.stop()

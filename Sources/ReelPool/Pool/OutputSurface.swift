@@ -1,4 +1,3 @@
-internal import Foundation
 internal import ReelCore
 internal import ReelPlayback
 
@@ -7,7 +6,7 @@ internal import ReelPlayback
 /// From a player that has shown nothing it gets nothing; from one that has, the picture on show, and then those that
 /// follow: none twice, and none is left out.
 ///
-/// The output is called, and goes from player to player, with one lock held that all players of the pool share: so it is
+/// The output is called, and goes from player to player, with one lock held that all players of the window share: so it is
 /// called by one thread at a time, and never with a picture of an item that it has left. The lock can be taken again by
 /// who has it: an output may swipe while it is shown a picture.
 final class OutputSurface: Sendable {
@@ -50,11 +49,11 @@ final class OutputSurface: Sendable {
   }
 
   private let state = Locked(State())
-  private let lock: NSRecursiveLock
+  private let lock: OutputLock
   private let emit: @Sendable (PoolEvent) -> Void
 
   /// - Parameter lock: the one that the pool's players share (`PlayerConfiguration.outputLock`).
-  init(lock: NSRecursiveLock, emit: @escaping @Sendable (PoolEvent) -> Void) {
+  init(lock: OutputLock, emit: @escaping @Sendable (PoolEvent) -> Void) {
     self.lock = lock
     self.emit = emit
   }
@@ -93,8 +92,12 @@ final class OutputSurface: Sendable {
   ///
   /// - Parameter isWanted: asked while no player shows anything.
   func show(_ poster: borrowing TimedPicture, of id: FeedItem.ID, where isWanted: () -> Bool) {
-    lock.lock()
-    defer { lock.unlock() }
+    lock.withLock { showLocked(poster, of: id, where: isWanted) }
+  }
+
+  // MARK: - Private
+
+  private func showLocked(_ poster: borrowing TimedPicture, of id: FeedItem.ID, where isWanted: () -> Bool) {
     let output = state.withLock { state -> (any FrameOutput)? in
       guard state.posterID != id else { return nil }
       return state.output
@@ -109,8 +112,6 @@ final class OutputSurface: Sendable {
       emit(.player(id, .outputFailed(failure)))
     }
   }
-
-  // MARK: - Private
 
   private func attach(to target: Target?) {
     let attached = state.withLock { $0.attachment }

@@ -58,8 +58,9 @@ extension PoolCore {
     }
     let pinned = try outcome.get()
     pinned.start()
-    // The surface leaves it.
+    // The surface leaves it, and what its own output takes is no matter of the window's any more.
     followCurrent()
+    pinned.player.separateOutputs()
     do {
       try pinned.player.attach(output)
     } catch {

@@ -86,7 +86,7 @@ extension PoolCore {
           order: PooledPlayer.Order(
             index: entry.index, rank: rank,
             target: isPlayed ? nil : entry.distance == 0 ? .current : entry.target,
-            plays: isPlayed && state.isPlaying)))
+            plays: isPlayed && state.isPlaying, since: state.settledAt)))
     }
     return Plan(
       revision: state.revision, playlist: state.playlist, direction: state.direction,

@@ -18,6 +18,8 @@ final class PoolCore: Sendable {
     var direction = 1
     var phase = SwipePhase.settled
     var isPlaying = true
+    /// When the current item was wanted to play, by the clock.
+    var settledAt = Duration.zero
     /// Of what is wanted: a turn that began with an earlier one begins anew.
     var revision = 0
     /// The players, by slot.
@@ -82,7 +84,7 @@ final class PoolCore: Sendable {
   init(fetcher: any Fetching, configuration: PoolConfiguration, logger: Logger) {
     var configuration = configuration
     configuration.slotCount = max(1, configuration.slotCount)
-    let outputLock = NSRecursiveLock()
+    let outputLock = OutputLock()
     configuration.player.outputLock = outputLock
     self.configuration = configuration
     let (clock, execution) = (configuration.player.clock, configuration.player.execution)
@@ -144,9 +146,12 @@ final class PoolCore: Sendable {
     let player = state.withLock { state in
       let isSame = state.currentItem?.id == item.id
       state.setDirection(to: index, of: playlist)
+      state.setItems(playlist, index: index, at: began)
       // What plays plays on where a drag comes back to it.
-      if !isSame || state.phase == .dragEnded { state.phase = phase }
-      state.setItems(playlist, index: index)
+      if !isSame || state.phase == .dragEnded {
+        state.phase = phase
+        state.settledAt = began
+      }
       state.isShownAnew = true
       return state.player(of: item.id)
     }
@@ -163,8 +168,10 @@ final class PoolCore: Sendable {
   }
 
   func update(_ playlist: Playlist, index: Int?) {
+    let now = configuration.player.clock.now
     state.withLock { state in
-      state.setItems(playlist, index: index.flatMap { playlist.items.indices.contains($0) ? $0 : nil })
+      state.setItems(
+        playlist, index: index.flatMap { playlist.items.indices.contains($0) ? $0 : nil }, at: now)
     }
     followCurrent()
     wake()
@@ -173,6 +180,7 @@ final class PoolCore: Sendable {
   func setPlaying(_ isPlaying: Bool) {
     state.withLock { state in
       state.isPlaying = isPlaying
+      state.settledAt = configuration.player.clock.now
       state.revision += 1
     }
     wake()
@@ -274,12 +282,17 @@ extension PoolCore.State {
     if old != next { direction = next > old ? 1 : -1 }
   }
 
-  fileprivate mutating func setItems(_ new: Playlist, index newIndex: Int?) {
-    let old = currentItem?.id
+  fileprivate mutating func setItems(_ new: Playlist, index newIndex: Int?, at now: Duration) {
+    let (old, oldPlayer) = (currentItem?.id, target?.player)
     playlist = new
     index = newIndex
-    if currentItem?.id != old { keptCount = nil }
     revision += 1
+    guard currentItem?.id != old else { return }
+    keptCount = nil
+    settledAt = now
+    // What is left stays at the picture that was seen last; the turn that pauses it may be some time away.
+    oldPlayer?.player.hold()
+    target?.player.player.release()
   }
 }
 

@@ -30,6 +30,8 @@ final class PooledPlayer: Sendable {
     var target: PreloadTarget?
     /// False pauses.
     var plays: Bool
+    /// When it was wanted to play, by the clock.
+    var since: Duration
   }
 
   let player: Player
@@ -105,13 +107,13 @@ final class PooledPlayer: Sendable {
     if change.rank { setRank(order.rank) }
     if change.plays, !order.plays { player.pause() }
     if change.target { player.preloadTarget = order.target }
-    if change.plays, order.plays { player.play() }
+    if change.plays, order.plays { player.play(asOf: order.since) }
   }
 
   /// Plays on by itself, whatever is the current item.
   func directPinned() {
     guard let index = load?.order.index else { return }
-    direct(Order(index: index, rank: 0, target: nil, plays: true))
+    direct(Order(index: index, rank: 0, target: nil, plays: true, since: clock.now))
   }
 
   /// Is not looked for any more: what it holds is about to end.
