@@ -5,6 +5,10 @@ import NIOHTTP1
 /// not tell: the bytes of a body before decompression, and whether the connection was there before its
 /// request.
 ///
+/// Where a server closes a connection in the middle of a body whose length it has stated, the body ends here: what has
+/// come before is handed on, and who reads it knows that there is too little of it. AsyncHTTPClient would fail the
+/// request, and let go of the last bytes, of more or less by chance.
+///
 /// It also answers the requests of `HTTPConnections.openAhead` itself.
 final class ConnectionMonitor: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
@@ -19,6 +23,8 @@ final class ConnectionMonitor: ChannelDuplexHandler {
   private let openedAt: ContinuousClock.Instant?
   private var isAnsweringItself = false
   private var receipt: AnswerReceipt?
+  /// In the middle of a body that is told by its length alone whether it is whole (RFC 9112 §8).
+  private var isInCountedBody = false
 
   init(openedAt: ContinuousClock.Instant?) {
     self.openedAt = openedAt
@@ -29,6 +35,7 @@ final class ConnectionMonitor: ChannelDuplexHandler {
     case .head(var head) where head.status.code >= 200:
       let receipt = AnswerReceipt(connectionOpenedAt: openedAt)
       self.receipt = receipt
+      isInCountedBody = openedAt != nil && head.statesBodyLength
       head.headers.replaceOrAdd(name: AnswerReceipt.field, value: receipt.register())
       context.fireChannelRead(wrapInboundOut(.head(head)))
     case .body(let buffer):
@@ -36,6 +43,7 @@ final class ConnectionMonitor: ChannelDuplexHandler {
       context.fireChannelRead(data)
     case .end:
       receipt = nil
+      isInCountedBody = false
       context.fireChannelRead(data)
     case .head:
       context.fireChannelRead(data)
@@ -43,8 +51,14 @@ final class ConnectionMonitor: ChannelDuplexHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    endCountedBody(context)
     receipt = nil
     context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if let error = error as? HTTPParserError, error == .invalidEOFState, endCountedBody(context) { return }
+    context.fireErrorCaught(error)
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -67,5 +81,25 @@ final class ConnectionMonitor: ChannelDuplexHandler {
         bound.value.fireChannelReadComplete()
       }
     }
+  }
+
+  // MARK: - Private
+
+  /// - Returns: true where there was one that was not whole.
+  @discardableResult
+  private func endCountedBody(_ context: ChannelHandlerContext) -> Bool {
+    guard isInCountedBody else { return false }
+    isInCountedBody = false
+    context.fireChannelRead(wrapInboundOut(.end(nil)))
+    context.fireChannelReadComplete()
+    return true
+  }
+}
+
+extension HTTPResponseHead {
+  /// True of a body whose bytes are those that `Content-Length` counts.
+  fileprivate var statesBodyLength: Bool {
+    headers.contains(name: "Content-Length") && !headers.contains(name: "Transfer-Encoding")
+      && !headers.contains(name: "Content-Encoding")
   }
 }

@@ -11,8 +11,8 @@ struct FeedCommandTests {
   /// A list of fixtures in a folder of its own.
   private func list(_ folder: TemporaryFolder, _ items: [String] = Self.items) throws -> String {
     let path = folder.path + "/feed.txt"
-    try items.map { $0.hasPrefix("/") ? $0 : Fixtures.path($0) }.joined(separator: "\n").write(
-      toFile: path, atomically: true, encoding: .utf8)
+    try items.map { $0.hasPrefix("/") || $0.contains("://") ? $0 : Fixtures.path($0) }
+      .joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
     return path
   }
 
@@ -86,6 +86,38 @@ struct FeedCommandTests {
     #expect(!failing.errorText.contains("failed<=0"))
     let holding = try await Command.run(arguments + ["--assert", "ttff.p95<60s"])
     #expect(holding.status == 0, "\(holding.errorText)")
+  }
+
+  @Test("So it is where real servers break connections, state wrong lengths, and answer with errors")
+  func repeatableOverHTTP() async throws {
+    let faults = [
+      "hls-fmp4/*segment-1.m4s=close:3000", "hls-ts/*segment-0.ts=length:+300", "*.mp4=close:20000",
+      "multirate.mpd=status:503x1",
+    ]
+    let folder = try TemporaryFolder()
+    var outputs: [[UInt8]] = []
+    var traces: [String] = []
+    for _ in 0..<2 {
+      // Anew each time: one fault ends.
+      let (output, trace) = try await withOrigin(faults.joined(separator: ",")) { origin in
+        let feed = try list(folder, Self.items.map { origin.url($0).absoluteString })
+        let result = try await Command.run(
+          "feed", feed, "--virtual", "--link", "lte", "--swipes", "12", "--dwell", "exp:1s", "--seed", "5",
+          "--json", "--trace", folder.path + "/trace.jsonl")
+        #expect(result.status == 0, "\(result.errorText)")
+        let trace = String(decoding: try folder.bytes("trace.jsonl"), as: UTF8.self)
+        let host = origin.url("").absoluteString
+        return (
+          result.outputText.replacingOccurrences(of: host, with: "/"),
+          trace.replacingOccurrences(of: host, with: "/")
+        )
+      }
+      outputs.append(Array(output.utf8))
+      traces.append(trace)
+    }
+    #expect(outputs[0] == outputs[1])
+    #expect(traces[0] == traces[1])
+    #expect(traces[0].contains("connection closed by the server after"))
   }
 
   @Test("A broken item fails alone")

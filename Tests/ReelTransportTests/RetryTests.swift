@@ -167,6 +167,20 @@ struct RetryTests {
     }
   }
 
+  @Test(
+    "What has come before a server closes is kept, however late it is read",
+    arguments: [1, 40_000, 100_000, 150_001])
+  func bytesBeforeClose(count: Int) async throws {
+    try await withOrigin(origin([FaultRule("a", .close(after: Int64(count)))])) { origin in
+      let response = try await quickFetcher(attempts: 0).fetch(Reports().request(origin.url("a")))
+      while origin.snapshot.openConnectionCount > 0 { try await Task.sleep(for: .milliseconds(1)) }
+      var come: [UInt8] = []
+      let error = await reelError { for try await chunk in response.body { come += chunk } }
+      #expect(error?.reason.hasPrefix("connection closed by the server after \(count) of 200000") == true)
+      #expect(come == Array(bytes.prefix(count)))
+    }
+  }
+
   @Test("A Content-Length that is too large is a broken transfer")
   func tooLargeContentLength() async throws {
     let route = Origin.Response(pattern(40_000))

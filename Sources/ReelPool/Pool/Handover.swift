@@ -6,7 +6,7 @@ public struct Handover: ~Copyable, Sendable {
   public var picture: TimedPicture?
   /// The stage that the item's loading had reached.
   public let stage: PreloadStage
-  /// From the call to the picture in hand.
+  /// From the call to its end: the picture is in hand, and on the surface.
   public let duration: Duration
 
   public init(picture: consuming TimedPicture?, stage: PreloadStage, duration: Duration) {

@@ -159,12 +159,11 @@ final class PoolCore: Sendable {
     var stage = player?.load?.item.preloadStage.value ?? .none
     // The picture may have come, or its stage been reached, just now: what is said of both is the same.
     if picture == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
-    let handover = Handover(picture: picture, stage: stage, duration: clock.now - began)
     emit(.shown(item.id, phase, stage: stage))
     // Nothing before the surface has the picture wakes another thread; what the item before does is ended in a turn.
     followCurrent()
     wake()
-    return handover
+    return Handover(picture: picture, stage: stage, duration: clock.now - began)
   }
 
   func update(_ playlist: Playlist, index: Int?) {

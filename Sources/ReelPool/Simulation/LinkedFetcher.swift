@@ -69,6 +69,7 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     var real = request
     // The real one's account is of no interest, and comes at times that are not the world's.
     real.report = nil
+    if world != nil { real.noteHeld = nil }
     let answer: FetchResponse
     do {
       answer = try await fetchForReal(real)
@@ -131,7 +132,9 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   /// What does not cross the link.
   private func fetchBeside(_ request: FetchRequest) async throws -> FetchResponse {
     guard world != nil else { return try await base.fetch(request) }
-    var response = try await fetchForReal(request)
+    var real = request
+    real.noteHeld = nil
+    var response = try await fetchForReal(real)
     let body = response.body
     response.body = FetchBody { [world] in
       guard let world else { return nil }

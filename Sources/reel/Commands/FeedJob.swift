@@ -17,7 +17,8 @@ struct FeedJob: Sendable {
 
   /// Walks with each pool, prints the reports, and says whether all assertions hold for all of them.
   func run() async throws -> Bool {
-    let fetcher = command.options.transport(logger: logger, limitsWaits: true)
+    // A modelled clock stands still for real pauses.
+    let fetcher = command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
     let feed = try await feed(fetcher)
     let plan = try WalkPlan(
       itemCount: feed.items.count, swipeCount: command.swipes, dwell: try DwellSpec(parsing: command.dwell),

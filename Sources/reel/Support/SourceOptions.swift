@@ -65,10 +65,13 @@ struct SourceOptions: ParsableArguments {
     return Logger(label: "reel")
   }
 
-  /// - Parameter limitsWaits: no answer and no bytes are waited for longer than `--timeout`.
-  func transport(logger: Logger, limitsWaits: Bool = false) -> TransportFetcher {
+  /// - Parameters:
+  ///   - limitsWaits: No answer and no bytes are waited for longer than `--timeout`.
+  ///   - pauses: What failed is tried again after a pause, else at once.
+  func transport(logger: Logger, limitsWaits: Bool = false, pauses: Bool = true) -> TransportFetcher {
     var configuration = TransportConfiguration()
     configuration.retryPolicy.attempts = retries
+    if !pauses { configuration.retryPolicy.baseDelay = .zero }
     if limitsWaits {
       let limit = Duration.seconds(timeout)
       configuration.connectTimeout = min(configuration.connectTimeout, limit)
