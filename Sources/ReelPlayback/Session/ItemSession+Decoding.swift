@@ -88,7 +88,10 @@ extension ItemSession {
       }
     }
     _ = try pipeline.turn(order)
-    if !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() { environment.account?.purge() }
+    guard !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() else { return }
+    environment.account?.purge()
+    // There is something to decode again: the buffer may be as full as it is to be.
+    delegate.wake()
   }
 
   /// A run has shown nothing: where nothing else does, that is why.

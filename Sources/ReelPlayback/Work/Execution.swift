@@ -25,9 +25,18 @@ package protocol Execution: AnyObject, Sendable {
 
   /// What a body given to `run` waits on.
   func makeSignal() -> any WorkSignal
+
+  /// So long after a call that must not be held up, what follows from it may begin: threads that are woken before it
+  /// returns may take its core.
+  var returnAllowance: Duration { get }
+  /// So late may what is due at a time begin, as threads take some time to wake.
+  var wakeAllowance: Duration { get }
 }
 
 extension Execution {
+  package var returnAllowance: Duration { .zero }
+  package var wakeAllowance: Duration { .zero }
+
   package func run(named name: String, _ body: @escaping @Sendable () -> Void) {
     run(named: name, .patient, body)
   }

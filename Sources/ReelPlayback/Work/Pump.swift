@@ -32,6 +32,8 @@ package final class Pump: Sendable {
     /// The call that the pump waits for has this number; an earlier one that comes all the same is nothing.
     var callNumber = 0
     var call: (any ScheduledCall)?
+    /// Of that call.
+    var deadline: Duration?
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -80,6 +82,26 @@ package final class Pump: Sendable {
     }
     call?.cancel()
     if begins { begin() }
+  }
+
+  /// As `wake()`, but a pump that rests begins its turn after a pause. A turn that is to come sooner is the one that is
+  /// asked for.
+  package func wake(after pause: Duration) {
+    guard pause > .zero else { return wake() }
+    let deadline = clock.now + pause
+    let (number, call) = state.withLock { state -> (Int?, (any ScheduledCall)?) in
+      guard !state.isStopped, state.phase != .begun else { return (nil, nil) }
+      guard state.phase == .idle else {
+        state.isWoken = true
+        return (nil, nil)
+      }
+      if let known = state.deadline, known <= deadline { return (nil, nil) }
+      let call = state.takeCall()
+      state.deadline = deadline
+      return (state.callNumber, call)
+    }
+    call?.cancel()
+    if let number { schedule(at: deadline, number: number) }
   }
 
   /// No turn begins after this. Does not wait for one that is running; `turn` is let go when the last one has ended.
@@ -147,6 +169,7 @@ package final class Pump: Sendable {
       state.phase = .idle
       guard case .at(let deadline) = next else { return (.rest, nil) }
       state.callNumber += 1
+      state.deadline = deadline
       return (.schedule(deadline, number: state.callNumber), nil)
     }
     end(ending)
@@ -204,6 +227,7 @@ extension Pump.State {
   /// The call that the pump no longer waits for.
   fileprivate mutating func takeCall() -> (any ScheduledCall)? {
     callNumber += 1
+    deadline = nil
     return call.take()
   }
 

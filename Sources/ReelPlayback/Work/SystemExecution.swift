@@ -12,6 +12,9 @@ package final class SystemExecution: Execution {
     self.promptThreads = promptThreads
   }
 
+  package var returnAllowance: Duration { .milliseconds(1) }
+  package var wakeAllowance: Duration { .milliseconds(2) }
+
   package func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
     (urgency == .prompt ? promptThreads : threads).run(named: name, body)
   }

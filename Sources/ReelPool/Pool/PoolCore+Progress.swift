@@ -46,28 +46,33 @@ extension PoolCore {
   /// What each player holds, by kind.
   var ledger: MemoryLedger {
     let (slots, pinned) = state.withLock { ($0.slots, $0.pinned) }
-    var entries = slots.enumerated().map { slot, player in entry(of: player, slot: slot) }
-    for entry in pinned { entries.append(self.entry(of: entry.player, slot: nil)) }
+    var holders: [(player: PooledPlayer, slot: Int?)] = slots.enumerated().map { ($1, $0) }
+    for entry in pinned { holders.append((entry.player, nil)) }
+    let figures = figures(of: holders.map(\.player.account))
+    let entries = zip(holders, figures).map { holder, figures in
+      MemoryLedger.Entry(
+        slot: holder.slot, item: holder.player.id,
+        account: MemoryLedger.Account(
+          holder.player.player.statistics, figures: figures, countsHeap: configuration.countsHeap))
+    }
     return MemoryLedger(entries: entries, shared: configuration.countsHeap ? MemoryAccount.shared : nil)
   }
 
-  func entry(of player: PooledPlayer, slot: Int?) -> MemoryLedger.Entry {
-    MemoryLedger.Entry(
-      slot: slot, item: player.id,
-      account: MemoryLedger.Account(
-        player.player.statistics, figures: player.account?.figures, countsHeap: configuration.countsHeap))
-  }
-
   // MARK: - Private
+
+  /// The allocator is asked once for all accounts: that takes longer the more there are.
+  private func figures(of accounts: [MemoryAccount?]) -> [MemoryAccount.Figures?] {
+    guard configuration.countsHeap else { return accounts.map { $0?.mappedFigures } }
+    var figures = MemoryAccount.figures(of: accounts.compactMap { $0 }).makeIterator()
+    return accounts.map { $0 == nil ? nil : figures.next() }
+  }
 
   /// What the current item's decoder and ring hold: a policy that weighs memory has to leave room for them.
   private func noteDecoding() {
     guard let player = state.withLock({ $0.target })?.player else { return }
     let statistics = player.player.statistics
-    let figures = player.account.map {
-      MemoryAccount.Figures(heap: nil, pictureByteCount: $0.pictureByteCount, packetByteCount: 0)
-    }
-    let account = MemoryLedger.Account(statistics, figures: figures, countsHeap: false)
+    let account = MemoryLedger.Account(
+      statistics, figures: player.account?.mappedFigures, countsHeap: false)
     let byteCount = account[.decoder] + (statistics.ring?.byteCount ?? 0)
     let hasGrown = state.withLock { state in
       defer { state.decodingByteCount = max(state.decodingByteCount, byteCount) }
@@ -79,8 +84,10 @@ extension PoolCore {
   /// What the stage costs that an item has reached, as a preload: one picture, and an open decoder apart. Of the current
   /// item too: it may be the only one that gets so far.
   private func record(_ stage: PreloadStage, of player: PooledPlayer, _ load: PooledPlayer.Load) {
-    let account = entry(of: player, slot: nil).account
-    let ahead = player.player.statistics.ring?.byteCount ?? 0
+    let statistics = player.player.statistics
+    let account = MemoryLedger.Account(
+      statistics, figures: figures(of: [player.account])[0], countsHeap: configuration.countsHeap)
+    let ahead = statistics.ring?.byteCount ?? 0
     let decoder = account[.decoder] + ahead
     let cost = StageCost(
       memoryByteCount: max(0, account.byteCount - decoder),

@@ -143,14 +143,16 @@ final class PoolCore: Sendable {
           : "the feed \(playlist.feed) has no item \(index): its \(playlist.items.count) items count from 0")
     }
     let item = playlist.items[index]
+    // The picture that is found has had a little of its time: the next one is not late by what a thread takes to wake.
+    let settled = began - configuration.player.execution.wakeAllowance
     let player = state.withLock { state in
       let isSame = state.currentItem?.id == item.id
       state.setDirection(to: index, of: playlist)
-      state.setItems(playlist, index: index, at: began)
+      state.setItems(playlist, index: index, at: settled)
       // What plays plays on where a drag comes back to it.
       if !isSame || state.phase == .dragEnded {
         state.phase = phase
-        state.settledAt = began
+        state.settledAt = settled
       }
       state.isShownAnew = true
       return state.player(of: item.id)
@@ -160,9 +162,10 @@ final class PoolCore: Sendable {
     // The picture may have come, or its stage been reached, just now: what is said of both is the same.
     if picture == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     emit(.shown(item.id, phase, stage: stage))
-    // Nothing before the surface has the picture wakes another thread; what the item before does is ended in a turn.
+    // What is woken may take this thread's core: nothing is before the surface has the picture, and who has it in hand is
+    // left alone a while. What the item before does is ended in a turn.
     followCurrent()
-    wake()
+    wake(after: picture == nil ? .zero : configuration.player.execution.returnAllowance)
     return Handover(picture: picture, stage: stage, duration: clock.now - began)
   }
 
@@ -206,7 +209,7 @@ final class PoolCore: Sendable {
 
   // MARK: - Private
 
-  func wake() { pumps.withLock { $0 }?.reconcile.wake() }
+  func wake(after pause: Duration = .zero) { pumps.withLock { $0 }?.reconcile.wake(after: pause) }
 
   func wakeProgress() { pumps.withLock { $0 }?.progress.wake() }
 

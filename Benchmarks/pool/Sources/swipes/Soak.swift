@@ -56,6 +56,22 @@ struct Soak {
     tell(tally, at: clock.now - began, isEnd: true)
   }
 
+  /// Swipes through one of the feeds, back and forth.
+  func lap(_ count: Int, dwell: Duration) async throws {
+    var tally = Tally()
+    let began = clock.now
+    tally.add(service.playFirst())
+    let turn = urls.count - 1
+    for number in 1...count {
+      try await clock.sleep(for: dwell)
+      tally.add((number - 1) / turn % 2 == 0 ? service.next() : service.previous())
+      guard number % 100 == 0 else { continue }
+      try await calmDown(&tally)
+      tell(tally, at: clock.now - began)
+    }
+    pool.close()
+  }
+
   // MARK: - Private
 
   private func act(_ random: inout SplitMix64, _ tally: inout Tally, _ pinned: inout PinnedPlayer?) throws {

@@ -6,6 +6,7 @@ let usage = """
          swipes handover warm|cold COUNT DWELL_MS OTHERS RATE URL...
          swipes memory warm|cold COUNT URL...
          swipes soak warm|cold SECONDS SEED URL...
+         swipes laps warm|cold COUNT DWELL_MS URL...
   """
 
 func fail(_ text: String) -> Never {
@@ -30,6 +31,8 @@ do {
   case "soak" where arguments.count > 4:
     try await Soak(Array(arguments.dropFirst(4)), isWarm: isWarm)
       .run(for: .seconds(count), seed: UInt64(arguments[3]) ?? 0)
+  case "laps" where arguments.count > 4:
+    try await Soak(Array(arguments.dropFirst(4)), isWarm: isWarm).lap(count, dwell: dwell)
   case "memory": try await Parking.park(Array(arguments.dropFirst(3)), count: count, isWarm: isWarm)
   default: fail(usage)
   }
