@@ -61,7 +61,8 @@ enum HTTPConnections {
     configuration.redirectConfiguration = .disallow
     configuration.timeout = .init(connect: .nanoseconds(connectTimeout.nanoseconds))
     // A limit makes requests wait for each other; how much is fetched at once is for the caller to bound.
-    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 256
+    // A preload that rests keeps its connection, with the rest of a body unread: no item may have to wait for it.
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 4096
     // Else a refused connection is tried for as long as the connect time-out lasts; `RetryPolicy` decides
     // here.
     configuration.connectionPool.retryConnectionEstablishment = false

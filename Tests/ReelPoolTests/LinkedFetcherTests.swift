@@ -144,6 +144,25 @@ struct LinkedFetcherTests {
     #expect(other.metrics?.requestCount == 2)
   }
 
+  @Test(
+    "What does not come for real has failed at the limit, and is not asked for again", arguments: [0, 3000])
+  func overdue(count: Int) async throws {
+    let base = HangingFetcher(byteCount: count)
+    let fetcher = LinkedFetcher(base, link: .tenth, in: world, limit: .milliseconds(20))
+    let times = Locked<[Double]>([])
+    try await world.run {
+      for _ in 0..<2 {
+        let error = await #expect(throws: ReelError.self) { try await get("http://a/1", fetcher) }
+        #expect(error?.kind == .timedOut)
+        #expect(error?.location == "http://a/1")
+        times.withLock { $0.append(now) }
+      }
+    }
+    // One round trip until it leaves, and the limit; where there is an answer, another one. No connection is left of it.
+    #expect(times.withLock { $0 } == (count == 0 ? [120, 240] : [200, 320]))
+    #expect(base.requestCount == 1)
+  }
+
   @Test("A refusal comes after its round trips, and leaves its connection; a lost one does not")
   func errors() async throws {
     var base = MemoryFetcher()
@@ -278,5 +297,37 @@ struct LinkedFetcherTests {
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
     #expect(fetcher.transferCount == 0)
+  }
+}
+
+/// Never brings an answer, or never the bytes behind the first ones.
+private final class HangingFetcher: Fetching {
+  private let byteCount: Int
+  private let requests = Locked(0)
+
+  init(byteCount: Int) { self.byteCount = byteCount }
+
+  var requestCount: Int { requests.withLock { $0 } }
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    requests.withLock { $0 += 1 }
+    if byteCount == 0 { try await Task.sleep(for: .seconds(3600)) }
+    let rest = Locked(byteCount)
+    let body = FetchBody {
+      let count = rest.withLock { $0.take() }
+      if count == 0 { try await Task.sleep(for: .seconds(3600)) }
+      return [UInt8](repeating: 1, count: count)
+    }
+    return FetchResponse(
+      url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: 10_000, resourceByteCount: 10_000,
+      supportsRanges: true, body: body)
+  }
+}
+
+extension Int {
+  /// The number, leaving 0 behind.
+  fileprivate mutating func take() -> Int {
+    defer { self = 0 }
+    return self
   }
 }

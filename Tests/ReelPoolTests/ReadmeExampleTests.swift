@@ -7,7 +7,7 @@ import ReelTesting
 import ReelTransport
 import Testing
 
-// The example of README.md, word for word.
+// The examples of README.md, word for word.
 
 /// How long a person waits who swipes through a feed.
 struct Swipe: Sendable {
@@ -77,27 +77,80 @@ func printSwipes(throughFeedAt path: String) async throws {
   }
 }
 
+/// What a person does with several feeds over one pool: a swipe, picture in picture, another feed and back.
+func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) async throws {
+  let pool = PlayerPool(fetcher: TransportFetcher())
+  defer { pool.close() }
+  try pool.setSurface(surface)
+  let service = PlayerService(pool: pool, feeds: feeds, failureRule: .skip)
+  service.playFirst()
+
+  // Observed: how ready each slot is, whenever that changes; here until the next item waits for its swipe.
+  for await slots in pool.readiness.values {
+    for slot in slots where slot.item != nil {
+      print("slot \(slot.slot): \(slot.stage), \(slot.bufferedDuration) buffered, \(slot.waiting)")
+    }
+    if slots.contains(where: { $0.index == 1 && [.atTarget, .failed].contains($0.waiting) }) { break }
+  }
+
+  // When the drag ends, the picture is on the surface, and in hand; when the swipe has settled, it moves. A handover can't
+  // be copied: what is in it is taken out.
+  if var handover = service.beginSwipe(to: 1), let picture = handover.picture.take() {
+    print("the picture at \(picture.time) after \(handover.duration)")
+  }
+  service.settle()
+
+  // It plays on in a window of its own, until it is stopped. Another feed begins; then the first one is where it was.
+  let pinned = try pool.pin(to: window)
+  service.select(feed: feeds[1].name)
+  service.select(feed: feeds[0].name)
+  service.next()
+  pinned.stop()
+  for entry in pool.ledger.entries { print("\(entry.item?.source ?? "-"): \(entry.account.byteCount) bytes") }
+}
+
 @Suite("README.md: the pool", .timeLimit(.minutes(2)))
 struct ReadmeExampleTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  @Test("The Swift example of the pool in README.md is the code in this file")
-  func readmeHoldsThisCode() throws {
+  @Test(
+    "The Swift examples of the pool in README.md are the code in this file",
+    arguments: [["func measureSwipes", "func printSwipes"], ["func browse"]])
+  func readmeHoldsThisCode(functions: [String]) throws {
     let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
     let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
     let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap {
       $0.components(separatedBy: "```").first
     }
-    let example = try #require(blocks.first { $0.contains("func measureSwipes") })
+    let example = try #require(blocks.first { $0.contains(functions[0]) })
     let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
     let imports = lines.prefix { !$0.isEmpty }
     #expect(imports.count > 1 && imports.allSatisfy { $0.hasPrefix("import ") })
     #expect(imports.allSatisfy { "\n\(code)".contains("\n\($0)\n") })
     // The file imports what the tests need too, so that the rest is compared apart from the imports.
     let body = lines.dropFirst(imports.count + 1).joined(separator: "\n")
-    #expect(body.contains("func printSwipes"))
+    #expect(functions.allSatisfy(body.contains))
     #expect(code.contains(body))
+  }
+
+  @Test("The Swift example of several feeds shows pictures on the surface and in the window")
+  func browses() async throws {
+    let origin = try await Origin.start(
+      Origin.Configuration(directory: Self.root.appending(path: "Fixtures")))
+    let sources = try ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8"].map {
+      try MediaSource(argument: origin.url($0).absoluteString)
+    }
+    let (surface, window) = (NullOutput(), NullOutput())
+    let feeds = ["recommended", "following"].map { Feed(name: $0, sources: sources) }
+    let result: Result<Void, any Error>
+    do { result = .success(try await browse(feeds, surface: surface, window: window)) } catch {
+      result = .failure(error)
+    }
+    await origin.stop()
+    try result.get()
+    #expect(surface.pictureCount > 1)
+    #expect(window.pictureCount > 0)
   }
 
   @Test("The Swift example finds what was preloaded, and waits for what was not")

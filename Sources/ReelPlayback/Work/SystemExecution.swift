@@ -13,7 +13,7 @@ package final class SystemExecution: Execution {
   }
 
   package var returnAllowance: Duration { .milliseconds(1) }
-  package var wakeAllowance: Duration { .milliseconds(2) }
+  package var wakeAllowance: Duration { .milliseconds(3) }
 
   package func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
     (urgency == .prompt ? promptThreads : threads).run(named: name, body)

@@ -4,6 +4,7 @@ internal import ReelPlayback
 /// Giving memory back, and players that leave the window.
 extension PoolCore {
   func trim(to byteCount: Int) -> Int {
+    var hasGivenUp = false
     while heldByteCount > byteCount {
       // Its slot gets another player: this one is ended here, while the pump may be at work.
       let replacement = PooledPlayer(resources, configuration: configuration)
@@ -24,9 +25,11 @@ extension PoolCore {
       guard let victim else { break }
       let stage = victim.load.item.preloadStage.value
       end(victim.player, victim.load)
+      hasGivenUp = true
       send(.evicted(victim.load.feedItem.id, slot: victim.slot, stage))
     }
     let held = heldByteCount
+    guard hasGivenUp else { return held }
     send(.trimmed(byteCount: held))
     wake()
     return held

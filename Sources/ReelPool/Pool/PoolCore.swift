@@ -200,7 +200,12 @@ final class PoolCore: Sendable {
     // What its end throws is for those who take it away themselves.
     try? surface.setOutput(nil) { nil }
     for entry in pinned { entry.stop() }
-    for player in slots { end(player) }
+    let ends = slots.map { end($0) }
+    // And what lay in none of the players' accounts.
+    configuration.player.execution.task {
+      for end in ends { await end.value }
+      MemoryAccount.purgeProcess()
+    }
     posters.close()
     readiness.set(slotReadiness)
     events.finish()
@@ -220,14 +225,15 @@ final class PoolCore: Sendable {
   func send(_ event: PoolEvent) { emit(event) }
 
   /// Ends what a player does, and says what came of it.
-  func end(_ player: PooledPlayer, _ load: PooledPlayer.Load? = nil) {
+  @discardableResult
+  func end(_ player: PooledPlayer, _ load: PooledPlayer.Load? = nil) -> Task<Void, Never> {
     if let accountant = accountant.withLock({ $0 }), let load = load ?? player.load {
       accountant.departed(
         load.feedItem.id,
         PoolAccountant.Departure(
           fetchedByteCount: player.fetchedByteCount(since: load), statistics: player.player.statistics))
     }
-    player.end()
+    return player.end()
   }
 
   /// The surface goes where the current item is.

@@ -120,14 +120,17 @@ final class PooledPlayer: Sendable {
   func forget() { state.withLock { $0 = nil } }
 
   /// Cancels everything, and gives the memory back to the system when nothing of the item runs any more.
-  func end() {
+  ///
+  /// - Returns: ends when that has been done.
+  @discardableResult
+  func end() -> Task<Void, Never> {
     player.setObserver(nil)
     state.withLock { $0 = nil }
     setRank(.max)
     player.pause()
     player.preloadTarget = PreloadTarget.none
     let wait = player.takeItem()
-    execution.task { [account] in
+    return execution.task { [account] in
       await wait()
       account?.purge()
     }

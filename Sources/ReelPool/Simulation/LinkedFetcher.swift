@@ -11,7 +11,8 @@ internal import ReelPlayback
 /// On a clock that goes by itself, the real answers are awaited beside the modelled ones: what comes later than it
 /// would over the link comes when it comes. In a virtual world the real bytes are fetched, piece by piece, while the
 /// world stands still, and nothing is seen of how they came; a request that fails for real has failed one round trip
-/// after it left, whatever the real fetcher has tried before.
+/// after it left, whatever the real fetcher has tried before. What a real server does not bring within a limit, an answer or
+/// the next 64 KiB, has failed; and so have, so long after they left, all later requests for the same.
 public final class LinkedFetcher: Fetching, ConnectionOpening {
   /// What crosses the link.
   public let link: LinkSpec
@@ -21,6 +22,9 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   /// Nil on a clock that goes by itself.
   private let world: VirtualWorld?
   private let lane: LinkLane
+  private let limit: Duration?
+  /// What has not come within the limit.
+  private let overdue = Locked<[URL: ReelError]>([:])
 
   /// A link in real time, or by another clock that goes by itself.
   public convenience init(
@@ -30,12 +34,20 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   }
 
   /// A link in a virtual world.
-  public convenience init(_ base: any Fetching, link: LinkSpec, in world: VirtualWorld) {
-    self.init(base, link: link, clock: world, world: world)
+  ///
+  /// - Parameter limit: How long the world stands still for an answer, or for the next bytes of a body, at most.
+  public convenience init(
+    _ base: any Fetching, link: LinkSpec, in world: VirtualWorld, limit: Duration? = nil
+  ) {
+    self.init(base, link: link, clock: world, world: world, limit: limit)
   }
 
-  private init(_ base: any Fetching, link: LinkSpec, clock: any MonotonicClock, world: VirtualWorld?) {
+  private init(
+    _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock, world: VirtualWorld?,
+    limit: Duration? = nil
+  ) {
     self.base = base
+    self.limit = limit
     self.link = link
     self.clock = clock
     self.world = world
@@ -74,9 +86,11 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     do {
       answer = try await fetchForReal(real)
     } catch {
-      metrics.status = (error as? ReelError)?.status
-      let keeps = (error as? ReelError)?.kind == .server
-      do { try await wait(until: departure.time + link.roundTripTime) } catch {
+      let failure = error as? ReelError
+      metrics.status = failure?.status
+      let keeps = failure?.kind == .server
+      let patience = failure?.kind == .timedOut && world != nil ? limit : nil
+      do { try await wait(until: departure.time + (patience ?? link.roundTripTime)) } catch {
         end(departure, keeps: false)
         request.report?(metrics)
         throw error
@@ -101,7 +115,7 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     if request.method == .head {
       transfer.finish(nil)
     } else {
-      supply(transfer, with: answer.body)
+      supply(transfer, with: answer.body, of: request.url)
     }
     do {
       try await wait(until: readyAt)
@@ -126,19 +140,19 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
 
   private func fetchForReal(_ request: FetchRequest) async throws -> FetchResponse {
     guard let world else { return try await base.fetch(request) }
-    return try Self.standStill(world) { [base] in try await base.fetch(request) }
+    if let error = overdue.withLock({ $0[request.url] }) { throw error }
+    return try standStill(world, for: request.url) { [base] in try await base.fetch(request) }
   }
 
   /// What does not cross the link.
   private func fetchBeside(_ request: FetchRequest) async throws -> FetchResponse {
-    guard world != nil else { return try await base.fetch(request) }
+    guard let world else { return try await base.fetch(request) }
     var real = request
     real.noteHeld = nil
     var response = try await fetchForReal(real)
-    let body = response.body
-    response.body = FetchBody { [world] in
-      guard let world else { return nil }
-      return try Self.standStill(world) {
+    let (body, url) = (response.body, request.url)
+    response.body = FetchBody {
+      try self.standStill(world, for: url) {
         var iterator = body.makeAsyncIterator()
         return try await iterator.next()
       }
@@ -147,10 +161,16 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   }
 
   /// Blocks: the world stands still.
-  private static func standStill<Success: Sendable>(
-    _ world: VirtualWorld, for body: @escaping @Sendable () async throws -> Success
+  private func standStill<Success: Sendable>(
+    _ world: VirtualWorld, for url: URL, _ body: @escaping @Sendable () async throws -> Success
   ) throws -> Success {
-    try world.outside(body)
+    do { return try world.outside(within: limit, body) } catch let error as ReelError
+      where error.kind == .timedOut && limit != nil
+    {
+      let error = error.located(at: url.absoluteString)
+      overdue.withLock { $0[url] = error }
+      throw error
+    }
   }
 
   /// Some of a real body, and how it goes on.
@@ -205,12 +225,12 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   }
 
   /// Has the bytes of the real body put on the link.
-  private func supply(_ transfer: LinkedTransfer, with body: FetchBody) {
+  private func supply(_ transfer: LinkedTransfer, with body: FetchBody, of url: URL) {
     if let world {
       transfer.begin { transfer in
         let piece: Piece
         do {
-          piece = try Self.standStill(world) { await Self.piece(of: body) }
+          piece = try self.standStill(world, for: url) { await Self.piece(of: body) }
         } catch {
           piece = Piece(ending: .failure(error))
         }

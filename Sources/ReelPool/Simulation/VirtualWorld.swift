@@ -178,9 +178,13 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
   /// Does something real, for which the world stands still: no time passes in it.
   ///
   /// Only in the world. What `body` holds may be let go later, on another thread: nothing of the world.
+  ///
+  /// - Parameter limit: Of real time: then `body` is cancelled, and not waited for.
+  /// - Throws: what `body` throws; `ReelError.timedOut` at the limit.
   package func outside<Success: Sendable>(
-    _ body: @escaping @Sendable () async throws -> Success
+    within limit: Duration? = nil, _ body: @escaping @Sendable () async throws -> Success
   ) throws -> Success {
+    let deadline = limit.map { SystemMonotonicClock().now + $0 }
     let outcome = Monitor<Result<Success, any Error>?>(nil)
     let task = Task.detached {
       let result: Result<Success, any Error>
@@ -194,10 +198,18 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
     }
     if isCancelled { task.cancel() }
     defer { state.withLock { $0.outside = nil } }
-    return try outcome.wait {
-      outcome -> Monitor<Result<Success, any Error>?>.Step<Result<Success, any Error>> in
-      outcome.map { .end($0) } ?? .wait(until: nil)
-    }.get()
+    let result = outcome.wait {
+      outcome -> Monitor<Result<Success, any Error>?>.Step<Result<Success, any Error>?> in
+      if let outcome { return .end(outcome) }
+      if let deadline, SystemMonotonicClock().now >= deadline { return .end(nil) }
+      return .wait(until: deadline)
+    }
+    guard let result else {
+      task.cancel()
+      let span = DurationText.readable(limit ?? .zero)
+      throw ReelError(.timedOut, "nothing, or too little, has come within \(span)")
+    }
+    return try result.get()
   }
 
   // MARK: - Internal

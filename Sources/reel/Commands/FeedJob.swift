@@ -84,7 +84,9 @@ struct FeedJob: Sendable {
     var network: any Fetching = fetcher
     if let world {
       // Without a link, bytes cost nothing but must come one after the other all the same.
-      network = LinkedFetcher(fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: world)
+      network = LinkedFetcher(
+        fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: world,
+        limit: .seconds(command.options.timeout))
     } else if let link {
       network = LinkedFetcher(fetcher, link: link)
       configuration.player.loading.fetchesFiles = true
