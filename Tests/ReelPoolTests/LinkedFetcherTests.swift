@@ -148,7 +148,7 @@ struct LinkedFetcherTests {
     "What does not come for real has failed at the limit, and is not asked for again", arguments: [0, 3000])
   func overdue(count: Int) async throws {
     let base = HangingFetcher(byteCount: count)
-    let fetcher = LinkedFetcher(base, link: .tenth, in: world, limit: .milliseconds(20))
+    let fetcher = LinkedFetcher(base, link: .tenth, in: world, limit: .seconds(3))
     let times = Locked<[Double]>([])
     try await world.run {
       for _ in 0..<2 {
@@ -159,7 +159,7 @@ struct LinkedFetcherTests {
       }
     }
     // One round trip until it leaves, and the limit; where there is an answer, another one. No connection is left of it.
-    #expect(times.withLock { $0 } == (count == 0 ? [120, 240] : [200, 320]))
+    #expect(times.withLock { $0 } == (count == 0 ? [3100, 6200] : [200, 3300]))
     #expect(base.requestCount == 1)
   }
 
