@@ -165,5 +165,34 @@ struct MemoryCommandTests {
     let result = try await command.result()
     #expect(result.status == 130)
     #expect(String(decoding: try folder.bytes("errors"), as: UTF8.self).contains("holds 3 players"))
+    // The report came before.
+    #expect(result.outputLines.first?.contains("player  source") == true, "\(result.outputText)")
+    #expect(result.outputLines.last?.contains("not tried: --hold") == true, "\(result.outputText)")
+  }
+
+  @Test(
+    "Media of one picture has no second one to wait for, and the report says so",
+    arguments: [[], ["--warm"]])
+  func onePicture(options: [String]) async throws {
+    // Longer than a command may take here.
+    let arguments =
+      ["memory", Fixtures.path("media/h264-one-frame.mp4"), "--players", "2", "--timeout", "1000"] + options
+    let text = try await Command.run(arguments)
+    #expect(text.status == 0, "\(text.errorText)")
+    #expect(text.outputLines.last?.hasPrefix("open decoder  not known: ") == true, "\(text.outputText)")
+    #expect(text.outputLines.last?.hasSuffix("h264-one-frame.mp4 has one picture") == true)
+    let summary = try #require(try records(try await Command.run(arguments + ["--json"])).last)
+    #expect(summary["warm_decoder"] == nil)
+    #expect((summary["warm_decoder_absence"] as? String)?.contains("one picture") == true)
+  }
+
+  @Test(
+    "Why open decoders were not tried",
+    arguments: [(["--players", "1"], "two players"), (["--stage", "manifest"], "no decoder")])
+  func untried(options: [String], reason: String) async throws {
+    let result = try await Command.run(["memory", goodSource] + options)
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(result.outputLines.last?.hasPrefix("open decoder  not tried: ") == true, "\(result.outputText)")
+    #expect(result.outputLines.last?.contains(reason) == true, "\(result.outputText)")
   }
 }

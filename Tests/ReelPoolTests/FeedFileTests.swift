@@ -196,5 +196,11 @@ struct FeedFileTests {
       try FeedFile(path: path, limits: FeedLimits(byteCount: 4))
     }
     #expect(large?.location == path)
+    #if os(Linux)
+      // It can be opened, and has nothing where it begins.
+      let unreadable = #expect(throws: ReelError.self) { try FeedFile(path: "/proc/self/mem") }
+      #expect(unreadable?.kind == .noSuchFile)
+      #expect(unreadable?.reason == "can't be read: Input/output error")
+    #endif
   }
 }

@@ -80,6 +80,8 @@ struct FeedJSONTests {
       ("[{\"url\": \"a\", \"headers\": {\"X\": \"a\\r\\nb\"}}]", 1, "[0].headers.X"),
       ("[{\"url\": \"a\", \"headers\": {\"X\": 1}}]", 1, "[0].headers.X: should be a text"),
       ("[{\"url\": \"a\", \"headers\": 1}]", 1, "[0].headers: should be an object or an array"),
+      ("[[\"a\"]]", 1, "[0]: an item should be a text or an object, and is an array"),
+      ("\n\"x\"", 2, "a feed should be an object or an array, and is a text"),
       ("{\"items\": \"a\"}", 1, "items: should be an array of items, and is a text"),
       ("{\"feeds\": 1}", 1, "feeds: should be an object or an array"),
       ("{\"feeds\": [\n[\"a\"]]}", 2, "feeds[0]: a feed without a \"name\""),
@@ -104,12 +106,24 @@ struct FeedJSONTests {
       ("[{\"url\": 1.}]", 1, 12),
       ("[{\"url\": 1e}]", 1, 12), ("[{\"url\": -}]", 1, 10), ("[\"a\", nul]", 1, 7),
       ("{\"items\": [], items: 1}", 1, 15),
-      ("[\"open", 1, 7), ("[\"a\\", 1, 5), ("{\"a\": 1,\n\"a\": 2}", 2, 1),
+      ("[", 1, 2), ("{", 1, 2), ("\"open", 1, 6), (" \n[a\n", 2, 2), ("{a: 1}", 1, 2), ("[null", 1, 6),
+      (String(repeating: "[", count: 100_000), 1, 65), ("[\"open", 1, 7), ("[\"a\\", 1, 5),
+      ("{\"a\": 1,\n\"a\": 2}", 2, 1),
     ])
   func malformed(text: String, line: Int, column: Int) {
     let error = #expect(throws: ReelError.self) { try Self.read(text) }
     #expect(error?.kind == .badManifest)
     #expect(error?.place == .line(line, column: column), "\(error.map(\.description) ?? "")")
+  }
+
+  @Test("A path that begins as JSON does is told how to be written in a list")
+  func paths() throws {
+    for text in ["[a] b.mp4", "{a}.mp4"] {
+      let error = #expect(throws: ReelError.self) { try Self.read(text) }
+      #expect(error?.place == .line(1, column: 2))
+      #expect(error?.advice?.contains("./ before a path that begins with \(text.prefix(1))") == true)
+      #expect(try Self.read("./\(text)").feeds.first?.items.first?.source.stem == String(text.dropLast(4)))
+    }
   }
 
   @Test("Every beginning of a sound text, and every byte of it changed, is read or refused, never more")
@@ -121,8 +135,7 @@ struct FeedJSONTests {
     for end in 0..<text.count {
       if (try? FeedFile(bytes: Array(text[..<end]), at: place)) == nil { refused += 1 }
     }
-    // "{" alone, and what does not look like JSON yet, may pass as the name of a file.
-    #expect(refused >= text.count - 2)
+    #expect(refused == text.count)
     for index in text.indices {
       for byte: UInt8 in [0x00, 0x22, 0x2c, 0x30, 0x5b, 0x5d, 0x7b, 0x7d, 0x80, 0xff] {
         var damaged = text

@@ -117,20 +117,29 @@ struct WalkPlanTests {
     #expect(Self.way(try Self.plan("1\n", itemCount: 3, swipes: 6)) == [0, 1, 2, 1, 0, 1, 2])
   }
 
-  @Test("A move beyond an end is turned round, one to the same item makes the look longer")
+  @Test("A line without a move turns round at the ends, one to the same item makes the look longer")
   func turns() throws {
-    #expect(Self.way(try Self.plan("1 +3\n", itemCount: 3, swipes: 4)) == [0, 1, 0, 1, 0])
-    #expect(Self.way(try Self.plan("1 -5\n", itemCount: 4, swipes: 1)) == [0, 1])
-    let stay = try Self.plan("1 0\n2 +4\n4 1\n", itemCount: 3)
+    #expect(Self.way(try Self.plan("1 +2\n1\n1 -1\n1\n", itemCount: 3)) == [0, 2, 1, 0, 1])
+    let stay = try Self.plan("1 0\n2 0\n4 1\n", itemCount: 3)
     #expect(Self.way(stay) == [0, 1])
     #expect(stay.steps.map(\.dwell) == [.seconds(7)])
     #expect(try Self.plan("1\n2\n", itemCount: 1).duration == .seconds(1))
   }
 
-  @Test("An index outside of the feed: the trace's line")
-  func outside() {
-    let error = #expect(throws: ReelError.self) { try Self.plan("1\n1 3\n", itemCount: 3) }
-    #expect(error?.place == .line(2))
+  @Test(
+    "A move out of the feed, by index or by steps: the trace's line",
+    arguments: [
+      ("1\n1 3\n", 3, 2, "index 3 is outside"), ("1 -1\n", 3, 1, "-1 from item 0 leads outside"),
+      ("1 +1\n1 +1\n1 +1\n", 3, 3, "+1 from item 2 leads outside"),
+      // At the next time round.
+      ("1 +2\n1\n", 3, 1, "+2 from item 1 leads outside"), ("1\n1 -9\n", 4, 2, "-9 leads outside"),
+      ("1 +1\n", 1, 1, "+1 leads outside of the feed, which has 1 item"),
+    ])
+  func outside(text: String, itemCount: Int, line: Int, reason: String) {
+    let error = #expect(throws: ReelError.self) { try Self.plan(text, itemCount: itemCount, swipes: 3) }
+    #expect(error?.kind == .badManifest)
+    #expect(error?.place == .line(line))
     #expect(error?.location == "t")
+    #expect(error?.reason.contains(reason) == true, "\(error.map(\.description) ?? "")")
   }
 }

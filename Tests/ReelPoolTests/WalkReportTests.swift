@@ -142,6 +142,15 @@ struct WalkReportTests {
     #expect(WalkReport.sample().text(includingSwipes: true) == head + swipes + figures)
   }
 
+  @Test("Of many slots the most, the median and the least")
+  func manySlots() {
+    var report = WalkReport.sample()
+    report.slotHighWaterByteCounts = (1...8).map { $0 * 1_000_000 }
+    #expect(report.text().contains("at most 1 MB, 2 MB, 3 MB, 4 MB, 5 MB, 6 MB, 7 MB, 8 MB by slot, "))
+    report.slotHighWaterByteCounts = [3, 9, 1, 10, 2, 5, 4, 8, 7, 6].map { $0 * 1_000_000 }
+    #expect(report.text().contains("at most 10 MB (median 5 MB, least 1 MB) by slot, 16.5 MB in all\n"))
+  }
+
   @Test("A walk without a swipe can be printed")
   func empty() {
     let text = WalkReport.empty.text(includingSwipes: true)

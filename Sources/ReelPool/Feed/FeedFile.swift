@@ -5,6 +5,8 @@ public import ReelPlayback
 ///
 /// All are UTF-8, with or without a byte order mark; lines end with LF, CRLF or CR.
 ///
+/// What begins with `{`, `[` or `"` is JSON; `./` before it makes a path of a name that does.
+///
 /// A **list** has an entry a line; blank lines and lines that begin with `#` are left out. In an **.m3u** list the
 /// title behind the comma of an `#EXTINF` line is the next entry's. They give one feed, of the name `default`.
 ///

@@ -9,10 +9,13 @@ struct FeedJSONReader {
   ///
   /// Throws `ReelError` with the line and the path of what can't be read.
   func feeds(in bytes: ArraySlice<UInt8>) throws(ReelError) -> [Feed] {
-    let root = try JSONText.node(in: bytes)
+    let root = try Self.root(in: bytes)
     var rest = itemLimit
     if case .array = root.value {
       return [try feed(root, name: FeedFile.defaultName, path: "", rest: &rest)]
+    }
+    guard case .object = root.value else {
+      throw Self.failure("a feed should be an object or an array, and is \(root.kind)", at: root, "")
     }
     guard root["items"] != nil || root["feeds"] != nil else {
       throw ReelError(
@@ -34,6 +37,19 @@ struct FeedJSONReader {
   }
 
   // MARK: - Private
+
+  private static func root(in bytes: ArraySlice<UInt8>) throws(ReelError) -> JSONNode {
+    do {
+      return try JSONText.node(in: bytes)
+    } catch {
+      var advised = error
+      // `[a].mp4` fails there.
+      if error.place == .line(1, column: 2), let first = bytes.first {
+        advised.advice = "in a list write ./ before a path that begins with \(Unicode.Scalar(first))"
+      }
+      throw advised
+    }
+  }
 
   private func namedFeeds(
     _ node: JSONNode

@@ -23,17 +23,10 @@ struct FeedText {
     }
   }
 
-  /// True where the text begins as an object or an array of JSON does, and no name of a file is likely to.
+  /// True where the text begins as an object, an array or a text of JSON does.
   var isJSON: Bool {
-    var rest = bytes.drop(while: \.isBlank)
-    guard let first = rest.popFirst() else { return false }
-    let next = rest.drop(while: \.isBlank).first
-    switch first {
-    case UInt8(ascii: "{"): return next == UInt8(ascii: "\"") || next == UInt8(ascii: "}")
-    case UInt8(ascii: "["):
-      return [UInt8(ascii: "\""), UInt8(ascii: "{"), UInt8(ascii: "]")].contains(next)
-    default: return false
-    }
+    let first = bytes.first { !$0.isBlank }
+    return [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first)
   }
 
   // MARK: - Private

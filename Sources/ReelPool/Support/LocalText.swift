@@ -1,6 +1,14 @@
 internal import Foundation
 internal import ReelCore
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
 /// Small files of this machine that are read as a whole.
 enum LocalText {
   /// All bytes of a file.
@@ -12,19 +20,36 @@ enum LocalText {
       throw ReelError(.noSuchFile, "no such file", at: path)
     }
     guard !isDirectory.boolValue else { throw ReelError(.noSuchFile, "it is a folder", at: path) }
-    guard let file = FileHandle(forReadingAtPath: path) else {
-      throw ReelError(.noSuchFile, "the file can't be opened", at: path)
-    }
-    defer { try? file.close() }
-    do {
-      var bytes: [UInt8] = []
-      while bytes.count <= limit, let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty {
-        bytes.append(contentsOf: piece)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(errno, at: path) }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    while true {
+      let (piece, code) = piece(of: descriptor)
+      if code == EINTR { continue }
+      guard code == 0 else { throw failure(code, at: path) }
+      if piece.isEmpty { return bytes }
+      bytes.append(contentsOf: piece)
+      guard bytes.count <= limit else {
+        throw ReelError(.badManifest, "larger than the limit of \(limit) bytes", at: path)
       }
-      if bytes.count <= limit { return bytes }
-    } catch {
-      throw ReelError(.noSuchFile, "the file can't be read", at: path)
     }
-    throw ReelError(.badManifest, "larger than the limit of \(limit) bytes", at: path)
+  }
+
+  // MARK: - Private
+
+  /// The next bytes, none at the end, and 0; or the error's number.
+  private static func piece(of descriptor: Int32) -> (bytes: [UInt8], code: Int32) {
+    var code: Int32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+      let result = read(descriptor, buffer.baseAddress, buffer.count)
+      if result < 0 { code = errno }
+      count = max(0, result)
+    }
+    return (bytes, code)
+  }
+
+  private static func failure(_ code: Int32, at path: String) -> ReelError {
+    ReelError(.noSuchFile, "can't be read: \(String(cString: strerror(code)))", at: path)
   }
 }

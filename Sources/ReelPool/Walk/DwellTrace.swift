@@ -3,8 +3,8 @@ public import ReelCore
 /// How long a person looked at each item, and where they went then, as recorded.
 ///
 /// A text with a line for each look: seconds, then optionally where the swipe leads: an index of the feed, counted from
-/// 0, or `+n` or `-n` items from the current one. Without it the swipe leads on in the direction of travel. Blank lines
-/// and lines that begin with `#` are left out.
+/// 0, or `+n` or `-n` items from the current one. Without it the swipe leads on in the direction of travel, and
+/// turns round at the ends. Blank lines and lines that begin with `#` are left out.
 public struct DwellTrace: Sendable, Hashable {
   /// Where a swipe leads.
   public enum Move: Sendable, Hashable {

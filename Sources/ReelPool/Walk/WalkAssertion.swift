@@ -2,7 +2,7 @@ public import ReelCore
 
 /// What a walk must hold, as a user writes it: `ttff.p95<150ms`, `hit.ratio>=90%`.
 ///
-/// A metric's name, one of `<`, `<=`, `>`, `>=` and `==` (or `=`), and a value with a unit of the metric's. White space is
+/// A metric's name, one of `<`, `<=`, `>`, `>=` and `=` (or `==`), and a value with a unit of the metric's. White space is
 /// allowed between them. A walk without the figure, as one without hits for `ttff.hit.p99`, does not hold it.
 public struct WalkAssertion: Sendable, Hashable {
   public enum Comparison: String, Sendable, Hashable, CaseIterable {
@@ -105,7 +105,7 @@ public struct WalkAssertion: Sendable, Hashable {
   private static func malformed(_ text: String) -> ReelError {
     ReelError(
       .usage, "\"\(text)\" is no assertion",
-      advice: "write a metric, <, <=, >, >= or ==, and a value, as ttff.p95<150ms")
+      advice: "write a metric, <, <=, >, >= or =, and a value, as ttff.p95<150ms")
   }
 }
 

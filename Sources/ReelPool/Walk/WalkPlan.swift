@@ -8,8 +8,9 @@ public import ReelCore
 /// direction turns round. Where swipes lead and how long items are looked at come from two sequences of random
 /// numbers, so that walks of one seed with other dwell times take the same way.
 ///
-/// A trace says where its swipes lead; it begins again where it is shorter than the walk. A relative move that would leave
-/// the feed is turned round at its end, and one to the current item makes the look at it longer.
+/// A trace says where its swipes lead; it begins again where it is shorter than the walk. What leads out of the feed, an
+/// index or a step, is refused: only a line that says nothing turns round at an end. A move to the current item makes the
+/// look at it longer.
 public struct WalkPlan: Sendable, Hashable {
   /// The time between the swipes of a burst.
   public static let burstInterval = Duration.milliseconds(80)
@@ -46,7 +47,7 @@ public struct WalkPlan: Sendable, Hashable {
   ///     and 20 without a trace.
   ///   - seed: Other walks for other seeds.
   /// - Throws: `ReelError` of kind `usage` for an empty feed and a count below 0 or above `swipeLimit`, `badManifest`
-  ///   for a trace that leads to an index outside of the feed.
+  ///   for a trace that leads out of the feed.
   public init(itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, seed: UInt64 = 0) throws(ReelError) {
     guard itemCount > 0 else { throw ReelError(.usage, "an empty feed can't be walked") }
     let count = swipeCount ?? Self.usualSwipeCount(dwell)
@@ -124,11 +125,15 @@ public struct WalkPlan: Sendable, Hashable {
   private static func steps(
     of trace: DwellTrace, itemCount: Int, swipeCount: Int
   ) throws(ReelError) -> (steps: [WalkStep], closingDwell: Duration) {
+    // What never can be done is refused on any way, in lines that the walk does not get to as well.
     for entry in trace.entries {
-      guard case .to(let index) = entry.move, index >= itemCount else { continue }
-      throw ReelError(
-        .badManifest, "index \(index) is outside of the feed, which has \(itemCount) items", at: trace.name,
-        place: .line(entry.line))
+      switch entry.move {
+      case .to(let index) where index >= itemCount:
+        throw outside("index \(index) is", itemCount: itemCount, trace, entry)
+      case .by(let offset) where abs(offset) >= itemCount:
+        throw outside("\(signed(offset)) leads", itemCount: itemCount, trace, entry)
+      default: break
+      }
     }
     var steps: [WalkStep] = []
     var (current, travel, look) = (0, 1, Duration.zero)
@@ -140,7 +145,11 @@ public struct WalkPlan: Sendable, Hashable {
       case .onward:
         if !(0..<itemCount).contains(current + travel) { travel = -travel }
         target = current + travel
-      case .by(let offset): target = turned(current + offset, itemCount: itemCount)
+      case .by(let offset):
+        target = current + offset
+        guard (0..<itemCount).contains(target) else {
+          throw outside("\(signed(offset)) from item \(current) leads", itemCount: itemCount, trace, entry)
+        }
       case .to(let index): target = index
       }
       guard target != current else { continue }
@@ -154,10 +163,14 @@ public struct WalkPlan: Sendable, Hashable {
     return (steps, look + last.dwell)
   }
 
-  /// An index outside of the feed, turned round at its ends as often as it takes.
-  private static func turned(_ index: Int, itemCount: Int) -> Int {
-    let period = 2 * (itemCount - 1)
-    let offset = ((index % period) + period) % period
-    return min(offset, period - offset)
+  private static func signed(_ offset: Int) -> String { offset > 0 ? "+\(offset)" : "\(offset)" }
+
+  private static func outside(
+    _ what: String, itemCount: Int, _ trace: DwellTrace, _ entry: DwellTrace.Entry
+  ) -> ReelError {
+    let items = itemCount == 1 ? "1 item" : "\(itemCount) items"
+    return ReelError(
+      .badManifest, "\(what) outside of the feed, which has \(items)", at: trace.name,
+      place: .line(entry.line))
   }
 }

@@ -87,14 +87,26 @@ extension WalkReport {
       facts.append(("abandoned", "\(totals.abandonedSwipeCount) left before their first frame"))
     }
     if !slotHighWaterByteCounts.isEmpty {
-      var memory =
-        "at most \(slotHighWaterByteCounts.map { size(Int64($0)) }.joined(separator: ", ")) by slot"
+      var memory = "at most \(Self.list(slotHighWaterByteCounts)) by slot"
       if let pool = totals.poolHighWaterByteCount { memory += ", \(size(Int64(pool))) in all" }
       facts.append(("memory", memory))
     }
     facts.append(
       ("failed", failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount) items"))
     return facts
+  }
+
+  /// More slots than this are told of by three figures.
+  private static let listedSlotLimit = 8
+
+  /// Each, in their order; of many the most, the median by nearest rank, and the least.
+  private static func list(_ byteCounts: [Int]) -> String {
+    func size(_ byteCount: Int) -> String { WalkValue.size(Int64(byteCount)).description }
+    let sorted = byteCounts.sorted()
+    guard sorted.count > listedSlotLimit, let least = sorted.first, let most = sorted.last else {
+      return byteCounts.map(size).joined(separator: ", ")
+    }
+    return "\(size(most)) (median \(size(sorted[(sorted.count - 1) / 2])), least \(size(least)))"
   }
 
   private var swipeTable: TextTable {

@@ -116,6 +116,11 @@ struct FeedCommand: AsyncParsableCommand {
     if compare != nil, trace != nil || contactSheet != nil {
       throw ValidationError("--trace and --contact-sheet are for one pool, not for --compare")
     }
+    for (option, path) in [("--trace", trace), ("--contact-sheet", contactSheet)] {
+      // The report is what standard output is for.
+      if path == "-" { throw ValidationError("\(option) takes a file; write ./- for one of this name") }
+      if path == "" { throw ValidationError("\(option) takes a file") }
+    }
   }
 
   func run() async throws {
@@ -166,12 +171,18 @@ struct FeedCommand: AsyncParsableCommand {
     let units: [(String, Double)] = [("us", 1), ("ms", 1000), ("s", 1_000_000)]
     for (unit, factor) in units where decodeCost.hasSuffix(unit) {
       let number = decodeCost.dropLast(unit.count).trimmingCharacters(in: .whitespaces)
-      if let value = Double(number), value >= 0, value * factor <= 1e7 {
-        return DecodeCost(picture: .microseconds(Int64((value * factor).rounded())))
+      guard let value = Double(number), value >= 0 else { continue }
+      guard value * factor <= Self.decodeCostLimit * 1e6 else {
+        let limit = Self.decodeCostLimit.formatted(places: 0)
+        throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is more than the limit of \(limit) s")
       }
+      return DecodeCost(picture: .microseconds(Int64((value * factor).rounded())))
     }
     throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is no time", advice: "write it as 4ms or 800us")
   }
+
+  /// What decoding a picture may take, in seconds.
+  private static let decodeCostLimit = 10.0
 
   private static func list(_ entries: [(String, String)]) -> String {
     let width = entries.map(\.0.count).max() ?? 0

@@ -16,7 +16,10 @@ struct FeedJob: Sendable {
   }
 
   /// Walks with each pool, prints the reports, and says whether all assertions hold for all of them.
+  ///
+  /// What becomes of the files beside the report is told when the report is printed: the first error is thrown.
   func run() async throws -> Bool {
+    let outputs = try FeedOutputs(trace: command.trace, contactSheet: command.contactSheet)
     // A modelled clock stands still for real pauses.
     let fetcher = command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
     let feed = try await feed(fetcher)
@@ -30,9 +33,13 @@ struct FeedJob: Sendable {
     var reports: [WalkReport] = []
     for pool in pools {
       try Task.checkCancellation()
-      reports.append(try await walk(feed, plan, pool, cost: cost, fetcher: fetcher))
+      reports.append(try await walk(feed, plan, pool, cost: cost, fetcher: fetcher, outputs: outputs))
     }
-    return try finish(reports, assertions)
+    let failures = outputs.commit()
+    let isMet = try finish(reports, assertions)
+    guard let failure = failures.first else { return isMet }
+    Console.report(Array(failures.dropFirst()))
+    throw failure
   }
 
   // MARK: - Private
@@ -43,9 +50,13 @@ struct FeedJob: Sendable {
     switch source {
     case .url(let url) where !url.isFileURL:
       let headers = try command.options.loading().headers
-      let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .source))
-      file = try FeedFile(
-        bytes: try await response.body.collect(upTo: FeedLimits().byteCount), at: .url(response.url))
+      let request = FetchRequest(url: url, headers: headers, purpose: .source)
+      // A server may send bytes for ever, each of them in time.
+      file = try await withDeadline(seconds: command.options.timeout, source: source.name) {
+        let response = try await fetcher.fetch(request)
+        return try FeedFile(
+          bytes: try await response.body.collect(upTo: FeedLimits().byteCount), at: .url(response.url))
+      }
     case .url(let url): file = try FeedFile(path: url.path)
     case .standardInput:
       throw ReelError(.usage, "a feed is read from a file or URL", at: "-")
@@ -63,7 +74,8 @@ struct FeedJob: Sendable {
   }
 
   private func walk(
-    _ feed: Feed, _ plan: WalkPlan, _ pool: FeedCommand.Pool, cost: DecodeCost, fetcher: any Fetching
+    _ feed: Feed, _ plan: WalkPlan, _ pool: FeedCommand.Pool, cost: DecodeCost, fetcher: any Fetching,
+    outputs: FeedOutputs
   ) async throws -> WalkReport {
     var configuration = PoolConfiguration()
     configuration.slotCount = pool.size
@@ -91,17 +103,12 @@ struct FeedJob: Sendable {
       network = LinkedFetcher(fetcher, link: link)
       configuration.player.loading.fetchesFiles = true
     }
-    let trace = try command.trace.map { path throws(ReelError) in try TraceFile(path: path) }
-    let sheet = command.contactSheet.map { _ in ContactSheet() }
     var pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
-    if let sheet { pictures = { _, picture in sheet.add(picture) } }
+    if let sheet = outputs.sheet { pictures = { _, picture in sheet.add(picture) } }
     let replay = FeedReplay(
       feed, plan: plan, settings: settings, label: pool.label, configuration: configuration, fetcher: network,
-      trace: trace.map { file in WalkTrace { file.write($0) } }, pictures: pictures, logger: logger)
-    let report = try await replay.run(in: world)
-    try trace?.commit()
-    if let sheet, let path = command.contactSheet { try sheet.write(to: path) }
-    return report
+      trace: outputs.trace.map { file in WalkTrace { file.write($0) } }, pictures: pictures, logger: logger)
+    return try await replay.run(in: world)
   }
 
   /// Prints; false where an assertion does not hold.

@@ -70,7 +70,8 @@ struct MemoryCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      Then hold the players for so long, for a look from outside; says so, with the process's number, on standard error.
+      When all is printed, hold the players for so long, for a look from outside; says so, with the process's number, on \
+      standard error. Open decoders are not tried then.
       """, valueName: "s"),
     transform: Self.seconds)
   var hold = 0.0
@@ -171,6 +172,8 @@ struct MemoryCommand: AsyncParsableCommand {
       } else if !options.quiet {
         try Console.print(MemoryText.text(of: result))
       }
+      // The report is out before: who interrupts the rest has it.
+      try await job.hold()
       return (result.errors, result.sourceCount)
     } catch {
       let error = error.asReelError

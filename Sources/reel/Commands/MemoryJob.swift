@@ -92,12 +92,27 @@ final class MemoryJob: Sendable {
     var summary = MemorySummaryRecord(
       target: options.target, accounts: accounts.map(\.1), failed: failed.count, before: before, after: after,
       rest: rest, budget: options.budget, points: points)
-    if options.hold > .zero { summary.rest = try await hold(held) }
-    if !options.isCurve { summary.warmDecoder = try await tryDecoders(held) }
-    if !options.isCurve { summary.curve = nil }
+    if !options.isCurve {
+      summary.curve = nil
+      try await tryDecoders(held, &summary)
+    }
     return Outcome(
       players: options.isCurve ? records.filter { $0.error != nil } : records, summary: summary,
       errors: failed.map(\.error), sourceCount: min(sources.count, options.counts.last ?? 0))
+  }
+
+  /// Keeps the players that were measured, for a look from outside; for no time where that was not asked for.
+  ///
+  /// Throws `ReelError.cancelled` where it was interrupted.
+  func hold() async throws {
+    let players = players.withLock { $0 }
+    guard options.hold > .zero, !players.isEmpty else { return }
+    _ = taken(from: players)
+    let count = players.count == 1 ? "1 player" : "\(players.count) players"
+    let seconds = (options.hold / .seconds(1)).formatted(places: 1)
+    Console.note("reel: process \(getpid()) holds \(count) for \(seconds) s")
+    let rest = try await watch(for: options.hold)
+    Console.note("reel: held \(count), with \(rest.cpuMs.formatted(places: 1)) ms of processor time")
   }
 
   /// Ends what still runs.
@@ -213,41 +228,71 @@ final class MemoryJob: Sendable {
     return MemoryRest(duration: clock.now - began, processorTime: Self.processorTime - before)
   }
 
-  private func hold(_ players: [MemoryPlayer]) async throws -> MemoryRest {
-    _ = taken(from: players)
-    let seconds = (options.hold / .seconds(1)).formatted(places: 1)
-    Console.note("reel: process \(getpid()) holds \(players.count) players for \(seconds) s")
-    return try await watch(for: options.hold)
+  /// Why decoders can't be tried; nil where they can.
+  private func obstacle(_ players: [MemoryPlayer]) -> String? {
+    if options.target.stage < .firstFrame {
+      return "not tried: at stage \(options.target.stage) there is no decoder"
+    }
+    if players.count < 2 { return "not tried: it takes two players" }
+    // A trial plays them and lets them go.
+    if options.hold > .zero { return "not tried: --hold leaves the players as they are" }
+    return nil
   }
 
-  /// What an open decoder costs, and what it saves.
-  private func tryDecoders(_ players: [MemoryPlayer]) async throws -> MemorySummaryRecord.WarmDecoder? {
-    guard options.target.stage >= .firstFrame, players.count > 1 else { return nil }
+  /// Fills in what an open decoder costs, and what it saves; or why that is not known.
+  private func tryDecoders(_ players: [MemoryPlayer], _ summary: inout MemorySummaryRecord) async throws {
+    guard !players.isEmpty else { return }
+    if let obstacle = obstacle(players) {
+      summary.warmDecoderAbsence = obstacle
+      return
+    }
+    summary.warmDecoderAbsence = "not known: the system does not tell what the process holds"
     let half = min(Self.sampleLimit, players.count / 2)
     let (kept, changed) = (players.prefix(half), players.suffix(half))
-    guard let before = taken(from: players) else { return nil }
+    guard let before = taken(from: players) else { return }
     var target = options.target
     target.isDecoderWarm.toggle()
     for player in changed { player.setTarget(target) }
     try await waitForRest(players)
-    guard let after = taken(from: players) else { return nil }
+    guard let after = taken(from: players) else { return }
     let growth = (after.anonymousByteCount - before.anonymousByteCount) / half
     var times: [[Duration]] = []
     for sample in [kept, changed] {
       var sampled: [Duration] = []
+      var absence: String?
       for player in sample {
-        if let time = await player.timeToSecondPicture(within: options.timeout) { sampled.append(time) }
+        let second = await player.secondPicture(within: options.timeout)
+        if case .shown(let time) = second { sampled.append(time) }
+        absence = absence ?? self.absence(of: second, from: player)
         await player.close()
+      }
+      if Task.isCancelled { throw ReelError(.cancelled, "interrupted") }
+      guard !sampled.isEmpty else {
+        summary.warmDecoderAbsence = absence.map { "not known: \($0)" }
+        return
       }
       times.append(sampled.sorted())
     }
-    if Task.isCancelled { throw ReelError(.cancelled, "interrupted") }
-    guard let first = times[0].middle, let second = times[1].middle else { return nil }
+    guard let first = times[0].middle, let second = times[1].middle else { return }
     let isWarm = options.target.isDecoderWarm
-    return MemorySummaryRecord.WarmDecoder(
+    summary.warmDecoderAbsence = nil
+    summary.warmDecoder = MemorySummaryRecord.WarmDecoder(
       players: half, costBytes: isWarm ? -growth : growth,
       warmSecondFrameMs: (isWarm ? first : second).milliseconds,
       coldSecondFrameMs: (isWarm ? second : first).milliseconds)
+  }
+
+  /// Why there was no second picture; nil where there was one.
+  private func absence(of second: MemoryPlayer.SecondPicture, from player: MemoryPlayer) -> String? {
+    let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
+    switch second {
+    case .shown: return nil
+    case .onlyOne: return "\(name) has one picture"
+    case .failed(let error): return error.located(at: name).description
+    case .late:
+      let seconds = (options.timeout / .seconds(1)).formatted(places: 1)
+      return "\(name) gave no second picture within \(seconds) s"
+    }
   }
 
   private func sleep(_ duration: Duration) async throws {

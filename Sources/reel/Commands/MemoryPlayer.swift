@@ -6,6 +6,17 @@ import ReelPool
 
 /// A player of `reel memory`, with the account of what it holds.
 final class MemoryPlayer: Sendable {
+  /// What became of the wait for a second picture.
+  enum SecondPicture: Sendable {
+    /// So long after the call.
+    case shown(after: Duration)
+    /// The item was played to its end before.
+    case onlyOne
+    case failed(ReelError)
+    /// It did not come in time.
+    case late
+  }
+
   /// From 0.
   let number: Int
   /// As it was named.
@@ -54,22 +65,34 @@ final class MemoryPlayer: Sendable {
 
   func setTarget(_ target: PreloadTarget) { player.preloadTarget = target }
 
-  /// Plays until the second picture is there; from the call to that, nil where there is none within `limit`.
+  /// Plays until the second picture is there, or it is known that none will come; `limit` at most.
   ///
   /// Pictures are shown as soon as they are there, not when their time has come.
-  func timeToSecondPicture(within limit: Duration) async -> Duration? {
+  func secondPicture(within limit: Duration) async -> SecondPicture {
     let clock = SystemMonotonicClock()
     let times = Locked<[Duration]>([])
     let output = CallbackOutput { _ in times.withLock { $0.append(clock.now) } }
     try? player.attach(output)
+    let hasEnded = Locked(false)
+    let events = item.events.events
+    let observation = Task {
+      for await event in events {
+        if case .playedToEnd = event { hasEnded.withLock { $0 = true } }
+      }
+    }
+    defer { observation.cancel() }
     let began = clock.now
     player.preloadTarget = nil
     player.setRate(.infinity)
-    while clock.now - began < limit, failure == nil, !Task.isCancelled {
-      if let second = times.withLock({ $0.count > 1 ? $0[1] : nil }) { return second - began }
+    while true {
+      // Asked for before the pictures, which are all shown by then.
+      let (isOver, error) = (hasEnded.withLock { $0 }, failure)
+      if let second = times.withLock({ $0.count > 1 ? $0[1] : nil }) { return .shown(after: second - began) }
+      if let error { return .failed(error) }
+      if isOver { return .onlyOne }
+      if clock.now - began >= limit || Task.isCancelled { return .late }
       try? await Task.sleep(for: .milliseconds(2))
     }
-    return nil
   }
 
   /// Returns when nothing of it runs any more; what it held is the system's.

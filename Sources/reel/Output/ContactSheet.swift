@@ -2,33 +2,55 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// Pictures side by side in one.
+/// Pictures side by side in one: the file that `--contact-sheet` writes.
 final class ContactSheet: Sendable {
+  private struct State: ~Copyable {
+    let file: OutputFile
+    var tiles: [RGBImage] = []
+  }
+
+  private let state: Locked<State>
+
   /// Of one picture, which is fitted into it.
   private static let tile = PixelSize(width: 160, height: 160)
   private static let gap = 8
   private static let columnLimit = 6
   private static let tileLimit = 120
 
-  private let tiles = Locked<[RGBImage]>([])
+  /// Nobody else may use `file`.
+  init(_ file: sending OutputFile) { state = Locked(State(file: file)) }
 
   /// One that can't be converted is left out; so are those beyond the limit.
   func add(_ picture: borrowing TimedPicture) {
-    guard tiles.withLock({ $0.count < Self.tileLimit }) else { return }
+    guard state.withLock({ $0.tiles.count < Self.tileLimit }) else { return }
     var image = RGBImage.empty
     do {
       try FrameConverter().convert(
         picture.frame, geometry: picture.geometry(target: Self.tile, gravity: .resizeAspect),
         orientation: picture.orientation, into: &image)
     } catch { return }
-    tiles.withLock { $0.append(image) }
+    state.withLock { $0.tiles.append(image) }
   }
 
   /// Throws `ReelError` where there is no picture, or the file can't be written.
-  func write(to path: String) throws(ReelError) {
-    let tiles = tiles.withLock { $0 }
-    guard !tiles.isEmpty else { throw ReelError(.badMedia, "no item has shown a picture", at: path) }
-    let columns = min(tiles.count, Self.columnLimit)
+  func commit() throws(ReelError) {
+    let failure = state.withLock { state -> ReelError? in
+      do throws(ReelError) {
+        guard !state.tiles.isEmpty else {
+          throw ReelError(.badMedia, "no item has shown a picture", at: state.file.path)
+        }
+        try state.file.write(try PNGEncoder.encode(Self.sheet(of: state.tiles)))
+        try state.file.commit()
+      } catch { return error }
+      return nil
+    }
+    if let failure { throw failure }
+  }
+
+  // MARK: - Private
+
+  private static func sheet(of tiles: [RGBImage]) -> RGBImage {
+    let columns = min(tiles.count, columnLimit)
     let rows = (tiles.count + columns - 1) / columns
     let (tile, gap) = (Self.tile, Self.gap)
     let size = PixelSize(
@@ -44,8 +66,6 @@ final class ContactSheet: Sendable {
           target..<target + image.size.width * 3, with: image.pixels[source..<source + image.size.width * 3])
       }
     }
-    let file = try OutputFile(path: path)
-    try file.write(try PNGEncoder.encode(RGBImage(size: size, pixels: pixels)))
-    try file.commit()
+    return RGBImage(size: size, pixels: pixels)
   }
 }

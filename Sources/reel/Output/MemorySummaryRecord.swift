@@ -78,6 +78,8 @@ struct MemorySummaryRecord: Encodable, Sendable {
   var rest: MemoryRest
   var budget: Budget?
   var warmDecoder: WarmDecoder?
+  /// Why that is not known; nil for a curve, which does not try it.
+  var warmDecoderAbsence: String?
   var curve: [Point]?
 
   init(

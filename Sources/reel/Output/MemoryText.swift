@@ -1,4 +1,5 @@
 import Foundation
+import ReelCore
 import ReelPool
 
 /// What was measured, for people.
@@ -115,6 +116,7 @@ enum MemoryText {
           + " \(warm.coldSecondFrameMs.formatted(places: 1)) ms without",
       ])
     }
+    if let absence = summary.warmDecoderAbsence { lines.append(["open decoder", absence.printable]) }
     var table = TextTable([.left, .left])
     for line in lines { table.add(line) }
     return table.lines

@@ -13,7 +13,8 @@ final class TraceFile: Sendable {
 
   private static let bufferByteCount = 64 << 10
 
-  init(path: String) throws(ReelError) { state = Locked(State(file: try OutputFile(path: path))) }
+  /// Nobody else may use `file`.
+  init(_ file: sending OutputFile) { state = Locked(State(file: file)) }
 
   func write(_ line: String) {
     state.withLock { state in

@@ -1,0 +1,89 @@
+import Foundation
+import ReelCore
+import ReelTesting
+import Testing
+
+@Suite("reel feed, what goes wrong beside the walk", .timeLimit(.minutes(5)))
+struct FeedFaultTests {
+  private static let walk = ["--virtual", "--swipes", "1", "--dwell", "fixed:0.5s"]
+
+  private func list(_ folder: TemporaryFolder, _ items: [String]) throws -> String {
+    let path = folder.path + "/feed.txt"
+    try items.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+    return path
+  }
+
+  @Test(
+    "A file that can't be made is told of before the walk",
+    arguments: ["--trace", "--contact-sheet"],
+    [("/missing/x", "no such file"), ("", "is a directory"), ("/x/", "is a directory")])
+  func outputs(option: String, path: (name: String, reason: String)) async throws {
+    let folder = try TemporaryFolder()
+    // No feed is there: nobody has looked for one yet.
+    let result = try await Command.run(
+      ["feed", folder.path + "/feed.txt", option, folder.path + path.name] + Self.walk)
+    #expect(result.status == 73)
+    #expect(result.output.isEmpty)
+    expectErrorLine(result, names: folder.path + path.name, words: path.reason)
+    #expect(folder.names().isEmpty)
+  }
+
+  @Test("Standard output is the report's, and a file has a name", arguments: ["--trace", "--contact-sheet"])
+  func noFile(option: String) async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(folder, [goodSource])
+    for name in ["-", ""] {
+      let result = try await Command.run(
+        ["feed", feed, option, name] + Self.walk, directory: folder.path)
+      #expect(result.status == 64)
+      #expect(result.errorText.contains("\(option) takes a file"), "\(result.errorText)")
+    }
+    #expect(folder.names() == ["feed.txt"])
+  }
+
+  @Test("A file that fails at the end leaves the report")
+  func lateFailure() async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(folder, [Fixtures.path("bad/text.mp4"), Fixtures.path("bad/empty.mp4")])
+    let result = try await Command.run(
+      ["feed", feed, "--contact-sheet", folder.path + "/sheet.png", "--trace", folder.path + "/trace.jsonl"]
+        + Self.walk)
+    #expect(result.status == 65)
+    #expect(result.outputText.contains("2 of 2 items"), "\(result.outputText)")
+    expectErrorLine(result, names: "sheet.png", words: "no item has shown a picture")
+    #expect(folder.names() == ["feed.txt", "trace.jsonl"])
+    #if os(Linux)
+      let full = try await Command.run(["feed", feed, "--trace", "/dev/full"] + Self.walk)
+      #expect(full.status == 74)
+      #expect(full.outputText.contains("2 of 2 items"), "\(full.outputText)")
+      expectErrorLine(full, names: "/dev/full", words: "no space")
+    #endif
+  }
+
+  @Test("A feed that never ends is given up when its time is up")
+  func endless() async throws {
+    // 10 s of bytes that never pause.
+    let text = String(repeating: "# a comment of a feed\n", count: 5_000)
+    try await withOrigin(
+      routes: ["/feed.txt": Origin.Response(text)], link: LinkSpec(parsing: "80kbit/1ms")
+    ) { origin in
+      let url = origin.url("feed.txt").absoluteString
+      let result = try await Command.run(["feed", url, "--timeout", "1"] + Self.walk)
+      #expect(result.status == 69)
+      expectErrorLine(result, names: url, words: "not done within 1 s")
+    }
+  }
+
+  @Test(
+    "What an option takes",
+    arguments: [
+      (["--decode-cost", "1000s"], "more than the limit of 10 s"), (["--decode-cost", "4"], "no time"),
+      (["--assert", "ttff.p95!150ms"], "<, <=, >, >= or =,"),
+    ])
+  func options(arguments: [String], reason: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(["feed", try list(folder, [goodSource])] + Self.walk + arguments)
+    #expect(result.status == 64)
+    #expect(result.errorText.contains(reason), "\(result.errorText)")
+  }
+}
