@@ -83,6 +83,8 @@ struct FeedJob: Sendable {
     configuration.decodingPermits = command.cores ?? 2
     configuration.player.loading = try command.options.loading()
     configuration.player.adaptsBitRate = command.options.adaptsBitRate
+    // What is read of a file counts as what comes over a network does.
+    configuration.player.loading.fetchesFiles = true
     let link = try command.link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
     let world = command.virtual ? VirtualWorld() : nil
     var settings = WalkSettings(
@@ -101,7 +103,6 @@ struct FeedJob: Sendable {
         limit: .seconds(command.options.timeout))
     } else if let link {
       network = LinkedFetcher(fetcher, link: link)
-      configuration.player.loading.fetchesFiles = true
     }
     var pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
     if let sheet = outputs.sheet { pictures = { _, picture in sheet.add(picture) } }
