@@ -120,6 +120,31 @@ struct FeedCommandTests {
     #expect(traces[0].contains("connection closed by the server after"))
   }
 
+  @Test("The walks in README.md give what stands there, but for the sizes of pictures, which processors differ in")
+  func readme() async throws {
+    let root = Fixtures.folder.deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    func lines(behind command: String) throws -> [String] {
+      let start = try #require(readme.range(of: "\n    $ \(command)\n")).upperBound
+      return readme[start...].split(separator: "\n", omittingEmptySubsequences: false).prefix { !$0.isEmpty }
+        .map { String($0.dropFirst(4)) }
+    }
+    let folder = try TemporaryFolder()
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/Fixtures", withDestinationPath: Fixtures.folder.path)
+    let feed = folder.path + "/feed.m3u"
+    try lines(behind: "cat feed.m3u").joined(separator: "\n").write(
+      toFile: feed, atomically: true, encoding: .utf8)
+    let walk = "feed feed.m3u --virtual --link 3g --swipes 20 --dwell exp:3s"
+    for options in ["", " --compare 1:none,3 --assert 'ttff.p95<150ms'"] {
+      let arguments = (walk + options).replacingOccurrences(of: "'", with: "").split(separator: " ")
+      let result = try await Command.run(arguments.map { $0 == "feed.m3u" ? feed : String($0) })
+      let printed = (result.outputText + result.errorText).split(separator: "\n").map(String.init)
+      let expected = try lines(behind: "reel \(walk)\(options)")
+      #expect(printed.filter { !$0.contains("memory") } == expected.filter { !$0.contains("memory") })
+    }
+  }
+
   @Test("A broken item fails alone")
   func broken() async throws {
     let folder = try TemporaryFolder()
