@@ -11,7 +11,14 @@ final class ResourcePacketReader: PacketReader {
   private let context: TrackContext
   private let role: ReaderRole
   private let log: any ReadingLog
-  private var open: Open?
+  private var open: Open? {
+    didSet {
+      guard let oldValue, oldValue !== open else { return }
+      finishedWait += oldValue.container.sourceWait
+    }
+  }
+  /// What containers that are closed have waited for media.
+  private var finishedWait = Duration.zero
   private var scope: LoadScope
   private var pass = ItemPass()
   private var dropsAudio = false
@@ -50,7 +57,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private(set) var streams = ReaderStreams()
-  var waits: ReaderWaits { ReaderWaits(media: open?.container.sourceWait ?? .zero) }
+  var waits: ReaderWaits { ReaderWaits(media: finishedWait + (open?.container.sourceWait ?? .zero)) }
 
   var endFault: ReelError? {
     guard let container = open?.container else { return nil }
