@@ -149,6 +149,33 @@ struct PlayCommandTests {
     #expect(events.summary?["ended"] as? String == "duration")
     #expect(events.summary?["played"] as? Double == 0.3)
     #expect(events.summary?["frames_shown"] as? Int == 9)
+    let rungs = try #require(events.summary?["rungs"] as? [[String: Any]])
+    #expect(rungs.map { $0["frames_shown"] as? Int } == [9])
+  }
+
+  @Test("Playback ends after --duration, and counts no other pictures", arguments: ["max", "1"])
+  func durationOfRungs(rate: String) async throws {
+    try await withOrigin { origin in
+      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+      let events = try await PlayEvents.play(source, "--rate", rate, "--md5", "--duration", "0.4")
+      let summary = try #require(events.summary)
+      #expect(summary["ended"] as? String == "duration")
+      #expect(summary["frames_shown"] as? Int == events.md5s.count)
+      let rungs = try #require(summary["rungs"] as? [[String: Any]])
+      #expect(rungs.compactMap { $0["frames_shown"] as? Int }.reduce(0, +) == events.md5s.count)
+    }
+  }
+
+  @Test("What comes of a media file is what comes over the network")
+  func file() async throws {
+    try await withOrigin { origin in
+      let source = origin.url("media/h264-bframes.mp4").absoluteString
+      let summary = try #require(try await PlayEvents.play(source, "--rate", "max").summary)
+      let rungs = try #require(summary["rungs"] as? [[String: Any]])
+      #expect(rungs.map { $0["bytes"] as? Int } == [summary["bytes"] as? Int])
+      #expect(rungs.map { $0["requests"] as? Int } == [1])
+      #expect(try #require(summary["bytes"] as? Int) > 0)
+    }
   }
 
   @Test("Playback ends after --duration where no picture comes then")

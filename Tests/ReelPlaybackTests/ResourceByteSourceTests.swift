@@ -52,4 +52,41 @@ struct ResourceByteSourceTests {
     scope.cancel()
     while fetcher.underWayCount > 0 { await Task.yield() }
   }
+
+  @Test("Requests are told, and bytes as they come")
+  func traffic() async throws {
+    let fetcher = FixtureFetcher { _, _ in .bytes(Self.bytes) }
+    let url = try #require(URL(string: "http://fixtures.test/a.bin"))
+    let scope = LoadScope()
+    let counts = Locked((requests: 0, bytes: 0))
+    try await BlockingThread.run(named: "test") {
+      let response = try BlockingThread.wait(scope: scope) {
+        try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
+      }
+      let head = try BlockingThread.wait(scope: scope) {
+        var iterator = response.body.makeAsyncIterator()
+        return try await iterator.next() ?? []
+      }
+      let source = ResourceByteSource(
+        response: response, read: head, isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
+        recorder: StartupRecorder(clock: SystemMonotonicClock()),
+        noteTraffic: { requests, bytes in
+          counts.withLock { counts in
+            counts.requests += requests
+            counts.bytes += bytes
+          }
+        })
+      #expect(counts.withLock { $0.requests } == 1)
+      #expect(counts.withLock { $0.bytes } >= head.count)
+      // All of it, and from another place on.
+      var buffer = [UInt8](repeating: 0, count: 64 << 10)
+      for start in [0, 900_000] as [Int64] {
+        try source.seek(to: start)
+        while try buffer.withUnsafeMutableBytes({ try source.read(into: $0) }) > 0 {}
+      }
+      #expect(counts.withLock { $0 } == (2, Self.bytes.count + 100_000))
+    }
+    scope.cancel()
+    while fetcher.underWayCount > 0 { await Task.yield() }
+  }
 }

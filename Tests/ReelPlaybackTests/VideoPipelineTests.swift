@@ -15,16 +15,20 @@ struct VideoPipelineTests {
     var order = VideoPipeline.Order()
     var lastOutcome = VideoPipeline.Outcome.idle
     let isCancelled = Locked(false)
+    /// What was noted with each picture, and how many were in the ring then.
+    let notes = Locked<[(account: DecodingAccount, frameCount: Int)]>([])
     /// Of the packets that were appended.
     var keyTimes: [MediaTime] { keys.map(\.time) }
     private var keys: [MediaPacket] = []
 
     init(frameCapacity: Int = 1000, threads: Int = 1) {
       ring = FrameRing(frameCapacity: frameCapacity, byteCapacity: .max)
-      let isCancelled = isCancelled
+      let (isCancelled, ring, notes) = (isCancelled, ring, notes)
       pipeline = VideoPipeline(
         buffer: buffer, ring: ring,
-        options: VideoPipeline.Options(name: "test", logger: silentLogger, threads: threads),
+        options: VideoPipeline.Options(
+          name: "test", logger: silentLogger, threads: threads,
+          noteDecoding: { account in notes.withLock { $0.append((account, ring.statistics.frameCount)) } }),
         isCancelled: { isCancelled.withLock { $0 } })
     }
 
@@ -346,6 +350,37 @@ struct VideoPipelineTests {
     _ = try? bench.pipeline.turn(old)
     #expect(bench.ring.head() == .empty)
     #expect(try bench.rest() == Array(clip.pictures()[15...]))
+  }
+
+  @Test("What a picture took is noted before the ring has it")
+  func notes() throws {
+    let bench = try Bench("media/h264-bframes.mp4")
+    try bench.turn()
+    let notes = bench.notes.withLock { $0 }
+    #expect(notes.map(\.frameCount) == Array(notes.indices))
+    #expect(notes.map(\.account.pictureCount) == Array(1...notes.count))
+    let account = try #require(notes.first).account
+    #expect(account.duration > .zero)
+    #expect(account.firstPictureDuration == account.duration)
+    // Later ones do not count.
+    let last = try #require(notes.last).account
+    #expect(last.firstPictureDuration == account.duration)
+    #expect(last.duration > account.duration)
+  }
+
+  @Test("The first picture of a place takes all that is decoded to get there")
+  func notesOfPlace() throws {
+    let bench = try Bench("media/h264-bframes.mp4")
+    try bench.turn()
+    bench.notes.withLock { $0 = [] }
+    try bench.seek(to: MediaTime(value: 2, timescale: 5))
+    try bench.turn()
+    let notes = bench.notes.withLock { $0 }
+    let index = try #require(notes.lastIndex { $0.frameCount == 0 })
+    try #require(index > 0)
+    let account = notes[index].account
+    #expect(account.firstPictureDuration == account.duration)
+    #expect(notes.last?.account.firstPictureDuration == account.duration)
   }
 
   @Test("Cancelled work ends with a cancellation")

@@ -71,14 +71,26 @@ final class ResourceByteSource: ByteSource {
   private static let readThroughByteCount: Int64 = 64 << 10
   private static let headByteCount = 64 << 10
   private static let maximumFeedCount = 2
-  private let noteDamage: (@Sendable (ReelError) -> Void)?
+  private let notes: Notes
 
-  /// - Parameter noteDamage: gets what is wrong with a transfer whose bytes are given all the same.
+  /// Who is told of the transfers; called on any thread.
+  private struct Notes: Sendable {
+    let damage: (@Sendable (ReelError) -> Void)?
+    let traffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)?
+  }
+
+  /// - Parameters:
+  ///   - read: The first bytes of the answer's body, which have been taken from it.
+  ///   - noteDamage: gets what is wrong with a transfer whose bytes are given all the same.
+  ///   - noteTraffic: gets the requests that are sent, the answered one with them, and the bytes as they come, whether
+  ///     they are read then or not.
   init(
     response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
-    scope: LoadScope, recorder: StartupRecorder, noteDamage: (@Sendable (ReelError) -> Void)? = nil
+    scope: LoadScope, recorder: StartupRecorder, noteDamage: (@Sendable (ReelError) -> Void)? = nil,
+    noteTraffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)? = nil
   ) {
-    self.noteDamage = noteDamage
+    let notes = Notes(damage: noteDamage, traffic: noteTraffic)
+    self.notes = notes
     url = response.url
     byteCount = response.resourceByteCount
     self.isSeekable = isSeekable && response.supportsRanges && response.resourceByteCount != nil
@@ -86,10 +98,11 @@ final class ResourceByteSource: ByteSource {
     self.headers = headers
     self.scope = scope
     self.recorder = recorder
+    noteTraffic?(1, read.count)
     feeds = [
       Feed(at: 0, in: scope) { pipe in
         try await pipe.write(read)
-        try await Self.copy(response, to: pipe, noteDamage)
+        try await Self.copy(response, to: pipe, notes)
       }
     ]
   }
@@ -133,12 +146,15 @@ final class ResourceByteSource: ByteSource {
   }
 
   private static func copy(
-    _ response: FetchResponse, to pipe: BytePipe, _ noteDamage: (@Sendable (ReelError) -> Void)?
+    _ response: FetchResponse, to pipe: BytePipe, _ notes: Notes
   ) async throws {
     do {
-      for try await chunk in response.body { try await pipe.write(chunk) }
-    } catch let error as ReelError where error.isOfEarlyEnd && noteDamage != nil {
-      noteDamage?(error)
+      for try await chunk in response.body {
+        notes.traffic?(0, chunk.count)
+        try await pipe.write(chunk)
+      }
+    } catch let error as ReelError where error.isOfEarlyEnd && notes.damage != nil {
+      notes.damage?(error)
     }
   }
 
@@ -156,16 +172,17 @@ final class ResourceByteSource: ByteSource {
     if hasLeft { feeds.removeAll() }
     hasLeft = false
     if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
-    let (fetcher, url, start, noteDamage) = (fetcher, url, position, noteDamage)
+    let (fetcher, url, start, notes) = (fetcher, url, position, notes)
     let request = FetchRequest(
       url: url, range: ByteRange(offset: start, length: nil), headers: headers, purpose: .segment)
     recorder.add(.segment, requests: 1)
+    notes.traffic?(1, 0)
     let feed = Feed(at: start, in: scope) { pipe in
       let response = try await fetcher.fetch(request)
       guard response.bodyOffset == start else {
         throw ReelError(.server, "the server does not keep to byte ranges", at: url.reelName)
       }
-      try await Self.copy(response, to: pipe, noteDamage)
+      try await Self.copy(response, to: pipe, notes)
     }
     feeds.append(feed)
     return feed

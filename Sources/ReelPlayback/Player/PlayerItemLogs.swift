@@ -7,10 +7,12 @@ public struct AccessLogEntry: Sendable, Hashable {
   /// In bits per second, as the manifest states it.
   public var indicatedBitRate: Int?
   public var size: PixelSize?
-  /// Of its segments, or of the file.
+  /// Of its segments, each when all of it has come; or of the file, as they come or, where it is a local one, are read:
+  /// what is read once more counts once more.
   public var byteCount: Int64 = 0
+  /// For its segments, or for the file and places in it; the opening of a local file is one.
   public var requestCount = 0
-  /// How long its bytes took to come, while nothing held them back.
+  /// How long the bytes of segments took to come, while nothing held them back; those of a file are not measured.
   public var transferDuration: Duration = .zero
   /// What came in that time.
   public var measuredByteCount: Int64 = 0

@@ -6,6 +6,8 @@ protocol ReadingLog: Sendable {
   /// The segments that come next are of this rung.
   func noteRung(_ rung: Rung)
   func noteTransfer(_ transfer: SegmentTransfer, rung: String)
+  /// So much more has come of the file that is read whole, with so many more requests.
+  func noteFile(requestCount: Int, byteCount: Int64)
   /// Something could not be had; what is tried next is not known yet.
   func noteFailure(_ error: ReelError, rung: String)
   /// A segment is left out.

@@ -11,15 +11,23 @@ final class ResourcePacketReader: PacketReader {
   private let context: TrackContext
   private let role: ReaderRole
   private let log: any ReadingLog
-  private var open: Open?
+  private var open: Open? {
+    didSet {
+      guard let oldValue, oldValue !== open else { return }
+      finishedWait += oldValue.container.sourceWait
+    }
+  }
+  /// What containers that are closed have waited for media.
+  private var finishedWait = Duration.zero
   private var scope: LoadScope
   private var pass = ItemPass()
   private var dropsAudio = false
   private var hasRead = false
   /// Why less came than was announced.
   private let earlyEnd = Locked<ReelError?>(nil)
-  /// The first answer's body has been used.
+  /// The body of the first answer has been used, or what was kept of it.
   private var isFirstAnswerUsed = false
+
   private final class Open {
     let source: any ByteSource
     let container: ContainerReader
@@ -50,7 +58,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private(set) var streams = ReaderStreams()
-  var waits: ReaderWaits { ReaderWaits(media: open?.container.sourceWait ?? .zero) }
+  var waits: ReaderWaits { ReaderWaits(media: finishedWait + (open?.container.sourceWait ?? .zero)) }
 
   var endFault: ReelError? {
     guard let container = open?.container else { return nil }
@@ -250,9 +258,12 @@ final class ResourcePacketReader: PacketReader {
     let scope = context.scope
     let isCancelled = { @Sendable in scope.isCancelled }
     switch resource.access {
-    case .file(let path): return try FileByteSource(path: path, isCancelled: isCancelled)
-    case .spooled(let file): return FileByteSource(file, isCancelled: isCancelled)
-    case .standardInput: return FileByteSource.standardInput(isCancelled: isCancelled)
+    case .file(let path): return counted(try FileByteSource(path: path, isCancelled: isCancelled))
+    case .spooled(let file):
+      if !isFirstAnswerUsed { log.noteFile(requestCount: 1, byteCount: file.byteCount) }
+      isFirstAnswerUsed = true
+      return FileByteSource(file, isCancelled: isCancelled)
+    case .standardInput: return counted(FileByteSource.standardInput(isCancelled: isCancelled))
     case .response(let first, let read):
       let source: ResourceByteSource
       if isFirstAnswerUsed {
@@ -270,6 +281,13 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
+  /// A file that was opened now.
+  private func counted(_ file: FileByteSource) -> CountedByteSource {
+    let log = log
+    log.noteFile(requestCount: 1, byteCount: 0)
+    return CountedByteSource(file) { log.noteFile(requestCount: 0, byteCount: Int64($0)) }
+  }
+
   private func resourceSource(_ response: FetchResponse, read: [UInt8]) -> ResourceByteSource {
     let (log, name, earlyEnd) = (log, resource.name, earlyEnd)
     return ResourceByteSource(
@@ -279,6 +297,7 @@ final class ResourcePacketReader: PacketReader {
         let error = error.located(at: name)
         earlyEnd.withLock { $0 = error }
         log.noteFailure(error, rung: "")
-      })
+      },
+      noteTraffic: { log.noteFile(requestCount: $0, byteCount: Int64($1)) })
   }
 }

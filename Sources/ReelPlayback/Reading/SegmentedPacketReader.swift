@@ -113,6 +113,7 @@ final class SegmentedPacketReader: PacketReader {
   func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws {
     self.scope = scope
     self.pass = pass
+    finishedWaits.media += run?.container?.sourceWait ?? .zero
     run = nil
     followsGap = false
     passedOverInARow = 0

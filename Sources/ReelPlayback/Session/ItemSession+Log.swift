@@ -13,6 +13,10 @@ struct SessionLog: ReadingLog {
     if isVideo { session?.noteTransfer(transfer, rung: rung) }
   }
 
+  func noteFile(requestCount: Int, byteCount: Int64) {
+    if isVideo { session?.noteFile(requestCount: requestCount, byteCount: byteCount) }
+  }
+
   func noteFailure(_ error: ReelError, rung: String) { session?.noteFailure(error, rung: rung) }
 
   func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {
@@ -40,6 +44,15 @@ extension ItemSession {
       entry.requestCount += 1
       entry.measuredByteCount += transfer.freeByteCount
       entry.transferDuration += transfer.freeEnd - transfer.began
+    }
+  }
+
+  func noteFile(requestCount: Int, byteCount: Int64) {
+    // What still comes then is not to be counted for another session that plays the item.
+    guard !state.withLock({ $0.isStopped }) else { return }
+    item.updateAccess(rung: nil) { entry in
+      entry.byteCount += byteCount
+      entry.requestCount += requestCount
     }
   }
 

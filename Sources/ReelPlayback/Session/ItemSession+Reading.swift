@@ -52,12 +52,7 @@ extension ItemSession {
         }
         if reading.kind == .audio { watchAudio() }
         let isFirst = !state.withLock { $0.hasVideoPacket }
-        let start = environment.clock.now
-        let waited = reader.waits
-        defer {
-          if isFirst { noteTime(environment.clock.now - start, since: waited, reader.waits) }
-        }
-        let unit = try reader.next(allowingTentative: isFirst)
+        let unit = try timing(reader) { try reader.next(allowingTentative: isFirst) }
         try take(unit, from: reader, reading)
       }
     } catch is CancellationError {
@@ -97,13 +92,19 @@ extension ItemSession {
     }
   }
 
-  /// Accounts for the time that a reader took.
-  func noteTime(_ duration: Duration, since before: ReaderWaits, _ after: ReaderWaits) {
-    let media = after.media - before.media
-    state.withLock { state in
-      state.readerWait += media
-      state.readerBusy += max(.zero, duration - media - (after.manifests - before.manifests))
+  /// Accounts for the time that a reader takes on the way to the first packet, before anybody has that.
+  func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
+    guard !state.withLock({ $0.hasVideoPacket }) else { return try body() }
+    let (start, before) = (environment.clock.now, reader.waits)
+    defer {
+      let (duration, after) = (environment.clock.now - start, reader.waits)
+      let media = after.media - before.media
+      state.withLock { state in
+        state.readerWait += media
+        state.readerBusy += max(.zero, duration - media - (after.manifests - before.manifests))
+      }
     }
+    return try body()
   }
 
   /// The reader, made where there is none, and gone to where it was sent; nil where there is nothing to read.
@@ -156,7 +157,9 @@ extension ItemSession {
     if reading.kind == .video, let time, time > pass.shift {
       reading.landing = Landing(target: time, pass: pass)
     }
-    try reader.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
+    try timing(reader) {
+      try reader.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
+    }
   }
 
   /// Holds packets back until it is clear that a seek has landed before its target; gives those that can go on.
@@ -186,7 +189,7 @@ extension ItemSession {
     // At the beginning there is nothing further back.
     landing.step = place == .zero ? Landing.stepLimit : landing.step + 1
     reading.landing = landing
-    try reader.seek(to: place, pass: landing.pass, scope: scope)
+    try timing(reader) { try reader.seek(to: place, pass: landing.pass, scope: scope) }
   }
 
   func makeReader(

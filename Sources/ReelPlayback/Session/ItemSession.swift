@@ -357,14 +357,16 @@ final class ItemSession: Sendable {
     delegate.progress()
   }
 
-  /// The first picture has been decoded.
+  /// The first picture is about to be shown: what has been spent in its decoder was noted before the ring had it.
   func noteFirstPicture() {
     let report = state.withLock { state -> StartupReport? in
       guard !state.hasRecordedStartup else { return nil }
       state.hasRecordedStartup = true
+      let decoding = state.decoding
       recorder.close(
         PictureReader.Timing(
-          source: state.readerWait, demux: state.readerBusy, decode: state.decoding.duration))
+          source: state.readerWait, demux: state.readerBusy,
+          decode: decoding.firstPictureDuration ?? decoding.duration))
       return recorder.current
     }
     if let report { item.setStartup(report) }

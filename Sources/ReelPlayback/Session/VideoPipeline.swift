@@ -19,7 +19,7 @@ final class VideoPipeline {
     var clock: any MonotonicClock = SystemMonotonicClock()
     /// Frame threads once the first picture is there.
     var threads = 1
-    /// Gets what was decoded so far, with each picture.
+    /// Gets what was decoded so far, with each picture, before the ring gets that.
     var noteDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
     /// Gets told why a run has shown nothing at all, before the ring is finished.
     var noteFailure: @Sendable (ReelError) -> Void = { _ in }
@@ -78,6 +78,8 @@ final class VideoPipeline {
   private var isFinished = false
   private var pictureCount = 0
   private var repeatedCount = 0
+  /// What had been spent in decoders when the first picture of the order was there.
+  private var firstPictureDuration: Duration?
 
   init(
     buffer: ForwardBuffer, ring: FrameRing, options: Options,
@@ -96,7 +98,7 @@ final class VideoPipeline {
   /// What was decoded so far.
   var account: DecodingAccount {
     DecodingAccount(
-      duration: closedDuration + (decoder?.decodeDuration ?? .zero), pictureCount: pictureCount,
+      duration: decodeDuration, firstPictureDuration: firstPictureDuration, pictureCount: pictureCount,
       repeatedCount: repeatedCount)
   }
 
@@ -122,8 +124,11 @@ final class VideoPipeline {
       switch try isOpening ? decoder.firstPicture() : decoder.nextPicture() {
       case .picture(let frame):
         pictureCount += 1
-        take(frame, of: decoder)
+        let picture = placed(frame, of: decoder)
+        if picture != nil, offeredCount == 0 { firstPictureDuration = decodeDuration }
+        // Whoever takes the picture from the ring finds in the account what it took.
         options.noteDecoding(account)
+        if let picture { offerWhereWanted(picture) }
       case .needsUnit:
         return .idle
       case .end:
@@ -161,6 +166,7 @@ final class VideoPipeline {
     targetIteration = nil
     lastTime = nil
     offeredCount = 0
+    firstPictureDuration = nil
     isFinished = false
     isOpening = !order.prefersThroughput
     isRunNew = true
@@ -223,28 +229,31 @@ final class VideoPipeline {
     }
   }
 
+  private var decodeDuration: Duration { closedDuration + (decoder?.decodeDuration ?? .zero) }
+
   private func closeDecoder() {
     closedDuration += decoder?.decodeDuration ?? .zero
     decoder = nil
     units.endRun()
   }
 
-  private func take(_ frame: consuming Frame, of decoder: PictureDecoder) {
+  /// The picture at its place on the timeline; nil where it is none to be shown.
+  private func placed(_ frame: consuming Frame, of decoder: PictureDecoder) -> TimedPicture? {
     isOpening = false
-    guard let run = units.run, run.pass.iteration <= order.lastIteration else { return }
+    guard let run = units.run, run.pass.iteration <= order.lastIteration else { return nil }
     let ticks = frame.presentationTicks
     if isRunNew, run !== shownRun, run.beginsDomain, units.beganWithFirst, let ticks {
       run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
     }
     shownRun = run
     // What the next run has as well, and all of: here, others may be missing before it.
-    if let resumption = units.resumption, let ticks, run.time(ticks: ticks) >= resumption { return }
+    if let resumption = units.resumption, let ticks, run.time(ticks: ticks) >= resumption { return nil }
     var time = ticks.map { run.time(ticks: $0) } ?? (lastTime ?? run.shift) + lastLength
     if let lastTime, time <= lastTime {
       // Decoded once more, or of another rung: shown already. Within a run a timestamp that does not rise is wrong.
       if isRunNew || ticks == nil {
         repeatedCount += 1
-        return
+        return nil
       }
       time = lastTime + lastLength
     }
@@ -252,15 +261,14 @@ final class VideoPipeline {
     var picture = TimedPicture(
       frame: frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
     picture.run = run
-    let length = picture.displayTime
     lastTime = time
-    lastLength = length
+    lastLength = picture.displayTime
     hasTicks = ticks != nil
-    place(picture, length: length)
+    return picture
   }
 
   /// Offers a picture, or lets it go where it stands before the one that is wanted.
-  private func place(_ placed: consuming TimedPicture, length: MediaTime) {
+  private func offerWhereWanted(_ placed: consuming TimedPicture) {
     let picture = placed
     guard let target = order.target, offeredCount == 0 else { return offer(picture) }
     let time = picture.time
@@ -274,7 +282,7 @@ final class VideoPipeline {
       } else {
         offer(picture)
       }
-    } else if time + length > target, picture.frame.durationTicks > 0 || time == target {
+    } else if time + picture.displayTime > target, picture.frame.durationTicks > 0 || time == target {
       candidate = nil
       offer(picture)
     } else if time + order.tolerance >= target {

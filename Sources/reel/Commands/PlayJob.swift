@@ -287,7 +287,7 @@ final class PlayJob: Sendable {
     summary.position = account.lastTime?.seconds.rounded(places: 6)
     summary.played = account.played.seconds.rounded(places: 6)
     // One more than was wanted may have been handed out.
-    summary.framesShown = account.shownCount
+    summary.setFramesShown(account.shownCount)
     summary.framesDamaged = account.damagedCount
     summary.bytes = traffic.byteCount
     summary.requests = traffic.requestCount

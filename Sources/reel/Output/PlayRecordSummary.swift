@@ -24,7 +24,7 @@ struct PlayRecordSummary: Encodable {
     let observedBitRate: Double?
     let bytes: Int64
     let requests: Int
-    let framesShown: Int
+    var framesShown: Int
     let framesDropped: Int
     let stalls: Int
 
@@ -125,6 +125,17 @@ struct PlayRecordSummary: Encodable {
     let errors = item?.errorLog ?? []
     failures = errors.count
     lastFailure = errors.last.map { ErrorRecord($0.error) }
+  }
+
+  /// Sets how many pictures were shown. What rungs count beyond that was handed out last, and not shown.
+  mutating func setFramesShown(_ count: Int) {
+    framesShown = count
+    var excess = max(0, rungs.map(\.framesShown).reduce(0, +) - count)
+    for index in rungs.indices.reversed() {
+      let part = min(excess, rungs[index].framesShown)
+      rungs[index].framesShown -= part
+      excess -= part
+    }
   }
 
   // MARK: - Private

@@ -1,0 +1,80 @@
+import Foundation
+import ReelCore
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("The account of a media file", .timeLimit(.minutes(2)))
+struct AccessLogEntryTests {
+  /// Counts what comes; its answers may be without ranges.
+  private final class Counter: Fetching {
+    let base: FixtureFetcher
+    let supportsRanges: Bool
+    let byteCount = Locked(0)
+
+    init(_ base: FixtureFetcher = FixtureFetcher(), supportsRanges: Bool = true) {
+      self.base = base
+      self.supportsRanges = supportsRanges
+    }
+
+    func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+      var response = try await base.fetch(request)
+      let body = response.body
+      response.supportsRanges = supportsRanges
+      response.body = FetchBody { [byteCount] in
+        var iterator = body.makeAsyncIterator()
+        let chunk = try await iterator.next()
+        byteCount.withLock { $0 += chunk?.count ?? 0 }
+        return chunk
+      }
+      return response
+    }
+  }
+
+  private static let files = [
+    "media/h264-bframes.mp4", "media/h264-moov-last.mp4", "media/h264-fragmented.mp4", "media/h264.mkv",
+    "media/h264.ts",
+  ]
+
+  private static func remote(_ path: String) throws -> MediaSource {
+    .url(try #require(URL(string: "http://fixtures.test/\(path)")))
+  }
+
+  @Test("What comes of a remote file, and what is asked for it", arguments: files, [true, false])
+  func remote(path: String, supportsRanges: Bool) async throws {
+    let counter = Counter(supportsRanges: supportsRanges)
+    let result = try await playThrough(try Self.remote(path), fetcher: counter)
+    let entry = try #require(result.item.accessLog.first)
+    #expect(result.item.accessLog.count == 1 && entry.rung == nil)
+    #expect(entry.requestCount == counter.base.requests.count)
+    #expect(entry.byteCount == Int64(counter.byteCount.withLock { $0 }))
+    #expect(entry.shownFrameCount == result.shown.count)
+  }
+
+  @Test("What is read of a local file", arguments: files)
+  func local(path: String) async throws {
+    let result = try await playThrough(
+      try MediaSource(argument: Fixtures.folder.appending(path: path).path), fetcher: Counter())
+    let entry = try #require(result.item.accessLog.first)
+    #expect(result.item.accessLog.count == 1 && entry.rung == nil)
+    #expect(entry.requestCount == 1)
+    // The demuxer of Matroska looks at the end first.
+    #expect(entry.byteCount >= Int64(try Fixtures.bytes(path).count))
+  }
+
+  @Test("The account is there while the file is played", arguments: [true, false])
+  func live(isRemote: Bool) async throws {
+    let path = "media/h264-bframes.mp4"
+    let player = Player(fetcher: Counter(), logger: silentLogger)
+    player.preloadTarget = PreloadTarget(stage: .firstFrame)
+    let item = PlayerItem(
+      isRemote
+        ? try Self.remote(path) : try MediaSource(argument: Fixtures.folder.appending(path: path).path))
+    player.replaceCurrentItem(with: item)
+    for await stage in item.preloadStage.values where stage == .firstFrame { break }
+    let entry = try #require(item.accessLog.first)
+    #expect(entry.requestCount == 1)
+    #expect(entry.byteCount > 0)
+    await player.stopAndWait()
+  }
+}
