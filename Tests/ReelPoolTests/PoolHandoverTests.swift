@@ -53,22 +53,23 @@ import Testing
   func back(_ path: String) async throws {
     let expected = try await plainPictures(path)
     let scene = try PoolScene([path, Self.other])
-    // However late its player is told: the fifth picture is the last one that it shows.
+    // However late its player is told: the fifth picture is the last one that it shows. Some may be left out before, where
+    // decoding is late.
     scene.setOnPicture { scene in if scene.shown.count == 5 { try scene.show(1) } }
     try scene.show(0)
     try await until { scene.shown.count >= 6 }
     scene.setOnPicture(nil)
     try await scene.rest()
-    #expect(scene.shown.prefix(5) == expected.prefix(5))
+    let last = try #require(scene.shown.dropFirst(4).first.flatMap(expected.firstIndex))
     let time = scene.pool.core.state.withLock { $0.slots[0] }.player.currentPicture()?.time
-    #expect(time == expected[4].time)
+    #expect(time == expected[last].time)
     scene.pool.setPlaying(false)
     scene.forgetLines()
     try scene.show(0)
-    #expect(scene.lines == [.detached(1), .attached(0), .picture(expected[4])])
+    #expect(scene.lines == [.detached(1), .attached(0), .picture(expected[last])])
     try await until { scene.pool.core.isSteady }
     try await scene.playOut()
-    #expect(scene.shown == Array(expected[4...]))
+    #expect(scene.shown == Array(expected[last...]))
     #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
     scene.pool.close()
   }

@@ -377,7 +377,7 @@ final class PlayerCore: Sendable {
     ending.session?.stop()
     session?.start()
     // A player that is let go without an item begins nothing more.
-    if session != nil || ending.session != nil { wake() }
+    if session != nil { wake() } else { presenter.withLock { $0 }?.forgetTime() }
     ending.report = { [weak self] in self?.emit(.outputFailed($0), of: nil) }
     return ending
   }

@@ -104,6 +104,12 @@ package final class Pump: Sendable {
     if let number { schedule(at: deadline, number: number) }
   }
 
+  /// Waits for no time of the clock any more.
+  package func forgetTime() {
+    let call = state.withLock { $0.phase == .idle ? $0.takeCall() : nil }
+    call?.cancel()
+  }
+
   /// No turn begins after this. Does not wait for one that is running; `turn` is let go when the last one has ended.
   package func stop() {
     let (call, ending) = state.withLock { state in
