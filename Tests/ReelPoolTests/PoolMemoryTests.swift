@@ -20,8 +20,8 @@ import Testing
     try await scene.rest(at: 1)
     #expect(Set(scene.slots) == [1, 2, 3, 4, 5])
     let whole = scene.pool.ledger.byteCount
-    // Just below what there is: one goes.
-    let first = scene.pool.trim(to: whole - 1)
+    // Below what there is by part of what one holds: one goes. What work leaves behind may still go, too.
+    let first = scene.pool.trim(to: whole - whole / 20)
     #expect(first < whole)
     #expect(scene.evicted == [scene.id(5)])
     #expect(scene.events.last { if case .trimmed = $0 { true } else { false } } == .trimmed(byteCount: first))
