@@ -34,6 +34,15 @@ import Testing
     #expect(state.timebase.clockTime(of: next) == .milliseconds(10_000 + due))
   }
 
+  @Test("A clock that stood still within the picture has the rest of its time left")
+  func rest() {
+    var state = Self.parked
+    state.timebase.setTime(MediaTime(value: 1030, timescale: 1000), at: .seconds(10))
+    state.follow([.startClock], now: .milliseconds(10_700), began: .milliseconds(10_100))
+    let next = MediaTime(value: 1040, timescale: 1000)
+    #expect(state.timebase.clockTime(of: next) == .milliseconds(10_700))
+  }
+
   @Test("At another rate its time is another one")
   func rate() {
     var state = Self.parked

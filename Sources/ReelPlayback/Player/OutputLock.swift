@@ -8,37 +8,65 @@ internal import ReelCore
 /// calls its outputs, and an output can go from one to another without a picture of either in between. A player can be
 /// separated from those that it shares with.
 package final class OutputLock: Sendable {
-  private let current: Locked<NSRecursiveLock>
+  /// What players share.
+  private final class Shared: @unchecked Sendable {
+    // Sendable: `depth` is used by who has the mutex alone.
+    let mutex = NSRecursiveLock()
+    /// How often its holder has taken it.
+    var depth = 0
 
-  package init() { current = Locked(NSRecursiveLock()) }
+    func give() {
+      depth -= 1
+      mutex.unlock()
+    }
+  }
+
+  private struct State {
+    var lock = Shared()
+    /// It is to be another one as soon as nobody has this one.
+    var isSeparating = false
+  }
+
+  private let state: Locked<State>
+
+  package init() { state = Locked(State()) }
 
   /// Shares the lock of another, until it is separated.
-  package init(sharing other: OutputLock) { current = other.current.withLock { Locked($0) } }
+  package init(sharing other: OutputLock) { state = Locked(State(lock: other.state.withLock { $0.lock })) }
 
   package func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
     let lock = take()
-    defer { lock.unlock() }
+    defer { lock.give() }
     return try body()
   }
 
-  package func wait() { take().unlock() }
+  package func wait() { take().give() }
 
-  /// From now on nobody else has this lock. What is shown under the old one ends before.
+  /// From now on nobody else has this lock. What is shown under the old one ends before, also what this is called from.
   package func separate() {
-    let old = take()
-    defer { old.unlock() }
-    current.withLock { $0 = NSRecursiveLock() }
+    let lock = take()
+    defer { lock.give() }
+    state.withLock { state in
+      if lock.depth == 1 { state.lock = Shared() } else { state.isSeparating = true }
+    }
   }
 
   // MARK: - Private
 
-  private func take() -> NSRecursiveLock {
+  private func take() -> Shared {
     while true {
-      let lock = current.withLock { $0 }
-      lock.lock()
-      // It may have been separated while this waited.
-      if current.withLock({ $0 === lock }) { return lock }
-      lock.unlock()
+      let lock = state.withLock { $0.lock }
+      lock.mutex.lock()
+      lock.depth += 1
+      let isCurrent = state.withLock { state in
+        // It may have been separated while this waited.
+        guard state.lock === lock else { return false }
+        guard state.isSeparating, lock.depth == 1 else { return true }
+        state = State()
+        return false
+      }
+      if isCurrent { return lock }
+      lock.give()
     }
   }
 }

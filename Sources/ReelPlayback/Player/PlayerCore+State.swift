@@ -100,8 +100,8 @@ extension PlayerCore.State {
     timebase = Timebase(time: time ?? .zero)
   }
 
-  /// - Parameter began: When the clock should have begun to run. It does not run ahead of the picture on show by more
-  ///   than that one's time: the next one is due then, and none is late.
+  /// - Parameter began: When the clock should have begun to run. It does not begin behind the end of the picture on show:
+  ///   the next one is due then, and none is late.
   mutating func follow(_ actions: [PlaybackMachine.Action], now: Duration, began: Duration? = nil) {
     for action in actions {
       switch action {
@@ -119,9 +119,9 @@ extension PlayerCore.State {
   }
 
   private func clockStart(since began: Duration?, now: Duration) -> Duration {
-    guard let began, let lastShownAt, let lastTime, let lastEnd, clockRate > 0 else { return now }
-    let length = Duration.seconds((lastEnd - lastTime).seconds / clockRate)
-    return min(now, max(began, lastShownAt, now - length))
+    guard let began, let lastShownAt, let lastEnd, clockRate > 0 else { return now }
+    let left = Duration.seconds(max(0, (lastEnd - timebase.time(at: now)).seconds) / clockRate)
+    return min(now, max(began, lastShownAt, now - left))
   }
 
   mutating func noteLateness(_ lateness: Duration) {

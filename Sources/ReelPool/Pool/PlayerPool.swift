@@ -65,8 +65,13 @@ public final class PlayerPool: PlayerPooling {
   // MARK: Output
 
   /// Sets the output that follows the current item: it gets the picture that a swipe finds within the call of `show`,
-  /// then each picture as it is due. The output before is finished; what that throws is thrown here.
+  /// then each picture as it is due. The output before is finished; what that throws is thrown here. One that is set after
+  /// `close()` is finished at once.
   public func setSurface(_ output: (any FrameOutput)?) throws {
+    guard !core.state.withLock({ $0.isClosed }) else {
+      try output?.finish()
+      return
+    }
     try core.surface.setOutput(output) { core.state.withLock { $0.target } }
     core.wakePoster()
   }

@@ -165,6 +165,7 @@ final class PoolCore: Sendable {
     // What is woken may take this thread's core: nothing is before the surface has the picture, and who has it in hand is
     // left alone a while. What the item before does is ended in a turn.
     followCurrent()
+    releaseCurrent()
     wake(after: picture == nil ? .zero : configuration.player.execution.returnAllowance)
     return Handover(picture: picture, stage: stage, duration: clock.now - began)
   }
@@ -176,6 +177,7 @@ final class PoolCore: Sendable {
         playlist, index: index.flatMap { playlist.items.indices.contains($0) ? $0 : nil }, at: now)
     }
     followCurrent()
+    releaseCurrent()
     wake()
   }
 
@@ -235,6 +237,10 @@ final class PoolCore: Sendable {
     }
     return player.end()
   }
+
+  /// The current item goes on where it had been left: nothing of it before the surface is there. With the state locked, so
+  /// that of two swipes at once none releases what the other one has left.
+  private func releaseCurrent() { state.withLock { $0.target?.player.player.release() } }
 
   /// The surface goes where the current item is.
   func followCurrent() { surface.follow { state.withLock { $0.target } } }
@@ -300,7 +306,6 @@ extension PoolCore.State {
     settledAt = now
     // What is left stays at the picture that was seen last; the turn that pauses it may be some time away.
     oldPlayer?.player.hold()
-    target?.player.player.release()
   }
 }
 
