@@ -13,12 +13,16 @@ final class HTTPBody: Sendable {
     var countedByteCount = 0
     /// Where in the resource the next byte to hand out lies.
     var position: Int64
+    /// Where the last transfer broke.
+    var brokeAt: Int64
     /// Bytes that the present transfer sends again before that one.
     var skipCount: Int64 = 0
     /// True where the present transfer goes on beyond the end of the body.
     var isOverlong = false
     var isOver = false
   }
+
+  private static let forgivingByteCount: Int64 = 64 << 10
 
   private let answer: HTTPAnswer
   private let session: TransferSession
@@ -29,7 +33,7 @@ final class HTTPBody: Sendable {
     self.answer = answer
     self.session = session
     self.fetcher = fetcher
-    state = Locked(State(transfer: transfer, position: answer.bodyOffset))
+    state = Locked(State(transfer: transfer, position: answer.bodyOffset, brokeAt: answer.bodyOffset))
   }
 
   deinit {
@@ -102,7 +106,12 @@ final class HTTPBody: Sendable {
   /// Opens the transfer that goes on after the present one.
   private func resume(after failure: TransferFailure) async throws {
     countBytes()
-    let position = state.withLock { $0.position }
+    let (position, come) = state.withLock { state in
+      defer { state.brokeAt = state.position }
+      return (state.position, state.position - state.brokeAt)
+    }
+    // A server that breaks off after so much each time brings all in the end.
+    if come >= Self.forgivingByteCount { session.forgetFailures() }
     let explained = explained(failure, at: position)
     let isUntouched = position == answer.bodyOffset
     guard isUntouched || !answer.isCompressed else {

@@ -2,7 +2,8 @@
 ///
 /// A pure value: it neither waits nor draws random numbers.
 public struct RetryPolicy: Sendable, Hashable {
-  /// How often a transfer is tried again, over all its failures; 0 for never.
+  /// How often a transfer is tried again, over all its failures; 0 for never. Where at least 64 KiB have come since the
+  /// last one, they count anew.
   public var attempts: Int
   /// How often of those a connection that could not be made is tried again: a server that refuses connections
   /// is seldom back within seconds.

@@ -59,6 +59,9 @@ final class TransferSession: Sendable {
     state.withLock { $0.metrics.byteCount += Int64(count) }
   }
 
+  /// So much has come since the last failure that the budget of retries begins anew.
+  func forgetFailures() { state.withLock { $0.failureCount = 0 } }
+
   /// The pause before the next request after `failure`, or nil where there shall be none.
   func delay(after failure: TransferFailure, policy: RetryPolicy) -> Duration? {
     let count: Int? = state.withLock { state in

@@ -53,6 +53,38 @@ struct ResourceByteSourceTests {
     while fetcher.underWayCount > 0 { await Task.yield() }
   }
 
+  @Test("After a transfer that has failed, the rest is asked for anew")
+  func failed() async throws {
+    let fetcher = FixtureFetcher { _, number in number == 0 ? .cut(5000) : .none }
+    let url = try #require(URL(string: "http://fixtures.test/media/h264.ts"))
+    let scope = LoadScope()
+    let expected = try Fixtures.bytes("media/h264.ts")
+    try await BlockingThread.run(named: "test") {
+      let source = ResourceByteSource(
+        response: try BlockingThread.wait(scope: scope) {
+          try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
+        }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
+        recorder: StartupRecorder(clock: SystemMonotonicClock()))
+      var come: [UInt8] = []
+      var failureCount = 0
+      while come.count < expected.count {
+        do {
+          let chunk = try withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+            let count = try source.read(into: buffer)
+            return Array(buffer.prefix(count))
+          }
+          come += chunk
+        } catch {
+          failureCount += 1
+          try #require(failureCount < 10)
+        }
+      }
+      #expect(come == Array(expected))
+      #expect(failureCount == 1)
+    }
+    #expect(fetcher.requests.map { $0.range?.offset } == [nil, 5000])
+  }
+
   @Test("Requests are told, and bytes as they come")
   func traffic() async throws {
     let fetcher = FixtureFetcher { _, _ in .bytes(Self.bytes) }

@@ -154,6 +154,28 @@ struct RetryTests {
     }
   }
 
+  @Test("A server that breaks off again and again, after some bytes each time, brings all in the end")
+  func progress() async throws {
+    let long = pattern(700_000)
+    let origin = Origin.Configuration(
+      routes: ["/a": .init(long)], faults: [FaultRule("a", .close(after: 70_000))])
+    try await withOrigin(origin) { origin in
+      let bytes = try await quickFetcher(attempts: 1).bytes(origin.url("a"))
+      #expect(bytes == long)
+      #expect(origin.requestLog.count == 10)
+    }
+  }
+
+  @Test("Where nothing new comes, as the server knows no ranges, breaks use up the budget all the same")
+  func noProgress() async throws {
+    try await withOrigin(origin([FaultRule("a", .close(after: 70_000))], ranges: false)) { origin in
+      let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
+      #expect(error?.kind == .network)
+      // The first one brings something.
+      #expect((4...5).contains(origin.requestLog.count))
+    }
+  }
+
   @Test("Breaks use up the budget, and the error tells how far it came")
   func lastingBreak() async throws {
     try await withOrigin(origin([FaultRule("a", .close(after: 1_000))])) { origin in

@@ -116,7 +116,14 @@ final class ResourceByteSource: ByteSource {
       return bytes.count
     }
     let feed = try feedAtPosition()
-    let count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
+    let count: Int
+    do {
+      count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
+    } catch let error as ReelError where error.kind != .cancelled {
+      // Who reads on here, later, has the rest asked for anew.
+      feeds.removeAll { $0 === feed }
+      throw error
+    }
     if position == head.count, head.count < Self.headByteCount {
       head.append(contentsOf: buffer.prefix(count))
     }
