@@ -41,7 +41,7 @@ import Testing
     let scene = try PoolScene([Self.good[0], "bad/text.mp4"])
     scene.pool.setFailureHandler { id, _ in told.withLock { $0.append(id) } }
     try await scene.rest(at: 0)
-    #expect(told.withLock { $0 } == [scene.id(1)])
+    try await until { told.withLock { $0 } == [scene.id(1)] }
     let item = scene.item(1)
     try scene.show(1)
     try await until { told.withLock { $0 } == [scene.id(1), scene.id(1)] }

@@ -141,7 +141,9 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   private func fetchForReal(_ request: FetchRequest) async throws -> FetchResponse {
     guard let world else { return try await base.fetch(request) }
     if let error = overdue.withLock({ $0[request.url] }) { throw error }
-    return try standStill(world, for: request.url) { [base] in try await base.fetch(request) }
+    return try Self.standStill(world, for: request.url, within: limit, overdue) { [base] in
+      try await base.fetch(request)
+    }
   }
 
   /// What does not cross the link.
@@ -150,9 +152,9 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     var real = request
     real.noteHeld = nil
     var response = try await fetchForReal(real)
-    let (body, url) = (response.body, request.url)
+    let (body, url, limit, overdue) = (response.body, request.url, limit, overdue)
     response.body = FetchBody {
-      try self.standStill(world, for: url) {
+      try Self.standStill(world, for: url, within: limit, overdue) {
         var iterator = body.makeAsyncIterator()
         return try await iterator.next()
       }
@@ -160,9 +162,10 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     return response
   }
 
-  /// Blocks: the world stands still.
-  private func standStill<Success: Sendable>(
-    _ world: VirtualWorld, for url: URL, _ body: @escaping @Sendable () async throws -> Success
+  /// Blocks: the world stands still. Static, as a transfer that calls it must not hold the fetcher, whose lane holds it.
+  private static func standStill<Success: Sendable>(
+    _ world: VirtualWorld, for url: URL, within limit: Duration?, _ overdue: Locked<[URL: ReelError]>,
+    _ body: @escaping @Sendable () async throws -> Success
   ) throws -> Success {
     do { return try world.outside(within: limit, body) } catch let error as ReelError
       where error.kind == .timedOut && limit != nil
@@ -227,10 +230,10 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   /// Has the bytes of the real body put on the link.
   private func supply(_ transfer: LinkedTransfer, with body: FetchBody, of url: URL) {
     if let world {
-      transfer.begin { transfer in
+      transfer.begin { [limit, overdue] transfer in
         let piece: Piece
         do {
-          piece = try self.standStill(world, for: url) { await Self.piece(of: body) }
+          piece = try Self.standStill(world, for: url, within: limit, overdue) { await Self.piece(of: body) }
         } catch {
           piece = Piece(ending: .failure(error))
         }
