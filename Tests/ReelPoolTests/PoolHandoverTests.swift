@@ -66,10 +66,12 @@ import Testing
     scene.pool.setPlaying(false)
     scene.forgetLines()
     try scene.show(0)
-    #expect(scene.lines == [.detached(1), .attached(0), .picture(expected[last])])
+    // A picture of the other item may have come before the swipe.
+    let lines = { Array(scene.lines.drop { $0 != .detached(1) }) }
+    #expect(lines() == [.detached(1), .attached(0), .picture(expected[last])])
     try await until { scene.pool.core.isSteady }
     try await scene.playOut()
-    #expect(scene.shown == Array(expected[last...]))
+    #expect(lines().dropFirst(2) == expected[last...].map { .picture($0) }[...])
     #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
     scene.pool.close()
   }
