@@ -24,12 +24,8 @@ public final class EventChannel<Event: Sendable>: Sendable {
   public var events: AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Event.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
-    let number = state.withLock { $0.observers.makeNumber() }
-    continuation.onTermination = { [weak self] _ in
-      self?.state.withLock { $0.observers.remove(number) }
-    }
     let isFinished = state.withLock { state in
-      if !state.isFinished { state.observers.add(continuation, number: number) }
+      if !state.isFinished { state.observers.add(continuation) }
       return state.isFinished
     }
     if isFinished { continuation.finish() }

@@ -29,14 +29,10 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
   public var values: AsyncStream<Value> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Value.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
-    let number = state.withLock { $0.observers.makeNumber() }
-    continuation.onTermination = { [weak self] _ in
-      self?.state.withLock { $0.observers.remove(number) }
-    }
     let isFinished = state.withLock { state in
       // Under the lock, so that no change comes between the first value and the next, or before it.
       continuation.yield(state.value)
-      if !state.isFinished { state.observers.add(continuation, number: number) }
+      if !state.isFinished { state.observers.add(continuation) }
       return state.isFinished
     }
     if isFinished { continuation.finish() }

@@ -1,31 +1,55 @@
-/// The streams of those who observe one thing.
+internal import ReelCore
+
+/// The streams of those who observe one thing, in the order in which they came. Its owner guards it with a lock.
+///
+/// That a stream has ended is noted under a lock of its own, which is held while nothing else is done. A task that is
+/// cancelled holds a lock of the Swift runtime while the termination handlers of its streams run, and `send` needs the same
+/// lock to resume the task. A handler that took the owner's lock would therefore deadlock with `send`.
 struct Observers<Element: Sendable> {
-  /// In the order in which they came.
   private var continuations: [(number: Int, continuation: AsyncStream<Element>.Continuation)] = []
   private var nextNumber = 0
+  /// Observers whose streams have ended, until they are removed.
+  private let ended = Ended()
 
-  var count: Int { continuations.count }
+  private final class Ended: Sendable {
+    let numbers = Locked<Set<Int>>([])
+  }
 
-  /// A number that names the observer.
-  mutating func makeNumber() -> Int {
+  /// Those whose streams have not ended.
+  var count: Int {
+    mutating get {
+      removeEnded()
+      return continuations.count
+    }
+  }
+
+  mutating func add(_ continuation: AsyncStream<Element>.Continuation) {
+    let (number, ended) = (nextNumber, ended)
     nextNumber += 1
-    return nextNumber
-  }
-
-  mutating func add(_ continuation: AsyncStream<Element>.Continuation, number: Int) {
     continuations.append((number, continuation))
+    continuation.onTermination = { _ in ended.numbers.withLock { _ = $0.insert(number) } }
   }
-
-  mutating func remove(_ number: Int) { continuations.removeAll { $0.number == number } }
 
   /// Puts the element into the buffer of each; runs none of their code.
-  func send(_ element: Element) {
+  mutating func send(_ element: Element) {
+    removeEnded()
     for observer in continuations { observer.continuation.yield(element) }
   }
 
-  /// Removes all. They are to be finished outside of locks: that calls their termination handlers.
+  /// Removes all; the caller finishes them.
   mutating func takeAll() -> [AsyncStream<Element>.Continuation] {
     defer { continuations = [] }
     return continuations.map(\.continuation)
+  }
+
+  // MARK: - Private
+
+  private mutating func removeEnded() {
+    let numbers = ended.numbers.withLock { numbers in
+      defer { numbers = [] }
+      return numbers
+    }
+    guard !numbers.isEmpty else { return }
+    continuations.removeAll { numbers.contains($0.number) }
   }
 }
