@@ -9,6 +9,9 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
+// Tests are run once: optimizing them would take longer than it saves. What they test is optimized.
+let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 // A sanitizer brings its own malloc. jemalloc beside it would serve C++'s `new`, and the sanitizer its `delete`.
 let hasArenas = Context.environment["REEL_SANITIZER"] == nil
 
@@ -135,58 +138,65 @@ let package = Package(
       ],
       swiftSettings: settings
     ),
-    .testTarget(name: "ReelCoreTests", dependencies: ["ReelCore"], swiftSettings: settings),
+    .target(name: "ReelTestSupport", path: "Tests/ReelTestSupport", swiftSettings: settings),
     .testTarget(
-      name: "ReelManifestTests", dependencies: ["ReelManifest", "ReelCore"], swiftSettings: settings),
+      name: "ReelCoreTests", dependencies: ["ReelCore", "ReelTestSupport"], swiftSettings: testSettings),
+    .testTarget(
+      name: "ReelManifestTests", dependencies: ["ReelManifest", "ReelCore", "ReelTestSupport"],
+      swiftSettings: testSettings),
     .testTarget(
       name: "ReelFFmpegTests",
-      dependencies: ["ReelFFmpeg", "ReelCore", .product(name: "Logging", package: "swift-log")],
-      swiftSettings: settings
+      dependencies: [
+        "ReelFFmpeg", "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: testSettings
     ),
     .testTarget(
       name: "ReelTransportTests",
       dependencies: [
-        "ReelTransport", "ReelTesting", "ReelCore",
+        "ReelTransport", "ReelTesting", "ReelCore", "ReelTestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
-      swiftSettings: settings
+      swiftSettings: testSettings
     ),
     .testTarget(
       name: "ReelTestingTests",
-      dependencies: ["ReelTesting", "ReelTransport", "ReelManifest", "ReelCore"],
-      swiftSettings: settings
+      dependencies: ["ReelTesting", "ReelTransport", "ReelManifest", "ReelCore", "ReelTestSupport"],
+      swiftSettings: testSettings
     ),
     .testTarget(
       name: "ReelPlaybackTests",
       dependencies: [
         "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
-        .product(name: "Logging", package: "swift-log"),
+        "ReelPool", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
       ],
-      swiftSettings: settings
+      swiftSettings: testSettings
     ),
     .testTarget(
       name: "ReelPoolTests",
       dependencies: [
         "ReelPool", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest",
-        "ReelCore", .product(name: "Logging", package: "swift-log"),
+        "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
       ],
-      swiftSettings: settings
+      swiftSettings: testSettings
     ),
     .testTarget(
       name: "ReelGatewayTests",
       dependencies: [
-        "ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", "ReelCore",
+        "ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", "ReelCore", "ReelTestSupport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
-      swiftSettings: settings
+      swiftSettings: testSettings
     ),
     .testTarget(
       name: "ReelCommandTests",
-      dependencies: ["reel", "ReelTesting", "ReelCore", .product(name: "Logging", package: "swift-log")],
-      swiftSettings: settings
+      dependencies: [
+        "reel", "ReelTesting", "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: testSettings
     ),
   ]
 )

@@ -5,7 +5,9 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/aes.h>
+#include <libavutil/aes_ctr.h>
 #include <libavutil/avutil.h>
+#include <libavutil/base64.h>
 #include <libavutil/channel_layout.h>
 #include <libavutil/crc.h>
 #include <libavutil/dict.h>

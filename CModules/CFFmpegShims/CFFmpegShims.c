@@ -79,6 +79,19 @@ void reel_format_refuse_io_open(AVFormatContext *context)
     context->io_open = refuse_io_open;
 }
 
+bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int size)
+{
+    // The buffer is libavcodec's to free, and must be padded.
+    uint8_t *copy = av_mallocz((size_t)size + AV_INPUT_BUFFER_PADDING_SIZE);
+    if (!copy)
+        return false;
+    memcpy(copy, data, (size_t)size);
+    av_freep(&context->extradata);
+    context->extradata = copy;
+    context->extradata_size = size;
+    return true;
+}
+
 void reel_codec_enable_picture_tags(AVCodecContext *context)
 {
 #if LIBAVCODEC_VERSION_MAJOR >= 61

@@ -78,11 +78,13 @@ public struct FetchResponse: Sendable {
   public var supportsRanges: Bool
   /// When the server made the answer, by its clock (Date, RFC 9110 §6.6.1).
   public var date: WallTime?
+  /// Requests that were sent for this answer: 1, and one more for each redirect and retry.
+  public var requestCount: Int
   public var body: FetchBody
 
   public init(
     url: URL, contentType: String?, bodyOffset: Int64, bodyByteCount: Int64?, resourceByteCount: Int64?,
-    supportsRanges: Bool, date: WallTime? = nil, body: FetchBody
+    supportsRanges: Bool, date: WallTime? = nil, requestCount: Int = 1, body: FetchBody
   ) {
     self.url = url
     self.contentType = contentType
@@ -91,6 +93,7 @@ public struct FetchResponse: Sendable {
     self.resourceByteCount = resourceByteCount
     self.supportsRanges = supportsRanges
     self.date = date
+    self.requestCount = requestCount
     self.body = body
   }
 }

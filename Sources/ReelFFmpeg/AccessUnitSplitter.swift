@@ -13,6 +13,8 @@ struct AccessUnitSplitter {
     var presentationTicks: Int64?
     var decodingTicks: Int64?
     var isCorrupt: Bool
+    /// In the source's bytes.
+    var position: Int64?
   }
 
   private let codec: VideoCodec
@@ -40,7 +42,7 @@ struct AccessUnitSplitter {
       Mark(
         offset: buffer.count, presentationTicks: packet.presentationTicks,
         decodingTicks: packet.decodingTicks,
-        isCorrupt: packet.isCorrupt))
+        isCorrupt: packet.isCorrupt, position: packet.position))
     packet.withBytes { buffer.append(contentsOf: $0) }
   }
 
@@ -59,11 +61,24 @@ struct AccessUnitSplitter {
     return try take(buffer.count)
   }
 
-  /// What has been collected so far as if it were whole, and leaves it in place: PES packets nearly always end where
-  /// an access unit does, but that can't be told before the next one is there.
-  func peek() throws(ReelError) -> Packet? {
-    guard hasSlice else { return nil }
-    return try packet(buffer.count)
+  /// What has been collected so far, where `bytes`, which come next, begin another access unit: this is what `next()` would
+  /// give once they were there. Nil where the unit goes on, or the bytes are too few to tell.
+  mutating func next(followedBy bytes: [UInt8]) throws(ReelError) -> Packet? {
+    guard hasSlice, !buffer.isEmpty else { return nil }
+    var ahead = AccessUnitSplitter(codec: codec, streamIndex: streamIndex)
+    // A unit that begins at offset 0 ends nothing: a byte of the unit before has to be there.
+    let start = Swift.max(0, scanOffset - 1)
+    ahead.buffer = buffer[start...] + bytes
+    ahead.scanOffset = scanOffset - start
+    ahead.hasSlice = true
+    ahead.lastFirstMacroblock = lastFirstMacroblock
+    guard let end = ahead.findEnd().map({ start + $0 }) else { return nil }
+    // Zero bytes may stand before the start code.
+    guard end <= buffer.count || bytes.prefix(end - buffer.count).allSatisfy({ $0 == 0 }) else { return nil }
+    hasSlice = false
+    let packet = try take(Swift.min(end, buffer.count))
+    scanOffset = 0
+    return packet
   }
 
   // MARK: - Private
@@ -126,16 +141,17 @@ struct AccessUnitSplitter {
     if let first = rest.first, first.offset <= end + 3 { rest[0].offset = end }
     if rest.first?.offset != end, !buffer.isEmpty {
       let passed = marks.last { $0.offset < end && $0.offset > 0 }
+      let last = marks.last { $0.offset < end }
       // A PES packet that began within the unit and in which the next unit is the first to begin.
       rest.insert(
         Mark(
           offset: end, presentationTicks: passed?.presentationTicks, decodingTicks: passed?.decodingTicks,
-          isCorrupt: passed?.isCorrupt ?? false), at: 0)
+          isCorrupt: passed?.isCorrupt ?? false, position: last?.position), at: 0)
     }
     marks = rest.map {
       Mark(
         offset: $0.offset - end, presentationTicks: $0.presentationTicks, decodingTicks: $0.decodingTicks,
-        isCorrupt: $0.isCorrupt)
+        isCorrupt: $0.isCorrupt, position: $0.position)
     }
     return packet
   }
@@ -168,6 +184,7 @@ struct AccessUnitSplitter {
       // A PES packet with one timestamp has it for both (ISO/IEC 13818-1 §2.4.3.7).
       decodingTicks: first?.decodingTicks ?? first?.presentationTicks, isKey: isKey,
       isCorrupt: marks.contains { $0.offset < end && $0.isCorrupt })
+    packet.setPosition(first?.position)
     return packet
   }
 

@@ -47,9 +47,9 @@ public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
 
   // MARK: - Private
 
-  /// The kinds of samples that MP4, QuickTime, Matroska and AVI carry, as libavcodec names them.
+  /// The kinds of samples that MP4, QuickTime, Matroska, AVI and MPEG-PS carry, as libavcodec names them.
   private static let sampleFormats = [
     "s16le", "s16be", "s24le", "s24be", "s32le", "s32be", "f32le", "f32be", "f64le", "f64be", "u8", "s8",
-    "mulaw", "alaw",
+    "mulaw", "alaw", "dvd",
   ]
 }

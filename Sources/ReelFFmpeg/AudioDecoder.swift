@@ -15,8 +15,8 @@ public final class AudioDecoder {
   /// Packets that libavcodec refused as invalid since the decoder was made.
   public private(set) var rejectedPacketCount = 0
 
-  private let context: UnsafeMutablePointer<AVCodecContext>
-  private let codec: OpaquePointer
+  private var opened: CodecContext
+  private let stream: StreamInfo
   private let scope: LogScope
   /// Every frame is received into this one.
   private let frame: Frame
@@ -26,6 +26,8 @@ public final class AudioDecoder {
   private var resampledLayout = AVChannelLayout()
   private var format = PCMFormat(sampleRate: 0, channelCount: 0)
   private var clock: AudioClock
+  /// Of the first packets that were decrypted: how many, and how many were invalid.
+  private var decrypted = (count: 0, invalidCount: 0)
 
   private struct Kind: Hashable {
     var sampleFormat: Int32
@@ -38,46 +40,14 @@ public final class AudioDecoder {
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
   public init(stream: StreamInfo, name: String, logger: Logger) throws(ReelError) {
-    guard let codec = stream.audioCodec else {
-      throw ReelError(.unsupported, "the audio codec \(stream.codecName) is not supported")
-    }
-    // The decoders of PCM have the names of their codecs.
-    let names = codec == .pcm ? [stream.codecName] : codec.decoderNames
-    guard let implementation = names.lazy.compactMap({ avcodec_find_decoder_by_name($0) }).first else {
-      throw ReelError(.unsupported, "this FFmpeg has no decoder for \(stream.codecName)")
-    }
+    self.stream = stream
     frame = try Frame()
-    guard let context = avcodec_alloc_context3(implementation) else {
-      throw ReelError(.internalFault, "out of memory")
-    }
-    self.context = context
     scope = LogScope(name: name, logger: logger)
     clock = AudioClock(timeBase: stream.timeBase)
-    guard let prepared = reel_codec_prepare(context, scope.token) else {
-      var context: UnsafeMutablePointer<AVCodecContext>? = context
-      avcodec_free_context(&context)
-      throw ReelError(.internalFault, "out of memory")
-    }
-    self.codec = prepared
-    guard avcodec_parameters_to_context(context, stream.parameters.pointer) >= 0 else {
-      throw ReelError(.badMedia, "codec parameters can't be used")
-    }
-    // Without it libavcodec can't move the time of a frame whose first samples it leaves out.
-    context.pointee.pkt_timebase = AVRational(
-      num: stream.timeBase.numerator, den: stream.timeBase.denominator)
-    context.pointee.thread_count = 1
-    context.pointee.max_samples = Self.maximumFrameCount
-    av_opt_set(context, "codec_whitelist", AudioCodec.allowList, 0)
-    let code = avcodec_open2(context, implementation, nil)
-    guard code >= 0 else {
-      throw FFmpegError(call: "avcodec_open2", code: code, detail: scope.takeLastError()).reelError()
-    }
+    opened = try Self.open(stream, scope: scope)
   }
 
   deinit {
-    var context: UnsafeMutablePointer<AVCodecContext>? = context
-    avcodec_free_context(&context)
-    reel_codec_release(codec)
     swr_free(&resampler)
     av_channel_layout_uninit(&resampledLayout)
   }
@@ -91,9 +61,11 @@ public final class AudioDecoder {
   /// calls invalid is counted and passed over, as players do. After `drain()` only `flush()` makes the decoder take
   /// packets again.
   ///
-  /// Throws `ReelError.unsupported` for sound that can't be converted.
+  /// Throws `ReelError.unsupported` for sound that can't be converted, and `badMedia` where packets that were decrypted
+  /// are invalid from the first on: then the key is wrong.
   public func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
+    let rejectedCount = rejectedPacketCount
     var code = avcodec_send_packet(context, packet.pointer)
     if code == reel_averror_again() {
       try receive(into: &buffers)
@@ -101,6 +73,7 @@ public final class AudioDecoder {
     }
     try check(code, call: "avcodec_send_packet")
     try receive(into: &buffers)
+    if packet.isDecrypted { try noteDecrypted(isInvalid: rejectedPacketCount > rejectedCount) }
     return buffers
   }
 
@@ -112,10 +85,22 @@ public final class AudioDecoder {
     return buffers
   }
 
-  /// Forgets everything that was decoded: the next packet comes from another place. Where that is the start of an Opus
-  /// stream in Matroska, the encoder's delay is not left out any more, but has times before 0.
-  public func flush() {
-    avcodec_flush_buffers(context)
+  /// Forgets everything that was decoded: the next packet comes from another place, and gives what a decoder that was just
+  /// opened makes of it.
+  ///
+  /// `avcodec_flush_buffers` does not lead there: AAC and AC-3 keep the state of their noise generators, AC-3 and E-AC-3
+  /// their overlap too, and an error may leave more behind. So another decoder is opened, but for Opus: it would leave the
+  /// encoder's delay out once more. Where an Opus stream in Matroska begins, that delay is heard after a flush, at times
+  /// before 0.
+  ///
+  /// Throws `ReelError` where a new decoder is needed and can't be opened.
+  public func flush() throws(ReelError) {
+    if stream.audioCodec == .opus, !scope.hasReportedError {
+      avcodec_flush_buffers(context)
+    } else {
+      opened = try Self.open(stream, scope: scope)
+      scope.forgetReportedError()
+    }
     clock.reset()
   }
 
@@ -123,6 +108,36 @@ public final class AudioDecoder {
   func takeLastError() -> String? { scope.takeLastError() }
 
   // MARK: - Private
+
+  private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }
+
+  private static func open(_ stream: StreamInfo, scope: LogScope) throws(ReelError) -> CodecContext {
+    guard let codec = stream.audioCodec else {
+      throw ReelError(.unsupported, "the audio codec \(stream.codecName) is not supported")
+    }
+    // The decoders of PCM have the names of their codecs.
+    let names = codec == .pcm ? [stream.codecName] : codec.decoderNames
+    guard let implementation = names.lazy.compactMap({ avcodec_find_decoder_by_name($0) }).first else {
+      throw ReelError(.unsupported, "this FFmpeg has no decoder for \(stream.codecName)")
+    }
+    return try CodecContext(implementation, parameters: stream.parameters, scope: scope) { context in
+      // Without it libavcodec can't move the time of a frame whose first samples it leaves out.
+      context.pointee.pkt_timebase = AVRational(
+        num: stream.timeBase.numerator, den: stream.timeBase.denominator)
+      context.pointee.thread_count = 1
+      context.pointee.max_samples = maximumFrameCount
+      av_opt_set(context, "codec_whitelist", AudioCodec.allowList, 0)
+    }
+  }
+
+  /// With another key some packets of noise pass for sound, but not most of them.
+  private func noteDecrypted(isInvalid: Bool) throws(ReelError) {
+    guard decrypted.count < 16 else { return }
+    decrypted.count += 1
+    if isInvalid { decrypted.invalidCount += 1 }
+    guard decrypted.invalidCount >= 4, decrypted.invalidCount * 2 >= decrypted.count else { return }
+    throw ReelError(.badMedia, "the encrypted sound can't be decoded", advice: KeyTrust.advice)
+  }
 
   private func receive(into buffers: inout [PCMBuffer]) throws(ReelError) {
     while true {
@@ -141,6 +156,11 @@ public final class AudioDecoder {
   private func convert() throws(ReelError) -> PCMBuffer? {
     let count = Int(frame.pointer.pointee.nb_samples)
     guard count > 0, frame.pointer.pointee.ch_layout.nb_channels > 0 else { return nil }
+    // A damaged packet may give a frame whose header made no sense.
+    guard frame.pointer.pointee.sample_rate > 0 else {
+      rejectedPacketCount += 1
+      return nil
+    }
     let resampler = try resamplerForFrame()
     var converted: Int32 = 0
     let samples = [Float](unsafeUninitializedCapacity: count * format.channelCount) { buffer, filled in

@@ -20,6 +20,8 @@ public final class AudioFrameSplitter {
     /// Of the first frame that begins here; nil where there is none, or once it was used.
     var presentationTicks: Int64?
     var isCorrupt: Bool
+    /// In the source's bytes.
+    var position: Int64?
   }
 
   /// A frame, with those that depend on it.
@@ -65,7 +67,8 @@ public final class AudioFrameSplitter {
     offset = 0
     marks.append(
       Mark(
-        offset: buffer.count, presentationTicks: packet.presentationTicks, isCorrupt: packet.isCorrupt))
+        offset: buffer.count, presentationTicks: packet.presentationTicks, isCorrupt: packet.isCorrupt,
+        position: packet.position))
     packet.withBytes { buffer.append(contentsOf: $0) }
   }
 
@@ -177,6 +180,7 @@ public final class AudioFrameSplitter {
     packet.setTimestamps(
       presentationTicks: ticks, decodingTicks: ticks, isKey: true,
       isCorrupt: marks.contains { $0.offset < unit.end && $0.isCorrupt })
+    packet.setPosition(marks.first?.position)
     clock.advance(sampleCount: unit.header.sampleCount, sampleRate: unit.header.sampleRate)
     if let ticks, let end = clock.ticks { packet.pointer.pointee.duration = max(0, end &- ticks) }
     return packet

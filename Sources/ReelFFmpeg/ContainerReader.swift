@@ -17,6 +17,8 @@ public final class ContainerReader {
     public var wantsAudio = false
     /// ISO 639 or RFC 5646, the most wanted first.
     public var audioLanguages: [String] = []
+    /// Where the keys of encrypted samples come from; nil reads no encrypted sample.
+    public var keys: (any SampleKeys)?
     /// What waiting for bytes is measured by.
     public var clock: any MonotonicClock = SystemMonotonicClock()
 
@@ -25,8 +27,6 @@ public final class ContainerReader {
 
   public enum Unit {
     case video(PacketBox)
-    /// All that has come of the next video unit so far; it will be given whole later.
-    case tentativeVideo(PacketBox)
     case audio(PacketBox)
     /// The streams are others from here on, and so are their units' timestamps (MPEG-TS, another program map).
     case programChanged
@@ -45,25 +45,30 @@ public final class ContainerReader {
   private let logger: Logger
   /// MPEG-TS.
   private let program: ProgramSource?
+  private let decryptor: ContainerDecryptor
+  /// Why reading has ended at an encrypted sample: all before it was given.
+  public private(set) var refusal: ReelError?
   /// Of the demuxers before.
   private var closedSourceWait: Duration = .zero
   /// The demuxer began in the middle of the source, and counts from there.
   private var hasChangedProgram = false
   private var videoSplitter: AccessUnitSplitter?
+  /// The PES packet that the splitter was given last, and how much of it.
+  private var videoPES: (position: Int64, byteCount: Int)?
+  private var videoFiller: PresentationFiller?
   private var audioSplitter: AudioFrameSplitter?
+  /// Those that came in band; nil for codecs without.
+  private var parameterSets: ParameterSets?
   /// Units that were split off already.
   private var ready: [Unit] = []
   private var hasEnded = false
   private var isAudioDropped = false
   private var knownStreamCount = 0
 
-  /// A PES packet of this size, to which another payload of MPEG-TS could not be added, has not ended.
-  private static let cutByteCount = Demuxer.longestPart - TransportPacket.byteCount
-
   /// Opens the container.
   ///
-  /// Throws `ReelError` (`badMedia` where there is no stream of a kind that is wanted; `unsupported` for a codec or
-  /// encryption, by name) or what the source threw.
+  /// Throws `ReelError` (`badMedia` where there is no stream of a kind that is wanted; `unsupported` for a codec, by
+  /// name) or what the source threw.
   public init(
     source: any ByteSource, format: ContainerFormat, options: Options = Options(), name: String,
     logger: Logger
@@ -73,9 +78,14 @@ public final class ContainerReader {
     self.name = name
     self.logger = logger
     program = format == .mpegTS ? ProgramSource(source) : nil
+    let protected = format == .mp4 ? ProtectedSource(source, isSeekable: options.isSeekable) : nil
+    decryptor = ContainerDecryptor(source: protected, keys: options.keys)
     demuxer = try Demuxer(
-      source: program ?? source, format: format, isSeekable: options.isSeekable,
+      source: program ?? protected ?? source, format: format, isSeekable: options.isSeekable,
       startsAtMedia: options.startsAtMedia, clock: options.clock, name: name, logger: logger)
+    if decryptor.isNeeded || demuxer.streams.contains(where: { $0.contentEncryptionKeyID != nil }) {
+      demuxer.disableParsers()
+    }
     try chooseStreams()
   }
 
@@ -98,7 +108,7 @@ public final class ContainerReader {
   /// Bytes of the source that were read behind `position`, and not used: with them and `position`, another reader can go
   /// on where this one stops. Nil where this one holds parts of units, as it does of containers that are split here.
   public var unread: [UInt8]? {
-    guard ready.isEmpty, videoSplitter == nil, audioSplitter == nil, !hasEnded else { return nil }
+    guard ready.isEmpty, !format.isMPEGSystem, !hasEnded else { return nil }
     return demuxer.unread
   }
 
@@ -107,11 +117,14 @@ public final class ContainerReader {
 
   /// The next unit of either stream.
   ///
-  /// Throws `ReelError.badMedia`, `unsupported` for encrypted video, or what the source threw.
-  public func next(allowingTentative: Bool = false) throws -> Unit {
+  /// Throws `ReelError.badMedia`, what the source threw, and what the keys throw for an encrypted sample, as `unsupported`
+  /// where there is none: then `refusal` is set.
+  public func next() throws -> Unit {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
-      if let packet = try videoSplitter?.next() { return .video(PacketBox(packet)) }
+      if let refusal { throw refusal }
+      if let packet = try splitVideo() { return try transportVideo(packet) }
+      if let box = videoFiller?.next() { return .video(box) }
       if hasEnded {
         guard let program, program.isAtChange else { return .end }
         try changeProgram(program)
@@ -119,16 +132,24 @@ public final class ContainerReader {
       }
       guard let packet = try demuxer.nextPacket() else {
         hasEnded = true
-        while let packet = try videoSplitter?.flush() { ready.append(.video(PacketBox(packet))) }
+        while let packet = try videoSplitter?.flush() { ready.append(try transportVideo(packet)) }
+        while let box = videoFiller?.flush() { ready.append(.video(box)) }
         try takeAudio()
-        while let packet = try audioSplitter?.flush() { ready.append(.audio(PacketBox(packet))) }
+        while let packet = try audioSplitter?.flush() { ready.append(try transportAudio(packet)) }
         continue
       }
       noteStreams()
       if packet.streamIndex == video?.index {
-        if let unit = try videoUnit(packet, allowingTentative: allowingTentative) { return unit }
-      } else if packet.streamIndex == audio?.index, !packet.isEncrypted {
-        guard audioSplitter != nil else { return .audio(PacketBox(packet)) }
+        guard let video else { continue }
+        if videoSplitter != nil {
+          appendVideo(packet)
+          continue
+        }
+        let packet = try decrypted(packet, of: video)
+        guard videoFiller != nil else { return try videoUnit(packet) }
+        videoFiller?.append(PacketBox(packet))
+      } else if let audio, packet.streamIndex == audio.index {
+        guard audioSplitter != nil else { return .audio(PacketBox(try decrypted(packet, of: audio))) }
         audioSplitter?.append(packet)
         try takeAudio()
       }
@@ -170,6 +191,7 @@ public final class ContainerReader {
       audio = try demuxer.audioStream(languages: options.audioLanguages)
     }
     knownStreamCount = demuxer.streams.count
+    parameterSets = video.flatMap { ParameterSets(codec: $0.videoCodec, framing: $0.nalFraming) }
     restart()
     selectStreams()
   }
@@ -184,29 +206,87 @@ public final class ContainerReader {
     try chooseStreams()
   }
 
-  private func videoUnit(_ packet: consuming Packet, allowingTentative: Bool) throws -> Unit? {
-    if packet.isEncrypted, let video { throw ReelError.encrypted(codecName: video.codecName) }
-    guard videoSplitter != nil else { return .video(PacketBox(packet)) }
-    let isCut = packet.byteCount > Self.cutByteCount
+  private func videoUnit(_ packet: consuming Packet) throws(ReelError) -> Unit {
+    guard var sets = parameterSets.take() else { return .video(PacketBox(packet)) }
+    defer { parameterSets = sets }
+    return .video(PacketBox(try sets.completed(packet)))
+  }
+
+  private func appendVideo(_ packet: borrowing Packet) {
+    if let position = packet.position {
+      let before = videoPES?.position == position ? videoPES?.byteCount ?? 0 : 0
+      videoPES = (position, before + packet.byteCount)
+    } else {
+      videoPES = nil
+    }
     videoSplitter?.append(packet)
-    if let packet = try videoSplitter?.next() { return .video(PacketBox(packet)) }
-    guard allowingTentative, !isCut, let packet = try videoSplitter?.peek() else { return nil }
-    return .tentativeVideo(PacketBox(packet, isPassing: true))
+  }
+
+  /// The next access unit that is complete for certain.
+  private func splitVideo() throws(ReelError) -> Packet? {
+    if let packet = try videoSplitter?.next() { return packet }
+    guard let videoPES, let pid = video?.number,
+      let opening = program?.opening(
+        after: videoPES.position, pid: pid, byteCount: videoPES.byteCount)
+    else { return nil }
+    return try videoSplitter?.next(followedBy: opening)
   }
 
   private func takeAudio() throws {
-    while let packet = try audioSplitter?.next() { ready.append(.audio(PacketBox(packet))) }
+    while let packet = try audioSplitter?.next() { ready.append(try transportAudio(packet)) }
+  }
+
+  // MARK: Decryption
+
+  private func transportVideo(_ packet: consuming Packet) throws -> Unit {
+    guard let video else { return .video(PacketBox(packet)) }
+    return try videoUnit(decryptedTransport(packet, of: video))
+  }
+
+  private func transportAudio(_ packet: consuming Packet) throws -> Unit {
+    guard let audio else { return .audio(PacketBox(packet)) }
+    return .audio(PacketBox(try decryptedTransport(packet, of: audio)))
+  }
+
+  private func decrypted(_ packet: consuming Packet, of stream: StreamInfo) throws -> Packet {
+    var packet = packet
+    do {
+      try decryptor.decrypt(&packet, of: stream)
+    } catch let error as ReelError {
+      throw refused(error)
+    }
+    return packet
+  }
+
+  private func decryptedTransport(_ packet: consuming Packet, of stream: StreamInfo) throws -> Packet {
+    var packet = packet
+    do {
+      try decryptor.decryptTransport(
+        &packet, of: stream, at: packet.position.map { $0 + (program?.origin ?? 0) })
+    } catch let error as ReelError {
+      throw refused(error)
+    }
+    return packet
+  }
+
+  /// Notes that an encrypted sample can't be read.
+  private func refused(_ error: ReelError) -> ReelError {
+    if error.kind == .unsupported { refusal = error }
+    return error
   }
 
   /// Begins anew at another place.
   private func restart() {
     ready = []
     hasEnded = false
+    refusal = nil
     videoSplitter = nil
+    videoPES = nil
     // MPEG-TS is demuxed without libavformat's parser: its packets are PES packets.
     if format == .mpegTS, let video, let codec = video.videoCodec, codec == .h264 || codec == .hevc {
       videoSplitter = AccessUnitSplitter(codec: codec, streamIndex: video.index)
     }
+    videoFiller = video?.videoCodec.flatMap { PresentationFiller(codec: $0, format: format) }
     audioSplitter = nil
     if format == .mpegTS, let audio, let codec = audio.audioCodec {
       audioSplitter = AudioFrameSplitter(codec: codec, streamIndex: audio.index, timeBase: audio.timeBase)
@@ -237,9 +317,10 @@ public final class ContainerReader {
 }
 
 extension ReelError {
+  /// For samples whose encryption is described in a way that is not read.
   static func encrypted(codecName: String) -> ReelError {
     ReelError(
-      .unsupported, "the \(codecName) samples are encrypted (Common Encryption), and there is no key for them"
-    )
+      .unsupported,
+      "the \(codecName) samples are encrypted (Common Encryption), and what describes that can't be read")
   }
 }

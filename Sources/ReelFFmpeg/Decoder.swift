@@ -10,6 +10,10 @@ public import ReelCore
 /// pictures that were held back, then `drained`; `flush()` makes it new again, and the next packet must be one that
 /// decoding can start at.
 ///
+/// A decoder that has reported an error is closed at a flush, and another one is opened: `avcodec_flush_buffers` leaves
+/// state behind from which later frames come out wrong without any sign (see "Decoders after an error" in
+/// Docs/Architecture.md).
+///
 /// Confined to one thread at a time; with frame threads, pictures come out `threads - 1` packets later.
 public final class Decoder {
   public enum SendResult: Sendable {
@@ -27,81 +31,48 @@ public final class Decoder {
   /// Packets that libavcodec refused as invalid since the decoder was made.
   public private(set) var rejectedPacketCount = 0
 
-  private let context: UnsafeMutablePointer<AVCodecContext>
-  private let codec: OpaquePointer
+  /// libavcodec has reported an error since it was opened: it refused a packet, flagged a frame, or logged one.
+  public var hasReportedError: Bool { hasFailed || scope.hasReportedError }
+
+  private var opened: CodecContext
+  private let stream: StreamInfo
+  private let threads: Int
   private let scope: LogScope
   private var nextTag: Int64 = 0
+  private var hasFailed = false
+  /// Extradata that a packet has brought in place of the stream's.
+  private var newExtradata: [UInt8]?
+  /// H.264: a picture parameter set asks for CAVLC, whose errors spoil later macroblocks.
+  private var usesCAVLC = false
 
   /// Larger pictures than this are refused before memory is taken for them: 16384 × 8704.
   private static let maximumPixels: Int64 = 16384 * 8704
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
   public init(stream: StreamInfo, threads: Int = 1, name: String, logger: Logger) throws(ReelError) {
-    guard let codec = stream.videoCodec else {
-      throw ReelError(.unsupported, "the video codec \(stream.codecName) is not supported")
-    }
-    guard let implementation = codec.decoderNames.lazy.compactMap({ avcodec_find_decoder_by_name($0) }).first
-    else {
-      throw ReelError(.unsupported, "this FFmpeg has no decoder for \(codec.rawValue)")
-    }
-    guard let context = avcodec_alloc_context3(implementation) else {
-      throw ReelError(.internalFault, "out of memory")
-    }
-    self.context = context
+    self.stream = stream
+    self.threads = threads
     scope = LogScope(name: name, logger: logger)
-    guard let prepared = reel_codec_prepare(context, scope.token) else {
-      var context: UnsafeMutablePointer<AVCodecContext>? = context
-      avcodec_free_context(&context)
-      throw ReelError(.internalFault, "out of memory")
-    }
-    self.codec = prepared
-    guard avcodec_parameters_to_context(context, stream.parameters.pointer) >= 0 else {
-      throw ReelError(.badMedia, "codec parameters can't be used")
-    }
-    context.pointee.pkt_timebase = AVRational(
-      num: stream.timeBase.numerator, den: stream.timeBase.denominator)
-    context.pointee.thread_count = Int32(clamping: max(1, threads))
-    context.pointee.thread_type = threads > 1 ? FF_THREAD_FRAME : FF_THREAD_SLICE
-    context.pointee.max_pixels = Self.maximumPixels
-    if codec == .h264 || codec == .hevc {
-      // The bitstream has the size: a container's absurd one must not keep the decoder from opening.
-      context.pointee.width = 0
-      context.pointee.height = 0
-    }
-    // Compares HEVC pictures with the hashes that some streams carry for them.
-    if codec == .hevc { context.pointee.err_recognition |= AV_EF_CRCCHECK }
-    if codec == .h264 {
-      // Without bitstream_restriction in the SPS the H.264 decoder starts with no reorder delay and drops pictures
-      // as it learns; strict, it takes the delay that the level's picture buffer allows. A drain cuts it short.
-      context.pointee.strict_std_compliance = FF_COMPLIANCE_STRICT
-    }
-    if codec == .av1, threads == 1 { context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY }
-    av_opt_set(context, "codec_whitelist", VideoCodec.allowList, 0)
-    reel_codec_enable_picture_tags(context)
-    if codec == .h264 { noteParameterSets(of: stream) }
-    let code = avcodec_open2(context, implementation, nil)
-    guard code >= 0 else {
-      if let fault = sizeFault { throw fault }
-      throw FFmpegError(call: "avcodec_open2", code: code, detail: scope.takeLastError()).reelError()
-    }
+    opened = try Self.open(stream, extradata: nil, threads: threads, scope: scope)
+    if stream.videoCodec == .h264 { noteParameterSets(of: stream) }
   }
 
-  deinit {
-    var context: UnsafeMutablePointer<AVCodecContext>? = context
-    avcodec_free_context(&context)
-    reel_codec_release(codec)
-  }
+  private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }
 
   /// How many pictures may be held back to bring them into order (`has_b_frames`), as far as is known now.
   public var reorderDepth: Int { Int(context.pointee.has_b_frames) }
 
   /// The error for pictures of a size that is refused; nil where that is not what is wrong.
-  var sizeFault: ReelError? {
+  var sizeFault: ReelError? { Self.sizeFault(context, scope: scope) }
+
+  private static func sizeFault(
+    _ context: UnsafeMutablePointer<AVCodecContext>, scope: LogScope
+  ) -> ReelError? {
     let size = PixelSize(
       width: Int(max(context.pointee.width, context.pointee.coded_width)),
       height: Int(max(context.pointee.height, context.pointee.coded_height)))
     let refused = scope.refusedSize
-    guard Int64(size.width) * Int64(size.height) > Self.maximumPixels || refused != nil else { return nil }
+    guard Int64(size.width) * Int64(size.height) > maximumPixels || refused != nil else { return nil }
     return ReelError(
       .unsupported,
       "pictures of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
@@ -127,6 +98,7 @@ public final class Decoder {
     let code = avcodec_send_packet(context, packet.pointer)
     if code == reel_averror_again() { return .full }
     nextTag += 1
+    if let extradata = packet.newExtradata { newExtradata = extradata }
     try check(code, call: "avcodec_send_packet")
     return .accepted
   }
@@ -149,23 +121,41 @@ public final class Decoder {
       }
       let flags = frame.pointer.pointee.flags
       let isFlagged = flags & AV_FRAME_FLAG_CORRUPT != 0 || frame.pointer.pointee.decode_error_flags != 0
-      let (tag, isKey) = (frame.tag, frame.isKey)
+      if isFlagged { hasFailed = true }
+      // A frame that needs no other one is sound, but not from a decoder that an error may have spoiled.
+      let (tag, isKey) = (frame.tag, frame.isKey && !(usesCAVLC && hasReportedError))
       frame.isDamaged = scope.withDamage { $0.settle(tag, isKey: isKey, isFlagged: isFlagged) }
       return .frame(frame)
     }
   }
 
-  /// Forgets all pictures and references.
-  public func flush() {
-    avcodec_flush_buffers(context)
+  /// Forgets all pictures and references: what is decoded next is what a decoder that was just opened makes of it.
+  ///
+  /// Throws `ReelError` where a new decoder is needed and can't be opened.
+  public func flush() throws(ReelError) {
+    if hasReportedError {
+      opened = try Self.open(stream, extradata: newExtradata, threads: threads, scope: scope)
+      hasFailed = false
+      scope.forgetReportedError()
+    } else {
+      flushWithoutRenewal()
+    }
     scope.withDamage { $0.reset() }
   }
+
+  /// libavcodec's own flush, which an error makes unsafe.
+  func flushWithoutRenewal() { avcodec_flush_buffers(context) }
 
   /// Takes note of an H.264 sequence parameter set: gaps in frame numbers are no damage where it allows them.
   func noteSequenceParameterSet(_ unit: UnsafeRawBufferPointer) {
     if let allowed = SequenceParameterSet.allowsFrameNumberGaps(unit) {
       scope.setAllowsFrameNumberGaps(allowed)
     }
+  }
+
+  /// Takes note of an H.264 picture parameter set.
+  func notePictureParameterSet(_ unit: UnsafeRawBufferPointer) {
+    if PictureParameterSet.usesCAVLC(unit) == true { usesCAVLC = true }
   }
 
   /// No other picture is predicted from the one in the packet that is sent next.
@@ -179,27 +169,82 @@ public final class Decoder {
 
   // MARK: - Private
 
-  /// The sequence parameter sets of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of Annex B extradata.
+  private static func open(
+    _ stream: StreamInfo, extradata: [UInt8]?, threads: Int, scope: LogScope
+  ) throws(ReelError) -> CodecContext {
+    guard let codec = stream.videoCodec else {
+      throw ReelError(.unsupported, "the video codec \(stream.codecName) is not supported")
+    }
+    let id = stream.parameters.pointer.pointee.codec_id
+    guard
+      let implementation = codec.decoderNames.lazy.compactMap({ avcodec_find_decoder_by_name($0) })
+        .first(where: { $0.pointee.id == id })
+    else {
+      throw ReelError(.unsupported, "this FFmpeg has no decoder for \(codec.rawValue)")
+    }
+    return try CodecContext(implementation, parameters: stream.parameters, scope: scope) {
+      context throws(ReelError) in
+      if let extradata, !reel_codec_set_extradata(context, extradata, Int32(clamping: extradata.count)) {
+        throw ReelError(.internalFault, "out of memory")
+      }
+      configure(context, codec: codec, timeBase: stream.timeBase, threads: threads)
+    } fault: {
+      sizeFault($0, scope: scope)
+    }
+  }
+
+  private static func configure(
+    _ context: UnsafeMutablePointer<AVCodecContext>, codec: VideoCodec, timeBase: Rational, threads: Int
+  ) {
+    context.pointee.pkt_timebase = AVRational(num: timeBase.numerator, den: timeBase.denominator)
+    context.pointee.thread_count = Int32(clamping: max(1, threads))
+    // Of both, libavcodec takes frame threads where the decoder has them. Those of MPEG-4 Part 2 decode interlaced
+    // pictures differently with each number of threads.
+    let usesFrameThreads = threads > 1 && codec != .mpeg4
+    context.pointee.thread_type = usesFrameThreads ? FF_THREAD_FRAME | FF_THREAD_SLICE : FF_THREAD_SLICE
+    context.pointee.max_pixels = maximumPixels
+    if codec == .hevc || !canDecode(width: context.pointee.width, height: context.pointee.height) {
+      // The bitstream has the size: a container's absurd one must not keep the decoder from opening. H.264 pictures are
+      // cropped to the container's size where that is smaller by less than a macroblock (libavcodec/h264_slice.c,
+      // init_dimensions): cameras store 1080 lines as 1088 and say so there only.
+      context.pointee.width = 0
+      context.pointee.height = 0
+    }
+    // Compares HEVC pictures with the hashes that some streams carry for them.
+    if codec == .hevc { context.pointee.err_recognition |= AV_EF_CRCCHECK }
+    if codec == .h264 {
+      // Without bitstream_restriction in the SPS the H.264 decoder starts with no reorder delay and drops pictures
+      // as it learns; strict, it takes the delay that the level's picture buffer allows. A drain cuts it short.
+      context.pointee.strict_std_compliance = FF_COMPLIANCE_STRICT
+    }
+    if codec == .av1, threads == 1 { context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY }
+    av_opt_set(context, "codec_whitelist", VideoCodec.allowList, 0)
+    reel_codec_enable_picture_tags(context)
+  }
+
+  /// True for a size that a decoder can be opened with.
+  private static func canDecode(width: Int32, height: Int32) -> Bool {
+    guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else { return false }
+    return av_image_check_size2(width, height, maximumPixels, AV_PIX_FMT_NONE, 0, nil) >= 0
+  }
+
+  /// The parameter sets of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of Annex B extradata.
   private func noteParameterSets(of stream: StreamInfo) {
     let parameters = stream.parameters.pointer.pointee
     let extradata = UnsafeRawBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size))
-    guard case .lengthPrefixed = stream.nalFraming else {
-      extradata.forEachNALUnit(framing: .annexB) { unit in
-        if (unit.first ?? 0) & 0x1f == 7 { noteSequenceParameterSet(unit) }
-        return true
+    extradata.forEachConfigurationUnit(framing: stream.nalFraming) { unit in
+      switch (unit.first ?? 0) & 0x1f {
+      case 7: noteSequenceParameterSet(unit)
+      case 8: notePictureParameterSet(unit)
+      default: break
       }
-      return
-    }
-    guard extradata.count > 8 else { return }
-    UnsafeRawBufferPointer(rebasing: extradata[6...]).forEachNALUnit(framing: .lengthPrefixed(2)) { unit in
-      if (unit.first ?? 0) & 0x1f == 7 { noteSequenceParameterSet(unit) }
-      return false
     }
   }
 
   /// Passes over what is wrong with one packet; throws what is wrong with the decoder.
   private func check(_ code: Int32, call: String) throws(ReelError) {
     guard code < 0 else { return }
+    hasFailed = true
     if code == reel_averror(ENOMEM) || code == reel_averror(ENOSYS) {
       throw FFmpegError(call: call, code: code, detail: scope.takeLastError()).reelError(
         code == reel_averror(ENOSYS) ? .unsupported : .internalFault)

@@ -21,8 +21,29 @@ extension Demuxer {
     guard let best = decodable.max(by: { score($0) < score($1) }) ?? candidates.first else {
       throw ReelError(.badMedia, "no video in the media")
     }
-    if best.isEncrypted { throw ReelError.encrypted(codecName: best.codecName) }
-    return format == .flv ? try streamAtFirstPacket(best.index) : best
+    if best.videoCodec?.isMPEGVideo == true, format == .mpegTS || !best.hasExtradata {
+      return try mpegStream(best.index)
+    }
+    switch format {
+    case .flv: return try streamAtFirstPacket(best.index)
+    case .mpegPS: return try mpegStream(best.index)
+    default: return best
+    }
+  }
+
+  /// A stream of MPEG video, with the headers that its first packet begins with where the container has none: a decoder
+  /// that begins further on needs them, and Xvid's pictures are decoded by what they say.
+  private func mpegStream(_ index: Int) throws -> StreamInfo {
+    parsePackets()
+    let stream = try streamAtFirstPacket(index)
+    guard let codec = stream.videoCodec, !stream.hasExtradata,
+      let headers = firstPacket(
+        of: index,
+        { bytes in
+          MPEGPicture(codec: codec, bytes: bytes).map { bytes.prefix($0.offset).map { $0 } } ?? []
+        }), !headers.isEmpty
+    else { return stream }
+    return try stream.with(extradata: headers)
   }
 
   /// The best audio stream of a container that is opened for it.
@@ -48,7 +69,7 @@ extension Demuxer {
     }
     return
       streams
-      .filter { $0.kind == .audio && $0.audioCodec != nil && !$0.isEncrypted }
+      .filter { $0.kind == .audio && $0.audioCodec != nil }
       .min { left, right in
         let (first, second) = (rank(left), rank(right))
         if first != second { return first < second }

@@ -99,6 +99,9 @@ public final class Demuxer {
   /// Time spent waiting in the source since the beginning.
   public var sourceWait: Duration { io.readDuration }
 
+  /// Gives packets as the container has them: parsers find nothing in encrypted ones.
+  func disableParsers() { context?.pointee.flags |= AVFMT_FLAG_NOPARSE }
+
   /// Packets of other streams than these are dropped inside the demuxer, without being copied.
   public func select(streams selected: Set<Int>) {
     guard let context else { return }
@@ -153,8 +156,12 @@ public final class Demuxer {
     }
   }
 
+  /// Lets libavformat cut the packets of MPEG-TS into access units and audio frames, and fill in their timestamps, as it
+  /// does in other containers. To be called before a packet is read.
+  func parsePackets() { context?.pointee.flags &= ~(AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN) }
+
   /// Reads on until there is a packet of a stream, and gives the stream as it is known then: FLV brings codec
-  /// parameters just before the first packet.
+  /// parameters just before the first packet, and in MPEG-PS the codec shows in them.
   func streamAtFirstPacket(_ index: Int) throws -> StreamInfo {
     while !readAhead.contains(where: { $0.packet.streamIndex == index }), position < Self.probeByteCount * 5,
       let packet = try readPacket()
@@ -163,6 +170,11 @@ public final class Demuxer {
     }
     try refreshStreams()
     return streams[index]
+  }
+
+  /// What `body` gives for the bytes of the first packet of a stream that was read ahead; nil without one.
+  func firstPacket<Result>(of index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+    readAhead.first { $0.packet.streamIndex == index }.map { $0.packet.withBytes(body) }
   }
 
   /// Clears an interruption that ended a read, so that reading can go on after a seek.

@@ -17,6 +17,7 @@ final class LogScope: Sendable {
     var damage = DamageTracker()
     var allowsFrameNumberGaps = false
     var refusedSize: String?
+    var hasReportedError = false
   }
 
   private let logger: Logger
@@ -43,6 +44,11 @@ final class LogScope: Sendable {
     }
   }
 
+  /// A line at error level has come since the beginning, or since `forgetReportedError()`.
+  var hasReportedError: Bool { state.withLock { $0.hasReportedError } }
+
+  func forgetReportedError() { state.withLock { $0.hasReportedError = false } }
+
   /// What was noticed about the decoding of pictures.
   func withDamage<Result>(_ body: (inout DamageTracker) -> Result) -> Result {
     state.withLock { body(&$0.damage) }
@@ -58,6 +64,7 @@ final class LogScope: Sendable {
     let isGap = text.hasPrefix(Self.gapPhrase)
     let tellsDamage = isGap || level <= AV_LOG_ERROR && Self.damagePhrases.contains { text.contains($0) }
     state.withLock { state in
+      if level <= AV_LOG_ERROR { state.hasReportedError = true }
       if tellsDamage, picture >= 0, !(isGap && state.allowsFrameNumberGaps) {
         state.damage.note(picture, isGap: isGap)
       }
@@ -81,6 +88,8 @@ final class LogScope: Sendable {
     "Error constructing the frame RPS", "error while decoding MB",
     "mismatching checksum", "cu_qp_delta", "Error parsing NAL unit", "First slice in a frame missing",
     "Zero refs in the frame RPS", "Overlapping slice", "Two slices reporting being the first",
+    // MPEG and H.263, which mark what they conceal as well, and MJPEG.
+    " damaged at ", "mjpeg_decode_dc: bad vlc", "error count: ",
   ]
 
   /// `h264_slice.c`, at debug level.

@@ -89,6 +89,33 @@ extension UnsafeRawBufferPointer {
     }
   }
 
+  /// Calls `body` with each NAL unit of codec configuration: of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of the
+  /// Annex B stream that others have.
+  func forEachConfigurationUnit(framing: NALFraming, _ body: (UnsafeRawBufferPointer) -> Void) {
+    guard case .lengthPrefixed = framing else {
+      return forEachNALUnit(framing: .annexB) { unit in
+        body(unit)
+        return true
+      }
+    }
+    guard count > 6 else { return }
+    var offset = 6
+    // The count of sequence parameter sets, then that of picture parameter sets.
+    var left = Int(self[5] & 0x1f)
+    for _ in 0..<2 {
+      while left > 0, offset + 2 <= count {
+        let end = offset + 2 + (Int(self[offset]) << 8 | Int(self[offset + 1]))
+        guard end <= count else { return }
+        body(UnsafeRawBufferPointer(rebasing: self[(offset + 2)..<end]))
+        offset = end
+        left -= 1
+      }
+      guard offset < count else { return }
+      left = Int(self[offset])
+      offset += 1
+    }
+  }
+
   /// The offset of the first `00 00 01` at or after `from`.
   func firstStartCode(from: Int) -> Int? {
     guard count >= 3 else { return nil }

@@ -32,6 +32,16 @@ public struct OpeningPicture: Sendable, Hashable {
     _ packet: borrowing Packet, codec: VideoCodec?, framing: NALFraming, parameters: CodecParameters
   ) throws(ReelError) {
     isShown = !packet.isDiscarded
+    if let codec, codec.isMPEGVideo {
+      let picture = packet.withBytes { MPEGPicture(codec: codec, bytes: $0) }
+      entry = picture?.isIntra != true ? .none : picture?.isClosedGroup == true ? .idr : .openGOP
+      isField = false
+      isLeading = false
+      isRandomAccess = picture?.isIntra ?? false
+      // The decoder tells by itself which one is the first.
+      mayBePreceded = true
+      return
+    }
     guard let codec, codec == .h264 || codec == .hevc else {
       entry = packet.isKey ? .idr : .none
       isField = false

@@ -9,6 +9,8 @@ public import ReelCore
 public struct Packet: ~Copyable, @unchecked Sendable {
   // Sendable: the only owner of its AVPacket, whose counted buffer is never written after the demuxer made it.
   let pointer: UnsafeMutablePointer<AVPacket>
+  /// Its bytes came encrypted and were decrypted.
+  var isDecrypted = false
 
   /// An empty packet, to be filled by a demuxer.
   init() throws(ReelError) {
@@ -23,8 +25,9 @@ public struct Packet: ~Copyable, @unchecked Sendable {
 
   /// Another owner of the same bytes.
   public borrowing func clone() throws(ReelError) -> Packet {
-    let copy = try Packet()
+    var copy = try Packet()
     guard av_packet_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
+    copy.isDecrypted = isDecrypted
     return copy
   }
 
@@ -80,6 +83,53 @@ public struct Packet: ~Copyable, @unchecked Sendable {
 
   // MARK: - Internal
 
+  /// Codec configuration that is valid from this packet on (`AV_PKT_DATA_NEW_EXTRADATA`); nil for most packets.
+  var newExtradata: [UInt8]? {
+    var size = 0
+    guard let data = av_packet_get_side_data(pointer, AV_PKT_DATA_NEW_EXTRADATA, &size) else { return nil }
+    return Array(UnsafeRawBufferPointer(start: data, count: size))
+  }
+
+  /// A packet with all properties of this one and `bytes` before its own.
+  borrowing func prefixed(by bytes: [UInt8]) throws(ReelError) -> Packet {
+    var made = try Packet()
+    made.isDecrypted = isDecrypted
+    let count = bytes.count + byteCount
+    guard let size = Int32(exactly: count), av_new_packet(made.pointer, size) == 0,
+      av_packet_copy_props(made.pointer, pointer) == 0
+    else { throw ReelError(.internalFault, "out of memory") }
+    withBytes { own in
+      guard let data = made.pointer.pointee.data else { return }
+      let target = UnsafeMutableRawBufferPointer(start: data, count: count)
+      target.copyBytes(from: bytes)
+      UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...]).copyMemory(from: own)
+    }
+    return made
+  }
+
+  /// The compressed bytes, to be changed during the call, which is to come before anybody else has the packet.
+  func withMutableBytes(
+    _ body: (UnsafeMutableRawBufferPointer) throws(ReelError) -> Void
+  ) throws(ReelError) {
+    guard av_packet_make_writable(pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
+    try body(UnsafeMutableRawBufferPointer(start: pointer.pointee.data, count: byteCount))
+  }
+
+  /// Puts other bytes, not more than before, in place of the compressed ones, as long as nobody else has the packet.
+  func replaceBytes(with bytes: [UInt8]) throws(ReelError) {
+    guard bytes.count <= byteCount, av_packet_make_writable(pointer) == 0 else {
+      throw ReelError(.internalFault, "out of memory")
+    }
+    bytes.withUnsafeBytes { bytes in
+      if let base = bytes.baseAddress, let data = pointer.pointee.data {
+        UnsafeMutableRawPointer(data).copyMemory(from: base, byteCount: bytes.count)
+      }
+    }
+    av_shrink_packet(pointer, Int32(bytes.count))
+  }
+
+  func setPosition(_ position: Int64?) { pointer.pointee.pos = position ?? -1 }
+
   /// Gives an empty packet a copy of `bytes`, padded as decoders require.
   func setBytes(copying bytes: ArraySlice<UInt8>, streamIndex: Int) throws(ReelError) {
     guard let size = Int32(exactly: bytes.count), av_new_packet(pointer, size) == 0 else {
@@ -99,6 +149,9 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     if isKey { pointer.pointee.flags |= AV_PKT_FLAG_KEY }
     if isCorrupt { pointer.pointee.flags |= AV_PKT_FLAG_CORRUPT }
   }
+
+  /// Of a packet that nobody else has yet.
+  func setPresentationTicks(_ ticks: Int64?) { pointer.pointee.pts = ticks ?? reel_nopts() }
 
   // MARK: - Private
 

@@ -7,9 +7,8 @@ internal import CFFmpegShims
 public final class PacketBox: Sendable {
   public let packet: Packet
 
-  /// - Parameter isPassing: The packet will soon be let go: its bytes stay where they are.
-  public init(_ packet: consuming Packet, isPassing: Bool = false) {
-    if !isPassing { reel_packet_store(packet.pointer) }
+  public init(_ packet: consuming Packet) {
+    reel_packet_store(packet.pointer)
     self.packet = packet
   }
 }

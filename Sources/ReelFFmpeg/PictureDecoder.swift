@@ -4,8 +4,6 @@ public import ReelCore
 /// What a `PictureDecoder` is given next.
 public enum AccessUnit {
   case packet(PacketBox)
-  /// All that has come of the next access unit so far: it will be given whole later.
-  case tentative(PacketBox)
   /// Nothing yet: there may be more later.
   case none
   /// Nothing more will come.
@@ -14,7 +12,7 @@ public enum AccessUnit {
 
 /// Where a `PictureDecoder` gets the access units of one stream, in decoding order.
 public protocol AccessUnitSource: AnyObject {
-  func nextUnit(allowingTentative: Bool) throws -> AccessUnit
+  func nextUnit() throws -> AccessUnit
   /// The unit that was given last is the one that decoding begins with.
   func didOpen()
 }
@@ -66,15 +64,18 @@ public final class PictureDecoder {
   private let decoder: Decoder
   public let options: Options
   private let framing: NALFraming
+  private var keyTrust = KeyTrust()
   /// Units to be read before those of the source.
   private var pending: [PacketBox] = []
   private var isFinished = false
+  /// The decoder is drained for another one to go on with the unit that is pending.
+  private var isRenewing = false
   /// The decoder was drained for a first picture: it is flushed, and gets these units again, before it goes on.
   private var refeed: [PacketBox]?
   /// A first picture that is looked for among several units.
   private var search: Search?
-  /// After a seek: units before the first random access point are dropped. HEVC pictures would be decoded there with
-  /// references that are missing.
+  /// After a seek: units before the first random access point are dropped. Pictures of HEVC and MPEG would be decoded
+  /// there with references that are missing.
   private var awaitsRandomAccess = false
   /// Pictures that come again with them and have been given.
   private var skip = Skip.nothing
@@ -118,6 +119,10 @@ public final class PictureDecoder {
 
   /// The error for pictures of a size that is refused; nil where that is not what is wrong.
   public var sizeFault: ReelError? { decoder.sizeFault }
+  /// Set once the first frame that was encrypted has come damaged: the key is wrong, or the media.
+  public var keyFault: ReelError? { keyTrust.fault }
+  /// What to say where no picture comes at all of samples that were decrypted; nil for others.
+  public var keyAdvice: String? { keyTrust.adviceWithoutPicture }
   /// The last error line that the decoder logged.
   public func takeLastError() -> String? { decoder.takeLastError() }
 
@@ -128,16 +133,11 @@ public final class PictureDecoder {
     while true {
       try checkCancelled()
       if search != nil { return try searchOn() }
-      switch try nextUnit(allowingTentative: true) {
+      switch try nextUnit() {
       case .none:
         return .needsUnit
       case .end:
         return .end
-      case .tentative(let box):
-        // Drained for nothing where the picture turns out to go on in the next PES packet: it is then damaged.
-        guard try open(with: box.packet).canBeDecodedAlone else { continue }
-        try send(box)
-        if let frame = try drainedPicture(keeping: [], acceptsDamage: false) { return .picture(frame) }
       case .packet(let box):
         let opening = try open(with: box.packet)
         if awaitsRandomAccess {
@@ -146,7 +146,7 @@ public final class PictureDecoder {
         }
         if opening.canBeDecodedAlone {
           try send(box)
-          if let frame = try drainedPicture(keeping: [box], acceptsDamage: true) { return .picture(frame) }
+          if let frame = try drainedPicture(keeping: [box]) { return .picture(frame) }
         }
         pending.insert(box, at: 0)
         search = Search(opening: opening)
@@ -157,7 +157,7 @@ public final class PictureDecoder {
   /// The next picture in presentation order.
   public func nextPicture() throws -> Step {
     if let boxes = refeed {
-      resetDecoder()
+      try resetDecoder()
       pending = boxes + pending
     }
     while true {
@@ -166,15 +166,21 @@ public final class PictureDecoder {
         if shouldSkip(frame) { continue }
         return .picture(count(frame))
       case .drained:
-        return .end
+        guard isRenewing else { return .end }
+        isRenewing = false
+        try resetDecoder()
       case .needsInput:
         try checkCancelled()
-        switch try nextUnit(allowingTentative: false) {
+        switch try nextUnit() {
         case .none:
           return .needsUnit
         case .end:
           finish()
-        case .packet(let box), .tentative(let box):
+        case .packet(let box) where needsRenewal(before: box.packet):
+          pending.insert(box, at: 0)
+          isRenewing = true
+          finish()
+        case .packet(let box):
           if opening == nil { _ = try open(with: box.packet) }
           if awaitsRandomAccess {
             guard try describe(box.packet).isRandomAccess else { continue }
@@ -188,19 +194,20 @@ public final class PictureDecoder {
 
   /// Forgets all pictures, after the source has gone to another place: what it gives next is one that decoding can
   /// start at, or before one.
-  public func reset() {
-    resetDecoder()
+  public func reset() throws(ReelError) {
+    try resetDecoder()
     pending = []
+    isRenewing = false
     search = nil
     skip = .nothing
-    awaitsRandomAccess = stream.videoCodec == .hevc
+    awaitsRandomAccess = stream.videoCodec == .hevc || stream.videoCodec?.isMPEGVideo == true
   }
 
   // MARK: - Private
 
-  private func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
+  private func nextUnit() throws -> AccessUnit {
     if !pending.isEmpty { return .packet(pending.removeFirst()) }
-    return try source.nextUnit(allowingTentative: allowingTentative)
+    return try source.nextUnit()
   }
 
   // MARK: First picture
@@ -218,10 +225,10 @@ public final class PictureDecoder {
 
   /// Drains the decoder and gives its first picture; `kept` will be fed again before the next one. Where there is no
   /// picture the decoder is as new.
-  private func drainedPicture(keeping kept: [PacketBox], acceptsDamage: Bool) throws -> Frame? {
+  private func drainedPicture(keeping kept: [PacketBox]) throws -> Frame? {
     finish()
-    guard case .frame(let frame) = try receive(), acceptsDamage || !frame.isDamaged else {
-      resetDecoder()
+    guard case .frame(let frame) = try receive() else {
+      try resetDecoder()
       return nil
     }
     refeed = kept
@@ -235,8 +242,8 @@ public final class PictureDecoder {
     while let search {
       try checkCancelled()
       let box: PacketBox
-      switch try nextUnit(allowingTentative: false) {
-      case .packet(let unit), .tentative(let unit): box = unit
+      switch try nextUnit() {
+      case .packet(let unit): box = unit
       case .none: return .needsUnit
       case .end:
         self.search = nil
@@ -248,7 +255,7 @@ public final class PictureDecoder {
       {
         pending.insert(box, at: 0)
         self.search = nil
-        if let frame = try drainedPicture(keeping: search.fed, acceptsDamage: true) { return .picture(frame) }
+        if let frame = try drainedPicture(keeping: search.fed) { return .picture(frame) }
         pending = search.fed + pending
         break
       }
@@ -288,7 +295,13 @@ public final class PictureDecoder {
   // MARK: Decoder
 
   private func send(_ box: PacketBox) throws {
+    keyTrust.note(box.packet, rejectedCount: decoder.rejectedPacketCount)
     if stream.videoCodec == .h264 { noteUnits(of: box.packet) }
+    if let codec = stream.videoCodec, codec.isMPEGVideo,
+      box.packet.withBytes({ MPEGPicture(codec: codec, bytes: $0) })?.isBidirectional == true
+    {
+      decoder.noteNonReference()
+    }
     // A decoder whose pictures were all received is never full.
     _ = try gated(isPacket: true) { try decoder.send(box.packet) }
   }
@@ -300,6 +313,7 @@ public final class PictureDecoder {
       bytes.forEachNALUnit(framing: framing) { unit in
         guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
         if header.type == 7 { decoder.noteSequenceParameterSet(unit) }
+        if header.type == 8 { decoder.notePictureParameterSet(unit) }
         guard header.isPictureSlice else { return true }
         // nal_ref_idc
         if (unit.first ?? 0) & 0x60 == 0 { decoder.noteNonReference() }
@@ -319,14 +333,32 @@ public final class PictureDecoder {
   }
 
   /// Makes the decoder as new.
-  private func resetDecoder() {
+  private func resetDecoder() throws(ReelError) {
     refeed = nil
     isFinished = false
-    decoder.flush()
+    try decoder.flush()
+  }
+
+  /// An error may have spoiled an H.264 decoder for pictures that need nothing of what was decoded before: an IDR
+  /// picture is given to a new one, after all pictures before it.
+  private func needsRenewal(before packet: borrowing Packet) -> Bool {
+    guard stream.videoCodec == .h264, !isRenewing, decoder.hasReportedError else { return false }
+    return packet.withBytes { bytes in
+      var isIDR = false
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit), header.isPictureSlice else {
+          return true
+        }
+        isIDR = header.isIDR
+        return false
+      }
+      return isIDR
+    }
   }
 
   private func count(_ frame: consuming Frame) -> Frame {
     if frame.isDamaged { damagedCount += 1 }
+    keyTrust.note(frame, rejectedCount: decoder.rejectedPacketCount)
     pictureCount += 1
     return frame
   }

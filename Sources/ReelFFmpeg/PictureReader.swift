@@ -12,6 +12,8 @@ public final class PictureReader {
     public var threads = 1
     /// False reads the source forward only.
     public var isSeekable = true
+    /// Where the keys of encrypted samples come from.
+    public var keys: (any SampleKeys)?
     /// Asked between packets; true ends the work with `CancellationError`.
     public var isCancelled: @Sendable () -> Bool = { false }
     public var gate: (any DecodingGate)?
@@ -58,6 +60,7 @@ public final class PictureReader {
     let start = ContinuousClock.now
     var reading = ContainerReader.Options()
     reading.isSeekable = options.isSeekable
+    reading.keys = options.keys
     container = try ContainerReader(
       source: source, format: format, options: reading, name: name, logger: logger)
     guard let video = container.video else { throw ReelError(.badMedia, "no video in the media") }
@@ -105,9 +108,12 @@ public final class PictureReader {
   public func firstPicture() throws -> Frame? {
     while true {
       switch try decoder.firstPicture() {
-      case .picture(let frame): return frame
+      case .picture(let frame):
+        if let fault = decoder.keyFault { throw fault }
+        return frame
       case .needsUnit: return nil
       case .end:
+        if let refusal = container.refusal { throw refusal }
         if try changeProgram() { continue }
         return decoder.opening == nil ? try endWithoutPicture() : try endOfPictures()
       }
@@ -120,9 +126,13 @@ public final class PictureReader {
   public func nextPicture() throws -> Frame? {
     while true {
       switch try decoder.nextPicture() {
-      case .picture(let frame): return frame
+      case .picture(let frame):
+        if let fault = decoder.keyFault { throw fault }
+        return frame
       case .needsUnit: return nil
-      case .end: guard try changeProgram() else { return try endOfPictures() }
+      case .end:
+        if let refusal = container.refusal { throw refusal }
+        guard try changeProgram() else { return try endOfPictures() }
       }
     }
   }
@@ -130,7 +140,7 @@ public final class PictureReader {
   /// Goes to the key frame at or before `ticks` of the stream. False where the container can't.
   public func seek(toKeyFrameAtOrBefore ticks: Int64) throws -> Bool {
     guard try container.seek(toKeyFrameAtOrBefore: ticks, of: stream) else { return false }
-    decoder.reset()
+    try decoder.reset()
     return true
   }
 
@@ -159,7 +169,7 @@ public final class PictureReader {
   private func endWithoutPicture() throws -> Frame? {
     if let fault = decoder.sizeFault { throw fault }
     if let detail = decoder.takeLastError() ?? container.takeLastError() {
-      throw ReelError(.badMedia, "no picture could be decoded: \(detail)")
+      throw ReelError(.badMedia, "no picture could be decoded: \(detail)", advice: decoder.keyAdvice)
     }
     return nil
   }
@@ -181,20 +191,24 @@ private final class DemuxedUnits: AccessUnitSource {
     return hasChanged
   }
 
-  func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
+  func nextUnit() throws -> AccessUnit {
     let start = ContinuousClock.now
     let waited = container.sourceWait
     defer { demuxDuration += ContinuousClock.now - start - (container.sourceWait - waited) }
-    while true {
-      switch try container.next(allowingTentative: allowingTentative) {
-      case .video(let box): return .packet(box)
-      case .tentativeVideo(let box): return .tentative(box)
-      case .audio: continue
-      case .programChanged:
-        hasChanged = true
-        return .end
-      case .end: return .end
+    do {
+      while true {
+        switch try container.next() {
+        case .video(let box): return .packet(box)
+        case .audio: continue
+        case .programChanged:
+          hasChanged = true
+          return .end
+        case .end: return .end
+        }
       }
+    } catch _ where container.refusal != nil {
+      // What the decoder holds of the frames before comes first; then the reader throws it.
+      return .end
     }
   }
 

@@ -7,6 +7,9 @@ internal import ReelCore
 /// PIDs. So the bytes end here before the new program, for a demuxer to give what it holds of the old one; after
 /// `proceed()` they go on with the tables of the new one, for another demuxer.
 ///
+/// It also tells what follows a PES packet of video before the demuxer has read that far (`opening(after:)`). For this, the
+/// end of a packet whose length is stated is held back until the next one of its stream has begun.
+///
 /// Program association and program map sections are those of ISO/IEC 13818-1 §2.4.4; a section with a wrong checksum is
 /// no change.
 final class ProgramSource: ByteSource {
@@ -19,17 +22,26 @@ final class ProgramSource: ByteSource {
 
   private let base: any ByteSource
   private var isPassive = false
-  /// What was read of the source: up to `passed` it may be given, and up to `given` it has been.
+  /// What was read of the source: up to `seen` it was looked at, up to `passed` it may be given, and up to `given` it has
+  /// been.
   private var bytes: [UInt8] = []
   private var given = 0
   private var passed = 0
+  private var seen = 0
+  /// The stream whose next packet is waited for.
+  private var heldPID: Int?
+  private var lookahead = PESLookahead()
   private var hasEnded = false
   private var givenCount: Int64 = 0
+  /// What `givenCount` was when the demuxer began.
+  private var demuxerBegin: Int64 = 0
   /// 188, or with a time stamp or check bytes; 0 before it is known.
   private var packetSize = 0
   private var tables = ProgramTables()
 
   private static let chunkByteCount = 8 << 10
+  /// The end of a PES packet is held back for so many bytes at the most.
+  private static let maximumHeldByteCount = 64 << 10
 
   init(_ base: any ByteSource) {
     self.base = base
@@ -47,9 +59,17 @@ final class ProgramSource: ByteSource {
     let packets = tables.begin().flatMap(framed)
     bytes.replaceSubrange(..<given, with: packets)
     origin = givenCount - Int64(packets.count)
-    (given, passed) = (0, packets.count)
+    demuxerBegin = givenCount
+    (given, passed, seen) = (0, packets.count, packets.count)
+    lookahead.reset()
     // What follows the change was not looked at.
     look()
+  }
+
+  /// The first bytes behind the PES packet of video that begins at `position`, as the demuxer counts, and of which it has
+  /// given `byteCount` bytes; nil where they have not come, or the packet goes on.
+  func opening(after position: Int64, pid: Int, byteCount: Int) -> [UInt8]? {
+    lookahead.opening(after: position, pid: pid, byteCount: byteCount)
   }
 
   /// Lets bytes pass unseen, while a demuxer looks for a place all over the source.
@@ -69,9 +89,11 @@ final class ProgramSource: ByteSource {
     while given == passed {
       if isAtChange { return 0 }
       if hasEnded {
-        // Part of a packet.
+        // What was held back, and part of a packet.
         guard passed < bytes.count else { return 0 }
+        release()
         passed = bytes.count
+        seen = passed
         break
       }
       try readOn()
@@ -96,16 +118,25 @@ final class ProgramSource: ByteSource {
 
   private func forgetPlace() {
     bytes.removeAll()
-    (given, passed) = (0, 0)
+    (given, passed, seen) = (0, 0, 0)
+    heldPID = nil
     hasEnded = false
     isAtChange = false
     packetSize = 0
     tables.forgetPackets()
+    lookahead.reset()
+  }
+
+  /// Lets everything pass that was looked at.
+  private func release() {
+    heldPID = nil
+    passed = seen
   }
 
   private func readOn() throws {
     bytes.removeSubrange(..<given)
     passed -= given
+    seen -= given
     given = 0
     let count = bytes.count
     bytes.append(contentsOf: repeatElement(0, count: Self.chunkByteCount))
@@ -119,24 +150,35 @@ final class ProgramSource: ByteSource {
 
   /// Lets whole packets pass, up to one that completes the map of another program.
   private func look() {
-    while passed < bytes.count {
-      guard packetSize > 0 || findPacketSize() else { return }
-      guard bytes.count - passed >= packetSize else { return }
+    while seen < bytes.count {
+      guard packetSize > 0 || findPacketSize() else { break }
+      guard bytes.count - seen >= packetSize else { break }
       guard let start = packetStart else {
         // Out of step.
         packetSize = 0
-        passed += 1
+        seen += 1
         continue
       }
-      if tables.note(bytes[start..<start + TransportPacket.byteCount]) {
+      let packet = bytes[start..<start + TransportPacket.byteCount]
+      if tables.note(packet) {
         isAtChange = true
+        release()
         // The packet is among the tables of the new program.
-        bytes.removeSubrange(passed..<passed + packetSize)
+        bytes.removeSubrange(seen..<seen + packetSize)
         givenCount += Int64(packetSize)
         return
       }
-      passed += packetSize
+      let completed = lookahead.note(packet, at: givenCount - demuxerBegin + Int64(seen - given))
+      if heldPID == nil, let completed {
+        passed = seen
+        heldPID = completed
+      }
+      seen += packetSize
+      if let heldPID, lookahead.knowsSuccessor(pid: heldPID) || seen - passed > Self.maximumHeldByteCount {
+        release()
+      }
     }
+    if heldPID == nil { passed = seen }
   }
 
   /// A packet as the stream has them.
@@ -145,26 +187,31 @@ final class ProgramSource: ByteSource {
     return packetSize == 192 ? rest + packet : packet + rest
   }
 
-  /// Where the packet at `passed` has its first byte; nil where there is none.
+  /// Where the packet at `seen` has its first byte; nil where there is none.
   private var packetStart: Int? {
-    let start = passed + (packetSize == 192 ? 4 : 0)
+    let start = seen + (packetSize == 192 ? 4 : 0)
     return bytes[start] == TransportPacket.syncByte ? start : nil
   }
 
   /// False where more bytes are needed. What belongs to no packet passes.
   private func findPacketSize() -> Bool {
-    while bytes.count - passed > 2 * 204 + 4 {
+    while bytes.count - seen > 2 * 204 + 4 {
+      // Nearly all that is no packet is seen over here.
+      guard bytes[seen] == TransportPacket.syncByte || bytes[seen + 4] == TransportPacket.syncByte else {
+        seen += 1
+        continue
+      }
       let size = TransportPacket.sizes.first { size in
-        let start = passed + (size == 192 ? 4 : 0)
+        let start = seen + (size == 192 ? 4 : 0)
         return (0...2).allSatisfy { bytes[start + $0 * size] == TransportPacket.syncByte }
       }
       if let size {
         packetSize = size
         return true
       }
-      passed += 1
+      seen += 1
     }
-    if hasEnded { passed = bytes.count }
+    if hasEnded { seen = bytes.count }
     return false
   }
 }

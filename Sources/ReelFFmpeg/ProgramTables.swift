@@ -17,9 +17,12 @@ struct ProgramTables {
   private var change: (program: Int, map: [Int: Stream], packets: [[UInt8]])?
 
   private static let associationPID = 0
+  /// By the types of the same codecs with SAMPLE-AES (libavformat/mpegts.c, HLS_SAMPLE_ENC_types).
+  private static let clearTypes: [UInt8: UInt8] = [0xdb: 0x1b, 0xcf: 0x0f, 0xc1: 0x81, 0xc2: 0x87]
 
   /// One elementary stream.
   private struct Stream: Equatable {
+    /// The same for encrypted samples as for those in the clear: libavformat goes on with either.
     let type: UInt8
     /// Of a type that says nothing of the codec.
     let descriptors: [UInt8]
@@ -144,7 +147,7 @@ struct ProgramTables {
       // Private data are told apart by what describes them.
       let descriptors = type == 0x06 ? Array(bytes[start + 5..<next]) : []
       streams[Int(bytes[start + 1] & 0x1f) << 8 | Int(bytes[start + 2])] = Stream(
-        type: type, descriptors: descriptors)
+        type: Self.clearTypes[type] ?? type, descriptors: descriptors)
       start = next
     }
     return streams

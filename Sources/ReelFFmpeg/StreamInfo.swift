@@ -45,9 +45,11 @@ public struct StreamInfo: Sendable {
   public let bitsPerSecond: Int64?
   public let channelCount: Int?
   public let sampleRate: Int?
-  /// True where the sample entry names encrypted samples (`encv`).
+  /// True where the sample entry names encrypted samples (`encv`), or the type of an MPEG-TS stream SAMPLE-AES.
   public let isEncrypted: Bool
-  let parameters: CodecParameters
+  /// WebM: the id of the key that blocks are encrypted with; nil where they are not.
+  let contentEncryptionKeyID: [UInt8]?
+  private(set) var parameters: CodecParameters
 
   init(_ stream: UnsafePointer<AVStream>) throws(ReelError) {
     let parameters = stream.pointee.codecpar.pointee
@@ -85,7 +87,12 @@ public struct StreamInfo: Sendable {
     let channels = parameters.ch_layout.nb_channels
     channelCount = channels > 0 ? Int(channels) : nil
     sampleRate = parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil
-    isEncrypted = codecTag == "encv" || codecTag == "enca"
+    // libavformat/mpegts.c, HLS_SAMPLE_ENC_types.
+    let isSampleAES = [0xdb, 0xcf, 0xc1, 0xc2].contains(parameters.codec_tag)
+    isEncrypted = codecTag == "encv" || codecTag == "enca" || isSampleAES
+    contentEncryptionKeyID = av_dict_get(stream.pointee.metadata, "enc_key_id", nil, 0).flatMap {
+      Self.base64($0.pointee.value)
+    }
     self.parameters = try CodecParameters(copying: stream.pointee.codecpar)
   }
 
@@ -113,7 +120,18 @@ public struct StreamInfo: Sendable {
     channelCount = nil
     sampleRate = nil
     isEncrypted = false
+    contentEncryptionKeyID = nil
     parameters = try CodecParameters(of: context)
+  }
+
+  /// The container has the codec's headers, not the first packets alone.
+  var hasExtradata: Bool { parameters.pointer.pointee.extradata_size > 0 }
+
+  /// The same stream with the codec's headers.
+  func with(extradata: [UInt8]) throws(ReelError) -> StreamInfo {
+    var copy = self
+    copy.parameters = try CodecParameters(copying: parameters.pointer, extradata: extradata)
+    return copy
   }
 
   /// `ticks` of this stream as a time.
@@ -143,6 +161,13 @@ public struct StreamInfo: Sendable {
     return value.isPositive ? value : nil
   }
 
+  private static func base64(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
+    guard let text else { return nil }
+    var bytes = [UInt8](repeating: 0, count: String(cString: text).utf8.count)
+    let count = av_base64_decode(&bytes, text, Int32(clamping: bytes.count))
+    return count < 0 ? [] : Array(bytes.prefix(Int(count)))
+  }
+
   private static func fourCharacters(_ tag: UInt32) -> String? {
     let bytes = (0..<4).map { UInt8(truncatingIfNeeded: tag >> (8 * $0)) }
     guard bytes.allSatisfy({ (0x20...0x7e).contains($0) }) else { return nil }
@@ -163,6 +188,19 @@ final class CodecParameters: @unchecked Sendable {
     guard avcodec_parameters_copy(pointer, source) >= 0 else {
       throw ReelError(.internalFault, "out of memory")
     }
+  }
+
+  convenience init(copying source: UnsafePointer<AVCodecParameters>, extradata: [UInt8]) throws(ReelError) {
+    try self.init(copying: source)
+    guard let count = Int32(exactly: extradata.count),
+      let memory = av_mallocz(extradata.count + Int(AV_INPUT_BUFFER_PADDING_SIZE))
+    else { throw ReelError(.internalFault, "out of memory") }
+    extradata.withUnsafeBytes {
+      UnsafeMutableRawBufferPointer(start: memory, count: $0.count).copyMemory(from: $0)
+    }
+    av_freep(&pointer.pointee.extradata)
+    pointer.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+    pointer.pointee.extradata_size = count
   }
 
   init(of context: UnsafePointer<AVCodecContext>) throws(ReelError) {

@@ -6,14 +6,26 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   case hevc
   case av1
   case vp9
+  case vp8
+  case mpeg1 = "mpeg1video"
+  case mpeg2 = "mpeg2video"
+  /// MPEG-4 Part 2, as DivX and Xvid write it too.
+  case mpeg4
+  /// ITU-T H.263, with the extensions of its second version.
+  case h263
+  /// H.263 as Sorenson has it in FLV.
+  case flv1
+  case mjpeg
+  case prores
 
   /// The decoders that may be opened, by libavcodec's names, best first.
   var decoderNames: [String] {
     switch self {
-    case .h264: ["h264"]
-    case .hevc: ["hevc"]
     case .av1: ["libdav1d", "libaom-av1"]
-    case .vp9: ["vp9"]
+    // libavcodec has two ids for one decoder.
+    case .h263: ["h263", "h263p"]
+    case .flv1: ["flv"]
+    default: [rawValue]
     }
   }
 
@@ -26,7 +38,18 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
     case AV_CODEC_ID_HEVC: self = .hevc
     case AV_CODEC_ID_AV1: self = .av1
     case AV_CODEC_ID_VP9: self = .vp9
+    case AV_CODEC_ID_VP8: self = .vp8
+    case AV_CODEC_ID_MPEG1VIDEO: self = .mpeg1
+    case AV_CODEC_ID_MPEG2VIDEO: self = .mpeg2
+    case AV_CODEC_ID_MPEG4: self = .mpeg4
+    case AV_CODEC_ID_H263, AV_CODEC_ID_H263P: self = .h263
+    case AV_CODEC_ID_FLV1: self = .flv1
+    case AV_CODEC_ID_MJPEG: self = .mjpeg
+    case AV_CODEC_ID_PRORES: self = .prores
     default: return nil
     }
   }
+
+  /// True where a unit is a picture with start codes of MPEG (ISO/IEC 11172-2, 13818-2, 14496-2).
+  var isMPEGVideo: Bool { self == .mpeg1 || self == .mpeg2 || self == .mpeg4 }
 }

@@ -45,12 +45,18 @@ public struct Period: Sendable {
   public var start: MediaTime
   public var duration: MediaTime?
   public var trackGroups: [TrackGroup]
+  /// Why video of this period was passed over; nil where none was.
+  public var videoFailure: ReelError?
 
-  public init(id: String?, start: MediaTime, duration: MediaTime?, trackGroups: [TrackGroup]) {
+  public init(
+    id: String?, start: MediaTime, duration: MediaTime?, trackGroups: [TrackGroup],
+    videoFailure: ReelError? = nil
+  ) {
     self.id = id
     self.start = start
     self.duration = duration
     self.trackGroups = trackGroups
+    self.videoFailure = videoFailure
   }
 }
 
@@ -76,7 +82,8 @@ public struct TrackGroup: Sendable {
   public var isDefault: Bool
   /// Never empty.
   public var rungs: [Rung]
-  /// Why the group can't be played (an essential property or a protection scheme, by name); nil where it can.
+  /// Why the group can't be played (an essential property, or whole segments that are encrypted, by name); nil where it
+  /// can.
   public var unplayableReason: String?
 
   public init(
@@ -130,6 +137,8 @@ public struct Rung: Sendable {
   /// True where the manifest says that each segment can be decoded without others (EXT-X-INDEPENDENT-SEGMENTS, RFC
   /// 8216 §4.3.5.1; @startWithSAP of 1 or 2, ISO/IEC 23009-1 §5.3.7.2, or a profile that demands it).
   public var hasIndependentSegments: Bool
+  /// DASH: what the manifest says of the encryption of its samples; nil where they are in the clear.
+  public var protection: ContentProtection?
   public var media: Media
 
   public init(
@@ -137,7 +146,7 @@ public struct Rung: Sendable {
     size: PixelSize? = nil, frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil,
     videoRange: String? = nil, channels: String? = nil, audioGroup: String? = nil, mimeType: String? = nil,
     availabilityTimeOffset: MediaTime? = nil, alternateURLs: [URL] = [],
-    hasIndependentSegments: Bool = false, media: Media
+    hasIndependentSegments: Bool = false, protection: ContentProtection? = nil, media: Media
   ) {
     self.id = id
     self.bitsPerSecond = bitsPerSecond
@@ -153,6 +162,7 @@ public struct Rung: Sendable {
     self.availabilityTimeOffset = availabilityTimeOffset
     self.alternateURLs = alternateURLs
     self.hasIndependentSegments = hasIndependentSegments
+    self.protection = protection
     self.media = media
   }
 }
@@ -207,7 +217,7 @@ public struct InitializationReference: Sendable, Hashable {
   }
 }
 
-/// How a segment is encrypted (RFC 8216 §4.3.2.4).
+/// How a segment, or its samples, are encrypted (RFC 8216 §4.3.2.4).
 public struct SegmentEncryption: Sendable, Hashable {
   /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or a DRM's name.
   public var method: String
@@ -215,12 +225,24 @@ public struct SegmentEncryption: Sendable, Hashable {
   public var keyFormat: String?
   /// 16 bytes: the stated IV, or the one that follows from the media sequence number.
   public var initializationVector: [UInt8]?
+  /// True where samples are encrypted, each by itself; false where the segment is as a whole.
+  public var encryptsSamples: Bool
+  /// The names of the systems that hand out the key; empty where `keyURL` gives the key itself (KEYFORMAT `identity`).
+  public var systems: [String]
 
-  public init(method: String, keyURL: URL?, keyFormat: String?, initializationVector: [UInt8]?) {
+  /// - Parameters:
+  ///   - encryptsSamples: nil for what `method` says.
+  ///   - systems: nil for none, or `method` where that is a DRM's name.
+  public init(
+    method: String, keyURL: URL?, keyFormat: String?, initializationVector: [UInt8]?,
+    encryptsSamples: Bool? = nil, systems: [String]? = nil
+  ) {
     self.method = method
     self.keyURL = keyURL
     self.keyFormat = keyFormat
     self.initializationVector = initializationVector
+    self.encryptsSamples = encryptsSamples ?? method.hasPrefix("SAMPLE-AES")
+    self.systems = systems ?? (keyFormat ?? "identity" == "identity" ? [] : [method])
   }
 }
 

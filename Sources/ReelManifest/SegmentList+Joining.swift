@@ -4,7 +4,8 @@ extension SegmentList {
   /// The same segments later on the timeline, or earlier where `shift` is below zero.
   public func moved(by shift: MediaTime) -> SegmentList {
     guard shift != .zero else { return self }
-    return SegmentList(count: count, end: end + shift) { [self] index in
+    return SegmentList(count: count, end: end + shift, commonInitialization: commonInitialization) {
+      [self] index in
       var segment = self[index]
       segment.start = segment.start + shift
       segment.timestampOffset = segment.timestampOffset.map { $0 + shift }

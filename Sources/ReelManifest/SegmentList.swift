@@ -6,12 +6,18 @@ public struct SegmentList: RandomAccessCollection, Sendable {
   public let count: Int
   /// The end of the last segment on the presentation's timeline.
   public let end: MediaTime
+  /// What all of its segments need before them; nil where they need nothing, or not all the same.
+  public let commonInitialization: InitializationReference?
   private let element: @Sendable (Int) -> SegmentReference
 
   /// A list of `count` segments; `element` gives the one at an index from 0 on.
-  public init(count: Int, end: MediaTime, element: @escaping @Sendable (Int) -> SegmentReference) {
+  public init(
+    count: Int, end: MediaTime, commonInitialization: InitializationReference? = nil,
+    element: @escaping @Sendable (Int) -> SegmentReference
+  ) {
     self.count = count
     self.end = end
+    self.commonInitialization = commonInitialization
     self.element = element
   }
 

@@ -5,7 +5,8 @@ import ReelCore
 struct DataFetcher: Fetching {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let session = TransferSession(request)
-    let name = "\(request.url.absoluteString.prefix(64))…"
+    // A key is in no error.
+    let name = request.purpose == .key ? "data:" : "\(request.url.absoluteString.prefix(64))…"
     defer { session.finish() }
     session.noteRequest()
     guard let (contentType, whole) = Self.content(of: request.url.absoluteString) else {

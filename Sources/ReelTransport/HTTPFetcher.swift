@@ -32,7 +32,8 @@ final class HTTPFetcher: Fetching {
       return FetchResponse(
         url: answer.url, contentType: answer.contentType, bodyOffset: answer.bodyOffset,
         bodyByteCount: answer.bodyByteCount, resourceByteCount: answer.resourceByteCount,
-        supportsRanges: answer.supportsRanges, date: answer.date, body: body)
+        supportsRanges: answer.supportsRanges, date: answer.date, requestCount: session.requestCount,
+        body: body)
     } catch {
       session.finish()
       throw error

@@ -1,9 +1,10 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("reel feed, what goes wrong beside the walk", .timeLimit(.minutes(5)))
+@Suite("reel feed, what goes wrong beside the walk", .hangLimit)
 struct FeedFaultTests {
   private static let walk = ["--virtual", "--swipes", "1", "--dwell", "fixed:0.5s"]
 

@@ -1,9 +1,10 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("reel frames", .timeLimit(.minutes(5)))
+@Suite("reel frames", .hangLimit)
 struct FramesCommandTests {
   @Test("MD5 is MD5")
   func md5() {

@@ -1,9 +1,10 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("What bad input gets", .serialized, .timeLimit(.minutes(5)))
+@Suite("What bad input gets", .serialized, .hangLimit)
 struct FramesFaultTests {
   // MARK: Files
 
@@ -22,13 +23,14 @@ struct FramesFaultTests {
       ("bad/audio-only.ts", 65, "no video"), ("bad/audio-only.mpd", 65, "no video"),
       ("bad/encrypted-cenc.mp4", 65, "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", 65, "encrypted"),
       ("bad/encrypted.mpd", 65, "encrypted"), ("hls-sample-aes/index.m3u8", 65, "FairPlay"),
-      ("bad/codec-mpeg4.mp4", 65, "mpeg4"), ("bad/codec-mpeg2.ts", 65, "mpeg2video"),
-      ("bad/codec-mjpeg.mov", 65, "mjpeg"),
+      ("bad/codec-png.mp4", 65, "png"), ("bad/codec-dirac.ts", 65, "dirac"),
+      ("bad/codec-qtrle.mov", 65, "qtrle"),
       ("bad/size-65520-in-sps.mp4", 65, "65520x65520"), ("bad/size-16000-in-sps.mp4", 65, "16000x16000"),
       ("bad/size-void-in-sps.mp4", 65, ""),
     ])
   func files(path: String, status: Int32, words: String) async throws {
-    let isInPlaylist = path.contains("-segment.m3u8") || path.hasPrefix("hls-")
+    let isInPlaylist =
+      path.contains("-segment.m3u8") || path.hasPrefix("hls-") || path == "bad/encrypted.mpd"
     try await expectFailure(
       Fixtures.path(path), status: status, words: words, names: isInPlaylist ? Fixtures.folder.path : nil)
   }
@@ -146,7 +148,8 @@ struct FramesFaultTests {
   func stillness(fault: String) async throws {
     try await withOrigin(fault) { origin in
       let source = origin.url("media/h264.ts").absoluteString
-      try await expectFailure(source, status: 69, words: "1 s", options: ["--timeout", "1"])
+      try await expectFailure(
+        source, status: 69, words: "1 s", options: ["--timeout", "1"], isBesideSound: false)
     }
   }
 
@@ -154,7 +157,8 @@ struct FramesFaultTests {
   func stalledSegment() async throws {
     try await withOrigin("segment-0.ts=stall:800") { origin in
       let source = origin.url("hls-ts/master.m3u8").absoluteString
-      try await expectFailure(source, status: 69, words: "", options: ["--timeout", "1"])
+      try await expectFailure(
+        source, status: 69, words: "", options: ["--timeout", "1"], isBesideSound: false)
     }
   }
 
@@ -163,7 +167,7 @@ struct FramesFaultTests {
     let folder = try TemporaryFolder()
     try await withOrigin("segment-1.ts=stall:2000") { origin in
       let result = try await Command.run(
-        "frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "--timeout", "2", "-o",
+        "frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "--timeout", "4", "-o",
         folder.path, "--quiet")
       #expect(result.status == 69)
       #expect(result.errorLines.count == 1)
@@ -226,20 +230,19 @@ struct FramesFaultTests {
   func slowSource() async throws {
     let folder = try TemporaryFolder()
     try await withOrigin("hevc.ts=silence") { origin in
-      let command = try Command(
-        [
-          "frames", origin.url("media/hevc.ts").absoluteString, goodSource, "-o", folder.path, "--timeout",
-          "3",
-        ])
+      let command = try Command([
+        "frames", origin.url("media/hevc.ts").absoluteString, goodSource, "-o", folder.path, "--timeout",
+        "3600",
+      ])
       // The sound one is there while the other still waits.
-      let deadline = ContinuousClock.now + .seconds(20)
-      while folder.names().isEmpty, ContinuousClock.now < deadline { await Task.yield() }
-      let whenThere = origin.snapshot.openConnectionCount
-      let result = try await command.result()
+      while !folder.names().contains("h264-faststart-000001.ppm"), command.isRunning {
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      #expect(command.isRunning)
+      #expect(origin.snapshot.openConnectionCount <= 2)
+      command.interrupt()
+      #expect(try await command.result().status == 130)
       #expect(folder.names() == ["h264-faststart-000001.ppm"])
-      #expect(whenThere <= 2)
-      #expect(result.status == 1)
-      #expect(result.duration >= .seconds(3))
     }
   }
 

@@ -1,9 +1,10 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("reel manifest", .timeLimit(.minutes(5)))
+@Suite("reel manifest", .hangLimit)
 struct ManifestCommandTests {
   private func json(_ arguments: String...) async throws -> [String: Any] {
     let result = try await Command.run(["manifest"] + arguments)
@@ -48,11 +49,100 @@ struct ManifestCommandTests {
     try Data(media.utf8).write(to: folder.url.appending(path: "here.m3u8"))
     let record = try await json("\(folder.path)/master.m3u8")
     let rungs = try rungs(record)
+    try #require(rungs.count > 1)
     #expect(rungs[0]["error"] != nil)
     #expect((rungs[0]["playlist"] as? String)?.hasSuffix("/gone.m3u8") == true)
     #expect((rungs[1]["segments"] as? [Any])?.count == 1)
     let shallow = try self.rungs(try await json("\(folder.path)/master.m3u8", "--shallow"))
     #expect(shallow.allSatisfy { $0["segments"] == nil && $0["error"] == nil && $0["playlist"] != nil })
+  }
+
+  @Test("The text is that of the encoder, with odd values and names")
+  func text() async throws {
+    let folder = try TemporaryFolder()
+    let media = """
+      #EXTM3U
+      #EXT-X-TARGETDURATION:6
+      #EXT-X-MAP:URI="init.mp4",BYTERANGE="100@0"
+      #EXT-X-KEY:METHOD=AES-128,URI="k?ü=1",IV=0x01
+      #EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00.123Z
+      #EXTINF:5.005,a
+      #EXT-X-BYTERANGE:10@5
+      a b"c.mp4
+      #EXT-X-GAP
+      #EXTINF:0.1,
+      b.mp4
+      #EXT-X-DISCONTINUITY
+      #EXTINF:1e-7,
+      c.mp4
+      #EXT-X-ENDLIST
+      """
+    try Data(media.utf8).write(to: folder.url.appending(path: "a.m3u8"))
+    let result = try await Command.run("manifest", "\(folder.path)/a.m3u8")
+    let key =
+      #""encryption":{"iv":"0x00000000000000000000000000000001","key_format":"identity","key_url":"@/k?%C3%BC=1","method":"AES-128"}"#
+    let expected =
+      #"{"duration":5.1050001,"format":"hls","live":false,"periods":[{"duration":5.1050001,"start":0,"track_groups":[{"default":true,"kind":"video","roles":[],"rungs":[{"duration":5.1050001,"id":"0","initializations":[{"byte_length":100,"byte_offset":0,"url":"@/init.mp4"}],"segment_count":3,"segments":["#
+      + #"{"byte_length":10,"byte_offset":5,"discontinuity":0,"duration":5.005,\#(key),"initialization":0,"number":0,"program_date_time":"2026-01-01T00:00:00.123Z","start":0,"url":"@/a%20b%22c.mp4"},"#
+      + #"{"discontinuity":0,"duration":0.1,\#(key),"gap":true,"initialization":0,"number":1,"start":5.005,"url":"@/b.mp4"},"#
+      + #"{"discontinuity":1,"duration":1e-07,\#(key),"initialization":0,"number":2,"start":5.105,"url":"@/c.mp4"}"#
+      + #"]}]}]}],"source":"\#(folder.path)/a.m3u8","url":"@/a.m3u8","warnings":[]}"#
+    let root = folder.url.absoluteString
+    #expect(
+      result.outputText
+        == expected.replacingOccurrences(of: "@", with: root.hasSuffix("/") ? String(root.dropLast()) : root)
+        + "\n")
+  }
+
+  @Test("Of very many segments those that are left out are counted, each rung by itself")
+  func manySegments() async throws {
+    let folder = try TemporaryFolder()
+    let mpd = { (type: String) in
+      """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" \(type)>
+      <Period start="PT0S"><AdaptationSet mimeType="video/mp4">
+      <SegmentTemplate duration="2" media="$RepresentationID$-$Number$.m4s" initialization="i.mp4"/>
+      <Representation id="v" bandwidth="1000"/><Representation id="w" bandwidth="2000"/></AdaptationSet></Period></MPD>
+      """
+    }
+    try Data(mpd(#"type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z""#).utf8)
+      .write(to: folder.url.appending(path: "live.mpd"))
+    let live = try rungs(try await json("\(folder.path)/live.mpd", "--now", "2026-01-02T00:00:00Z"))
+    #expect(live.compactMap { $0["segment_count"] as? Int } == [43_200, 43_200])
+    #expect(live.compactMap { $0["segments_omitted"] as? Int } == [33_200, 33_200])
+    for rung in live {
+      let segments = try #require(rung["segments"] as? [[String: Any]])
+      #expect(segments.count == 10_000)
+      #expect(segments.last?["number"] as? Int == 43_200)
+      #expect(segments.last?["initialization"] as? Int == 0)
+      #expect((rung["initializations"] as? [Any])?.count == 1)
+    }
+  }
+
+  @Test("A live timeline that the clock leaves empty is a warning, and by the letter a fault")
+  func drift() async throws {
+    let folder = try TemporaryFolder()
+    let mpd = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" profiles="urn:mpeg:dash:profile:isoff-live:2011"
+        availabilityStartTime="2026-01-01T00:00:00Z" publishTime="2026-01-01T00:00:00Z" minBufferTime="PT2S"
+        minimumUpdatePeriod="PT2S" timeShiftBufferDepth="PT6S">
+      <Period id="1" start="PT0S"><AdaptationSet mimeType="video/mp4">
+      <SegmentTemplate media="$Time$.m4s"><SegmentTimeline><S t="3600" d="2" r="2"/></SegmentTimeline></SegmentTemplate>
+      <Representation id="v" bandwidth="1000" codecs="avc1.64001f"/></AdaptationSet></Period></MPD>
+      """
+    let path = "\(folder.path)/live.mpd"
+    try Data(mpd.utf8).write(to: folder.url.appending(path: "live.mpd"))
+    let record = try await json(path, "--now", "2026-01-01T00:59:00Z")
+    #expect((try rungs(record)[0]["segments"] as? [Any])?.count == 3)
+    let warnings = try #require(record["warnings"] as? [String])
+    #expect(warnings.count == 1)
+    #expect(warnings.first?.contains("s ahead of it, and is taken to end now") == true)
+    let strict = try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T00:59:00Z")
+    #expect(strict.status == 65)
+    #expect(strict.errorLines.count == 1)
+    #expect(strict.errorText.contains("no segment of the timeline can be had by the clock"))
+    let fitting = try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T01:00:08Z")
+    #expect(fitting.status == 0, "\(fitting.errorText)")
   }
 
   @Test("A live presentation is listed as it is at a time")

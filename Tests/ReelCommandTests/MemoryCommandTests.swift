@@ -1,7 +1,8 @@
 import Foundation
+import ReelTestSupport
 import Testing
 
-@Suite("reel memory", .timeLimit(.minutes(5)))
+@Suite("reel memory", .hangLimit)
 struct MemoryCommandTests {
   private static let kinds = [
     "manifest_bytes", "in_flight_bytes", "packets_bytes", "frames_bytes", "decoder_bytes", "internals_bytes",
@@ -35,7 +36,7 @@ struct MemoryCommandTests {
       // Of the smaller rung, 160 by 90 samples at 12 bits.
       #expect(try #require(memory["frames_bytes"]) >= 160 * 90 * 3 / 2)
       #expect(try #require(memory["packets_bytes"]) > 10_000)
-      #expect(try #require(record["stage_ms"] as? [String: Double])["firstFrame"] != nil)
+      #expect(try #require(record["stage_ms"] as? [String: Double])["first_frame"] != nil)
     }
     let summary = try #require(records.last)
     #expect(summary["players"] as? Int == 4)
@@ -67,10 +68,15 @@ struct MemoryCommandTests {
     #expect(after < before + 12, "\(before) threads, then \(after)")
   }
 
-  @Test("As far as it is told, and no further", arguments: ["manifest", "initialization", "firstFrame"])
-  func stages(stage: String) async throws {
+  @Test(
+    "As far as it is told, and no further",
+    arguments: [
+      ("manifest", "manifest"), ("initialization", "initialization"), ("first_frame", "first_frame"),
+      ("firstFrame", "first_frame"), ("first-frame", "first_frame"),
+    ])
+  func stages(name: String, stage: String) async throws {
     let result = try await Command.run(
-      "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", stage, "--json")
+      "memory", Fixtures.path("hls-fmp4/master.m3u8"), "--stage", name, "--json")
     #expect(result.status == 0, "\(result.errorText)")
     let records = try records(result)
     // One source: three players.
@@ -78,7 +84,7 @@ struct MemoryCommandTests {
     for record in records.dropLast() {
       let memory = try memory(record)
       #expect(record["stage"] as? String == stage)
-      #expect(((memory["frames_bytes"] ?? 0) > 0) == (stage == "firstFrame"))
+      #expect(((memory["frames_bytes"] ?? 0) > 0) == (stage == "first_frame"))
       if stage == "manifest" { #expect(memory["packets_bytes"] == 0) }
     }
   }

@@ -1,9 +1,10 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("reel play", .timeLimit(.minutes(5)))
+@Suite("reel play", .hangLimit)
 struct PlayCommandTests {
   // MARK: What is shown
 
@@ -35,7 +36,7 @@ struct PlayCommandTests {
       #expect(events.md5s == (try Fixtures.golden(golden)))
       let summary = try #require(events.summary)
       let rungs = try #require(summary["rungs"] as? [[String: Any]])
-      #expect(rungs.count == 1)
+      try #require(rungs.count == 1)
       #expect(rungs[0]["frames_shown"] as? Int == events.md5s.count)
       let media = try #require(rungs[0]["bytes"] as? Int)
       #expect(media > 0)
@@ -113,6 +114,25 @@ struct PlayCommandTests {
     }
   }
 
+  @Test(
+    "As much sound is written as was played, however fast",
+    arguments: ["media/audio-aac.mp4", "media/audio-aac.ts", "media/audio-mp3.ts", "hls-fmp4/master.m3u8"],
+    ["max", "8"])
+  func soundOfDuration(path: String, rate: String) async throws {
+    let folder = try TemporaryFolder()
+    for duration in [0.5, 1.3] {
+      let result = try await Command.run(
+        "play", Fixtures.path(path), "--rate", rate, "--duration", "\(duration)", "--wav",
+        "\(folder.path)/a.wav")
+      #expect(result.status == 0, "\(result.errorText)")
+      let sound = try WaveSamples(folder.bytes("a.wav"))
+      let length = Double(sound.samples.count / sound.channelCount) / Double(sound.sampleRate)
+      // To a frame of sound, and the tenth of a second by which it may come late. By the clock, it ends a little later.
+      #expect(length > duration - 0.15, "\(length) s")
+      if rate == "max" { #expect(length < duration + 0.25, "\(length) s") }
+    }
+  }
+
   // MARK: Times
 
   @Test("Playback begins at --start")
@@ -124,7 +144,9 @@ struct PlayCommandTests {
 
   @Test(
     "--start with a time as it is printed names its picture; behind the end it is the last one",
-    arguments: ["h264.ts", "h264-open-gop.ts", "rate-24000-1001.mp4", "h264.mkv"])
+    arguments: [
+      "h264.ts", "h264-open-gop.ts", "rate-24000-1001.mp4", "h264.mkv",
+    ])
   func printedStart(name: String) async throws {
     let source = Fixtures.path("media/\(name)")
     let all = try await PlayEvents.play(source, "--rate", "max", "--md5")

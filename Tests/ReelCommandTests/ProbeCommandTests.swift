@@ -1,12 +1,14 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("reel probe", .timeLimit(.minutes(5)))
+@Suite("reel probe", .hangLimit)
 struct ProbeCommandTests {
   private func probe(_ path: String) async throws -> [String: Any] {
-    let result = try await Command.run("probe", Fixtures.path(path), "--json")
+    let path = path.hasPrefix("/") ? path : Fixtures.path(path)
+    let result = try await Command.run("probe", path, "--json")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.outputLines.count == 1)
     return try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
@@ -56,6 +58,39 @@ struct ProbeCommandTests {
     #expect(hdr["matrix_used"] as? String == "bt2020nc")
   }
 
+  @Test("The periods, and the rung of the first that has video")
+  func periods() async throws {
+    let folder = try TemporaryFolder()
+    let media = Fixtures.folder.appending(path: "dash-number").absoluteString
+    let set = { (kind: String, id: Int) in
+      """
+      <AdaptationSet mimeType="\(kind)/mp4"><SegmentTemplate timescale="1000" duration="1000"
+       initialization="$RepresentationID$/init.mp4" media="$RepresentationID$/segment-$Number%05d$.m4s"/>
+      <Representation id="\(id)" bandwidth="300000"/></AdaptationSet>
+      """
+    }
+    let mpd = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT2S" minBufferTime="PT1S">
+      <BaseURL>\(media)/</BaseURL><Period id="talk" duration="PT1S">\(set("audio", 2))</Period>
+      <Period id="film" duration="PT1S">\(set("video", 0))\(set("audio", 2))</Period></MPD>
+      """
+    let path = folder.url.appending(path: "a.mpd")
+    try Data(mpd.utf8).write(to: path)
+    let record = try await probe(path.path)
+    #expect(record["periods"] as? Int == 2)
+    let periods = try #require(record["period_list"] as? [[String: Any]])
+    #expect(periods.compactMap { $0["id"] as? String } == ["talk", "film"])
+    #expect(periods.compactMap { $0["start"] as? Double } == [0, 1])
+    #expect(periods.compactMap { $0["media"] as? [String] } == [["audio"], ["audio", "video"]])
+    let rungs = try #require(record["rungs"] as? [[String: Any]])
+    #expect(rungs.compactMap { $0["chosen"] as? Bool } == [true])
+    #expect(rungs.first?["period"] as? Int == 1)
+    #expect(try picture(record)["md5"] as? String == (try Fixtures.golden("dash-number-0")).first)
+    let text = try await Command.run("probe", path.path)
+    #expect(text.outputLines.contains("    period 1  talk, at 0 s, 1 s long, audio"), "\(text.outputText)")
+    #expect(text.outputLines.contains("    period 2  film, at 1 s, 1 s long, audio and video"))
+  }
+
   @Test(
     "Rungs, and the one that frames would take",
     arguments: [
@@ -97,7 +132,7 @@ struct ProbeCommandTests {
     arguments: [
       ("media/nowhere.mp4", Int32(66)), ("bad/text.mp4", 65), ("bad/empty.mp4", 65),
       ("bad/audio-only.mp4", 65),
-      ("bad/encrypted-cenc.mp4", 65), ("bad/codec-mpeg4.mp4", 65),
+      ("bad/encrypted-cenc.mp4", 65), ("bad/codec-png.mp4", 65),
     ])
   func failures(path: String, status: Int32) async throws {
     let source = Fixtures.path(path)

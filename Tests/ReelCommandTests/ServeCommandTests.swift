@@ -1,9 +1,10 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("reel serve", .timeLimit(.minutes(5)))
+@Suite("reel serve", .hangLimit)
 struct ServeCommandTests {
   /// Runs `body` with the URL that `reel serve` prints, then interrupts it.
   private func withServer(_ arguments: [String], _ body: (URL) async throws -> Void) async throws {

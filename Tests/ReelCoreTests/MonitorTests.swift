@@ -1,8 +1,9 @@
+import ReelTestSupport
 import Testing
 
 @testable import ReelCore
 
-@Suite("Monitors", .timeLimit(.minutes(5)))
+@Suite("Monitors", .hangLimit)
 struct MonitorTests {
   @Test("A wait ends with what it waits for, whoever brings it")
   func values() async {

@@ -1,10 +1,11 @@
 import Dispatch
 import Foundation
+import ReelTestSupport
 import Testing
 
 @testable import ReelCore
 
-@Suite("The thread of the monotonic clock", .timeLimit(.minutes(5)))
+@Suite("The thread of the monotonic clock", .hangLimit)
 struct TimerThreadTests {
   @Test("It ends when there is nothing to wait for, and begins anew")
   func idle() async throws {

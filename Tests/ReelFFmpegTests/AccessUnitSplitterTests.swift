@@ -289,25 +289,45 @@ struct AccessUnitSplitterTests {
     #expect(units.map(\.isCorrupt) == [false, true, false, false])
   }
 
-  @Test("What has come can be looked at before its end is sure")
-  func peek() throws {
-    var splitter = AccessUnitSplitter(codec: .h264, streamIndex: 0)
+  @Test("A unit is complete as soon as the bytes behind it begin another one", arguments: [0, 1, 5])
+  func following(zeroCount: Int) throws {
+    let zeros = [UInt8](repeating: 0, count: zeroCount)
     let sets = AnnexB.h264(7, payload: AnnexB.filler(20))
     let slice = AnnexB.h264Slice(5, byteCount: 100)
+    let next = zeros + AnnexB.h264Slice(firstMacroblock: 0)
+    var splitter = AccessUnitSplitter(codec: .h264, streamIndex: 0)
     try append(Piece(sets, 1000, 900), to: &splitter)
+    #expect(unit(try splitter.next(followedBy: next)) == nil, "no slice yet")
+    try append(Piece(slice), to: &splitter)
     #expect(unit(try splitter.next()) == nil)
-    #expect(unit(try splitter.peek()) == nil)
-    try append(Piece(Array(slice[..<50])), to: &splitter)
+    #expect(
+      unit(try splitter.next(followedBy: Array(next.prefix(zeroCount + 5)))) == nil, "too few bytes to tell")
+    // The unit goes on: inside of its NAL unit, and with another slice.
+    #expect(unit(try splitter.next(followedBy: AnnexB.filler(3) + next)) == nil)
+    #expect(unit(try splitter.next(followedBy: AnnexB.h264Slice(5, firstMacroblock: 7))) == nil)
+    let given = try #require(unit(try splitter.next(followedBy: next)))
+    #expect(trimmed(given.bytes) == trimmed(sets + slice))
+    #expect(given.presentation == 1000)
+    #expect(given.isKey)
+    try append(Piece(next, 2000), to: &splitter)
+    try append(Piece(AnnexB.h264Slice(), 3000), to: &splitter)
+    let second = try #require(unit(try splitter.next()))
+    #expect(second.presentation == 2000)
+    #expect(trimmed(second.bytes) == trimmed(next))
+  }
+
+  @Test("A start code may lie across the end of what has come", arguments: 1...4)
+  func acrossEnd(count: Int) throws {
+    let slice = AnnexB.h264Slice(5, byteCount: 100)
+    let next = AnnexB.h264Slice(firstMacroblock: 0)
+    var splitter = AccessUnitSplitter(codec: .h264, streamIndex: 0)
+    try append(Piece(slice + next.prefix(count), 1000), to: &splitter)
     #expect(unit(try splitter.next()) == nil)
-    let tentative = unit(try splitter.peek())
-    #expect(tentative.map { trimmed($0.bytes) } == trimmed(sets + slice[..<50]))
-    #expect(tentative?.presentation == 1000)
-    #expect(tentative?.isKey == true)
-    try append(Piece(Array(slice[50...])), to: &splitter)
-    try append(Piece(AnnexB.h264Slice(), 2000), to: &splitter)
-    let whole = unit(try splitter.next())
-    #expect(whole.map { trimmed($0.bytes) } == trimmed(sets + slice))
-    #expect(whole?.presentation == 1000)
+    let given = try #require(unit(try splitter.next(followedBy: Array(next.dropFirst(count)))))
+    #expect(trimmed(given.bytes) == trimmed(slice))
+    try append(Piece(Array(next.dropFirst(count)), 2000), to: &splitter)
+    let second = try #require(unit(try splitter.flush()))
+    #expect(trimmed(second.bytes) == trimmed(next))
   }
 
   @Test("Parameter sets without a picture are no unit")

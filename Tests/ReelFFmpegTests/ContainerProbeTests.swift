@@ -13,6 +13,7 @@ struct ContainerProbeTests {
       ("media/h264.ts", ContainerFormat.mpegTS), ("media/h264.flv", .flv), ("media/h264.mkv", .matroska),
       ("media/vp9.webm", .matroska), ("media/h264-faststart.mp4", .mp4), ("media/annexb.h264", .h264),
       ("media/annexb-bframes.h264", .h264), ("media/annexb.hevc", .hevc),
+      ("media/mpeg2.mpg", .mpegPS), ("media/mpeg4.avi", .avi),
     ])
   func supported(path: String, format: ContainerFormat) throws {
     #expect(try guess(path) == .supported(format))

@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelFFmpeg
 
-@Suite("Reading the units of a container", .timeLimit(.minutes(5)))
+@Suite("Reading the units of a container", .hangLimit)
 struct ContainerReaderTests {
   private enum Kind: Hashable {
     case video
@@ -44,7 +45,6 @@ struct ContainerReaderTests {
       switch try reader.next() {
       case .video(let box): units.append(Unit(.video, box))
       case .audio(let box): units.append(Unit(.audio, box))
-      case .tentativeVideo: Issue.record("a tentative unit that nobody wants")
       case .programChanged: Issue.record("a change of a program that does not change")
       case .end: return units
       }
@@ -89,32 +89,28 @@ struct ContainerReaderTests {
     #expect(try units(makeReader(clip, chunkByteCount: chunkByteCount)) == whole)
   }
 
-  @Test("Tentative units come only where they are wanted, and are given whole later")
-  func tentative() throws {
-    let clip = Clip("media/h264.ts")
-    let whole = try units(makeReader(clip))
-    let reader = try makeReader(clip)
-    var seen: [Unit] = []
-    var tentativeCount = 0
-    while true {
-      let unit = try reader.next(allowingTentative: true)
-      switch unit {
-      case .video(let box): seen.append(Unit(.video, box))
-      case .audio(let box): seen.append(Unit(.audio, box))
-      case .tentativeVideo(let box):
-        tentativeCount += 1
-        let next = seen.filter { $0.kind == .video }.count
-        let expected = whole.filter { $0.kind == .video }[next]
-        #expect(box.packet.presentationTicks == expected.pts)
-        #expect(box.packet.byteCount <= expected.byteCount)
-      case .programChanged: Issue.record("a change of a program that does not change")
-      case .end:
-        #expect(seen.filter { $0.kind == .video } == whole.filter { $0.kind == .video })
-        #expect(seen.filter { $0.kind == .audio } == whole.filter { $0.kind == .audio })
-        #expect(tentativeCount > 0)
-        return
-      }
+  @Test(
+    "A unit is given as soon as the PES packet behind it has begun",
+    arguments: ["h264.ts", "hevc.ts", "h264-bframes.ts", "../transport/h264-cavlc-lengths.ts"],
+    [37, 188, .max])
+  func early(name: String, chunkByteCount: Int) throws {
+    let bytes = try Fixtures.bytes("media/\(name)")
+    let source = MemorySource(bytes, chunkByteCount: chunkByteCount, isSeekable: false)
+    var options = ContainerReader.Options()
+    options.isSeekable = false
+    let reader = try ContainerReader(
+      source: source, format: .mpegTS, options: options, name: name, logger: silentLogger)
+    let video = try #require(reader.video)
+    let first = try #require(try units(reader, limit: 1).first)
+    #expect(first.kind == .video)
+    // The transport packets in which PES packets of the stream begin.
+    let begins = stride(from: 0, to: bytes.count, by: 188).filter { start in
+      Int(bytes[start + 1] & 0x1f) << 8 | Int(bytes[start + 2]) == video.number
+        && bytes[start + 1] & 0x40 != 0
     }
+    try #require(begins.count > 2)
+    // Not more than the buffers in between read ahead of that.
+    #expect(source.reach <= begins[1] + 188 + (chunkByteCount == .max ? 16 << 10 : 2 * chunkByteCount))
   }
 
   @Test(

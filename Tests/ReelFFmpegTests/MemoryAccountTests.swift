@@ -1,11 +1,12 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelFFmpeg
 
 /// Where the process's malloc is not jemalloc, as with a sanitizer, accounts know their pictures only.
-@Suite("Memory by account", .timeLimit(.minutes(5)))
+@Suite("Memory by account", .hangLimit)
 struct MemoryAccountTests {
   /// Freed with the last reference.
   private final class Block: @unchecked Sendable {

@@ -1,8 +1,9 @@
 import Foundation
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
-@Suite("Memory of the process", .serialized, .timeLimit(.minutes(2)))
+@Suite("Memory of the process", .serialized, .hangLimit)
 struct MemoryProcessTests {
   @Test("pages that were written to are private memory")
   func growth() throws {

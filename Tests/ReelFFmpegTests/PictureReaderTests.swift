@@ -284,14 +284,42 @@ struct DamagedMediaTests {
   @Test(
     "What is not supported is named",
     arguments: [
-      ("bad/codec-mpeg4.mp4", "mpeg4"), ("bad/codec-mpeg2.ts", "mpeg2video"),
-      ("bad/codec-mjpeg.mov", "mjpeg"),
+      ("bad/codec-png.mp4", "png"), ("bad/codec-dirac.ts", "dirac"), ("bad/codec-qtrle.mov", "qtrle"),
       ("bad/encrypted-cenc.mp4", "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", "encrypted"),
     ])
   func unsupported(path: String, word: String) throws {
     let error = #expect(throws: ReelError.self) { _ = try makeReader(Clip(path)).first() }
     #expect(error?.kind == .unsupported)
     #expect(error?.reason.contains(word) == true, "\(error?.reason ?? "")")
+  }
+
+  @Test(
+    "H.264 pictures are cropped to a container's size that is less than a macroblock smaller, as ffmpeg has it",
+    arguments: [
+      ("container-rows.mp4", PixelSize(width: 192, height: 108)),
+      ("container-rows.mkv", PixelSize(width: 192, height: 108)),
+      ("container-columns.mp4", PixelSize(width: 182, height: 112)),
+      ("container-macroblock.mp4", PixelSize(width: 192, height: 112)),
+      ("container-cropped.mp4", PixelSize(width: 192, height: 104)),
+      ("container-crop-left-top.mp4", PixelSize(width: 160, height: 90)),
+      ("container-rows-hevc.mp4", PixelSize(width: 192, height: 112)),
+    ])
+  func containerSize(name: String, size: PixelSize) throws {
+    let clip = Clip("media/\(name)")
+    let golden = try clip.golden().pictures
+    for threads in [1, 2] {
+      var options = PictureReader.Options()
+      options.threads = threads
+      let reader = try PictureReader(
+        source: MemorySource(try clip.bytes()), format: clip.format, options: options, name: "test",
+        logger: silentLogger)
+      var md5s: [String] = []
+      while let frame = try reader.nextPicture() {
+        #expect(frame.size == size)
+        md5s.append(try frame.md5())
+      }
+      #expect(md5s == golden.map(\.md5))
+    }
   }
 
   @Test(

@@ -105,6 +105,8 @@ struct PlanarConverterTests {
   func exactRange() throws {
     let full = try decoded("colour-601-full.mp4")
     let limited = try image("colour-601-full.mp4", to: format())
+    try #require(full.planes.count > 1)
+    try #require(limited.planes.count > 1)
     let lumaError = largestError(full.planes[0], limited.planes[0]) { 16 + $0 * (219.0 / 255) }
     let chromaError = largestError(full.planes[1], limited.planes[1]) {
       128 + ($0 - 128) * (224.0 / 255)
@@ -150,6 +152,7 @@ struct PlanarConverterTests {
       let wanted = format(height * 2, height, bitDepth: to, isFullRange: isFullRange)
       let converted = try PlanarConverter().convert(
         frame, orientation: .upright, sampleAspectRatio: nil, to: wanted)
+      try #require(!converted.planes.isEmpty)
       let luma = samples(converted.planes[0], bitDepth: to).prefix(height * 2)
       let scale = Double(1 << (to - 8))
       let errors = luma.enumerated().map { x, value in
@@ -195,6 +198,7 @@ struct PlanarConverterTests {
   @Test("A size that was rounded has no bars")
   func rounded() throws {
     let small = try image("h264.ts", to: format(100, 57))
+    try #require(!small.planes.isEmpty)
     #expect(small.planes[0].prefix(100).contains { $0 > 40 })
     #expect(small.planes[0].suffix(100).contains { $0 > 40 })
   }
@@ -204,6 +208,7 @@ struct PlanarConverterTests {
   func bars(bitDepth: Int, isFullRange: Bool) throws {
     let wanted = format(192, 192, bitDepth: bitDepth, isFullRange: isFullRange)
     let converted = try image("h264.ts", to: wanted)
+    try #require(converted.planes.count > 2)
     let luma = samples(converted.planes[0], bitDepth: bitDepth)
     let black = isFullRange ? 0 : 16 << (bitDepth - 8)
     #expect(luma.prefix(42 * 192).allSatisfy { $0 == black })
@@ -213,6 +218,7 @@ struct PlanarConverterTests {
     #expect(chroma.prefix(21 * 96).allSatisfy { $0 == 1 << (bitDepth - 1) })
     if bitDepth == 8, !isFullRange {
       let own = try decoded("h264.ts")
+      try #require(own.planes.count > 2)
       #expect(Array(converted.planes[0][(42 * 192)..<(150 * 192)]) == own.planes[0])
       #expect(Array(converted.planes[2][(21 * 96)..<(75 * 96)]) == own.planes[2])
     }
@@ -222,12 +228,14 @@ struct PlanarConverterTests {
   func aspect() throws {
     // 160x120 in samples of 9:8 is 180x120.
     let square = try image("sar-9-8.mp4", to: format(180, 120))
+    try #require(!square.planes.isEmpty)
     #expect(square.planes[0].prefix(180).contains { $0 > 40 })
     #expect(square.planes[0].suffix(180).contains { $0 > 40 })
     let own = try image("sar-9-8.mp4", to: format(160, 120, aspect: Rational(9, 8)))
     #expect(try own.planes == decoded("sar-9-8.mp4").planes)
     // As square samples it is as wide as 180: bars above and below in 160x120.
     let boxed = try image("sar-9-8.mp4", to: format(160, 120))
+    try #require(!boxed.planes.isEmpty)
     #expect(boxed.planes[0].prefix(160 * 6).allSatisfy { $0 == 16 })
     #expect(boxed.planes[0].suffix(160 * 6).allSatisfy { $0 == 16 })
   }

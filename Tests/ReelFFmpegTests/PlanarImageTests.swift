@@ -47,7 +47,9 @@ struct PlanarImageTests {
   func mirrored() throws {
     let stored = try image("h264-high10.mp4")
     let mirrored = try image("h264-high10.mp4", isMirrored: true)
+    try #require(!stored.planes.isEmpty)
     let row = (0..<192).map { Array(stored.planes[0][($0 * 2)..<($0 * 2 + 2)]) }
+    try #require(!mirrored.planes.isEmpty)
     #expect(Array(mirrored.planes[0].prefix(384)) == row.reversed().flatMap { $0 })
   }
 }

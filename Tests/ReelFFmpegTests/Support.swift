@@ -12,6 +12,12 @@ enum Fixtures {
   static func bytes(_ path: String) throws -> [UInt8] {
     Array(try Data(contentsOf: folder.appending(path: path)))
   }
+
+  /// The files of a folder, by name.
+  static func names(in path: String) -> [String] {
+    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: path).path)
+    return (names ?? []).filter { !$0.hasPrefix(".") }.sorted()
+  }
 }
 
 /// One line of a golden file.
@@ -64,6 +70,8 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
     case "ts": .mpegTS
     case "mkv", "webm": .matroska
     case "flv": .flv
+    case "avi": .avi
+    case "mpg", "vob": .mpegPS
     case "h264": .h264
     case "hevc": .hevc
     default: .mp4
@@ -79,8 +87,9 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
 
   func golden() throws -> Golden { try Golden(goldenName) }
 
-  /// False where `moov` comes last: such a file can't be read forward only.
+  /// False where `moov` or the tracks of Matroska come last: such a file can't be read forward only.
   func canBeReadForward() throws -> Bool {
+    if path.hasSuffix("tracks-last.mkv") { return false }
     guard format == .mp4 else { return true }
     let bytes = try bytes()
     var offset = 0

@@ -5,9 +5,10 @@ import ReelCore
 import ReelGateway
 import ReelManifest
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct GatewayLifeTests {
+@Suite(.hangLimit) struct GatewayLifeTests {
   /// Far more than all sockets and buffers on the way hold.
   private static let size = 64 << 20
 

@@ -3,9 +3,10 @@ import ReelCore
 import ReelGateway
 import ReelManifest
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct GatewayTests {
+@Suite(.hangLimit) struct GatewayTests {
   @Test func playlists() async throws {
     try await withFixture("dash-number") { gateway, _ in
       let master = try await http(gateway.url)

@@ -4,6 +4,7 @@ import ReelCore
 import ReelGateway
 import ReelManifest
 import ReelTesting
+import ReelTestSupport
 import ReelTransport
 import Testing
 
@@ -21,10 +22,12 @@ enum Fixtures {
 let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 /// A fetcher whose retries do not keep a test waiting.
-func makeFetcher(firstByteTimeout: Duration = .seconds(10)) -> TransportFetcher {
+func makeFetcher(firstByteTimeout: Duration = HangLimit.duration) -> TransportFetcher {
   let retries = RetryPolicy(attempts: 1, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
   return TransportFetcher(
-    configuration: TransportConfiguration(firstByteTimeout: firstByteTimeout, retryPolicy: retries),
+    configuration: TransportConfiguration(
+      connectTimeout: HangLimit.duration, firstByteTimeout: firstByteTimeout, idleTimeout: HangLimit.duration,
+      retryPolicy: retries),
     logger: silentLogger)
 }
 

@@ -8,7 +8,7 @@ import Testing
 
   private func group(_ content: String, attributes: String = "") throws -> TrackGroup {
     let text = mpd(videoSet(content + template, attributes: attributes))
-    return try #require(try dashPresentation(text).periods[0].trackGroups.first)
+    return try #require(try dashPresentation(text).periods.first?.trackGroups.first)
   }
 
   @Test func rolesLabelsAndLanguage() throws {
@@ -35,23 +35,38 @@ import Testing
       #"<SupplementalProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>"#, "trick mode"
     ),
     (
-      #"<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cenc"/>"#
-        + #"<ContentProtection schemeIdUri="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"/>"#,
-      "encrypted: Common Encryption (cenc), Widevine"
-    ),
-    (
-      #"<ContentProtection schemeIdUri=" urn:uuid:9a04f079-9840-4286-ab92-e65be0885f95"><pro>x</pro></ContentProtection>"#,
-      "encrypted: PlayReady"
-    ),
-    (
-      #"<ContentProtection schemeIdUri="urn:uuid:e2719d58-a985-b3c9-781a-b030af78d30e"/>"#,
-      "encrypted: ClearKey"
+      #"<ContentProtection schemeIdUri="urn:mpeg:dash:sea:2012"/>"#, "encrypted: Segment Encryption"
     ),
   ])
   func whatCanNotBePlayedSaysWhy(content: String, reason: String) throws {
     let group = try group(content)
     #expect(group.unplayableReason == reason)
     #expect(group.rungs.count == 1)
+  }
+
+  /// What is encrypted may be decrypted, or begin in the clear.
+  @Test(arguments: [
+    (
+      #"<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cenc" "#
+        + #"cenc:default_KID="31323334-3536-3738-3930-313233343536 x"/>"#
+        + #"<ContentProtection schemeIdUri="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"/>"#,
+      ["Common Encryption (cenc)", "Widevine"], ["31323334353637383930313233343536"]
+    ),
+    (
+      #"<ContentProtection schemeIdUri=" urn:uuid:9a04f079-9840-4286-ab92-e65be0885f95"><pro>x</pro></ContentProtection>"#,
+      ["PlayReady"], []
+    ),
+    (
+      #"<ContentProtection schemeIdUri="urn:uuid:e2719d58-a985-b3c9-781a-b030af78d30e"/>"#, ["ClearKey"], []
+    ),
+    (#"<ContentProtection ref="9"/>"#, ["an unnamed scheme"], []),
+  ])
+  func protectionsAreNamed(content: String, schemes: [String], ids: [String]) throws {
+    let group = try group(content)
+    #expect(group.unplayableReason == nil)
+    #expect(group.rungs[0].protection?.schemes == schemes)
+    #expect(group.rungs[0].protection?.keyIDs.map(\.description) == ids)
+    #expect(group.encryption == "encrypted: \(schemes.joined(separator: ", "))")
   }
 
   @Test func aProtectionMayReferToAnother() throws {
@@ -63,9 +78,8 @@ import Testing
       <Period>\(set)<ContentProtection refId="2" schemeIdUri="urn:mpeg:dash:sea:2012"/></Period></MPD>
       """)
     #expect(
-      presentation.periods[0].trackGroups[0].unplayableReason == "encrypted: Widevine, Segment Encryption")
-    #expect(
-      try group(#"<ContentProtection ref="9"/>"#).unplayableReason == "encrypted: an unnamed scheme")
+      presentation.periods.first?.trackGroups.first?.unplayableReason
+        == "encrypted: Widevine, Segment Encryption")
   }
 
   @Test func aTrickModeRepresentationIsPassedOver() throws {
@@ -76,7 +90,7 @@ import Testing
         <AdaptationSet mimeType="video/mp4">\(template)<Representation id="a">\(trick)</Representation>
         <Representation id="b"/></AdaptationSet>
         """))
-    #expect(presentation.periods[0].trackGroups[0].rungs.map(\.id) == ["b"])
+    #expect(presentation.periods.first?.trackGroups.first?.rungs.map(\.id) == ["b"])
   }
 
   @Test func understoodPropertiesDoNoHarm() throws {
@@ -86,10 +100,11 @@ import Testing
       <SupplementalProperty schemeIdUri="urn:x:y"/>
       """)
     #expect(group.unplayableReason == nil)
+    try #require(!group.rungs.isEmpty)
     #expect(group.rungs[0].videoRange == "PQ")
   }
 
-  @Test func aProtectedRepresentationIsPassedOver() throws {
+  @Test func aRepresentationHasAProtectionOfItsOwn() throws {
     let presentation = try dashPresentation(
       mpd(
         """
@@ -97,8 +112,10 @@ import Testing
         <Representation id="a"/><Representation id="b"><ContentProtection schemeIdUri="urn:x"/></Representation>
         <Representation id="c" dependencyId="a"/></AdaptationSet>
         """))
-    #expect(presentation.periods[0].trackGroups[0].rungs.map(\.id) == ["a"])
-    #expect(presentation.warnings.count == 2)
+    let rungs = try #require(presentation.periods.first?.trackGroups.first).rungs
+    #expect(rungs.map(\.id) == ["a", "b"])
+    #expect(rungs.map(\.protection?.schemes) == [nil, ["urn:x"]])
+    #expect(presentation.warnings.count == 1)
   }
 
   @Test func thumbnailsAndTextHaveTheirKinds() throws {
@@ -118,8 +135,8 @@ import Testing
         <AdaptationSet>\(template)<Representation id="y" codecs="mp4a.40.2"/></AdaptationSet>
         <AdaptationSet>\(template)<Representation id="z"/></AdaptationSet>
         """))
-    let groups = presentation.periods[0].trackGroups
-    #expect(groups.map(\.kind) == [.image, .image, .text, .text, .image, .video, .audio, .video])
+    let groups = try #require(presentation.periods.first?.trackGroups)
+    try #require(groups.map(\.kind) == [.image, .image, .text, .text, .image, .video, .audio, .video])
     let sidecar = try presentation.segments(group: 2)
     #expect(sidecar.urls == ["https://origin.example/a/b/en.vtt"])
     #expect(sidecar.first?.duration == MediaTime(value: 20, timescale: 1))
@@ -136,6 +153,7 @@ import Testing
   ])
   func channels(scheme: String, value: String, count: String?) throws {
     let group = try group(#"<AudioChannelConfiguration schemeIdUri="\#(scheme)" value="\#(value)"/>"#)
+    try #require(!group.rungs.isEmpty)
     #expect(group.rungs[0].channels == count)
   }
 
@@ -156,8 +174,8 @@ import Testing
       <MPD mediaPresentationDuration="PT4S"><Period \(nothing)>\(videoSet(list))</Period>
       <Period start="PT0S">\(videoSet(list))</Period></MPD>
       """)
-    #expect(removed.periods.count == 1)
-    #expect(removed.periods[0].duration == MediaTime(value: 4, timescale: 1))
+    try #require(removed.periods.count == 1)
+    #expect(removed.periods.first?.duration == MediaTime(value: 4, timescale: 1))
   }
 
   @Test func whatStandsInOtherFilesIsNotRead() throws {
@@ -172,7 +190,7 @@ import Testing
       <MPD mediaPresentationDuration="PT4S"><Period \(xlink)="urn:mpeg:dash:resolve-to-zero:2013" duration="PT0S"/>
       <Period start="PT0S"><AdaptationSet \(xlink)="https://ads.example/a.xml"/>\(rest)</Period></MPD>
       """)
-    #expect(presentation.periods.count == 1)
-    #expect(presentation.periods[0].trackGroups.count == 1)
+    try #require(presentation.periods.count == 1)
+    #expect(presentation.periods.first?.trackGroups.count == 1)
   }
 }

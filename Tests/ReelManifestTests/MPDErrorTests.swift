@@ -131,7 +131,7 @@ import Testing
         <AdaptationSet mimeType="video/mp4"><Representation id="a"/>
         <Representation id="b">\(template)</Representation></AdaptationSet>
         """))
-    #expect(presentation.periods[0].trackGroups[0].rungs.map(\.id) == ["b"])
+    #expect(presentation.periods.first?.trackGroups.first?.rungs.map(\.id) == ["b"])
     #expect(
       presentation.warnings.map(\.place) == [.element("MPD/Period[1]/AdaptationSet[1]/Representation[1]")])
   }

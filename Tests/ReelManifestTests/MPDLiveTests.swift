@@ -67,7 +67,7 @@ import Testing
     let presentation = try dashPresentation(text, now: try at(4.499))
     #expect(try presentation.segments().count == 2)
     #expect(try dashPresentation(text, now: try at(4.5)).segments().count == 3)
-    let rung = presentation.periods[0].trackGroups[0].rungs[0]
+    let rung = try #require(presentation.periods.first?.trackGroups.first?.rungs.first)
     #expect(rung.availabilityTimeOffset == MediaTime(value: 3, timescale: 2))
     #expect(try presentation.segments().urls[0] == "https://origin.example/a/b/a/b/c/1")
   }
@@ -278,14 +278,14 @@ import Testing
         <UTCTiming schemeIdUri="urn:u"/></ProducerReferenceTime><InbandEventStream schemeIdUri="urn:i"/></AdaptationSet>
         </Period></MPD>
         """.utf8))
-    let stream = try #require(model.periods[0].eventStreams.first)
+    let stream = try #require(model.periods.first?.eventStreams.first)
     #expect(stream.events.map(\.message) == [#"<scte:Signal x="1"> <b/> </scte:Signal>"#, "m", ""])
-    #expect(stream.events.map(\.presentationTime) == [10, 0, 0])
+    try #require(stream.events.map(\.presentationTime) == [10, 0, 0])
     #expect(stream.events[0].duration == 20)
     #expect(stream.timescale == 1000)
     #expect(stream.presentationTimeOffset == 5)
     #expect(model.patchLocations.first?.timeToLive == MediaTime(value: 60, timescale: 1))
-    let common = model.periods[0].adaptationSets[0].common
+    let common = try #require(model.periods.first?.adaptationSets.first?.common)
     #expect(common.inbandEventStreams.map(\.scheme) == ["urn:i"])
     #expect(common.producerReferenceTimes.first?.utcTiming?.scheme == "urn:u")
     #expect(common.producerReferenceTimes.first?.presentationTime == 7)

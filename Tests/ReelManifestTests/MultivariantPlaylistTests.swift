@@ -24,9 +24,9 @@ import Testing
     #expect(presentation.format == .hls)
     #expect(presentation.duration == nil)
     let groups = try #require(presentation.periods.first).trackGroups
-    #expect(groups.map(\.kind) == [.video, .audio, .audio, .text])
+    try #require(groups.map(\.kind) == [.video, .audio, .audio, .text])
     let rungs = groups[0].rungs
-    #expect(rungs.count == 2)
+    try #require(rungs.count == 2)
     #expect(rungs[0].bitsPerSecond == 2_500_000)
     #expect(rungs[0].averageBitsPerSecond == 2_200_000)
     #expect(rungs[0].codecs == ["avc1.64001f", "mp4a.40.2"])
@@ -74,7 +74,7 @@ import Testing
       v.m3u8
       """)
     let groups = try #require(presentation.periods.first).trackGroups
-    #expect(groups.map(\.kind) == [.video])
+    try #require(groups.map(\.kind) == [.video])
     #expect(groups[0].rungs[0].audioGroup == nil)
   }
 
@@ -90,13 +90,13 @@ import Testing
       unknown.m3u8
       """)
     let groups = try #require(presentation.periods.first).trackGroups
-    #expect(groups.map(\.kind) == [.video, .audio])
+    try #require(groups.map(\.kind) == [.video, .audio])
     #expect(groups[0].rungs.count == 2)
     #expect(!groups[1].isDefault)
     let alone = try hlsPresentation(
       "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS=\"mp4a.40.5\"\naudio.m3u8\n")
-    #expect(alone.periods[0].trackGroups.map(\.kind) == [.audio])
-    #expect(alone.periods[0].trackGroups[0].isDefault)
+    #expect(alone.periods.first?.trackGroups.map(\.kind) == [.audio])
+    #expect(alone.periods.first?.trackGroups.first?.isDefault == true)
   }
 
   @Test func onePathwayIsKept() throws {
@@ -109,7 +109,7 @@ import Testing
       #EXT-X-STREAM-INF:BANDWIDTH=1,PATHWAY-ID="B"
       https://b.example/v.m3u8
       """)
-    #expect(presentation.periods[0].trackGroups[0].rungs.count == 1)
+    #expect(presentation.periods.first?.trackGroups.first?.rungs.count == 1)
   }
 
   @Test func variablesReachTheMediaPlaylists() throws {
@@ -121,7 +121,9 @@ import Testing
       https://{$host}/v.m3u8
       """)
     #expect(presentation.variables == ["host": "cdn.example"])
-    #expect(presentation.periods[0].trackGroups[0].rungs[0].media.playlist == "https://cdn.example/v.m3u8")
+    #expect(
+      presentation.periods.first?.trackGroups.first?.rungs.first?.media.playlist
+        == "https://cdn.example/v.m3u8")
   }
 
   @Test func whatIsIncompleteIsAWarning() throws {
@@ -136,8 +138,8 @@ import Testing
       #EXT-X-MEDIA:TYPE=OTHER,GROUP-ID="x",URI="a.m3u8"
       #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1
       """)
-    #expect(presentation.periods[0].trackGroups.count == 1)
-    let rung = presentation.periods[0].trackGroups[0].rungs[0]
+    #expect(presentation.periods.first?.trackGroups.count == 1)
+    let rung = try #require(presentation.periods.first?.trackGroups.first?.rungs.first)
     #expect(rung.bitsPerSecond == nil)
     #expect(rung.size == nil)
     #expect(

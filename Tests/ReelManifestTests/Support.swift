@@ -53,8 +53,9 @@ func videoSet(_ segments: String, attributes: String = "", representation: Strin
 extension Presentation {
   /// The segments of a rung of the first period, in the group and at the place asked for.
   func segments(period: Int = 0, group: Int = 0, rung: Int = 0) throws -> SegmentList {
-    let group = try #require(periods[period].trackGroups.dropFirst(group).first)
-    return try #require(group.rungs[rung].media.segments)
+    let groups = try #require(periods.dropFirst(period).first).trackGroups
+    let rungs = try #require(groups.dropFirst(group).first).rungs
+    return try #require(rungs.dropFirst(rung).first?.media.segments)
   }
 }
 

@@ -51,7 +51,7 @@ import Testing
       #EXT-X-STREAM-INF:BANDWIDTH=64000,CODECS="mp4a.40.5"
       b.m3u8
       """)
-    #expect(rungs.count == 1)
+    try #require(rungs.count == 1)
     #expect(rungs[0].alternateURLs.map(\.lastPathComponent) == ["b.m3u8"])
   }
 
@@ -69,7 +69,7 @@ import Testing
       #EXT-X-STREAM-INF:BANDWIDTH=2100000,AUDIO="low"
       backup/v.m3u8
       """)
-    #expect(rungs.map(\.bitsPerSecond) == [2_100_000])
+    try #require(rungs.map(\.bitsPerSecond) == [2_100_000])
     #expect(rungs[0].media.playlist == "https://origin.example/a/b/v.m3u8")
     #expect(rungs[0].alternateURLs.map(\.absoluteString) == ["https://origin.example/a/b/backup/v.m3u8"])
   }

@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test func attributesAreReadAsTheyAreWritten() throws {
-    let reader = try reader(
+    var reader = try reader(
       "<a b=\"1\"c='2'\n d = \" x \" e='&lt;&#65;&#x42;&amp;amp;' f='?a=1&b=2&amp;c' g='' b='9'/>")
     #expect(reader.string("b") == "1")
     #expect(reader.string("c") == "2")

@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("The account of a media file", .timeLimit(.minutes(2)))
+@Suite("The account of a media file", .hangLimit)
 struct AccessLogEntryTests {
   /// Counts what comes; its answers may be without ranges.
   private final class Counter: Fetching {

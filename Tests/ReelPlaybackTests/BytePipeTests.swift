@@ -1,9 +1,10 @@
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Byte pipes", .timeLimit(.minutes(5)))
+@Suite("Byte pipes", .hangLimit)
 struct BytePipeTests {
   /// Bytes that are told apart by where they stand.
   private func pattern(_ count: Int) -> [UInt8] {

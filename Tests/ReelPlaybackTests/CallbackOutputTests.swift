@@ -1,9 +1,10 @@
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
-@Suite("Outputs that are closures", .timeLimit(.minutes(5)))
+@Suite("Outputs that are closures", .hangLimit)
 struct CallbackOutputTests {
   /// Pictures that outlive the call they came with.
   private final class Kept: Sendable {

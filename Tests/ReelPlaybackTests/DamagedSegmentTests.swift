@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Segments that are not what they should be", .timeLimit(.minutes(2)))
+@Suite("Segments that are not what they should be", .hangLimit)
 struct DamagedSegmentTests {
   /// What became of a presentation one of whose segments is another.
   private struct Outcome {

@@ -1,8 +1,10 @@
+import Foundation
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
-@Suite("Event channels", .timeLimit(.minutes(5)))
+@Suite("Event channels", .hangLimit)
 struct EventChannelTests {
   @Test("An observer gets what happens after it began, repetitions too")
   func events() async {
@@ -61,6 +63,23 @@ struct EventChannelTests {
     while channel.observerCount > 0 { try await Task.sleep(for: .milliseconds(1)) }
     channel.finish()
     for await event in channel.events { Issue.record("\(event) after the end") }
+    #expect(channel.observerCount == 0)
+  }
+
+  @Test("Observers may be cancelled while events are sent")
+  func cancellation() async {
+    let channel = EventChannel<Int>()
+    let isDone = Locked(false)
+    let sender = Thread { while !isDone.withLock({ $0 }) { channel.send(1) } }
+    sender.start()
+    for _ in 0..<2000 {
+      await withTaskGroup { group in
+        for _ in 0..<4 { group.addTask { for await _ in channel.events {} } }
+        await Task.yield()
+        group.cancelAll()
+      }
+    }
+    isDone.withLock { $0 = true }
     #expect(channel.observerCount == 0)
   }
 

@@ -32,13 +32,22 @@ final class FixtureFetcher: Fetching {
   private let state = Locked(State())
   private let fault: @Sendable (FetchRequest, Int) -> Fault
   private let chunkByteCount: Int
+  private let sleep: @Sendable (Duration) async throws -> Void
 
-  /// - Parameter fault: gets each request and its number, from 0.
+  /// - Parameters:
+  ///   - clock: What faults take goes by it; nil for real time.
+  ///   - fault: Gets each request and its number, from 0.
   init(
-    chunkByteCount: Int = 4 << 10, fault: @escaping @Sendable (FetchRequest, Int) -> Fault = { _, _ in .none }
+    chunkByteCount: Int = 4 << 10, clock: (any MonotonicClock)? = nil,
+    fault: @escaping @Sendable (FetchRequest, Int) -> Fault = { _, _ in .none }
   ) {
     self.chunkByteCount = chunkByteCount
     self.fault = fault
+    if let clock {
+      sleep = { try await clock.sleep(for: $0) }
+    } else {
+      sleep = { try await Task.sleep(for: $0) }
+    }
   }
 
   var requests: [FetchRequest] { state.withLock { $0.requests } }
@@ -63,9 +72,9 @@ final class FixtureFetcher: Fetching {
     case .bytes(let bytes): other = bytes
     case .cut(let count): cut = count
     case .endless(let error, let count): (ending, cut, excess) = (error, count, 100)
-    case .delay(let duration): try await Task.sleep(for: duration)
+    case .delay(let duration): try await sleep(duration)
     case .slow(let duration): pause = duration
-    case .never: try await Task.sleep(for: .seconds(3600))
+    case .never: try await sleep(.seconds(3600))
     }
     let all = try other ?? bytes(of: request.url)
     let start = Int(clamping: request.range?.offset ?? 0)
@@ -75,7 +84,7 @@ final class FixtureFetcher: Fetching {
     let end = Int(clamping: request.range?.end ?? Int64(all.count))
     let body = Body(
       bytes: all[start..<min(max(start, end), all.count)], chunkByteCount: chunkByteCount, cut: cut,
-      ending: ending, pause: pause, presence: presence)
+      ending: ending, pause: pause, sleep: sleep, presence: presence)
     return FetchResponse(
       url: request.url, contentType: nil, bodyOffset: Int64(start),
       bodyByteCount: Int64(body.byteCount + excess), resourceByteCount: Int64(all.count + excess),
@@ -114,11 +123,12 @@ final class FixtureFetcher: Fetching {
     private let cut: Int
     private let ending: ReelError?
     private let pause: Duration
+    private let sleep: @Sendable (Duration) async throws -> Void
     private let presence: Presence
 
     init(
       bytes: ArraySlice<UInt8>, chunkByteCount: Int, cut: Int, ending: ReelError?, pause: Duration,
-      presence: Presence
+      sleep: @escaping @Sendable (Duration) async throws -> Void, presence: Presence
     ) {
       byteCount = bytes.count
       rest = Locked(bytes)
@@ -126,12 +136,13 @@ final class FixtureFetcher: Fetching {
       self.cut = cut
       self.ending = ending
       self.pause = pause
+      self.sleep = sleep
       self.presence = presence
     }
 
     func next() async throws -> [UInt8]? {
       try Task.checkCancellation()
-      if pause > .zero { try await Task.sleep(for: pause) }
+      if pause > .zero { try await sleep(pause) }
       let (chunk, isCut) = rest.withLock { rest in
         let left = cut - (byteCount - rest.count)
         let chunk = Array(rest.prefix(min(chunkByteCount, left)))

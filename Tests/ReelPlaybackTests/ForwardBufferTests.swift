@@ -62,26 +62,6 @@ struct ForwardBufferTests {
     #expect(packet(buffer.next(.video, epoch: 0))?.time == time(1))
   }
 
-  @Test("A tentative packet is given once, only where it is wanted, and goes with the whole one")
-  func tentative() throws {
-    let buffer = makeBuffer()
-    let run = maker.makeRun()
-    buffer.offerTentative(try maker.make(.zero, lasting: time(1), of: run), epoch: 1)
-    #expect(isNone(buffer.next(.video, epoch: 0, allowingTentative: true)))
-    buffer.offerTentative(try maker.make(.zero, lasting: time(1), of: run), epoch: 0)
-    #expect(isNone(buffer.next(.video, epoch: 0)))
-    #expect(isNone(buffer.next(.video, epoch: 0, of: maker.makeRun(), allowingTentative: true)))
-    guard case .tentative = buffer.next(.video, epoch: 0, allowingTentative: true) else {
-      Issue.record("no tentative packet")
-      return
-    }
-    #expect(isNone(buffer.next(.video, epoch: 0, allowingTentative: true)))
-    buffer.offerTentative(try maker.make(.zero, lasting: time(1), of: run), epoch: 0)
-    try append(0..<1, to: buffer)
-    #expect(packet(buffer.next(.video, epoch: 0, allowingTentative: true)) != nil)
-    #expect(isNone(buffer.next(.video, epoch: 0, allowingTentative: true)))
-  }
-
   @Test("It is full at its target in time or bytes, and is refilled below a share of both")
   func levels() throws {
     let buffer = makeBuffer(target: 8, byteCount: 200)

@@ -1,11 +1,12 @@
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
 @testable import ReelFFmpeg
 @testable import ReelPlayback
 
-@Suite("Frame rings", .timeLimit(.minutes(5)))
+@Suite("Frame rings", .hangLimit)
 struct FrameRingTests {
   private let maker: PictureMaker
 

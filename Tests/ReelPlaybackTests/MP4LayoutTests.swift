@@ -1,3 +1,4 @@
+import ReelFFmpeg
 import Testing
 
 @testable import ReelPlayback
@@ -18,6 +19,25 @@ struct MP4LayoutTests {
   }
 
   private let brand = Array("isom0000".utf8)
+
+  @Test("Matroska: tracks before the media, behind it, or not in what is there")
+  func matroska() throws {
+    func layout(_ name: String, _ count: Int = 4096) throws -> MP4Layout {
+      MP4Layout(prefix: Array(try Fixtures.bytes("media/\(name)").prefix(count)), format: .matroska)
+    }
+    #expect(try layout("h264.mkv") == .indexFirst(isFragmented: false))
+    #expect(try layout("vp8.webm") == .indexFirst(isFragmented: false))
+    #expect(try layout("h264-tracks-last.mkv") == .indexLast)
+    for count in 0..<60 { #expect(try layout("h264-tracks-last.mkv", count) == .unknown, "\(count) bytes") }
+    // Of unknown size, and what can't be read.
+    let head: [UInt8] = [0x1a, 0x45, 0xdf, 0xa3, 0x80, 0x18, 0x53, 0x80, 0x67, 0x01]
+    let unknown = [UInt8](repeating: 0xff, count: 7)
+    let cluster: [UInt8] = [0x1f, 0x43, 0xb6, 0x75, 0xff]
+    #expect(MP4Layout(matroskaPrefix: head + unknown + cluster) == .indexLast)
+    #expect(MP4Layout(matroskaPrefix: head + unknown + [0xec, 0xff]) == .unknown)
+    #expect(MP4Layout(matroskaPrefix: head + unknown + [0x00, 0x00, 0x00]) == .unknown)
+    #expect(MP4Layout(matroskaPrefix: head + unknown + [0xec, 0x01] + unknown + cluster) == .unknown)
+  }
 
   @Test("The index first")
   func indexFirst() {

@@ -1,50 +1,85 @@
 import Foundation
 import ReelCore
+import ReelFFmpeg
+import ReelPool
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Sound that does not come", .timeLimit(.minutes(2)))
+@Suite("Sound that does not come", .hangLimit)
 struct MissingAudioTests {
+  private static let path = "hls-fmp4/master.m3u8"
+
+  /// Counts what is heard, and where it ends.
+  private final class Sound: AudioOutput {
+    private let state = Locked((count: 0, end: MediaTime.zero))
+
+    var sampleCount: Int { state.withLock { $0.count } }
+    var end: MediaTime { state.withLock { $0.end } }
+
+    func write(_ buffer: PCMBuffer, at time: MediaTime) {
+      state.withLock { $0 = ($0.count + buffer.frameCount, time + buffer.duration) }
+    }
+
+    func finish() {}
+  }
+
   @Test(
     "The picture waits for sound of its own for a time, and goes on without it",
     arguments: ["index.m3u8", "init.mp4", "segment-0.m4s", "segment-1.m4s"], [1.0, .infinity])
   func givesUp(name: String, rate: Double) async throws {
-    let clip = try StressClip("hls-fmp4/master.m3u8", golden: "hls-fmp4-high", clock: .fromZero)
-    let fetcher = FixtureFetcher { request, _ in
+    let clip = try StressClip(Self.path, golden: "hls-fmp4-high", clock: .fromZero)
+    let world = VirtualWorld()
+    let fetcher = FixtureFetcher(clock: world) { request, _ in
       request.url.path.hasSuffix("audio/\(name)") ? .never : .none
     }
-    var configuration = StressScene.configuration()
-    configuration.thresholds.audioPatience = .milliseconds(200)
-    let scene = try StressScene(fetcher: fetcher, configuration: configuration)
-    let item = PlayerItem(try clip.source())
-    let events = item.events.events
-    scene.player.setRate(rate)
-    scene.player.replaceCurrentItem(with: item)
-    let end = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }
-    if case .playedToEnd? = end {} else { Issue.record("\(String(describing: end))") }
-    #expect(scene.witness.all.last?.md5 == clip.expected.last?.md5)
-    #expect(item.errorLog.contains { $0.error.kind == .timedOut && $0.error.reason.contains("sound") })
+    let stage = try WorldStage(Self.path, fetcher: fetcher, in: world)
+    stage.begin(rate: rate)
+    let end = try await stage.end()
+    if case .playedToEnd = end {} else { Issue.record("\(end)") }
+    #expect(stage.recording.all.last?.md5 == clip.expected.last?.md5)
+    let errors = stage.item.errorLog.map(\.error)
+    #expect(errors.contains { $0.kind == .timedOut && $0.reason.contains("sound") }, "\(errors)")
+    // 10 s, and the media's own 3 s.
+    #expect(world.now >= .seconds(10) && world.now < .seconds(16), "\(world.now)")
+    try await stage.close()
     // What waited for it has ended.
-    try await scene.until("the end of its requests") { fetcher.underWayCount == 0 }
-    await scene.player.stopAndWait()
+    #expect(fetcher.underWayCount == 0)
   }
 
   @Test("Sound that comes slowly, but comes, is waited for")
   func slow() async throws {
-    let clip = try StressClip("hls-fmp4/master.m3u8", golden: "hls-fmp4-high", clock: .fromZero)
-    let fetcher = FixtureFetcher(chunkByteCount: 500) { request, _ in
-      request.url.path.contains("audio/") ? .slow(.milliseconds(20)) : .none
+    let world = VirtualWorld()
+    let fetcher = FixtureFetcher(chunkByteCount: 500, clock: world) { request, _ in
+      request.url.path.contains("audio/") ? .slow(.milliseconds(500)) : .none
     }
-    var configuration = StressScene.configuration()
-    configuration.thresholds.audioPatience = .seconds(20)
-    let scene = try StressScene(fetcher: fetcher, configuration: configuration)
-    let item = PlayerItem(try clip.source())
-    let events = item.events.events
-    scene.player.setRate(.infinity)
-    scene.player.replaceCurrentItem(with: item)
-    _ = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }
-    #expect(item.errorLog.isEmpty)
-    await scene.player.stopAndWait()
+    let stage = try WorldStage(Self.path, fetcher: fetcher, in: world)
+    stage.begin(rate: .infinity)
+    try await stage.end()
+    #expect(stage.item.errorLog.isEmpty)
+    try await stage.close()
+  }
+
+  @Test(
+    "On a machine that is busy no sound is given up: what is late is heard", arguments: [1.0, .infinity],
+    [4, 12])
+  func busyMachine(rate: Double, seconds: Int) async throws {
+    let clip = try StressClip(Self.path, golden: "hls-fmp4-high", clock: .fromZero)
+    let world = VirtualWorld()
+    let stage = try WorldStage(Self.path, fetcher: FixtureFetcher(clock: world), in: world) {
+      $0.execution = LateExecution(world, lateness: .seconds(seconds))
+    }
+    let sound = Sound()
+    stage.player.attach(sound)
+    stage.begin(rate: rate)
+    let end = try await stage.end()
+    if case .playedToEnd = end {} else { Issue.record("\(end)") }
+    #expect(stage.item.errorLog.isEmpty)
+    #expect(clip.indices(of: stage.recording.all) == Array(clip.expected.indices))
+    // All of it: three seconds, to a frame of AAC.
+    #expect(abs(sound.sampleCount - 3 * 48000) <= 2048, "\(sound.sampleCount) samples")
+    #expect(abs(sound.end.seconds - 3) < 0.05)
+    try await stage.close()
   }
 }

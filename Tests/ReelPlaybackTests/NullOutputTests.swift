@@ -1,8 +1,9 @@
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
-@Suite("Outputs that show nothing", .timeLimit(.minutes(5)))
+@Suite("Outputs that show nothing", .hangLimit)
 struct NullOutputTests {
   @Test("Every picture is counted")
   func counts() async throws {

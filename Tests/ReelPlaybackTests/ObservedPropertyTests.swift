@@ -1,8 +1,9 @@
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
-@Suite("Observed properties", .timeLimit(.minutes(5)))
+@Suite("Observed properties", .hangLimit)
 struct ObservedPropertyTests {
   @Test("An observer sees the value of the time when it begins, then every change, and no repetition")
   func changes() async {

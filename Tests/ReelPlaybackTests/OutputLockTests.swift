@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("The lock of outputs", .timeLimit(.minutes(1)))
+@Suite("The lock of outputs", .hangLimit)
 struct OutputLockTests {
   @Test("Players that share it call their outputs one at a time, a separated one beside them")
   func separation() {

@@ -60,6 +60,8 @@ private func containerFormat(of path: String) -> ContainerFormat {
   case "ts": .mpegTS
   case "mkv", "webm": .matroska
   case "flv": .flv
+  case "avi": .avi
+  case "mpg", "vob": .mpegPS
   case "h264": .h264
   case "hevc": .hevc
   default: .mp4
@@ -89,7 +91,7 @@ func readPackets(
   var packets: [ReadPacket] = []
   while true {
     switch try container.next() {
-    case .video(let box), .tentativeVideo(let box):
+    case .video(let box):
       if let packet = try stamper.stamped(box, .video) {
         packets.append(ReadPacket(packet: packet, kind: .video))
       }

@@ -98,9 +98,10 @@ struct PacketQueueTests {
     queue = try self.queue(taken: 6)
     expectRewind(true, &queue, before: time(5))
     #expect(queue.next?.time == time(4))
-    // One that was decoded before it was whole.
-    queue = try self.queue()
-    expectRewind(true, &queue, before: time(0))
+    // Once more, as another picture was taken meanwhile.
+    queue = try self.queue(taken: 6)
+    expectRewind(true, &queue, before: time(3))
+    expectRewind(true, &queue, before: time(3))
     #expect(queue.next?.time == time(0))
     #expect(queue.pendingByteCount == 100)
     // Not forward.

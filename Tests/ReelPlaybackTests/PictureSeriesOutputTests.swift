@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
-@Suite("Outputs of one file a picture", .timeLimit(.minutes(5)))
+@Suite("Outputs of one file a picture", .hangLimit)
 struct PictureSeriesOutputTests {
   /// The first pictures of a clip as PPM.
   private func portablePixmaps(

@@ -1,8 +1,10 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelPool
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
@@ -52,13 +54,13 @@ private final class Stage: Sendable {
 /// Holds back what it is told to, until it is opened.
 private final class GatedFetcher: Fetching {
   private let held: String
-  private let base = makeFetcher()
+  private let base = FixtureFetcher()
   private let state = Locked((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
 
   init(holding held: String) { self.held = held }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-    if request.url.lastPathComponent == held {
+    if request.url.path.hasSuffix(held) {
       await withCheckedContinuation { continuation in
         let isOpen = state.withLock { state in
           if !state.isOpen { state.waiting.append(continuation) }
@@ -80,7 +82,7 @@ private final class GatedFetcher: Fetching {
   }
 }
 
-@Suite("What a player does", .timeLimit(.minutes(5)))
+@Suite("What a player does", .hangLimit)
 struct PlayerBehaviourTests {
   private static let clips: [String] = {
     let folder = Fixtures.folder.appending(path: "media")
@@ -90,9 +92,9 @@ struct PlayerBehaviourTests {
 
   @Test("Every clip gives the pictures that an extraction gives", arguments: clips)
   func clip(_ path: String) async throws {
-    let expected = try await extract(.count(0), path: path)
+    let expected = try await pictures(of: path)
     let result = try await playThrough(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
-    #expect(result.shown.map(\.md5) == expected.pictures.map(\.md5))
+    #expect(result.shown.map(\.md5) == expected.map(\.md5))
     #expect(result.shown.map(\.time) == result.shown.map(\.time).sorted())
   }
 
@@ -105,10 +107,10 @@ struct PlayerBehaviourTests {
     let start = clock.now
     _ = try await stage.end()
     let elapsed = clock.now - start
-    let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8")
+    let expected = try await pictures(of: "hls-fmp4/master.m3u8")
     #expect(elapsed > .seconds(2.9))
     let statistics = stage.player.statistics
-    #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.pictures.count)
+    #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
     await stage.close()
   }
 
@@ -122,7 +124,7 @@ struct PlayerBehaviourTests {
 
   @Test("A seek shows the picture at the time", arguments: seekable)
   func seeks(_ path: String) async throws {
-    let expected = try await extract(.count(0), path: path).pictures
+    let expected = try await pictures(of: path)
     try await withOrigin { origin in
       let stage = try Stage(try origin.source(path))
       stage.player.replaceCurrentItem(with: stage.item)
@@ -207,7 +209,7 @@ struct PlayerBehaviourTests {
     let events = next.events.events
     stage.player.replaceCurrentItem(with: next)
     #expect(await events.first { $0.isEnd } != nil)
-    let expected = try await extract(.count(0), path: "media/h264-gops.mp4").pictures
+    let expected = try await pictures(of: "media/h264-gops.mp4")
     #expect(stage.recording.all == expected)
     await stage.close()
   }
@@ -247,16 +249,18 @@ struct PlayerBehaviourTests {
     }
   }
 
-  /// The wall's time, as a manual clock has it.
-  private struct ManualWall: WallClock {
-    let start: WallTime
-    let clock: ManualMonotonicClock
-
-    var now: WallTime { start + MediaTime(seconds: clock.now / .seconds(1), timescale: 1_000_000_000) }
-
-    func sleep(for duration: Duration) async throws {
-      let end = clock.now + duration
-      while clock.now < end { try await Task.sleep(for: .milliseconds(1)) }
+  /// A player in a world, on a simulated broadcast that began long before.
+  private func broadcast(
+    at begin: Double, options: DASHLiveSimulation.Options
+  ) throws -> WorldStage {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let world = VirtualWorld()
+    let wall = VirtualWallClock(world, beginning: launch + MediaTime(seconds: begin))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
+    let simulation = try DASHLiveSimulation(material, start: launch, options: options) { wall.now }
+    let url = try #require(URL(string: "http://origin\(simulation.manifestPath)"))
+    return try WorldStage(.url(url), fetcher: SimulationFetcher(resource: simulation), in: world) {
+      $0.loading.clock = wall
     }
   }
 
@@ -264,82 +268,69 @@ struct PlayerBehaviourTests {
     "A live item whose producer has stood still jumps once, and shows nothing twice",
     arguments: [5.0, 6, 7, 8, 12])
   func producerStall(length: Double) async throws {
-    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
-    let clock = ManualMonotonicClock()
-    let wall = ManualWall(start: launch + MediaTime(value: 100, timescale: 1), clock: clock)
-    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
     let stall = LiveDisturbances.Stall(
       after: MediaTime(value: 104, timescale: 1), length: MediaTime(seconds: length))
-    let simulation = try DASHLiveSimulation(
-      material, start: launch,
+    let stage = try broadcast(
+      at: 100,
       options: .init(
         addressing: .timeline, periods: .single, minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
         suggestedPresentationDelay: MediaTime(value: 2, timescale: 1),
-        disturbances: LiveDisturbances(stalls: [stall]))
-    ) { wall.now }
-    try await withOrigin(.init(resources: [simulation])) { origin in
-      var configuration = PlayerConfiguration()
-      configuration.clock = clock
-      configuration.loading.clock = wall
-      let stage = try Stage(
-        .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
-      stage.begin()
-      while clock.now < .seconds(10 + length) {
-        clock.advance(by: .milliseconds(10))
-        try await Task.sleep(for: .milliseconds(2))
-      }
-      let shown = stage.recording.all
-      for (first, second) in zip(shown, shown.dropFirst()) { #expect(first.time < second.time) }
-      let jumps = stage.events.compactMap { event -> (from: MediaTime, to: MediaTime)? in
-        if case .jumpedToLive(let from, let to) = event { (from, to) } else { nil }
-      }
-      #expect(jumps.count == 1, "\(stage.events)")
-      let jump = try #require(jumps.first)
-      // What lies before the place of the jump is not shown.
-      #expect(!shown.contains { $0.time > jump.from && $0.time < jump.to })
-      #expect(try #require(shown.last).time.seconds > 104 + length)
-      await stage.close()
+        disturbances: LiveDisturbances(stalls: [stall])))
+    let media = Locked(ShownMedia())
+    try stage.player.attach(
+      CallbackOutput { picture in
+        let (time, length, skipped) = (picture.time, picture.displayTime, picture.skipped)
+        media.withLock { $0.show(time, length: length, skipped: skipped) }
+      })
+    stage.begin()
+    await stage.world.run(until: .seconds(10 + length))
+    let shown = stage.recording.all
+    #expect(zip(shown, shown.dropFirst()).allSatisfy { $0.time < $1.time })
+    let jumps = stage.events.compactMap { event -> (from: MediaTime, to: MediaTime)? in
+      if case .jumpedToLive(let from, let to) = event { (from, to) } else { nil }
     }
+    #expect(jumps.count == 1, "\(stage.events)")
+    let jump = try #require(jumps.first)
+    // What lies before the place of the jump is not shown.
+    #expect(!shown.contains { $0.time > jump.from && $0.time < jump.to })
+    #expect(try #require(shown.last).time.seconds > 104 + length)
+    // What was shown and what was skipped is all there was, and every moment has its place.
+    let (counted, statistics) = (media.withLock { $0 }, stage.player.statistics)
+    let frames = Double(shown.count + statistics.droppedFrameCount)
+    // A frame that was dropped just before the jump is skipped with what follows it.
+    #expect((Double(shown.count) / 30 - 0.01...frames / 30 + 0.01).contains(counted.played.seconds))
+    #expect(counted.skipped > .zero)
+    let span = try #require(shown.last).time - (try #require(shown.first).time)
+    #expect(abs((counted.played + counted.skipped - span).seconds - 1.0 / 30) < 0.001)
+    #expect(statistics.times.total == stage.world.now)
+    #expect(statistics.times[.stalled] == statistics.stallDuration)
+    #expect(statistics.times[.stalled] + statistics.times[.seeking] > .zero)
+    try await stage.close()
   }
 
   @Test(
     "A live item that is to be a segment behind the edge does not stall",
     arguments: [100.1, 100.5, 100.9], [DASHLiveSimulation.Addressing.timeline, .number])
   func shortDistance(begin: Double, addressing: DASHLiveSimulation.Addressing) async throws {
-    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
-    let clock = ManualMonotonicClock()
-    let wall = ManualWall(start: launch + MediaTime(seconds: begin), clock: clock)
-    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
-    let simulation = try DASHLiveSimulation(
-      material, start: launch,
+    let stage = try broadcast(
+      at: begin,
       options: .init(
         addressing: addressing, periods: .single, minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
-        suggestedPresentationDelay: MediaTime(value: 1, timescale: 1))
-    ) { wall.now }
-    try await withOrigin(.init(resources: [simulation])) { origin in
-      var configuration = PlayerConfiguration()
-      configuration.clock = clock
-      configuration.loading.clock = wall
-      let stage = try Stage(
-        .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
-      stage.begin()
-      while clock.now < .seconds(8) {
-        clock.advance(by: .milliseconds(5))
-        try await Task.sleep(for: .milliseconds(2))
-      }
-      let last = try #require(stage.recording.all.last)
-      // Behind the edge by a segment and a second at least, and hardly more than another segment.
-      #expect((104.8..<106.2).contains(last.time.seconds - begin + 100), "\(last.time.seconds)")
-      #expect(stage.player.statistics.stallCount == 0, "\(stage.events)")
-      await stage.close()
-    }
+        suggestedPresentationDelay: MediaTime(value: 1, timescale: 1)))
+    stage.begin()
+    await stage.world.run(until: .seconds(8))
+    let last = try #require(stage.recording.all.last)
+    // Behind the edge by a segment and a second at least, and hardly more than another segment.
+    #expect((104.8..<106.2).contains(last.time.seconds - begin + 100), "\(last.time.seconds)")
+    #expect(stage.player.statistics.stallCount == 0, "\(stage.events)")
+    try await stage.close()
   }
 
   @Test(
     "Loops go round without a gap",
     arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
   func loop(_ path: String) async throws {
-    let expected = try await extract(.count(0), path: path).pictures
+    let expected = try await pictures(of: path)
     let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
     stage.player.actionAtItemEnd = .loop
     stage.begin(rate: .infinity)
@@ -392,6 +383,7 @@ struct PlayerBehaviourTests {
         // Whole at its end, and at its beginning.
         #expect(places[index - 1].end == last)
         #expect(places[index].start == .zero)
+        try #require(!places.isEmpty)
         #expect(places[index].end == places[0].end)
         break
       }
@@ -410,12 +402,11 @@ struct PlayerBehaviourTests {
       let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
       stage.begin(rate: .infinity)
       let end = try await stage.end()
-      let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
+      let expected = try await pictures(of: "hls-fmp4/master.m3u8")
       #expect(end != .failed(ReelError(.server, "")))
       #expect(stage.events.contains { if case .segmentMissed = $0 { true } else { false } })
       let shown = stage.recording.all
-      #expect(shown.count == 60)
-      #expect(shown == Array(expected[..<30] + expected[60...]))
+      #expect(shown == Array(expected.prefix(30) + expected.dropFirst(60)))
       await stage.close()
     }
   }
@@ -430,97 +421,78 @@ struct PlayerBehaviourTests {
       let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
       stage.begin(rate: .infinity)
       _ = try await stage.end()
-      let high = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
-      let low = try await extract(.count(0), path: "hls-fmp4/master.m3u8", bandwidthCap: 500_000).pictures
-      #expect(stage.recording.all == Array(high[..<30] + low[30...]))
+      let high = try await pictures(of: "hls-fmp4/master.m3u8")
+      let low = try await pictures(of: "hls-fmp4/master.m3u8", bandwidthCap: 500_000)
+      #expect(stage.recording.all == Array(high.prefix(30) + low.dropFirst(30)))
       #expect(stage.events.contains { if case .rungSwitched = $0 { true } else { false } })
       await stage.close()
     }
   }
 
-  @Test("A server that stands still is a stall, and playback goes on after it")
-  func stall() async throws {
-    let gate = GatedFetcher(holding: "segment-1.m4s")
-    let clock = ManualMonotonicClock()
-    var configuration = PlayerConfiguration()
-    configuration.clock = clock
-    let stage = try Stage(
-      try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path),
-      configuration: configuration, fetcher: gate)
-    stage.begin()
-    let start = await stage.player.timeControlStatus.values.first { $0 == .playing }
-    #expect(start == .playing)
-    while stage.player.timeControlStatus.value == .playing {
-      clock.advance(by: .milliseconds(10))
-      try await Task.sleep(for: .milliseconds(1))
+  @Test("All tracks are known with the sound, for which the first picture does not wait")
+  func tracks() async throws {
+    let source = try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path)
+    for mutes in [false, true] {
+      let gate = GatedFetcher(holding: "audio/index.m3u8")
+      let stage = try Stage(source, fetcher: gate)
+      stage.player.setMuted(mutes)
+      stage.begin()
+      _ = try await stage.event { if case .firstFrame = $0 { true } else { false } }
+      #expect(stage.item.areTracksKnown.value == mutes)
+      #expect(stage.item.tracks.value.map(\.kind) == [.video])
+      gate.open()
+      _ = await stage.item.areTracksKnown.values.first { $0 }
+      #expect(stage.item.tracks.value.map(\.kind) == (mutes ? [.video] : [.video, .audio]))
+      await stage.close()
     }
-    #expect(stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls))
-    let shown = stage.recording.all.count
-    clock.advance(by: .seconds(5))
-    #expect(stage.recording.all.count == shown)
-    gate.open()
-    _ = await stage.player.timeControlStatus.values.first { $0 == .playing }
-    while !stage.events.contains(where: \.isEnd) {
-      clock.advance(by: .milliseconds(10))
-      try await Task.sleep(for: .milliseconds(1))
-    }
-    let names = stage.events.map { "\($0)".prefix { $0 != "(" } }
-    #expect(names.filter { $0 != "rungSwitched" } == ["firstFrame", "stalled", "resumed", "playedToEnd"])
-    let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
-    let statistics = stage.player.statistics
-    #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
-    #expect(statistics.stallDuration >= .seconds(5))
-    await stage.close()
   }
+
+  private static let stalled = "hls-fmp4/master.m3u8"
 
   /// A stage of which the second segments are held back, at the stall that this makes.
-  private func stalledStage(rate: Double) async throws -> (Stage, GatedFetcher, ManualMonotonicClock) {
+  private func stalledStage(rate: Double) async throws -> (WorldStage, GatedFetcher) {
     let gate = GatedFetcher(holding: "segment-1.m4s")
-    let clock = ManualMonotonicClock()
-    var configuration = PlayerConfiguration()
-    configuration.clock = clock
-    let stage = try Stage(
-      try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path),
-      configuration: configuration, fetcher: gate)
+    let url = try #require(URL(string: "http://fixtures.test/\(Self.stalled)"))
+    let stage = try WorldStage(.url(url), fetcher: gate)
     stage.begin(rate: rate)
-    _ = await stage.player.timeControlStatus.values.first { $0 == .playing }
-    while stage.player.timeControlStatus.value == .playing {
-      clock.advance(by: .milliseconds(10))
-      try await Task.sleep(for: .milliseconds(1))
-    }
-    #expect(stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls))
-    return (stage, gate, clock)
+    try await stage.run { stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls) }
+    return (stage, gate)
   }
 
-  @Test("A wait for data is a stall as fast as it goes, too, from its beginning")
-  func stallAtFullSpeed() async throws {
-    let (stage, gate, clock) = try await stalledStage(rate: .infinity)
-    clock.advance(by: .seconds(5))
-    #expect(stage.player.statistics.stallDuration >= .milliseconds(5250))
+  @Test(
+    "A server that stands still is a stall, and playback goes on after it; as fast as it goes too",
+    arguments: [1, .infinity])
+  func stall(rate: Double) async throws {
+    let (stage, gate) = try await stalledStage(rate: rate)
+    let shown = stage.recording.all.count
+    await stage.world.run(until: stage.world.now + .seconds(5))
+    #expect(stage.recording.all.count == shown)
     gate.open()
-    _ = try await stage.end()
-    let names = stage.events.map { "\($0)".prefix { $0 != "(" } }
-    #expect(names.filter { $0 != "rungSwitched" } == ["firstFrame", "stalled", "resumed", "playedToEnd"])
+    try await stage.end()
+    #expect(stage.eventNames == ["firstFrame", "stalled", "resumed", "playedToEnd"])
+    #expect(stage.recording.all == (try await pictures(of: Self.stalled)))
     let statistics = stage.player.statistics
     #expect(statistics.stallCount == 1)
-    #expect(statistics.stallDuration >= .milliseconds(5250))
-    let expected = try await extract(.count(0), path: "hls-fmp4/master.m3u8").pictures
-    #expect(stage.recording.all == expected)
-    await stage.close()
+    // As fast as it goes, it counts from when there was nothing, before that was called a stall.
+    #expect(statistics.stallDuration >= (rate == .infinity ? .milliseconds(5250) : .seconds(5)))
+    try await stage.close()
   }
 
   @Test("A stall that a seek ends counts, and is told to be over")
   func stallEndedBySeek() async throws {
-    let (stage, gate, clock) = try await stalledStage(rate: 1)
-    clock.advance(by: .seconds(5))
-    #expect(try await stage.player.seek(to: .zero))
+    let (stage, gate) = try await stalledStage(rate: 1)
+    await stage.world.run(until: stage.world.now + .seconds(5))
+    let player = stage.player
+    #expect(try await stage.world.run { try await player.seek(to: .zero) })
     let statistics = stage.player.statistics
     #expect(statistics.stallCount == 1)
     #expect(statistics.stallDuration >= .seconds(5) && statistics.stallDuration < .seconds(6))
-    let end = try await stage.event { if case .resumed = $0 { true } else { false } }
-    if case .resumed(_, let length) = end { #expect(length == statistics.stallDuration) }
+    try await stage.run { stage.eventNames.contains("resumed") }
+    for event in stage.events {
+      if case .resumed(_, let length) = event { #expect(length == statistics.stallDuration) }
+    }
     gate.open()
-    await stage.close()
+    try await stage.close()
   }
 
   @Test("A server that fails for a time is tried again")
@@ -537,25 +509,27 @@ struct PlayerBehaviourTests {
       let end = try await stage.end()
       if case .failed(let error) = end { Issue.record("\(error)") }
       #expect(stage.events.contains { if case .retry = $0 { true } else { false } })
-      let expected = try await extract(.count(0), path: "hls-fmp4/high/index.m3u8").pictures
+      let expected = try await pictures(of: "hls-fmp4/high/index.m3u8")
       #expect(stage.recording.all == expected)
       #expect(stage.item.remainingRetries.value == 5)
       await stage.close()
     }
   }
 
-  @Test("Sound is what ffmpeg decodes", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
+  @Test(
+    "The sound of a presentation is written whole",
+    arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
   func sound(_ path: String) async throws {
     let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
     let file = FileManager.default.temporaryDirectory.appending(path: "sound-\(UUID().uuidString).wav")
+    defer { try? FileManager.default.removeItem(at: file) }
     let wav = try WAVOutput(path: file.path)
     stage.player.attach(wav)
     stage.begin(rate: .infinity)
     _ = try await stage.end()
     await stage.close()
-    let bytes = try Data(contentsOf: file)
-    try FileManager.default.removeItem(at: file)
-    #expect(bytes.count > 44)
-    print("wav bytes", path, bytes.count)
+    // Three seconds of one channel, to a frame of AAC, behind the header.
+    let sampleCount = (try Data(contentsOf: file).count - 80) / 2
+    #expect(abs(sampleCount - 3 * 48000) <= 2048, "\(sampleCount) samples")
   }
 }

@@ -1,11 +1,12 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Players under stress", .serialized, .timeLimit(.minutes(10)))
+@Suite("Players under stress", .serialized, .hangLimit)
 struct PlayerStressTests {
   // MARK: Random operations
 

@@ -61,8 +61,7 @@ func playThrough(
   func `Every picture of a presentation is shown once, in order`(_ presentation: PresentationCase)
     async throws
   {
-    var configuration = PlayerConfiguration()
-    if let cap = presentation.bandwidthCap { configuration.loading.bandwidthCap = cap }
+    let configuration = presentation.configuration
     let path = Fixtures.folder.appending(path: presentation.path).path
     let result = try await playThrough(try MediaSource(argument: path), configuration: configuration)
     #expect(result.end == .playedToEnd(time: result.item.duration.value ?? .zero) || result.end != nil)

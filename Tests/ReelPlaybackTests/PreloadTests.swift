@@ -1,17 +1,17 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite(.timeLimit(.minutes(2))) struct PreloadTests {
+@Suite(.hangLimit) struct PreloadTests {
   @Test(arguments: PresentationCase.all, [PreloadTarget.buffered, .warm])
   func `What was preloaded plays on, every picture once, and nothing is fetched twice`(
     _ presentation: PresentationCase, _ target: PreloadTarget
   ) async throws {
-    var configuration = PlayerConfiguration()
-    if let cap = presentation.bandwidthCap { configuration.loading.bandwidthCap = cap }
+    let configuration = presentation.configuration
     let fetcher = FixtureFetcher()
     let player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
     let recording = Recording()

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelPlayback
 import Testing
 
 /// A presentation among the fixtures, and what its pictures are by the golden files.
@@ -24,6 +25,14 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
   let parts: [Part]
 
   var testDescription: String { bandwidthCap.map { "\(path) up to \($0)" } ?? path }
+
+  /// A player's, with the keys of the fixtures.
+  var configuration: PlayerConfiguration {
+    var configuration = PlayerConfiguration()
+    if let bandwidthCap { configuration.loading.bandwidthCap = bandwidthCap }
+    configuration.loading.keyProvider = KeyList.fixtures
+    return configuration
+  }
 
   /// Every picture with its time.
   func expected() throws -> [Shown] {
@@ -99,5 +108,10 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
     dash("dash-gpac/multirate.mpd", "dash-gpac-8000k"),
     dash("dash-gpac/multirate.mpd", "dash-gpac-10400k", cap: 9_000_000),
     dash("dash-gpac/multirate.mpd", "dash-gpac-13520k", cap: 20_000_000),
+    // Encrypted samples.
+    hls("encrypted/cbcs/master.m3u8", "encrypted-clear"),
+    hls("encrypted/hls-ts/rotating.m3u8", "encrypted-clear"),
+    dash("encrypted/clear-lead/manifest.mpd", "encrypted-clear"),
+    dash("encrypted/rotation/manifest.mpd", "encrypted-clear"),
   ]
 }

@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Streams whose codec changes in the middle", .timeLimit(.minutes(2)))
+@Suite("Streams whose codec changes in the middle", .hangLimit)
 struct ProgramChangeTests {
   private static let parts = ["h264.ts", "hevc.ts", "h264.ts"]
 

@@ -1,10 +1,11 @@
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Accounts of pumps", .timeLimit(.minutes(2)))
+@Suite("Accounts of pumps", .hangLimit)
 struct PumpAccountTests {
   @Test(
     "what turns allocate belongs to their account", .enabled(if: MemoryAccount.tellsAllocationsApart))

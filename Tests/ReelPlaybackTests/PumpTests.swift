@@ -1,11 +1,12 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Pumps", .timeLimit(.minutes(5)))
+@Suite("Pumps", .hangLimit)
 struct PumpTests {
   private let clock = ManualMonotonicClock()
   private let turns = ObservedProperty(0)

@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("A remote file as a demuxer reads it", .timeLimit(.minutes(2)))
+@Suite("A remote file as a demuxer reads it", .hangLimit)
 struct ResourceByteSourceTests {
   private static let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 24) }
 

@@ -1,16 +1,16 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite(.timeLimit(.minutes(2))) struct RestingReaderTests {
+@Suite(.hangLimit) struct RestingReaderTests {
   @Test(arguments: PresentationCase.all)
   func `Reading that rests again and again gives every picture once, and fetches nothing twice`(
     _ presentation: PresentationCase
   ) async throws {
-    var configuration = PlayerConfiguration()
-    if let cap = presentation.bandwidthCap { configuration.loading.bandwidthCap = cap }
+    let configuration = presentation.configuration
     // Small chunks, so that it rests at many places of a segment.
     let fetcher = FixtureFetcher(chunkByteCount: 700)
     let player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)

@@ -16,8 +16,11 @@ struct SourceSnifferTests {
       ("media/h264.mkv", .matroska), ("media/vp9.webm", .matroska), ("media/h264.flv", .flv),
       ("media/annexb.h264", .h264), ("media/annexb-bframes.h264", .h264), ("media/annexb.hevc", .hevc),
       ("dash-number/0/segment-00001.m4s", .mp4), ("hls-fmp4/low/segment-0.m4s", .mp4),
-      ("hls-ts/low/segment-0.ts", .mpegTS), ("bad/codec-mpeg2.ts", .mpegTS),
-      ("bad/cut-in-first-picture.ts", .mpegTS),
+      ("hls-ts/low/segment-0.ts", .mpegTS), ("bad/codec-dirac.ts", .mpegTS),
+      ("media/mpeg2.mpg", .mpegPS), ("media/mpeg1.mpg", .mpegPS), ("media/mpeg2-ac3.vob", .mpegPS),
+      ("media/mpeg4.avi", .avi), ("media/flv1.flv", .flv), ("media/vp8.webm", .matroska),
+      ("media/h263.3gp", .mp4), ("media/prores.mov", .mp4), ("media/annexb-recovery-point.h264", .h264),
+      ("media/annexb-no-sets.h264", .h264), ("bad/cut-in-first-picture.ts", .mpegTS),
     ])
   func media(path: String, format: ContainerFormat) throws {
     let bytes = try Fixtures.bytes(path)

@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("What it took to get to the first picture", .timeLimit(.minutes(2)))
+@Suite("What it took to get to the first picture", .hangLimit)
 struct StartupReportTests {
   @Test(
     "The decoder's time is in the report whoever is faster",

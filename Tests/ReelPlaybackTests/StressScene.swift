@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
@@ -39,8 +40,8 @@ final class StressScene: Sendable {
     func finish() throws { state.withLock { $0.isFinished = true } }
   }
 
-  /// How long anything may take that does not depend on the media's own time: far more than a loaded machine needs.
-  static let patience = Duration.seconds(240)
+  /// How long anything may take: what hangs is reported with the player's state before the test is ended.
+  static let patience = HangLimit.duration / 2
 
   init(
     fetcher: FixtureFetcher = FixtureFetcher(),
@@ -54,9 +55,10 @@ final class StressScene: Sendable {
     try player.attach(witness)
   }
 
-  /// Retries are not waited for.
+  /// Retries are not waited for, and pictures are hardly late.
   static func configuration(threads: Int = 1) -> PlayerConfiguration {
     var configuration = PlayerConfiguration()
+    configuration.clock = StepClock()
     configuration.retryPolicy = ItemRetryPolicy(
       attempts: 3, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
     configuration.loading.decoderThreads = threads

@@ -4,6 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelTesting
+import ReelTestSupport
 import ReelTransport
 import Testing
 
@@ -14,6 +15,12 @@ enum Fixtures {
 
   static func bytes(_ path: String) throws -> [UInt8] {
     Array(try Data(contentsOf: folder.appending(path: path)))
+  }
+
+  /// The files of a folder, by name.
+  static func names(in path: String) -> [String] {
+    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: path).path)
+    return (names ?? []).filter { !$0.hasPrefix(".") }.sorted()
   }
 }
 
@@ -56,10 +63,14 @@ struct Golden {
 /// Throws every log line away.
 let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-/// A fetcher whose retries do not keep a test waiting.
+/// A fetcher whose retries do not keep a test waiting, however long an answer takes.
 func makeFetcher(attempts: Int = 2) -> TransportFetcher {
   let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
-  return TransportFetcher(configuration: TransportConfiguration(retryPolicy: retries), logger: silentLogger)
+  return TransportFetcher(
+    configuration: TransportConfiguration(
+      connectTimeout: HangLimit.duration, firstByteTimeout: HangLimit.duration,
+      idleTimeout: HangLimit.duration, retryPolicy: retries),
+    logger: silentLogger)
 }
 
 /// What an extraction gave.
@@ -76,6 +87,7 @@ func extract(
   var configuration = LoadingConfiguration()
   if let bandwidthCap { configuration.bandwidthCap = bandwidthCap }
   configuration.maximumHeight = maximumHeight
+  configuration.keyProvider = KeyList.fixtures
   let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: silentLogger)
   let pictures = Locked<[Shown]>([])
   let report = try await extractor.extract(selection, from: source) { picture in
@@ -93,6 +105,20 @@ func extract(
     selection, from: MediaSource(argument: Fixtures.folder.appending(path: path).path),
     bandwidthCap: bandwidthCap)
 }
+
+/// All pictures of a file below Fixtures. Decoded once, however many tests compare with them.
+func pictures(of path: String, bandwidthCap: Int? = nil) async throws -> [Shown] {
+  let task = extractions.withLock { extractions in
+    let key = "\(path) \(bandwidthCap ?? 0)"
+    if let task = extractions[key] { return task }
+    let task = Task { try await extract(.count(0), path: path, bandwidthCap: bandwidthCap).pictures }
+    extractions[key] = task
+    return task
+  }
+  return try await task.value
+}
+
+private let extractions = Locked<[String: Task<[Shown], any Error>]>([:])
 
 /// Runs `body` with an origin, which is stopped at the end.
 func withOrigin<Result>(

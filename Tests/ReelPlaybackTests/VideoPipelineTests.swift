@@ -1,10 +1,11 @@
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Decoding a forward buffer", .timeLimit(.minutes(5)))
+@Suite("Decoding a forward buffer", .hangLimit)
 struct VideoPipelineTests {
   /// A pipeline between a buffer and a ring, turned by hand.
   final class Bench {
@@ -89,7 +90,8 @@ struct VideoPipelineTests {
     /// The pictures by ffmpeg; transport streams begin at 0.
     func pictures(from start: MediaTime = .zero) throws -> [Shown] {
       let golden = try Golden(name)
-      let first = name.hasSuffix(".ts") || name.hasSuffix(".flv") ? golden.pictures[0].ticks : 0
+      let first =
+        [".ts", ".flv", ".avi", ".mpg"].contains { name.hasSuffix($0) } ? golden.pictures[0].ticks : 0
       return golden.pictures.map { Shown(time: golden.time($0.ticks - first) + start, md5: $0.md5) }
     }
 
@@ -102,11 +104,14 @@ struct VideoPipelineTests {
       Clip("h264-interlaced-bff.ts"), Clip("h264-interlaced-tff.mp4"), Clip("h264-size-change.ts"),
       Clip("h264-clock-wrap.ts"), Clip("editlist-bframes.mp4"), Clip("editlist.mp4"), Clip("vp9.webm"),
       Clip("av1.mp4"), Clip("h264-one-frame.mp4"), Clip("h264-fragmented.mp4"), Clip("rate-variable.mp4"),
-      Clip("rate-60000-1001-hevc.mp4"),
+      Clip("rate-60000-1001-hevc.mp4"), Clip("container-rows.mp4"), Clip("mpeg1.mpg"), Clip("mpeg2.mpg"),
+      Clip("mpeg2.ts"), Clip("mpeg4.avi"), Clip("mpeg4-packed.avi"), Clip("mpeg4.mp4"), Clip("flv1.flv"),
+      Clip("vp8.webm"), Clip("mjpeg.avi"), Clip("prores.mov"),
     ]
 
     /// Those that decoding can be begun anew in: not one without any key frame.
-    static let sought = all.filter { $0.name != "h264-open-gop-mid.ts" }
+    /// Those in which any frame is found again. Xvid's packed frames have no times of their own, and are found to a frame.
+    static let sought = all.filter { !["h264-open-gop-mid.ts", "mpeg4-packed.avi"].contains($0.name) }
   }
 
   @Test("All pictures of a clip are those that ffmpeg decodes", arguments: Clip.all, [1, 2])
@@ -210,6 +215,7 @@ struct VideoPipelineTests {
     let bench = try Bench(clip.path)
     _ = try bench.rest()
     // Key frames are the pictures 0 and 15.
+    try #require(pictures.count > 20)
     try bench.seek(to: pictures[20].time, tolerance: MediaTime(value: 5, timescale: 30))
     #expect(try bench.rest() == Array(pictures[15...]))
     try bench.seek(to: pictures[20].time, tolerance: MediaTime(value: 3, timescale: 30))
@@ -242,6 +248,7 @@ struct VideoPipelineTests {
     try bench.turn()
     #expect(bench.lastOutcome == .idle)
     var shown = try bench.taken()
+    try #require(!pictures.isEmpty)
     #expect(shown == [pictures[0]])
     bench.order.limit = 4
     try bench.turn()
@@ -322,22 +329,6 @@ struct VideoPipelineTests {
       _ = bench.pipeline.park()
     }
     #expect(try shown == clip.pictures())
-  }
-
-  @Test("A tentative packet is shown as soon as it is there, and once")
-  func tentative() throws {
-    let clip = Clip("h264-bframes.ts")
-    let pictures = try clip.pictures()
-    let bench = Bench()
-    let packets = try readPackets(clip.path)
-    bench.buffer.offerTentative(packets[0].packet, epoch: 0)
-    try bench.turn()
-    var shown = try bench.taken()
-    #expect(shown == [pictures[0]])
-    for read in packets { try #require(bench.buffer.append(read.packet, .video, from: .video, epoch: 0)) }
-    bench.buffer.end([.video], from: .video, epoch: 0)
-    shown += try bench.rest()
-    #expect(shown == pictures)
   }
 
   @Test("What was begun before a seek is neither shown nor decoded")

@@ -155,6 +155,7 @@ struct WAVOutputTests {
       }
       try $0.write(buffer(stereo, 0.5, frameCount: 4800), at: milliseconds(1100))
     }
+    try #require(content.format.count > 2)
     #expect(content.format[2] == 2)
     let samples = content.floatSamples
     #expect(abs(samples.count / 2 - 57600) <= 2)

@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 
-@Suite("Worker threads", .timeLimit(.minutes(5)))
+@Suite("Worker threads", .hangLimit)
 struct WorkerThreadsTests {
   /// Runs `body` on a worker and returns when it has ended.
   private func run(_ threads: WorkerThreads, _ body: @escaping @Sendable () -> Void = {}) async {
@@ -18,7 +19,7 @@ struct WorkerThreadsTests {
 
   @Test("Threads are used again: work that never overlaps by much makes few")
   func reuse() async {
-    let threads = WorkerThreads(idleTime: .seconds(20))
+    let threads = WorkerThreads(idleTime: HangLimit.duration)
     let count = Locked(0)
     for _ in 0..<500 { await run(threads) { count.withLock { $0 += 1 } } }
     #expect(count.withLock { $0 } == 500)
@@ -71,7 +72,7 @@ struct WorkerThreadsTests {
 
   @Test("What work holds is let go when it has ended, not when the thread does")
   func release() async throws {
-    let threads = WorkerThreads(idleTime: .seconds(60))
+    let threads = WorkerThreads(idleTime: HangLimit.duration)
     weak var held: Locked<Int>?
     do {
       let object = Locked(0)

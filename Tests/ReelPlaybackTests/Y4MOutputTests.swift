@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -10,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Y4M outputs", .timeLimit(.minutes(5)))
+@Suite("Y4M outputs", .hangLimit)
 struct Y4MOutputTests {
   /// A Y4M file in its parts.
   private struct Parsed {

@@ -34,6 +34,7 @@ struct ComparisonTableTests {
     let root = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: [[String: Any]]]
     let columns = try #require(root?["comparison"])
     #expect(columns.map { $0["label"] as? String } == ["a", "empty"])
+    try #require(!columns.isEmpty)
     #expect((columns[0]["totals"] as? [String: Any])?["stalls"] as? Int == 3)
   }
 }

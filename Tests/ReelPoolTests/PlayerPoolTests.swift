@@ -2,12 +2,13 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelTesting
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
 
-@Suite("A player pool", .timeLimit(.minutes(2))) struct PlayerPoolTests {
+@Suite("A player pool", .hangLimit) struct PlayerPoolTests {
   static let paths = [
     "hls-fmp4/master.m3u8", "media/h264-bframes.mp4", "hls-ts/master.m3u8", "media/h264-moov-last.mp4",
     "dash-timeline/manifest.mpd", "media/h264.ts", "media/rate-25.mp4", "hls-aes128/index.m3u8",
@@ -174,6 +175,7 @@ import Testing
     let scene = try PoolScene(Array(Self.paths.prefix(2)), slots: 5, policy: AheadPreload(4))
     try await scene.rest(at: 0)
     #expect(scene.slots == [0, 1, nil, nil, nil])
+    try #require(scene.pool.slotReadiness.count > 4)
     #expect(scene.pool.slotReadiness[4] == SlotReadiness(slot: 4))
     scene.pool.close()
     let single = try PoolScene([Self.paths[1]])

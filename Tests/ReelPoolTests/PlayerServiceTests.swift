@@ -155,6 +155,7 @@ struct ServiceScene {
     var feed = scene.feeds[0]
     feed.append(source) { $0.title = "again" }
     #expect(scene.pool.calls.last == .update(Playlist(feed), currentIndex: 0))
+    try #require(!scene.service.feeds.isEmpty)
     #expect(scene.service.feeds[0] == feed)
     // Another feed's is of no interest to the pool.
     scene.pool.forgetCalls()

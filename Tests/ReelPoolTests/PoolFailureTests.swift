@@ -1,12 +1,13 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
 
-@Suite("A pool with items that can't be played", .timeLimit(.minutes(2))) struct PoolFailureTests {
+@Suite("A pool with items that can't be played", .hangLimit) struct PoolFailureTests {
   static let good = ["media/h264-bframes.mp4", "hls-ts/master.m3u8", "media/h264.ts", "hls-fmp4/master.m3u8"]
   static let broken = [
     "bad/text.mp4", "bad/empty.mp4", "bad/html.m3u8", "bad/not-xml.mpd", "bad/audio-only.mp4",

@@ -1,12 +1,13 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
 
-@Suite("A pinned player", .timeLimit(.minutes(2))) struct PoolPinningTests {
+@Suite("A pinned player", .hangLimit) struct PoolPinningTests {
   static let paths = [
     "hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "media/h264-bframes.mp4", "media/h264.ts",
   ]

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
@@ -175,9 +176,9 @@ extension PoolCore {
   }
 }
 
-/// Waits for a condition. Throws where it is not so after a time that no machine needs.
+/// Waits for a condition. Throws where it is not so after a time that no machine needs, before the test is ended.
 func until(_ state: () -> String = { "" }, _ condition: () throws -> Bool) async throws {
-  let end = ContinuousClock.now + .seconds(90)
+  let end = ContinuousClock.now + HangLimit.duration / 2
   while try !condition() {
     guard ContinuousClock.now < end else { throw WaitedInVain(state: state()) }
     try await Task.sleep(for: .milliseconds(1))

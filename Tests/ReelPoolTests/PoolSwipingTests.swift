@@ -1,12 +1,13 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
 
-@Suite("Fast swiping", .timeLimit(.minutes(5))) struct PoolSwipingTests {
+@Suite("Fast swiping", .hangLimit) struct PoolSwipingTests {
   static let kinds = [
     "hls-ts/master.m3u8", "media/h264-bframes.mp4", "hls-fmp4/master.m3u8", "media/h264.ts",
     "dash-timeline/manifest.mpd", "media/h264-moov-last.mp4",
@@ -19,6 +20,7 @@ import Testing
     let scene = try PoolScene(Self.paths(502))
     for index in 0...500 { try scene.show(index, phase: index < 500 ? .dragEnded : .settled) }
     let last = try await plainPictures(Self.kinds[500 % Self.kinds.count])
+    try #require(!last.isEmpty)
     try await until { scene.shown.contains(last[0]) && scene.pool.surfaceItem == scene.id(500) }
     #expect(scene.pool.currentPlayer?.currentItem.value === scene.item(500))
     try await scene.rest()

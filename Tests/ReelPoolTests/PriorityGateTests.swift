@@ -1,9 +1,10 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelTestSupport
 import Testing
 
-@Suite("Permits by rank", .timeLimit(.minutes(5)))
+@Suite("Permits by rank", .hangLimit)
 struct PriorityGateTests {
   private let order = Locked<[String]>([])
 

@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelTestSupport
 import Testing
 
-@Suite("Slots by rank on one network", .timeLimit(.minutes(5)))
+@Suite("Slots by rank on one network", .hangLimit)
 struct RankedNetworkTests {
   private let world = VirtualWorld()
   private let lines = Locked<[String]>([])

@@ -5,6 +5,7 @@ import ReelPlayback
 import ReelPool
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
 // The examples of README.md, word for word.
@@ -109,7 +110,7 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
   for entry in pool.ledger.entries { print("\(entry.item?.source ?? "-"): \(entry.account.byteCount) bytes") }
 }
 
-@Suite("README.md: the pool", .timeLimit(.minutes(2)))
+@Suite("README.md: the pool", .hangLimit)
 struct ReadmeExampleTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
@@ -167,13 +168,13 @@ struct ReadmeExampleTests {
     let result: Result<[Swipe], any Error>
     do {
       result = .success(
-        try await measureSwipes(over: try FeedFile(path: path).feeds[0], limit: .seconds(20)))
+        try await measureSwipes(over: try FeedFile(path: path).feeds[0], limit: HangLimit.duration))
     } catch {
       result = .failure(error)
     }
     await origin.stop()
     let swipes = try result.get()
-    #expect(swipes.map(\.name) == ["master", "manifest", "master", "missing"])
+    try #require(swipes.map(\.name) == ["master", "manifest", "master", "missing"])
     // Nothing is there at the beginning; then each was loaded while the one before was looked at.
     #expect(swipes.map { $0.stage >= .firstFrame } == [false, true, true, false])
     for swipe in swipes.dropLast() {

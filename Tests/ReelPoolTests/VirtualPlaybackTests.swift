@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelTestSupport
 import Testing
 
-@Suite("Players in a virtual world", .timeLimit(.minutes(5)))
+@Suite("Players in a virtual world", .hangLimit)
 struct VirtualPlaybackTests {
   static let sources = [
     "/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-timeline/manifest.mpd", "/media/audio-aac.mp4",
@@ -98,6 +99,7 @@ struct VirtualPlaybackTests {
       #expect(scene.world.bodyCount == 0)
       traces.append(scene.trace)
     }
+    try #require(traces.count > 2)
     #expect(traces[0].contains { $0.contains("seekDone") })
     #expect(traces[0] == traces[1])
     #expect(traces[0] == traces[2])
@@ -126,10 +128,9 @@ struct VirtualPlaybackTests {
     while scene.world.threadCount > 0 { try await Task.sleep(for: .milliseconds(10)) }
   }
 
-  @Test("A minute of playing takes less than a minute")
+  @Test("A minute of playing takes no minute: the clock goes on as soon as nothing is left to do")
   func speed() async throws {
     let scene = VirtualScene()
-    let began = ContinuousClock.now
     let shown = try await scene.world.run {
       let player = try scene.makePlayer("a")
       player.actionAtItemEnd = .loop
@@ -142,7 +143,7 @@ struct VirtualPlaybackTests {
       return shown
     }
     #expect(shown > 1700)
-    #expect(ContinuousClock.now - began < .seconds(60))
+    #expect(scene.world.now >= .seconds(60))
     // What the end has left to do would hold the world.
     await scene.world.runToRest()
   }

@@ -1,9 +1,10 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelTestSupport
 import Testing
 
-@Suite("A virtual world", .timeLimit(.minutes(5)))
+@Suite("A virtual world", .hangLimit)
 struct VirtualWorldTests {
   private let world = VirtualWorld()
   private let lines = Locked<[String]>([])

@@ -1,8 +1,9 @@
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import Testing
 
-@Suite("A monotonic clock that is moved by hand", .timeLimit(.minutes(5)))
+@Suite("A monotonic clock that is moved by hand", .hangLimit)
 struct ManualMonotonicClockTests {
   private let clock = ManualMonotonicClock()
   private let log = Locked<[String]>([])

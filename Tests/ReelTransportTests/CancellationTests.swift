@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
-@Suite("Cancellation", .timeLimit(.minutes(5)))
+@Suite("Cancellation", .hangLimit)
 struct CancellationTests {
   let routes: [String: Origin.Response] = ["/a": .init(pattern(200_000))]
 

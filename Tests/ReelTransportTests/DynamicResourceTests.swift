@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
-@Suite("Resources made when they are asked for", .timeLimit(.minutes(5)))
+@Suite("Resources made when they are asked for", .hangLimit)
 struct DynamicResourceTests {
   /// Counts its requests in its answers.
   private final class Counter: DynamicResource {

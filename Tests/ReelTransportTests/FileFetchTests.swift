@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelTransport
+import ReelTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -9,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("File fetching", .timeLimit(.minutes(5)))
+@Suite("File fetching", .hangLimit)
 struct FileFetchTests {
   @Test("A file is streamed in pieces")
   func whole() async throws {

@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
-@Suite("Metrics", .timeLimit(.minutes(5)))
+@Suite("Metrics", .hangLimit)
 struct MetricsTests {
   @Test("A request that ends well is reported once, with all that is known")
   func success() async throws {

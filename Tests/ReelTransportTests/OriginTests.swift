@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
-@Suite("The origin", .timeLimit(.minutes(5)))
+@Suite("The origin", .hangLimit)
 struct OriginTests {
   @Test("Files with their types, below the directory only")
   func files() async throws {

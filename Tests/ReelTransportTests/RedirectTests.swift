@@ -2,9 +2,10 @@ import Foundation
 import ReelCore
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
-@Suite("Redirects", .timeLimit(.minutes(5)))
+@Suite("Redirects", .hangLimit)
 struct RedirectTests {
   let routes: [String: Origin.Response] = ["/a": .init("here"), "/folder/b": .init("there")]
 

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelTesting
+import ReelTestSupport
 import ReelTransport
 
 /// Bytes that are told apart by where they stand, but for places that are a multiple of 65,521 apart; at most
@@ -37,8 +38,8 @@ func withOrigin<Result>(
 
 /// A fetcher whose retries do not keep a test waiting.
 func quickFetcher(
-  connectTimeout: Duration = .seconds(10), firstByteTimeout: Duration = .seconds(10),
-  idleTimeout: Duration = .seconds(10), attempts: Int = 3, connectionsAhead: Int = 0
+  connectTimeout: Duration = HangLimit.duration, firstByteTimeout: Duration = HangLimit.duration,
+  idleTimeout: Duration = HangLimit.duration, attempts: Int = 3, connectionsAhead: Int = 0
 ) -> TransportFetcher {
   TransportFetcher(
     configuration: TransportConfiguration(

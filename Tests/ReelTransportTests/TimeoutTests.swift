@@ -4,6 +4,7 @@ import NIOPosix
 import ReelCore
 import ReelTesting
 import ReelTransport
+import ReelTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -12,7 +13,7 @@ import Testing
   import Darwin
 #endif
 
-@Suite("Time limits", .timeLimit(.minutes(5)))
+@Suite("Time limits", .hangLimit)
 struct TimeoutTests {
   let bytes = pattern(100_000)
 

@@ -42,6 +42,9 @@ typedef struct reel_codec reel_codec;
 /// that the calling thread works for. NULL where there is no memory.
 reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token);
 
+/// Gives a decoder that is not open another configuration. False where there is no memory.
+bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int size);
+
 /// To be called once the context has been freed. Pictures that are still held stay as they are.
 void reel_codec_release(reel_codec *codec);
 

@@ -32,6 +32,12 @@ struct LiveWindow: Sendable {
   /// Where the time-shift buffer begins.
   var start: MediaTime? { depth.map { edge - $0 } }
 
+  /// True where a presentation that ends at `time` or before has not begun: what it lists to its end is announced.
+  func isAnnouncement(endingAt time: MediaTime) -> Bool {
+    guard now < .zero, let end else { return false }
+    return time >= end - MediaTime(value: 1, timescale: 1)
+  }
+
   /// What of a period can be had. `isListed` is true where the MPD lists its segments one by one. An infinite `offset` makes all of its segments available, where the MPD tells how
   /// many there are, and counts for nothing where it does not.
   func frame(

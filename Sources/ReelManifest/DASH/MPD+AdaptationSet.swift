@@ -36,7 +36,7 @@ extension MPD {
       language = reader.xml.string("lang")
       contentType = reader.xml.string("contentType")?.lowercased()
       pictureAspectRatio = reader.xml.string("par")
-      selectionPriority = reader.xml.string("selectionPriority")?.integer
+      selectionPriority = reader.xml.value("selectionPriority", "a whole number") { $0.wholeNumber }
       href = reader.xml.string(anyPrefix: "href")
       common = CommonAttributes(&reader)
       while let child = try reader.xml.nextChild() {

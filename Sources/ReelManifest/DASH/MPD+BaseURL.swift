@@ -23,8 +23,8 @@ extension MPD {
       byteRange = reader.xml.string("byteRange")
       availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
       availabilityTimeComplete = reader.xml.boolean("availabilityTimeComplete")
-      priority = reader.xml.string(anyPrefix: "priority")?.integer
-      weight = reader.xml.string(anyPrefix: "weight")?.integer
+      priority = reader.xml.value(anyPrefix: "priority", "a whole number") { $0.wholeNumber }
+      weight = reader.xml.value(anyPrefix: "weight", "a whole number") { $0.wholeNumber }
       reference = try reader.xml.text()
     }
   }

@@ -50,8 +50,8 @@ extension MPD {
         } ?? []
       width = reader.xml.positive("width")
       height = reader.xml.positive("height")
-      sampleAspectRatio = reader.xml.string("sar").flatMap { Rational(ratio: $0, separator: ":") }
-      frameRate = reader.xml.string("frameRate").flatMap { Rational(frameRate: $0) }
+      sampleAspectRatio = reader.xml.value("sar", "a ratio") { Rational(ratio: $0, separator: ":") }
+      frameRate = reader.xml.value("frameRate", "a frame rate") { Rational(frameRate: $0) }
       audioSamplingRate = reader.xml.string("audioSamplingRate")
       profiles = reader.xml.string("profiles")
       scanType = reader.xml.string("scanType")

@@ -1,4 +1,4 @@
-import ReelCore
+public import ReelCore
 
 extension MPD {
   /// A descriptor (ISO/IEC 23009-1 §5.8.2): a role, a property, a content protection and the like.
@@ -13,6 +13,8 @@ extension MPD {
     public var reference: String?
     /// @refId of a ContentProtection, which others may refer to.
     public var referenceID: String?
+    /// @cenc:default_KID of a ContentProtection (ISO/IEC 23001-7 §11.2).
+    public var keyIDs: [KeyID] = []
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       scheme = reader.xml.string("schemeIdUri") ?? ""
@@ -20,6 +22,9 @@ extension MPD {
       id = reader.xml.string("id")
       reference = reader.xml.string("ref")
       referenceID = reader.xml.string("refId")
+      keyIDs =
+        reader.xml.string(anyPrefix: "default_KID")?.split(whereSeparator: \.isWhitespace).prefix(64)
+        .compactMap { KeyID($0) } ?? []
       try reader.xml.skip()
     }
   }

@@ -34,7 +34,8 @@ extension MPD {
       scheme = reader.xml.string("schemeIdUri") ?? ""
       value = reader.xml.string("value")
       timescale = reader.xml.positive("timescale") ?? 1
-      presentationTimeOffset = reader.xml.string("presentationTimeOffset")?.integer ?? 0
+      presentationTimeOffset =
+        reader.xml.value("presentationTimeOffset", "a whole number") { $0.wholeNumber } ?? 0
       href = reader.xml.string(anyPrefix: "href")
       while let child = try reader.xml.nextChild() {
         if child == "Event" { events.append(try Event(&reader)) } else { try reader.xml.skip() }
@@ -46,8 +47,8 @@ extension MPD {
 extension MPD.EventStream.Event {
   fileprivate init(_ reader: inout MPDReader) throws(ReelError) {
     id = reader.xml.string("id")
-    presentationTime = reader.xml.string("presentationTime")?.integer ?? 0
-    duration = reader.xml.string("duration")?.integer
+    presentationTime = reader.xml.value("presentationTime", "a whole number") { $0.wholeNumber } ?? 0
+    duration = reader.xml.value("duration", "a whole number") { $0.wholeNumber }
     contentEncoding = reader.xml.string("contentEncoding")
     let attribute = reader.xml.string("messageData")
     let content = try reader.xml.content()

@@ -15,26 +15,35 @@ extension MPD {
     public var earliestPresentationTimeDelta: Int64?
     /// SegmentTimeline.
     public var timeline: SegmentTimeline?
+    /// What of these, and of the SegmentURL elements of a SegmentList, can't be read.
+    var malformed = MalformedValues()
 
     /// Reads the attributes of the start tag.
-    init(attributesOf reader: inout MPDReader) throws(ReelError) {
-      base = try SegmentBase(attributesOf: &reader)
-      duration = try reader.xml.natural("duration")
-      startNumber = try reader.xml.natural("startNumber")
-      endNumber = try reader.xml.natural("endNumber")
-      earliestPresentationTimeDelta = try reader.xml.integer("eptDelta")
+    init(attributesOf reader: inout MPDReader) {
+      base = SegmentBase(attributesOf: &reader)
+      duration = malformed.natural("duration", &reader)
+      startNumber = malformed.natural("startNumber", &reader)
+      endNumber = malformed.natural("endNumber", &reader)
+      earliestPresentationTimeDelta = malformed.integer("eptDelta", &reader)
+    }
+
+    /// Throws `badManifest` where something can't be read that the segments are found by.
+    func check() throws(ReelError) {
+      let error = malformed.first() ?? base.malformed.first(except: ["indexRange", "RepresentationIndex"])
+      if let error { throw error }
     }
 
     /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
     mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
       if child == "SegmentTimeline" {
-        timeline = try SegmentTimeline(&reader)
+        timeline = try SegmentTimeline(&reader, &malformed)
         return true
       }
       return try base.read(child, &reader)
     }
 
-    func inheriting(from parent: MultipleSegmentBase?) -> MultipleSegmentBase {
+    /// - Parameter hasURLs: It is that of a SegmentList with SegmentURL elements of its own.
+    func inheriting(from parent: MultipleSegmentBase?, hasURLs: Bool = false) -> MultipleSegmentBase {
       guard let parent else { return self }
       var merged = self
       merged.base = base.inheriting(from: parent.base)
@@ -47,6 +56,16 @@ extension MPD {
       merged.endNumber = endNumber ?? parent.endNumber
       merged.earliestPresentationTimeDelta =
         earliestPresentationTimeDelta ?? parent.earliestPresentationTimeDelta
+      merged.malformed.inherit(parent.malformed) { name in
+        switch name {
+        case "duration", "SegmentTimeline": duration != nil || timeline != nil
+        case "startNumber": startNumber != nil
+        case "endNumber": endNumber != nil
+        case "eptDelta": earliestPresentationTimeDelta != nil
+        case "SegmentURL": hasURLs
+        default: false
+        }
+      }
       return merged
     }
   }

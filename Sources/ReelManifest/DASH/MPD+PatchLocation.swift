@@ -9,7 +9,7 @@ extension MPD {
     public var timeToLive: MediaTime?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
-      timeToLive = reader.xml.string("ttl").flatMap { XMLDuration($0) }?.time
+      timeToLive = reader.xml.value("ttl", "a length of time") { XMLDuration($0)?.time }
       reference = try reader.xml.text()
     }
   }

@@ -20,7 +20,7 @@ extension MPD {
       id = reader.xml.string("id")
       type = reader.xml.string("type")
       wallClockTime = reader.xml.string("wallClockTime")
-      presentationTime = reader.xml.string("presentationTime")?.integer
+      presentationTime = reader.xml.value("presentationTime", "a whole number") { $0.wholeNumber }
       isInband = reader.xml.boolean("inband")
       while let child = try reader.xml.nextChild() {
         if child == "UTCTiming", utcTiming == nil {

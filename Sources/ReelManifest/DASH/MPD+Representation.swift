@@ -22,7 +22,7 @@ extension MPD {
       try reader.countTrack()
       id = reader.xml.string("id")
       bandwidth = reader.xml.positive("bandwidth")
-      qualityRanking = reader.xml.string("qualityRanking")?.integer
+      qualityRanking = reader.xml.value("qualityRanking", "a whole number") { $0.wholeNumber }
       dependencyID = reader.xml.string("dependencyId")
       common = CommonAttributes(&reader)
       while let child = try reader.xml.nextChild() {

@@ -17,30 +17,32 @@ extension MPD {
     public var initialization: URLReference?
     /// RepresentationIndex.
     public var representationIndex: URLReference?
+    /// What of these can't be read.
+    var malformed = MalformedValues()
 
     /// Reads the element, and consumes it.
     init(_ reader: inout MPDReader) throws(ReelError) {
-      try self.init(attributesOf: &reader)
+      self.init(attributesOf: &reader)
       while let child = try reader.xml.nextChild() {
         if try !read(child, &reader) { try reader.xml.skip() }
       }
     }
 
     /// Reads the attributes of the start tag.
-    init(attributesOf reader: inout MPDReader) throws(ReelError) {
-      timescale = try reader.xml.natural("timescale")
-      presentationTimeOffset = try reader.xml.integer("presentationTimeOffset")
-      indexRange = try reader.xml.byteRange("indexRange")
+    init(attributesOf reader: inout MPDReader) {
+      timescale = malformed.counting("timescale", &reader)
+      presentationTimeOffset = malformed.integer("presentationTimeOffset", &reader)
+      indexRange = malformed.byteRange("indexRange", &reader)
       availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
       availabilityTimeComplete = reader.xml.boolean("availabilityTimeComplete")
-      if timescale == 0 { throw reader.xml.error("@timescale is 0") }
     }
 
     /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
     mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
       switch child {
-      case "Initialization", "Initialisation": initialization = try URLReference(&reader)
-      case "RepresentationIndex": representationIndex = try URLReference(&reader)
+      case "Initialization", "Initialisation":
+        initialization = try URLReference(&reader, "Initialization", &malformed)
+      case "RepresentationIndex": representationIndex = try URLReference(&reader, child, &malformed)
       default: return false
       }
       return true
@@ -56,6 +58,16 @@ extension MPD {
       merged.availabilityTimeComplete = availabilityTimeComplete ?? parent.availabilityTimeComplete
       merged.initialization = initialization ?? parent.initialization
       merged.representationIndex = representationIndex ?? parent.representationIndex
+      merged.malformed.inherit(parent.malformed) { name in
+        switch name {
+        case "timescale": timescale != nil
+        case "presentationTimeOffset": presentationTimeOffset != nil
+        case "indexRange": indexRange != nil
+        case "Initialization": initialization != nil
+        case "RepresentationIndex": representationIndex != nil
+        default: false
+        }
+      }
       return merged
     }
   }

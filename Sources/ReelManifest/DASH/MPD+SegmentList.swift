@@ -19,13 +19,15 @@ extension MPD {
     public var href: String?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
-      common = try MultipleSegmentBase(attributesOf: &reader)
+      common = MultipleSegmentBase(attributesOf: &reader)
       href = reader.xml.string(anyPrefix: "href")
       while let child = try reader.xml.nextChild() {
         if child == "SegmentURL" {
           try reader.countTimelineEntry()
-          urls.append(
-            SegmentURL(media: reader.xml.string("media"), mediaRange: try reader.xml.byteRange("mediaRange")))
+          let range = common.malformed.value(of: child, &reader) { xml throws(ReelError) in
+            try xml.byteRange("mediaRange")
+          }
+          urls.append(SegmentURL(media: reader.xml.string("media"), mediaRange: range))
           try reader.xml.skip()
         } else if try !common.read(child, &reader) {
           try reader.xml.skip()
@@ -36,7 +38,7 @@ extension MPD {
     func inheriting(from parent: SegmentList?) -> SegmentList {
       guard let parent else { return self }
       var merged = self
-      merged.common = common.inheriting(from: parent.common)
+      merged.common = common.inheriting(from: parent.common, hasURLs: !urls.isEmpty)
       if urls.isEmpty { merged.urls = parent.urls }
       return merged
     }

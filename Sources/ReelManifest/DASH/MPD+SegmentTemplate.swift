@@ -15,7 +15,7 @@ extension MPD {
     public var bitstreamSwitching: String?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
-      common = try MultipleSegmentBase(attributesOf: &reader)
+      common = MultipleSegmentBase(attributesOf: &reader)
       media = reader.xml.string("media")
       initialization = reader.xml.string("initialization")
       index = reader.xml.string("index")

@@ -20,18 +20,21 @@ extension MPD {
     /// The entries, in order.
     public var entries: [Entry] = []
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    /// Reads the entries up to the first that can't be read; where that is the first of all, it is `malformed`.
+    init(_ reader: inout MPDReader, _ malformed: inout MalformedValues) throws(ReelError) {
       var isWhole = true
       while let child = try reader.xml.nextChild() {
         if child == "S", isWhole {
           try reader.countTimelineEntry()
-          if let entry = try Self.entry(&reader) {
-            entries.append(entry)
-          } else if entries.isEmpty {
-            throw reader.xml.error("S has no @d above 0")
-          } else {
-            reader.xml.warn("S has no @d above 0: the SegmentTimeline ends before it")
+          do throws(ReelError) {
+            entries.append(try Self.entry(&reader.xml))
+          } catch {
             isWhole = false
+            if entries.isEmpty {
+              malformed.add(error, of: "SegmentTimeline", &reader)
+            } else {
+              reader.xml.warn("\(error.reason): the SegmentTimeline ends before it")
+            }
           }
         }
         try reader.xml.skip()
@@ -40,14 +43,13 @@ extension MPD {
 
     // MARK: - Private
 
-    /// Nil where the length is missing or 0.
-    private static func entry(_ reader: inout MPDReader) throws(ReelError) -> Entry? {
-      guard let duration = try reader.xml.natural("d"), duration > 0 else { return nil }
-      let partCount = try reader.xml.natural("k") ?? 1
-      guard partCount > 0 else { throw reader.xml.error("@k is 0") }
+    private static func entry(_ xml: inout XMLReader) throws(ReelError) -> Entry {
+      guard let duration = try xml.natural("d"), duration > 0 else {
+        throw xml.malformed("S has no @d above 0")
+      }
       return Entry(
-        start: try reader.xml.natural("t"), duration: duration, repeatCount: try reader.xml.integer("r") ?? 0,
-        number: try reader.xml.natural("n"), partCount: partCount)
+        start: try xml.natural("t"), duration: duration, repeatCount: try xml.integer("r") ?? 0,
+        number: try xml.natural("n"), partCount: try xml.counting("k") ?? 1)
     }
   }
 }

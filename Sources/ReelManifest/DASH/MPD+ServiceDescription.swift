@@ -34,8 +34,9 @@ extension MPD {
         case "Latency":
           if latency == nil {
             latency = Latency(
-              target: Self.milliseconds(reader.xml, "target"), minimum: Self.milliseconds(reader.xml, "min"),
-              maximum: Self.milliseconds(reader.xml, "max"), referenceID: reader.xml.string("referenceId"))
+              target: Self.milliseconds(&reader.xml, "target"),
+              minimum: Self.milliseconds(&reader.xml, "min"), maximum: Self.milliseconds(&reader.xml, "max"),
+              referenceID: reader.xml.string("referenceId"))
           }
           try reader.xml.skip()
         case "PlaybackRate":
@@ -49,9 +50,10 @@ extension MPD {
 
     // MARK: - Private
 
-    private static func milliseconds(_ xml: XMLReader, _ name: StaticString) -> MediaTime? {
-      guard let value = xml.string(name)?.integer, value >= 0 else { return nil }
-      return MediaTime(value: value, timescale: 1000)
+    private static func milliseconds(_ xml: inout XMLReader, _ name: StaticString) -> MediaTime? {
+      xml.value(name, "a whole number from 0 on") { text in
+        text.wholeNumber.flatMap { $0 >= 0 ? MediaTime(value: $0, timescale: 1000) : nil }
+      }
     }
   }
 }

@@ -8,9 +8,12 @@ extension MPD {
     /// @range.
     public var range: ByteRange?
 
-    init(_ reader: inout MPDReader) throws(ReelError) {
+    /// - Parameter element: What a range that can't be read is a fault of.
+    init(
+      _ reader: inout MPDReader, _ element: String, _ malformed: inout MalformedValues
+    ) throws(ReelError) {
       sourceURL = reader.xml.string("sourceURL")
-      range = try reader.xml.byteRange("range")
+      range = malformed.value(of: element, &reader) { xml throws(ReelError) in try xml.byteRange("range") }
       try reader.xml.skip()
     }
   }
@@ -19,7 +22,7 @@ extension MPD {
 extension XMLReader {
   /// A byte range, `first-last` with both bytes counted in, or `first-` (RFC 9110 §14.1.1). Throws `badManifest`
   /// where it is something else.
-  func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
+  mutating func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
     guard let text = string(name) else { return nil }
     let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
     if parts.count == 2, let first = String(parts[0]).integer, first >= 0 {
@@ -28,6 +31,6 @@ extension XMLReader {
         return ByteRange(offset: first, length: last - first + 1)
       }
     }
-    throw error("@\(name) '\(text.excerpt)' is not a byte range of the form first-last")
+    throw malformed("@\(name) '\(text.excerpt)' is not a byte range of the form first-last")
   }
 }

@@ -69,7 +69,7 @@ public struct MPD: Sendable {
     try read(&context)
     warnings = context.xml.warnings.warnings
     malformedLength =
-      context.xml.malformed.first {
+      context.xml.malformedLengths.first {
         ["mediaPresentationDuration", "duration", "start"].contains($0.attribute)
       }?.warning
   }
@@ -90,7 +90,8 @@ public struct MPD: Sendable {
     availabilityEndTime = reader.xml.string("availabilityEndTime")
     publishTime = reader.xml.string("publishTime")
     mediaPresentationDuration = reader.xml.duration("mediaPresentationDuration")
-    minimumUpdatePeriod = reader.xml.duration("minimumUpdatePeriod")
+    // One that is stated asks for the MPD to be read again, whatever it says.
+    minimumUpdatePeriod = reader.xml.duration("minimumUpdatePeriod", fallback: .zero)
     minBufferTime = reader.xml.duration("minBufferTime")
     timeShiftBufferDepth = reader.xml.duration("timeShiftBufferDepth")
     suggestedPresentationDelay = reader.xml.duration("suggestedPresentationDelay")

@@ -30,10 +30,12 @@ extension MPDMapper {
         path: path)
       let information = representation.segments.inheriting(from: set.segments)
       if let template = information.template {
+        try template.common.check()
         let list = try segments(template, representation, in: context)
         return located(.segments(list), template.common.base, in: context)
       }
       if let list = information.list, list.href != Self.nothing {
+        try list.common.check()
         let segments = try segments(list, in: context)
         return located(.segments(segments), list.common.base, in: context)
       }
@@ -43,6 +45,7 @@ extension MPDMapper {
           "the Representation says nowhere where its segments are (no SegmentTemplate, SegmentList,"
             + " SegmentBase or BaseURL)")
       }
+      if let error = information.base?.malformed.first() { throw error }
       return located(
         try file(information.base, mimeType: mimeType, in: context), information.base, in: context)
     } catch {
@@ -185,11 +188,19 @@ extension MPDMapper {
     }
     var timing = try compiled(common, frame, available: available)
     hasSegments = hasSegments || timing.count > 0
+    let origin = period.start - MediaTime(ticks: frame.presentationTimeOffset, timescale: timescale)
     if let ticks = timing.latestEnd {
-      let origin =
-        period.start - MediaTime(ticks: frame.presentationTimeOffset, timescale: timescale)
       let end = origin + MediaTime(ticks: ticks, timescale: timescale)
       latestEnd = max(latestEnd ?? end, end)
+    }
+    if let ticks = timing.listedEnd {
+      let end = origin + MediaTime(ticks: ticks, timescale: timescale) - (offset.time ?? .zero)
+      listedEnd = max(listedEnd ?? end, end)
+    }
+    if timing.omittedCount > 0 {
+      warnings.add(
+        "more than \(limits.segments) segments: the oldest \(timing.omittedCount) are left out",
+        place: .element(context.path))
     }
     if timing.count == 0, window == nil, let timeline = common.timeline,
       let unbound = try SegmentTiming(unbound: timeline.entries, frame: frame)
@@ -254,7 +265,9 @@ extension MPDMapper {
       return (start, periodEnd - start)
     }
     let (lastStart, lastDuration) = time(timing[last], last)
-    return SegmentList(count: timing.count, end: lastStart + lastDuration) { index in
+    return SegmentList(
+      count: timing.count, end: lastStart + lastDuration, commonInitialization: initialization
+    ) { index in
       let slot = timing[index]
       let (start, duration) = time(slot, index)
       let (reference, range) = location(slot)

@@ -39,6 +39,7 @@ extension MPDMapper {
         }
       } catch {
         note(error)
+        if context.kind == .video, videoFailure == nil { videoFailure = error }
       }
     }
     var reason = period.unplayableReason ?? unplayableReason(set, in: period)
@@ -74,7 +75,9 @@ extension MPDMapper {
       videoRange: Self.videoRange(representation.common) ?? context.videoRange,
       channels: Self.channels(representation.common) ?? context.channels, mimeType: common.mimeType,
       availabilityTimeOffset: located.availabilityTimeOffset,
-      hasIndependentSegments: hasIndependentSegments(common), media: located.media)
+      hasIndependentSegments: hasIndependentSegments(common),
+      protection: ContentProtection(resolved(common.contentProtections, in: context.period)),
+      media: located.media)
   }
 
   /// True where segments begin with a picture that needs none before it: a SAP of type 1 or 2 (ISO/IEC 23009-1

@@ -25,19 +25,27 @@ struct MPDMapper {
   var longestSegment = MediaTime.zero
   /// The end of the last segment that can be had, in the window or before it.
   var latestEnd: MediaTime?
+  /// The end of the last segment that is listed, whether or not it can be had by the clock.
+  var listedEnd: MediaTime?
   /// True where a segment is in the window.
   var hasSegments = false
+  /// Why no video of this period can be used, where there is some.
+  var videoFailure: ReelError?
+  /// What was added to the time, which left all that is listed ahead of it; nil where nothing was.
+  private var drift: MediaTime?
 
   /// ContentProtection elements of the MPD that others refer to, by their @refId.
   let contentProtections: [String: MPD.Descriptor]
 
   private let url: URL
+  private let now: WallTime
   /// Why nothing of the MPD is played.
   private let unplayableReason: String?
 
   init(_ mpd: MPD, url: URL, limits: ManifestLimits, now: WallTime) {
     self.mpd = mpd
     self.url = url
+    self.now = now
     self.limits = limits
     window = LiveWindow(mpd, now: now)
     contentProtections = Dictionary(
@@ -71,12 +79,20 @@ struct MPDMapper {
   func presentation() throws(ReelError) -> Presentation {
     var mapper = self
     let presentation = try mapper.mapped()
-    guard !mapper.hasSegments, let window, window.depth != nil, let end = mapper.latestEnd else {
-      return presentation
+    guard !mapper.hasSegments, let window else { return presentation }
+    if let end = mapper.latestEnd {
+      guard window.depth != nil else { return presentation }
+      // The MPD has not been renewed for longer than its time-shift buffer: what it lists last is what there is.
+      mapper = self
+      mapper.window = window.ending(at: end)
+      return try mapper.mapped()
     }
-    // The MPD has not been renewed for longer than its time-shift buffer: what it lists last is what there is.
-    mapper = self
-    mapper.window = window.ending(at: end)
+    guard let end = mapper.listedEnd, !window.isAnnouncement(endingAt: end) else { return presentation }
+    // A server lists what there is: where all of it is still to come, the clock is wrong, or does not fit the timeline.
+    let drift = (end - window.now).roundedUpToMilliseconds
+    mapper = MPDMapper(mpd, url: url, limits: limits, now: now + drift)
+    mapper.drift = drift
+    mapper.warnings.add(LiveTiming.driftFault(drift))
     return try mapper.mapped()
   }
 
@@ -88,7 +104,8 @@ struct MPDMapper {
   /// Keeps a reason why something is passed over.
   mutating func note(_ error: ReelError) {
     if failure == nil { failure = error }
-    warnings.add(error)
+    // What can't be read of an element has had its warning, and may rule out several.
+    if !warnings.warnings.contains(error) { warnings.add(error) }
   }
 
   /// Looks at an xlink:href that stands for an element's real content (ISO/IEC 23009-1 §5.5.2). What the element
@@ -172,7 +189,7 @@ struct MPDMapper {
     }
     let following = mpd.periods[(index + 1)...].first { $0.href != Self.nothing }
     var duration = period.duration
-    if let next = following?.start {
+    if let next = following?.start ?? startCountedFromEnd(ofPeriodAfter: index) {
       let available = next - start
       duration = min(duration ?? available, available)
     } else if duration == nil, following == nil {
@@ -194,8 +211,20 @@ struct MPDMapper {
       unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))
   }
 
+  /// Where the next period starts that states no start that can be read, by the lengths of all that follow.
+  private func startCountedFromEnd(ofPeriodAfter index: Int) -> MediaTime? {
+    guard mpd.periods[index].duration == nil, var start = mpd.mediaPresentationDuration else { return nil }
+    let following = mpd.periods[(index + 1)...].filter { $0.href != Self.nothing }
+    for period in following {
+      guard let duration = period.duration else { return nil }
+      start = start - duration
+    }
+    return following.isEmpty || start <= .zero ? nil : start
+  }
+
   private mutating func period(_ context: PeriodContext) throws(ReelError) -> Period {
     let period = mpd.periods[context.index]
+    videoFailure = nil
     try checkLink(period.href, of: "period", isEmpty: period.adaptationSets.isEmpty, path: context.path)
     var groups: [TrackGroup] = []
     for (index, set) in period.adaptationSets.enumerated() {
@@ -206,7 +235,9 @@ struct MPDMapper {
         note(error)
       }
     }
-    return Period(id: period.id, start: context.start, duration: context.duration, trackGroups: groups)
+    return Period(
+      id: period.id, start: context.start, duration: context.duration, trackGroups: groups,
+      videoFailure: videoFailure)
   }
 
   /// The end of a period; nil where it is not known. That of a live one's segments tells nothing: more may come.
@@ -239,6 +270,7 @@ struct MPDMapper {
       reload: mpd.minimumUpdatePeriod.map { .after($0) } ?? .never, delay: delay,
       timeShiftBufferDepth: mpd.timeShiftBufferDepth, availabilityStart: start,
       availabilityEnd: ends.compactMap { $0 }.min())
+    timing.drift = drift
     for location in mpd.locations.prefix(BaseURLSet.limit) where !location.isEmpty {
       do throws(ReelError) {
         timing.locations.append(try resolver.resolve(location, place: .element("MPD/Location")))
@@ -282,6 +314,14 @@ struct MPDMapper {
     if let duration = mpd.mediaPresentationDuration, duration > .zero { return duration }
     guard let last = periods.last, let length = last.duration ?? last.segmentsDuration else { return nil }
     return last.start + length
+  }
+}
+
+extension MediaTime {
+  /// The same, or up to a millisecond later: no rounding leaves what ends there ahead of it.
+  fileprivate var roundedUpToMilliseconds: MediaTime {
+    let rounded = MediaTime(value: ticks(timescale: 1000), timescale: 1000)
+    return rounded < self ? rounded + MediaTime(value: 1, timescale: 1000) : rounded
   }
 }
 

@@ -80,14 +80,20 @@ extension MPDRules {
       case "SegmentBase", "SegmentList", "SegmentTemplate": try segments(child, &inherited)
       case "AssetIdentifier", "SupplementalProperty", "EssentialProperty", "ContentProtection":
         try descriptor(child)
-      case "EventStream":
-        naturals(["timescale", "presentationTimeOffset"], "§5.10.2.2")
-        try descriptor(child)
+      case "EventStream": try eventStream()
+      case "ServiceDescription": try serviceDescription()
       default: try xml.skip()
       }
     }
     if sets == 0, !isRemote, length != .zero, !state.isDynamic {
       report("a Period has no AdaptationSet", "§5.3.2.2", path: path)
+    }
+  }
+
+  mutating func serviceDescription() throws(ReelError) {
+    while let child = try xml.nextChild() {
+      if child == "Latency", isOwn { naturals(["target", "min", "max"], "§K.4.2.2") }
+      try xml.skip()
     }
   }
 
@@ -104,6 +110,7 @@ extension MPDRules {
         "width",
         "height", "selectionPriority",
       ], "§5.3.3.2")
+    common()
     bounds("minBandwidth", "maxBandwidth")
     bounds("minWidth", "maxWidth")
     bounds("minHeight", "maxHeight")
@@ -146,6 +153,7 @@ extension MPDRules {
     }
     if xml.string("bandwidth") == nil { report("a Representation has no @bandwidth", "§5.3.5.2") }
     naturals(["bandwidth", "qualityRanking", "width", "height", "selectionPriority"], "§5.3.5.2")
+    common()
     if !inherited.hasMimeType, xml.string("mimeType") == nil {
       report("a Representation has no @mimeType, nor has its AdaptationSet", "§5.3.7.2")
     }
@@ -175,7 +183,25 @@ extension MPDRules {
     case "FramePacking", "AudioChannelConfiguration", "ContentProtection", "EssentialProperty",
       "SupplementalProperty", "InbandEventStream", "Accessibility", "Role", "Rating", "Viewpoint":
       try descriptor(child)
+    case "ProducerReferenceTime":
+      naturals(["presentationTime"], "§5.12.2")
+      try xml.skip()
     default: try xml.skip()
+    }
+  }
+
+  /// The numbers of an AdaptationSet or a Representation that are of a form of their own.
+  private mutating func common() {
+    form("frameRate", "a frame rate", "§5.3.7.2") { Rational(frameRate: $0) != nil }
+    form("sar", "a ratio", "§5.3.7.2") { Rational(ratio: $0, separator: ":") != nil }
+  }
+
+  private mutating func eventStream() throws(ReelError) {
+    naturals(["timescale", "presentationTimeOffset"], "§5.10.2.2")
+    if (xml.string("schemeIdUri") ?? "").isEmpty { report("EventStream has no @schemeIdUri", "§5.8.2") }
+    while let child = try xml.nextChild() {
+      if child == "Event", isOwn { naturals(["presentationTime", "duration"], "§5.10.2.2") }
+      try xml.skip()
     }
   }
 

@@ -13,6 +13,7 @@ extension MPDRules {
         "timescale", "presentationTimeOffset", "presentationDuration", "duration", "startNumber", "endNumber",
       ],
       "§5.3.9.2.2")
+    integer("eptDelta", "§5.3.9.2.2")
     if xml.string("timescale")?.integer == 0 { report("@timescale is 0", "§5.3.9.2.2") }
     if xml.string("duration")?.integer == 0 { report("@duration is 0", "§5.3.9.2.2") }
     ranges(["indexRange"], "§5.3.9.2.2")

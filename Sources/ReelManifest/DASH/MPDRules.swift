@@ -68,6 +68,10 @@ struct MPDRules {
       checkOrder(child, &order, in: "MPD")
       switch child {
       case "Period": try period(&periods)
+      case "ServiceDescription": try serviceDescription()
+      case "PatchLocation":
+        form("ttl", "an xs:double", "§5.15.2") { XMLDuration($0)?.isWellFormed == false }
+        try xml.skip()
       case "UTCTiming", "EssentialProperty", "SupplementalProperty", "ContentProtection":
         try descriptor(child)
       default: try xml.skip()
@@ -149,6 +153,18 @@ extension MPDRules {
         report("@\(name) '\(text.excerpt)' is not a whole number from 0 on", clause)
       }
     }
+  }
+
+  /// An attribute that has to be a whole number.
+  mutating func integer(_ name: StaticString, _ clause: String) {
+    guard let text = xml.string(name), text.integer == nil else { return }
+    report("@\(name) '\(text.excerpt)' is not a whole number", clause)
+  }
+
+  /// An attribute that has to be of another form, of which `isValid` tells.
+  mutating func form(_ name: StaticString, _ what: String, _ clause: String, _ isValid: (String) -> Bool) {
+    guard let text = xml.string(name), !isValid(text) else { return }
+    report("@\(name) '\(text.excerpt)' is not \(what)", clause)
   }
 
   /// Attributes that have to be byte ranges.

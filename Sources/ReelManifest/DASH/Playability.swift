@@ -11,15 +11,13 @@ enum Playability {
     return nil
   }
 
-  /// By what it is encrypted; nil where it is not.
+  /// By what whole segments are encrypted (ISO/IEC 23009-4); nil where none is. Encrypted samples are told of in
+  /// `Rung.protection`.
   static func reason(protections: [MPD.Descriptor]) -> String? {
-    guard !protections.isEmpty else { return nil }
-    var names: [String] = []
-    for protection in protections.prefix(16) {
-      let name = ProtectionScheme.name(forScheme: protection.scheme, value: protection.value)
-      if !names.contains(name) { names.append(name.isEmpty ? "an unnamed scheme" : name) }
+    guard protections.contains(where: { $0.scheme.lowercased() == "urn:mpeg:dash:sea:2012" }) else {
+      return nil
     }
-    return "encrypted: \(names.joined(separator: ", "))"
+    return ContentProtection(protections).map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }
 
   /// True where it says that these pictures are for fast forward only (DASH-IF IOP §3.2.9).

@@ -16,6 +16,13 @@ struct SegmentTiming: Sendable {
     var start: Int64
     /// In ticks.
     var duration: Int64
+
+    /// Begins so many segments later.
+    fileprivate mutating func leaveOut(_ count: Int64) {
+      segmentCount -= count
+      number += count
+      start += count * duration
+    }
   }
 
   /// One segment, or one part of one.
@@ -38,15 +45,20 @@ struct SegmentTiming: Sendable {
   /// The end of the last segment that can be had already, in the window or before it, in ticks; nil where there is
   /// none.
   private(set) var latestEnd: Int64?
+  /// The end of the last segment that is listed, whether or not it can be had already, in ticks; nil where none is.
+  private(set) var listedEnd: Int64?
+  /// How many of the oldest are left out, as there are more than the limit.
+  private(set) var omittedCount: Int64 = 0
 
   /// Segments as a SegmentTimeline lists them (ISO/IEC 23009-1 §5.3.9.6), without those outside of the period, those
-  /// that can't be had yet, and those that can't be had any more.
+  /// that can't be had yet, and those that can't be had any more. Of more than the limit the newest are kept.
   ///
-  /// Throws `badManifest` for what can't be counted, is more than the limit, or leads beyond 63 bits.
+  /// Throws `badManifest` for what can't be counted, or leads beyond 63 bits.
   init(_ entries: [MPD.SegmentTimeline.Entry], frame: Frame) throws(ReelError) {
     let periodEnd = try frame.periodEnd()
     let (available, windowStart) = (frame.availableEnd, frame.windowStart)
     var (next, number): (Int64, Int64) = (0, frame.startNumber)
+    var oldestRun = 0
     for (index, entry) in entries.enumerated() {
       let start = entry.start ?? next
       number = entry.number ?? number
@@ -64,8 +76,15 @@ struct SegmentTiming: Sendable {
       var last = segmentCount
       if let periodEnd { last = min(last, Self.ceiling(periodEnd, from: start, by: entry.duration)) }
       if let endNumber = frame.endNumber { last = min(last, Self.count(from: number, through: endNumber)) }
+      // An entry without an end has one segment at least, and more as the clock brings them.
+      let isOpen = entry.repeatCount < 0
+      let listed = isOpen ? (periodEnd.map { start < $0 } ?? true ? 1 : 0) : last
+      if listed > first {
+        let (end, overflow) = start.addingReportingOverflow(listed * entry.duration)
+        if !overflow { listedEnd = max(listedEnd ?? end, end) }
+      }
       if let available {
-        let edge = entry.repeatCount < 0 ? available : frame.withTolerance(available)
+        let edge = isOpen ? available : frame.withTolerance(available)
         last = min(last, Self.whole(edge, from: start, by: entry.duration))
       }
       if last > first { latestEnd = start + last * entry.duration }
@@ -73,16 +92,19 @@ struct SegmentTiming: Sendable {
       if let windowStart {
         first = max(first, Self.whole(windowStart, from: start, by: entry.duration) - 1)
       }
-      // A list that grows with the clock keeps its newest segments.
-      if entry.repeatCount < 0, available != nil { first = max(first, last - Int64(frame.limit - count)) }
       if last > first {
-        try append(
-          Run(
-            firstIndex: count, segmentCount: last - first, partCount: frame.hasParts ? entry.partCount : 1,
-            number: number + first, start: start + first * entry.duration, duration: entry.duration),
-          limit: frame.limit)
+        let run = Run(
+          firstIndex: 0, segmentCount: last - first, partCount: frame.hasParts ? entry.partCount : 1,
+          number: number + first, start: start + first * entry.duration, duration: entry.duration)
+        try append(newest: run, after: &oldestRun, limit: frame.limit)
       }
       (next, number) = (end, nextNumber)
+    }
+    runs.removeFirst(oldestRun)
+    var index = 0
+    for position in runs.indices {
+      runs[position].firstIndex = index
+      index += Int(runs[position].segmentCount * runs[position].partCount)
     }
   }
 
@@ -122,6 +144,11 @@ struct SegmentTiming: Sendable {
       counts.append(1)
     } else if let count = frame.segmentCount(duration: step) {
       counts.append(count)
+    }
+    if available != nil, let listed = counts.min(), listed > 0 {
+      let (length, tooLong) = step.multipliedReportingOverflow(by: listed)
+      let (end, tooLate) = try frame.firstStart().addingReportingOverflow(length)
+      if !tooLong, !tooLate { listedEnd = end }
     }
     let clockCount = frame.availableCount(duration: step)
     if let clockCount { counts.append(clockCount) }
@@ -178,7 +205,31 @@ struct SegmentTiming: Sendable {
     guard !overflow, elements <= Int64(limit - count) else {
       throw ReelError(.badManifest, "more than \(limit) segments")
     }
-    count += Int(elements)
+    append(run)
+  }
+
+  /// Appends a run, and leaves out the oldest segments above `limit`: runs before `oldestRun` have none left.
+  private mutating func append(newest run: Run, after oldestRun: inout Int, limit: Int) throws(ReelError) {
+    let most = Int64(limit) / run.partCount
+    guard most > 0 else { throw ReelError(.badManifest, "more than \(limit) parts in a segment") }
+    var run = run
+    let excess = max(0, run.segmentCount - most)
+    run.leaveOut(excess)
+    omittedCount += excess
+    append(run)
+    while count > limit {
+      let oldest = runs[oldestRun]
+      let excess = (Int64(count - limit) + oldest.partCount - 1) / oldest.partCount
+      let left = min(excess, oldest.segmentCount)
+      runs[oldestRun].leaveOut(left)
+      omittedCount += left
+      count -= Int(left * oldest.partCount)
+      if left == oldest.segmentCount { oldestRun += 1 }
+    }
+  }
+
+  private mutating func append(_ run: Run) {
+    count += Int(run.segmentCount * run.partCount)
     longestDuration = max(longestDuration, run.duration)
     if let last = runs.last, last.duration == run.duration, last.partCount == run.partCount,
       last.number + last.segmentCount == run.number,

@@ -18,7 +18,7 @@ struct XMLReader {
   private(set) var name = ""
   var warnings: WarningLog
   /// The warnings about lengths of time that are none, with the attribute's name.
-  private(set) var malformed: [(attribute: String, warning: ReelError)] = []
+  var malformedLengths: [(attribute: String, warning: ReelError)] = []
 
   private let bytes: [UInt8]
   private let limits: ManifestLimits
@@ -30,7 +30,7 @@ struct XMLReader {
   private var open: [Range<Int>] = []
   private var isSelfClosed = false
   private var elementCount = 0
-  /// Where the last warning stands, the lines before it, and where its line begins.
+  /// Where the last place stands that was told, the lines before it, and where its line begins.
   private var warned = 0
   private var warnedLines = 0
   private var warnedLineStart = 0
@@ -160,40 +160,17 @@ struct XMLReader {
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 
-  /// A whole number. Throws `badManifest` where it is something else, or beyond 64 bits.
-  func integer(_ name: StaticString) throws(ReelError) -> Int64? {
+  /// A whole number; a decimal that stands for one, as `2000000.0`, counts too, with a warning. Throws `badManifest` where
+  /// it is something else, or beyond 64 bits.
+  mutating func integer(_ name: StaticString) throws(ReelError) -> Int64? {
     guard let range = value(name).map({ bytes.trimmed($0) }) else { return nil }
     if let number = bytes.integer(in: range) { return number }
-    throw error(
-      "@\(name) '\(bytes.text(in: range).excerpt)' is not a whole number of 64 bits", at: range.lowerBound)
-  }
-
-  /// A whole number from 0 on. Throws `badManifest` where it is something else, or beyond 63 bits.
-  func natural(_ name: StaticString) throws(ReelError) -> Int64? {
-    guard let number = try integer(name) else { return nil }
-    guard number >= 0 else { throw error("@\(name) is \(number), below 0", at: tagStart) }
-    return number
-  }
-
-  /// A whole number from 1 on, or nil, with a warning where there is something else.
-  mutating func positive(_ name: StaticString) -> Int64? {
-    guard let range = value(name).map({ bytes.trimmed($0) }) else { return nil }
-    if let number = bytes.integer(in: range), number > 0 { return number }
-    warn("@\(name) '\(bytes.text(in: range).excerpt)' is not a positive whole number: passed over")
-    return nil
-  }
-
-  /// A length of time, or nil, with a warning where there is something else.
-  mutating func duration(_ name: StaticString) -> MediaTime? {
-    guard let text = string(name) else { return nil }
-    guard let duration = XMLDuration(text) else {
-      let count = warnings.warnings.count
-      warn("@\(name) '\(text.excerpt)' is not a length of time: passed over")
-      malformed += warnings.warnings[count...].map { (name.description, $0) }
-      return nil
+    let text = bytes.text(in: range)
+    if let number = text.wholeNumber {
+      warn("@\(name) '\(text.excerpt)' is not a whole number: taken as \(number)")
+      return number
     }
-    if !duration.isWellFormed { warn("@\(name) '\(text.excerpt)' is not an xs:duration: taken as seconds") }
-    return duration.time
+    throw malformed("@\(name) '\(text.excerpt)' is not a whole number of 64 bits", at: range.lowerBound)
   }
 
   /// `true` or `false`; nil where it is missing or something else.
@@ -208,20 +185,37 @@ struct XMLReader {
   /// Adds a warning with the place of the start tag that was read last.
   mutating func warn(_ reason: String) {
     guard warnings.warnings.count < warnings.limit else { return }
-    // Counted on from the warning before, so that many of them read the text once.
+    warnings.add(reason, place: placeInTag(of: tagStart))
+  }
+
+  /// An error about a value of the start tag that was read last: the rest of the text can be read all the same.
+  mutating func malformed(_ reason: String) -> ReelError { malformed(reason, at: tagStart) }
+
+  /// An error with the place of the start tag that was read last.
+  func error(_ reason: String) -> ReelError { error(reason, at: tagStart) }
+
+  // MARK: - Private
+
+  private mutating func malformed(_ reason: String, at index: Int) -> ReelError {
+    ReelError(.badManifest, reason, place: placeInTag(of: index))
+  }
+
+  /// The place of `index`, which lies in the start tag that was read last. It is counted on from the place before, so that
+  /// many of them read the text once.
+  private mutating func placeInTag(of index: Int) -> ReelError.Place {
     while let lineEnd = bytes.firstIndex(of: 0x0A, in: warned..<tagStart) {
       warnedLines += 1
       warned = lineEnd + 1
       warnedLineStart = warned
     }
     warned = tagStart
-    warnings.add(reason, place: .line(warnedLines + 1, column: tagStart - warnedLineStart + 1))
+    var (lines, lineStart) = (warnedLines, warnedLineStart)
+    while let lineEnd = bytes.firstIndex(of: 0x0A, in: max(lineStart, tagStart)..<index) {
+      lines += 1
+      lineStart = lineEnd + 1
+    }
+    return .line(lines + 1, column: index - lineStart + 1)
   }
-
-  /// An error with the place of the start tag that was read last.
-  func error(_ reason: String) -> ReelError { error(reason, at: tagStart) }
-
-  // MARK: - Private
 
   private func value(_ name: StaticString) -> Range<Int>? {
     attributes.first { bytes.isText(name, in: $0.name) }?.value

@@ -87,8 +87,15 @@ extension SegmentEncryption {
     if vector == nil, drm == nil, let number {
       vector = [UInt8](repeating: 0, count: 8) + withUnsafeBytes(of: number.bigEndian) { Array($0) }
     }
+    var systems: [String] = []
+    for key in keys where drm != nil && key.keyFormat != "identity" {
+      let name = ProtectionScheme.name(forKeyFormat: key.keyFormat)
+      if !systems.contains(name) { systems.append(name) }
+    }
     self.init(
       method: drm ?? key.method, keyURL: key.reference.flatMap { try? resolver.resolve($0) },
-      keyFormat: key.keyFormat, initializationVector: vector)
+      keyFormat: key.keyFormat, initializationVector: vector,
+      // ISO-23001-7 is what some packagers call SAMPLE-AES-CTR.
+      encryptsSamples: key.method.hasPrefix("SAMPLE-AES") || key.method == "ISO-23001-7", systems: systems)
   }
 }

@@ -8,7 +8,7 @@ extension MediaPlaylistParser {
     case "#EXT-X-VERSION": playlist.version = warnings.version(bytes, in: value, place: lines.place)
     case "#EXT-X-TARGETDURATION": readTargetDuration(value)
     case "#EXT-X-MEDIA-SEQUENCE":
-      statedSequence = try naturalNumber(value, "EXT-X-MEDIA-SEQUENCE") ?? statedSequence
+      statedSequence = try sequenceNumber(value, "EXT-X-MEDIA-SEQUENCE") ?? statedSequence
     case "#EXT-X-DISCONTINUITY-SEQUENCE": try readDiscontinuitySequence(value)
     case "#EXT-X-PLAYLIST-TYPE": readType(value)
     case "#EXT-X-ENDLIST": playlist.hasEndList = true
@@ -78,9 +78,9 @@ extension MediaPlaylistParser {
   }
 
   private mutating func readDiscontinuitySequence(_ value: Range<Int>) throws(ReelError) {
-    guard let number = try naturalNumber(value, "EXT-X-DISCONTINUITY-SEQUENCE") else { return }
+    guard let number = try sequenceNumber(value, "EXT-X-DISCONTINUITY-SEQUENCE") else { return }
     let passed = discontinuity - playlist.discontinuitySequence
-    playlist.discontinuitySequence = Int(min(number, Int64(Int32.max)))
+    playlist.discontinuitySequence = Int(min(max(number, Int64(Int32.min)), Int64(Int32.max)))
     discontinuity = playlist.discontinuitySequence + passed
     isRunOpen = false
   }
@@ -163,14 +163,20 @@ extension MediaPlaylistParser {
     }
   }
 
-  /// A number that is not negative; nil, with a warning, for a text that is no number at all, which players pass
-  /// over. Throws `badManifest` for a number that can't be: a playlist that counts so can't be followed.
-  private mutating func naturalNumber(_ value: Range<Int>, _ tag: String) throws(ReelError) -> Int64? {
+  /// A number that segments or runs of them are counted from. One below 0 counts like any other, as other players have it,
+  /// and `7.0` is 7, both with a warning. Nil, with a warning, for a text that is no number at all. Throws `badManifest`
+  /// for any other number: a playlist that counts so can't be followed.
+  private mutating func sequenceNumber(_ value: Range<Int>, _ tag: String) throws(ReelError) -> Int64? {
     if let number = bytes.integer(in: value), number >= 0 { return number }
     let text = bytes.text(in: value)
+    if let number = text.wholeNumber {
+      let what = number < 0 ? "below 0" : "not a whole number"
+      warnings.add("\(tag) '\(text.excerpt)' is \(what): taken as \(number)", place: lines.place)
+      return number
+    }
     guard value.isEmpty || Double(text) == nil else {
       throw ReelError(
-        .badManifest, "\(tag) '\(text.excerpt)' is not a number from 0 on", place: lines.place)
+        .badManifest, "\(tag) '\(text.excerpt)' is not a whole number of 64 bits", place: lines.place)
     }
     warnings.add("\(tag) '\(text.excerpt)' is not a number", place: lines.place)
     return nil

@@ -116,16 +116,14 @@ struct MediaPlaylistParser {
         return
       }
     }
+    // Some carry no length on purpose, as the -1 of radio stations: the segment is played all the same.
     let text = bytes.text(in: field)
-    let number = Double(text)
-    if number == nil, text.first != "-" {
-      warnings.add("the EXTINF duration '\(text.excerpt)' is not a number", place: lines.place)
+    guard let seconds = Double(text), seconds.isFinite, seconds >= 0, seconds < 9e9 else {
+      warnings.add(
+        "the EXTINF duration '\(text.excerpt)' is not a length of time: taken as the target duration",
+        place: lines.place)
       duration = targetDuration
       return
-    }
-    guard let seconds = number, seconds.isFinite, seconds >= 0, seconds < 9e9 else {
-      throw ReelError(
-        .badManifest, "the EXTINF duration '\(text.excerpt)' is not a length of time", place: lines.place)
     }
     let nanoseconds = MediaTime(seconds: seconds, timescale: 1_000_000_000).value
     duration = ExactSeconds(nanoseconds: nanoseconds, remainder: 0, digits: 9)

@@ -28,6 +28,11 @@ public struct LiveTiming: Sendable {
   public var locations: [URL]
   /// Where the time is to be had, by falling preference (UTCTiming); empty for this machine's clock.
   public var clockSources: [ClockSource]
+  /// What has to be added to the clock where none of the segments that a live timeline lists could be had by it; nil where
+  /// the clock fits.
+  ///
+  /// The newest of them then ends right now, and the presentation is followed by a clock that is corrected by it.
+  public var drift: MediaTime?
   /// The presentation as the same manifest tells it at another time; nil where time makes no difference.
   ///
   /// Throws `badManifest`.
@@ -47,6 +52,21 @@ public struct LiveTiming: Sendable {
     self.locations = locations
     self.clockSources = clockSources
     self.presentation = presentation
+  }
+}
+
+extension LiveTiming {
+  /// What is wrong where there is a `drift`.
+  public var driftFault: ReelError? { drift.map(Self.driftFault) }
+
+  static func driftFault(_ drift: MediaTime) -> ReelError {
+    let seconds = (drift.seconds * 1000).rounded() / 1000
+    return ReelError(
+      .badManifest,
+      "no segment of the timeline can be had by the clock: the newest ends \(seconds) s ahead of it, and is taken to end"
+        + " now (ISO/IEC 23009-1 §5.3.9.5.3)",
+      place: .element("MPD"),
+      advice: "compare this machine's clock, @availabilityStartTime and the timeline")
   }
 }
 

@@ -103,7 +103,7 @@ public struct SegmentWindow: Sendable {
       let count = new.count - 1 - anchor
       return count > 0 ? .grew(by: count) : .unchanged
     }
-    let missed = identity == .number ? Int(clamping: oldest.number - last.number - 1) : 0
+    let missed = identity == .number ? Int(clamping: Int128(oldest.number) - Int128(last.number) - 1) : 0
     append(new, from: start(after: last, missed: missed, of: oldest, in: new))
     return .jumped(missed: missed)
   }
@@ -130,7 +130,7 @@ public struct SegmentWindow: Sendable {
     switch identity {
     case .number:
       guard let first = new.first, segment.number >= first.number else { return nil }
-      return Int(clamping: segment.number - first.number)
+      return Int(clamping: Int128(segment.number) - Int128(first.number))
     case .start:
       // By its middle: starts may be told anew with another rounding.
       let half = MediaTime(value: segment.duration.ticks(timescale: 1_000_000) / 2, timescale: 1_000_000)

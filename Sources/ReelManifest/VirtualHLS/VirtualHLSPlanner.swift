@@ -59,7 +59,7 @@ struct VirtualHLSPlanner {
   private mutating func candidates(of period: Period) -> Candidates {
     var result = Candidates(period: period)
     for group in period.trackGroups {
-      if let reason = group.kind == .image ? "images" : group.unplayableReason {
+      if let reason = group.kind == .image ? "images" : group.unplayableReason ?? group.encryption {
         leaveOut(group, nil, reason)
         continue
       }

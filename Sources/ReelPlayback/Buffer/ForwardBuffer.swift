@@ -11,7 +11,6 @@ final class ForwardBuffer: Sendable {
   /// What a decoder is given.
   enum Next: Sendable {
     case packet(MediaPacket)
-    case tentative(MediaPacket)
     case none
     case end
     /// The buffer has begun a new epoch.
@@ -53,7 +52,6 @@ final class ForwardBuffer: Sendable {
     var loads = PerKind(0)
     var video = PacketQueue()
     var audio = PacketQueue()
-    var tentative: MediaPacket?
     /// What is on show; nil before there is anything.
     var position: MediaTime?
     var limits: Limits
@@ -95,7 +93,6 @@ final class ForwardBuffer: Sendable {
       if let cut = state.cut, pass.iteration > cut.iteration, pass.serial < cut.serial { return false }
       switch kind {
       case .video:
-        state.tentative = nil
         state.video.append(packet)
       case .audio:
         state.audio.append(packet)
@@ -105,13 +102,6 @@ final class ForwardBuffer: Sendable {
       state.highWaterByteCount = max(
         state.highWaterByteCount, state.video.byteCount + state.audio.byteCount)
       return true
-    }
-  }
-
-  /// All that has come of the next video packet so far.
-  func offerTentative(_ packet: MediaPacket, epoch: Int) {
-    state.withLock { state in
-      if epoch == state.loads[.video] { state.tentative = packet }
     }
   }
 
@@ -146,6 +136,19 @@ final class ForwardBuffer: Sendable {
     state.withLock { state in
       guard !state.audio.hasEnded else { return false }
       return state.audio.end.map { $0 < time } ?? true
+    }
+  }
+
+  /// True where audio that is heard by `time` was loaded, and its decoder has not had it.
+  func hasAudioToDecode(until time: MediaTime) -> Bool {
+    state.withLock { state in state.audio.next.map { $0.time <= time } ?? false }
+  }
+
+  /// True where the loader that gives audio has not come to the end, nor to the target.
+  var isLoadingMoreAudio: Bool {
+    state.withLock { state in
+      let loader: MediaPacket.Kind = state.hasSeparateAudio ? .audio : .video
+      return !state.audio.hasEnded && state.filling.contains(loader) && !state.isFull(loader)
     }
   }
 
@@ -197,18 +200,14 @@ final class ForwardBuffer: Sendable {
   ///
   /// - Parameter run: `end` is said where the next packet is of another one; nil for any.
   func next(
-    _ kind: MediaPacket.Kind, epoch: Int, of run: MediaRun? = nil, allowingTentative: Bool = false
+    _ kind: MediaPacket.Kind, epoch: Int, of run: MediaRun? = nil
   ) -> Next {
     state.withLock { state in
-      let next = state.peek(kind, epoch: epoch, allowingTentative: allowingTentative)
+      let next = state.peek(kind, epoch: epoch)
       switch next {
       case .packet(let packet):
         if let run, packet.run !== run { return .end }
         _ = kind == .video ? state.video.takeNext() : state.audio.takeNext()
-      case .tentative(let packet):
-        if let run, packet.run !== run { return .none }
-        // Once: more of it will be another offer.
-        state.tentative = nil
       default: break
       }
       return next
@@ -217,7 +216,7 @@ final class ForwardBuffer: Sendable {
 
   /// The next packet, not taken.
   func peekNext(_ kind: MediaPacket.Kind, epoch: Int) -> Next {
-    state.withLock { $0.peek(kind, epoch: epoch, allowingTentative: true) }
+    state.withLock { $0.peek(kind, epoch: epoch) }
   }
 
   /// True where the last packet has been taken, and none will come.
@@ -254,7 +253,6 @@ final class ForwardBuffer: Sendable {
     state.withLock { state in
       state.latest += 1
       state.epochs = PerKind(state.latest)
-      state.tentative = nil
       guard state.video.seek(to: time) else {
         state.reset(position: time)
         return (state.latest, [.video, .audio])
@@ -317,7 +315,19 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  var level: Level { state.withLock { $0.level } }
+  /// The item begins before what is loaded first: that is where playback begins.
+  func begin(at time: MediaTime) {
+    state.withLock { state in
+      if state.position == nil { state.position = time }
+    }
+  }
+
+  var level: Level { level(without: []) }
+
+  /// How much there is.
+  ///
+  /// - Parameter absent: What the item goes on without: nothing of it is waited for.
+  func level(without absent: Set<MediaPacket.Kind>) -> Level { state.withLock { $0.level(without: absent) } }
 
   /// Bytes of packets that come behind what is on show; of all, where nothing is.
   var unshownByteCount: Int {
@@ -344,20 +354,16 @@ extension ForwardBuffer.State {
   fileprivate mutating func reset(position: MediaTime?) {
     video = PacketQueue()
     audio = PacketQueue()
-    tentative = nil
     loads = PerKind(latest)
     self.position = position
     filling = [.video, .audio]
   }
 
-  fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int, allowingTentative: Bool)
-    -> ForwardBuffer.Next
-  {
+  fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int) -> ForwardBuffer.Next {
     guard epoch == epochs[kind] else { return .stale }
     let queue = kind == .video ? video : audio
     if let packet = queue.next { return .packet(packet) }
     if queue.hasEnded { return .end }
-    if kind == .video, allowingTentative, let tentative { return .tentative(tentative) }
     return .none
   }
 
@@ -391,14 +397,17 @@ extension ForwardBuffer.State {
     return start <= time && (time < end || audio.hasEnded)
   }
 
-  fileprivate var level: ForwardBuffer.Level {
+  fileprivate func level(without absent: Set<MediaPacket.Kind>) -> ForwardBuffer.Level {
     var level = ForwardBuffer.Level()
     let separate = hasSeparateAudio && !audio.hasEnded
-    level.ahead = separate ? min(ahead(.video), ahead(.audio)) : ahead(.video)
+    var kinds: Set<MediaPacket.Kind> = separate ? [.video, .audio] : [.video]
+    // Where it goes on without both, there is nothing else to go by.
+    if !kinds.isSubset(of: absent) { kinds.subtract(absent) }
+    level.ahead = kinds.map(ahead).min() ?? .zero
     level.isComplete = video.hasEnded && (!hasSeparateAudio || audio.hasEnded)
-    level.isFull = isFull(.video) && (!separate || isFull(.audio))
-    level.isResting = isResting(.video) && (!separate || isResting(.audio))
-    level.isConsumed = video.isConsumed
+    level.isFull = kinds.allSatisfy(isFull)
+    level.isResting = kinds.allSatisfy(isResting)
+    level.isConsumed = kinds.contains(.video) ? video.isConsumed : audio.isConsumed
     level.byteCount = video.byteCount + audio.byteCount
     if let start = video.start, let end = video.end, start < end { level.range = start..<end }
     return level

@@ -60,14 +60,11 @@ struct PacketQueue: Sendable {
     moveCursor(to: packets.firstIndex { $0.end > time } ?? packets.count)
   }
 
-  /// Moves the decoder back to the last key frame at or before `time` that it has had, be it as a tentative one that has
-  /// come whole since. False, and nothing moves, where there is none any more.
+  /// Moves the decoder back to the last key frame at or before `time` that it has had, or stands at after it was moved
+  /// back already. False, and nothing moves, where there is none any more.
   mutating func rewindToKey(before time: MediaTime) -> Bool {
-    guard
-      let index = packets[..<min(cursor + 1, packets.count)].lastIndex(where: { $0.isKey && $0.time <= time })
-    else {
-      return false
-    }
+    let had = packets[..<min(cursor + 1, packets.count)]
+    guard let index = had.lastIndex(where: { $0.isKey && $0.time <= time }) else { return false }
     moveCursor(to: index)
     return true
   }

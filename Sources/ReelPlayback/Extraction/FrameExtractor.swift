@@ -16,6 +16,8 @@ public struct FrameExtractor: Sendable {
     public var startup = StartupReport()
     /// Live: segments that could not be had, or had left the window before they were read.
     public var missedSegmentCount = 0
+    /// Live: why the clock could not be right, where it left a timeline without segments (`LiveTiming.drift`).
+    public var clockFault: ReelError?
     /// Bytes of the container up to the end of the first picture's packet.
     public var firstPictureEnd: Int64?
     /// The bit rate of the rung that was chosen, as the manifest states it; nil for a media file.
@@ -53,8 +55,12 @@ public struct FrameExtractor: Sendable {
     ) { opening in
       try await BlockingThread.run(named: "extract") {
         let reader = try opening.open()
-        return try Picker(reader: reader, recorder: opening.context.recorder, name: source.name).pick(
+        var report = try Picker(reader: reader, recorder: opening.context.recorder, name: source.name).pick(
           selection, handle: handle)
+        if case .presentation(let resolved) = opening.source {
+          report.clockFault = resolved.presentation.live?.driftFault
+        }
+        return report
       }
     }
   }

@@ -11,6 +11,8 @@ final class ResourceTrackReader: VideoTrackReader {
   /// The time of the timeline's beginning, in the stream's ticks; nil before the first picture of a container whose
   /// timestamps begin anywhere.
   private var origin: Int64?
+  /// Where the last picture ends: a picture without a timestamp follows there.
+  private var end: MediaTime?
 
   /// Seeking pays from here on: key frames are seldom further apart than a few seconds.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
@@ -26,11 +28,13 @@ final class ResourceTrackReader: VideoTrackReader {
     let scope = context.scope
     switch resource.access {
     case .file(let path):
-      source = try FileByteSource(path: path, isCancelled: { scope.isCancelled })
+      source = CountedByteSource(
+        try FileByteSource(path: path, isCancelled: { scope.isCancelled }), recorder: context.recorder)
     case .spooled(let file):
       source = FileByteSource(file, isCancelled: { scope.isCancelled })
     case .standardInput:
-      source = FileByteSource.standardInput(isCancelled: { scope.isCancelled })
+      source = CountedByteSource(
+        FileByteSource.standardInput(isCancelled: { scope.isCancelled }), recorder: context.recorder)
     case .response(let response, let read):
       source = ResourceByteSource(
         response: response, read: read, isSeekable: wantsSeek, fetcher: context.fetcher,
@@ -39,7 +43,8 @@ final class ResourceTrackReader: VideoTrackReader {
     isSeekable = wantsSeek && source.isSeekable
     do {
       reader = try PictureReader(
-        source: source, format: resource.format, options: context.options(isSeekable: wantsSeek),
+        source: source, format: resource.format,
+        options: context.options(isSeekable: wantsSeek, keys: context.keys(of: resource, scope: scope)),
         name: resource.name, logger: context.logger)
     } catch let error as ReelError {
       throw error.located(at: resource.name)
@@ -76,11 +81,13 @@ final class ResourceTrackReader: VideoTrackReader {
   private func timed(_ read: () throws -> Frame?) throws -> TimedPicture? {
     do {
       guard let frame = try read() else { return nil }
-      let ticks = frame.presentationTicks ?? origin ?? 0
-      if origin == nil { origin = ticks }
-      return TimedPicture(
-        frame: frame, time: reader.stream.time(ticks: ticks - (origin ?? 0)), stream: reader.stream,
-        frameRate: reader.frameRate)
+      let ticks = frame.presentationTicks
+      if origin == nil { origin = ticks ?? 0 }
+      let time = ticks.map { reader.stream.time(ticks: $0 - (origin ?? 0)) } ?? end ?? .zero
+      let picture = TimedPicture(
+        frame: frame, time: time, stream: reader.stream, frameRate: reader.frameRate)
+      end = time + picture.displayTime
+      return picture
     } catch let error as ReelError {
       throw error.located(at: resource.name)
     }

@@ -3,17 +3,19 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The video track of a presentation: one rung of each period, its segments run by run.
+/// The video track of a presentation: one rung of each period that has video, its segments run by run.
 ///
 /// A run is what can be demuxed as one container: segments with the same initialization and no discontinuity between
 /// them. Each run has a demuxer and a decoder of its own.
 ///
 /// A live presentation is one endless track, over all its periods; it begins at its distance from the edge.
 final class SegmentedTrackReader: VideoTrackReader {
-  /// The rung that is read of the first period.
-  let rung: Rung
+  /// The rung that is read of the first period that has video.
+  private(set) var rung: Rung
 
   private let presentation: Presentation
+  /// Those that have video.
+  private let periods: [Period]
   private let live: LiveTrack
   private let resolver: SourceResolver
   private let context: TrackContext
@@ -35,6 +37,8 @@ final class SegmentedTrackReader: VideoTrackReader {
     /// The whole file is one segment although an index would cut it: good for the first picture only.
     let isWholeFile: Bool
     let isLive: Bool
+    /// What the manifest says of its samples.
+    let protection: ContentProtection?
   }
 
   private final class Run {
@@ -52,30 +56,32 @@ final class SegmentedTrackReader: VideoTrackReader {
     }
   }
 
-  /// - Parameter firstSegments: those of the first period's rung, where its playlist has been read: it is not read again.
+  /// - Parameter first: the rung that is read first with its segments, where its playlist has been read: it is not read
+  ///   again.
   init(
-    _ resolved: ResolvedPresentation, firstSegments: RungSegments?, resolver: SourceResolver,
-    context: TrackContext
+    _ resolved: ResolvedPresentation, first known: (rung: Rung, segments: RungSegments)?,
+    resolver: SourceResolver, context: TrackContext
   ) throws(ReelError) {
     presentation = resolved.presentation
     self.resolver = resolver
     self.context = context
     keys = KeyStore(fetcher: context.fetcher, headers: context.configuration.headers)
-    selector = RungSelector(
-      bandwidthCap: context.configuration.bandwidthCap, maximumHeight: context.configuration.maximumHeight)
-    guard let first = presentation.periods.first else {
+    selector = RungSelector(context.configuration)
+    periods = presentation.periods(carrying: .main(wantsAudio: false))
+    guard let first = periods.first else {
       throw ReelError(.badManifest, "the presentation has no period", at: context.name)
     }
     do {
-      rung = try selector.videoRung(in: first)
+      if let known { rung = known.rung } else { rung = try selector.videoRung(in: first) }
     } catch {
       throw error.located(at: context.name)
     }
-    live = LiveTrack(resolved, resolver: resolver) { [selector] period throws(ReelError) in
+    live = LiveTrack(resolved, resolver: resolver, role: .main(wantsAudio: false)) {
+      [selector] period throws(ReelError) in
       try selector.videoRung(in: period)
     }
-    if let firstSegments, case .playlist = rung.media {
-      tracks[0] = track(firstSegments, of: rung)
+    if let known, case .playlist = rung.media {
+      tracks[0] = track(known.segments, of: rung)
     }
   }
 
@@ -90,7 +96,7 @@ final class SegmentedTrackReader: VideoTrackReader {
 
   func seek(to time: MediaTime) throws {
     closeRun()
-    periodIndex = presentation.isLive ? 0 : presentation.periods.lastIndex { $0.start <= time } ?? 0
+    periodIndex = presentation.isLive ? 0 : periods.lastIndex { $0.start <= time } ?? 0
     let track = try track(periodIndex, needsSegments: true)
     segmentIndex = track.segments.index(at: time) ?? 0
   }
@@ -100,7 +106,7 @@ final class SegmentedTrackReader: VideoTrackReader {
     guard let run, let track = tracks[periodIndex], !track.isWholeFile else {
       return time - position > MediaTime(value: 2, timescale: 1)
     }
-    if periodIndex + 1 < periodCount, presentation.periods[periodIndex + 1].start <= time { return true }
+    if periodIndex + 1 < periodCount, periods[periodIndex + 1].start <= time { return true }
     guard let wanted = track.segments.index(at: time), let current = track.segments.index(at: position) else {
       return false
     }
@@ -139,7 +145,7 @@ final class SegmentedTrackReader: VideoTrackReader {
     self.run = nil
   }
 
-  private var periodCount: Int { presentation.isLive ? 1 : presentation.periods.count }
+  private var periodCount: Int { presentation.isLive ? 1 : periods.count }
 
   /// The open run, or the next one; nil at the end of the last period.
   private func openRun() throws -> Run? {
@@ -201,8 +207,10 @@ final class SegmentedTrackReader: VideoTrackReader {
           advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
       }
       let reader = try PictureReader(
-        source: feed, format: format, options: context.options(isSeekable: false), name: context.name,
-        logger: context.logger)
+        source: feed, format: format,
+        options: context.options(
+          isSeekable: false, keys: feed.keys(keys, protection: track.protection, context: context)),
+        name: context.name, logger: context.logger)
       return Run(feed: feed, reader: reader, offset: segment.timestampOffset, start: segment.start)
     } catch let error as ReelError {
       throw error.located(at: (feed.currentURL ?? segment.url).reelName)
@@ -218,25 +226,25 @@ final class SegmentedTrackReader: VideoTrackReader {
 
   private func makeTrack(_ index: Int, needsSegments: Bool) throws -> Track {
     if presentation.isLive {
-      return track(try live.segments(), isLive: true)
+      return track(try live.segments(), of: self.rung, isLive: true)
     }
-    let period = presentation.periods[index]
-    let rung: Rung
+    let candidates: [Rung]
     do {
-      rung = try index == 0 ? self.rung : selector.videoRung(in: period)
+      candidates = try selector.candidates(in: periods[index])
     } catch {
       throw error.located(at: context.name)
     }
-    if case .index(let reference) = rung.media, !needsSegments || reference.indexRange == nil {
+    if case .index(let reference)? = candidates.first?.media, !needsSegments || reference.indexRange == nil {
       // Read from its start, the file brings its own initialization: one request instead of three.
       return track(
-        ListedSegments(list: SegmentList([resolver.wholeFile(reference)])),
+        ListedSegments(list: SegmentList([resolver.wholeFile(reference)])), of: rung,
         isWholeFile: reference.indexRange != nil)
     }
     let (resolver, variables) = (resolver, presentation.variables)
-    let found = try BlockingThread.wait(scope: context.scope) {
-      try await resolver.segments(of: rung, variables: variables)
+    let (rung, found) = try BlockingThread.wait(scope: context.scope) {
+      try await resolver.segments(ofFirst: candidates, variables: variables)
     }
+    if index == 0 { self.rung = rung }
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
@@ -244,16 +252,18 @@ final class SegmentedTrackReader: VideoTrackReader {
   }
 
   private func track(_ found: RungSegments, of rung: Rung) -> Track {
-    if let segments = live.segments(found, of: rung) { return track(segments, isLive: true) }
-    return track(ListedSegments(list: found.list))
+    if let segments = live.segments(found, of: rung) { return track(segments, of: rung, isLive: true) }
+    return track(ListedSegments(list: found.list), of: rung)
   }
 
   private func track(
-    _ segments: any SegmentSupply, isWholeFile: Bool = false, isLive: Bool = false
+    _ segments: any SegmentSupply, of rung: Rung, isWholeFile: Bool = false, isLive: Bool = false
   ) -> Track {
     let loader = SegmentLoader(
       supply: segments, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: location, recorder: context.recorder)
-    return Track(segments: segments, loader: loader, isWholeFile: isWholeFile, isLive: isLive)
+    return Track(
+      segments: segments, loader: loader, isWholeFile: isWholeFile, isLive: isLive,
+      protection: rung.protection)
   }
 }

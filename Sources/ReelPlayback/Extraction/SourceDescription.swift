@@ -13,6 +13,8 @@ public struct SourceDescription: Sendable {
   public var presentation: Presentation?
   /// The rung that is opened.
   public var chosenRung: Rung?
+  /// The index of its period: the first that has video.
+  public var chosenPeriod: Int?
   /// The segments of that rung.
   public var segments: SegmentSummary?
   /// The streams of the container that was opened.

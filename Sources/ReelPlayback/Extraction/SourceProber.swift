@@ -28,11 +28,11 @@ public struct SourceProber: Sendable {
       source, readsAhead: false, seeks: false, fetcher: fetcher, configuration: configuration, gate: gate,
       logger: logger
     ) { opening in
-      let (begun, segments) = await describe(opening)
+      let (begun, first) = await describe(opening)
       return try await BlockingThread.run(named: "probe") {
         var description = begun
         do {
-          try addPicture(to: &description, opening: opening, segments: segments)
+          try addPicture(to: &description, opening: opening, first: first)
         } catch let error as ReelError {
           description.failure = description.failure ?? error.located(at: source.name)
         }
@@ -45,7 +45,9 @@ public struct SourceProber: Sendable {
   // MARK: - Private
 
   /// What the manifest tells, the chosen rung's playlist or index included.
-  private func describe(_ opening: TrackOpening) async -> (SourceDescription, RungSegments?) {
+  private func describe(
+    _ opening: TrackOpening
+  ) async -> (SourceDescription, (rung: Rung, segments: RungSegments)?) {
     let presentation: Presentation
     switch opening.source {
     case .resource(let resource): return (SourceDescription(kind: resource.format.rawValue), nil)
@@ -55,28 +57,33 @@ public struct SourceProber: Sendable {
     description.presentation = presentation
     description.isLive = presentation.isLive
     description.duration = presentation.duration?.seconds
-    var segments: RungSegments?
+    var first: (rung: Rung, segments: RungSegments)?
     do {
-      guard let period = presentation.periods.first else { return (description, nil) }
-      let selector = RungSelector(
-        bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight)
-      let rung = try selector.videoRung(in: period)
+      guard let period = presentation.periods(carrying: .main(wantsAudio: false)).first else {
+        return (description, nil)
+      }
+      let selector = RungSelector(configuration)
+      let candidates = try selector.candidates(in: period)
+      description.chosenRung = candidates.first
+      description.chosenPeriod = presentation.periods.firstIndex { $0.hasVideo }
+      let (rung, found) = try await opening.resolver.segments(
+        ofFirst: candidates, variables: presentation.variables)
+      first = (rung, found)
       description.chosenRung = rung
-      let found = try await opening.resolver.segments(of: rung, variables: presentation.variables)
-      segments = found
       description.segments = SourceDescription.SegmentSummary(found.list)
       description.isLive = presentation.isLive || found.live != nil
       if description.duration == nil, !description.isLive { description.duration = found.list.end.seconds }
     } catch let error as ReelError {
       description.failure = error.located(at: opening.context.name)
     } catch {}
-    return (description, segments)
+    return (description, first)
   }
 
   private func addPicture(
-    to description: inout SourceDescription, opening: TrackOpening, segments: RungSegments?
+    to description: inout SourceDescription, opening: TrackOpening,
+    first: (rung: Rung, segments: RungSegments)?
   ) throws {
-    let track = try opening.open(firstSegments: segments)
+    let track = try opening.open(first: first)
     let picture = try track.firstPicture()
     guard let picture, let reader = track.picture else {
       throw ReelError(.badMedia, "no picture in the media")

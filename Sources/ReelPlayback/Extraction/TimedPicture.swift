@@ -10,6 +10,9 @@ public struct TimedPicture: ~Copyable, Sendable {
   public let stream: StreamInfo
   /// Frames per second, where container or bitstream tell.
   public let frameRate: Rational?
+  /// Media between this picture and the end of the one shown before it that the player left out: behind a hole in the
+  /// timeline, or after a jump towards the live edge.
+  public internal(set) var skipped = MediaTime.zero
   /// What a player read it with.
   var run: MediaRun?
 
@@ -23,6 +26,7 @@ public struct TimedPicture: ~Copyable, Sendable {
   /// Another owner of the same picture.
   public borrowing func clone() throws(ReelError) -> TimedPicture {
     var copy = TimedPicture(frame: try frame.clone(), time: time, stream: stream, frameRate: frameRate)
+    copy.skipped = skipped
     copy.run = run
     return copy
   }
@@ -31,6 +35,7 @@ public struct TimedPicture: ~Copyable, Sendable {
   borrowing func compacted(for account: MemoryAccount?) -> TimedPicture? {
     guard let frame = frame.compacted(for: account) else { return nil }
     var copy = TimedPicture(frame: frame, time: time, stream: stream, frameRate: frameRate)
+    copy.skipped = skipped
     copy.run = run
     return copy
   }

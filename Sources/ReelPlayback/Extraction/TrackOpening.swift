@@ -47,14 +47,14 @@ struct TrackOpening: Sendable {
 
   /// Blocks while the track is opened.
   ///
-  /// - Parameter firstSegments: those of the first period's rung, where its playlist has been read.
-  func open(firstSegments: RungSegments? = nil) throws -> any VideoTrackReader {
+  /// - Parameter first: the rung that is read first with its segments, where its playlist has been read.
+  func open(first: (rung: Rung, segments: RungSegments)? = nil) throws -> any VideoTrackReader {
     switch source {
     case .resource(let resource):
       try ResourceTrackReader(resource, seeks: seeks, context: context)
     case .presentation(let resolved):
       try SegmentedTrackReader(
-        resolved, firstSegments: firstSegments, resolver: resolver, context: context)
+        resolved, first: first, resolver: resolver, context: context)
     }
   }
 

@@ -43,14 +43,21 @@ struct TrackContext: Sendable {
   /// More than the first picture is wanted: what comes next is fetched ahead, and frame threads are worth their
   /// delay.
   let readsAhead: Bool
+  let providedKeys = ProvidedKeys()
 
-  func options(isSeekable: Bool) -> PictureReader.Options {
+  func options(isSeekable: Bool, keys: any SampleKeys) -> PictureReader.Options {
     var options = PictureReader.Options()
     options.threads = readsAhead ? configuration.decoderThreads : 1
     options.isSeekable = isSeekable
+    options.keys = keys
     options.gate = gate
     let scope = scope
     options.isCancelled = { scope.isCancelled }
     return options
+  }
+
+  /// The keys of a media file's samples.
+  func keys(of resource: MediaResource, scope: LoadScope) -> ContainerKeys {
+    ContainerKeys(context: self, location: resource.name, scope: scope)
   }
 }

@@ -5,6 +5,8 @@ internal import ReelManifest
 struct AudioSelector: Sendable {
   /// The most wanted first.
   var languages: [String]
+  /// As `RungSelector.keyProvider`.
+  var keyProvider: (any KeyProvider)?
 
   /// The rungs of the one rendition or adaptation set that is played, in the manifest's order; never empty.
   ///
@@ -21,7 +23,9 @@ struct AudioSelector: Sendable {
       group.unplayableReason == nil && group.rungs.contains(where: Self.isDecodable)
     }
     guard
-      let best = playable.enumerated().min(by: { rank($0.element, $0.offset) < rank($1.element, $1.offset) })
+      let best = playable.accessible(with: keyProvider, isUsable: Self.isDecodable).enumerated().min(by: {
+        rank($0.element, $0.offset) < rank($1.element, $1.offset)
+      })
     else {
       throw ReelError(
         .unsupported, groups.compactMap(\.unplayableReason).first ?? "no audio that can be played")

@@ -23,12 +23,12 @@ actor KeyStore {
     self.execution = execution
   }
 
-  /// The decryptor for what `encryption` says; nil where nothing is encrypted.
+  /// The decryptor for what `encryption` says; nil where nothing is encrypted, or only samples are.
   ///
   /// Throws what `check` throws, `badManifest` for a key without a URL, `badMedia` for one that is none, and what the
   /// fetcher throws.
   func decryption(for encryption: SegmentEncryption?, at url: URL) async throws -> Decryption? {
-    guard let encryption else { return nil }
+    guard let encryption, !encryption.encryptsSamples else { return nil }
     try Self.check(encryption, at: url)
     guard let keyURL = encryption.keyURL else {
       throw ReelError(.badManifest, "the segment is encrypted, and its key has no URL", at: url.reelName)
@@ -40,17 +40,17 @@ actor KeyStore {
     return Decryption(key: try await key(at: keyURL), initializationVector: vector, keyURL: keyURL)
   }
 
-  /// Throws `unsupported`, with the method's name, for all but AES-128 with a plain key.
+  /// Throws `unsupported`, with the method's name, for segments that are encrypted as a whole by another method than
+  /// AES-128 with a plain key.
   static func check(_ encryption: SegmentEncryption?, at url: URL) throws(ReelError) {
-    guard let encryption, encryption.method != "AES-128" else { return }
+    guard let encryption, !encryption.encryptsSamples, encryption.method != "AES-128" else { return }
     throw ReelError(
       .unsupported, "the segment is encrypted (\(encryption.method)), and only AES-128 is decrypted",
       at: url.reelName)
   }
 
-  // MARK: - Private
-
-  private func key(at url: URL) async throws -> [UInt8] {
+  /// The 16 bytes at a key's URL. Throws `badMedia` for another number, and what the fetcher throws.
+  func key(at url: URL) async throws -> [UInt8] {
     while true {
       let task =
         keys[url]
@@ -70,6 +70,8 @@ actor KeyStore {
       }
     }
   }
+
+  // MARK: - Private
 
   private static func key(
     at url: URL, _ fetcher: any Fetching, _ headers: [HeaderField]

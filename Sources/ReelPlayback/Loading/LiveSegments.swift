@@ -11,6 +11,8 @@ struct LiveReading: Sendable {
   var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
   /// How much earlier than its end a segment can be had.
   var availabilityTimeOffset = MediaTime.zero
+  /// Where the presentation has periods without the track.
+  var absences: [Absence] = []
   /// How much later its timeline begins than the one that is followed: another number is another run of timestamps.
   var timelineShift = MediaTime.zero
 }
@@ -28,6 +30,8 @@ final class LiveSegments: SegmentSupply {
   }
 
   let firstIndex: Int
+  /// Where playback beside other tracks begins: behind a stretch without this one, where they begin within it.
+  let joiningIndex: Int
   private let clock: any WallClock
   private let stallLimit: Duration
   private let read: @Sendable () async throws -> LiveReading
@@ -40,6 +44,8 @@ final class LiveSegments: SegmentSupply {
     var hasChanged = true
     /// When there was something new last.
     var grewAt: WallTime
+    /// When the presentation was known last to go on without the track.
+    var absentAt: WallTime?
     var failureCount = 0
     var failedIndex: Int?
     /// When the failures began that no success has ended yet.
@@ -68,10 +74,13 @@ final class LiveSegments: SegmentSupply {
     let grewAt = Self.publication(of: window, first, by: now)
     firstIndex = Self.firstIndex(
       in: window, first, edge: window.end + (now - grewAt), startOffset: startOffset)
+    joiningIndex = Self.joiningIndex(in: window, first, at: now, startOffset: startOffset) ?? firstIndex
     self.clock = clock
     self.stallLimit = stallLimit
     self.read = read
-    state = Locked(State(window: window, reading: first, readAt: now, grewAt: grewAt))
+    var state = State(window: window, reading: first, readAt: now, grewAt: grewAt)
+    if Self.isAbsent(first, at: now) { state.absentAt = now }
+    self.state = Locked(state)
   }
 
   var knownIndexes: Range<Int> {
@@ -82,6 +91,16 @@ final class LiveSegments: SegmentSupply {
   var live: LiveTiming? { state.withLock { $0.reading.live } }
   /// How far behind the edge playback is kept; nil where no more segments will come.
   var distance: MediaTime? { state.withLock { Self.distance(in: $0.window, $0.reading) } }
+
+  /// True where the presentation has a stretch without this track.
+  var hasAbsences: Bool { state.withLock { !$0.reading.absences.isEmpty } }
+
+  /// True where the presentation goes on without this track at a time. The last segments before may end a little earlier.
+  func isAbsent(at time: MediaTime) -> Bool {
+    state.withLock { state in
+      state.reading.absences.contains { $0.contains(time) || $0.contains(time + Self.absenceTolerance) }
+    }
+  }
 
   /// The end of what there is by now, as far as can be told: the edge moves on between readings.
   var edge: MediaTime {
@@ -185,14 +204,15 @@ final class LiveSegments: SegmentSupply {
     {
       reload = state.readAt + delay
     }
-    if let expected = expectedReload(state) { reload = min(reload ?? expected, expected) }
+    let isAbsent = Self.isAbsent(state.reading, at: now)
+    if !isAbsent, let expected = expectedReload(state) { reload = min(reload ?? expected, expected) }
     guard state.reading.segmentsAtTime != nil else {
       return (reload ?? now + MediaTime(value: 1, timescale: 1), true)
     }
     // The next segment is there when its end has come, more or less.
     let moment = Self.moment
     var next = now + moment * 10
-    if let start = state.reading.live?.availabilityStart, let last {
+    if let start = state.reading.live?.availabilityStart, let last, !isAbsent {
       next = start + state.window.end + last.duration - state.reading.availabilityTimeOffset
       next = min(max(next, now + moment), now + MediaTime(value: 60, timescale: 1))
     }
@@ -247,6 +267,7 @@ final class LiveSegments: SegmentSupply {
       state.hasChanged = change != .unchanged && change != .steppedBack
       if change != .steppedBack { state.reading = reading }
       if state.hasChanged || state.window.hasEnded { state.grewAt = clock.now }
+      if Self.isAbsent(reading, at: clock.now) { state.absentAt = clock.now }
       try checkStall(state)
       return Update(
         change: change, newIndexes: min(known, state.window.endIndex)..<state.window.endIndex, isReading: true
@@ -263,11 +284,14 @@ final class LiveSegments: SegmentSupply {
     // Where nothing is read again, what is not there in a year will never be.
     let year = MediaTime(value: 365 * 86_400, timescale: 1)
     let isOver = try isComplete || (isNeverRead && segmentsAtTime(now + year).end == segments.end)
+    let isNever = isNeverRead
     return try state.withLock { state in
       let known = state.window.endIndex
       let change = state.window.update(segments, hasEnded: isOver)
       let hasGrown = state.window.endIndex > known
       if hasGrown || isOver { state.grewAt = clock.now }
+      // One that is never read again tells all there is to know.
+      if isNever, Self.isAbsent(state.reading, at: clock.now) { state.absentAt = clock.now }
       try checkStall(state)
       guard hasGrown || isOver else { return nil }
       return Update(change: change, newIndexes: known..<state.window.endIndex, isReading: false)
@@ -284,9 +308,30 @@ final class LiveSegments: SegmentSupply {
     live.availabilityEnd.map { $0 <= now } ?? false
   }
 
+  /// True where the presentation is without the track by now.
+  private static func isAbsent(_ reading: LiveReading, at now: WallTime) -> Bool {
+    guard let start = reading.live?.availabilityStart else { return false }
+    return reading.absences.contains { $0.contains(now - start) }
+  }
+
+  private static func joiningIndex(
+    in window: SegmentWindow, _ reading: LiveReading, at now: WallTime, startOffset: MediaTime?
+  ) -> Int? {
+    guard startOffset == nil, let start = reading.live?.availabilityStart,
+      let distance = distance(in: window, reading)
+    else { return nil }
+    let place = now - start - distance
+    guard let absence = reading.absences.first(where: { $0.contains(place) }) else { return nil }
+    guard let end = absence.end else { return window.endIndex }
+    return (window.startIndex..<window.endIndex).first { index in
+      window[index].map { $0.start + absenceTolerance >= end } ?? false
+    } ?? window.endIndex
+  }
+
   private func isStalled(_ state: State) -> Bool {
     let last = state.window[state.window.endIndex - 1]?.duration.seconds ?? 0
-    return (clock.now - state.grewAt).seconds > max(stallLimit.seconds, 4 * last)
+    let aliveAt = max(state.grewAt, state.absentAt ?? state.grewAt)
+    return (clock.now - aliveAt).seconds > max(stallLimit.seconds, 4 * last)
   }
 
   private func checkStall(_ state: State) throws(ReelError) {
@@ -295,6 +340,7 @@ final class LiveSegments: SegmentSupply {
     throw ReelError(.timedOut, "the live manifest has named no new segment for \(seconds) s")
   }
 
+  private static let absenceTolerance = MediaTime(value: 1, timescale: 2)
   private static let moment = MediaTime(value: 50, timescale: 1000)
   /// No manifest is read more often.
   private static let shortestReload = MediaTime(value: 1, timescale: 2)
@@ -309,7 +355,7 @@ final class LiveSegments: SegmentSupply {
       return now
     }
     let time = start + window.end - reading.availabilityTimeOffset
-    return time < now && now - time < last.duration ? time : now
+    return time < now && (now - time < last.duration || isAbsent(reading, at: now)) ? time : now
   }
 
   /// What the manifest says; but nearer than a segment and a second there is nothing to show before the next segment

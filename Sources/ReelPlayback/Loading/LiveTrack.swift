@@ -6,20 +6,27 @@ internal import ReelManifest
 struct LiveTrack: Sendable {
   private let resolved: ResolvedPresentation
   private let resolver: SourceResolver
+  private let role: ReaderRole
   private let choose: @Sendable (Period) throws(ReelError) -> Rung
 
-  /// - Parameter choose: the rung of a period.
+  /// - Parameters:
+  ///   - role: what the track is: a period without it is passed through.
+  ///   - choose: the rung of a period that has it.
   init(
-    _ resolved: ResolvedPresentation, resolver: SourceResolver,
+    _ resolved: ResolvedPresentation, resolver: SourceResolver, role: ReaderRole,
     choose: @escaping @Sendable (Period) throws(ReelError) -> Rung
   ) {
     self.resolved = resolved
     self.resolver = resolver
+    self.role = role
     self.choose = choose
   }
 
   /// The segments of a presentation that is live itself: an MPD, or a media playlist without a multivariant one.
   func segments() throws(ReelError) -> LiveSegments {
+    let periods = resolved.presentation.periods
+    // The track may be gone for a while, but has to be there when it is joined.
+    if let first = periods.first, !periods.contains(where: { $0.carries(role) }) { _ = try choose(first) }
     let first = try reading(of: resolved.presentation)
     let start = resolved.presentation.live?.availabilityStart
     let identity: SegmentWindow.Identity = resolved.presentation.format == .hls ? .number : .start
@@ -67,7 +74,11 @@ struct LiveTrack: Sendable {
     }
     var reading = LiveReading(segments: try segments(in: presentation).moved(by: shift), live: live)
     reading.timelineShift = shift
-    if let period = presentation.periods.last, let rung = try? choose(period) {
+    reading.absences = presentation.absences(of: role).map { absence in
+      Absence(start: absence.start + shift, end: absence.end.map { $0 + shift })
+    }
+    let last = presentation.periods.last { $0.carries(role) }
+    if let last, let rung = try? choose(last) {
       reading.availabilityTimeOffset = rung.availabilityTimeOffset ?? .zero
     }
     if let atTime = presentation.live?.presentation {
@@ -79,7 +90,7 @@ struct LiveTrack: Sendable {
   private func segments(in presentation: Presentation) throws(ReelError) -> SegmentList {
     var lists: [SegmentList] = []
     var failure: ReelError?
-    for period in presentation.periods {
+    for period in presentation.periods where period.carries(role) {
       do throws(ReelError) {
         let rung = try choose(period)
         guard case .segments(let list) = rung.media else {

@@ -11,6 +11,9 @@ public struct LoadingConfiguration: Sendable {
   public var audioLanguages: [String] = []
   /// Sent with every request.
   public var headers: [HeaderField] = []
+  /// Where the keys of encrypted samples come from. Without one, only what is in the clear plays, and what a playlist
+  /// names the key's URL of.
+  public var keyProvider: (any KeyProvider)?
   public var manifestLimits = ManifestLimits()
   /// Frame threads of a decoder.
   public var decoderThreads = 1

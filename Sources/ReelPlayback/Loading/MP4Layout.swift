@@ -1,3 +1,5 @@
+internal import ReelFFmpeg
+
 /// Where the index of an MP4 or QuickTime file stands, read off its top-level boxes (ISO/IEC 14496-12 §4.2, §6.2).
 enum MP4Layout: Sendable, Hashable {
   /// `moov` comes before the media: the file can be read forward.
@@ -6,6 +8,11 @@ enum MP4Layout: Sendable, Hashable {
   case indexLast
   /// The first bytes don't tell.
   case unknown
+
+  /// `bytes` are the first of the file.
+  init(prefix bytes: [UInt8], format: ContainerFormat) {
+    self = format == .matroska ? MP4Layout(matroskaPrefix: bytes) : MP4Layout(prefix: bytes)
+  }
 
   /// `bytes` are the first of the file.
   init(prefix bytes: [UInt8]) {

@@ -133,9 +133,9 @@ public struct ManifestLoader: Sendable {
   private func liveSegments(
     _ resolved: ResolvedPresentation, _ resolver: SourceResolver
   ) async throws -> LiveSegments {
-    let selector = RungSelector(
-      bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight)
-    let track = LiveTrack(resolved, resolver: resolver) { [selector] period throws(ReelError) in
+    let selector = RungSelector(configuration)
+    let track = LiveTrack(resolved, resolver: resolver, role: .main(wantsAudio: false)) {
+      [selector] period throws(ReelError) in
       try selector.videoRung(in: period)
     }
     if resolved.presentation.isLive { return try track.segments() }

@@ -66,5 +66,10 @@ public enum MediaSource: Sendable, Hashable {
 
 extension URL {
   /// A file's path, else the whole URL.
-  var reelName: String { isFileURL ? path : absoluteString }
+  ///
+  /// A `data:` URL may be a key: what it says is left out.
+  var reelName: String {
+    if isFileURL { return path }
+    return scheme?.lowercased() == "data" ? "data:" : absoluteString
+  }
 }

@@ -18,6 +18,8 @@ final class ResourceByteSource: ByteSource {
   private let headers: [HeaderField]
   private let scope: LoadScope
   private let recorder: StartupRecorder
+  /// Bytes up to here were counted when the source's kind was told.
+  private let countedEnd: Int64
   private var position: Int64 = 0
   /// The first bytes of the file, kept as they are read.
   private var head: [UInt8] = []
@@ -98,7 +100,8 @@ final class ResourceByteSource: ByteSource {
     self.headers = headers
     self.scope = scope
     self.recorder = recorder
-    noteTraffic?(1, read.count)
+    countedEnd = Int64(read.count)
+    noteTraffic?(response.requestCount, read.count)
     feeds = [
       Feed(at: 0, in: scope) { pipe in
         try await pipe.write(read)
@@ -129,7 +132,8 @@ final class ResourceByteSource: ByteSource {
     }
     position += Int64(count)
     feed.position = position
-    recorder.add(.segment, bytes: Int64(count))
+    let news = max(0, position - max(countedEnd, position - Int64(count)))
+    recorder.add(.segment, bytes: news)
     return count
   }
 
@@ -179,13 +183,15 @@ final class ResourceByteSource: ByteSource {
     if hasLeft { feeds.removeAll() }
     hasLeft = false
     if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
-    let (fetcher, url, start, notes) = (fetcher, url, position, notes)
+    let (fetcher, url, start, notes, recorder) = (fetcher, url, position, notes, recorder)
     let request = FetchRequest(
       url: url, range: ByteRange(offset: start, length: nil), headers: headers, purpose: .segment)
     recorder.add(.segment, requests: 1)
     notes.traffic?(1, 0)
     let feed = Feed(at: start, in: scope) { pipe in
       let response = try await fetcher.fetch(request)
+      recorder.add(.segment, requests: response.requestCount - 1)
+      notes.traffic?(response.requestCount - 1, 0)
       guard response.bodyOffset == start else {
         throw ReelError(.server, "the server does not keep to byte ranges", at: url.reelName)
       }

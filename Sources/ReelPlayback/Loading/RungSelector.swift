@@ -6,10 +6,13 @@ public struct RungSelector: Sendable {
   /// In bits per second.
   public var bandwidthCap: Int
   public var maximumHeight: Int?
+  /// Rungs that are encrypted, and whose keys it does not hold, are left out where there are others.
+  public var keyProvider: (any KeyProvider)?
 
-  public init(bandwidthCap: Int, maximumHeight: Int?) {
+  public init(bandwidthCap: Int, maximumHeight: Int?, keyProvider: (any KeyProvider)? = nil) {
     self.bandwidthCap = bandwidthCap
     self.maximumHeight = maximumHeight
+    self.keyProvider = keyProvider
   }
 
   /// The highest decodable video rung at or under the cap, else the lowest decodable one.
@@ -17,23 +20,35 @@ public struct RungSelector: Sendable {
   /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
   /// is no video.
   public func videoRung(in period: Period) throws(ReelError) -> Rung {
-    let ladder = try ladder(in: period)
-    let affordable = ladder.filter { $0.ladderBitsPerSecond <= bandwidthCap }
-    // Of equals the first in the manifest.
-    let best =
-      affordable.max { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
-      ?? ladder.min { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
-    guard let best else { throw ReelError(.unsupported, "no tracks to play") }
+    guard let best = try candidates(in: period).first else {
+      throw ReelError(.unsupported, "no tracks to play")
+    }
     return best
+  }
+
+  /// The decodable video rungs in the order in which they are wanted: those at or under the cap, the highest first, then
+  /// the others, the lowest first. Of equals the first in the manifest comes first.
+  ///
+  /// Throws as `videoRung(in:)` does.
+  func candidates(in period: Period) throws(ReelError) -> [Rung] {
+    let ladder = try ladder(in: period).enumerated().map {
+      (place: $0, rung: $1, bits: $1.ladderBitsPerSecond)
+    }
+    let affordable = ladder.filter { $0.bits <= bandwidthCap }.sorted {
+      ($1.bits, $0.place) < ($0.bits, $1.place)
+    }
+    let others = ladder.filter { $0.bits > bandwidthCap }.sorted { ($0.bits, $0.place) < ($1.bits, $1.place) }
+    return (affordable + others).map(\.rung)
   }
 
   /// The decodable video rungs of the main content that are not too high, in the manifest's order; never empty.
   ///
   /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
-  /// is no video.
+  /// is no video; and why what the manifest says of the video can't be used, where that is the reason.
   public func ladder(in period: Period) throws(ReelError) -> [Rung] {
     let groups = period.trackGroups.filter { $0.kind == .video }
     guard !groups.isEmpty else {
+      if let failure = period.videoFailure { throw failure }
       let kinds = Set(period.trackGroups.map(\.kind.rawValue)).sorted()
       throw ReelError(
         .unsupported,
@@ -44,11 +59,12 @@ public struct RungSelector: Sendable {
       throw ReelError(
         .unsupported, groups.compactMap(\.unplayableReason).first ?? "no video that can be played")
     }
-    let main = playable.filter { $0.roles.contains("main") }
-    let alternates = playable.filter { !$0.roles.contains("alternate") && !$0.roles.contains("sign") }
-    let chosen = main.isEmpty ? (alternates.isEmpty ? playable : alternates) : main
+    let accessible = playable.accessible(with: keyProvider) { Self.isDecodable($0) }
+    let main = accessible.filter { $0.roles.contains("main") }
+    let alternates = accessible.filter { !$0.roles.contains("alternate") && !$0.roles.contains("sign") }
+    let chosen = main.isEmpty ? (alternates.isEmpty ? accessible : alternates) : main
     var candidates = chosen.flatMap(\.rungs).filter(Self.isDecodable)
-    if candidates.isEmpty { candidates = playable.flatMap(\.rungs).filter(Self.isDecodable) }
+    if candidates.isEmpty { candidates = accessible.flatMap(\.rungs).filter(Self.isDecodable) }
     guard !candidates.isEmpty else {
       let codecs = Set(playable.flatMap(\.rungs).flatMap(\.codecs)).sorted().joined(separator: ", ")
       throw ReelError(.unsupported, "no rung has a video codec that is supported (\(codecs))")
@@ -80,6 +96,32 @@ public struct RungSelector: Sendable {
 
   private static func isAudioOrText(_ codec: String) -> Bool {
     audioOrText.contains { codec.lowercased().hasPrefix($0.lowercased()) }
+  }
+}
+
+extension RungSelector {
+  init(_ configuration: LoadingConfiguration) {
+    self.init(
+      bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight,
+      keyProvider: configuration.keyProvider)
+  }
+}
+
+extension [TrackGroup] {
+  /// The groups with the rungs that can be read from end to end: those in the clear, or whose keys are held. All groups,
+  /// as they are, where there is no such rung that is also `isUsable`.
+  func accessible(with keys: (any KeyProvider)?, isUsable: (Rung) -> Bool) -> [TrackGroup] {
+    guard contains(where: { $0.rungs.contains { $0.protection != nil } }) else { return self }
+    let accessible = compactMap { group -> TrackGroup? in
+      var group = group
+      group.rungs = group.rungs.filter { rung in
+        guard let protection = rung.protection else { return true }
+        guard let keys else { return false }
+        return protection.keyIDs.allSatisfy(keys.holdsKey(for:))
+      }
+      return group.rungs.isEmpty ? nil : group
+    }
+    return accessible.contains { $0.rungs.contains(where: isUsable) } ? accessible : self
   }
 }
 

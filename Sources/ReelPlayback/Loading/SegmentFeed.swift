@@ -71,10 +71,13 @@ final class SegmentFeed: ByteSource {
   var currentURL: URL? { part(at: pipe.readCount - 1)?.url }
 
   /// The segment that the byte at `offset` of the stream came from; nil before anything was begun.
-  func part(at offset: Int64) -> (index: Int, url: URL)? {
-    progress.values.withLock { values in
-      (values.parts.last { $0.offset <= offset } ?? values.parts.first).map { ($0.index, $0.url) }
-    }
+  func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
+
+  /// The keys of the stream's samples.
+  func keys(_ store: KeyStore, protection: ContentProtection?, context: TrackContext) -> ContainerKeys {
+    ContainerKeys(
+      context: context, protection: protection, location: context.name, scope: scope, store: store
+    ) { [progress] in progress.part(at: $0)?.encryption }
   }
 
   /// True where reading has met a failure of what loads the stream.

@@ -4,11 +4,20 @@ internal import ReelManifest
 
 /// What the task of a feed tells its reader.
 final class FeedProgress: Sendable {
+  /// An initialization is of the segment that follows it.
+  struct Part {
+    let offset: Int64
+    let index: Int
+    let url: URL
+    /// Of the segment.
+    let encryption: SegmentEncryption?
+  }
+
   struct Values {
     /// The segment after the last one that was loaded.
     var nextIndex: Int
-    /// Where each part of the stream begins, and what it is; an initialization is of the segment that follows it.
-    var parts: [(offset: Int64, index: Int, url: URL)] = []
+    /// Where each part of the stream begins, and what it is.
+    var parts: [Part] = []
     var writtenCount: Int64 = 0
     var failure: ReelError?
     /// What was written when the last segment was whole.
@@ -19,9 +28,18 @@ final class FeedProgress: Sendable {
 
   init(nextIndex: Int) { values = Locked(Values(nextIndex: nextIndex)) }
 
-  /// What is written from now on comes from `url`, for the segment at `index`.
-  func begin(_ url: URL, at index: Int) {
-    values.withLock { $0.parts.append(($0.writtenCount, index, url)) }
+  /// What is written from now on comes from `url`, or else the segment's own, for the segment at `index`.
+  func begin(_ segment: SegmentReference, url: URL? = nil, at index: Int) {
+    values.withLock {
+      $0.parts.append(
+        Part(
+          offset: $0.writtenCount, index: index, url: url ?? segment.url, encryption: segment.encryption))
+    }
+  }
+
+  /// What the byte at `offset` of the stream came from; nil before anything was begun.
+  func part(at offset: Int64) -> Part? {
+    values.withLock { values in values.parts.last { $0.offset <= offset } ?? values.parts.first }
   }
 
   func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
@@ -70,7 +88,7 @@ struct SegmentLoader: Sendable {
     goesOn: @Sendable (Int) async -> Bool = { _ in true }
   ) async throws {
     guard let (start, opening) = try await supply.segment(from: first) else { return }
-    progress.begin(opening.initialization?.url ?? opening.url, at: start)
+    progress.begin(opening, url: opening.initialization?.url, at: start)
     // Both requests leave before either answer is awaited.
     async let initialization = initialization(of: opening, at: start)
     async let opened = open(opening, at: start)
@@ -78,7 +96,7 @@ struct SegmentLoader: Sendable {
     progress.add(bytes.count)
     try await pipe.write(bytes)
     let watch = watch(initialization: bytes)
-    progress.begin(opening.url, at: start)
+    progress.begin(opening, at: start)
     var answer = try await opened
     var index = start
     while let response = answer {
@@ -96,7 +114,7 @@ struct SegmentLoader: Sendable {
         }
         index = next
         progress.end(before: index)
-        progress.begin(following.url, at: index)
+        progress.begin(following, at: index)
         answer = try await ahead
         continue
       }
@@ -115,7 +133,7 @@ struct SegmentLoader: Sendable {
       index = next
       progress.end(before: index)
       guard following.continues(opening), await goesOn(index) else { return }
-      progress.begin(following.url, at: index)
+      progress.begin(following, at: index)
       answer = try await open(following, at: index)
     }
     progress.end(before: index + 1)
@@ -161,7 +179,9 @@ struct SegmentLoader: Sendable {
   ) async throws -> Copied {
     var copied = Copied.nothing
     var watch = watch
-    var transfer = SegmentTransfer(index: index, began: answer.asked, answered: answer.answered)
+    var transfer = SegmentTransfer(
+      index: index, began: answer.asked, answered: answer.answered,
+      requestCount: answer.response.requestCount)
     defer { note?(transfer) }
     do {
       do {
@@ -217,7 +237,9 @@ struct SegmentLoader: Sendable {
       var body = response.ranged(reference.byteRange)
       if let decryption { body = try decryption.plain(body) }
       let bytes = try await body.collect(upTo: Self.initializationByteLimit)
-      recorder.add(.initialization, recorder.clock.now - start, requests: 1, bytes: Int64(bytes.count))
+      recorder.add(
+        .initialization, recorder.clock.now - start, requests: response.requestCount,
+        bytes: Int64(bytes.count))
       initializations?[reference] = bytes
       return bytes
     }
@@ -235,6 +257,7 @@ struct SegmentLoader: Sendable {
       var response = try await fetch(
         segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
       let answered = recorder.clock.now
+      recorder.add(.segment, requests: response.requestCount - 1)
       response.body = response.ranged(segment.byteRange)
       if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
       return Answer(response: response, url: segment.url, asked: asked, answered: answered)

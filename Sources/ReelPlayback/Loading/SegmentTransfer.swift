@@ -6,6 +6,8 @@ struct SegmentTransfer: Sendable {
   /// When it was asked for, and when the head of the answer came.
   let began: Duration
   let answered: Duration
+  /// Requests sent until the answer came: redirects and retries included.
+  let requestCount: Int
   private(set) var ended: Duration
   private(set) var byteCount: Int64 = 0
   /// Bytes that had come before the reader held the transfer back for the first time, and when.
@@ -15,8 +17,9 @@ struct SegmentTransfer: Sendable {
   /// All of it came.
   var isWhole = false
 
-  init(index: Int, began: Duration, answered: Duration) {
+  init(index: Int, began: Duration, answered: Duration, requestCount: Int = 1) {
     self.index = index
+    self.requestCount = requestCount
     self.began = began
     self.answered = answered
     ended = answered

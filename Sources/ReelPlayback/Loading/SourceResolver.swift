@@ -104,6 +104,24 @@ struct SourceResolver: Sendable {
     }
   }
 
+  /// The first of `rungs` whose playlist can be read, with its segments.
+  ///
+  /// Throws what is wrong with the first, where that goes for all of them, and anything else than a playlist that can't be
+  /// read.
+  func segments(
+    ofFirst rungs: [Rung], variables: [String: String]
+  ) async throws -> (rung: Rung, segments: RungSegments) {
+    var failure: ReelError?
+    for rung in rungs {
+      do {
+        return (rung, try await segments(of: rung, variables: variables))
+      } catch let error as ReelError where error.kind == .badManifest {
+        failure = failure ?? error
+      }
+    }
+    throw failure ?? ReelError(.unsupported, "no tracks to play")
+  }
+
   /// The media playlist at `url`.
   func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
     let (bytes, finalURL) = try await document(at: url)
@@ -154,9 +172,10 @@ struct SourceResolver: Sendable {
         try FileByteSource(path: path, isCancelled: isCancelled).prefix(
           configuration.manifestLimits.byteCount + 1)
       }
+      recorder.add(.resolve, bytes: Int64(text.count - bytes.count))
       return try await presentation(from: text, format: format, url: url, name: path)
     case .media(let format):
-      var layout = MP4Layout(prefix: bytes)
+      var layout = MP4Layout(prefix: bytes, format: format)
       if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
         // `mvex` may stand behind a long `trak`: a file that is here can be asked for more.
         layout = try await BlockingThread.run(named: "open", on: scope.execution) {
@@ -177,10 +196,15 @@ struct SourceResolver: Sendable {
         isSeekable: file.isSeekable, bytes: file.isSeekable ? try file.prefix(SourceSniffer.byteCount) : []
       )
     }
+    if input.isSeekable {
+      recorder.add(
+        .resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(input.bytes.count))
+    }
     if input.isSeekable, case .media(let format) = SourceSniffer.kind(of: input.bytes) {
       return .resource(
         MediaResource(
-          name: name, format: format, layout: MP4Layout(prefix: input.bytes), access: .standardInput))
+          name: name, format: format, layout: MP4Layout(prefix: input.bytes, format: format),
+          access: .standardInput))
     }
     let folder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true)
     if input.isSeekable, case .manifest(let format) = SourceSniffer.kind(of: input.bytes) {
@@ -188,6 +212,7 @@ struct SourceResolver: Sendable {
       let text = try await BlockingThread.run(named: "open", on: scope.execution) {
         try FileByteSource.standardInput(isCancelled: isCancelled).prefix(limit + 1)
       }
+      recorder.add(.resolve, bytes: Int64(text.count - input.bytes.count))
       return try await presentation(from: text, format: format, url: folder, name: name)
     }
     if input.isSeekable, case .other(let what) = SourceSniffer.kind(of: input.bytes) {
@@ -213,7 +238,9 @@ struct SourceResolver: Sendable {
 
   private func resolve(_ response: FetchResponse, name: String) async throws -> ResolvedSource {
     var (bytes, hasEnded) = try await read(response, from: [], atLeast: SourceSniffer.byteCount)
-    recorder.add(.resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(bytes.count))
+    recorder.add(
+      .resolve, recorder.clock.now - recorder.start, requests: response.requestCount,
+      bytes: Int64(bytes.count))
     switch SourceSniffer.kind(of: bytes) {
     case .manifest(let format):
       let start = recorder.clock.now
@@ -224,8 +251,9 @@ struct SourceResolver: Sendable {
       recorder.add(.manifest, recorder.clock.now - start, bytes: Int64(bytes.count - seen))
       return presentation
     case .media(let format):
-      let layout = MP4Layout(prefix: bytes)
-      if format == .mp4, layout == .indexLast || layout == .unknown && !hasEnded, !response.supportsRanges {
+      let layout = MP4Layout(prefix: bytes, format: format)
+      let needsEnd = layout == .indexLast || format == .mp4 && layout == .unknown && !hasEnded
+      if needsEnd, !response.supportsRanges {
         return .resource(
           MediaResource(
             name: name, format: format, layout: .indexLast,
@@ -262,6 +290,8 @@ struct SourceResolver: Sendable {
         clock, by: configuration.asksServersForTime ? live.clockSources : [], fetcher: fetcher,
         headers: configuration.headers, timer: recorder.clock)
       if let atTime = live.presentation { presentation = try atTime(clock.now) }
+      // Corrected once, for all readings to come: what is shown does not go back with one that fits by chance.
+      if let drift = presentation.live?.drift { clock = ServerClock(base: clock, offset: drift) }
     }
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))
   }
@@ -299,7 +329,8 @@ struct SourceResolver: Sendable {
     let response = try await fetcher.fetch(request)
     do {
       var bytes = try await response.body.collect(upTo: configuration.manifestLimits.byteCount)
-      recorder.add(.manifest, recorder.clock.now - start, requests: 1, bytes: Int64(bytes.count))
+      recorder.add(
+        .manifest, recorder.clock.now - start, requests: response.requestCount, bytes: Int64(bytes.count))
       if let range, response.bodyOffset < range.offset {
         // The server sent all of the file.
         bytes = Array(bytes.dropFirst(Int(clamping: range.offset - response.bodyOffset)))
@@ -331,7 +362,7 @@ struct SourceResolver: Sendable {
       guard file.byteCount + Int64(chunk.count) <= configuration.spoolByteLimit else {
         throw ReelError(
           .badMedia,
-          "the index (moov) stands at the end, the server serves no ranges, and the file is too large to be kept",
+          "the index stands at the end, the server serves no ranges, and the file is too large to be kept",
           at: name)
       }
       try file.append(chunk)
@@ -342,7 +373,7 @@ struct SourceResolver: Sendable {
   private static func unplayable(_ what: String, at name: String) -> ReelError {
     ReelError(
       .badMedia, "not media: \(what)", at: name,
-      advice: "HLS, DASH, MP4, MPEG-TS, Matroska, FLV, AVI, IVF and raw H.264 or HEVC can be read")
+      advice: "HLS, DASH, MP4, MPEG-TS, MPEG-PS, Matroska, FLV, AVI, IVF and raw H.264 or HEVC can be read")
   }
 
   /// How much of a local MP4 is looked at for `mvex`.

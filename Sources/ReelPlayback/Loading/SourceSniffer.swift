@@ -64,6 +64,8 @@ public enum SourceSniffer {
   private static func mediaKind(_ bytes: [UInt8]) -> ContainerFormat? {
     if bytes.count >= 8, boxTypes.contains(String(decoding: bytes[4..<8], as: UTF8.self)) { return .mp4 }
     if bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) { return .matroska }
+    // pack_start_code (ISO/IEC 13818-1 §2.5.3.3)
+    if bytes.starts(with: [0, 0, 1, 0xba]) { return .mpegPS }
     if bytes.starts(with: "FLV".utf8) { return .flv }
     if bytes.starts(with: "DKIF".utf8) { return .ivf }
     if bytes.starts(with: "RIFF".utf8), bytes.count >= 12, bytes[8..<11].elementsEqual("AVI".utf8) {
@@ -76,8 +78,10 @@ public enum SourceSniffer {
   /// them too, but gives up where two codecs seem as likely.
   private static func elementaryStream(_ bytes: [UInt8]) -> ContainerFormat? {
     let zeros = bytes.prefix { $0 == 0 }.count
-    guard zeros >= 2, zeros + 1 < bytes.count, bytes[zeros] == 1 else { return nil }
+    // forbidden_zero_bit: other MPEG streams have larger numbers behind their start codes.
+    guard zeros >= 2, zeros + 1 < bytes.count, bytes[zeros] == 1, bytes[zeros + 1] < 0x80 else { return nil }
     var (hasVPS, hasSPS) = (false, false)
+    var (hasSlice, isH264) = (false, true)
     for index in 0..<(bytes.count - 4)
     where bytes[index] == 0 && bytes[index + 1] == 0 && bytes[index + 2] == 1 {
       let (header, next) = (bytes[index + 3], bytes[index + 4])
@@ -86,8 +90,22 @@ public enum SourceSniffer {
       if header == 0x42, next == 1 { hasSPS = true }
       if hasVPS, hasSPS { return .hevc }
       if header & 0x9f == 7, h264Profiles.contains(next) { return .h264 }
+      hasSlice = hasSlice || header & 0x1f == 1 || header & 0x1f == 5
+      isH264 = isH264 && isH264Header(header)
     }
-    return nil
+    // A recording that was cut has its parameter sets further on.
+    return hasSlice && isH264 ? .h264 : nil
+  }
+
+  /// A unit's header that fits what it says of references (ISO/IEC 14496-10 §7.4.1); no data partitions.
+  private static func isH264Header(_ header: UInt8) -> Bool {
+    let isReference = header & 0x60 != 0
+    return switch header & 0x9f {
+    case 1: true
+    case 5, 7, 8, 13, 15: isReference
+    case 6, 9...12: !isReference
+    default: false
+    }
   }
 
   /// `profile_idc` (ISO/IEC 14496-10 Annex A and H).

@@ -12,4 +12,12 @@ public protocol AudioOutput: AnyObject, Sendable {
 
   /// No more samples come. A second call does nothing more.
   func finish() throws
+
+  /// All sound of the item has been handed out, though pictures may still come. More follows only where the player seeks
+  /// or gets another item.
+  func soundEnded()
+}
+
+extension AudioOutput {
+  public func soundEnded() {}
 }

@@ -13,21 +13,44 @@ internal import SystemPackage
 /// A file that is written under a temporary name beside its own and takes its name when it is whole; or what has no
 /// other name to be written under: standard output, a named pipe, a device.
 ///
-/// Confined to one thread at a time. Removed if it ends before `commit()`.
+/// Confined to one thread at a time. Removed if it ends before `commit(first:)`.
 package final class OutputFile {
+  /// Who writes a file whose name is made of the source's.
+  package struct Owner: Sendable {
+    package let record: OutputRecord
+    package let source: OutputRecord.Source
+
+    package init(record: OutputRecord, source: OutputRecord.Source) {
+      self.record = record
+      self.source = source
+    }
+  }
+
   package let path: String
+  /// False where what was written can't be changed any more.
+  package var canBePatched: Bool { partialPath != nil }
+
   /// What errors name.
   private let location: String
   /// Nil for what is written to as it stands.
   private let partialPath: String?
   private var descriptor: Int32
   private let closesDescriptor: Bool
+  /// Nil where any file may be replaced.
+  private let owner: Owner?
+  /// What is written to in place of a descriptor.
+  private let pipe: OutputPipe?
+  private var byteCount: Int64 = 0
 
   /// Opens a named pipe or a device that stands at `path` as it is: a pipe waits for its reader.
   ///
+  /// - Parameter owner: A file at `path` is replaced only where its source wrote it; nil for any.
+  ///
   /// Throws `ReelError.cannotCreateOutput`.
-  package init(path: String) throws(ReelError) {
+  package init(path: String, owner: Owner? = nil) throws(ReelError) {
     self.path = path
+    self.owner = owner
+    pipe = nil
     location = path
     closesDescriptor = true
     if Self.isPipeOrDevice(path) {
@@ -50,17 +73,23 @@ package final class OutputFile {
     }
   }
 
-  private init() {
+  private init(_ pipe: OutputPipe?) {
     path = "-"
     location = "standard output"
     partialPath = nil
+    owner = nil
+    self.pipe = pipe
     descriptor = STDOUT_FILENO
     closesDescriptor = false
   }
 
-  package static func standardOutput() -> OutputFile { OutputFile() }
+  package static func standardOutput() -> OutputFile { OutputFile(nil) }
+
+  /// Writes to a pipe that has a thread of its own.
+  package static func pipe(_ pipe: OutputPipe) -> OutputFile { OutputFile(pipe) }
 
   deinit {
+    pipe?.end()
     guard closesDescriptor, descriptor >= 0 else { return }
     close(descriptor)
     guard let partialPath else { return }
@@ -70,15 +99,18 @@ package final class OutputFile {
 
   /// Throws `ReelError.cannotWriteOutput`.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(ReelError) {
+    if let pipe { return try pipe.write(Array(bytes)) }
     do {
       try FileDescriptor(rawValue: descriptor).writeAll(bytes)
     } catch {
       throw failure((error as? Errno)?.rawValue ?? EIO)
     }
+    byteCount += Int64(bytes.count)
   }
 
   /// Throws `ReelError.cannotWriteOutput`.
   package func write(_ bytes: [UInt8]) throws(ReelError) {
+    if let pipe { return try pipe.write(bytes) }
     let result = bytes.withUnsafeBytes { buffer in
       Result { () throws(ReelError) in try write(buffer) }
     }
@@ -87,25 +119,54 @@ package final class OutputFile {
 
   /// Gives the file its name. Nothing may be written after it.
   ///
+  /// - Parameter first: What takes the place of the first bytes, where the file can be patched.
+  ///
   /// Throws `ReelError.cannotWriteOutput`, and `cannotCreateOutput` where the name can't be taken.
-  package func commit() throws(ReelError) {
-    guard closesDescriptor else { return }
-    let closed = close(descriptor)
-    let closeError = errno
-    descriptor = -1
+  package func commit(first: [UInt8] = []) throws(ReelError) {
+    pipe?.end()
+    guard closesDescriptor, descriptor >= 0 else { return }
     defer { if let partialPath { PartialFiles.forget(partialPath) } }
-    if closed != 0 {
-      if let partialPath { unlink(partialPath) }
-      throw failure(closeError)
+    var code: Int32 = 0
+    if canBePatched, !first.isEmpty {
+      do { try FileDescriptor(rawValue: descriptor).writeAll(toAbsoluteOffset: 0, first) } catch {
+        code = (error as? Errno)?.rawValue ?? EIO
+      }
     }
-    if let partialPath, rename(partialPath, path) != 0 {
-      let code = errno
+    if close(descriptor) != 0, code == 0 { code = errno }
+    descriptor = -1
+    if code != 0 {
+      if let partialPath { unlink(partialPath) }
+      throw failure(code)
+    }
+    guard let partialPath else { return }
+    do {
+      guard let owner else { return try take(partialPath) }
+      try owner.record.place(
+        (path as NSString).lastPathComponent, of: owner.source, at: partialPath, byteCount: byteCount
+      ) { () throws(ReelError) in try take(partialPath) }
+    } catch {
       unlink(partialPath)
-      throw Self.creationFailure(code, at: path)
+      throw error
     }
   }
 
+  /// True for a named pipe or a socket, whose writer may have to wait for its reader.
+  package static func isPipe(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
+  }
+
+  /// As `isPipe(_:)`, of standard output.
+  package static var isStandardOutputPipe: Bool {
+    var status = stat()
+    return fstat(STDOUT_FILENO, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
+  }
+
   // MARK: - Private
+
+  private func take(_ partialPath: String) throws(ReelError) {
+    if rename(partialPath, path) != 0 { throw Self.creationFailure(errno, at: path) }
+  }
 
   /// A file may be replaced by another; what others wait at may not.
   private static func isPipeOrDevice(_ path: String) -> Bool {

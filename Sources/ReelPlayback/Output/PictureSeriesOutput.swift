@@ -9,6 +9,7 @@ public final class PictureSeriesOutput: FrameOutput {
   private let directory: String
   private let stem: String
   private let format: PictureFormat
+  private let owner: OutputFile.Owner?
   private let state: Locked<State>
 
   private struct State {
@@ -26,9 +27,21 @@ public final class PictureSeriesOutput: FrameOutput {
   ///
   /// Throws `ReelError.cannotCreateOutput` where there is no such folder and it can't be made, `usage` for a stem that
   /// is no name.
-  public init(
+  public convenience init(
     directory: String, stem: String, format: PictureFormat = .ppm, size: PixelSize? = nil,
     gravity: VideoGravity = .resizeAspect, startNumber: Int = 1
+  ) throws(ReelError) {
+    try self.init(
+      directory: directory, stem: stem, format: format, size: size, gravity: gravity,
+      startNumber: startNumber, owner: nil)
+  }
+
+  /// - Parameter owner: Files that are there are replaced only where its source wrote them; nil for any.
+  ///
+  /// Throws as the other one does, and `cannotCreateOutput` where the first file may not be replaced.
+  package init(
+    directory: String, stem: String, format: PictureFormat, size: PixelSize?, gravity: VideoGravity,
+    startNumber: Int = 1, owner: OutputFile.Owner?
   ) throws(ReelError) {
     guard !stem.isEmpty, !stem.contains("/"), !stem.contains("\0") else {
       throw ReelError(.usage, "\"\(stem)\" can't begin a file's name")
@@ -38,6 +51,10 @@ public final class PictureSeriesOutput: FrameOutput {
     } catch {
       throw ReelError(.cannotCreateOutput, "the folder can't be made", at: directory)
     }
+    if let owner {
+      try owner.record.check(format.fileName(stem: stem, number: startNumber), of: owner.source)
+    }
+    self.owner = owner
     self.directory = directory
     self.stem = stem
     self.format = format
@@ -57,7 +74,7 @@ public final class PictureSeriesOutput: FrameOutput {
       _ = try state.writer.convert(box.picture)
       let name = format.fileName(stem: stem, number: state.number)
       try state.writer.write(
-        to: OutputFile(path: (directory as NSString).appendingPathComponent(name)))
+        to: OutputFile(path: (directory as NSString).appendingPathComponent(name), owner: owner))
       state.number += 1
     }
   }

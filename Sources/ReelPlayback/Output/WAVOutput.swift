@@ -37,7 +37,12 @@ public final class WAVOutput: AudioOutput {
   ///
   /// Throws `ReelError.cannotCreateOutput`.
   public init(path: String, sampleFormat: SampleFormat = .int16) throws(ReelError) {
-    state = Locked(State(writer: WAVWriter(file: try WAVFile(path: path), sampleFormat: sampleFormat)))
+    state = Locked(State(writer: WAVWriter(file: try OutputFile(path: path), sampleFormat: sampleFormat)))
+  }
+
+  /// Writes to a pipe that has a thread of its own.
+  package init(pipe: OutputPipe) {
+    state = Locked(State(writer: WAVWriter(file: .pipe(pipe), sampleFormat: .int16)))
   }
 
   /// Throws `ReelError.cannotWriteOutput`, after which the file is gone and every call throws the same; and `usage`

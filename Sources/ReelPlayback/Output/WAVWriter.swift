@@ -3,7 +3,7 @@ internal import ReelFFmpeg
 
 /// Puts buffers of sound in their places in a WAVE file: `WAVOutput` without its lock.
 struct WAVWriter {
-  private let file: WAVFile
+  private let file: OutputFile
   private let sampleFormat: WAVOutput.SampleFormat
   /// Nil before the first samples.
   private var header: WAVHeader?
@@ -18,7 +18,7 @@ struct WAVWriter {
   /// Gaps from this long on are seeks.
   private static let seekDistance = MediaTime(value: 10, timescale: 1)
 
-  init(file: WAVFile, sampleFormat: WAVOutput.SampleFormat) {
+  init(file: OutputFile, sampleFormat: WAVOutput.SampleFormat) {
     self.file = file
     self.sampleFormat = sampleFormat
   }

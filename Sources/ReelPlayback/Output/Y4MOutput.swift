@@ -23,6 +23,9 @@ public final class Y4MOutput: FrameOutput {
     self.init(try OutputFile(path: path))
   }
 
+  /// Writes to a pipe that has a thread of its own.
+  package convenience init(pipe: OutputPipe) { self.init(.pipe(pipe)) }
+
   private init(_ file: sending OutputFile) {
     state = Locked(State(writer: Y4MWriter(to: file, change: .converts)))
   }

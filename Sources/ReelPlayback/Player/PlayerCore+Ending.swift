@@ -128,16 +128,22 @@ extension PlayerCore {
   /// Publishes how much there is, and lets the machine know; not more often than is of use while playing.
   func checkLevel(of session: ItemSession, always: Bool = false) {
     let now = clock.now
-    let (isDue, isStalled, rate, time) = state.withLock { state in
+    let (isDue, isStalled, isPlaying, rate, time, lacksPictures) = state.withLock { state in
       let isPlaying = state.machine.status == .playing
       let isDue = always || !isPlaying || state.levelCheckedAt.map { now - $0 >= Self.levelInterval } ?? true
       if isDue { state.levelCheckedAt = now }
-      return (isDue, state.machine.isAfterStall, state.wantedRate, state.timebase.time(at: now))
+      let time = state.timebase.time(at: now)
+      let shown = state.lastTime.map { time - $0 > MediaTime(value: 1, timescale: 2) } ?? state.hasPicture
+      return (isDue, state.machine.isAfterStall, isPlaying, state.wantedRate, time, isPlaying && shown)
     }
     guard isDue else { return }
-    var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate)
+    // Sound without pictures has a position as well.
+    if lacksPictures { session.setPosition(time) }
+    var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate, at: time)
     // However much there is: it would stall at once.
     if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
+    // Nor does it begin with sound that is late.
+    if !isPlaying, state.withLock({ $0.isHeard }), session.isAudioDecoderBehind(time) { keepsUp = false }
     apply { state in
       state.session === session && state.hasPicture
         ? state.machine.handle(.buffer(isLikelyToKeepUp: keepsUp)) : []

@@ -20,10 +20,10 @@ extension PlayerCore {
 
   func step(_ session: ItemSession) -> Pump.Next {
     let now = clock.now
-    let (generation, hasPicture, isPlaying, rate, isCurrent) = state.withLock { state in
+    let (generation, hasPicture, isPlaying, rate, isCurrent, isHeard) = state.withLock { state in
       (
         state.generation, state.hasPicture, state.machine.status == .playing && !state.isHeld,
-        state.wantedRate, state.session === session
+        state.wantedRate, state.session === session, state.isHeard
       )
     }
     // Replaced or sought since: that makes for another turn. What the ring says must be of this generation: the end of
@@ -32,20 +32,35 @@ extension PlayerCore {
     else { return .idle }
     switch head {
     case .picture(let time, let following):
-      if !hasPicture { return showFirst(session, generation: generation) }
+      if !hasPicture {
+        return beginBeforeFirst(session, picture: time, generation: generation)
+          ?? showFirst(session, generation: generation)
+      }
       guard isPlaying else { return .idle }
       if rate == .infinity {
         skipGap(before: time, of: session, generation: generation, now: now)
-        show(session, generation: generation, due: nil)
         handOutAudio(session, until: time, generation: generation)
+        if isHeard {
+          // Sound keeps step: nothing else holds the picture, which may be the last that is wanted.
+          if session.isAudioDecoderBehind(time) { return .idle }
+          if session.isAudioLoaderBehind(time) {
+            return waitDry(session, generation: generation, now: now)
+          }
+        }
+        show(session, generation: generation, due: nil)
         return .again
       }
       return showDue(session, time: time, following: following, generation: generation, now: now)
     case .empty:
       if let failure = session.failure, !hasPicture { return fail(session, failure, generation: generation) }
+      if !hasPicture, let next = beginBeforeFirst(session, picture: nil, generation: generation) {
+        return next
+      }
       guard isPlaying else { return .idle }
-      if rate != .infinity {
-        handOutAudio(session, until: state.withLock { $0.timebase.time(at: now) }, generation: generation)
+      let time = state.withLock { $0.timebase.time(at: now) }
+      if rate != .infinity { handOutAudio(session, until: time, generation: generation) }
+      if session.absentKinds(at: time).contains(.video) {
+        return goOnWithoutPictures(session, at: time, generation: generation, now: now)
       }
       let level = session.buffer.level
       guard level.isConsumed, !level.isComplete else {
@@ -95,6 +110,65 @@ extension PlayerCore {
     return .again
   }
 
+  /// Begins before the first picture, where there is sound and no video is to come before it. Nil where that is not so,
+  /// or nothing is to be played yet: then the first picture is shown at once.
+  ///
+  /// - Parameter picture: The time of the first picture; nil where there is none, and none is known to come.
+  func beginBeforeFirst(_ session: ItemSession, picture: MediaTime?, generation: Int) -> Pump.Next? {
+    let (isPlayWanted, seek, shift) = state.withLock { state in
+      (state.machine.isPlayWanted, state.seek, state.shift)
+    }
+    guard isPlayWanted else { return nil }
+    let start: MediaTime
+    if let picture {
+      start = session.beginning(sought: seek?.time, firstPicture: picture, shift: shift)
+      guard start < picture else { return nil }
+    } else {
+      guard let sound = session.audio.nextTime, session.absentKinds(at: sound).contains(.video) else {
+        return nil
+      }
+      start = max(sound, seek?.time ?? sound)
+    }
+    let now = clock.now
+    let isCurrent = state.withLock { state in
+      guard state.isCurrent(session, generation) else { return false }
+      state.hasPicture = true
+      // The first picture is not shown at once, but when it is due.
+      state.lastShownAt = now
+      state.timebase.setTime(start, at: now)
+      state.seek = nil
+      return true
+    }
+    guard isCurrent else { return .again }
+    session.item.status.set(.readyToPlay)
+    if let seek {
+      emit(.seekDone(time: start - shift, after: now - seek.began), of: session.item)
+      seek.continuation.resume(returning: true)
+    }
+    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
+    checkLevel(of: session, always: true)
+    return .again
+  }
+
+  /// Sound alone is played; the last picture stays.
+  func goOnWithoutPictures(
+    _ session: ItemSession, at time: MediaTime, generation: Int, now: Duration
+  ) -> Pump.Next {
+    if session.lacksAudio(at: time - Self.audioTolerance) {
+      return stall(session, generation: generation, since: now)
+    }
+    extendLastPicture(to: time, session, generation: generation)
+    return audioWait(session, now: now)
+  }
+
+  /// The last picture is on show until `time` at least.
+  private func extendLastPicture(to time: MediaTime, _ session: ItemSession, generation: Int) {
+    state.withLock { state in
+      guard state.isCurrent(session, generation), let end = state.lastEnd, end < time else { return }
+      state.lastEnd = time
+    }
+  }
+
   func showFirst(_ session: ItemSession, generation: Int) -> Pump.Next {
     guard var picture = session.ring.take(generation: generation) else { return .again }
     session.noteFirstPicture()
@@ -102,19 +176,26 @@ extension PlayerCore {
     if state.withLock({ $0.restsAtFirst }), let small = picture.compacted(for: account) { picture = small }
     let now = clock.now
     let time = picture.time
-    let (seek, isFirst, startup) = state.withLock { state -> (PendingSeek?, Bool, Duration) in
-      guard state.isCurrent(session, generation) else { return (nil, false, .zero) }
+    let (seek, isFirst, startup, start) = state.withLock {
+      state -> (PendingSeek?, Bool, Duration, MediaTime) in
+      guard state.isCurrent(session, generation) else { return (nil, false, .zero, time) }
       state.hasPicture = true
       // Exact: the clock stands at the time that was asked for, within the picture's time on show.
-      let anchor = state.seek.map { max($0.time, time) } ?? time
+      let anchor = session.beginning(sought: state.seek?.time, firstPicture: time, shift: state.shift)
       state.timebase.setTime(anchor, at: now)
       let startup = now - session.startedAt
       let isFirst = state.statistics.startupTime == nil
-      if isFirst { state.statistics.startupTime = startup }
+      if isFirst {
+        state.statistics.startupTime = startup
+        state.statistics.times.note(.firstFrame, at: now)
+      }
       defer { state.seek = nil }
-      return (state.seek, isFirst, startup)
+      return (state.seek, isFirst, startup, anchor)
     }
     display(picture, session: session, generation: generation, due: nil)
+    if session.lacksVideo(at: start - state.withLock { $0.shift }) {
+      extendLastPicture(to: start, session, generation: generation)
+    }
     // Who is told of it finds it on show.
     if state.withLock({ $0.isCurrent(session, generation) }) { session.reach(.firstFrame) }
     let item = session.item
@@ -138,7 +219,7 @@ extension PlayerCore {
     skipGap(before: time, of: session, generation: generation, now: now)
     let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
     handOutAudio(session, until: timebase.time(at: now), generation: generation)
-    if session.lacksAudio(at: timebase.time(at: now) - Self.audioTolerance) {
+    if lacksAudio(session, at: timebase.time(at: now) - Self.audioTolerance) {
       return stall(session, generation: generation, since: now)
     }
     switch FramePacer().decision(
@@ -156,6 +237,7 @@ extension PlayerCore {
       }
       return .again
     case .wait(let deadline):
+      extendLastPicture(to: timebase.time(at: now), session, generation: generation)
       guard let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound), due < deadline else {
         return .at(deadline)
       }
@@ -180,6 +262,7 @@ extension PlayerCore {
       else { return nil }
       guard state.timebase.time(at: now) >= end || state.wantedRate == .infinity else { return nil }
       state.timebase.setTime(time, at: now)
+      state.skipsFrom = end
       return (end - state.shift, time - state.shift)
     }
     if let skipped { emit(.gapSkipped(from: skipped.0, to: skipped.1), of: session.item) }
@@ -187,7 +270,30 @@ extension PlayerCore {
 
   func show(_ session: ItemSession, generation: Int, due: Duration?) {
     guard let picture = session.ring.take(generation: generation) else { return }
+    let now = clock.now
+    let startup = now - session.startedAt
+    // Sound was played before it.
+    let isFirst = state.withLock { state in
+      guard state.isCurrent(session, generation), state.statistics.startupTime == nil else { return false }
+      state.statistics.startupTime = startup
+      return true
+    }
+    if isFirst { session.noteFirstPicture() }
     display(picture, session: session, generation: generation, due: due)
+    guard isFirst else { return }
+    session.reach(.firstFrame)
+    let item = session.item
+    item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
+    emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
+  }
+
+  private struct Shown {
+    var outputs: [any FrameOutput]
+    /// The run of the picture before.
+    var last: MediaRun?
+    var gap: Duration?
+    /// Of what is seen and heard now.
+    var position: MediaTime
   }
 
   /// Shows a picture to all outputs, unless it is of an earlier generation.
@@ -202,10 +308,15 @@ extension PlayerCore {
     let isDamaged = picture.frame.isDamaged
     let size = picture.geometry().output
     picture.time = time - (run?.shift ?? .zero)
+    picture.skipped = state.withLock { state -> MediaTime in
+      guard state.isCurrent(session, generation) else { return .zero }
+      defer { state.skipsFrom = nil }
+      return state.skipsFrom.map { max(.zero, time - $0) } ?? .zero
+    }
     let box = PictureBox(picture)
     // Together: nobody takes an output, or the item, away in between.
     let shown = outputLock.withLock {
-      let shown = state.withLock { state -> (outputs: [any FrameOutput], last: MediaRun?, gap: Duration?)? in
+      let shown = state.withLock { state -> Shown? in
         guard state.isCurrent(session, generation), (run?.pass.iteration ?? 0) <= state.lastIteration else {
           return nil
         }
@@ -224,16 +335,19 @@ extension PlayerCore {
         if state.wantedRate == .infinity { state.timebase.setTime(time, at: now) }
         state.onShow = box
         state.statistics.shownFrameCount += 1
+        state.statistics.times.note(.frame, at: now)
         if isDamaged { state.statistics.damagedFrameCount += 1 }
         if let due { state.noteLateness(now - due) }
-        return (state.outputs, last, gap)
+        // Sound may be played before the first picture: what is heard is kept as well.
+        let position = min(time, state.timebase.time(at: now))
+        return Shown(outputs: state.outputs, last: last, gap: gap, position: position)
       }
       if let shown { show(box, to: shown.outputs) { $0.onShow === box && $0.generation == generation } }
       return shown
     }
     guard let shown else { return }
     let item = session.item
-    session.setPosition(time)
+    session.setPosition(shown.position)
     item.presentationSize.set(size)
     item.updateAccess(rung: run?.rung?.id) { $0.shownFrameCount += 1 }
     if let rung = run?.rung?.id, rung != item.rung.value {
@@ -272,10 +386,23 @@ extension PlayerCore {
 
   // MARK: Sound
 
+  /// True where sound that should have been heard at `time` is still to come: from its loader, where it is a stream of its
+  /// own, or from its decoder, where somebody hears it.
+  func lacksAudio(_ session: ItemSession, at time: MediaTime) -> Bool {
+    if session.lacksAudio(at: time) { return true }
+    // Who does not wait would be paused: the machine may just be busy.
+    let waits = state.withLock { $0.isHeard && $0.settings.waitsToMinimizeStalls }
+    return waits && session.isAudioDecoderBehind(time)
+  }
+
   /// Hands out what is heard by `time`; nil for all there is.
   func handOutAudio(_ session: ItemSession, until time: MediaTime?, generation: Int) {
     let chunks = session.audio.take(until: time, generation: generation)
-    guard !chunks.isEmpty else { return }
+    if !chunks.isEmpty { handOut(chunks, of: session, generation: generation) }
+    if session.audio.isDrained { tellSoundEnd(of: session, generation: generation) }
+  }
+
+  private func handOut(_ chunks: [AudioQueue.Chunk], of session: ItemSession, generation: Int) {
     outputLock.withLock {
       for chunk in chunks {
         let (outputs, volume) = state.withLock { state in
@@ -294,6 +421,19 @@ extension PlayerCore {
         }
       }
     }
+  }
+
+  /// Once; not where the item loops: more comes.
+  private func tellSoundEnd(of session: ItemSession, generation: Int) {
+    let outputs = state.withLock { state -> [any AudioOutput] in
+      guard state.isCurrent(session, generation), !state.hasToldSoundEnd,
+        state.settings.actionAtItemEnd != .loop
+      else { return [] }
+      state.hasToldSoundEnd = true
+      return state.audioOutputs
+    }
+    guard !outputs.isEmpty else { return }
+    outputLock.withLock { for output in outputs { output.soundEnded() } }
   }
 
   func detachFailing(_ output: any AudioOutput, _ error: ReelError) {

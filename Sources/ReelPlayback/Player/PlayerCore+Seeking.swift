@@ -44,7 +44,10 @@ extension PlayerCore {
       state.seek = continuation.map {
         PendingSeek(generation: generation, time: target, began: now, continuation: $0)
       }
+      // What the player itself leaves out, it tells.
+      let skipsFrom = continuation == nil ? state.lastEnd ?? state.skipsFrom : nil
       state.begin(generation: generation, at: target)
+      state.skipsFrom = skipsFrom
       if case .failed = session.item.status.value { session.item.status.set(.unknown) }
       state.follow(state.machine.handle(.seekBegan), now: now)
       begun.stallLength = state.lastStall

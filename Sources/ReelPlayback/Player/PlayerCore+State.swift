@@ -30,11 +30,16 @@ extension PlayerCore {
     var lastTime: MediaTime?
     var lastEnd: MediaTime?
     var lastRun: MediaRun?
+    /// Where the last picture ended, when playback was moved on from there: what lies between it and the next one is
+    /// skipped.
+    var skipsFrom: MediaTime?
     /// The last time through the item: pictures of later ones, which were read ahead, are not shown.
     var lastIteration = Int.max
     var onShow: PictureBox?
     var hasEnded = false
     var hasAnnouncedEnd = false
+    /// Outputs know that no more sound comes.
+    var hasToldSoundEnd = false
     var seek: PendingSeek?
     var stalledAt: Duration?
     /// How long the last stall was that is over.
@@ -57,6 +62,9 @@ extension PlayerCore {
 extension PlayerCore.State {
   /// What the clock runs by while playing; at `.infinity` it follows the pictures.
   var clockRate: Double { wantedRate == .infinity || isHeld ? 0 : wantedRate * liveFactor }
+
+  /// Sound goes to somebody.
+  var isHeard: Bool { !isMuted && !audioOutputs.isEmpty }
 
   /// The first picture is decoded ahead of its time, and nothing behind it.
   var restsAtFirst: Bool {
@@ -92,10 +100,12 @@ extension PlayerCore.State {
     hasPicture = false
     hasEnded = false
     hasAnnouncedEnd = false
+    hasToldSoundEnd = false
     lastShownAt = nil
     drySince = nil
     lastTime = nil
     lastEnd = nil
+    skipsFrom = nil
     levelCheckedAt = nil
     timebase = Timebase(time: time ?? .zero)
   }
@@ -110,11 +120,12 @@ extension PlayerCore.State {
       case .changed, .stalled, .resumed: break
       }
     }
+    // A stall may have begun before it was told.
+    statistics.times.note(.status(machine.status), at: machine.isStalled ? stalledAt ?? now : now)
     // Whatever has ended it: enough media, a seek, a failure.
     if let began = stalledAt, !machine.isStalled {
       stalledAt = nil
       lastStall = now - began
-      statistics.stallDuration += lastStall
     }
   }
 

@@ -237,14 +237,12 @@ final class PlayerCore: Sendable {
 
   var statistics: PlayerStatistics {
     let now = clock.now
-    let (copy, session, stalledAt, onShow, hasOutput) = state.withLock { state in
-      (
-        state.statistics, state.session, state.machine.isStalled ? state.stalledAt : nil, state.onShow,
-        !state.outputs.isEmpty
-      )
+    let (copy, session, onShow, hasOutput) = state.withLock { state in
+      (state.statistics, state.session, state.onShow, !state.outputs.isEmpty)
     }
     var statistics = copy
-    if let stalledAt { statistics.stallDuration += now - stalledAt }
+    statistics.times = copy.times.closed(at: now)
+    statistics.stallDuration = statistics.times[.stalled]
     guard let session else { return statistics }
     let level = session.buffer.level
     statistics.inFlightByteCount = session.memory.inFlightByteCount
@@ -356,6 +354,7 @@ final class PlayerCore: Sendable {
       if session != nil, state.settings.playsWhenReady { actions += state.machine.handle(.play) }
       state.begin(generation: session?.generation ?? 0, at: start)
       state.statistics = PlayerStatistics()
+      state.statistics.times = PlaybackTimes(start: session?.startedAt ?? now)
       state.latenessIndex = 0
       state.onShow = nil
       state.lastRun = nil

@@ -56,6 +56,9 @@ public final class PlayerItem: Sendable {
   /// Of the upright picture with square pixels; nil before the first one.
   public let presentationSize = ObservedProperty<PixelSize?>(nil)
   public let tracks = ObservedProperty<[Track]>([])
+  /// True once `tracks` lists all streams that are played. Sound that is a stream of its own is known later than the first
+  /// picture, which does not wait for it.
+  public let areTracksKnown = ObservedProperty(false)
   /// What can be shown without loading more, on the presentation's timeline.
   public let loadedTimeRanges = ObservedProperty<[Range<MediaTime>]>([])
   public let isPlaybackBufferEmpty = ObservedProperty(true)
@@ -177,6 +180,7 @@ public final class PlayerItem: Sendable {
       state.stageTimes = [:]
     }
     status.set(.unknown)
+    areTracksKnown.set(false)
     loadedTimeRanges.set([])
     isPlaybackBufferEmpty.set(true)
     isPlaybackBufferFull.set(false)

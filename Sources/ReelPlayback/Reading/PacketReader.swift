@@ -5,8 +5,6 @@ internal import ReelManifest
 /// What a `PacketReader` gives.
 enum ReadUnit: Sendable {
   case packet(MediaPacket, MediaPacket.Kind)
-  /// All that has come of the next video packet so far.
-  case tentative(MediaPacket)
   case end
 }
 
@@ -23,7 +21,7 @@ protocol PacketReader: AnyObject {
   var endFault: ReelError? { get }
 
   /// Waits for the next packet. Throws `CancellationError` where its scope was cancelled.
-  func next(allowingTentative: Bool) throws -> ReadUnit
+  func next() throws -> ReadUnit
 
   /// Goes to a key frame at or before `time`, or as near to it as the source allows; reading ends with `scope`.
   ///
@@ -44,6 +42,8 @@ protocol PacketReader: AnyObject {
 struct ReaderStreams: Sendable {
   var video: StreamInfo?
   var audio: StreamInfo?
+  /// No further stream is announced behind the first packet.
+  var areAllKnown = false
   var rung: Rung?
   /// The whole length, where it is known.
   var duration: MediaTime?

@@ -12,7 +12,7 @@ struct PacketStamper {
   private var continuity: TimestampContinuity
   /// As the container counts.
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
-  /// Of the first packets: a tentative one comes again.
+  /// Of the first packets.
   private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
 
   /// Where a container stands.
@@ -55,11 +55,19 @@ struct PacketStamper {
     runs = nil
   }
 
+  /// Sound was announced behind the first pictures, which go on as they are.
+  mutating func add(audio: StreamInfo) {
+    container.audio = audio
+    guard let video = runs?.video else { return }
+    runs?.audio = MediaRun(
+      stream: audio, domain: video.domain, rung: video.rung, pass: video.pass, followsGap: video.followsGap)
+  }
+
   /// Nil for a packet of a stream that is not played.
   mutating func stamped(_ box: PacketBox, _ kind: MediaPacket.Kind) throws(ReelError) -> MediaPacket? {
     guard let stream = kind == .video ? container.video : container.audio else { return nil }
     var box = box
-    if format == .mpegTS {
+    if format.isMPEGSystem {
       let shift = continuity.shift(
         stream: stream.index, dts: box.packet.decodingTicks, pts: box.packet.presentationTicks,
         duration: box.packet.durationTicks, timeBase: stream.timeBase)

@@ -32,14 +32,17 @@ final class ResourcePacketReader: PacketReader {
     let source: any ByteSource
     let container: ContainerReader
     let domain: TimestampDomain
+    let keys: ContainerKeys
     var stamper: PacketStamper
 
     init(
-      source: any ByteSource, container: ContainerReader, domain: TimestampDomain, stamper: PacketStamper
+      source: any ByteSource, container: ContainerReader, domain: TimestampDomain, keys: ContainerKeys,
+      stamper: PacketStamper
     ) {
       self.source = source
       self.container = container
       self.domain = domain
+      self.keys = keys
       self.stamper = stamper
     }
 
@@ -70,18 +73,19 @@ final class ResourcePacketReader: PacketReader {
     return ReelError(.badMedia, "no picture could be decoded: \(detail)", at: resource.name)
   }
 
-  func next(allowingTentative: Bool) throws -> ReadUnit {
+  func next() throws -> ReadUnit {
     do {
       let open = try container()
       while true {
-        let unit = try open.container.next(allowingTentative: allowingTentative)
-        if streams.audio == nil, open.container.audio != nil { begin(open) }
+        let unit = try open.container.next()
+        if streams.audio == nil, let audio = open.container.audio {
+          streams.audio = audio
+          open.stamper.add(audio: audio)
+        }
         switch unit {
         case .video(let box):
           hasRead = true
           if let packet = try open.stamper.stamped(box, .video) { return .packet(packet, .video) }
-        case .tentativeVideo(let box):
-          if let packet = try open.stamper.stamped(box, .video) { return .tentative(packet) }
         case .audio(let box):
           if let packet = try open.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
         case .programChanged:
@@ -99,6 +103,7 @@ final class ResourcePacketReader: PacketReader {
     self.scope = scope
     self.pass = pass
     (open?.source as? ResourceByteSource)?.interruption = scope
+    open?.keys.setScope(scope)
     open?.container.forgetInterruption()
     guard let time, time > .zero else { return try restart() }
     do {
@@ -145,7 +150,7 @@ final class ResourcePacketReader: PacketReader {
   private func placeTimeline(of open: Open) throws {
     while open.domain.knownOffset == nil {
       switch try open.container.next() {
-      case .video(let box), .tentativeVideo(let box): _ = try open.stamper.stamped(box, .video)
+      case .video(let box): _ = try open.stamper.stamped(box, .video)
       case .audio(let box): _ = try open.stamper.stamped(box, .audio)
       case .programChanged: begin(open)
       case .end: return
@@ -211,7 +216,7 @@ final class ResourcePacketReader: PacketReader {
   /// one that can be sought costs visits to all of its fragments, other files one to their end: not before they are
   /// sought.
   private var opensSeekable: Bool {
-    guard canSeek, resource.format == .mp4 else { return false }
+    guard canSeek, resource.format == .mp4 else { return canSeek && resource.layout == .indexLast }
     return resource.layout != .indexFirst(isFragmented: true)
   }
 
@@ -224,6 +229,8 @@ final class ResourcePacketReader: PacketReader {
     options.wantsAudio = wantsAudio
     options.audioLanguages = context.configuration.audioLanguages
     options.clock = context.recorder.clock
+    let keys = context.keys(of: resource, scope: scope)
+    options.keys = keys
     let container = try ContainerReader(
       source: source, format: resource.format, options: options, name: resource.name, logger: context.logger)
     container.setDropsAudio(dropsAudio)
@@ -235,10 +242,11 @@ final class ResourcePacketReader: PacketReader {
     }
     streams.video = container.video
     streams.audio = container.audio
+    streams.areAllKnown = container.format.announcesStreamsFirst
     streams.duration = container.durationMicroseconds.map { MediaTime(value: $0, timescale: 1_000_000) }
     streams.canSeek = canSeek || canReopen
     return Open(
-      source: source, container: container, domain: domain, stamper: stamper(container, domain))
+      source: source, container: container, domain: domain, keys: keys, stamper: stamper(container, domain))
   }
 
   /// Goes on with the container's streams as they are now.
@@ -285,7 +293,9 @@ final class ResourcePacketReader: PacketReader {
   private func counted(_ file: FileByteSource) -> CountedByteSource {
     let log = log
     log.noteFile(requestCount: 1, byteCount: 0)
-    return CountedByteSource(file) { log.noteFile(requestCount: 0, byteCount: Int64($0)) }
+    return CountedByteSource(file, recorder: context.recorder) {
+      log.noteFile(requestCount: 0, byteCount: Int64($0))
+    }
   }
 
   private func resourceSource(_ response: FetchResponse, read: [UInt8]) -> ResourceByteSource {

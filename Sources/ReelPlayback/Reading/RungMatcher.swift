@@ -25,11 +25,11 @@ struct RungMatcher: Sendable {
   ) throws(ReelError) -> [Rung] {
     switch role {
     case .main:
-      try RungSelector(
-        bandwidthCap: configuration.bandwidthCap, maximumHeight: configuration.maximumHeight
-      ).ladder(in: period)
+      try RungSelector(configuration).ladder(in: period)
     case .audio(let group):
-      try AudioSelector(languages: configuration.audioLanguages).ladder(in: period, group: group)
+      try AudioSelector(
+        languages: configuration.audioLanguages, keyProvider: configuration.keyProvider
+      ).ladder(in: period, group: group)
     }
   }
 }

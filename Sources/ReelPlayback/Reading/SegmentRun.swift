@@ -70,6 +70,8 @@ final class SegmentRun {
     }
     let source = ResumedSource(
       head: resumption.head, zeroCount: resumption.skippedByteCount, unread: resumption.unread, base: feed)
+    shift = resumption.offset - resumption.resumedOffset
+    (options.keys as? ContainerKeys)?.setShift(shift)
     let made = try ContainerReader(
       source: source, format: format, options: options, name: context.name, logger: context.logger)
     made.setDropsAudio(dropsAudio)
@@ -79,7 +81,6 @@ final class SegmentRun {
     }
     // What it says of them.
     _ = made.takeLastError()
-    shift = resumption.offset - resumption.resumedOffset
     self.resumption = nil
     resumed = source
     container = made

@@ -14,6 +14,8 @@ internal import ReelManifest
 /// after it follows a gap. The third segment in a row that is passed over is an error.
 final class SegmentedPacketReader: PacketReader {
   private let resolved: ResolvedPresentation
+  /// Those that have what it reads: it passes through the others.
+  private let periods: [Period]
   private let resolver: SourceResolver
   private let context: TrackContext
   private let role: ReaderRole
@@ -54,6 +56,7 @@ final class SegmentedPacketReader: PacketReader {
     controller: RungController, domains: DomainTable, keys: KeyStore, log: any ReadingLog, scope: LoadScope
   ) {
     self.resolved = resolved
+    periods = resolved.presentation.periods(carrying: role)
     self.role = role
     self.resolver = resolver
     self.context = context
@@ -75,13 +78,13 @@ final class SegmentedPacketReader: PacketReader {
   /// Of the containers that are closed.
   private var finishedWaits = ReaderWaits()
 
-  func next(allowingTentative: Bool) throws -> ReadUnit {
+  func next() throws -> ReadUnit {
     while true {
       guard let run = try run ?? openRun() else { return .end }
       let failure: (error: ReelError, index: Int)
       do {
         let container = try run.awakeContainer(dropsAudio: dropsAudio, context: context)
-        while let unit = try read(run, container, allowingTentative: allowingTentative) {
+        while let unit = try read(run, container) {
           if !run.hasPackets {
             run.hasPackets = true
             passedOverInARow = 0
@@ -120,8 +123,7 @@ final class SegmentedPacketReader: PacketReader {
     if let time {
       place = .time(time)
       periodIndex =
-        resolved.presentation.isLive
-        ? 0 : resolved.presentation.periods.lastIndex { $0.start <= time } ?? 0
+        resolved.presentation.isLive ? 0 : periods.lastIndex { $0.start <= time } ?? 0
     } else {
       place = .start
       periodIndex = 0
@@ -149,16 +151,14 @@ final class SegmentedPacketReader: PacketReader {
   private var wantsVideo: Bool { if case .main = role { true } else { false } }
 
   private func read(
-    _ run: SegmentRun, _ container: ContainerReader, allowingTentative: Bool
+    _ run: SegmentRun, _ container: ContainerReader
   ) throws -> ReadUnit? {
     while true {
-      let unit = try container.next(allowingTentative: allowingTentative)
+      let unit = try container.next()
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let box):
         if let packet = try run.stamper.stamped(box, .video) { return .packet(packet, .video) }
-      case .tentativeVideo(let box):
-        if let packet = try run.stamper.stamped(box, .video) { return .tentative(packet) }
       case .audio(let box):
         if let packet = try run.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
       case .programChanged:
@@ -222,12 +222,11 @@ final class SegmentedPacketReader: PacketReader {
     return 1 + segment.alternateURLs.count
   }
 
-  private var periodCount: Int { resolved.presentation.isLive ? 1 : resolved.presentation.periods.count }
+  private var periodCount: Int { resolved.presentation.isLive ? 1 : periods.count }
 
   private func ladder(of period: Int) throws -> [Rung] {
-    let presentation = resolved.presentation
     // Of a live presentation the newest period tells.
-    let period = presentation.isLive ? presentation.periods.last : presentation.periods[period]
+    let period = resolved.presentation.isLive ? periods.last : periods[period]
     guard let period else {
       throw ReelError(.badManifest, "the presentation has no period", at: context.name)
     }
@@ -259,6 +258,7 @@ final class SegmentedPacketReader: PacketReader {
             self.run = run
             streams.video = run.container?.video
             streams.audio = run.container?.audio
+            streams.areAllKnown = run.container?.format.announcesStreamsFirst ?? false
             streams.rung = rung
             streams.live = track.supply.live
             return run
@@ -294,6 +294,7 @@ final class SegmentedPacketReader: PacketReader {
       case .segment(let segment): return (index, segment)
       case .awaited:
         let (supply, wanted) = (track.supply, index)
+        if let live = supply as? LiveSegments, live.hasAbsences { log.noteAbsence(live) }
         let found = try BlockingThread.wait(scope: scope) { try await supply.segment(from: wanted)?.index }
         guard let found else { return nil }
         if found > wanted { followsGap = true }
@@ -305,7 +306,7 @@ final class SegmentedPacketReader: PacketReader {
   private func firstIndex(in track: RungTrack, key: TrackKey) -> Int {
     let supply = track.supply
     switch place {
-    case .start: return supply.firstIndex
+    case .start: return (supply as? LiveSegments)?.joiningIndex ?? supply.firstIndex
     case .segment(key, let index): return index
     case .after(key, let index, _): return index + 1
     case .time(let time): return supply.index(at: time) ?? supply.firstIndex
@@ -359,6 +360,7 @@ final class SegmentedPacketReader: PacketReader {
     options.wantsVideo = wantsVideo
     options.audioLanguages = context.configuration.audioLanguages
     options.clock = context.recorder.clock
+    options.keys = feed.keys(keys, protection: rung.protection, context: context)
     if case .main(let wantsAudio) = role {
       options.wantsAudio = wantsAudio
     } else {
@@ -390,7 +392,8 @@ final class SegmentedPacketReader: PacketReader {
   private func makeTrack(_ rung: Rung) throws -> RungTrack {
     let matcher = matcher(rung)
     let live = LiveTrack(
-      resolved, resolver: resolver, choose: { period throws(ReelError) in try matcher.rung(in: period) })
+      resolved, resolver: resolver, role: role,
+      choose: { period throws(ReelError) in try matcher.rung(in: period) })
     if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
     let (resolver, variables) = (resolver, resolved.presentation.variables)
     let placed = rung.beginning(at: controller.location.index)

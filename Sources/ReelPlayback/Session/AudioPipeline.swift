@@ -32,7 +32,7 @@ final class AudioPipeline {
   func turn(epoch: Int, generation: Int) throws(ReelError) {
     if epoch != self.epoch {
       self.epoch = epoch
-      decoder?.flush()
+      try decoder?.flush()
       nextTime = nil
       isFinished = false
     }
@@ -45,13 +45,13 @@ final class AudioPipeline {
       case .end:
         // The queue may have been emptied since.
         return queue.finish(generation: generation)
-      case .none, .tentative, .stale:
+      case .none, .stale:
         return
       }
     }
     while !isFinished, queue.hasRoom(generation: generation) {
       switch buffer.next(.audio, epoch: epoch) {
-      case .packet(let packet), .tentative(let packet):
+      case .packet(let packet):
         if packet.run === brokenRun { continue }
         do throws(ReelError) {
           try decode(packet, generation: generation)

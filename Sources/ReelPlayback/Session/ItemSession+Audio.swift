@@ -4,36 +4,42 @@ internal import ReelCore
 extension ItemSession {
   /// Looks, while sound is being loaded, whether the picture waits for it in vain.
   func watchAudio() {
-    let clock = environment.clock
-    let now = clock.now
-    let isNew = state.withLock { state in
-      guard state.audioWatch == nil, !state.isStopped else { return false }
-      state.audioCameAt = now
-      return true
+    let (now, patience) = (environment.clock.now, environment.thresholds.audioPatience)
+    let deadline = state.withLock { state -> Duration? in
+      guard state.audioWatch == nil, !state.isStopped else { return nil }
+      state.audioAbsence.end(at: now)
+      return state.audioAbsence.nextLook(after: now, patience: patience)
     }
-    if isNew { lookAtAudio(at: now + environment.thresholds.audioPatience) }
+    if let deadline { lookAtAudio(at: deadline) }
   }
 
   private func lookAtAudio(at deadline: Duration) {
+    let execution = environment.execution
     state.withLock { state in
       guard !state.isStopped else { return }
-      state.audioWatch = environment.clock.schedule(at: deadline) { [weak self] in self?.lookAtAudio() }
+      state.audioWatch = environment.clock.schedule(at: deadline) { [weak self] in
+        // Where the tasks run that load: what holds them up holds up this one.
+        execution.task { [weak self] in self?.lookAtAudio(due: deadline) }
+      }
     }
   }
 
-  private func lookAtAudio() {
+  private func lookAtAudio(due: Duration) {
     let patience = environment.thresholds.audioPatience
     let now = environment.clock.now
-    let (came, isWanted) = state.withLock { state in
+    let (absence, isWanted) = state.withLock { state in
       state.audioWatch = nil
-      return (state.audioCameAt, !state.isStopped && state.failure == nil && state.wantsAudio)
+      state.audioAbsence.count(to: due, now: now)
+      return (state.audioAbsence, !state.isStopped && state.failure == nil && state.wantsAudio)
     }
     // The next turn of its loader begins to watch again.
     guard isWanted, buffer.isLoadingAudio else { return }
-    guard now - came >= patience else { return lookAtAudio(at: came + patience) }
     // What was loaded before may last for a while.
-    guard buffer.isHeldUpByAudio else { return lookAtAudio(at: now + patience / 10) }
-    let seconds = Int((now - came) / .seconds(1))
+    let isAbsent = buffer.position.map { absentKinds(at: $0).contains(.audio) } ?? false
+    guard absence.length >= patience, buffer.isHeldUpByAudio, !isAbsent else {
+      return lookAtAudio(at: absence.nextLook(after: now, patience: patience))
+    }
+    let seconds = Int((now - absence.since) / .seconds(1))
     noteFailure(
       ReelError(.timedOut, "no sound has come for \(seconds) s: it is left out", at: item.source.name),
       rung: "")
@@ -47,6 +53,7 @@ extension ItemSession {
       state.wantsAudio = false
       return state.scopes[.audio]
     }
+    noteTracksKnown()
     buffer.setHasSeparateAudio(false)
     buffer.end([.audio], from: .audio, epoch: epoch)
     pumps.wake(.audio)

@@ -106,11 +106,18 @@ extension ItemSession {
       box.pipeline
       ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)
     box.pipeline = pipeline
-    let (epoch, generation) = state.withLock { (buffer.epoch(of: .audio), $0.order.generation) }
+    let (epoch, generation) = state.withLock { state in
+      state.isDecodingAudio = true
+      return (buffer.epoch(of: .audio), state.order.generation)
+    }
+    // The presenter may wait for it.
+    defer {
+      state.withLock { $0.isDecodingAudio = false }
+      delegate.wake()
+    }
     do {
       try pipeline.turn(epoch: epoch, generation: generation)
       refill()
-      delegate.wake()
     } catch {
       // Without its sound the item plays on.
       noteFailure(error.located(at: item.source.name), rung: "")

@@ -23,6 +23,8 @@ struct SessionLog: ReadingLog {
     if isVideo { session?.note(.segmentMissed(start: start, duration: duration, error)) }
   }
 
+  func noteAbsence(_ segments: LiveSegments) { session?.noteAbsence(segments, of: isVideo ? .video : .audio) }
+
   func noteGap(start: MediaTime, duration: MediaTime) {}
 }
 
@@ -41,7 +43,7 @@ extension ItemSession {
     state.withLock { $0.controller }?.note(transfer)
     item.updateAccess(rung: rung) { entry in
       entry.byteCount += transfer.byteCount
-      entry.requestCount += 1
+      entry.requestCount += transfer.requestCount
       entry.measuredByteCount += transfer.freeByteCount
       entry.transferDuration += transfer.freeEnd - transfer.began
     }

@@ -48,11 +48,12 @@ extension ItemSession {
         endAfterLastIteration(reading)
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else {
           rest(reading)
+          // The picture waits for no more sound.
+          delegate.wake()
           return .idle
         }
         if reading.kind == .audio { watchAudio() }
-        let isFirst = !state.withLock { $0.hasVideoPacket }
-        let unit = try timing(reader) { try reader.next(allowingTentative: isFirst) }
+        let unit = try timing(reader) { try reader.next() }
         try take(unit, from: reader, reading)
       }
     } catch is CancellationError {
@@ -154,7 +155,9 @@ extension ItemSession {
     reading.hasEnded = false
     reading.iteration = pass.iteration
     reading.landing = nil
-    if reading.kind == .video, let time, time > pass.shift {
+    // Before the first video there is no key frame to land at.
+    let videoStart = state.withLock { $0.soundBeforeVideo }?.upperBound ?? .zero
+    if reading.kind == .video, let time, time > pass.shift + videoStart {
       reading.landing = Landing(target: time, pass: pass)
     }
     try timing(reader) {
@@ -208,8 +211,16 @@ extension ItemSession {
       let controller: RungController
       switch kind {
       case .video:
-        let separate = hasSeparateAudio(in: resolved.presentation)
-        state.withLock { $0.hasSeparateAudio = separate }
+        let separate = resolved.presentation.periods.contains(where: \.hasAudio)
+        let sound = resolved.presentation.soundBeforeVideo
+        state.withLock { state in
+          state.hasSeparateAudio = separate
+          state.soundBeforeVideo = sound
+          if !resolved.presentation.isLive {
+            state.videoAbsences = resolved.presentation.absences(of: .main(wantsAudio: false))
+          }
+        }
+        if let sound { buffer.begin(at: sound.lowerBound) }
         buffer.setHasSeparateAudio(separate && state.withLock { $0.wantsAudio })
         role = .main(wantsAudio: !separate)
         controller = RungController(adaptation: makeAdaptation()) { [weak self] in
@@ -237,15 +248,6 @@ extension ItemSession {
 
   /// Of several bit rates of a rendition, the highest up to this.
   static var audioBitRateCap: Int { 192_000 }
-
-  func hasSeparateAudio(in presentation: Presentation) -> Bool {
-    let period = presentation.isLive ? presentation.periods.last : presentation.periods.first
-    guard let period else { return false }
-    return period.trackGroups.contains { group in
-      group.kind == .audio && group.unplayableReason == nil
-        && group.rungs.contains(where: AudioSelector.isDecodable)
-    }
-  }
 
   func makeAdaptation() -> any RungAdaptation {
     guard environment.isAdaptive else { return FixedRung() }
@@ -316,11 +318,6 @@ extension ItemSession {
 
   func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) throws {
     switch unit {
-    case .tentative(let packet):
-      guard reading.landing == nil else { return }
-      noteStreams(reader, reading.kind)
-      buffer.offerTentative(packet, epoch: reading.epoch)
-      pumps.wake(.video)
     case .packet(let packet, let kind):
       noteStreams(reader, reading.kind)
       for (packet, kind) in try landed(packet, kind, reader, reading) {
@@ -329,7 +326,7 @@ extension ItemSession {
         guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
         if reading.kind == .audio {
           let now = environment.clock.now
-          state.withLock { $0.audioCameAt = now }
+          state.withLock { $0.audioAbsence.end(at: now) }
         }
         noteProgress(isVideo: kind == .video, isNews: isNews)
       }
@@ -357,8 +354,19 @@ extension ItemSession {
     var kinds: Set<MediaPacket.Kind> = [reading.kind]
     if reading.kind == .video, !hasSeparateAudio { kinds.insert(.audio) }
     buffer.end(kinds, from: reading.kind, epoch: reading.epoch)
+    state.withLock { _ = $0.hasReadEnd.insert(reading.kind) }
+    noteTracksKnown()
     pumps.wake(.video)
     pumps.wake(.audio)
+    delegate.wake()
+  }
+
+  /// Nothing of a kind may come for long. Without pictures the sound begins by itself.
+  func noteAbsence(_ segments: LiveSegments, of kind: MediaPacket.Kind) {
+    state.withLock { state in
+      if kind == .video { state.live = segments } else { state.liveAudio = segments }
+    }
+    if kind == .video { pumps.wake(.audioReader) }
     delegate.wake()
   }
 
@@ -378,24 +386,34 @@ extension ItemSession {
 
   func noteStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
     let streams = reader.streams
-    let (isChanged, tracks) = state.withLock { state -> (Bool, [PlayerItem.Track]) in
+    let live = (reader as? SegmentedPacketReader)?.supply as? LiveSegments
+    let isChanged = state.withLock { state -> Bool in
       let tracks = streams.tracks(of: kind)
       switch kind {
       case .video:
         state.streams = streams
         state.audioGroup = streams.rung?.audioGroup ?? state.audioGroup
-        if let live = (reader as? SegmentedPacketReader)?.supply as? LiveSegments { state.live = live }
-        guard tracks != state.videoTracks else { return (false, []) }
+        if let live { state.live = live }
+        guard tracks != state.videoTracks else { return false }
         state.videoTracks = tracks
       case .audio:
-        guard tracks != state.audioTracks else { return (false, []) }
+        if let live { state.liveAudio = live }
+        guard tracks != state.audioTracks else { return false }
         state.audioTracks = tracks
       }
-      return (true, state.videoTracks + state.audioTracks)
+      // Of two readers that tell at a time, the later one is right.
+      item.tracks.set(state.videoTracks + state.audioTracks)
+      return true
     }
-    guard isChanged else { return }
-    item.tracks.set(tracks)
+    guard isChanged else { return noteTracksKnown() }
+    noteTracksKnown()
     if kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
+  }
+
+  /// Says that all tracks are known, where they are.
+  func noteTracksKnown() {
+    guard !item.areTracksKnown.value else { return }
+    if state.withLock({ $0.areTracksKnown }) { item.areTracksKnown.set(true) }
   }
 
   func recover(from error: ReelError, _ reading: Reading) -> Pump.Next {

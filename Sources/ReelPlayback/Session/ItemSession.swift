@@ -88,9 +88,11 @@ final class ItemSession: Sendable {
     var passes: [MediaPacket.Kind: ItemPass] = [:]
     /// The last time through the item, when looping was given up; readers that were beyond it go back to its end.
     var cut: (iteration: Int, serial: Int)?
-    /// When a packet of sound that is a stream of its own came last, and the next look at that.
-    var audioCameAt = Duration.zero
+    /// How long sound that is a stream of its own has not come, and the next look at that.
+    var audioAbsence = AudioAbsence()
     var audioWatch: (any ScheduledCall)?
+    /// A turn of the audio decoder is under way: what it has taken is in no queue.
+    var isDecodingAudio = false
     var streams = ReaderStreams()
     var rate = 1.0
     var isRebuffering = false
@@ -102,12 +104,20 @@ final class ItemSession: Sendable {
     /// Resolving has begun.
     var hasBegun = false
     var live: LiveSegments?
+    /// Of sound that is a stream of its own.
+    var liveAudio: LiveSegments?
+    /// The sound that is played before the first picture.
+    var soundBeforeVideo: Range<MediaTime>?
+    /// Where a complete presentation has no video.
+    var videoAbsences: [Absence] = []
     var readerWait: Duration = .zero
     var readerBusy: Duration = .zero
     var hasRecordedStartup = false
     var decoding = DecodingAccount()
     var videoTracks: [PlayerItem.Track] = []
     var audioTracks: [PlayerItem.Track] = []
+    /// Readers that have come to the end: they announce nothing more.
+    var hasReadEnd: Set<MediaPacket.Kind> = []
     var rungBits: [String: Rung] = [:]
   }
 
@@ -316,6 +326,7 @@ final class ItemSession: Sendable {
       return old
     }
     old?.cancel()
+    noteTracksKnown()
     buffer.setHasSeparateAudio(wants && hasSeparateAudio)
     for kind in PumpKind.allCases { pumps.wake(kind) }
   }
@@ -324,6 +335,49 @@ final class ItemSession: Sendable {
   func lacksAudio(at time: MediaTime) -> Bool {
     let wants = state.withLock { $0.wantsAudio && $0.hasSeparateAudio == true }
     return wants && audio.isEmpty && !audio.isDrained && buffer.isAudioBehind(time)
+      && !absentKinds(at: time).contains(.audio)
+  }
+
+  /// What a live presentation goes on without at a time, by its periods.
+  func absentKinds(at time: MediaTime) -> Set<MediaPacket.Kind> {
+    let (video, audio) = state.withLock { ($0.live, $0.liveAudio) }
+    var absent: Set<MediaPacket.Kind> = []
+    if video?.isAbsent(at: time) == true { absent.insert(.video) }
+    if audio?.isAbsent(at: time) == true { absent.insert(.audio) }
+    return absent
+  }
+
+  /// True where a complete presentation has no video at a time of its own.
+  func lacksVideo(at time: MediaTime) -> Bool {
+    state.withLock { $0.videoAbsences.contains { $0.contains(time) } }
+  }
+
+  /// Where playback begins: at the first picture; or where it was to begin, which is `sought` where that was sought, if
+  /// there is no video then. All on the player's timeline.
+  func beginning(sought: MediaTime?, firstPicture: MediaTime, shift: MediaTime) -> MediaTime {
+    let (wanted, isAbsent) = state.withLock { state -> (MediaTime, Bool) in
+      let start = state.soundBeforeVideo.map { $0.lowerBound + shift }
+      let wanted = sought ?? state.order.target ?? start ?? firstPicture
+      return (wanted, state.wantsAudio && state.videoAbsences.contains { $0.contains(wanted - shift) })
+    }
+    return isAbsent ? wanted : max(sought ?? firstPicture, firstPicture)
+  }
+
+  /// True where the decoder of sound is behind: none is ready, and what is heard by `time` was loaded.
+  func isAudioDecoderBehind(_ time: MediaTime) -> Bool {
+    let (isWanted, isDecoding) = state.withLock { ($0.wantsAudio && $0.target == nil, $0.isDecodingAudio) }
+    guard isWanted, audio.isEmpty, !audio.isDrained else { return false }
+    return isDecoding || buffer.hasAudioToDecode(until: time)
+  }
+
+  /// True where the loader of sound is behind: none is ready, what is heard by `time` was not loaded, and more is coming.
+  func isAudioLoaderBehind(_ time: MediaTime) -> Bool {
+    let isWanted = state.withLock { state in
+      state.wantsAudio && state.target == nil
+        && (state.hasSeparateAudio == true || state.streams.audio != nil)
+    }
+    guard isWanted, audio.isEmpty, !audio.isDrained else { return false }
+    return buffer.isAudioBehind(time) && buffer.isLoadingMoreAudio
   }
 
   /// There is sound that has not been handed out yet.
@@ -332,8 +386,10 @@ final class ItemSession: Sendable {
   }
 
   /// Publishes how much there is, and gives it.
-  func publishLevel(isStalled: Bool, rate: Double) -> (level: ForwardBuffer.Level, keepsUp: Bool) {
-    let level = buffer.level
+  func publishLevel(isStalled: Bool, rate: Double, at time: MediaTime) -> (
+    level: ForwardBuffer.Level, keepsUp: Bool
+  ) {
+    let level = buffer.level(without: absentKinds(at: time))
     let target = state.withLock { $0.target }?.bufferDuration ?? item.preferences.forwardBufferDuration
     let isDry = level.isConsumed && !level.isComplete && ring.statistics.frameCount == 0
     let keepsUp =
@@ -379,9 +435,10 @@ final class ItemSession: Sendable {
     let edge = live.edge
     let window = live.window
     let latency = Duration.seconds((edge - time).seconds)
+    // Where there is no video, its window does not tell what can still be had.
+    let length = live.isAbsent(at: time) ? MediaTime.zero : window.end - window.start
     return LiveDistances(
-      latency: latency, target: .seconds(distance.seconds),
-      oldest: .seconds((edge - window.start).seconds) - .seconds((edge - window.end).seconds),
+      latency: latency, target: .seconds(distance.seconds), oldest: .seconds(length.seconds),
       segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
   }
 
@@ -407,6 +464,14 @@ final class ItemSession: Sendable {
 }
 
 extension ItemSession.State {
+  /// No track is to be announced any more.
+  var areTracksKnown: Bool {
+    guard !videoTracks.isEmpty else { return false }
+    if !wantsAudio { return true }
+    if hasSeparateAudio == true { return !audioTracks.isEmpty || hasReadEnd.contains(.audio) }
+    return streams.areAllKnown || videoTracks.contains { $0.kind == .audio } || hasReadEnd.contains(.video)
+  }
+
   /// A reader begins to read a pass, from its beginning or another place in it.
   mutating func beginPass(_ iteration: Int, of loader: MediaPacket.Kind) -> ItemPass {
     passSerial += 1

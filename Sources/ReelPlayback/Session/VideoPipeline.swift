@@ -104,7 +104,7 @@ final class VideoPipeline {
 
   /// Decodes as far as it can go. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {
-    if order.epoch != self.order.epoch { begin(order) }
+    if order.epoch != self.order.epoch { try begin(order) }
     self.order = order
     if isFinished {
       guard case .packet = buffer.peekNext(.video, epoch: order.epoch) else { return .ended }
@@ -123,6 +123,7 @@ final class VideoPipeline {
       }
       switch try isOpening ? decoder.firstPicture() : decoder.nextPicture() {
       case .picture(let frame):
+        if let fault = decoder.keyFault { throw fault }
         pictureCount += 1
         let picture = placed(frame, of: decoder)
         if picture != nil, offeredCount == 0 { firstPictureDuration = decodeDuration }
@@ -160,7 +161,7 @@ final class VideoPipeline {
 
   // MARK: - Private
 
-  private func begin(_ order: Order) {
+  private func begin(_ order: Order) throws(ReelError) {
     refused = nil
     candidate = nil
     targetIteration = nil
@@ -173,7 +174,7 @@ final class VideoPipeline {
     epoch.value.store(order.epoch, ordering: .relaxed)
     shownRun = nil
     units.begin(epoch: order.epoch)
-    decoder?.reset()
+    try decoder?.reset()
   }
 
   /// Ends the generation: what is left is shown.
@@ -225,7 +226,8 @@ final class VideoPipeline {
     if let fault = decoder.sizeFault {
       options.noteFailure(fault)
     } else if let detail = decoder.takeLastError() {
-      options.noteFailure(ReelError(.badMedia, "no picture could be decoded: \(detail)"))
+      options.noteFailure(
+        ReelError(.badMedia, "no picture could be decoded: \(detail)", advice: decoder.keyAdvice))
     }
   }
 
@@ -359,7 +361,7 @@ private final class BufferedUnits: AccessUnitSource {
   /// The run of the next packet.
   func nextRun() -> MediaRun? {
     switch buffer.peekNext(.video, epoch: epoch) {
-    case .packet(let packet), .tentative(let packet):
+    case .packet(let packet):
       run = packet.run
       return run
     case .end:
@@ -381,21 +383,18 @@ private final class BufferedUnits: AccessUnitSource {
     resumption = nil
   }
 
-  func nextUnit(allowingTentative: Bool) throws -> AccessUnit {
-    switch buffer.next(.video, epoch: epoch, of: run, allowingTentative: allowingTentative) {
+  func nextUnit() throws -> AccessUnit {
+    switch buffer.next(.video, epoch: epoch, of: run) {
     case .packet(let packet):
       note(packet)
       return .packet(packet.box)
-    case .tentative(let packet):
-      note(packet)
-      return .tentative(packet.box)
     case .none: return .none
     case .end:
       switch buffer.peekNext(.video, epoch: epoch) {
       case .packet(let next):
         resumption = run.flatMap { next.run.continuesTimeline(of: $0) ? next.time : nil }
       case .end: hasEnded = true
-      case .none, .tentative, .stale: break
+      case .none, .stale: break
       }
       return .end
     case .stale:

@@ -57,10 +57,12 @@ public final class WalkTrace: Sendable {
   func note(
     _ event: Event, _ request: FetchRequest, number: Int, at now: Duration, bytes: Int64?, detail: String?
   ) {
+    // A data: URL may be a key.
+    let url = request.url.scheme?.lowercased() == "data" ? "data:" : request.url.absoluteString
     put(
       Line(
-        event: event.rawValue, timeMs: time(now), detail: detail, request: number,
-        url: request.url.absoluteString, purpose: request.purpose.rawValue, bytes: bytes))
+        event: event.rawValue, timeMs: time(now), detail: detail, request: number, url: url,
+        purpose: request.purpose.rawValue, bytes: bytes))
   }
 
   // MARK: - Private

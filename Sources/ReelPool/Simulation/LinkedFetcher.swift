@@ -99,10 +99,11 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
       request.report?(metrics)
       throw error
     }
+    metrics.requestCount = answer.requestCount
     if answer.url != request.url, let other = LinkHost(answer.url) {
       departure = follow(departure, from: host, to: other)
       metrics.redirectCount = 1
-      metrics.requestCount = 2
+      metrics.requestCount = max(2, answer.requestCount)
       metrics.reusedConnection = departure.isReused && metrics.reusedConnection ?? true
     }
     if host.isRemote {

@@ -100,7 +100,8 @@ package final class RankedNetwork: Sendable {
       let (network, number) = (network, number)
       network.count(of: number) { $0.requestCount += 1 }
       var response = try await network.inTurn(of: number) { try await network.base.fetch(request) }
-      let body = response.body
+      let (body, further) = (response.body, response.requestCount - 1)
+      if further > 0 { network.count(of: number) { $0.requestCount += further } }
       // The body holds the slot: its account is kept as long as something may come.
       response.body = FetchBody { [self] in
         let chunk = try await network.inTurn(of: number) { () async throws -> [UInt8]? in

@@ -1,5 +1,5 @@
 /// Lengths of time as users write them, and as they are printed.
-enum DurationText {
+package enum DurationText {
   /// Units and their nanoseconds.
   static let units: [(name: String, nanoseconds: Double)] = [
     ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9),
@@ -30,7 +30,7 @@ enum DurationText {
   }
 
   /// For reading: milliseconds, from 1 s on seconds, with the more decimals the fewer digits stand before them.
-  static func readable(_ duration: Duration) -> String {
+  package static func readable(_ duration: Duration) -> String {
     let milliseconds = duration.milliseconds
     return switch milliseconds.magnitude {
     case 10_000...: "\((milliseconds / 1e3).formatted(places: 1)) s"

@@ -47,9 +47,9 @@ extension KeyedDecodingContainer {
 
 extension PreloadStage {
   /// As reports write it.
-  var reportName: String { self == .firstFrame ? "first_frame" : String(describing: self) }
+  package var reportName: String { self == .firstFrame ? "first_frame" : String(describing: self) }
 
-  init?(reportName: String) {
+  package init?(reportName: String) {
     guard let stage = Self.allCases.first(where: { $0.reportName == reportName }) else { return nil }
     self = stage
   }

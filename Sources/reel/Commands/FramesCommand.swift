@@ -32,6 +32,12 @@ struct FramesCommand: AsyncParsableCommand {
     help: ArgumentHelp("The folder to write to, made if needed; - for standard output.", valueName: "dir"))
   var output = "."
 
+  @Flag(
+    help:
+      "Replace files that another source, or something else, has written. Else only those that the same source wrote."
+  )
+  var overwrite = false
+
   @Option(help: "ppm (P6), png, or y4m.")
   var format = FramesFormat.ppm
 
@@ -113,20 +119,23 @@ struct FramesCommand: AsyncParsableCommand {
     let extractor = FrameExtractor(
       fetcher: options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(),
       logger: logger)
+    let record = OutputRecord(directory: output, overwrites: overwrite)
     let failures = FailureLog()
-    await withTaskGroup(of: Void.self) { group in
+    let begun = await withTaskGroup(of: Void.self) { group in
       var running = 0
       for (index, source) in parsed.enumerated() {
         if running >= jobs {
           await group.next()
           running -= 1
         }
-        if Task.isCancelled || failures.all.contains(where: Self.endsAll) { break }
+        if Task.isCancelled || failures.all.contains(where: Self.endsAll) { return index }
         running += 1
         group.addTask {
           do {
             try await extract(
-              source.get(), argument: sources[index], stem: stems[index], extractor: extractor)
+              source.get(), argument: sources[index], stem: stems[index],
+              owner: .init(record: record, of: source),
+              extractor: extractor)
           } catch {
             let error = error.asReelError
             failures.append(error)
@@ -134,8 +143,15 @@ struct FramesCommand: AsyncParsableCommand {
           }
         }
       }
+      return parsed.count
     }
-    if Task.isCancelled { return [ReelError(.cancelled, "interrupted")] }
+    if Task.isCancelled, options.json {
+      // Each source has a line: these were not begun.
+      for argument in sources[begun...] {
+        try? Console.print(JSONLine.string(FramesRecord(source: argument, error: .interrupted)))
+      }
+    }
+    if Task.isCancelled { return [ReelError.interrupted] }
     return failures.all
   }
 
@@ -145,13 +161,14 @@ struct FramesCommand: AsyncParsableCommand {
   }
 
   private func extract(
-    _ source: MediaSource, argument: String, stem: String, extractor: FrameExtractor
+    _ source: MediaSource, argument: String, stem: String, owner: OutputFile.Owner, extractor: FrameExtractor
   ) async throws {
     let job = FramesJob(
       argument: argument,
       writer: PictureWriter(
         options: PictureWriter.Options(
-          directory: output, format: format, size: size, gravity: gravity, computesMD5: md5), stem: stem),
+          directory: output, format: format, size: size, gravity: gravity, computesMD5: md5, owner: owner),
+        stem: stem),
       printsLines: !options.json && !options.quiet, printsToStandardError: output == "-")
     let selection = selection
     do {

@@ -26,6 +26,7 @@ final class FramesJob: Sendable {
   func run(
     _ selection: FrameSelection, source: MediaSource, extractor: FrameExtractor
   ) async throws -> FrameExtractor.Report {
+    try state.withLock { try $0.writer.check() }
     let result: Result<FrameExtractor.Report, any Error>
     let pipeline = PicturePipeline { [self] picture in try write(picture) }
     do {
@@ -42,12 +43,18 @@ final class FramesJob: Sendable {
     }
     // Pictures that were written whole stay, also after an error; a Y4M file is whole with its last picture.
     try state.withLock { state in
-      if case .success = result { try state.writer.finish() } else { state.writer.abandon() }
+      if case .success = result {
+        try state.writer.finish()
+      } else if state.writer.abandon() {
+        // Its pictures have gone with their file.
+        state.written = []
+      }
     }
     let report = try result.get()
     if report.missedSegmentCount > 0 {
       Console.note("reel: warning: \(argument): \(report.missedSegmentCount) live segments were missed")
     }
+    if let fault = report.clockFault { Console.note("reel: warning: \(fault.located(at: argument))") }
     return report
   }
 

@@ -112,12 +112,18 @@ struct ManifestCommand: AsyncParsableCommand {
       faults = loaded.documents.flatMap { document in
         ManifestReader().violations(in: document.bytes, format: document.format, url: document.url)
       }
+      if let fault = loaded.presentation.live?.driftFault {
+        faults.append(fault.located(at: loaded.url.isFileURL ? loaded.url.path : loaded.url.absoluteString))
+      }
       for fault in faults { Console.report(fault) }
     } else if !options.quiet {
       for warning in loaded.presentation.warnings { Console.note("reel: warning: \(warning)") }
     }
     switch output {
-    case .json: try Console.print(JSONLine.string(ManifestRecord(source: source, loaded)))
+    case .json:
+      var segments: [PrintedSegments] = []
+      let record = ManifestRecord(source: source, loaded, segments: &segments)
+      try PrintedSegments.print(record, with: segments)
     case .hls:
       let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)
       try HLSOutput(hls: hls).write(to: folder)
@@ -133,7 +139,10 @@ struct ManifestCommand: AsyncParsableCommand {
     let followed = { @Sendable in
       try await loader.follow(source) { update in
         hasBegun.withLock { $0 = true }
-        try Console.print(JSONLine.string(LiveUpdateRecord(update)))
+        let newest = update.segments.suffix(SegmentRecord.liveLimit)
+        try PrintedSegments.print(
+          LiveUpdateRecord(update),
+          with: [PrintedSegments(newest, of: update.segments, withInitializations: false)])
       }
     }
     guard let duration else { return try await followed() }

@@ -42,7 +42,7 @@ struct MemoryCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      How far each is loaded: manifest, initialization, firstFrame, or buffered (the first picture and --buffer). \
+      How far each is loaded: manifest, initialization, first_frame, or buffered (the first picture and --buffer). \
       Default: buffered.
       """, valueName: "stage"),
     transform: Self.stage)
@@ -89,7 +89,7 @@ struct MemoryCommand: AsyncParsableCommand {
     if players != nil, !curve.isEmpty { throw ValidationError("--players and --curve exclude each other") }
     if !(buffer >= 0 && buffer <= 3600) { throw ValidationError("--buffer takes seconds, up to 3600") }
     if warm, stage < .firstFrame {
-      throw ValidationError("--warm needs a decoder: --stage firstFrame or buffered")
+      throw ValidationError("--warm needs a decoder: --stage first_frame or buffered")
     }
   }
 
@@ -113,8 +113,8 @@ struct MemoryCommand: AsyncParsableCommand {
       "manifest": .manifest, "initialization": .initialization, "firstframe": .firstFrame,
       "buffered": .buffered,
     ]
-    guard let stage = names[text.lowercased()] else {
-      throw ValidationError("'\(text)' is no stage: manifest, initialization, firstFrame or buffered")
+    guard let stage = names[text.lowercased().filter { $0 != "_" && $0 != "-" }] else {
+      throw ValidationError("'\(text)' is no stage: manifest, initialization, first_frame or buffered")
     }
     return stage
   }

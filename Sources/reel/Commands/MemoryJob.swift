@@ -109,8 +109,8 @@ final class MemoryJob: Sendable {
     guard options.hold > .zero, !players.isEmpty else { return }
     _ = taken(from: players)
     let count = players.count == 1 ? "1 player" : "\(players.count) players"
-    let seconds = (options.hold / .seconds(1)).formatted(places: 1)
-    Console.note("reel: process \(getpid()) holds \(count) for \(seconds) s")
+    Console.note(
+      "reel: process \(getpid()) holds \(count) for \(DurationText.readable(options.hold))")
     let rest = try await watch(for: options.hold)
     Console.note("reel: held \(count), with \(rest.cpuMs.formatted(places: 1)) ms of processor time")
   }
@@ -149,7 +149,7 @@ final class MemoryJob: Sendable {
     }
     players.withLock { $0 += opened }
     await settle(opened)
-    if Task.isCancelled { throw ReelError(.cancelled, "interrupted") }
+    if Task.isCancelled { throw ReelError.interrupted }
     for player in opened where player.stage < options.target.stage {
       players.withLock { $0.removeAll { $0 === player } }
       let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
@@ -174,10 +174,10 @@ final class MemoryJob: Sendable {
   }
 
   private func lateness(of player: MemoryPlayer, _ name: String) -> ReelError {
-    let seconds = (options.timeout / .seconds(1)).formatted(places: 1)
+    let limit = DurationText.readable(options.timeout)
     let cause = player.lastRetry.map { " (\($0.reason))" } ?? ""
     return ReelError(
-      .timedOut, "stage \(options.target.stage) was not reached within \(seconds) s\(cause)", at: name,
+      .timedOut, "stage \(options.target.stage.reportName) was not reached within \(limit)\(cause)", at: name,
       advice: "--timeout allows more")
   }
 
@@ -231,7 +231,7 @@ final class MemoryJob: Sendable {
   /// Why decoders can't be tried; nil where they can.
   private func obstacle(_ players: [MemoryPlayer]) -> String? {
     if options.target.stage < .firstFrame {
-      return "not tried: at stage \(options.target.stage) there is no decoder"
+      return "not tried: at stage \(options.target.stage.reportName) there is no decoder"
     }
     if players.count < 2 { return "not tried: it takes two players" }
     // A trial plays them and lets them go.
@@ -266,7 +266,7 @@ final class MemoryJob: Sendable {
         absence = absence ?? self.absence(of: second, from: player)
         await player.close()
       }
-      if Task.isCancelled { throw ReelError(.cancelled, "interrupted") }
+      if Task.isCancelled { throw ReelError.interrupted }
       guard !sampled.isEmpty else {
         summary.warmDecoderAbsence = absence.map { "not known: \($0)" }
         return
@@ -290,13 +290,12 @@ final class MemoryJob: Sendable {
     case .onlyOne: return "\(name) has one picture"
     case .failed(let error): return error.located(at: name).description
     case .late:
-      let seconds = (options.timeout / .seconds(1)).formatted(places: 1)
-      return "\(name) gave no second picture within \(seconds) s"
+      return "\(name) gave no second picture within \(DurationText.readable(options.timeout))"
     }
   }
 
   private func sleep(_ duration: Duration) async throws {
-    do { try await Task.sleep(for: duration) } catch { throw ReelError(.cancelled, "interrupted") }
+    do { try await Task.sleep(for: duration) } catch { throw ReelError.interrupted }
   }
 
   private static var processorTime: Duration {

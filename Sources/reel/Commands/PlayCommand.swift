@@ -89,6 +89,9 @@ struct PlayCommand: AsyncParsableCommand {
     transform: PictureOptions.gravity)
   var gravity: VideoGravity?
 
+  @Flag(help: "With -o: replace files that another source, or something else, has written.")
+  var overwrite = false
+
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
@@ -135,13 +138,16 @@ struct PlayCommand: AsyncParsableCommand {
       Result { () throws(ReelError) in try MediaSource(argument: argument) }
     }
     let stems = OutputNames.stems(of: parsed.map { (try? $0.get()) ?? .standardInput })
+    let record = OutputRecord(directory: output ?? ".", overwrites: overwrite)
     let configuration = try configuration()
     let fetcher = options.transport(logger: logger)
     let report = PlayReport(form)
     var errors: [ReelError] = []
     for (index, source) in parsed.enumerated() {
       let job = PlayJob(
-        argument: sources[index], options: jobOptions(stem: stems[index]), configuration: configuration,
+        argument: sources[index],
+        options: jobOptions(stem: stems[index], owner: .init(record: record, of: source)),
+        configuration: configuration,
         fetcher: fetcher, report: report, logger: logger)
       do {
         try await job.run(source)
@@ -151,7 +157,13 @@ struct PlayCommand: AsyncParsableCommand {
         // Nobody reads what further ones would tell.
         if error.location == "standard output" { break }
       }
-      if Task.isCancelled { return errors + [ReelError(.cancelled, "interrupted")] }
+      if Task.isCancelled {
+        // Each source has a summary: these were not begun.
+        for argument in sources[(index + 1)...] where options.json {
+          try? report.finish(PlayRecordSummary(source: argument, error: .interrupted))
+        }
+        return errors + [.interrupted]
+      }
     }
     return errors
   }
@@ -170,7 +182,7 @@ struct PlayCommand: AsyncParsableCommand {
     return configuration
   }
 
-  private func jobOptions(stem: String) -> PlayJob.Options {
+  private func jobOptions(stem: String, owner: OutputFile.Owner) -> PlayJob.Options {
     PlayJob.Options(
       rate: rate, duration: duration.map { MediaTime(seconds: $0) },
       start: start.map { MediaTime(seconds: $0) },
@@ -179,7 +191,7 @@ struct PlayCommand: AsyncParsableCommand {
       series: output.map { directory in
         PlayJob.Series(
           directory: directory, stem: stem, format: format ?? .ppm, size: size,
-          gravity: gravity ?? .resizeAspect)
+          gravity: gravity ?? .resizeAspect, owner: owner)
       },
       computesMD5: md5, timeout: .seconds(options.timeout))
   }
@@ -215,8 +227,8 @@ struct PlayCommand: AsyncParsableCommand {
     try validateReplacements()
     if let output {
       if output.isEmpty || output == "-" { throw ValidationError("-o takes a folder") }
-    } else if format != nil || size != nil || gravity != nil {
-      throw ValidationError("--format, --size and --gravity go with -o")
+    } else if format != nil || size != nil || gravity != nil || overwrite {
+      throw ValidationError("--format, --size, --gravity and --overwrite go with -o")
     }
   }
 

@@ -3,6 +3,7 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelPool
 
 /// One source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {
@@ -33,6 +34,7 @@ final class PlayJob: Sendable {
     var format = PictureFormat.ppm
     var size: PixelSize?
     var gravity = VideoGravity.resizeAspect
+    var owner: OutputFile.Owner
   }
 
   private let argument: String
@@ -74,7 +76,7 @@ final class PlayJob: Sendable {
       throw failure ?? error
     }
     if let failure { throw failure }
-    if outcome.ending == .interrupted { throw ReelError(.cancelled, "interrupted") }
+    if outcome.ending == .interrupted { throw ReelError.interrupted }
   }
 
   // MARK: - Private
@@ -85,16 +87,20 @@ final class PlayJob: Sendable {
     let item: PlayerItem
     let pictures: PlayPictures
     let sound: PlaySound?
+    /// Where picture and sound go to pipes, which one reader may read in any order.
+    let pipes: OutputPipes?
     let signals: AsyncStream<Signal>
     let signal: AsyncStream<Signal>.Continuation
     let events: AsyncStream<PlayerEvent>
   }
 
   /// What the job waits for.
-  private enum Signal: Sendable {
+  fileprivate enum Signal: Sendable {
     case status(TimeControlStatus)
     case item(PlayerItem.Status)
     case event(PlayerEvent)
+    /// All streams that are played are known.
+    case tracksKnown
     case reachedLimit
     /// The time for the first picture is up.
     case late
@@ -116,13 +122,9 @@ final class PlayJob: Sendable {
   private var elapsed: Duration { ContinuousClock.now - start }
 
   private func begin(_ source: MediaSource) throws(ReelError) -> Session {
-    let pictures = try makePictures()
-    let sound: PlaySound? =
-      if let wav = options.wav {
-        try PlaySound(path: wav) { [weak pictures] in (pictures?.account.shownCount ?? 0) > 0 }
-      } else {
-        nil
-      }
+    let pipes = makePipes()
+    let pictures = try makePictures(pipes)
+    let sound = try makeSound(pipes, for: pictures)
     let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
     let item = PlayerItem(source)
     item.preferredForwardBufferDuration = options.bufferDuration
@@ -134,8 +136,8 @@ final class PlayJob: Sendable {
       signal.yield(.reachedLimit)
     }
     let session = Session(
-      player: player, item: item, pictures: pictures, sound: sound, signals: signals, signal: signal,
-      events: player.events.events)
+      player: player, item: item, pictures: pictures, sound: sound, pipes: pipes, signals: signals,
+      signal: signal, events: player.events.events)
     player.isLinear = options.isLinear
     if options.loops { player.actionAtItemEnd = .loop }
     player.setMuted(options.isMuted)
@@ -151,16 +153,37 @@ final class PlayJob: Sendable {
     return session
   }
 
-  private func makePictures() throws(ReelError) -> PlayPictures {
+  /// Nil where picture and sound do not both go to pipes.
+  private func makePipes() -> OutputPipes? {
+    guard let y4m = options.y4m, let wav = options.wav, OutputFile.isPipe(wav),
+      y4m == "-" ? OutputFile.isStandardOutputPipe : OutputFile.isPipe(y4m)
+    else { return nil }
+    return OutputPipes()
+  }
+
+  private func makeSound(
+    _ pipes: OutputPipes?, for pictures: PlayPictures
+  ) throws(ReelError) -> PlaySound? {
+    guard let wav = options.wav else { return nil }
+    let keepsEmpty = { @Sendable [weak pictures] in (pictures?.account.shownCount ?? 0) > 0 }
+    if let pipes { return PlaySound(pipe: pipes.add(path: wav), keepsEmpty: keepsEmpty) }
+    return try PlaySound(path: wav, keepsEmpty: keepsEmpty)
+  }
+
+  private func makePictures(_ pipes: OutputPipes?) throws(ReelError) -> PlayPictures {
     var outputs: [any FrameOutput] = []
     if let path = options.y4m {
-      outputs.append(path == "-" ? Y4MOutput.standardOutput() : try Y4MOutput(path: path))
+      if let pipes {
+        outputs.append(Y4MOutput(pipe: pipes.add(path: path == "-" ? nil : path)))
+      } else {
+        outputs.append(path == "-" ? Y4MOutput.standardOutput() : try Y4MOutput(path: path))
+      }
     }
     if let series = options.series {
       outputs.append(
         try PictureSeriesOutput(
           directory: series.directory, stem: series.stem, format: series.format, size: series.size,
-          gravity: series.gravity))
+          gravity: series.gravity, owner: series.owner))
     }
     if outputs.isEmpty { outputs.append(NullOutput()) }
     var pictureOptions = PlayPictures.Options(duration: options.duration, start: start)
@@ -180,6 +203,9 @@ final class PlayJob: Sendable {
       }
       group.addTask { for await status in session.item.status.values { signal.yield(.item(status)) } }
       group.addTask {
+        for await known in session.item.areTracksKnown.values where known { signal.yield(.tracksKnown) }
+      }
+      group.addTask {
         try? await Task.sleep(for: timeout)
         if !Task.isCancelled { signal.yield(.late) }
       }
@@ -193,15 +219,22 @@ final class PlayJob: Sendable {
         }
       }
       var lastRetry: ReelError?
-      var hasToldReady = false
+      var (hasToldReady, isBeyondReady) = (false, false)
       for await signal in session.signals {
         // A stream that is cancelled still gives what has waited in it.
         if Task.isCancelled { break }
         do {
           if case .event(.retry(_, _, _, let error)) = signal { lastRetry = error }
-          // Statuses and events come by ways of their own: this one is to be told before what follows from it.
-          if !hasToldReady, session.item.status.value == .readyToPlay {
+          // Statuses and events come by ways of their own: this one is to be told before what follows from it. The
+          // streams are not waited for any longer when it plays, or is over.
+          isBeyondReady = isBeyondReady || signal.isBeyondReady
+          if !hasToldReady, session.item.status.value == .readyToPlay,
+            isBeyondReady || session.item.areTracksKnown.value
+          {
             hasToldReady = true
+            if !session.item.tracks.value.contains(where: { $0.kind == .audio }) {
+              session.sound?.soundEnded()
+            }
             try report.tell(
               PlayRecord(ready: session.item, position: session.player.currentTime, after: elapsed))
           }
@@ -238,7 +271,7 @@ final class PlayJob: Sendable {
       return nil
     case .status(let status):
       try report.tell(PlayRecord(status, position: position, after: elapsed))
-    case .item(.unknown), .item(.readyToPlay): return nil
+    case .item(.unknown), .item(.readyToPlay), .tracksKnown: return nil
     case .item(.failed(let error)):
       try report.tell(PlayRecord(.failed(error), position: position, after: elapsed))
       return Outcome(ending: .failed, failure: error)
@@ -260,38 +293,57 @@ final class PlayJob: Sendable {
   }
 
   private func lateness(of session: Session, lastRetry: ReelError?) -> ReelError {
-    let seconds = (options.timeout / .seconds(1)).formatted(places: 1)
     let cause = lastRetry.map { " (\($0.reason))" } ?? ""
     return ReelError(
-      .timedOut, "no picture within \(seconds) s\(cause)", at: session.item.source.name,
+      .timedOut, "no picture within \(DurationText.readable(options.timeout))\(cause)",
+      at: session.item.source.name,
       advice: "--timeout allows more")
   }
 
   // MARK: The end
 
   private func end(_ session: Session, _ outcome: Outcome) async -> (PlayRecordSummary, ReelError?) {
-    let wall = elapsed
     // A player that is stopped has forgotten them.
     let statistics = session.player.statistics
+    let wall = elapsed
+    let (position, latency) = (session.player.currentTime, session.item.liveLatency.value)
+    if outcome.ending == .interrupted, options.rate.isFinite { session.pictures.end(at: position) }
     if outcome.ending == .interrupted {
       // The outputs are finished here; what still reads ends by itself, and is not waited for.
+      session.pipes?.stopWaiting()
       session.player.stop()
     } else {
       await session.player.stopAndWait()
     }
     let account = session.pictures.account
-    let failure = account.failure ?? session.sound?.failure ?? outcome.failure
+    // A reader that is still there gets all of it, unless playback was ended before its end.
+    let isEarly = outcome.ending == .interrupted || outcome.ending == .failed
+    let unread = await session.pipes?.drain(within: isEarly ? .milliseconds(300) : nil)
+    let failure =
+      account.failure ?? session.sound?.failure ?? outcome.failure
+      ?? (outcome.ending == .interrupted ? nil : unread)
     var summary = PlayRecordSummary(
       source: argument, item: session.item, statistics: statistics,
       ended: failure == nil ? outcome.ending : .failed, wall: wall)
     summary.position = account.lastTime?.seconds.rounded(places: 6)
     summary.played = account.played.seconds.rounded(places: 6)
+    summary.skipped = account.skipped.seconds.rounded(places: 6)
+    summary.liveLatencyMs = latency?.milliseconds
     // One more than was wanted may have been handed out.
     summary.setFramesShown(account.shownCount)
     summary.framesDamaged = account.damagedCount
-    summary.bytes = traffic.byteCount
-    summary.requests = traffic.requestCount
+    summary.setTraffic(network: traffic.network, local: traffic.local, of: session.item)
     summary.error = failure.map(ErrorRecord.init)
     return (summary, failure)
+  }
+}
+
+extension PlayJob.Signal {
+  /// It plays, or is over: what is played is told by then.
+  fileprivate var isBeyondReady: Bool {
+    switch self {
+    case .status(.playing), .item(.failed), .event(.playedToEnd), .event(.failed), .reachedLimit: true
+    default: false
+    }
   }
 }

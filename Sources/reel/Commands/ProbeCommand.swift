@@ -26,8 +26,14 @@ struct ProbeCommand: AsyncParsableCommand {
         fetcher: options.transport(logger: logger), configuration: try options.loading(), gate: CoreGate(),
         logger: logger)
       var errors: [ReelError] = []
-      for argument in sources {
-        if Task.isCancelled { return [ReelError(.cancelled, "interrupted")] }
+      for (index, argument) in sources.enumerated() {
+        if Task.isCancelled {
+          // Each source has a line: these were not begun.
+          for argument in sources[index...] where options.json {
+            try? Console.print(JSONLine.string(ProbeRecord(source: argument, error: .interrupted)))
+          }
+          return errors + [.interrupted]
+        }
         do {
           if let error = try await probe(argument, prober: prober) { throw error }
         } catch {

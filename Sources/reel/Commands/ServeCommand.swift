@@ -61,7 +61,7 @@ struct ServeCommand: AsyncParsableCommand {
       try await Interruption.cancelling {
         if isFolder { try await serveFolder(logger) } else { try await servePresentation(logger) }
       }
-      throw ReelError(.cancelled, "interrupted")
+      throw ReelError.interrupted
     } catch {
       if error.asReelError.kind != .cancelled { Console.report(error.asReelError) }
       throw ExitCode(ExitStatus.code(of: error.asReelError))

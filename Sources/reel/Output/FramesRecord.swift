@@ -45,6 +45,15 @@ struct FramesRecord: Encodable {
   let error: ErrorRecord?
 }
 
+extension FramesRecord {
+  /// Of a source of which nothing was written.
+  init(source: String, error: ReelError) {
+    self.init(
+      source: source, frames: [], damaged: 0, missedSegments: nil, rungBandwidth: nil, firstPictureBytes: nil,
+      startup: nil, error: ErrorRecord(error))
+  }
+}
+
 extension WrittenPicture {
   /// The presentation timestamp in seconds, as the media has it.
   var ptsSeconds: Double { Double(ticks ?? 0) * timeBase.value }

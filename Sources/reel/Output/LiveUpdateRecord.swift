@@ -13,9 +13,7 @@ struct LiveUpdateRecord: Encodable {
   let windowEnd: Double
   let distanceFromClock: Double?
   let ended: Bool
-  /// How many of the oldest new ones are left out of `segments`.
-  let segmentsOmitted: Int?
-  let segments: [SegmentRecord]
+  let segments: PrintedSegments.Placeholder = []
 
   init(_ update: LiveUpdate) {
     time = update.time.description
@@ -36,7 +34,5 @@ struct LiveUpdateRecord: Encodable {
     windowEnd = update.windowEnd.seconds
     distanceFromClock = update.distanceFromClock?.seconds
     ended = update.hasEnded
-    segments = update.segments.suffix(SegmentRecord.liveLimit).map { SegmentRecord($0, initialization: nil) }
-    segmentsOmitted = update.segments.count > segments.count ? update.segments.count - segments.count : nil
   }
 }

@@ -47,6 +47,7 @@ struct ManifestRecord: Encodable {
     let videoRange: String?
     let channels: String?
     let audioGroup: String?
+    let protection: ProtectionRecord?
     let playlist: String?
     let alternatePlaylists: [String]?
     let index: Index?
@@ -54,9 +55,7 @@ struct ManifestRecord: Encodable {
     let duration: Double?
     let initializations: [Initialization]?
     let segmentCount: Int?
-    /// How many are left out of `segments`: the last ones, or of a live rung the oldest.
-    let segmentsOmitted: Int?
-    let segments: [SegmentRecord]?
+    let segments: PrintedSegments.Placeholder?
   }
 
   /// Bytes that list the segments and were not read.
@@ -90,7 +89,8 @@ struct ManifestRecord: Encodable {
     self.error = ErrorRecord(error)
   }
 
-  init(source: String, _ loaded: LoadedManifest) {
+  /// - Parameter segments: Gets those that belong into the rungs, in their order.
+  init(source: String, _ loaded: LoadedManifest, segments: inout [PrintedSegments]) {
     self.source = source
     let presentation = loaded.presentation
     url = loaded.url.absoluteString
@@ -100,7 +100,6 @@ struct ManifestRecord: Encodable {
     duration = presentation.duration?.seconds
     startOffset = presentation.startOffset?.seconds
     warnings = presentation.warnings.map(\.description)
-    var budget = Self.byteBudget
     var failures: [[Int]: ReelError] = [:]
     for failure in loaded.failures {
       failures[[failure.periodIndex, failure.groupIndex, failure.rungIndex]] = failure.error
@@ -114,7 +113,8 @@ struct ManifestRecord: Encodable {
             roles: value.roles, default: value.isDefault, unplayable: value.unplayableReason,
             rungs: value.rungs.enumerated().map { rung, value in
               Self.rung(
-                value, isLive: presentation.isLive, error: failures[[period, group, rung]], budget: &budget)
+                value, isLive: presentation.isLive, error: failures[[period, group, rung]],
+                segments: &segments)
             })
         })
     }
@@ -146,15 +146,12 @@ struct ManifestRecord: Encodable {
   /// Segments of a rung that are printed, and of a live one: a manifest of a few lines may name a million.
   private static let segmentLimit = 100_000
   private static let liveSegmentLimit = SegmentRecord.liveLimit
-  /// Of the segments of all rungs, as text.
-  private static let byteBudget = 32 << 20
 
   private static func rung(
-    _ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?, budget: inout Int
+    _ rung: ReelManifest.Rung, isLive: Bool, error: ReelError?, segments: inout [PrintedSegments]
   ) -> Rung {
     var (playlist, index): (String?, Index?) = (nil, nil)
-    var (duration, count, segments): (Double?, Int?, [SegmentRecord]?) = (nil, nil, nil)
-    var initializations: [InitializationReference] = []
+    var (duration, count, printed): (Double?, Int?, PrintedSegments?) = (nil, nil, nil)
     switch rung.media {
     case .playlist(let url): playlist = url.absoluteString
     case .index(let reference):
@@ -162,23 +159,11 @@ struct ManifestRecord: Encodable {
         url: reference.url.absoluteString, byteOffset: reference.indexRange?.offset,
         byteLength: reference.indexRange?.length)
     case .segments(let list):
-      var known: [InitializationReference: Int] = [:]
       count = list.count
-      var records: [SegmentRecord] = []
       let wanted = isLive ? list.suffix(liveSegmentLimit) : list.prefix(segmentLimit)
-      for segment in wanted {
-        guard budget > 0 else { break }
-        let number = segment.initialization.map { reference in
-          if let index = known[reference] { return index }
-          initializations.append(reference)
-          known[reference] = initializations.count - 1
-          return initializations.count - 1
-        }
-        let record = SegmentRecord(segment, initialization: number)
-        budget -= record.byteCount
-        records.append(record)
-      }
-      segments = records
+      let chosen = PrintedSegments(wanted, of: list, withInitializations: true)
+      segments.append(chosen)
+      printed = chosen
       duration = list.first.map { (list.end - $0.start).seconds }
     }
     return Rung(
@@ -186,15 +171,14 @@ struct ManifestRecord: Encodable {
       codecs: rung.codecs.isEmpty ? nil : rung.codecs.joined(separator: ","), mimeType: rung.mimeType,
       width: rung.size?.width, height: rung.size?.height, frameRate: rung.frameRate?.description,
       sampleAspectRatio: rung.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
-      videoRange: rung.videoRange, channels: rung.channels, audioGroup: rung.audioGroup, playlist: playlist,
+      videoRange: rung.videoRange, channels: rung.channels, audioGroup: rung.audioGroup,
+      protection: rung.protection.map(ProtectionRecord.init), playlist: playlist,
       alternatePlaylists: rung.alternateURLs.isEmpty ? nil : rung.alternateURLs.map(\.absoluteString),
       index: index, error: error.map(ErrorRecord.init), duration: duration,
-      initializations: initializations.isEmpty ? nil : initializations.map(Initialization.init),
-      segmentCount: count,
-      segmentsOmitted: segments.flatMap { [count = count ?? 0] in
-        count > $0.count ? count - $0.count : nil
+      initializations: printed.flatMap { printed in
+        printed.initializations.isEmpty ? nil : printed.initializations.map(Initialization.init)
       },
-      segments: segments)
+      segmentCount: count, segments: printed.map { _ in [] })
   }
 }
 

@@ -27,15 +27,15 @@ struct MemoryPlayerRecord: Encodable, Sendable {
     self.player = player.number + 1
     source = player.argument
     rung = player.rung
-    stage = "\(player.stage)"
-    stageMs = player.stageTimes.reduce(into: [:]) { $0["\($1.key)"] = $1.value.milliseconds }
+    stage = player.stage.reportName
+    stageMs = player.stageTimes.reduce(into: [:]) { $0[$1.key.reportName] = $1.value.milliseconds }
     memory = MemoryKindsRecord(account)
   }
 
   init(_ failure: Failure) {
     player = failure.number + 1
     source = failure.argument
-    stage = "\(failure.stage)"
+    stage = failure.stage.reportName
     error = ErrorRecord(failure.error)
   }
 }

@@ -86,7 +86,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
     target: PreloadTarget, accounts: [MemoryLedger.Account], failed: Int, before: MemoryReading,
     after: MemoryReading, rest: MemoryRest, budget: Int, points: [Point]
   ) {
-    stage = "\(target.stage)"
+    stage = target.stage.reportName
     warm = target.isDecoderWarm
     players = accounts.count
     self.failed = failed

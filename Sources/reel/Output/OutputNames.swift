@@ -1,16 +1,18 @@
 import Foundation
+import ReelCore
 import ReelPlayback
 
 /// Names for the files of several sources: each source's own, made different where two are the same.
 enum OutputNames {
-  /// One stem for each source, in order.
+  /// One stem for each source, in order. They differ in more than the case of letters, and in more than how a letter is
+  /// composed: some file systems take such names for the same.
   static func stems(of sources: [MediaSource]) -> [String] {
     var used: Set<String> = []
     return sources.map { source in
       let stem = sanitized(source.stem)
       var candidate = stem
       var number = 2
-      while !used.insert(candidate).inserted {
+      while !used.insert(candidate.decomposedStringWithCanonicalMapping.lowercased()).inserted {
         candidate = "\(stem)_\(number)"
         number += 1
       }
@@ -18,10 +20,40 @@ enum OutputNames {
     }
   }
 
+  /// In bytes: with a number, an extension and what a temporary name adds it stays within the 255 that file systems take.
+  private static let longestStem = 200
+
   /// A name that no file system minds.
   private static func sanitized(_ name: String) -> String {
-    let kept = name.map { $0 == "/" || $0 == "\0" || $0.isNewline ? "_" : $0 }
-    let text = String(kept.prefix(150))
+    var text = ""
+    for character in name.prefix(150) {
+      let kept = character == "/" || character == "\0" || character.isNewline ? "_" : character
+      guard text.utf8.count + kept.utf8.count <= longestStem else { break }
+      text.append(kept)
+    }
     return text.isEmpty || text == "." || text == ".." ? "source" : text
+  }
+}
+
+extension OutputFile.Owner {
+  /// What cannot be opened is no source, and writes nothing.
+  init(record: OutputRecord, of source: Result<MediaSource, ReelError>) {
+    self.init(record: record, source: OutputRecord.Source(of: (try? source.get()) ?? .standardInput))
+  }
+}
+
+extension OutputRecord.Source {
+  /// A file is known by its real path, whatever leads to it; a URL by all but its fragment; standard input is one
+  /// source, whatever it gives.
+  init(of source: MediaSource) {
+    switch source {
+    case .url(let url) where url.isFileURL:
+      self.init("file " + url.resolvingSymlinksInPath().path)
+    case .url(let url):
+      var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+      parts?.fragment = nil
+      self.init(parts?.string ?? url.absoluteString)
+    case .standardInput: self.init("-")
+    }
   }
 }

@@ -26,6 +26,8 @@ final class PictureWriter {
     var size: PixelSize?
     var gravity: VideoGravity
     var computesMD5: Bool
+    /// Whose files the pictures go to.
+    var owner: OutputFile.Owner
     var toStandardOutput: Bool { directory == "-" }
   }
 
@@ -42,6 +44,13 @@ final class PictureWriter {
     files = options.format.picture.map {
       PictureFileWriter(format: $0, size: options.size, gravity: options.gravity)
     }
+  }
+
+  /// Throws `ReelError.cannotCreateOutput` where the first picture's file is another source's.
+  func check() throws(ReelError) {
+    guard !options.toStandardOutput else { return }
+    let name = options.format.picture?.fileName(stem: stem, number: 1) ?? "\(stem).y4m"
+    try options.owner.record.check(name, of: options.owner.source)
   }
 
   /// Converts and writes a picture; `converted` is how long the conversion took.
@@ -80,13 +89,16 @@ final class PictureWriter {
     y4m = nil
   }
 
-  /// Removes what is not whole.
-  func abandon() { y4m = nil }
+  /// Removes what is not whole. True where that is a file with all pictures.
+  func abandon() -> Bool {
+    defer { y4m = nil }
+    return y4m != nil && !options.toStandardOutput
+  }
 
   // MARK: - Private
 
   private func openFile(_ path: String) throws(ReelError) -> OutputFile {
-    options.toStandardOutput ? .standardOutput() : try OutputFile(path: path)
+    options.toStandardOutput ? .standardOutput() : try OutputFile(path: path, owner: options.owner)
   }
 
   private func filePath(_ name: String) -> String {

@@ -24,8 +24,10 @@ final class PlayPictures: FrameOutput {
     var damagedCount = 0
     /// Of the last picture, on the item's timeline.
     var lastTime: MediaTime?
-    /// Media time from the first picture to the end of the last one, as far as they follow each other.
+    /// Media time that was on show: from the first picture to the end of the last one, without what was skipped.
     var played = MediaTime.zero
+    /// Media time between pictures that the player left out.
+    var skipped = MediaTime.zero
     /// As long as was wanted has been played.
     var hasReachedLimit = false
     var failure: ReelError?
@@ -39,15 +41,9 @@ final class PlayPictures: FrameOutput {
 
   private struct State {
     var account = Account()
-    /// Media time up to the beginning of the last picture.
-    var playedBefore = MediaTime.zero
-    /// How long the last picture is on show.
-    var lastLength = MediaTime.zero
+    var media = ShownMedia()
     var isFinished = false
   }
-
-  /// A step between pictures from this on is a jump on the timeline, not a picture that was on show so long.
-  private static let jump = MediaTime(value: 10, timescale: 1)
 
   init(_ outputs: [any FrameOutput], options: Options) {
     self.outputs = outputs
@@ -70,9 +66,8 @@ final class PlayPictures: FrameOutput {
   /// before the first picture.
   func timeLeft(at position: MediaTime) -> MediaTime? {
     state.withLock { state in
-      guard let limit = options.duration, let last = state.account.lastTime else { return nil }
-      // Where the item has begun anew, its first picture is still to come here.
-      return limit - state.playedBefore - max(.zero, position - last)
+      guard let limit = options.duration, state.media.lastTime != nil else { return nil }
+      return limit - state.media.played(at: position)
     }
   }
 
@@ -89,9 +84,18 @@ final class PlayPictures: FrameOutput {
     if isNew { onLimit.withLock { $0.call }?(()) }
   }
 
+  /// Playback ends while `position` of the item is on show: of the last picture no more counts than that.
+  func end(at position: MediaTime) {
+    state.withLock { state in
+      guard !state.account.hasReachedLimit else { return }
+      state.media.end(at: position)
+      state.account.played = state.media.played
+    }
+  }
+
   func show(_ picture: borrowing TimedPicture) throws {
     let isDamaged = picture.frame.isDamaged
-    switch place(time: picture.time, length: Self.length(of: picture)) {
+    switch place(time: picture.time, length: Self.length(of: picture), skipped: picture.skipped) {
     case .ignored: return
     case .beyond:
       onLimit.withLock { $0.call }?(())
@@ -135,24 +139,18 @@ final class PlayPictures: FrameOutput {
   }
 
   /// Where the picture stands among those that are wanted.
-  private func place(time: MediaTime, length: MediaTime) -> Place {
+  private func place(time: MediaTime, length: MediaTime, skipped: MediaTime) -> Place {
     state.withLock { state in
       if state.isFinished || state.account.hasReachedLimit { return .ignored }
-      var begins = MediaTime.zero
-      if let last = state.account.lastTime {
-        let step = time - last
-        // Where the item begins anew, or the timeline jumps, the last picture was on show for its own time.
-        begins = state.playedBefore + (step > .zero && step < Self.jump ? step : state.lastLength)
-      }
-      if let limit = options.duration, begins >= limit {
+      if let limit = options.duration, state.media.played(before: time, skipped: skipped) >= limit {
         state.account.hasReachedLimit = true
         state.account.played = limit
         return .beyond
       }
-      state.playedBefore = begins
-      state.lastLength = length
+      state.media.show(time, length: length, skipped: skipped)
       state.account.lastTime = time
-      state.account.played = begins + length
+      state.account.played = state.media.played
+      state.account.skipped = state.media.skipped
       return .wanted
     }
   }

@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelPlayback
 
@@ -42,6 +43,28 @@ struct PlayRecordSummary: Encodable {
     }
   }
 
+  /// Where the wall clock's time has gone: the parts together are `wall_ms`.
+  struct Wall: Encodable {
+    /// Before loading began: outputs were opened.
+    let preparingMs: Double
+    let startupMs: Double
+    let bufferingMs: Double
+    let playingMs: Double
+    let stalledMs: Double
+    let seekingMs: Double
+    let pausedMs: Double
+
+    init(_ times: PlaybackTimes, wall: Duration) {
+      preparingMs = max(.zero, wall - times.total).milliseconds
+      startupMs = times[.startup].milliseconds
+      bufferingMs = times[.buffering].milliseconds
+      playingMs = times[.playing].milliseconds
+      stalledMs = times[.stalled].milliseconds
+      seekingMs = times[.seeking].milliseconds
+      pausedMs = times[.paused].milliseconds
+    }
+  }
+
   let event = "summary"
   let source: String
   let ended: Ending
@@ -49,12 +72,17 @@ struct PlayRecordSummary: Encodable {
   var position: Double?
   /// Media time that was on show.
   var played: Double
+  /// Media time between what was on show that the player left out: behind holes, and with jumps towards the live edge.
+  var skipped: Double
   /// Nil for a live item, and before it was known.
   var duration: Double?
   var wallMs: Double
+  var wall: Wall
   /// From the beginning of loading to the first picture shown.
   var startupMs: Double?
   var startup: StartupRecord?
+  /// From the beginning of loading to the second frame shown while playing.
+  var motionMs: Double?
   var framesShown: Int
   var framesDropped: Int
   var framesDamaged: Int
@@ -63,10 +91,19 @@ struct PlayRecordSummary: Encodable {
   var latenessP99Ms: Double?
   var stalls: Int
   var stalledMs: Double
+  /// The share of the time since playback began that was waited: stalled and seeking, of that and playing. Nil where
+  /// nothing was played.
+  var rebufferingRatio: Double?
+  /// How far behind the edge playback ended, of a live item.
+  var liveLatencyMs: Double?
   var rungs: [Rung]
-  /// Of everything that was fetched: manifests, keys, media.
+  /// Of everything that was read: manifests, keys, media; over the network or of local files.
   var bytes: Int64
+  /// The opening of a local file is one.
   var requests: Int
+  /// Of `bytes` and `requests`, those of local files and standard input.
+  var localBytes: Int64
+  var localRequests: Int
   var loopGapsMs: [Double]
   var decodeMs: Double
   var bufferPeakBytes: Int
@@ -81,16 +118,18 @@ struct PlayRecordSummary: Encodable {
   var error: ErrorRecord?
 
   private enum CodingKeys: String, CodingKey {
-    case event, source, ended, position, played, duration, wallMs, startupMs, startup, framesShown,
-      framesDropped
-    case framesDamaged, latenessP50Ms, latenessP99Ms, stalls, stalledMs, rungs, bytes, requests, loopGapsMs
+    case event, source, ended, position, played, skipped, duration, wallMs, wall, startupMs, startup, motionMs
+    case framesShown, framesDropped, framesDamaged, latenessP50Ms, latenessP99Ms, stalls, stalledMs
+    case rebufferingRatio, liveLatencyMs, rungs, bytes, requests, localBytes, localRequests, loopGapsMs
     case decodeMs, bufferPeakBytes, ringPeakBytes, ringPeakFrames, peakMemoryBytes, failures, lastFailure,
       error
   }
 
   /// Of a source that was not even begun.
   init(source: String, error: ReelError) {
-    self.init(source: source, item: nil, statistics: PlayerStatistics(), ended: .failed, wall: .zero)
+    self.init(
+      source: source, item: nil, statistics: PlayerStatistics(),
+      ended: error.kind == .cancelled ? .interrupted : .failed, wall: .zero)
     self.error = ErrorRecord(error)
   }
 
@@ -101,8 +140,12 @@ struct PlayRecordSummary: Encodable {
     self.source = source
     self.ended = ended
     played = 0
+    skipped = 0
     duration = item?.duration.value?.seconds.rounded(places: 6)
     wallMs = wall.milliseconds
+    self.wall = Wall(statistics.times, wall: wall)
+    motionMs = statistics.times.timeToMotion?.milliseconds
+    rebufferingRatio = statistics.times.rebufferingRatio?.rounded(places: 6)
     startupMs = statistics.startupTime?.milliseconds
     startup = item?.startup.map(StartupRecord.init)
     framesShown = statistics.shownFrameCount
@@ -116,6 +159,8 @@ struct PlayRecordSummary: Encodable {
     rungs = (item?.accessLog ?? []).map(Rung.init)
     bytes = 0
     requests = 0
+    localBytes = 0
+    localRequests = 0
     loopGapsMs = statistics.loopGaps.map(\.milliseconds)
     decodeMs = statistics.decodeDuration.milliseconds
     bufferPeakBytes = statistics.bufferHighWaterByteCount
@@ -125,6 +170,31 @@ struct PlayRecordSummary: Encodable {
     let errors = item?.errorLog ?? []
     failures = errors.count
     lastFailure = errors.last.map { ErrorRecord($0.error) }
+  }
+
+  /// Sets what was read: what was fetched, and a local manifest or media file, which is read where it is.
+  mutating func setTraffic(
+    network: TrafficCounter.Traffic, local fetched: TrafficCounter.Traffic, of item: PlayerItem
+  ) {
+    var local = fetched
+    let isLocalFile =
+      switch item.source {
+      case .standardInput: true
+      case .url(let url): url.isFileURL
+      }
+    if isLocalFile {
+      if let file = item.accessLog.first(where: { $0.rung == nil }) {
+        local.byteCount += file.byteCount
+        local.requestCount += file.requestCount
+      } else if let manifest = item.startup?[.resolve] {
+        local.byteCount += manifest.byteCount
+        local.requestCount += manifest.requestCount
+      }
+    }
+    (localBytes, localRequests) = (local.byteCount, local.requestCount)
+    (bytes, requests) = (
+      network.byteCount + local.byteCount, network.requestCount + local.requestCount
+    )
   }
 
   /// Sets how many pictures were shown. What rungs count beyond that was handed out last, and not shown.

@@ -13,12 +13,22 @@ final class PlaySound: AudioOutput {
   }
 
   private let state: Locked<State>
+  /// The reader of a pipe is told of the end of the sound when it comes: it may wait for that before it reads more
+  /// pictures.
+  private let endsWithSound: Bool
   /// True where a file without samples is to be kept: what was played has no sound.
   private let keepsEmpty: @Sendable () -> Bool
 
   /// Throws as `WAVOutput.init` does.
   init(path: String, keepsEmpty: @escaping @Sendable () -> Bool) throws(ReelError) {
     state = Locked(State(wav: try WAVOutput(path: path)))
+    endsWithSound = false
+    self.keepsEmpty = keepsEmpty
+  }
+
+  init(pipe: OutputPipe, keepsEmpty: @escaping @Sendable () -> Bool) {
+    state = Locked(State(wav: WAVOutput(pipe: pipe)))
+    endsWithSound = true
     self.keepsEmpty = keepsEmpty
   }
 
@@ -35,6 +45,11 @@ final class PlaySound: AudioOutput {
         throw error
       }
     }
+  }
+
+  func soundEnded() {
+    // What it fails with is kept.
+    if endsWithSound { try? finish() }
   }
 
   func finish() throws {

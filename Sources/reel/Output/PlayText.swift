@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPlayback
+import ReelPool
 
 /// What `reel play` tells, for people.
 enum PlayText {
@@ -35,18 +36,27 @@ enum PlayText {
     func add(_ name: String, _ text: String) {
       lines.append("  \(name.padding(toLength: 10, withPad: " ", startingAt: 0)) \(text)")
     }
-    add(
-      "played", "\(record.played.formatted(places: 3)) s in \((record.wallMs / 1e3).formatted(places: 3)) s")
+    var played = "\(record.played.formatted(places: 3)) s in \(milliseconds(record.wallMs))"
+    if record.skipped > 0 { played += ", \(record.skipped.formatted(places: 3)) s skipped" }
+    add("played", played)
+    add("time", wall(record.wall))
     if let text = startup(record) { add("start-up", text) }
+    if let motion = record.motionMs { add("motion", "after \(milliseconds(motion))") }
     add(
       "frames",
       "\(record.framesShown) shown, \(record.framesDropped) dropped, \(record.framesDamaged) damaged")
     if let median = record.latenessP50Ms, let high = record.latenessP99Ms {
       add("lateness", "p50 \(milliseconds(median)), p99 \(milliseconds(high))")
     }
-    add("stalls", record.stalls == 0 ? "none" : "\(record.stalls), \(milliseconds(record.stalledMs))")
-    for rung in record.rungs { add("rung", self.rung(rung)) }
-    add("network", "\(size(record.bytes)) in \(record.requests) requests")
+    add("stalls", stalls(record))
+    if let latency = record.liveLatencyMs { add("live", "\(milliseconds(latency)) behind the edge") }
+    let isLocal = record.localRequests == record.requests
+    for rung in record.rungs { add("rung", self.rung(rung, isLocal: isLocal)) }
+    if record.localRequests > 0 { add("read", "\(size(record.localBytes)) of local files") }
+    if !isLocal || record.requests == 0 {
+      let (bytes, requests) = (record.bytes - record.localBytes, record.requests - record.localRequests)
+      add("network", "\(size(bytes)) in \(count(requests, "request"))")
+    }
     if !record.loopGapsMs.isEmpty {
       let gaps = record.loopGapsMs.sorted()
       add(
@@ -93,8 +103,7 @@ enum PlayText {
     case "rung_switched":
       return ("rung \(record.fromRung?.printable ?? "none") -> \(record.toRung?.printable ?? "none")", nil)
     case "retry":
-      let delay = ((record.afterMs ?? 0) / 1e3).formatted(places: 1)
-      return ("retry \(record.attempt ?? 0) of \(record.of ?? 0) in \(delay) s: \(why)", Color.warning)
+      return ("retry \(record.attempt ?? 0) of \(record.of ?? 0) in \(after): \(why)", Color.warning)
     case "segment_missed": return ("segment missed, \(places): \(why)", Color.warning)
     case "gap_skipped": return ("gap skipped, \(places)", Color.warning)
     case "jumped_to_live": return ("jumped towards live, \(places)", Color.warning)
@@ -124,7 +133,7 @@ enum PlayText {
   private static func ending(_ record: PlayRecordSummary) -> String {
     switch record.ended {
     case .playedToEnd: "played to the end"
-    case .duration: "played as long as was wanted"
+    case .duration: "stopped after \(record.played.formatted(places: 3)) s (--duration)"
     case .interrupted: "interrupted"
     case .failed: "failed"
     }
@@ -140,19 +149,45 @@ enum PlayText {
     return "\(milliseconds(total)): \(parts.joined(separator: ", "))"
   }
 
-  private static func rung(_ rung: PlayRecordSummary.Rung) -> String {
+  /// The parts of the wall clock's time that are not zero.
+  private static func wall(_ wall: PlayRecordSummary.Wall) -> String {
+    [
+      ("preparing", wall.preparingMs), ("start-up", wall.startupMs), ("buffering", wall.bufferingMs),
+      ("playing", wall.playingMs), ("stalled", wall.stalledMs), ("seeking", wall.seekingMs),
+      ("paused", wall.pausedMs),
+    ].filter { $0.1 >= 0.05 }.map { "\($0) \(milliseconds($1))" }.joined(separator: ", ")
+  }
+
+  private static func stalls(_ record: PlayRecordSummary) -> String {
+    var text = record.stalls == 0 ? "none" : "\(record.stalls), \(milliseconds(record.stalledMs))"
+    if let ratio = record.rebufferingRatio, ratio > 0 {
+      text += ", rebuffering \((ratio * 100).formatted(places: 1)) %"
+    }
+    return text
+  }
+
+  private static func rung(_ rung: PlayRecordSummary.Rung, isLocal: Bool) -> String {
     var parts = [rung.rung?.printable ?? "the file"]
     if let width = rung.width, let height = rung.height { parts.append("\(width)x\(height)") }
     if let rate = rung.indicatedBitRate { parts.append(bitRate(Double(rate))) }
     if let rate = rung.observedBitRate { parts.append("came at \(bitRate(rate))") }
-    parts.append("\(size(rung.bytes)) in \(rung.requests) requests")
-    parts.append("\(rung.framesShown) shown, \(rung.framesDropped) dropped, \(rung.stalls) stalls")
+    parts.append(
+      isLocal ? "\(size(rung.bytes)) read" : "\(size(rung.bytes)) in \(count(rung.requests, "request"))")
+    parts.append(
+      "\(rung.framesShown) shown, \(rung.framesDropped) dropped, \(count(rung.stalls, "stall"))")
     return parts.joined(separator: "  ")
   }
 
   private static func seconds(_ value: Double) -> String { String(format: "%.3f", value) }
 
-  private static func milliseconds(_ value: Double) -> String { "\(value.formatted(places: 1)) ms" }
+  /// Milliseconds; from a second on in seconds.
+  private static func milliseconds(_ value: Double) -> String {
+    value < 1e3 ? "\(value.formatted(places: 1)) ms" : "\((value / 1e3).formatted(places: 3)) s"
+  }
+
+  private static func count(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
+  }
 
   private static func bitRate(_ bitsPerSecond: Double) -> String {
     bitsPerSecond >= 1e6
@@ -161,8 +196,6 @@ enum PlayText {
   }
 
   private static func size(_ byteCount: Int64) -> String {
-    byteCount >= 1 << 20
-      ? "\((Double(byteCount) / Double(1 << 20)).formatted(places: 1)) MiB"
-      : "\((Double(byteCount) / 1024).formatted(places: 1)) KiB"
+    ByteSize(byteCount: Int(clamping: byteCount)).description
   }
 }

@@ -17,6 +17,7 @@ struct ProbeRecord: Encodable {
     let videoRange: String?
     let chosen: Bool
     let unplayable: String?
+    let protection: ProtectionRecord?
   }
 
   struct Rendition: Encodable {
@@ -30,6 +31,7 @@ struct ProbeRecord: Encodable {
     let channels: String?
     let bandwidth: Int?
     let unplayable: String?
+    let protection: ProtectionRecord?
   }
 
   struct Segments: Encodable {
@@ -84,11 +86,22 @@ struct ProbeRecord: Encodable {
     let md5: String
   }
 
+  struct Period: Encodable {
+    let id: String?
+    let start: Double
+    let duration: Double?
+    /// The kinds of tracks that it has.
+    let media: [String]
+    /// Why video of it was passed over.
+    let videoError: String?
+  }
+
   let source: String
   var kind: String?
   var live: Bool?
   var duration: Double?
   var periods: Int?
+  var periodList: [Period]?
   var rungs: [Rung]?
   var audio: [Rendition]?
   var text: [Rendition]?
@@ -111,7 +124,9 @@ struct ProbeRecord: Encodable {
     duration = description.duration?.rounded(places: 6)
     if let presentation = description.presentation {
       periods = presentation.periods.count
-      rungs = Self.rungs(of: presentation, chosen: description.chosenRung)
+      periodList = presentation.periods.map(Self.period)
+      rungs = Self.rungs(
+        of: presentation, chosen: description.chosenRung, in: description.chosenPeriod ?? 0)
       audio = Self.renditions(of: presentation, kind: .audio)
       text = Self.renditions(of: presentation, kind: .text)
       warnings = presentation.warnings.map(\.description)
@@ -135,20 +150,34 @@ struct ProbeRecord: Encodable {
 
   // MARK: - Private
 
-  private static func rungs(of presentation: Presentation, chosen: ReelManifest.Rung?) -> [Rung] {
+  private static func period(_ period: ReelManifest.Period) -> Period {
+    var media: [String] = []
+    for group in period.trackGroups where !media.contains(group.kind.rawValue) {
+      media.append(group.kind.rawValue)
+    }
+    return Period(
+      id: period.id, start: period.start.seconds.rounded(places: 6),
+      duration: period.duration?.seconds.rounded(places: 6), media: media.sorted(),
+      videoError: period.videoFailure?.description)
+  }
+
+  private static func rungs(
+    of presentation: Presentation, chosen: ReelManifest.Rung?, in chosenPeriod: Int
+  ) -> [Rung] {
     var isFirst = true
     return presentation.periods.enumerated().flatMap { index, period in
       period.trackGroups.filter { $0.kind == .video }.flatMap { group in
         group.rungs.map { rung in
           let isChosen =
-            isFirst && index == 0 && rung.id == chosen?.id && rung.bitsPerSecond == chosen?.bitsPerSecond
+            isFirst && index == chosenPeriod && rung.id == chosen?.id
+            && rung.bitsPerSecond == chosen?.bitsPerSecond
           if isChosen { isFirst = false }
           return Rung(
             id: rung.id, period: index, bandwidth: rung.bitsPerSecond,
             averageBandwidth: rung.averageBitsPerSecond,
             codecs: joined(rung.codecs), width: rung.size?.width, height: rung.size?.height,
             frameRate: rung.frameRate?.description, videoRange: rung.videoRange, chosen: isChosen,
-            unplayable: group.unplayableReason)
+            unplayable: group.unplayableReason, protection: rung.protection.map(ProtectionRecord.init))
         }
       }
     }
@@ -163,7 +192,7 @@ struct ProbeRecord: Encodable {
             default: group.isDefault,
             roles: group.roles, codecs: joined(rung.codecs), channels: rung.channels,
             bandwidth: rung.bitsPerSecond,
-            unplayable: group.unplayableReason)
+            unplayable: group.unplayableReason, protection: rung.protection.map(ProtectionRecord.init))
         }
       }
     }

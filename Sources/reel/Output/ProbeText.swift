@@ -8,10 +8,21 @@ enum ProbeText {
   static func text(for description: SourceDescription, source: String) -> String {
     var lines = [source.printable, headline(description)]
     let record = ProbeRecord(source: source, description)
+    if let periods = record.periodList, periods.count > 1 {
+      for (index, period) in periods.enumerated() {
+        let facts: [String?] = [
+          period.id, "at \(period.start.formatted(places: 3)) s",
+          period.duration.map { "\($0.formatted(places: 3)) s long" },
+          period.media.isEmpty ? "nothing to play" : period.media.joined(separator: " and "),
+        ]
+        lines.append("    period \(index + 1)  \(join(facts))")
+      }
+    }
     for rung in record.rungs ?? [] {
       let facts = [
         rung.bandwidth.map { "\(bitRate($0))" }, size(rung.width, rung.height), rung.frameRate.map(frameRate),
         rung.codecs, rung.videoRange, rung.unplayable.map { "(\($0))" },
+        rung.protection.map(protection),
       ]
       let text = join(facts)
       lines.append(
@@ -22,7 +33,7 @@ enum ProbeText {
         let facts = [
           rendition.language, rendition.label, rendition.bandwidth.map(bitRate), rendition.codecs,
           rendition.channels.map { "\($0) channels" }, rendition.default ? "default" : nil,
-          rendition.unplayable.map { "(\($0))" },
+          rendition.unplayable.map { "(\($0))" }, rendition.protection.map(protection),
         ]
         lines.append(
           "    \(name.padding(toLength: 6, withPad: " ", startingAt: 0)) \(rendition.id.printable)  \(join(facts))"
@@ -100,6 +111,10 @@ enum ProbeText {
   private static func size(_ width: Int?, _ height: Int?) -> String? {
     guard let width, let height else { return nil }
     return "\(width)x\(height)"
+  }
+
+  private static func protection(_ protection: ProtectionRecord) -> String {
+    "(encrypted: \(protection.schemes.joined(separator: ", ")))"
   }
 
   private static func bitRate(_ bitsPerSecond: Int) -> String {

@@ -2,44 +2,51 @@ import Foundation
 import ReelCore
 import ReelManifest
 
-/// A segment as JSON.
-struct SegmentRecord: Encodable {
-  let number: Int64
-  let url: String
-  let byteOffset: Int64?
-  let byteLength: Int64?
-  let start: Double
-  let duration: Double
+/// A segment as JSON. There may be very many of them, so they are written one by one (`JSONLine.write`).
+struct SegmentRecord {
+  private let segment: SegmentReference
   /// An index into the rung's list of them.
-  let initialization: Int?
-  let encryption: EncryptionRecord?
-  let discontinuity: Int
-  let gap: Bool?
-  let programDateTime: String?
-  let alternateUrls: [String]?
+  private let initialization: Int?
+  private let url: String
+  private let alternateURLs: [String]
+  private let encryption: EncryptionRecord?
 
   /// Segments of a live rung that are printed at a time.
   static let liveLimit = 10_000
 
+  init(_ segment: SegmentReference, initialization: Int?) {
+    self.segment = segment
+    self.initialization = initialization
+    url = segment.url.absoluteString
+    alternateURLs = segment.alternateURLs.map(\.absoluteString)
+    encryption = segment.encryption.map(EncryptionRecord.init)
+  }
+
   /// About as many as its text has.
   var byteCount: Int {
     100 + url.utf8.count + (encryption?.keyUrl?.utf8.count ?? 0)
-      + (alternateUrls ?? []).reduce(0) { $0 + $1.utf8.count }
+      + alternateURLs.reduce(0) { $0 + $1.utf8.count }
   }
 
-  init(_ segment: SegmentReference, initialization: Int?) {
-    number = segment.number
-    url = segment.url.absoluteString
-    byteOffset = segment.byteRange?.offset
-    byteLength = segment.byteRange?.length
-    start = segment.start.seconds
-    duration = segment.duration.seconds
-    self.initialization = initialization
-    encryption = segment.encryption.map(EncryptionRecord.init)
-    discontinuity = segment.discontinuity
-    gap = segment.isGap ? true : nil
-    programDateTime = segment.programDateTime?.description
-    alternateUrls = segment.alternateURLs.isEmpty ? nil : segment.alternateURLs.map(\.absoluteString)
+  /// Writes it as `JSONLine` would: keys in snake_case, in alphabetical order, without those that have no value.
+  func write(to text: inout JSONText) {
+    text.object { text in
+      if !alternateURLs.isEmpty { text.field("alternate_urls", alternateURLs) }
+      text.field("byte_length", segment.byteRange?.length)
+      text.field("byte_offset", segment.byteRange?.offset)
+      text.field("discontinuity", Int64(segment.discontinuity))
+      text.field("duration", segment.duration.seconds)
+      if let encryption {
+        text.key("encryption")
+        encryption.write(to: &text)
+      }
+      if segment.isGap { text.field("gap", true) }
+      text.field("initialization", initialization.map(Int64.init))
+      text.field("number", segment.number)
+      text.field("program_date_time", segment.programDateTime?.description)
+      text.field("start", segment.start.seconds)
+      text.field("url", url)
+    }
   }
 }
 
@@ -52,10 +59,20 @@ struct EncryptionRecord: Encodable {
 
   init(_ encryption: SegmentEncryption) {
     method = encryption.method
-    keyUrl = encryption.keyURL?.absoluteString
+    // A data: URL is the key itself.
+    keyUrl = encryption.keyURL.map { $0.scheme?.lowercased() == "data" ? "data:" : $0.absoluteString }
     keyFormat = encryption.keyFormat
     iv = encryption.initializationVector.map { bytes in
       "0x" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+  }
+
+  fileprivate func write(to text: inout JSONText) {
+    text.object { text in
+      text.field("iv", iv)
+      text.field("key_format", keyFormat)
+      text.field("key_url", keyUrl)
+      text.field("method", method)
     }
   }
 }

@@ -58,7 +58,7 @@ extension Error {
   /// The error as the command line reports it.
   var asReelError: ReelError {
     if let error = self as? ReelError { return error }
-    if self is CancellationError { return ReelError(.cancelled, "interrupted") }
+    if self is CancellationError { return ReelError.interrupted }
     return ReelError(.internalFault, "\(self)")
   }
 }

@@ -1,23 +1,33 @@
 import ReelCore
+import ReelPool
 
-/// Runs `body`, and cancels it when the time is up.
+/// Runs `body`, and cancels it when the time is up. What it gives counts, also where it was cancelled just then: a source
+/// that is done is done.
 ///
 /// Throws what `body` throws, or `ReelError.timedOut`.
 func withDeadline<Result: Sendable>(
   seconds: Double, source: String, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
-  try await withThrowingTaskGroup(of: Result?.self) { group in
+  let isLate = Locked(false)
+  return try await withThrowingTaskGroup(of: Result?.self) { group in
     group.addTask { try await body() }
     group.addTask {
-      try await Task.sleep(for: .seconds(seconds))
+      try? await Task.sleep(for: .seconds(seconds))
+      if !Task.isCancelled { isLate.withLock { $0 = true } }
       return nil
     }
-    defer { group.cancelAll() }
-    guard let first = try await group.next(), let result = first else {
+    do {
+      while let outcome = try await group.next() {
+        group.cancelAll()
+        if let result = outcome { return result }
+      }
+      throw CancellationError()
+    } catch {
+      group.cancelAll()
+      guard isLate.withLock({ $0 }) else { throw error }
       throw ReelError(
-        .timedOut, "not done within \(seconds.formatted(places: 1)) s", at: source,
+        .timedOut, "not done within \(DurationText.readable(.seconds(seconds)))", at: source,
         advice: "--timeout allows more")
     }
-    return result
   }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import ReelCore
 import ReelPlayback
 
 #if canImport(Glibc)
@@ -38,4 +39,9 @@ enum Interruption {
     defer { for source in sources { source.cancel() } }
     return try await task.value
   }
+}
+
+extension ReelError {
+  /// What a source ends with that Ctrl-C has ended, or that was not begun before.
+  static let interrupted = ReelError(.cancelled, "interrupted")
 }

@@ -26,6 +26,23 @@ struct SourceOptions: ParsableArguments {
   var headers: [String] = []
 
   @Option(
+    name: .customLong("key"), parsing: .singleValue,
+    help: ArgumentHelp(
+      """
+      Decrypt samples with this key: its id and the key, or a key alone for media that names none; hexadecimal or \
+      base64url. Can be repeated. Other users of the machine can see it: --key-file keeps it to itself.
+      """,
+      valueName: "KID:KEY"))
+  var keys: [String] = []
+
+  @Option(
+    name: .customLong("key-file"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Read keys from a file: one a line as for --key, or a W3C Clear Key licence (JSON). Can be repeated.",
+      valueName: "file"))
+  var keyFiles: [String] = []
+
+  @Option(
     help: ArgumentHelp(
       "Give up on a source after so many seconds; play: only where no picture was shown by then; feed: on reading FEED, and on each wait for a server.",
       valueName: "s"))
@@ -44,7 +61,9 @@ struct SourceOptions: ParsableArguments {
   var verbose = false
 
   func validate() throws {
-    guard timeout > 0, timeout <= 1e6 else { throw ValidationError("--timeout takes seconds, up to 1000000") }
+    guard timeout >= 0.001, timeout <= 1e6 else {
+      throw ValidationError("--timeout takes seconds from 0.001 to 1000000")
+    }
     guard (0...100).contains(retries) else { throw ValidationError("--retries takes a number from 0 to 100") }
     if let maxHeight, maxHeight <= 0 {
       throw ValidationError("--max-height takes a positive number of lines")
@@ -52,6 +71,7 @@ struct SourceOptions: ParsableArguments {
     if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
     _ = try headerFields()
     _ = try bandwidthCap()
+    _ = try keyList()
   }
 
   /// Lets logs through as the flags say. Once a process.
@@ -87,6 +107,7 @@ struct SourceOptions: ParsableArguments {
     configuration.bandwidthCap = try bandwidthCap()
     configuration.maximumHeight = maxHeight
     configuration.headers = try headerFields()
+    configuration.keyProvider = try keyList()
     return configuration
   }
 
@@ -102,6 +123,29 @@ struct SourceOptions: ParsableArguments {
     } catch {
       throw ValidationError("--bandwidth: \(error.reason)")
     }
+  }
+
+  /// Nil where no key is given.
+  private func keyList() throws -> KeyList? {
+    var list = KeyList()
+    for path in keyFiles {
+      guard let data = FileManager.default.contents(atPath: path) else {
+        throw ValidationError("--key-file: \(path): the file is not there, or can't be read")
+      }
+      do {
+        try list.add(file: Array(data))
+      } catch {
+        throw ValidationError("--key-file: \(error.located(at: path))")
+      }
+    }
+    for text in keys {
+      do {
+        try list.add(parsing: text)
+      } catch {
+        throw ValidationError("--key: \(error.reason)")
+      }
+    }
+    return list.count > 0 ? list : nil
   }
 
   private func headerFields() throws -> [HeaderField] {

@@ -1,13 +1,19 @@
+import Foundation
 import ReelCore
 
-/// Counts the requests that go through it, and the bytes of their answers.
+/// Counts the requests that go through it, and the bytes of their answers: those that leave the machine, and those for
+/// local files.
 final class TrafficCounter: Fetching {
-  private struct Counts {
-    /// Sent, retries and redirects included, by transfers that have ended.
-    var ended = 0
-    /// Transfers that have not ended.
-    var running = 0
+  struct Traffic: Sendable, Hashable {
+    /// Sent, retries and redirects included; the opening of a local file is one.
+    var requestCount = 0
+    /// Body bytes, after decompression.
     var byteCount: Int64 = 0
+  }
+
+  private struct Counts {
+    var network = Traffic()
+    var local = Traffic()
   }
 
   private let base: any Fetching
@@ -15,31 +21,49 @@ final class TrafficCounter: Fetching {
 
   init(_ base: any Fetching) { self.base = base }
 
-  /// Requests sent so far; a transfer that still runs counts as one.
-  var requestCount: Int { counts.withLock { $0.ended + $0.running } }
-
-  /// Body bytes so far, after decompression.
-  var byteCount: Int64 { counts.withLock { $0.byteCount } }
+  /// Over the network, so far.
+  var network: Traffic { counts.withLock { $0.network } }
+  /// Of local files, so far.
+  var local: Traffic { counts.withLock { $0.local } }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
     let report = request.report
-    counts.withLock { $0.running += 1 }
+    let isLocal = request.url.isFileURL
+    // What of a transfer has been counted: what is known of it grows until it has ended.
+    let counted = Locked(0)
+    note(1, of: counted, isLocal: isLocal)
     request.report = { [self] metrics in
-      counts.withLock { counts in
-        counts.running -= 1
-        counts.ended += metrics.requestCount
-      }
+      note(metrics.requestCount, of: counted, isLocal: isLocal)
       report?(metrics)
     }
     var response = try await base.fetch(request)
+    note(response.requestCount, of: counted, isLocal: isLocal)
     let body = response.body
     response.body = FetchBody { [self] in
       var iterator = body.makeAsyncIterator()
       let chunk = try await iterator.next()
-      if let chunk { counts.withLock { $0.byteCount += Int64(chunk.count) } }
+      if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal) }
       return chunk
     }
     return response
+  }
+
+  // MARK: - Private
+
+  private func note(_ requestCount: Int, of counted: Locked<Int>, isLocal: Bool) {
+    let news = counted.withLock { counted in
+      defer { counted = max(counted, requestCount) }
+      return max(0, requestCount - counted)
+    }
+    add(Traffic(requestCount: news), isLocal: isLocal)
+  }
+
+  private func add(_ traffic: Traffic, isLocal: Bool) {
+    counts.withLock { counts in
+      let key = isLocal ? \Counts.local : \Counts.network
+      counts[keyPath: key].requestCount += traffic.requestCount
+      counts[keyPath: key].byteCount += traffic.byteCount
+    }
   }
 }

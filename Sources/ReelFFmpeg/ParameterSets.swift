@@ -1,0 +1,107 @@
+internal import ReelCore
+
+/// The parameter sets that a stream has brought in band, for decoders that begin in its middle.
+///
+/// A stream may send its parameter sets once and refer to them for good. A decoder that has read it from the beginning has
+/// them; one that is opened at a later key frame does not. So each key frame that lacks a set is given all of them.
+struct ParameterSets {
+  private struct Key: Hashable, Comparable {
+    let type: UInt8
+    let id: UInt32
+
+    /// Sets before those that refer to them: the types rise in this order.
+    static func < (a: Key, b: Key) -> Bool { (a.type, a.id) < (b.type, b.id) }
+  }
+
+  private let codec: VideoCodec
+  private let framing: NALFraming
+  private var sets: [Key: [UInt8]] = [:]
+
+  /// H.264 has 32 sequence and 256 picture parameter sets.
+  private static let maximumCount = 512
+  private static let maximumByteCount = 4096
+
+  /// Nil for codecs without parameter sets.
+  init?(codec: VideoCodec?, framing: NALFraming) {
+    guard let codec, codec == .h264 || codec == .hevc else { return nil }
+    self.codec = codec
+    self.framing = framing
+  }
+
+  /// Notes the sets of an access unit, and gives the unit with all that it lacks where decoding can start at it.
+  mutating func completed(_ packet: consuming Packet) throws(ReelError) -> Packet {
+    var own: Set<Key> = []
+    var isKey = packet.isKey
+    packet.withBytes { bytes in
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return true }
+        if header.isPictureSlice {
+          isKey = isKey || header.isRandomAccess
+          return false
+        }
+        if let key = key(of: unit, type: header.type), note(unit, as: key) { own.insert(key) }
+        return true
+      }
+    }
+    guard isKey, own.count < sets.count else { return packet }
+    return try packet.prefixed(by: sets.keys.sorted().flatMap { framed(sets[$0] ?? []) })
+  }
+
+  // MARK: - Private
+
+  private mutating func note(_ unit: UnsafeRawBufferPointer, as key: Key) -> Bool {
+    // What stands before the next start code may be zero bytes of no unit.
+    var end = unit.count
+    if framing == .annexB { while end > 0, unit[end - 1] == 0 { end -= 1 } }
+    guard end <= Self.maximumByteCount, sets.count < Self.maximumCount || sets[key] != nil else {
+      return false
+    }
+    let bytes = UnsafeRawBufferPointer(rebasing: unit[..<end])
+    if sets[key]?.elementsEqual(bytes) != true { sets[key] = Array(bytes) }
+    return true
+  }
+
+  private func framed(_ unit: [UInt8]) -> [UInt8] {
+    switch framing {
+    case .annexB: return [0, 0, 0, 1] + unit
+    case .lengthPrefixed(let width):
+      guard width == 4 || unit.count < 1 << (8 * width) else { return [] }
+      return (0..<width).reversed().map { UInt8(truncatingIfNeeded: unit.count >> (8 * $0)) } + unit
+    }
+  }
+
+  /// Nil for units that are no parameter sets, or make no sense.
+  private func key(of unit: UnsafeRawBufferPointer, type: UInt8) -> Key? {
+    var bits = BitReader(unit)
+    switch (codec, type) {
+    case (.h264, 7):
+      // ISO/IEC 14496-10 §7.3.2.1.1: profile, constraints, level, id
+      bits.skip(32)
+    case (.h264, 8):
+      bits.skip(8)
+    case (.hevc, 32):
+      // ISO/IEC 23008-2 §7.3.2.1
+      bits.skip(16)
+      let id = bits.read(4)
+      return bits.hasFailed ? nil : Key(type: type, id: id)
+    case (.hevc, 33):
+      skipToSequenceID(&bits)
+    case (.hevc, 34):
+      bits.skip(16)
+    default:
+      return nil
+    }
+    let id = bits.exponentialGolomb()
+    return bits.hasFailed ? nil : Key(type: type, id: id)
+  }
+
+  /// ISO/IEC 23008-2 §7.3.2.2.1 and §7.3.3.
+  private func skipToSequenceID(_ bits: inout BitReader) {
+    bits.skip(16 + 4)
+    let subLayers = Int(bits.read(3))
+    bits.skip(1 + 96)
+    let flags = (0..<subLayers).map { _ in (profile: bits.read(1), level: bits.read(1)) }
+    if subLayers > 0 { bits.skip(2 * (8 - subLayers)) }
+    for flag in flags { bits.skip(Int(flag.profile) * 88 + Int(flag.level) * 8) }
+  }
+}

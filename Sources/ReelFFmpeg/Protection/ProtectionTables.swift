@@ -1,0 +1,168 @@
+internal import ReelCore
+
+/// What an MP4 file says of its encrypted samples (ISO/IEC 23001-7), by their places in the file.
+///
+/// The boxes that say so are taken out of what a demuxer gets: libavformat's mov knows no sample groups, only one sample
+/// description a track, and no constant vectors beside others. It then sees a file in the clear, whose samples are
+/// decrypted behind it.
+struct ProtectionTables {
+  /// `pssh` boxes, whole, in the order in which they came.
+  private(set) var systemData: [[UInt8]] = []
+  private var tracks: [Int: TrackProtection] = [:]
+  private var fragments: [FragmentProtection] = []
+
+  /// Fragments that are kept of a file that is read forward only: a demuxer reads little ahead of what it gives.
+  static let keptFragmentCount = 16
+  private static let systemDataLimit = 64
+
+  /// True where samples of some track may be encrypted.
+  var isProtected: Bool { tracks.values.contains(where: \.isProtected) }
+
+  func isProtected(track: Int) -> Bool { tracks[track]?.isProtected ?? false }
+
+  /// How samples of a track are encrypted that do not say otherwise; nil where that is not known.
+  func entry(track: Int) -> ProtectedEntry? { tracks[track]?.firstEntry }
+
+  /// How the sample of a track at a place in the file is encrypted; nil where it is in the clear.
+  ///
+  /// Throws `badMedia` where the file does not tell.
+  func protection(track: Int, at position: Int64) throws(ReelError) -> SampleProtection? {
+    guard let known = tracks[track], known.isProtected else { return nil }
+    for fragment in fragments.reversed() {
+      switch fragment.find(track: track, at: position) {
+      case .table(let table, let sample)?: return try table.protection(of: sample)
+      case .fault(let error)?: throw error
+      case nil: continue
+      }
+    }
+    return try known.protection(at: position)
+  }
+
+  /// Notes what a `moov` box says, and makes it say that nothing is encrypted.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole box.
+  ///   - read: gives bytes of the file.
+  mutating func takeMovie(_ bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]) throws {
+    guard let movie = Box.all(in: bytes, 0..<bytes.count).first else { return }
+    let boxes = Box.all(in: bytes, movie.body)
+    takeSystemData(boxes, in: &bytes)
+    for track in boxes where track.type == UInt32(box: "trak") {
+      try takeTrack(track, in: &bytes, read: read)
+    }
+    for extends in boxes where extends.type == UInt32(box: "mvex") {
+      for box in Box.all(in: bytes, extends.body) where box.type == UInt32(box: "trex") {
+        var fields = BoxFields(bytes, box.body)
+        try fields.skip(4)
+        let id = try fields.integer(4)
+        tracks[id]?.defaultDescription = try fields.integer(4)
+        try fields.skip(4)
+        tracks[id]?.defaultSampleSize = try fields.integer(4)
+      }
+    }
+  }
+
+  /// Notes what a `moof` box says, and takes it out.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole box.
+  ///   - position: its place in the file.
+  ///   - keepsAll: earlier fragments may be asked for again.
+  mutating func takeFragment(
+    _ bytes: inout [UInt8], at position: Int64, keepsAll: Bool, read: (Range<Int64>) throws -> [UInt8]
+  ) {
+    guard isProtected, let movie = Box.all(in: bytes, 0..<bytes.count).first else { return }
+    let boxes = Box.all(in: bytes, movie.body)
+    takeSystemData(boxes, in: &bytes)
+    let fragment = FragmentProtection(boxes, in: bytes, at: position, tracks: tracks, read: read)
+    for track in boxes where track.type == UInt32(box: "traf") {
+      Self.hide(Box.all(in: bytes, track.body), in: &bytes)
+    }
+    fragments.removeAll { $0.position == position }
+    fragments.append(fragment)
+    if !keepsAll, fragments.count > Self.keptFragmentCount { fragments.removeFirst() }
+  }
+
+  // MARK: - Private
+
+  private mutating func takeSystemData(_ boxes: [Box], in bytes: inout [UInt8]) {
+    for box in boxes where box.type == UInt32(box: "pssh") {
+      let data = Array(bytes[box.start..<box.end])
+      if systemData.count < Self.systemDataLimit, !systemData.contains(data) { systemData.append(data) }
+      Self.free(box, in: &bytes)
+    }
+  }
+
+  private mutating func takeTrack(
+    _ track: Box, in bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]
+  ) throws {
+    let outer = Box.all(in: bytes, track.body)
+    guard let header = outer.first(where: { $0.type == UInt32(box: "tkhd") }) else { return }
+    var fields = BoxFields(bytes, header.body)
+    try fields.skip(try fields.versionAndFlags().version == 1 ? 16 : 8)
+    let id = try fields.integer(4)
+    var table = outer
+    for type: StaticString in ["mdia", "minf", "stbl"] {
+      guard let box = table.first(where: { $0.type == UInt32(box: type) }) else { return }
+      table = Box.all(in: bytes, box.body)
+    }
+    guard let descriptions = table.first(where: { $0.type == UInt32(box: "stsd") }) else { return }
+    var protection = TrackProtection()
+    for entry in Box.all(in: bytes, descriptions.body.dropFirst(8)) {
+      protection.add(Self.takeEntry(entry, in: &bytes))
+    }
+    guard protection.isProtected else { return }
+    protection.read(table, outer: outer, in: bytes, read: read)
+    Self.hide(table + outer, in: &bytes)
+    tracks[id] = protection
+  }
+
+  /// What a sample entry says of its encryption; nil for one in the clear. It gets the type of its original format.
+  private static func takeEntry(_ entry: Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
+    guard let header = fieldsByteCount(of: entry, in: bytes), entry.body.count >= header else { return nil }
+    let boxes = Box.all(in: bytes, entry.body.dropFirst(header))
+    for protection in boxes where protection.type == UInt32(box: "sinf") {
+      let inner = Box.all(in: bytes, protection.body)
+      guard let format = inner.first(where: { $0.type == UInt32(box: "frma") }), format.body.count >= 4 else {
+        continue
+      }
+      bytes.replaceSubrange(entry.start + 4..<entry.start + 8, with: bytes[format.body.prefix(4)])
+      free(protection, in: &bytes)
+      do throws(ReelError) {
+        return .success(try ProtectedEntry(inner, in: bytes))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return nil
+  }
+
+  /// Bytes between the header of a sample entry and its boxes; nil for one that is not encrypted.
+  private static func fieldsByteCount(of entry: Box, in bytes: [UInt8]) -> Int? {
+    switch entry.type {
+    case UInt32(box: "encv"): return 78
+    case UInt32(box: "enca"):
+      guard entry.body.count >= 10 else { return nil }
+      // QuickTime's versions have more fields.
+      switch bytes[entry.body.lowerBound + 9] {
+      case 1: return 44
+      case 2: return 64
+      default: return 28
+      }
+    default: return nil
+    }
+  }
+
+  /// Takes out what describes encrypted samples.
+  private static func hide(_ boxes: [Box], in bytes: inout [UInt8]) {
+    for box in boxes
+    where box.isSampleEncryption || box.type == UInt32(box: "saiz") || box.type == UInt32(box: "saio") {
+      free(box, in: &bytes)
+    }
+  }
+
+  /// Makes a box one that demuxers pass over, of the same size.
+  private static func free(_ box: Box, in bytes: inout [UInt8]) {
+    bytes.replaceSubrange(box.start + 4..<box.start + 8, with: "free".utf8)
+  }
+}

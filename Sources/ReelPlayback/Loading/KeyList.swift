@@ -1,0 +1,100 @@
+internal import Foundation
+public import ReelCore
+
+/// Keys that are known beforehand, by their ids.
+public struct KeyList: KeyProvider {
+  private var keys: [KeyID: ContentKey] = [:]
+  /// For media that names no key.
+  private var unnamed: [ContentKey] = []
+
+  /// A key file or a licence is larger than this only by mistake. 1 MiB.
+  public static let byteLimit = 1 << 20
+
+  public init() {}
+
+  /// The number of keys.
+  public var count: Int { keys.count + unnamed.count }
+
+  /// Adds a key; without an id, one for media that names none. A later key of the same id replaces an earlier one.
+  public mutating func add(_ key: ContentKey, for id: KeyID? = nil) {
+    if let id { keys[id] = key } else { unnamed = [key] }
+  }
+
+  /// Adds `KID:KEY`, or `KEY` alone: 32 hexadecimal digits or base64url each; an id may have the dashes of a UUID.
+  ///
+  /// Throws `ReelError.usage`, which does not repeat the text, for anything else.
+  public mutating func add(parsing text: some StringProtocol) throws(ReelError) {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard (1...2).contains(parts.count), let key = ContentKey(parts[parts.count - 1]) else {
+      throw ReelError(.usage, "a key is KID:KEY or KEY, each of 32 hexadecimal digits or as base64url")
+    }
+    guard parts.count == 2 else { return add(key) }
+    guard let id = KeyID(parts[0]) else {
+      throw ReelError(.usage, "a key id has 32 hexadecimal digits, with or without dashes, or is base64url")
+    }
+    add(key, for: id)
+  }
+
+  /// Adds the keys of a file: one a line, as `add(parsing:)` reads them, with empty lines and comments behind `#`; or a
+  /// licence in the JSON of W3C Clear Key (Encrypted Media Extensions §9.1.4).
+  ///
+  /// Throws `ReelError.usage` with the line, which does not repeat what stands there.
+  public mutating func add(file: [UInt8]) throws(ReelError) {
+    guard file.count <= Self.byteLimit else { throw ReelError(.usage, "a key file of \(file.count) bytes") }
+    let text = String(decoding: file, as: UTF8.self)
+    if text.drop(while: \.isWhitespace).first == "{" { return try add(licence: file) }
+    for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      .enumerated()
+    {
+      let content = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespaces)
+      guard !content.isEmpty else { continue }
+      do {
+        try add(parsing: content)
+      } catch {
+        throw ReelError(.usage, error.reason, place: .line(index + 1))
+      }
+    }
+  }
+
+  public func key(for request: KeyRequest) async throws -> ContentKey? {
+    guard let id = request.id else {
+      // The only key there is, unless the media has one.
+      return unnamed.first ?? (request.keyURL == nil && keys.count == 1 ? keys.values.first : nil)
+    }
+    // Media that names a key may be given it without the id, where there is no other.
+    return keys[id] ?? (keys.isEmpty ? unnamed.first : nil)
+  }
+
+  public func holdsKey(for id: KeyID) -> Bool { keys[id] != nil || keys.isEmpty && !unnamed.isEmpty }
+
+  // MARK: - Private
+
+  private struct Licence: Decodable {
+    struct Key: Decodable {
+      let kty: String?
+      let kid: String
+      let k: String
+    }
+
+    let keys: [Key]
+  }
+
+  private mutating func add(licence: [UInt8]) throws(ReelError) {
+    guard let licence = try? JSONDecoder().decode(Licence.self, from: Data(licence)) else {
+      throw ReelError(
+        .usage, "the JSON is no Clear Key licence: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
+    }
+    for (index, entry) in licence.keys.enumerated() where entry.kty ?? "oct" == "oct" {
+      guard let id = KeyID(entry.kid), let key = ContentKey(entry.k) else {
+        throw ReelError(
+          .usage, "key \(index + 1) of the licence is not 16 bytes as base64url, or its id is not")
+      }
+      add(key, for: id)
+    }
+  }
+}
+
+extension KeyList: CustomStringConvertible, CustomReflectable {
+  public var description: String { "\(count) keys" }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import ReelTesting
+import ReelTestSupport
+import Testing
+
+@Suite("Names of files that are made of sources' names", .hangLimit)
+struct OutputNamesTests {
+  /// Two presentations of one name, with other pictures.
+  private let first = Fixtures.path("hls-ts/low/index.m3u8")
+  private let second = Fixtures.path("hls-ts/high/index.m3u8")
+
+  @Test(
+    "A file of another source stays, unless it is to be overwritten",
+    arguments: [("frames", "ppm"), ("frames", "png"), ("frames", "y4m"), ("play", "ppm"), ("play", "png")])
+  func acrossRuns(command: String, format: String) async throws {
+    let folder = try TemporaryFolder()
+    let options = ["-o", folder.path, "--format", format]
+    let name = format == "y4m" ? "index.y4m" : "index-000001.\(format)"
+    func run(_ source: String, _ more: String...) async throws -> CommandResult {
+      try await Command.run(
+        [command, source] + (command == "play" ? ["--rate", "max", "--duration", "0.05"] : []) + options
+          + more)
+    }
+    #expect(try await run(first).status == 0)
+    let bytes = try folder.bytes(name)
+    let again = try await run(first)
+    #expect(again.status == 0, "\(again.errorText)")
+    #expect(try folder.bytes(name) == bytes)
+    let other = try await run(second)
+    #expect(other.status == 73)
+    expectErrorLine(other, names: name, words: "--overwrite")
+    #expect(try folder.bytes(name) == bytes)
+    let forced = try await run(second, "--overwrite")
+    #expect(forced.status == 0, "\(forced.errorText)")
+    #expect(try folder.bytes(name) != bytes)
+    #expect(try await run(first).status == 73)
+    // What is no output of reel's stays too.
+    try Data("mine".utf8).write(to: folder.url.appending(path: name))
+    #expect(try await run(second).status == 73)
+    #expect(try folder.bytes(name) == Array("mine".utf8))
+    #expect(folder.names().allSatisfy { !$0.contains(".part-") })
+  }
+
+  @Test("A source is known by whatever path leads to it")
+  func paths() async throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.copyItem(atPath: Fixtures.path("media/h264.ts"), toPath: folder.path + "/a.ts")
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/link", withDestinationPath: folder.path)
+    for source in ["a.ts", "./a.ts", folder.path + "/a.ts", "link/a.ts", "file://\(folder.path)/a.ts"] {
+      let result = try await Command.run("frames", source, "-o", "out", directory: folder.path)
+      #expect(result.status == 0, "\(source): \(result.errorText)")
+    }
+    #expect(folder.names("out") == ["a-000001.ppm"])
+  }
+
+  @Test("Names that differ in the case of letters alone are made different")
+  func letterCase() async throws {
+    let folder = try TemporaryFolder()
+    for name in ["Clip.ts", "clip.mkv", "CLIP_2.ts"] {
+      let original = name.hasSuffix("mkv") ? "media/h264.mkv" : "media/h264.ts"
+      try Data(Fixtures.bytes(original)).write(to: folder.url.appending(path: name))
+    }
+    let result = try await Command.run(
+      ["frames"] + ["Clip.ts", "clip.mkv", "CLIP_2.ts"].map { "\(folder.path)/\($0)" } + [
+        "-o", folder.path + "/out",
+      ])
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(Set(folder.names("out").map { $0.lowercased() }).count == 3)
+  }
+}

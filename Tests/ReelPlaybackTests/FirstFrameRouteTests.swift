@@ -1,0 +1,70 @@
+import Foundation
+import ReelCore
+import ReelTestSupport
+import Testing
+
+@testable import ReelPlayback
+
+/// The first frame has the same samples on every route from bytes to frames.
+@Suite("The first frame by every route", .hangLimit)
+struct FirstFrameRouteTests {
+  /// Everything with video that can be played and is no segment of something else.
+  static let paths =
+    Fixtures.names(in: "transport").map { "transport/\($0)" }
+    + Fixtures.names(in: "media").filter { !$0.hasPrefix("audio-") }.map { "media/\($0)" }
+    + Set(PresentationCase.all.map(\.path)).sorted()
+
+  @Test("Extractions, the player and preloads show the same", arguments: paths)
+  func routes(path: String) async throws {
+    let file = try MediaSource(argument: Fixtures.folder.appending(path: path).path)
+    let expected = try #require(try await extract(.first, from: file).pictures.first)
+    if let golden = Self.golden(of: path) { #expect(expected.md5 == golden) }
+    for selection in [FrameSelection.count(1), .count(0), .times([.zero])] {
+      #expect(try await extract(selection, from: file).pictures.first?.md5 == expected.md5, "\(selection)")
+    }
+    let url = try #require(URL(string: "http://fixtures.test/\(path)"))
+    // 7 bytes at a time would be too many turns for the larger ones.
+    for chunk in [61, 4096] {
+      let fetcher = FixtureFetcher(chunkByteCount: chunk)
+      let fetched = try await extract(.first, from: .url(url), fetcher: fetcher).pictures.first
+      #expect(fetched?.md5 == expected.md5, "pieces of \(chunk)")
+    }
+    for stage in [PreloadStage.manifest, .initialization, .firstFrame, .buffered] {
+      #expect(try await shown(url, after: stage) == expected.md5, "after \(stage)")
+    }
+    #expect(try await shown(url, after: nil) == expected.md5, "played")
+  }
+
+  /// The first frame that a player hands to an output, after a preload to a stage.
+  private func shown(_ url: URL, after stage: PreloadStage?) async throws -> String? {
+    let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
+    let recording = Recording()
+    let item = PlayerItem(.url(url))
+    let events = item.events.events
+    if let stage {
+      player.preloadTarget = PreloadTarget(stage: stage)
+      player.replaceCurrentItem(with: item)
+      for await reached in item.preloadStage.values where reached >= stage { break }
+      try player.attach(recording)
+      player.preloadTarget = nil
+      player.setRate(.infinity)
+    } else {
+      try player.attach(recording)
+      player.setRate(.infinity)
+      player.replaceCurrentItem(with: item)
+    }
+    _ = await events.first { event in
+      if case .firstFrame = event { true } else { event.isEnd }
+    }
+    if recording.all.isEmpty { _ = await events.first { $0.isEnd } }
+    await player.stopAndWait()
+    return recording.all.first?.md5
+  }
+
+  /// What ffmpeg decodes first, where a golden file says so of this very file.
+  private static func golden(of path: String) -> String? {
+    guard !path.hasSuffix("h264-sets-late.ts") else { return nil }
+    let name = path.replacing("media/", with: "").replacing("transport/", with: "transport-")
+    return (try? Golden(name))?.pictures.first?.md5
+  }
+}

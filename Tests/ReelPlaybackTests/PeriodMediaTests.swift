@@ -1,0 +1,366 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelManifest
+import ReelTesting
+import ReelTestSupport
+import Testing
+
+@testable import ReelPlayback
+
+/// Presentations whose periods carry different media: `a` for sound, `v` for pictures.
+@Suite("Periods that carry different media", .hangLimit)
+struct PeriodMediaTests {
+  /// A complete presentation with a period of a second for each of `kinds`, over the media of `dash-number`.
+  private func presentation(_ kinds: [String]) -> (source: MediaSource, fetcher: FixtureFetcher) {
+    let periods = kinds.enumerated().map { index, kinds in
+      let template = """
+        <SegmentTemplate timescale="1000" duration="1000" startNumber="\(index + 1)"
+         presentationTimeOffset="\(index * 1000)" initialization="$RepresentationID$/init.mp4"
+         media="$RepresentationID$/segment-$Number%05d$.m4s"/>
+        """
+      let video = """
+        <AdaptationSet mimeType="video/mp4">\(template)<Representation id="0" bandwidth="300000"
+         codecs="avc1.64000b"/></AdaptationSet>
+        """
+      let audio = """
+        <AdaptationSet mimeType="audio/mp4">\(template)<Representation id="2" bandwidth="32000"
+         codecs="mp4a.40.2"/></AdaptationSet>
+        """
+      let sets = (kinds.contains("v") ? video : "") + (kinds.contains("a") ? audio : "")
+      return "<Period id=\"p\(index)\" duration=\"PT1S\">\(sets)</Period>"
+    }
+    let text = """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT\(kinds.count)S" minBufferTime="PT1S">
+      \(periods.joined())</MPD>
+      """
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.lastPathComponent == "periods.mpd" ? .bytes(Array(text.utf8)) : .none
+    }
+    let url = URL(string: "https://origin.example/dash-number/periods.mpd") ?? Fixtures.folder
+    return (.url(url), fetcher)
+  }
+
+  /// The pictures of those periods that have video.
+  private func expected(_ kinds: [String]) throws -> [Shown] {
+    let golden = try Golden("dash-number-0")
+    return kinds.indices.filter { kinds[$0].contains("v") }.flatMap { index in
+      golden.pictures[index * 30..<(index + 1) * 30].map { Shown(time: golden.time($0.ticks), md5: $0.md5) }
+    }
+  }
+
+  private static let patterns = [
+    ["a", "av", "av"], ["av", "a", "av"], ["av", "av", "a"], ["a", "a", "av"], ["v", "av", "v"],
+    ["av", "v", "av"],
+    ["a", "v", "a"], ["v", "a", "v"],
+  ]
+
+  // MARK: Extraction
+
+  @Test("Pictures come of the periods that have them", arguments: patterns)
+  func frames(kinds: [String]) async throws {
+    let (source, fetcher) = presentation(kinds)
+    let all = try await extract(.count(0), from: source, fetcher: fetcher)
+    let wanted = try expected(kinds)
+    #expect(all.pictures == wanted)
+    let first = try await extract(.first, from: source, fetcher: fetcher)
+    #expect(first.pictures == Array(wanted.prefix(1)))
+  }
+
+  @Test("At a time without video the last picture before is on show")
+  func timesBetween() async throws {
+    let kinds = ["av", "a", "av"]
+    let (source, fetcher) = presentation(kinds)
+    let times = [0.5, 1.5, 2.0].map { MediaTime(seconds: $0) }
+    let shown = try await extract(.times(times), from: source, fetcher: fetcher).pictures
+    let all = try expected(kinds)
+    #expect(shown == [all[15], all[29], all[30]])
+    // Before the first there is none: the first is taken.
+    let late = presentation(["a", "av"])
+    let early = try await extract(.times([MediaTime(seconds: 0.5)]), from: late.source, fetcher: late.fetcher)
+    let first = try expected(["a", "av"]).prefix(1)
+    #expect(early.pictures == Array(first))
+  }
+
+  @Test("Without any video it is refused, by what there is")
+  func noVideo() async throws {
+    let (source, fetcher) = presentation(["a", "a"])
+    let error = await reelError { _ = try await extract(.first, from: source, fetcher: fetcher) }
+    #expect(error?.kind == .unsupported)
+    #expect(error?.reason == "no video, only audio")
+    let player = try await playThrough(source, fetcher: fetcher)
+    guard case .failed(let failure)? = player.end else {
+      Issue.record("it did not fail")
+      return
+    }
+    #expect(failure.reason == "no video, only audio")
+  }
+
+  @Test("A probe describes the first period that has video")
+  func probe() async throws {
+    let (source, fetcher) = presentation(["a", "av"])
+    let description = try await SourceProber(fetcher: fetcher, logger: silentLogger).probe(source)
+    #expect(description.failure == nil)
+    #expect(description.chosenPeriod == 1)
+    #expect(description.chosenRung?.id == "0")
+    let first = try expected(["a", "av"]).first
+    #expect(description.firstPicture?.md5 == first?.md5)
+  }
+
+  // MARK: Playback
+
+  /// What was heard, and when by the player's clock.
+  private final class Sound: AudioOutput {
+    struct Piece: Sendable {
+      var start: Double
+      var end: Double
+      var heard: Duration
+    }
+
+    let pieces = Locked<[Piece]>([])
+    private let clock: ManualMonotonicClock
+
+    init(_ clock: ManualMonotonicClock) { self.clock = clock }
+
+    func write(_ buffer: PCMBuffer, at time: MediaTime) throws {
+      let end = (time + buffer.duration).seconds
+      pieces.withLock { $0.append(Piece(start: time.seconds, end: end, heard: clock.now)) }
+    }
+
+    func finish() throws {}
+
+    /// How much of a stretch was heard, in seconds.
+    func heard(_ range: Range<Double>) -> Double {
+      pieces.withLock { pieces in
+        pieces.reduce(0) { $0 + max(0, min($1.end, range.upperBound) - max($1.start, range.lowerBound)) }
+      }
+    }
+  }
+
+  /// What was shown, and when by the player's clock.
+  private final class Screen: FrameOutput {
+    let isExternal = false
+    let pictures = Locked<[(shown: Shown, at: Duration)]>([])
+    private let clock: ManualMonotonicClock
+
+    init(_ clock: ManualMonotonicClock) { self.clock = clock }
+
+    func show(_ picture: borrowing TimedPicture) throws {
+      let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+      pictures.withLock { $0.append((shown, clock.now)) }
+    }
+
+    func finish() throws {}
+
+    var all: [(shown: Shown, at: Duration)] { pictures.withLock { $0 } }
+  }
+
+  private struct Played {
+    let screen: Screen
+    let sound: Sound
+    let events: [PlayerEvent]
+    let statistics: PlayerStatistics
+  }
+
+  /// Plays by a clock that goes on as slowly as the machine needs.
+  private func play(
+    _ source: MediaSource, _ fetcher: any Fetching, clock: ManualMonotonicClock,
+    configuration: PlayerConfiguration = PlayerConfiguration(), until limit: Duration,
+    _ prepare: (Player, PlayerItem) async throws -> Void = { _, _ in }
+  ) async throws -> Played {
+    var configuration = configuration
+    configuration.clock = clock
+    let player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    let (screen, sound) = (Screen(clock), Sound(clock))
+    try player.attach(screen)
+    player.attach(sound)
+    let item = PlayerItem(source)
+    let events = Locked<[PlayerEvent]>([])
+    let stream = player.events.events
+    let observer = Task { for await event in stream { events.withLock { $0.append(event) } } }
+    player.play()
+    player.replaceCurrentItem(with: item)
+    try await prepare(player, item)
+    while clock.now < limit, !events.withLock({ $0.contains(where: \.isEnd) }) {
+      // What is waited for gets more of the machine's time.
+      clock.advance(by: .milliseconds(player.timeControlStatus.value == .playing ? 10 : 2))
+      try await Task.sleep(for: .milliseconds(3))
+    }
+    let statistics = player.statistics
+    await player.stopAndWait()
+    observer.cancel()
+    return Played(screen: screen, sound: sound, events: events.withLock { $0 }, statistics: statistics)
+  }
+
+  @Test("A complete presentation is played through, with sound where there is sound", arguments: patterns)
+  func playing(kinds: [String]) async throws {
+    let (source, fetcher) = presentation(kinds)
+    let played = try await play(source, fetcher, clock: ManualMonotonicClock(), until: .seconds(120))
+    let (all, shown) = (try expected(kinds), played.screen.all)
+    // Some may be dropped on a busy machine; none is shown elsewhere.
+    #expect(shown.allSatisfy { all.contains($0.shown) }, "\(played.events)")
+    #expect(shown.map(\.shown.time) == shown.map(\.shown.time).sorted())
+    #expect(shown.count + played.statistics.droppedFrameCount == all.count)
+    for (index, kinds) in kinds.enumerated() {
+      let (start, end) = (Double(index), Double(index + 1))
+      let heard = played.sound.heard(start..<end)
+      #expect(kinds.contains("a") ? heard > 0.9 : heard < 0.1, "period \(index): \(heard) s")
+    }
+    guard case .playedToEnd(let time)? = played.events.last(where: \.isEnd) else {
+      Issue.record("\(played.events)")
+      return
+    }
+    let last = Double((kinds.lastIndex { $0.contains("v") || $0.contains("a") } ?? 0) + 1)
+    #expect(abs(time.seconds - last) < 0.1, "\(time.seconds)")
+    #expect(
+      played.events.filter { if case .gapSkipped = $0 { true } else { false } }.isEmpty, "\(played.events)")
+    #expect(played.events.filter { if case .firstFrame = $0 { true } else { false } }.count == 1)
+  }
+
+  @Test("Pictures wait for the sound before them, and the last one stays")
+  func pacing() async throws {
+    for kinds in [["a", "av", "av"], ["av", "a", "av"]] {
+      let (source, fetcher) = presentation(kinds)
+      let played = try await play(source, fetcher, clock: ManualMonotonicClock(), until: .seconds(120))
+      let begin = try #require(played.sound.pieces.withLock { $0.first }).heard
+      let following = try #require(played.screen.all.first { $0.shown.time.seconds >= 1 })
+      // By the clock of the presentation, which never runs faster than the player's.
+      #expect(following.at - begin >= .seconds(following.shown.time.seconds - 0.05), "\(kinds)")
+    }
+  }
+
+  @Test("A seek to where there is no video stays there", arguments: [["a", "av", "av"], ["av", "a", "av"]])
+  func seeking(kinds: [String]) async throws {
+    let (source, fetcher) = presentation(kinds)
+    let place = (Double(kinds.firstIndex(of: "a") ?? 0) + 0.25)
+    let played = try await play(source, fetcher, clock: ManualMonotonicClock(), until: .seconds(120)) {
+      player, item in
+      _ = try await player.seek(to: MediaTime(seconds: place))
+      #expect(abs(player.currentTime.seconds - place) < 0.2)
+    }
+    let all = try expected(kinds)
+    #expect(played.screen.all.suffix(10).map(\.shown).allSatisfy { all.suffix(30).contains($0) })
+    #expect(played.sound.heard(place + 0.05..<place + 0.7) > 0.6)
+    #expect(played.events.contains { if case .playedToEnd = $0 { true } else { false } })
+  }
+
+  // MARK: Live
+
+  /// A live presentation with a period each pass, some of which lack a kind of media.
+  private struct Thinned: DynamicResource {
+    let base: DASHLiveSimulation
+    /// What a pass lacks: `video`, `audio`, or nil.
+    let lack: @Sendable (Int) -> String?
+
+    func response(at path: String) -> Origin.Response? {
+      guard var response = base.response(at: path),
+        path == "/" + base.manifestPath || path == base.manifestPath
+      else { return base.response(at: path) }
+      let text = String(decoding: response.bytes, as: UTF8.self)
+      var parts = text.components(separatedBy: "<Period id=\"p")
+      for index in parts.indices.dropFirst() {
+        guard let pass = Int(parts[index].prefix { $0.isNumber }), let kind = lack(pass) else { continue }
+        let sets = parts[index].components(separatedBy: "<AdaptationSet")
+        parts[index] =
+          sets.first.map { first in
+            first
+              + sets.dropFirst().map { set in
+                guard set.contains("contentType=\"\(kind)\"") else { return "<AdaptationSet" + set }
+                return set.components(separatedBy: "</AdaptationSet>").last ?? ""
+              }.joined()
+          } ?? ""
+      }
+      response.bytes = Array(parts.joined(separator: "<Period id=\"p").utf8)
+      return response
+    }
+  }
+
+  private struct ManualWall: WallClock {
+    let start: WallTime
+    let clock: ManualMonotonicClock
+
+    var now: WallTime { start + MediaTime(seconds: clock.now / .seconds(1), timescale: 1_000_000_000) }
+
+    func sleep(for duration: Duration) async throws {
+      let end = clock.now + duration
+      while clock.now < end { try await Task.sleep(for: .milliseconds(1)) }
+    }
+  }
+
+  /// Joined in a pass with video (99 s is the beginning of one), or in one without (102 s).
+  @Test(
+    "A live presentation goes on without video, or without sound, and takes it up again",
+    arguments: [100.5, 104.8], ["video", "audio"])
+  func live(join: Double, lacking: String) async throws {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let clock = ManualMonotonicClock()
+    let wall = ManualWall(start: launch + MediaTime(seconds: join), clock: clock)
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
+    let simulation = try DASHLiveSimulation(
+      material, start: launch,
+      options: .init(
+        minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
+        timeShiftBufferDepth: MediaTime(value: 4, timescale: 1),
+        suggestedPresentationDelay: MediaTime(value: 2, timescale: 1))
+    ) { wall.now }
+    let thinned = Thinned(base: simulation) { $0 % 2 == 0 ? lacking : nil }
+    try await withOrigin(.init(resources: [thinned])) { origin in
+      var configuration = PlayerConfiguration()
+      configuration.loading.clock = wall
+      let played = try await play(
+        .url(origin.baseURL.appending(path: simulation.manifestPath)), makeFetcher(attempts: 1), clock: clock,
+        configuration: configuration, until: .seconds(15))
+      let ends = played.events.filter(\.isEnd)
+      #expect(ends.isEmpty, "\(played.events)")
+      let begin = join - 2
+      let times = played.screen.all.map(\.shown.time.seconds)
+      #expect(times == times.sorted())
+      // Passes of 3 s: those from 102, 108 and 114 s lack it.
+      let isLacking = { (time: Double) in Int(time / 3) % 2 == 0 }
+      if lacking == "video" {
+        #expect(times.allSatisfy { !isLacking($0 + 0.001) }, "\(times)")
+        #expect(times.contains { $0 >= 105 && $0 < 108 }, "\(times)")
+        #expect(times.contains { $0 >= 111 }, "\(times)")
+        #expect(played.sound.heard(begin + 2..<111) > 111 - begin - 3, "\(played.events)")
+      } else {
+        #expect(times.contains { isLacking($0) })
+        #expect(times.last.map { $0 > 111 } == true)
+        #expect(played.sound.heard(105..<108) > 2.5)
+        #expect(played.sound.heard(108.1..<110.9) == 0)
+        #expect(played.sound.heard(111..<112) > 0.5, "\(played.events)")
+      }
+    }
+  }
+
+  @Test("Pictures of a live presentation are taken where it has them")
+  func liveFrames() async throws {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let clock = ManualClock(launch + MediaTime(seconds: 104.5))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
+    let simulation = try DASHLiveSimulation(
+      material, start: launch,
+      options: .init(
+        minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
+        suggestedPresentationDelay: MediaTime(value: 2, timescale: 1))
+    ) { clock.now }
+    let thinned = Thinned(base: simulation) { $0 % 2 == 0 ? "video" : nil }
+    try await withOrigin(.init(resources: [thinned])) { origin in
+      var configuration = LoadingConfiguration()
+      configuration.clock = clock
+      let extractor = FrameExtractor(
+        fetcher: makeFetcher(attempts: 0), configuration: configuration, logger: silentLogger)
+      let times = Locked<[Double]>([])
+      try await extractor.extract(
+        .count(200), from: .url(origin.baseURL.appending(path: simulation.manifestPath))
+      ) { picture in
+        times.withLock { $0.append(picture.time.seconds) }
+      }
+      let shown = times.withLock { $0 }
+      #expect(shown.allSatisfy { Int(($0 + 0.001) / 3) % 2 == 1 }, "\(shown)")
+      for range in [99.0..<102, 105..<108, 111..<114] {
+        #expect(shown.contains { range.contains($0) }, "\(shown)")
+      }
+      #expect(shown == shown.sorted())
+    }
+  }
+}
