@@ -169,6 +169,8 @@ transport_streams() {
   mux h264-cabac-slices cabac-slices --pes slices --lengths noaud
   mux h264-matrices matrices --lengths
   mux h264-matrices-cavlc matrices-cavlc --pes after
+  mux h264-matrices-sps matrices --lengths matrices
+  mux h264-matrices-sps-cavlc matrices-cavlc --pes after matrices
   mux h264-two-ids cavlc --and "$TMP/second.mp4" --lengths
   mux h264-sets-once cavlc --lengths once
   mux h264-sets-late cavlc --pes inside late

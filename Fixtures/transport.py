@@ -19,6 +19,7 @@ EDITs change the access units first:
     sei      a user data SEI before the first slice, filler data (H.264) or a suffix SEI (HEVC) behind the last
     zeros    zero bytes behind each access unit
     noaud    no access unit delimiters
+    matrices the scaling matrices of the PPS in the SPS, and none in the PPS (H.264)
 """
 import json
 import re
@@ -90,8 +91,70 @@ def edit(stream, what):
             first = next(i for i, u in enumerate(picture) if stream.is_slice(u))
             picture.insert(first, (b"\x4e\x01" if stream.hevc else b"\x06") + text)
             picture.append(b"\x50\x01" + text if stream.hevc else b"\x0c" + b"\xff" * 40 + b"\x80")
+        if what == "matrices":
+            move_matrices(picture)
         if what == "zeros":
             picture[-1] = picture[-1] + bytes(5 + number * 7 % 90)
+
+
+class Bits:
+    """Reads an RBSP bit by bit (ISO/IEC 14496-10 clause 7.3)."""
+
+    def __init__(self, unit):
+        data = unit.replace(b"\0\0\3", b"\0\0")
+        self.text = "".join(f"{byte:08b}" for byte in data).rstrip("0")[:-1]
+        self.at = 0
+
+    def u(self, count):
+        self.at += count
+        return int(self.text[self.at - count:self.at], 2)
+
+    def ue(self):
+        zeros = self.text.index("1", self.at) - self.at
+        self.at += zeros
+        return self.u(zeros + 1) - 1
+
+    def se(self):
+        value = self.ue()
+        return (value + 1) // 2 if value & 1 else -(value // 2)
+
+    def scaling_lists(self, count):
+        for index in range(count):
+            last = following = 8
+            for _ in range((16 if index < 6 else 64) if self.u(1) else 0):
+                if following:
+                    following = (last + self.se()) % 256
+                last = following or last
+
+
+def unit_of(text):
+    text += "1"
+    text += "0" * (-len(text) % 8)
+    data = bytes(int(text[i:i + 8], 2) for i in range(0, len(text), 8))
+    return re.sub(rb"\0\0(?=[\x00-\x03])", b"\0\0\x03", data)
+
+
+def move_matrices(picture):
+    """7.3.2.1.1 and 7.3.2.2. Lists that are left out are inferred by the same rule in both (Table 7-2)."""
+    sps = next((i for i, u in enumerate(picture) if u[0] & 31 == 7), None)
+    if sps is None:
+        return
+    pps = next(i for i, u in enumerate(picture) if u[0] & 31 == 8)
+    bits = Bits(picture[pps])
+    bits.u(8), bits.ue(), bits.ue(), bits.u(2)
+    assert bits.ue() == 0
+    bits.ue(), bits.ue(), bits.u(3), bits.se(), bits.se(), bits.se(), bits.u(3)
+    assert bits.u(1) and bits.u(1)
+    begin = bits.at
+    bits.scaling_lists(8)
+    lists = bits.text[begin:bits.at]
+    picture[pps] = unit_of(bits.text[:begin - 1] + "0" + bits.text[bits.at:])
+    bits = Bits(picture[sps])
+    bits.u(32), bits.ue()
+    assert bits.ue() == 1
+    bits.ue(), bits.ue(), bits.u(1)
+    assert bits.u(1) == 0
+    picture[sps] = unit_of(bits.text[:bits.at - 1] + "1" + lists + bits.text[bits.at:])
 
 
 def annexb(picture):
@@ -203,7 +266,7 @@ def main(arguments):
             layout = options.pop(0)
         elif option == "--lengths":
             lengths = True
-        elif option in ("once", "late", "sei", "zeros", "noaud"):
+        elif option in ("once", "late", "sei", "zeros", "noaud", "matrices"):
             edit(stream, option)
         else:
             sys.exit("transport.py: no option " + option)

@@ -25,6 +25,8 @@ final class ProgramSource: ByteSource {
   /// What was read of the source: up to `seen` it was looked at, up to `passed` it may be given, and up to `given` it has
   /// been.
   private var bytes: [UInt8] = []
+  /// What the source is read into.
+  private var chunk = [UInt8](repeating: 0, count: 8 << 10)
   private var given = 0
   private var passed = 0
   private var seen = 0
@@ -39,7 +41,6 @@ final class ProgramSource: ByteSource {
   private var packetSize = 0
   private var tables = ProgramTables()
 
-  private static let chunkByteCount = 8 << 10
   /// The end of a PES packet is held back for so many bytes at the most.
   private static let maximumHeldByteCount = 64 << 10
 
@@ -138,14 +139,9 @@ final class ProgramSource: ByteSource {
     passed -= given
     seen -= given
     given = 0
-    let count = bytes.count
-    bytes.append(contentsOf: repeatElement(0, count: Self.chunkByteCount))
-    var read = 0
-    defer { bytes.removeLast(Self.chunkByteCount - read) }
-    read = try bytes.withUnsafeMutableBytes {
-      try base.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
-    }
-    if read == 0 { hasEnded = true }
+    let count = try chunk.withUnsafeMutableBytes { try base.read(into: $0) }
+    bytes += chunk.prefix(count)
+    if count == 0 { hasEnded = true }
   }
 
   /// Lets whole packets pass, up to one that completes the map of another program.

@@ -11,17 +11,7 @@ import Testing
   import Darwin
 #endif
 
-/// The committed media.
-enum Fixtures {
-  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Fixtures")
-
-  static func path(_ path: String) -> String { folder.appending(path: path).path }
-
-  static func bytes(_ path: String) throws -> [UInt8] {
-    Array(try Data(contentsOf: folder.appending(path: path)))
-  }
-
+extension Fixtures {
   /// The md5s of a golden file.
   static func golden(_ name: String) throws -> [String] {
     String(decoding: try bytes("golden/\(name).framemd5"), as: UTF8.self).split(separator: "\n")

@@ -1,4 +1,5 @@
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @Suite("Guessing containers")

@@ -57,7 +57,7 @@ struct FirstFrameCutTests {
     let units = (3..<end).filter { bytes[$0 - 3] == 0 && bytes[$0 - 2] == 0 && bytes[$0 - 1] == 1 }
     let near = (stride(from: 188, to: end, by: 188).map { $0 } + units).flatMap { $0 - 2...$0 + 2 }
     var random = SplitMix(seed: UInt64(bytes.count))
-    let seeded = (0..<100).map { _ in Int.random(in: 1..<end, using: &random) }
+    let seeded = (0..<200).map { _ in Int.random(in: 1..<end, using: &random) }
     return Set(near + seeded).filter { (1..<end).contains($0) }.sorted()
   }
 }

@@ -2,23 +2,8 @@ import Foundation
 import Logging
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
-
-/// The committed media.
-enum Fixtures {
-  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Fixtures")
-
-  static func bytes(_ path: String) throws -> [UInt8] {
-    Array(try Data(contentsOf: folder.appending(path: path)))
-  }
-
-  /// The files of a folder, by name.
-  static func names(in path: String) -> [String] {
-    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: path).path)
-    return (names ?? []).filter { !$0.hasPrefix(".") }.sorted()
-  }
-}
 
 /// One line of a golden file.
 struct GoldenPicture: Hashable {

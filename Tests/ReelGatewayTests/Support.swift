@@ -8,16 +8,6 @@ import ReelTestSupport
 import ReelTransport
 import Testing
 
-/// The committed media.
-enum Fixtures {
-  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Fixtures")
-
-  static func bytes(_ path: String) throws -> [UInt8] {
-    Array(try Data(contentsOf: folder.appending(path: path)))
-  }
-}
-
 /// Throws every log line away.
 let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 

@@ -23,11 +23,14 @@ struct FirstFrameRouteTests {
       #expect(try await extract(selection, from: file).pictures.first?.md5 == expected.md5, "\(selection)")
     }
     let url = try #require(URL(string: "http://fixtures.test/\(path)"))
-    // 7 bytes at a time would be too many turns for the larger ones.
-    for chunk in [61, 4096] {
+    for chunk in [1, 4096] {
       let fetcher = FixtureFetcher(chunkByteCount: chunk)
       let fetched = try await extract(.first, from: .url(url), fetcher: fetcher).pictures.first
       #expect(fetched?.md5 == expected.md5, "pieces of \(chunk)")
+    }
+    try await withOrigin { origin in
+      let fetched = try await extract(.first, from: origin.source(path)).pictures.first
+      #expect(fetched?.md5 == expected.md5, "over HTTP")
     }
     for stage in [PreloadStage.manifest, .initialization, .firstFrame, .buffered] {
       #expect(try await shown(url, after: stage) == expected.md5, "after \(stage)")

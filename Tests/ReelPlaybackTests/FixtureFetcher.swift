@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 
 /// Serves the fixtures from memory, below any host, with faults; and counts what is under way.
 final class FixtureFetcher: Fetching {

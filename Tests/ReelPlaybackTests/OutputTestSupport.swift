@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
 /// Calls `body` with the first pictures of a clip, as the player gets them; 0 for all of them.

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 
 @testable import ReelFFmpeg
 

@@ -1,6 +1,7 @@
 import ReelFFmpeg
 import ReelManifest
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
 @Suite("Sniffing")

@@ -8,22 +8,6 @@ import ReelTestSupport
 import ReelTransport
 import Testing
 
-/// The committed media.
-enum Fixtures {
-  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Fixtures")
-
-  static func bytes(_ path: String) throws -> [UInt8] {
-    Array(try Data(contentsOf: folder.appending(path: path)))
-  }
-
-  /// The files of a folder, by name.
-  static func names(in path: String) -> [String] {
-    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: path).path)
-    return (names ?? []).filter { !$0.hasPrefix(".") }.sorted()
-  }
-}
-
 /// A picture with its place on a timeline.
 struct Shown: Hashable, Sendable {
   let time: MediaTime

@@ -1,11 +1,9 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 
 /// Serves the fixtures below any host, after a real time that differs from request to request.
 final class FolderFetcher: Fetching {
-  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Fixtures")
-
   private let isUneven: Bool
   private let requests = Locked<[FetchRequest]>([])
   private let pieces = Locked(0)
@@ -21,7 +19,7 @@ final class FolderFetcher: Fetching {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     requests.withLock { $0.append(request) }
     if isUneven { try await Task.sleep(for: .microseconds(Int.random(in: 0...2000))) }
-    let path = request.url.isFileURL ? request.url.path : Self.folder.path + request.url.path
+    let path = request.url.isFileURL ? request.url.path : Fixtures.folder.path + request.url.path
     guard let data = FileManager.default.contents(atPath: path) else {
       throw ReelError(.server, "404", at: request.url.absoluteString, status: 404)
     }

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 
 /// Serves the fixtures below any host, from memory, with faults; and counts what is under way.
 final class PoolFetcher: Fetching, ConnectionOpening {
@@ -84,7 +85,7 @@ final class PoolFetcher: Fetching, ConnectionOpening {
   // MARK: - Private
 
   private static func bytes(of url: URL) throws -> [UInt8] {
-    let path = url.isFileURL ? url.path : FolderFetcher.folder.path + url.path
+    let path = url.isFileURL ? url.path : Fixtures.folder.path + url.path
     return try files.withLock { files in
       if let known = files[path] { return known }
       guard let data = FileManager.default.contents(atPath: path) else {

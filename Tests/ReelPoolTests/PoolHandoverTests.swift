@@ -50,6 +50,39 @@ import Testing
     scene.pool.close()
   }
 
+  static let firstFramePaths =
+    Fixtures.names(in: "transport").map { "transport/\($0)" }
+    + Fixtures.names(in: "media").filter { !$0.hasPrefix("audio-") }.map { "media/\($0)" } + paths
+
+  @Test("Shows the same first frame after a preload to any stage", arguments: Set(firstFramePaths).sorted())
+  func firstFrame(_ path: String) async throws {
+    let expected = try #require(try await plainPictures(path).first)
+    for stage in PreloadStage.allCases {
+      let scene = try PoolScene([Self.other, path], policy: StagePreload(stage: stage))
+      try scene.show(0)
+      try await until(scene.state) {
+        scene.pool.core.isSteady && (stage == .none || scene.readiness(1).map { $0.stage >= stage } == true)
+      }
+      try scene.show(1)
+      let shown = {
+        scene.lines.drop { $0 != .attached(1) }.compactMap { line in
+          if case .picture(let shown) = line { shown } else { nil }
+        }
+      }
+      try await until(scene.state) { !shown().isEmpty }
+      #expect(shown().first == expected, "after \(stage)")
+      scene.pool.close()
+    }
+  }
+
+  /// Loads the neighbours up to a stage.
+  private struct StagePreload: PreloadPolicy {
+    let stage: PreloadStage
+    var description: String { "\(stage)" }
+
+    func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { PreloadTarget(stage: stage) }
+  }
+
   @Test("An item that is left and gone back to goes on where it was", arguments: paths.prefix(5))
   func back(_ path: String) async throws {
     let expected = try await plainPictures(path)

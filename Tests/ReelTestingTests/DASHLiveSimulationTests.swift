@@ -227,7 +227,7 @@ struct DASHLiveSimulationTests {
       }
       let segment = try #require(list.last)
       #expect(segment.start == seconds(36_000))
-      let folder = fixtures.appending(path: "dash-timeline")
+      let folder = Fixtures.folder.appending(path: "dash-timeline")
       let media = try await fetcher.bytes(segment.url)
       #expect(try media == Array(Data(contentsOf: folder.appending(path: "0-300000-0.m4s"))))
       let map = try #require(segment.initialization)

@@ -133,7 +133,7 @@ struct HLSLiveSimulationTests {
       #expect(last.number == 6_999)
       #expect(last.programDateTime == launch + seconds(6_999))
       try #require(playlist.pathComponents.count > 2)
-      let folder = fixtures.appending(path: "hls-fmp4").appending(path: playlist.pathComponents[2])
+      let folder = Fixtures.folder.appending(path: "hls-fmp4").appending(path: playlist.pathComponents[2])
       let bytes = try await fetcher.bytes(last.url)
       #expect(try bytes == Array(Data(contentsOf: folder.appending(path: "segment-0.m4s"))))
       let map = try #require(last.initialization)
@@ -168,7 +168,7 @@ struct HLSLiveSimulationTests {
 
   @Test("DASH material is refused")
   func refused() throws {
-    let material = try LiveMaterial(manifest: fixtures.appending(path: "dash-number/manifest.mpd"))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
     #expect(throws: ReelError.self) { try HLSLiveSimulation(material, start: launch) }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import ReelTesting
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 struct LiveMaterialTests {
   @Test("HLS: every playlist once, cut to the length of the first")
   func hls() throws {
-    let material = try LiveMaterial(manifest: fixtures.appending(path: "hls-fmp4/master.m3u8"))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8"))
     #expect(Set(material.tracks.map(\.id)) == ["low/index.m3u8", "high/index.m3u8", "audio/index.m3u8"])
     #expect(material.duration == seconds(3))
     let audio = try #require(material.tracks.first { $0.group.kind == "audio" })
@@ -18,7 +19,7 @@ struct LiveMaterialTests {
 
   @Test("DASH: with the lengths that the MPD states")
   func dash() throws {
-    let material = try LiveMaterial(manifest: fixtures.appending(path: "dash-timeline/manifest.mpd"))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-timeline/manifest.mpd"))
     try #require(material.tracks.map(\.id) == ["0", "1", "2"])
     #expect(material.duration == seconds(3))
     let ticks = [45056, 48128, 48128, 2688].map { MediaTime(value: $0, timescale: 48000) }
@@ -28,8 +29,8 @@ struct LiveMaterialTests {
 
   @Test("Parts of a file are read as parts")
   func ranges() throws {
-    let material = try LiveMaterial(manifest: fixtures.appending(path: "hls-byterange-ts/index.m3u8"))
-    let whole = try Data(contentsOf: fixtures.appending(path: "hls-byterange-ts/media.ts"))
+    let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-byterange-ts/index.m3u8"))
+    let whole = try Data(contentsOf: Fixtures.folder.appending(path: "hls-byterange-ts/media.ts"))
     try #require(!material.tracks.isEmpty)
     let pieces = try material.tracks[0].segments.map { try $0.piece.read() }
     #expect(pieces.count == 3)
@@ -44,7 +45,7 @@ struct LiveMaterialTests {
     ])
   func refused(_ path: String, _ kind: ReelError.Kind) {
     let error = #expect(throws: ReelError.self) {
-      try LiveMaterial(manifest: fixtures.appending(path: path))
+      try LiveMaterial(manifest: Fixtures.folder.appending(path: path))
     }
     #expect(error?.kind == kind)
   }

@@ -1,12 +1,9 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelTestSupport
 import ReelTesting
 import ReelTransport
-
-/// The folder of the fixtures.
-let fixtures = URL(filePath: #filePath).deletingLastPathComponent()
-  .appending(path: "../../Fixtures", directoryHint: .isDirectory).standardizedFileURL
 
 /// When the simulations of the tests begin: 2026-01-31T12:00:00Z.
 let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
@@ -18,7 +15,7 @@ func hlsSimulation(
   _ name: String = "hls-fmp4/master.m3u8", _ options: HLSLiveSimulation.Options = .init()
 ) throws -> (HLSLiveSimulation, ManualClock) {
   let clock = ManualClock(launch)
-  let material = try LiveMaterial(manifest: fixtures.appending(path: name))
+  let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: name))
   return (try HLSLiveSimulation(material, start: launch, options: options) { clock.now }, clock)
 }
 
@@ -27,7 +24,7 @@ func dashSimulation(
   _ name: String = "dash-number/manifest.mpd", _ options: DASHLiveSimulation.Options = .init()
 ) throws -> (DASHLiveSimulation, ManualClock) {
   let clock = ManualClock(launch)
-  let material = try LiveMaterial(manifest: fixtures.appending(path: name))
+  let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: name))
   return (try DASHLiveSimulation(material, start: launch, options: options) { clock.now }, clock)
 }
 

@@ -145,9 +145,8 @@ private struct Picker {
     var cursor = Cursor()
     for time in times.sorted() {
       // A time that was printed is rounded to the microsecond: it names the picture that it was printed for.
-      guard
-        let found = try cursor.picture(at: time + MediaTime(value: 1, timescale: 1_000_000), reader: reader)
-      else { throw noPicture }
+      let printed = time == .zero ? time : time + MediaTime(value: 1, timescale: 1_000_000)
+      guard let found = try cursor.picture(at: printed, reader: reader) else { throw noPicture }
       if found == .afterEnd {
         throw ReelError(.usage, "there is no picture at \(time.seconds) s: the media ends before", at: name)
       }
@@ -188,6 +187,11 @@ private struct Cursor: ~Copyable {
 
   /// Makes `current` the picture on show at `time`; nil where there is none at all.
   mutating func picture(at time: MediaTime, reader: any VideoTrackReader) throws -> Found? {
+    if time <= .zero, current == nil, following == nil {
+      // The first frame is the one at 0, even if the manifest places it before its period begins.
+      current = try reader.nextPicture()
+      return current == nil ? nil : .onShow
+    }
     try move(to: time, reader: reader)
     while !hasEnded {
       if let next = following?.time, next > time, current != nil { break }
