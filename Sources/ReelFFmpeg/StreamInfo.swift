@@ -45,9 +45,9 @@ public struct StreamInfo: Sendable {
   public let bitsPerSecond: Int64?
   public let channelCount: Int?
   public let sampleRate: Int?
-  /// True where the sample entry names encrypted samples (`encv`), or the type of an MPEG-TS stream SAMPLE-AES.
+  /// True if the sample entry (`encv`) or the MPEG-TS stream type (SAMPLE-AES) says that samples are encrypted.
   public let isEncrypted: Bool
-  /// WebM: the id of the key that blocks are encrypted with; nil where they are not.
+  /// WebM: the id of the key that blocks are encrypted with, or nil if they are not.
   let contentEncryptionKeyID: [UInt8]?
   private(set) var parameters: CodecParameters
 
@@ -124,7 +124,7 @@ public struct StreamInfo: Sendable {
     parameters = try CodecParameters(of: context)
   }
 
-  /// The container has the codec's headers, not the first packets alone.
+  /// True if the container itself has the codec's headers; otherwise only the first packets do.
   var hasExtradata: Bool { parameters.pointer.pointee.extradata_size > 0 }
 
   /// The same stream with the codec's headers.

@@ -1,4 +1,4 @@
-/// The id of a key, which media and manifests name in place of the key itself: `KID` of ISO/IEC 23001-7, 16 bytes.
+/// The id by which media and manifests refer to a key: `KID` of ISO/IEC 23001-7, 16 bytes.
 public struct KeyID: Sendable, Hashable {
   public let bytes: [UInt8]
 
