@@ -61,7 +61,7 @@ public final class AudioDecoder {
   /// calls invalid is counted and passed over, as players do. After `drain()` only `flush()` makes the decoder take
   /// packets again.
   ///
-  /// Throws `ReelError.unsupported` for audio that can't be converted, and `badMedia` if most of the first decrypted
+  /// Throws `ReelError.unsupported` for audio that can't be converted, and `badMedia` if half of the first decrypted
   /// packets are invalid, which means that the key is wrong.
   public func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []

@@ -204,7 +204,7 @@ final class SegmentedTrackReader: VideoTrackReader {
           if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
         throw ReelError(
           .badMedia, "the segment is not media: \(what)",
-          advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
+          advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
       }
       let reader = try PictureReader(
         source: feed, format: format,

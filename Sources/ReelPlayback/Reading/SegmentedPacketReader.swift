@@ -352,7 +352,7 @@ final class SegmentedPacketReader: PacketReader {
         if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
       throw ReelError(
         .badMedia, "the segment is not media: \(what)", at: segment.url.reelName,
-        advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
+        advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
     }
     if format == .mp4 { feed.rememberFragments() }
     var options = ContainerReader.Options()
