@@ -14,7 +14,7 @@ internal import ReelManifest
 /// after it follows a gap. The third segment in a row that is passed over is an error.
 final class SegmentedPacketReader: PacketReader {
   private let resolved: ResolvedPresentation
-  /// Those that have what it reads: it passes through the others.
+  /// The periods that have the media it reads. It skips the others.
   private let periods: [Period]
   private let resolver: SourceResolver
   private let context: TrackContext
