@@ -42,7 +42,9 @@ public struct KeyList: KeyProvider {
   ///
   /// Throws `ReelError.usage` with the line number. The error does not repeat the line's text.
   public mutating func add(file: [UInt8]) throws(ReelError) {
-    guard file.count <= Self.byteLimit else { throw ReelError(.usage, "the key file is too large: \(file.count) bytes") }
+    guard file.count <= Self.byteLimit else {
+      throw ReelError(.usage, "the key file is too large: \(file.count) bytes")
+    }
     let text = String(decoding: file, as: UTF8.self)
     if text.drop(while: \.isWhitespace).first == "{" { return try add(licence: file) }
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
