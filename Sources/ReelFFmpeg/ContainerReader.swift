@@ -321,6 +321,6 @@ extension ReelError {
   static func encrypted(codecName: String) -> ReelError {
     ReelError(
       .unsupported,
-      "the \(codecName) samples are encrypted (Common Encryption), but their encryption metadata can't be read")
+      "the \(codecName) samples are encrypted (Common Encryption) with metadata that can't be read")
   }
 }

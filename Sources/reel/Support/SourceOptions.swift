@@ -38,7 +38,7 @@ struct SourceOptions: ParsableArguments {
   @Option(
     name: .customLong("key-file"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Read keys from a file: one per line, written as for --key, or a W3C Clear Key licence (JSON). Can be repeated.",
+      "Read keys from a file: one per line as for --key, or a W3C Clear Key licence (JSON). Can be repeated.",
       valueName: "file"))
   var keyFiles: [String] = []
 
