@@ -63,7 +63,7 @@ struct Golden {
 /// Throws every log line away.
 let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-/// A fetcher with short retry delays and no time limit for responses.
+/// A fetcher with short retry delays, whose only time limit for responses is the hang limit.
 func makeFetcher(attempts: Int = 2) -> TransportFetcher {
   let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
   return TransportFetcher(
