@@ -44,7 +44,7 @@ public struct RungSelector: Sendable {
   /// The decodable video rungs of the main content that are not too high, in the manifest's order; never empty.
   ///
   /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
-  /// is no video; and why what the manifest says of the video can't be used, where that is the reason.
+  /// is no video; or the period's `videoFailure`, if that is the reason.
   public func ladder(in period: Period) throws(ReelError) -> [Rung] {
     let groups = period.trackGroups.filter { $0.kind == .video }
     guard !groups.isEmpty else {
