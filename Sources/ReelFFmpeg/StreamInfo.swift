@@ -87,8 +87,7 @@ public struct StreamInfo: Sendable {
     let channels = parameters.ch_layout.nb_channels
     channelCount = channels > 0 ? Int(channels) : nil
     sampleRate = parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil
-    // libavformat/mpegts.c, HLS_SAMPLE_ENC_types.
-    let isSampleAES = [0xdb, 0xcf, 0xc1, 0xc2].contains(parameters.codec_tag)
+    let isSampleAES = UInt8(exactly: parameters.codec_tag).map { ProgramTables.clearTypes[$0] != nil } ?? false
     isEncrypted = codecTag == "encv" || codecTag == "enca" || isSampleAES
     contentEncryptionKeyID = av_dict_get(stream.pointee.metadata, "enc_key_id", nil, 0).flatMap {
       Self.base64($0.pointee.value)

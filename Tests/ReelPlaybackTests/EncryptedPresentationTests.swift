@@ -23,6 +23,14 @@ extension KeyList {
   }()
 }
 
+/// A provider that reads each key from where the playlist says it is.
+private struct KeysByURL: KeyProvider {
+  func key(for request: KeyRequest) async throws -> ContentKey? {
+    guard let url = request.keyURL else { return nil }
+    return ContentKey(bytes: try Data(contentsOf: url))
+  }
+}
+
 /// A provider that answers late.
 private final class SlowKeys: KeyProvider {
   let requests = Locked<[KeyRequest]>([])
@@ -82,6 +90,10 @@ private final class SlowKeys: KeyProvider {
     var list = KeyList()
     try list.add(parsing: "31323334353637383930313233343536:6e6f7420746865207269676874206f6e")
     #expect(try await pictures("encrypted/hls-ts/data-key.m3u8", list) == Array(golden().suffix(25)))
+  }
+
+  @Test func `A provider is asked for the key of each URL if the media names no id`() async throws {
+    #expect(try await pictures("encrypted/hls-ts/rotating.m3u8", KeysByURL()) == golden())
   }
 
   @Test(arguments: ["clear-lead/manifest.mpd", "clear-lead/master.m3u8", "rotation/manifest.mpd"])

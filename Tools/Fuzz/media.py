@@ -6,7 +6,7 @@ bytes of another file. Each process of `reel frames` or `reel play` gets twelve 
 a process dies from a signal, takes longer than two minutes or uses more than 2 GiB; its inputs are then kept in
 .build-fuzz/findings.
 
-FUZZ_REEL is the path of the tool (default: .build/debug/reel), and FUZZ_SEED the first random seed (default: 0).
+FUZZ_REEL is the path of the tool (default: .build/release/reel), and FUZZ_SEED the first random seed (default: 0).
 """
 
 import os
@@ -92,7 +92,7 @@ def main():
     names = names or [os.path.join(media, name) for name in sorted(os.listdir(media))]
     files = [open(name, "rb").read() for name in names]
     files, names = zip(*[(data, name) for data, name in zip(files, names) if data])
-    tool = os.path.abspath(os.environ.get("FUZZ_REEL", ".build/debug/reel"))
+    tool = os.path.abspath(os.environ.get("FUZZ_REEL", ".build/release/reel"))
     if not os.access(tool, os.X_OK):
         sys.exit(f"fuzz: {tool} does not exist: build it, or set FUZZ_REEL to another")
     findings = os.path.abspath(".build-fuzz/findings")

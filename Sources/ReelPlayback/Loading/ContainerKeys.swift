@@ -5,17 +5,25 @@ internal import ReelManifest
 
 /// The keys that a source has received from the application's provider.
 final class ProvidedKeys: Sendable {
-  private let keys = Locked<[KeyID?: ContentKey]>([:])
+  /// What tells a key from others: its id, or the URL that a playlist gives where the media names no id.
+  enum Name: Hashable {
+    case id(KeyID)
+    case url(URL?)
+
+    init(_ request: KeyRequest) { self = request.id.map(Name.id) ?? .url(request.keyURL) }
+  }
+
+  private let keys = Locked<[Name: ContentKey]>([:])
 
   /// If media rotates through more keys than this, all of them are requested again.
   private static let limit = 4096
 
-  subscript(id: KeyID?) -> ContentKey? {
-    get { keys.withLock { $0[id] } }
+  subscript(name: Name) -> ContentKey? {
+    get { keys.withLock { $0[name] } }
     set {
       keys.withLock { keys in
         if keys.count >= Self.limit { keys = [:] }
-        keys[id] = newValue
+        keys[name] = newValue
       }
     }
   }
@@ -24,8 +32,8 @@ final class ProvidedKeys: Sendable {
 /// The keys for the samples of one container, from the application's provider or else from the URLs in a playlist.
 final class ContainerKeys: SampleKeys {
   private struct State {
-    /// Key ids for which the provider has no key.
-    var missing: Set<KeyID?> = []
+    /// Keys that the provider does not have.
+    var missing: Set<ProvidedKeys.Name> = []
     /// The last key that was fetched, and its URL.
     var fetched: (url: URL, key: ContentKey?)?
     var scope: LoadScope
@@ -95,15 +103,16 @@ final class ContainerKeys: SampleKeys {
 
   private func provided(_ wanted: KeyRequest) throws -> ContentKey? {
     guard let provider else { return nil }
-    if let known = provided[wanted.id] { return known }
-    if state.withLock({ $0.missing.contains(wanted.id) }) { return nil }
+    let name = ProvidedKeys.Name(wanted)
+    if let known = provided[name] { return known }
+    if state.withLock({ $0.missing.contains(name) }) { return nil }
     let key = try BlockingThread.wait(scope: state.withLock { $0.scope }) {
       try await provider.key(for: wanted)
     }
     if let key {
-      provided[wanted.id] = key
+      provided[name] = key
     } else {
-      _ = state.withLock { $0.missing.insert(wanted.id) }
+      _ = state.withLock { $0.missing.insert(name) }
     }
     return key
   }

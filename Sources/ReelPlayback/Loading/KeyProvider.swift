@@ -4,7 +4,8 @@ public import ReelCore
 /// Provides the keys of encrypted media: Common Encryption (ISO/IEC 23001-7), SAMPLE-AES, and WebM.
 ///
 /// Set it as ``LoadingConfiguration/keyProvider``. Reel requests a key before the first encrypted sample of each key
-/// id, and keeps the answer as long as the source is loaded. Media before that sample plays without a key.
+/// id, or of each key URL if the media names no id, and keeps the answer as long as the source is loaded. Media before
+/// that sample plays without a key.
 public protocol KeyProvider: Sendable {
   /// Returns the requested key, or nil if there is none.
   ///

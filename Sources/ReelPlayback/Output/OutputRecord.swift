@@ -67,10 +67,10 @@ package final class OutputRecord: Sendable {
     _ name: String, of source: Source, at partialPath: String, byteCount: Int64,
     _ rename: () throws(ReelError) -> Void
   ) throws(ReelError) {
-    let folder = systemOpen(directory, O_RDONLY | O_CLOEXEC, 0)
+    let folder = try? FileDescriptor.open(directory, .readOnly, options: .closeOnExec)
     // Closing the folder releases the lock. File systems without locks are used without one.
-    defer { if folder >= 0 { close(folder) } }
-    if folder >= 0 { while flock(folder, LOCK_EX) != 0, errno == EINTR {} }
+    defer { try? folder?.close() }
+    if let folder { while flock(folder.rawValue, LOCK_EX) != 0, errno == EINTR {} }
     try check(name, of: source)
     mark(partialPath, name: name, Self.text(source, byteCount), of: source)
     try rename()
@@ -130,13 +130,10 @@ package final class OutputRecord: Sendable {
 
   private func append(_ name: String, _ text: String, of source: Source) {
     guard !lines(of: name, source).contains(text) else { return }
-    let descriptor = systemOpen(path(Self.fileName), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else { return }
-    defer { close(descriptor) }
+    let record = try? FileDescriptor.open(
+      path(Self.fileName), .writeOnly, options: [.create, .append, .closeOnExec],
+      permissions: [.ownerReadWrite, .groupRead, .otherRead])
     // A process that was killed while writing may have left a line without its newline.
-    _ = try? FileDescriptor(rawValue: descriptor).writeAll("\n\(text) \(name)\n".utf8)
+    _ = try? record?.closeAfter { try record?.writeAll("\n\(text) \(name)\n".utf8) }
   }
 }
-
-/// `open(2)`, under a name that members do not hide.
-private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 { open(path, flags, mode) }
