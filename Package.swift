@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-// Tests are run once: optimizing them would take longer than it saves. What they test is optimized.
+// The tests themselves are not optimized: each runs only once, so that would take longer than it saves.
 let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
 // A sanitizer brings its own malloc. jemalloc beside it would serve C++'s `new`, and the sanitizer its `delete`.

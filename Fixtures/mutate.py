@@ -280,7 +280,7 @@ def annexb_cut(data, kind, number):
     starts = [at for at in range(len(data) - 3) if data[at : at + 3] == b"\0\0\1"]
     wanted = {"sei": {6}, "slice": {1}}[kind]
     at = [start for start in starts if data[start + 3] & 31 in wanted][number]
-    # Where parameter sets stand just before, the cut is before those.
+    # If parameter sets directly precede the picture, cuts before them.
     before = [start for start in starts if start < at]
     while kind == "sei" and before and data[before[-1] + 3] & 31 in {7, 8}:
         at = before.pop()
@@ -288,7 +288,7 @@ def annexb_cut(data, kind, number):
 
 
 def vint(data, at):
-    """Value (without its marker) and width of the EBML number at `at`."""
+    """Returns the value (without its length marker) and the width of the EBML number at `at`."""
     width = 1
     while not data[at] & 0x80 >> width - 1:
         width += 1
@@ -296,7 +296,7 @@ def vint(data, at):
 
 
 def ebml(data, at, end):
-    """(id, whole element) of each element in data[at:end]."""
+    """Yields (id, whole element) for each element in data[at:end]."""
     while at < end:
         _, id_width = vint(data, at)
         size, width = vint(data, at + id_width)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes transport streams that no muxer writes, of the pictures of an MP4 file (ISO/IEC 13818-1).
+"""Makes transport streams that no muxer writes from the pictures of an MP4 file (ISO/IEC 13818-1).
 
     transport.py IN.mp4 OUT.ts [--and IN.mp4] [--pes LAYOUT] [--lengths] [EDIT...]
 
---and adds the pictures of another file behind those of the first.
+--and appends the pictures of another file.
 
 LAYOUT says where PES packets end:
     at       with each access unit
@@ -16,8 +16,8 @@ LAYOUT says where PES packets end:
 EDITs change the access units first:
     once     parameter sets only before the first picture
     late     no parameter sets before the second key picture
-    sei      a user data SEI before the first slice, filler data (H.264) or a suffix SEI (HEVC) behind the last
-    zeros    zero bytes behind each access unit
+    sei      a user data SEI before the first slice, filler data (H.264) or a suffix SEI (HEVC) after the last
+    zeros    zero bytes after each access unit
     noaud    no access unit delimiters
     matrices the scaling matrices of the PPS in the SPS, and none in the PPS (H.264)
 """
@@ -162,7 +162,7 @@ def annexb(picture):
 
 
 def cuts(stream, layout):
-    """The bytes, and for each PES packet its end and the picture whose time it has."""
+    """Returns the bytes, and for each PES packet its end and the picture that gives its timestamp."""
     data, starts, slices = b"", [], []
     for picture in stream.pictures:
         starts.append(len(data))
@@ -181,7 +181,7 @@ def cuts(stream, layout):
         ends = sorted(set(slices[:-1]) | {len(data)})
     packets, begin = [], 0
     for end in ends:
-        # The time is that of the first access unit that begins in the packet.
+        # The timestamp is that of the first access unit that begins in the packet.
         packets.append((data[begin:end], next((i for i, s in enumerate(starts) if begin <= s < end), None)))
         begin = end
     return packets
@@ -212,7 +212,7 @@ class Writer:
         self.out, self.counters = bytearray(), {}
 
     def packet(self, pid, payload, begins, clock=None):
-        """Writes one packet; gives what did not fit."""
+        """Writes one packet and returns the bytes that did not fit."""
         field = b""
         if clock is not None:
             field = b"\x10" + (clock << 15 | 0x7E00).to_bytes(6, "big")

@@ -1,14 +1,14 @@
-# Sourced by the other scripts: how everything is built. `build_flags` goes to each `swift build` and `swift test`, so that
-# the tool, its tests, the demo and the benchmarks are one build: optimized, as the tests decode for minutes in debug code,
-# and with what `@testable import` needs.
+# The build configuration, sourced by the other scripts. `build_flags` goes to every `swift build` and `swift test`,
+# so the tool, its tests, the demo and the benchmarks share one build. It is optimized, because decoding takes the
+# tests minutes in debug code, and it supports `@testable import`.
 #
-#   REEL_CONFIGURATION=debug Scripts/test    builds faster after a change, and runs slower
+#   REEL_CONFIGURATION=debug Scripts/test    compiles faster after a change, runs slower
 
 case ${REEL_CONFIGURATION:=release} in
   release) build_flags=(-c release -Xswiftc -enable-testing) ;;
   debug) build_flags=(-c debug) ;;
   *)
-    echo "REEL_CONFIGURATION is '$REEL_CONFIGURATION': release and debug are known" >&2
+    echo "REEL_CONFIGURATION is '$REEL_CONFIGURATION'; it must be release or debug" >&2
     exit 64
     ;;
 esac

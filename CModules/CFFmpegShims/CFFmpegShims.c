@@ -81,7 +81,7 @@ void reel_format_refuse_io_open(AVFormatContext *context)
 
 bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int size)
 {
-    // The buffer is libavcodec's to free, and must be padded.
+    // libavcodec frees the buffer and requires padding.
     uint8_t *copy = av_mallocz((size_t)size + AV_INPUT_BUFFER_PADDING_SIZE);
     if (!copy)
         return false;

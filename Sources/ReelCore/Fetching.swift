@@ -78,7 +78,7 @@ public struct FetchResponse: Sendable {
   public var supportsRanges: Bool
   /// When the server made the answer, by its clock (Date, RFC 9110 §6.6.1).
   public var date: WallTime?
-  /// Requests that were sent for this answer: 1, and one more for each redirect and retry.
+  /// The number of requests sent for this response: 1 plus one for each redirect and retry.
   public var requestCount: Int
   public var body: FetchBody
 

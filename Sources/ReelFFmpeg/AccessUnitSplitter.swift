@@ -13,7 +13,7 @@ struct AccessUnitSplitter {
     var presentationTicks: Int64?
     var decodingTicks: Int64?
     var isCorrupt: Bool
-    /// In the source's bytes.
+    /// The byte position in the source.
     var position: Int64?
   }
 
@@ -61,19 +61,20 @@ struct AccessUnitSplitter {
     return try take(buffer.count)
   }
 
-  /// What has been collected so far, where `bytes`, which come next, begin another access unit: this is what `next()` would
-  /// give once they were there. Nil where the unit goes on, or the bytes are too few to tell.
+  /// The access unit collected so far, if `bytes`, which follow it in the stream, begin another access unit. This is
+  /// the unit that `next()` would return once those bytes were appended. Nil if the unit continues or there are too
+  /// few bytes to decide.
   mutating func next(followedBy bytes: [UInt8]) throws(ReelError) -> Packet? {
     guard hasSlice, !buffer.isEmpty else { return nil }
     var ahead = AccessUnitSplitter(codec: codec, streamIndex: streamIndex)
-    // A unit that begins at offset 0 ends nothing: a byte of the unit before has to be there.
+    // A unit that begins at offset 0 does not end a previous one.
     let start = Swift.max(0, scanOffset - 1)
     ahead.buffer = buffer[start...] + bytes
     ahead.scanOffset = scanOffset - start
     ahead.hasSlice = true
     ahead.lastFirstMacroblock = lastFirstMacroblock
     guard let end = ahead.findEnd().map({ start + $0 }) else { return nil }
-    // Zero bytes may stand before the start code.
+    // Zero bytes may precede the start code.
     guard end <= buffer.count || bytes.prefix(end - buffer.count).allSatisfy({ $0 == 0 }) else { return nil }
     hasSlice = false
     let packet = try take(Swift.min(end, buffer.count))

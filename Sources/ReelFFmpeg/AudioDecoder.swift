@@ -26,7 +26,7 @@ public final class AudioDecoder {
   private var resampledLayout = AVChannelLayout()
   private var format = PCMFormat(sampleRate: 0, channelCount: 0)
   private var clock: AudioClock
-  /// Of the first packets that were decrypted: how many, and how many were invalid.
+  /// How many of the first decrypted packets were decoded, and how many of them were invalid.
   private var decrypted = (count: 0, invalidCount: 0)
 
   private struct Kind: Hashable {
@@ -61,8 +61,8 @@ public final class AudioDecoder {
   /// calls invalid is counted and passed over, as players do. After `drain()` only `flush()` makes the decoder take
   /// packets again.
   ///
-  /// Throws `ReelError.unsupported` for sound that can't be converted, and `badMedia` where packets that were decrypted
-  /// are invalid from the first on: then the key is wrong.
+  /// Throws `ReelError.unsupported` for audio that can't be converted, and `badMedia` if half of the first decrypted
+  /// packets are invalid, which means that the key is wrong.
   public func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
     let rejectedCount = rejectedPacketCount
@@ -85,15 +85,14 @@ public final class AudioDecoder {
     return buffers
   }
 
-  /// Forgets everything that was decoded: the next packet comes from another place, and gives what a decoder that was just
-  /// opened makes of it.
+  /// Discards all decoder state before a packet from another position. That packet then decodes as in a new decoder.
   ///
-  /// `avcodec_flush_buffers` does not lead there: AAC and AC-3 keep the state of their noise generators, AC-3 and E-AC-3
-  /// their overlap too, and an error may leave more behind. So another decoder is opened, but for Opus: it would leave the
-  /// encoder's delay out once more. Where an Opus stream in Matroska begins, that delay is heard after a flush, at times
-  /// before 0.
+  /// `avcodec_flush_buffers` is not enough: AAC and AC-3 keep the state of their noise generators, AC-3 and E-AC-3
+  /// also their overlap, and an error may leave more behind. So a new decoder is opened, except for Opus. A new Opus
+  /// decoder would skip the encoder's delay a second time. If an Opus stream in Matroska is flushed at its beginning,
+  /// that delay becomes audible, partly at negative times.
   ///
-  /// Throws `ReelError` where a new decoder is needed and can't be opened.
+  /// Throws `ReelError` if a new decoder is needed and can't be opened.
   public func flush() throws(ReelError) {
     if stream.audioCodec == .opus, !scope.hasReportedError {
       avcodec_flush_buffers(context)
@@ -115,13 +114,13 @@ public final class AudioDecoder {
     guard let codec = stream.audioCodec else {
       throw ReelError(.unsupported, "the audio codec \(stream.codecName) is not supported")
     }
-    // The decoders of PCM have the names of their codecs.
+    // PCM decoders are named like their codecs.
     let names = codec == .pcm ? [stream.codecName] : codec.decoderNames
     guard let implementation = names.lazy.compactMap({ avcodec_find_decoder_by_name($0) }).first else {
       throw ReelError(.unsupported, "this FFmpeg has no decoder for \(stream.codecName)")
     }
     return try CodecContext(implementation, parameters: stream.parameters, scope: scope) { context in
-      // Without it libavcodec can't move the time of a frame whose first samples it leaves out.
+      // Without it, libavcodec can't adjust the time of a frame whose first samples it skips.
       context.pointee.pkt_timebase = AVRational(
         num: stream.timeBase.numerator, den: stream.timeBase.denominator)
       context.pointee.thread_count = 1
@@ -130,7 +129,7 @@ public final class AudioDecoder {
     }
   }
 
-  /// With another key some packets of noise pass for sound, but not most of them.
+  /// Decrypting with a wrong key gives noise. Some noise packets decode as audio, but most do not.
   private func noteDecrypted(isInvalid: Bool) throws(ReelError) {
     guard decrypted.count < 16 else { return }
     decrypted.count += 1
@@ -156,7 +155,7 @@ public final class AudioDecoder {
   private func convert() throws(ReelError) -> PCMBuffer? {
     let count = Int(frame.pointer.pointee.nb_samples)
     guard count > 0, frame.pointer.pointee.ch_layout.nb_channels > 0 else { return nil }
-    // A damaged packet may give a frame whose header made no sense.
+    // A damaged packet may give a frame with a nonsensical header.
     guard frame.pointer.pointee.sample_rate > 0 else {
       rejectedPacketCount += 1
       return nil

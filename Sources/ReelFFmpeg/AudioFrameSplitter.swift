@@ -20,7 +20,7 @@ public final class AudioFrameSplitter {
     /// Of the first frame that begins here; nil where there is none, or once it was used.
     var presentationTicks: Int64?
     var isCorrupt: Bool
-    /// In the source's bytes.
+    /// The byte position in the source.
     var position: Int64?
   }
 

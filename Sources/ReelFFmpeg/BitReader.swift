@@ -1,4 +1,4 @@
-/// Reads the bits of a NAL unit, passing over emulation prevention bytes (ISO/IEC 14496-10 §7.4.1.1).
+/// Reads the bits of a NAL unit and skips emulation prevention bytes (ISO/IEC 14496-10 §7.4.1.1).
 struct BitReader {
   private(set) var hasFailed = false
   private let bytes: UnsafeRawBufferPointer

@@ -4,20 +4,20 @@ internal import ReelCore
 
 /// An open decoder of libavcodec.
 ///
-/// Ownership: it owns the `AVCodecContext` and what `reel_codec_prepare` keeps beside it, and frees both. Frames that are
-/// still held stay as they are. A decoder that needs a fresh context replaces the whole value.
+/// Ownership: owns and frees the `AVCodecContext` and the `reel_codec` that `reel_codec_prepare` made for it. Frames
+/// that it returned stay valid. A decoder that needs a new context replaces the whole object.
 final class CodecContext {
   let pointer: UnsafeMutablePointer<AVCodecContext>
   private let codec: OpaquePointer
 
   /// Opens the decoder.
   ///
-  /// Throws `ReelError.badMedia` for parameters that libavcodec refuses, what `configure` throws, and what `fault` gives
-  /// for a context that can't be opened.
+  /// Throws `ReelError.badMedia` for parameters that libavcodec rejects, whatever `configure` throws, and the error
+  /// from `fault` if the context can't be opened.
   ///
   /// - Parameters:
-  ///   - configure: Sets the context's fields before it is opened; the stream's parameters are set by then.
-  ///   - fault: A better explanation of a context that can't be opened; nil for libavcodec's own.
+  ///   - configure: Sets fields of the context before it is opened. The stream's parameters are already set.
+  ///   - fault: Returns a specific error for a context that can't be opened, or nil to use libavcodec's error.
   init(
     _ implementation: UnsafePointer<AVCodec>, parameters: CodecParameters, scope: LogScope,
     configure: (UnsafeMutablePointer<AVCodecContext>) throws(ReelError) -> Void,
@@ -31,7 +31,7 @@ final class CodecContext {
       avcodec_free_context(&context)
       throw ReelError(.internalFault, "out of memory")
     }
-    // From here on `deinit` frees both, also where this throws.
+    // From here on `deinit` frees both, even if `init` throws.
     pointer = context
     codec = prepared
     guard avcodec_parameters_to_context(context, parameters.pointer) >= 0 else {

@@ -20,7 +20,7 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// True where all streams are known before the first packet; others are announced on the way.
+  /// True if all streams are known before the first packet. In other formats, streams may appear later.
   package var announcesStreamsFirst: Bool {
     switch self {
     case .mp4, .mpegTS, .matroska, .avi, .ivf, .h264, .hevc: true

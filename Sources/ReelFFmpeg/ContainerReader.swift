@@ -17,7 +17,7 @@ public final class ContainerReader {
     public var wantsAudio = false
     /// ISO 639 or RFC 5646, the most wanted first.
     public var audioLanguages: [String] = []
-    /// Where the keys of encrypted samples come from; nil reads no encrypted sample.
+    /// Supplies the keys of encrypted samples. If nil, reading stops at the first encrypted sample.
     public var keys: (any SampleKeys)?
     /// What waiting for bytes is measured by.
     public var clock: any MonotonicClock = SystemMonotonicClock()
@@ -46,18 +46,18 @@ public final class ContainerReader {
   /// MPEG-TS.
   private let program: ProgramSource?
   private let decryptor: ContainerDecryptor
-  /// Why reading has ended at an encrypted sample: all before it was given.
+  /// Why reading has stopped at an encrypted sample. All earlier samples were returned.
   public private(set) var refusal: ReelError?
   /// Of the demuxers before.
   private var closedSourceWait: Duration = .zero
   /// The demuxer began in the middle of the source, and counts from there.
   private var hasChangedProgram = false
   private var videoSplitter: AccessUnitSplitter?
-  /// The PES packet that the splitter was given last, and how much of it.
+  /// The PES packet that was last passed to the splitter, and how many of its bytes were.
   private var videoPES: (position: Int64, byteCount: Int)?
   private var videoFiller: PresentationFiller?
   private var audioSplitter: AudioFrameSplitter?
-  /// Those that came in band; nil for codecs without.
+  /// The in-band parameter sets; nil for codecs that have none.
   private var parameterSets: ParameterSets?
   /// Units that were split off already.
   private var ready: [Unit] = []
@@ -117,8 +117,8 @@ public final class ContainerReader {
 
   /// The next unit of either stream.
   ///
-  /// Throws `ReelError.badMedia`, what the source threw, and what the keys throw for an encrypted sample, as `unsupported`
-  /// where there is none: then `refusal` is set.
+  /// Throws `ReelError.badMedia`, whatever the source threw, and whatever `keys` throws for an encrypted sample. If
+  /// there is no key, that is `unsupported`, and `refusal` is set.
   public func next() throws -> Unit {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
@@ -222,7 +222,7 @@ public final class ContainerReader {
     videoSplitter?.append(packet)
   }
 
-  /// The next access unit that is complete for certain.
+  /// The next access unit that is certain to be complete.
   private func splitVideo() throws(ReelError) -> Packet? {
     if let packet = try videoSplitter?.next() { return packet }
     guard let videoPES, let pid = video?.number,
@@ -317,10 +317,10 @@ public final class ContainerReader {
 }
 
 extension ReelError {
-  /// For samples whose encryption is described in a way that is not read.
+  /// The error for samples whose encryption metadata can't be read.
   static func encrypted(codecName: String) -> ReelError {
     ReelError(
       .unsupported,
-      "the \(codecName) samples are encrypted (Common Encryption), and what describes that can't be read")
+      "the \(codecName) samples are encrypted (Common Encryption) with metadata that can't be read")
   }
 }

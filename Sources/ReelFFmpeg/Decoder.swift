@@ -10,9 +10,8 @@ public import ReelCore
 /// pictures that were held back, then `drained`; `flush()` makes it new again, and the next packet must be one that
 /// decoding can start at.
 ///
-/// A decoder that has reported an error is closed at a flush, and another one is opened: `avcodec_flush_buffers` leaves
-/// state behind from which later frames come out wrong without any sign (see "Decoders after an error" in
-/// Docs/Architecture.md).
+/// `flush()` replaces a decoder that has reported an error: `avcodec_flush_buffers` would leave state behind that
+/// makes later frames wrong without any sign (see "Decoders after an error" in Docs/Architecture.md).
 ///
 /// Confined to one thread at a time; with frame threads, pictures come out `threads - 1` packets later.
 public final class Decoder {
@@ -31,7 +30,8 @@ public final class Decoder {
   /// Packets that libavcodec refused as invalid since the decoder was made.
   public private(set) var rejectedPacketCount = 0
 
-  /// libavcodec has reported an error since it was opened: it refused a packet, flagged a frame, or logged one.
+  /// True if libavcodec has reported an error since the decoder was opened: it rejected a packet, flagged a frame, or
+  /// logged an error.
   public var hasReportedError: Bool { hasFailed || scope.hasReportedError }
 
   private var opened: CodecContext
@@ -40,9 +40,9 @@ public final class Decoder {
   private let scope: LogScope
   private var nextTag: Int64 = 0
   private var hasFailed = false
-  /// Extradata that a packet has brought in place of the stream's.
+  /// Extradata from a packet, which replaces the stream's.
   private var newExtradata: [UInt8]?
-  /// H.264: a picture parameter set asks for CAVLC, whose errors spoil later macroblocks.
+  /// H.264: a picture parameter set selects CAVLC, whose errors corrupt later macroblocks.
   private var usesCAVLC = false
 
   /// Larger pictures than this are refused before memory is taken for them: 16384 × 8704.
@@ -122,16 +122,16 @@ public final class Decoder {
       let flags = frame.pointer.pointee.flags
       let isFlagged = flags & AV_FRAME_FLAG_CORRUPT != 0 || frame.pointer.pointee.decode_error_flags != 0
       if isFlagged { hasFailed = true }
-      // A frame that needs no other one is sound, but not from a decoder that an error may have spoiled.
+      // An intact key frame is undamaged, unless an earlier error may have corrupted the decoder's state.
       let (tag, isKey) = (frame.tag, frame.isKey && !(usesCAVLC && hasReportedError))
       frame.isDamaged = scope.withDamage { $0.settle(tag, isKey: isKey, isFlagged: isFlagged) }
       return .frame(frame)
     }
   }
 
-  /// Forgets all pictures and references: what is decoded next is what a decoder that was just opened makes of it.
+  /// Discards all frames and references. The next packet decodes as in a new decoder.
   ///
-  /// Throws `ReelError` where a new decoder is needed and can't be opened.
+  /// Throws `ReelError` if a new decoder is needed and can't be opened.
   public func flush() throws(ReelError) {
     if hasReportedError {
       opened = try Self.open(stream, extradata: newExtradata, threads: threads, scope: scope)
@@ -143,7 +143,7 @@ public final class Decoder {
     scope.withDamage { $0.reset() }
   }
 
-  /// libavcodec's own flush, which an error makes unsafe.
+  /// libavcodec's own flush, which is unsafe after an error.
   func flushWithoutRenewal() { avcodec_flush_buffers(context) }
 
   /// Takes note of an H.264 sequence parameter set: gaps in frame numbers are no damage where it allows them.
@@ -198,19 +198,20 @@ public final class Decoder {
   ) {
     context.pointee.pkt_timebase = AVRational(num: timeBase.numerator, den: timeBase.denominator)
     context.pointee.thread_count = Int32(clamping: max(1, threads))
-    // Of both, libavcodec takes frame threads where the decoder has them. Those of MPEG-4 Part 2 decode interlaced
-    // pictures differently with each number of threads.
+    // If both kinds of threads are allowed, libavcodec prefers frame threads. The MPEG-4 Part 2 decoder does not use
+    // them here: its output for interlaced pictures depends on the number of frame threads.
     let usesFrameThreads = threads > 1 && codec != .mpeg4
     context.pointee.thread_type = usesFrameThreads ? FF_THREAD_FRAME | FF_THREAD_SLICE : FF_THREAD_SLICE
     context.pointee.max_pixels = maximumPixels
     if codec == .hevc || !canDecode(width: context.pointee.width, height: context.pointee.height) {
-      // The bitstream has the size: a container's absurd one must not keep the decoder from opening. H.264 pictures are
-      // cropped to the container's size where that is smaller by less than a macroblock (libavcodec/h264_slice.c,
-      // init_dimensions): cameras store 1080 lines as 1088 and say so there only.
+      // The bitstream states the size, so an absurd size in the container must not prevent the decoder from opening.
+      // H.264 is the exception: libavcodec crops to the container's size if that is smaller by less than a macroblock
+      // (libavcodec/h264_slice.c, init_dimensions). Cameras store 1080 lines as 1088 and state 1080 only in the
+      // container.
       context.pointee.width = 0
       context.pointee.height = 0
     }
-    // Compares HEVC pictures with the hashes that some streams carry for them.
+    // Compares HEVC pictures with the hashes that some streams contain.
     if codec == .hevc { context.pointee.err_recognition |= AV_EF_CRCCHECK }
     if codec == .h264 {
       // Without bitstream_restriction in the SPS the H.264 decoder starts with no reorder delay and drops pictures
@@ -222,7 +223,7 @@ public final class Decoder {
     reel_codec_enable_picture_tags(context)
   }
 
-  /// True for a size that a decoder can be opened with.
+  /// True if a decoder can be opened with this size.
   private static func canDecode(width: Int32, height: Int32) -> Bool {
     guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else { return false }
     return av_image_check_size2(width, height, maximumPixels, AV_PIX_FMT_NONE, 0, nil) >= 0

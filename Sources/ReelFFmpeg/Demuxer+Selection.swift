@@ -31,8 +31,8 @@ extension Demuxer {
     }
   }
 
-  /// A stream of MPEG video, with the headers that its first packet begins with where the container has none: a decoder
-  /// that begins further on needs them, and Xvid's pictures are decoded by what they say.
+  /// A stream of MPEG video. If the container has no headers, they are taken from the first packet: a decoder that
+  /// starts later in the stream needs them, and decoding Xvid depends on them.
   private func mpegStream(_ index: Int) throws -> StreamInfo {
     parsePackets()
     let stream = try streamAtFirstPacket(index)

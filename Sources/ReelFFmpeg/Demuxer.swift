@@ -99,7 +99,7 @@ public final class Demuxer {
   /// Time spent waiting in the source since the beginning.
   public var sourceWait: Duration { io.readDuration }
 
-  /// Gives packets as the container has them: parsers find nothing in encrypted ones.
+  /// Delivers packets as the container stores them. Parsers can't read encrypted packets.
   func disableParsers() { context?.pointee.flags |= AVFMT_FLAG_NOPARSE }
 
   /// Packets of other streams than these are dropped inside the demuxer, without being copied.
@@ -156,8 +156,8 @@ public final class Demuxer {
     }
   }
 
-  /// Lets libavformat cut the packets of MPEG-TS into access units and audio frames, and fill in their timestamps, as it
-  /// does in other containers. To be called before a packet is read.
+  /// Lets libavformat split MPEG-TS packets into access units and audio frames and fill in their timestamps, as it
+  /// does for other containers. Call it before the first packet is read.
   func parsePackets() { context?.pointee.flags &= ~(AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN) }
 
   /// Reads on until there is a packet of a stream, and gives the stream as it is known then: FLV brings codec
@@ -172,7 +172,7 @@ public final class Demuxer {
     return streams[index]
   }
 
-  /// What `body` gives for the bytes of the first packet of a stream that was read ahead; nil without one.
+  /// The result of `body` for the first packet of a stream that was read ahead, or nil if there is none.
   func firstPacket<Result>(of index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
     readAhead.first { $0.packet.streamIndex == index }.map { $0.packet.withBytes(body) }
   }

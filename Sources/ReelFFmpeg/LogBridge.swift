@@ -44,7 +44,7 @@ final class LogScope: Sendable {
     }
   }
 
-  /// A line at error level has come since the beginning, or since `forgetReportedError()`.
+  /// True if a line at error level was logged since the beginning or the last `forgetReportedError()`.
   var hasReportedError: Bool { state.withLock { $0.hasReportedError } }
 
   func forgetReportedError() { state.withLock { $0.hasReportedError = false } }
@@ -88,7 +88,7 @@ final class LogScope: Sendable {
     "Error constructing the frame RPS", "error while decoding MB",
     "mismatching checksum", "cu_qp_delta", "Error parsing NAL unit", "First slice in a frame missing",
     "Zero refs in the frame RPS", "Overlapping slice", "Two slices reporting being the first",
-    // MPEG and H.263, which mark what they conceal as well, and MJPEG.
+    // MPEG and H.263, which also flag concealed frames, and MJPEG.
     " damaged at ", "mjpeg_decode_dc: bad vlc", "error count: ",
   ]
 

@@ -1,16 +1,16 @@
-/// What a unit of MPEG-1, MPEG-2 or MPEG-4 Part 2 video says of its first picture (ISO/IEC 11172-2 and 13818-2 §6.2.3,
-/// ISO/IEC 14496-2 §6.2.5).
+/// The header of the first picture in a unit of MPEG-1, MPEG-2 or MPEG-4 Part 2 video (ISO/IEC 11172-2 and 13818-2
+/// §6.2.3, ISO/IEC 14496-2 §6.2.5).
 struct MPEGPicture {
-  /// Needs no other picture.
+  /// An I picture, which is decoded without any other.
   let isIntra: Bool
-  /// Shown before the picture that was decoded before it; no picture is predicted from it.
+  /// A B picture: shown before a picture that is decoded earlier, and never used for prediction.
   let isBidirectional: Bool
-  /// Begins a group of pictures that needs nothing from before it.
+  /// Begins a group of pictures that can be decoded without earlier pictures.
   let isClosedGroup: Bool
-  /// Where the group's or the picture's own header begins: what stands before is of the sequence.
+  /// The offset of the group's header, or else the picture's. Any bytes before it are sequence headers.
   let offset: Int
 
-  /// Nil where there is no picture in the unit.
+  /// Nil if the unit has no picture.
   init?(codec: VideoCodec, bytes: UnsafeRawBufferPointer) {
     guard codec.isMPEGVideo else { return nil }
     var group: (offset: Int, isClosed: Bool)?
@@ -18,7 +18,7 @@ struct MPEGPicture {
     while let start = next, start + 5 < bytes.count {
       switch bytes[start + 3] {
       case 0xb8 where codec != .mpeg4:
-        // Behind a time code of 25 bits.
+        // The flag follows a time code of 25 bits.
         group = (start, start + 7 < bytes.count && bytes[start + 7] & 0x40 != 0)
       case 0xb3 where codec == .mpeg4:
         group = (start, start + 6 < bytes.count && bytes[start + 6] & 0x20 != 0)
@@ -47,7 +47,7 @@ struct MPEGPicture {
     offset = group?.offset ?? start
   }
 
-  /// A unit so small has a picture that is not coded: it stands where the one is shown that was packed with the unit
-  /// before, as DivX does it (`MAX_NVOP_SIZE` in libavcodec/h263dec.c).
+  /// A unit of at most this size contains a picture that is not coded. DivX writes it as a placeholder for the B
+  /// picture that was packed into the previous unit (`MAX_NVOP_SIZE` in libavcodec/h263dec.c).
   private static let notCodedByteCount = 19
 }

@@ -89,8 +89,8 @@ extension UnsafeRawBufferPointer {
     }
   }
 
-  /// Calls `body` with each NAL unit of codec configuration: of an `avcC` record (ISO/IEC 14496-15 §5.3.3.1), or of the
-  /// Annex B stream that others have.
+  /// Calls `body` with each NAL unit of a codec configuration, which is an `avcC` record (ISO/IEC 14496-15 §5.3.3.1)
+  /// or an Annex B stream.
   func forEachConfigurationUnit(framing: NALFraming, _ body: (UnsafeRawBufferPointer) -> Void) {
     guard case .lengthPrefixed = framing else {
       return forEachNALUnit(framing: .annexB) { unit in

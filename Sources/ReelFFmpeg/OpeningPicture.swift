@@ -38,7 +38,7 @@ public struct OpeningPicture: Sendable, Hashable {
       isField = false
       isLeading = false
       isRandomAccess = picture?.isIntra ?? false
-      // The decoder tells by itself which one is the first.
+      // The decoder itself determines which frame is first.
       mayBePreceded = true
       return
     }

@@ -1,4 +1,4 @@
-/// Where the PES packets of video end in an MPEG-TS stream, and how the next one begins.
+/// Finds where video PES packets end in an MPEG-TS stream, and how the next one begins.
 ///
 /// A PES packet usually ends with an access unit, but only the start of the next PES packet proves it. This reader sees
 /// that start as soon as its transport packet arrives, while libavformat gives a PES packet only when it is complete.
@@ -7,19 +7,19 @@
 struct PESLookahead {
   /// A PES packet of video, from its first transport packet on.
   private struct Packet {
-    /// The place of its first transport packet, as the demuxer counts.
+    /// The byte position of its first transport packet, as the demuxer counts.
     let position: Int64
     /// The PES header, until it is complete.
     var header: [UInt8] = []
     var isInPayload = false
     /// Payload bytes so far.
     var byteCount = 0
-    /// Payload bytes by `PES_packet_length`; nil where the length is not given.
+    /// Payload bytes according to `PES_packet_length`; nil if the length is not stated.
     var declaredByteCount: Int?
     /// The first bytes of the payload.
     var opening: [UInt8] = []
 
-    /// All bytes that its length states have come.
+    /// True if the stated number of bytes has arrived.
     var isComplete: Bool { declaredByteCount.map { byteCount >= $0 } ?? false }
 
     mutating func append(_ bytes: ArraySlice<UInt8>, openingByteCount: Int) {
@@ -29,7 +29,7 @@ struct PESLookahead {
         guard header.count >= 9, header.count >= 9 + Int(header[8]) else { return }
         let headerByteCount = 9 + Int(header[8])
         let length = Int(header[4]) << 8 | Int(header[5])
-        // The length counts from behind itself.
+        // The length counts the bytes after its own field.
         if length > 0 { declaredByteCount = max(0, length - (headerByteCount - 6)) }
         payload = header[headerByteCount...]
         isInPayload = true
@@ -46,24 +46,24 @@ struct PESLookahead {
     var next: Packet
   }
 
-  /// The packet that is being read, by PID.
+  /// The packet being read, by PID.
   private var current: [Int: Packet] = [:]
-  /// The latest packets that have a successor.
+  /// The latest completed packets, each with its successor.
   private var pairs: [Pair] = []
 
   /// Enough for a start code, zero bytes before it, and the beginning of a slice header.
   private static let openingByteCount = 32
-  /// A demuxer is at most its buffer behind.
+  /// The demuxer lags behind by at most its buffer, so few pairs are needed.
   private static let maximumPairs = 64
   private static let maximumStreams = 64
 
-  /// Forgets everything: the place in the stream is another.
+  /// Discards everything, after a jump to another position in the stream.
   mutating func reset() { self = PESLookahead() }
 
   /// Notes a transport packet of 188 bytes at `position`.
   ///
-  /// Gives its PID where it completes a video packet whose length is stated: a demuxer gives such a packet at once, before
-  /// anything is known of the next one.
+  /// Returns the PID if this completes a video PES packet whose length is stated. A demuxer returns such a packet at
+  /// once, before anything is known about the next one.
   mutating func note(_ packet: ArraySlice<UInt8>, at position: Int64) -> Int? {
     let start = packet.startIndex
     let pid = Int(packet[start + 1] & 0x1f) << 8 | Int(packet[start + 2])
@@ -75,8 +75,8 @@ struct PESLookahead {
     return append(payload, pid: pid)
   }
 
-  /// The first bytes behind a video packet of which a demuxer has given `byteCount` bytes; nil where they have not come,
-  /// or the packet has more bytes than that.
+  /// The first payload bytes of the PES packet after the video packet at `position`, of which the demuxer has
+  /// returned `byteCount` bytes. Nil if they have not arrived yet, or the packet has more bytes than that.
   func opening(after position: Int64, pid: Int, byteCount: Int) -> [UInt8]? {
     guard let pair = pairs.last(where: { $0.pid == pid && $0.ended.position == position }),
       pair.ended.byteCount == byteCount, pair.next.isInPayload
@@ -84,7 +84,7 @@ struct PESLookahead {
     return pair.next.opening
   }
 
-  /// True where enough has come of the packet behind the last complete one of `pid`.
+  /// True if enough bytes have arrived of the packet after the last complete one of `pid`.
   func knowsSuccessor(pid: Int) -> Bool {
     guard let packet = current[pid] else { return true }
     return !packet.isComplete && packet.opening.count >= Self.openingByteCount / 2
@@ -92,7 +92,7 @@ struct PESLookahead {
 
   // MARK: - Private
 
-  /// False where no video begins.
+  /// Returns false if the payload does not begin a video packet.
   private mutating func begin(_ payload: ArraySlice<UInt8>, pid: Int, at position: Int64) -> Bool {
     let ended = current.removeValue(forKey: pid)
     let bytes = Array(payload.prefix(4))

@@ -9,7 +9,7 @@ public import ReelCore
 public struct Packet: ~Copyable, @unchecked Sendable {
   // Sendable: the only owner of its AVPacket, whose counted buffer is never written after the demuxer made it.
   let pointer: UnsafeMutablePointer<AVPacket>
-  /// Its bytes came encrypted and were decrypted.
+  /// True if the bytes were encrypted and have been decrypted.
   var isDecrypted = false
 
   /// An empty packet, to be filled by a demuxer.
@@ -83,14 +83,14 @@ public struct Packet: ~Copyable, @unchecked Sendable {
 
   // MARK: - Internal
 
-  /// Codec configuration that is valid from this packet on (`AV_PKT_DATA_NEW_EXTRADATA`); nil for most packets.
+  /// The codec configuration from this packet on (`AV_PKT_DATA_NEW_EXTRADATA`); nil for most packets.
   var newExtradata: [UInt8]? {
     var size = 0
     guard let data = av_packet_get_side_data(pointer, AV_PKT_DATA_NEW_EXTRADATA, &size) else { return nil }
     return Array(UnsafeRawBufferPointer(start: data, count: size))
   }
 
-  /// A packet with all properties of this one and `bytes` before its own.
+  /// A copy of the packet with `bytes` prepended.
   borrowing func prefixed(by bytes: [UInt8]) throws(ReelError) -> Packet {
     var made = try Packet()
     made.isDecrypted = isDecrypted
@@ -107,7 +107,7 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     return made
   }
 
-  /// The compressed bytes, to be changed during the call, which is to come before anybody else has the packet.
+  /// Calls `body` with the compressed bytes so that it can change them. The packet must not be shared yet.
   func withMutableBytes(
     _ body: (UnsafeMutableRawBufferPointer) throws(ReelError) -> Void
   ) throws(ReelError) {
@@ -115,7 +115,7 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     try body(UnsafeMutableRawBufferPointer(start: pointer.pointee.data, count: byteCount))
   }
 
-  /// Puts other bytes, not more than before, in place of the compressed ones, as long as nobody else has the packet.
+  /// Replaces the compressed bytes with at most as many. The packet must not be shared yet.
   func replaceBytes(with bytes: [UInt8]) throws(ReelError) {
     guard bytes.count <= byteCount, av_packet_make_writable(pointer) == 0 else {
       throw ReelError(.internalFault, "out of memory")
@@ -150,7 +150,7 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     if isCorrupt { pointer.pointee.flags |= AV_PKT_FLAG_CORRUPT }
   }
 
-  /// Of a packet that nobody else has yet.
+  /// Sets the presentation time of a packet that is not shared yet.
   func setPresentationTicks(_ ticks: Int64?) { pointer.pointee.pts = ticks ?? reel_nopts() }
 
   // MARK: - Private

@@ -1,15 +1,15 @@
 internal import ReelCore
 
-/// The parameter sets that a stream has brought in band, for decoders that begin in its middle.
+/// The in-band parameter sets of a stream, for decoders that start in its middle.
 ///
-/// A stream may send its parameter sets once and refer to them for good. A decoder that has read it from the beginning has
-/// them; one that is opened at a later key frame does not. So each key frame that lacks a set is given all of them.
+/// A stream may send its parameter sets once and refer to them from then on. A decoder that was opened at a later key
+/// frame has not seen them. So all known sets are prepended to each key frame that lacks one.
 struct ParameterSets {
   private struct Key: Hashable, Comparable {
     let type: UInt8
     let id: UInt32
 
-    /// Sets before those that refer to them: the types rise in this order.
+    /// Orders sets before those that refer to them: referring sets have higher unit types.
     static func < (a: Key, b: Key) -> Bool { (a.type, a.id) < (b.type, b.id) }
   }
 
@@ -17,7 +17,7 @@ struct ParameterSets {
   private let framing: NALFraming
   private var sets: [Key: [UInt8]] = [:]
 
-  /// H.264 has 32 sequence and 256 picture parameter sets.
+  /// H.264 has at most 32 sequence and 256 picture parameter sets.
   private static let maximumCount = 512
   private static let maximumByteCount = 4096
 
@@ -28,7 +28,8 @@ struct ParameterSets {
     self.framing = framing
   }
 
-  /// Notes the sets of an access unit, and gives the unit with all that it lacks where decoding can start at it.
+  /// Records the sets of an access unit. If decoding can start at the unit and it lacks a set, the returned unit has
+  /// all known sets prepended.
   mutating func completed(_ packet: consuming Packet) throws(ReelError) -> Packet {
     var own: Set<Key> = []
     var isKey = packet.isKey
@@ -50,7 +51,7 @@ struct ParameterSets {
   // MARK: - Private
 
   private mutating func note(_ unit: UnsafeRawBufferPointer, as key: Key) -> Bool {
-    // What stands before the next start code may be zero bytes of no unit.
+    // Zero bytes before the next start code belong to no unit.
     var end = unit.count
     if framing == .annexB { while end > 0, unit[end - 1] == 0 { end -= 1 } }
     guard end <= Self.maximumByteCount, sets.count < Self.maximumCount || sets[key] != nil else {
@@ -70,7 +71,7 @@ struct ParameterSets {
     }
   }
 
-  /// Nil for units that are no parameter sets, or make no sense.
+  /// Nil for units that are not parameter sets or can't be read.
   private func key(of unit: UnsafeRawBufferPointer, type: UInt8) -> Key? {
     var bits = BitReader(unit)
     switch (codec, type) {

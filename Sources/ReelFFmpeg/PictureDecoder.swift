@@ -68,14 +68,14 @@ public final class PictureDecoder {
   /// Units to be read before those of the source.
   private var pending: [PacketBox] = []
   private var isFinished = false
-  /// The decoder is drained for another one to go on with the unit that is pending.
+  /// The decoder is being drained, and a new one will continue with the pending unit.
   private var isRenewing = false
   /// The decoder was drained for a first picture: it is flushed, and gets these units again, before it goes on.
   private var refeed: [PacketBox]?
   /// A first picture that is looked for among several units.
   private var search: Search?
-  /// After a seek: units before the first random access point are dropped. Pictures of HEVC and MPEG would be decoded
-  /// there with references that are missing.
+  /// After a seek, units before the first random access point are dropped. HEVC and MPEG pictures would otherwise be
+  /// decoded there with missing references.
   private var awaitsRandomAccess = false
   /// Pictures that come again with them and have been given.
   private var skip = Skip.nothing
@@ -119,9 +119,9 @@ public final class PictureDecoder {
 
   /// The error for pictures of a size that is refused; nil where that is not what is wrong.
   public var sizeFault: ReelError? { decoder.sizeFault }
-  /// Set once the first frame that was encrypted has come damaged: the key is wrong, or the media.
+  /// Set if the first frame that was encrypted came out damaged: either the key is wrong, or the media is damaged.
   public var keyFault: ReelError? { keyTrust.fault }
-  /// What to say where no picture comes at all of samples that were decrypted; nil for others.
+  /// Advice for the error if decrypted samples give no frame at all; nil for media that was not encrypted.
   public var keyAdvice: String? { keyTrust.adviceWithoutPicture }
   /// The last error line that the decoder logged.
   public func takeLastError() -> String? { decoder.takeLastError() }
@@ -339,8 +339,8 @@ public final class PictureDecoder {
     try decoder.flush()
   }
 
-  /// An error may have spoiled an H.264 decoder for pictures that need nothing of what was decoded before: an IDR
-  /// picture is given to a new one, after all pictures before it.
+  /// True if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR picture wrongly,
+  /// so a new decoder gets that picture, after all earlier frames have come out.
   private func needsRenewal(before packet: borrowing Packet) -> Bool {
     guard stream.videoCodec == .h264, !isRenewing, decoder.hasReportedError else { return false }
     return packet.withBytes { bytes in

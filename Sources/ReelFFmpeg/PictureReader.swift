@@ -12,7 +12,7 @@ public final class PictureReader {
     public var threads = 1
     /// False reads the source forward only.
     public var isSeekable = true
-    /// Where the keys of encrypted samples come from.
+    /// Supplies the keys of encrypted samples.
     public var keys: (any SampleKeys)?
     /// Asked between packets; true ends the work with `CancellationError`.
     public var isCancelled: @Sendable () -> Bool = { false }
@@ -207,7 +207,7 @@ private final class DemuxedUnits: AccessUnitSource {
         }
       }
     } catch _ where container.refusal != nil {
-      // What the decoder holds of the frames before comes first; then the reader throws it.
+      // The decoder first gives the frames that it still holds; then the reader throws the error.
       return .end
     }
   }

@@ -1,20 +1,20 @@
-/// Gives the pictures of MPEG video their presentation times in containers that store decoding times only: AVI,
-/// Matroska with a track of Video for Windows, and most pictures of MPEG-PS.
+/// Sets the presentation times of MPEG video in containers that store only decoding times: AVI, Matroska tracks in
+/// Video for Windows mode, and most pictures of MPEG-PS.
 ///
-/// A picture that is shown before the one that was decoded before it (B) is shown when it is decoded. Any other is shown
-/// when the next such one is decoded: it is held until that has come, and with it the ones between.
+/// A B picture is shown when it is decoded. An I or P picture is shown when the next I or P picture is decoded. It is
+/// held until that one arrives, together with the B pictures in between.
 struct PresentationFiller {
   private let codec: VideoCodec
-  /// The presentation times are guesses of the demuxer.
+  /// The demuxer's presentation times are guesses and get replaced.
   private let replaces: Bool
-  /// The first waits for its time.
+  /// The packets held; the first one still needs its presentation time.
   private var held: [PacketBox] = []
   private var ready: [PacketBox] = []
 
-  /// There are no more pictures than this between two that others are predicted from.
+  /// No more packets than this are held.
   private static let maximumHeldCount = 32
 
-  /// Nil for a codec whose pictures are in order, or which says more of it.
+  /// Nil for codecs other than MPEG video.
   init?(codec: VideoCodec, format: ContainerFormat) {
     guard codec.isMPEGVideo else { return nil }
     self.codec = codec
@@ -39,10 +39,10 @@ struct PresentationFiller {
     }
   }
 
-  /// The next unit in decoding order, where its time is known.
+  /// The next unit in decoding order, if its time is known.
   mutating func next() -> PacketBox? { ready.isEmpty ? nil : ready.removeFirst() }
 
-  /// The last units of the stream.
+  /// Like `next()`, at the end of the stream: the last units get their times.
   mutating func flush() -> PacketBox? {
     if let first = held.first {
       let last = held.compactMap { $0.packet.decodingTicks }.max()

@@ -7,8 +7,9 @@ internal import ReelCore
 /// PIDs. So the bytes end here before the new program, for a demuxer to give what it holds of the old one; after
 /// `proceed()` they go on with the tables of the new one, for another demuxer.
 ///
-/// It also tells what follows a PES packet of video before the demuxer has read that far (`opening(after:)`). For this, the
-/// end of a packet whose length is stated is held back until the next one of its stream has begun.
+/// It also knows how the PES packet after a video packet begins before the demuxer has read that far
+/// (`opening(after:)`). To that end, it withholds the end of a PES packet whose length is stated until the next one
+/// of its stream has begun.
 ///
 /// Program association and program map sections are those of ISO/IEC 13818-1 §2.4.4; a section with a wrong checksum is
 /// no change.
@@ -22,26 +23,26 @@ final class ProgramSource: ByteSource {
 
   private let base: any ByteSource
   private var isPassive = false
-  /// What was read of the source: up to `seen` it was looked at, up to `passed` it may be given, and up to `given` it has
-  /// been.
+  /// Bytes read from the source. Those up to `seen` were examined, those up to `passed` may be given to the demuxer,
+  /// and those up to `given` have been.
   private var bytes: [UInt8] = []
   /// What the source is read into.
   private var chunk = [UInt8](repeating: 0, count: 8 << 10)
   private var given = 0
   private var passed = 0
   private var seen = 0
-  /// The stream whose next packet is waited for.
+  /// The PID for whose next PES packet bytes are withheld.
   private var heldPID: Int?
   private var lookahead = PESLookahead()
   private var hasEnded = false
   private var givenCount: Int64 = 0
-  /// What `givenCount` was when the demuxer began.
+  /// The value of `givenCount` when the demuxer began.
   private var demuxerBegin: Int64 = 0
   /// 188, or with a time stamp or check bytes; 0 before it is known.
   private var packetSize = 0
   private var tables = ProgramTables()
 
-  /// The end of a PES packet is held back for so many bytes at the most.
+  /// At most this many bytes are withheld.
   private static let maximumHeldByteCount = 64 << 10
 
   init(_ base: any ByteSource) {
@@ -67,8 +68,8 @@ final class ProgramSource: ByteSource {
     look()
   }
 
-  /// The first bytes behind the PES packet of video that begins at `position`, as the demuxer counts, and of which it has
-  /// given `byteCount` bytes; nil where they have not come, or the packet goes on.
+  /// The first payload bytes of the PES packet after the video packet at `position`, as the demuxer counts, of which
+  /// the demuxer has returned `byteCount` bytes. Nil if they have not arrived yet, or the packet continues.
   func opening(after position: Int64, pid: Int, byteCount: Int) -> [UInt8]? {
     lookahead.opening(after: position, pid: pid, byteCount: byteCount)
   }
@@ -90,7 +91,7 @@ final class ProgramSource: ByteSource {
     while given == passed {
       if isAtChange { return 0 }
       if hasEnded {
-        // What was held back, and part of a packet.
+        // Bytes that were withheld, and part of a packet.
         guard passed < bytes.count else { return 0 }
         release()
         passed = bytes.count
@@ -128,7 +129,7 @@ final class ProgramSource: ByteSource {
     lookahead.reset()
   }
 
-  /// Lets everything pass that was looked at.
+  /// Lets all examined bytes pass.
   private func release() {
     heldPID = nil
     passed = seen
@@ -183,7 +184,7 @@ final class ProgramSource: ByteSource {
     return packetSize == 192 ? rest + packet : packet + rest
   }
 
-  /// Where the packet at `seen` has its first byte; nil where there is none.
+  /// The index of the first byte of the packet at `seen`; nil if there is no packet.
   private var packetStart: Int? {
     let start = seen + (packetSize == 192 ? 4 : 0)
     return bytes[start] == TransportPacket.syncByte ? start : nil
@@ -192,7 +193,7 @@ final class ProgramSource: ByteSource {
   /// False where more bytes are needed. What belongs to no packet passes.
   private func findPacketSize() -> Bool {
     while bytes.count - seen > 2 * 204 + 4 {
-      // Nearly all that is no packet is seen over here.
+      // Skips nearly all bytes that belong to no packet.
       guard bytes[seen] == TransportPacket.syncByte || bytes[seen + 4] == TransportPacket.syncByte else {
         seen += 1
         continue

@@ -17,12 +17,13 @@ struct ProgramTables {
   private var change: (program: Int, map: [Int: Stream], packets: [[UInt8]])?
 
   private static let associationPID = 0
-  /// By the types of the same codecs with SAMPLE-AES (libavformat/mpegts.c, HLS_SAMPLE_ENC_types).
-  private static let clearTypes: [UInt8: UInt8] = [0xdb: 0x1b, 0xcf: 0x0f, 0xc1: 0x81, 0xc2: 0x87]
+  /// Maps the stream types of SAMPLE-AES to those of the same codecs in the clear (libavformat/mpegts.c,
+  /// HLS_SAMPLE_ENC_types).
+  static let clearTypes: [UInt8: UInt8] = [0xdb: 0x1b, 0xcf: 0x0f, 0xc1: 0x81, 0xc2: 0x87]
 
   /// One elementary stream.
   private struct Stream: Equatable {
-    /// The same for encrypted samples as for those in the clear: libavformat goes on with either.
+    /// The same type for encrypted and clear samples, because libavformat continues across a change between the two.
     let type: UInt8
     /// Of a type that says nothing of the codec.
     let descriptors: [UInt8]

@@ -45,9 +45,9 @@ public struct StreamInfo: Sendable {
   public let bitsPerSecond: Int64?
   public let channelCount: Int?
   public let sampleRate: Int?
-  /// True where the sample entry names encrypted samples (`encv`), or the type of an MPEG-TS stream SAMPLE-AES.
+  /// True if the sample entry (`encv`) or the MPEG-TS stream type (SAMPLE-AES) says that samples are encrypted.
   public let isEncrypted: Bool
-  /// WebM: the id of the key that blocks are encrypted with; nil where they are not.
+  /// WebM: the id of the key that blocks are encrypted with, or nil if they are not.
   let contentEncryptionKeyID: [UInt8]?
   private(set) var parameters: CodecParameters
 
@@ -87,8 +87,7 @@ public struct StreamInfo: Sendable {
     let channels = parameters.ch_layout.nb_channels
     channelCount = channels > 0 ? Int(channels) : nil
     sampleRate = parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil
-    // libavformat/mpegts.c, HLS_SAMPLE_ENC_types.
-    let isSampleAES = [0xdb, 0xcf, 0xc1, 0xc2].contains(parameters.codec_tag)
+    let isSampleAES = UInt8(exactly: parameters.codec_tag).map { ProgramTables.clearTypes[$0] != nil } ?? false
     isEncrypted = codecTag == "encv" || codecTag == "enca" || isSampleAES
     contentEncryptionKeyID = av_dict_get(stream.pointee.metadata, "enc_key_id", nil, 0).flatMap {
       Self.base64($0.pointee.value)
@@ -124,7 +123,7 @@ public struct StreamInfo: Sendable {
     parameters = try CodecParameters(of: context)
   }
 
-  /// The container has the codec's headers, not the first packets alone.
+  /// True if the container itself has the codec's headers; otherwise only the first packets do.
   var hasExtradata: Bool { parameters.pointer.pointee.extradata_size > 0 }
 
   /// The same stream with the codec's headers.

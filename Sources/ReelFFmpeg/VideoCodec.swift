@@ -9,11 +9,11 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   case vp8
   case mpeg1 = "mpeg1video"
   case mpeg2 = "mpeg2video"
-  /// MPEG-4 Part 2, as DivX and Xvid write it too.
+  /// MPEG-4 Part 2, including DivX and Xvid.
   case mpeg4
-  /// ITU-T H.263, with the extensions of its second version.
+  /// ITU-T H.263, including the extensions of its second version (H.263+).
   case h263
-  /// H.263 as Sorenson has it in FLV.
+  /// Sorenson Spark, the variant of H.263 in FLV.
   case flv1
   case mjpeg
   case prores
@@ -22,7 +22,7 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   var decoderNames: [String] {
     switch self {
     case .av1: ["libdav1d", "libaom-av1"]
-    // libavcodec has two ids for one decoder.
+    // libavcodec has two names for this codec.
     case .h263: ["h263", "h263p"]
     case .flv1: ["flv"]
     default: [rawValue]
@@ -50,6 +50,6 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// True where a unit is a picture with start codes of MPEG (ISO/IEC 11172-2, 13818-2, 14496-2).
+  /// True for codecs with MPEG start codes (ISO/IEC 11172-2, 13818-2, 14496-2).
   var isMPEGVideo: Bool { self == .mpeg1 || self == .mpeg2 || self == .mpeg4 }
 }

@@ -1,12 +1,12 @@
 public import ReelCore
 
-/// What a manifest says of the encryption of a rung's samples (ISO/IEC 23009-1 §5.8.4.1): with which keys, and who hands
-/// them out. Whether a sample is encrypted, the media tells.
+/// What a manifest states about the encryption of a rung's samples (ISO/IEC 23009-1 §5.8.4.1): the ids of the keys,
+/// and the DRM systems that have them. Only the media itself says which samples are encrypted.
 public struct ContentProtection: Sendable, Hashable {
-  /// The kind of encryption and the systems by name, as `Common Encryption (cenc)`, `Widevine`; the scheme itself where it
-  /// is not known. In the manifest's order.
+  /// The names of the encryption and of the DRM systems, such as `Common Encryption (cenc)` and `Widevine`, in
+  /// manifest order. For an unknown scheme, its URI.
   public var schemes: [String]
-  /// The ids of the keys (`cenc:default_KID`, ISO/IEC 23001-7 §11.2), as far as they are stated.
+  /// The key ids that are stated (`cenc:default_KID`, ISO/IEC 23001-7 §11.2).
   public var keyIDs: [KeyID]
 
   public init(schemes: [String], keyIDs: [KeyID] = []) {
@@ -14,12 +14,12 @@ public struct ContentProtection: Sendable, Hashable {
     self.keyIDs = keyIDs
   }
 
-  /// The systems alone.
+  /// The DRM systems among `schemes`.
   public var systems: [String] { schemes.filter { !$0.hasPrefix("Common Encryption") } }
 }
 
 extension ContentProtection {
-  /// Nil where there are no elements.
+  /// Nil if there are no elements.
   init?(_ protections: [MPD.Descriptor]) {
     guard !protections.isEmpty else { return nil }
     self.init(schemes: [])
@@ -32,7 +32,7 @@ extension ContentProtection {
 }
 
 extension TrackGroup {
-  /// `encrypted:` and by what, where some rung is; nil where none is.
+  /// `encrypted:` followed by the schemes, or nil if no rung is encrypted.
   public var encryption: String? {
     rungs.compactMap(\.protection).first.map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }

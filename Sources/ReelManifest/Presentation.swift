@@ -45,7 +45,7 @@ public struct Period: Sendable {
   public var start: MediaTime
   public var duration: MediaTime?
   public var trackGroups: [TrackGroup]
-  /// Why video of this period was passed over; nil where none was.
+  /// Why video of this period was left out; nil if none was.
   public var videoFailure: ReelError?
 
   public init(
@@ -82,8 +82,8 @@ public struct TrackGroup: Sendable {
   public var isDefault: Bool
   /// Never empty.
   public var rungs: [Rung]
-  /// Why the group can't be played (an essential property, or whole segments that are encrypted, by name); nil where it
-  /// can.
+  /// Why the group can't be played: the name of an essential property, or of the scheme that whole segments are
+  /// encrypted with. Nil if it can.
   public var unplayableReason: String?
 
   public init(
@@ -137,7 +137,7 @@ public struct Rung: Sendable {
   /// True where the manifest says that each segment can be decoded without others (EXT-X-INDEPENDENT-SEGMENTS, RFC
   /// 8216 §4.3.5.1; @startWithSAP of 1 or 2, ISO/IEC 23009-1 §5.3.7.2, or a profile that demands it).
   public var hasIndependentSegments: Bool
-  /// DASH: what the manifest says of the encryption of its samples; nil where they are in the clear.
+  /// DASH: the encryption of the samples, as far as the manifest states it; nil if they are in the clear.
   public var protection: ContentProtection?
   public var media: Media
 
@@ -217,7 +217,7 @@ public struct InitializationReference: Sendable, Hashable {
   }
 }
 
-/// How a segment, or its samples, are encrypted (RFC 8216 §4.3.2.4).
+/// How a segment or its samples are encrypted (RFC 8216 §4.3.2.4).
 public struct SegmentEncryption: Sendable, Hashable {
   /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or a DRM's name.
   public var method: String
@@ -225,14 +225,15 @@ public struct SegmentEncryption: Sendable, Hashable {
   public var keyFormat: String?
   /// 16 bytes: the stated IV, or the one that follows from the media sequence number.
   public var initializationVector: [UInt8]?
-  /// True where samples are encrypted, each by itself; false where the segment is as a whole.
+  /// True if each sample is encrypted separately; false if the segment is encrypted as a whole.
   public var encryptsSamples: Bool
-  /// The names of the systems that hand out the key; empty where `keyURL` gives the key itself (KEYFORMAT `identity`).
+  /// The names of the DRM systems that provide the key; empty if `keyURL` gives the key itself (KEYFORMAT
+  /// `identity`).
   public var systems: [String]
 
   /// - Parameters:
-  ///   - encryptsSamples: nil for what `method` says.
-  ///   - systems: nil for none, or `method` where that is a DRM's name.
+  ///   - encryptsSamples: Nil to derive it from `method`.
+  ///   - systems: Nil for none, or for `method` if that is the name of a DRM system.
   public init(
     method: String, keyURL: URL?, keyFormat: String?, initializationVector: [UInt8]?,
     encryptsSamples: Bool? = nil, systems: [String]? = nil

@@ -6,7 +6,7 @@ public struct SegmentList: RandomAccessCollection, Sendable {
   public let count: Int
   /// The end of the last segment on the presentation's timeline.
   public let end: MediaTime
-  /// What all of its segments need before them; nil where they need nothing, or not all the same.
+  /// The initialization segment that all segments share; nil if they have none, or different ones.
   public let commonInitialization: InitializationReference?
   private let element: @Sendable (Int) -> SegmentReference
 

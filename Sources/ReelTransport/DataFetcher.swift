@@ -5,7 +5,7 @@ import ReelCore
 struct DataFetcher: Fetching {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let session = TransferSession(request)
-    // A key is in no error.
+    // Errors must not contain a key.
     let name = request.purpose == .key ? "data:" : "\(request.url.absoluteString.prefix(64))…"
     defer { session.finish() }
     session.noteRequest()

@@ -8,7 +8,7 @@ import Testing
 struct EncryptedCommandTests {
   private static let id = "31323334-3536-3738-3930-313233343536"
   private static let key = "32333435363738393031323334353637"
-  /// The second and the third key of a rotation.
+  /// The second key id and key of the rotation fixture.
   private static let rotated = "MjM0NTY3ODkwMTIzNDU2MQ:MzQ1Njc4OTAxMjM0NTY3Mg"
   private static let rotatedTwice = "33343536373839303132333435363132:34353637383930313233343536373233"
   private static var keys: [String] { ["--key", "\(id):\(key)", "--key", rotated, "--key", rotatedTwice] }
@@ -24,7 +24,7 @@ struct EncryptedCommandTests {
     #expect(result.outputLines.map { String($0.suffix(32)) } == (try golden()))
   }
 
-  /// Frames and sound are those of the clear original.
+  /// Frames and audio match the clear original.
   @Test(arguments: ["cenc", "cens", "cbc1", "cbcs", "rotation", "clear-lead"])
   func play(folder: String) async throws {
     let output = try TemporaryFolder()
@@ -40,7 +40,7 @@ struct EncryptedCommandTests {
     let clear = try await Command.run(
       "play", Fixtures.path("encrypted/clear.mp4"), "--rate", "max", "--wav", output.path + "/clear.wav")
     #expect(clear.status == 0, "\(clear.errorText)")
-    // Behind the header; the original leaves out the encoder's delay of 1024 samples.
+    // After the header. The original skips the encoder's delay of 1024 samples.
     let samples = try output.bytes("clear.wav").dropFirst(80)
     #expect(samples.count > 280_000)
     #expect(try output.bytes("a.wav").count == samples.count + 80 + 2048)
@@ -104,7 +104,7 @@ struct EncryptedCommandTests {
     #expect(play.errorText.contains("cbcs") || play.outputText.contains("cbcs"))
   }
 
-  /// Neither the keys that are given, nor those that a server or a playlist gives.
+  /// Covers keys given by the user as well as those from a server or a playlist.
   @Test(arguments: [
     ["frames", "cbcs/video.mp4", "--json"], ["frames", "hls-ts/data-key.m3u8", "--json"],
     ["play", "hls-ts/rotating.m3u8", "--rate", "max", "--json"],
@@ -126,7 +126,7 @@ struct EncryptedCommandTests {
     }
     if arguments[0] == "frames" { arguments += ["-o", folder.path] }
     if arguments[0] != "manifest" {
-      // The last one is wrong, and for nothing.
+      // The last key is wrong and not needed.
       arguments +=
         Self.keys + [
           "--key", "6b65792d69642d6f662d616e6f746865:6e6f7420746865207269676874206f6e", "--verbose",

@@ -57,7 +57,7 @@ struct ManifestCommandTests {
     #expect(shallow.allSatisfy { $0["segments"] == nil && $0["error"] == nil && $0["playlist"] != nil })
   }
 
-  @Test("The text is that of the encoder, with odd values and names")
+  @Test("Segments are written as Foundation's encoder would, even with odd values and names")
   func text() async throws {
     let folder = try TemporaryFolder()
     let media = """
@@ -94,7 +94,7 @@ struct ManifestCommandTests {
         + "\n")
   }
 
-  @Test("Of very many segments those that are left out are counted, each rung by itself")
+  @Test("If there are too many segments, each rung gives the number of those left out")
   func manySegments() async throws {
     let folder = try TemporaryFolder()
     let mpd = { (type: String) in
@@ -119,7 +119,7 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test("A live timeline that the clock leaves empty is a warning, and by the letter a fault")
+  @Test("A live timeline without available segments causes a warning, and an error with --strict")
   func drift() async throws {
     let folder = try TemporaryFolder()
     let mpd = """

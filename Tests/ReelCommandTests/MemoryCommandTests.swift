@@ -69,7 +69,7 @@ struct MemoryCommandTests {
   }
 
   @Test(
-    "As far as it is told, and no further",
+    "Loading stops at the stage that was asked for",
     arguments: [
       ("manifest", "manifest"), ("initialization", "initialization"), ("first_frame", "first_frame"),
       ("firstFrame", "first_frame"), ("first-frame", "first_frame"),

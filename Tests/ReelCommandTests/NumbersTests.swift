@@ -21,7 +21,7 @@ struct NumbersTests {
 
   // MARK: Requests and bytes
 
-  @Test("Five redirects are six requests", arguments: ["frames", "probe", "play"])
+  @Test("Five redirects count as six requests", arguments: ["frames", "probe", "play"])
   func redirects(command: String) async throws {
     let folder = try TemporaryFolder()
     let options = ["frames": ["-o", folder.path], "play": ["--rate", "max"]][command] ?? []
@@ -39,7 +39,7 @@ struct NumbersTests {
     }
   }
 
-  @Test("Redirects of playlists and segments count where they belong")
+  @Test("Redirects of playlists and segments count in the total and in their rung")
   func redirectsOfParts() async throws {
     try await withOrigin("hls-ts/high/index.m3u8=redirects:2,hls-ts/high/segment-*=redirects:1") { origin in
       let source = origin.url("hls-ts/master.m3u8").absoluteString
@@ -51,14 +51,14 @@ struct NumbersTests {
     }
   }
 
-  @Test("The bytes of a start are counted once, over the network and of a local file")
+  @Test("Start-up counts each byte once, over the network and from a local file")
   func startupBytes() async throws {
     let folder = try TemporaryFolder()
     try await withOrigin { origin in
       for source in [Fixtures.path("media/h264.mkv"), origin.url("media/h264.mkv").absoluteString] {
         let result = try await Command.run(
           "frames", source, "--count", "0", "--json", "--overwrite", "-o", folder.path)
-        // Of the whole file no more than there is up to the first picture.
+        // Not the whole file, only the bytes up to the first frame.
         let record = try record(result)
         let bytes = try ["resolve", "segment"].map {
           try #require(try stage($0, of: record)["bytes"] as? Int)
@@ -72,7 +72,7 @@ struct NumbersTests {
   }
 
   @Test(
-    "Of a local source one account is given",
+    "A local source has the same bytes in the total, as local bytes and in its rung",
     arguments: ["media/h264-bframes.mp4", "hls-fmp4/master.m3u8"])
   func local(path: String) async throws {
     let source = Fixtures.path(path)
@@ -123,7 +123,7 @@ struct NumbersTests {
       let startup = try #require(summary["startup_ms"] as? Double)
       #expect(abs(try #require(wall["startup_ms"]) - startup) < 0.01)
       #expect(wall["stalled_ms"] == summary["stalled_ms"] as? Double)
-      // The first frame stands until there is half a second of media.
+      // The first frame stays until half a second of media is buffered.
       let buffering = try #require(wall["buffering_ms"])
       #expect(buffering > 0)
       let motion = try #require(summary["motion_ms"] as? Double)
@@ -136,14 +136,14 @@ struct NumbersTests {
     }
   }
 
-  @Test("Text: where the time has gone")
+  @Test("The text output shows how the time was spent")
   func timeText() async throws {
     let text = try await Command.run("play", goodSource, "--rate", "max").outputText
     #expect(text.contains(/\n  time       .*start-up [0-9.]+ ms, .*playing [0-9.]+ ms/))
     #expect(text.contains(/\n  motion     after [0-9.]+ ms\n/))
   }
 
-  @Test("The streams that are ready are all streams, though the first frame does not wait for the sound")
+  @Test("ready lists all streams, although the first frame does not wait for the audio")
   func ready() async throws {
     try await withOrigin("hls-fmp4/audio/index.m3u8=delay:300ms") { origin in
       let source = origin.url("hls-fmp4/master.m3u8").absoluteString
@@ -162,7 +162,7 @@ struct NumbersTests {
     }
   }
 
-  @Test("A short time limit is named as it was given", arguments: ["frames", "probe", "play", "memory"])
+  @Test("Errors repeat a short time limit as it was given", arguments: ["frames", "probe", "play", "memory"])
   func shortTimeout(command: String) async throws {
     let folder = try TemporaryFolder()
     try await withOrigin("h264.ts=silence") { origin in

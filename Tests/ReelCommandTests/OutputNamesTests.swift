@@ -3,14 +3,14 @@ import ReelTesting
 import ReelTestSupport
 import Testing
 
-@Suite("Names of files that are made of sources' names", .hangLimit)
+@Suite("Files that are named after their sources", .hangLimit)
 struct OutputNamesTests {
-  /// Two presentations of one name, with other pictures.
+  /// Two presentations with the same name and different frames.
   private let first = Fixtures.path("hls-ts/low/index.m3u8")
   private let second = Fixtures.path("hls-ts/high/index.m3u8")
 
   @Test(
-    "A file of another source stays, unless it is to be overwritten",
+    "A file of another source is kept, unless --overwrite is given",
     arguments: [("frames", "ppm"), ("frames", "png"), ("frames", "y4m"), ("play", "ppm"), ("play", "png")])
   func acrossRuns(command: String, format: String) async throws {
     let folder = try TemporaryFolder()
@@ -34,14 +34,14 @@ struct OutputNamesTests {
     #expect(forced.status == 0, "\(forced.errorText)")
     #expect(try folder.bytes(name) != bytes)
     #expect(try await run(first).status == 73)
-    // What is no output of reel's stays too.
+    // Files that Reel did not write are kept too.
     try Data("mine".utf8).write(to: folder.url.appending(path: name))
     #expect(try await run(second).status == 73)
     #expect(try folder.bytes(name) == Array("mine".utf8))
     #expect(folder.names().allSatisfy { !$0.contains(".part-") })
   }
 
-  @Test("A source is known by whatever path leads to it")
+  @Test("A source is recognized by any path that leads to it")
   func paths() async throws {
     let folder = try TemporaryFolder()
     try FileManager.default.copyItem(atPath: Fixtures.path("media/h264.ts"), toPath: folder.path + "/a.ts")
@@ -54,7 +54,7 @@ struct OutputNamesTests {
     #expect(folder.names("out") == ["a-000001.ppm"])
   }
 
-  @Test("Names that differ in the case of letters alone are made different")
+  @Test("Names that differ only in letter case are made different")
   func letterCase() async throws {
     let folder = try TemporaryFolder()
     for name in ["Clip.ts", "clip.mkv", "CLIP_2.ts"] {

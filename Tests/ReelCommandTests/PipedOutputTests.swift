@@ -2,15 +2,15 @@ import Foundation
 import ReelTestSupport
 import Testing
 
-@Suite("Picture and sound through pipes into one ffmpeg", .hangLimit)
+@Suite("Frames and audio through pipes into one ffmpeg", .hangLimit)
 struct PipedOutputTests {
-  /// What ffmpeg has made of a run: frames, and bytes of 16-bit samples.
+  /// What ffmpeg read from a run: the number of frames, and the bytes of 16-bit samples.
   private struct Content: Equatable {
     var frames = 0
     var soundBytes = 0
   }
 
-  /// What a run writes into files.
+  /// The content that a run writes to files.
   private func files(_ arguments: [String], in folder: TemporaryFolder) async throws -> Content {
     let result = try await Command.run(
       ["play"] + arguments + ["--y4m", folder.path + "/a.y4m", "--wav", folder.path + "/a.wav", "--json"])
@@ -19,7 +19,7 @@ struct PipedOutputTests {
     return Content(frames: shown, soundBytes: try WaveSamples(folder.bytes("a.wav")).samples.count * 2)
   }
 
-  /// What comes through pipes: `inputs` are ffmpeg's, in order.
+  /// The content that a run writes to pipes. `inputs` are ffmpeg's input options, in order.
   private func pipes(
     _ arguments: [String], inputs: String, in folder: TemporaryFolder
   ) async throws -> Content {
@@ -38,7 +38,7 @@ struct PipedOutputTests {
     for line in result.outputLines where !line.hasPrefix("#") {
       let fields = line.split(separator: ",").map { $0.filter { $0 != " " } }
       guard fields.count > 4, let size = Int(fields[4]) else { continue }
-      // Without a map ffmpeg puts the video first.
+      // Without -map, ffmpeg puts the video first.
       if fields[0] == "0" {
         content.frames += 1
       } else {
@@ -62,7 +62,7 @@ struct PipedOutputTests {
     #expect(expected.soundBytes > 0)
     let content = try await pipes(arguments, inputs: inputs, in: folder)
     #expect(content.soundBytes == expected.soundBytes)
-    // Late ones are dropped at a rate of 1.
+    // At a rate of 1, late frames are dropped.
     if arguments.contains("max") { #expect(content.frames == expected.frames) }
     #expect(content.frames > 0)
   }

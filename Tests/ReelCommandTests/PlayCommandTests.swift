@@ -115,7 +115,7 @@ struct PlayCommandTests {
   }
 
   @Test(
-    "As much sound is written as was played, however fast",
+    "The audio that is written has the length that was played, at any rate",
     arguments: ["media/audio-aac.mp4", "media/audio-aac.ts", "media/audio-mp3.ts", "hls-fmp4/master.m3u8"],
     ["max", "8"])
   func soundOfDuration(path: String, rate: String) async throws {
@@ -127,7 +127,7 @@ struct PlayCommandTests {
       #expect(result.status == 0, "\(result.errorText)")
       let sound = try WaveSamples(folder.bytes("a.wav"))
       let length = Double(sound.samples.count / sound.channelCount) / Double(sound.sampleRate)
-      // To a frame of sound, and the tenth of a second by which it may come late. By the clock, it ends a little later.
+      // Within an audio frame and the 0.1 s by which audio may be late. At a real-time rate, it ends a little later.
       #expect(length > duration - 0.15, "\(length) s")
       if rate == "max" { #expect(length < duration + 0.25, "\(length) s") }
     }

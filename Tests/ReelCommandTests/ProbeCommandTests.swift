@@ -58,7 +58,7 @@ struct ProbeCommandTests {
     #expect(hdr["matrix_used"] as? String == "bt2020nc")
   }
 
-  @Test("The periods, and the rung of the first that has video")
+  @Test("A probe lists the periods and describes a rung of the first one with video")
   func periods() async throws {
     let folder = try TemporaryFolder()
     let media = Fixtures.folder.appending(path: "dash-number").absoluteString

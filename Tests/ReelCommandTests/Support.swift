@@ -57,7 +57,7 @@ struct CommandResult: Sendable {
 
 /// The `reel` that was built with the tests, as a process of its own.
 final class Command: Sendable {
-  /// What hangs is killed and failed after so long, before the test is ended.
+  /// A process that hangs is killed after this time, before the test itself is ended.
   static let limit = HangLimit.duration / 2
 
   private let process: Process
@@ -220,7 +220,8 @@ let goodSource = Fixtures.path("media/h264-faststart.mp4")
 /// Runs `reel frames` over a source that fails, alone and beside a sound one, and checks what the contract of failures
 /// asks for: the exit code, one line that names the source and tells `words`, no file left, no trap, no hang.
 ///
-/// - Parameter isBesideSound: false where `options` set a time limit, which the sound source could miss on a slow machine.
+/// - Parameter isBesideSound: False if `options` set a time limit that the intact source could miss on a slow
+///   machine.
 func expectFailure(
   _ source: String, status: Int32, words: String, names: String? = nil, options: [String] = [],
   isBesideSound: Bool = true, sourceLocation: SourceLocation = #_sourceLocation

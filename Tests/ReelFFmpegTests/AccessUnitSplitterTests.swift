@@ -289,7 +289,7 @@ struct AccessUnitSplitterTests {
     #expect(units.map(\.isCorrupt) == [false, true, false, false])
   }
 
-  @Test("A unit is complete as soon as the bytes behind it begin another one", arguments: [0, 1, 5])
+  @Test("A unit is complete as soon as the bytes after it begin another one", arguments: [0, 1, 5])
   func following(zeroCount: Int) throws {
     let zeros = [UInt8](repeating: 0, count: zeroCount)
     let sets = AnnexB.h264(7, payload: AnnexB.filler(20))
@@ -302,7 +302,7 @@ struct AccessUnitSplitterTests {
     #expect(unit(try splitter.next()) == nil)
     #expect(
       unit(try splitter.next(followedBy: Array(next.prefix(zeroCount + 5)))) == nil, "too few bytes to tell")
-    // The unit goes on: inside of its NAL unit, and with another slice.
+    // The unit continues: inside its NAL unit, and with another slice.
     #expect(unit(try splitter.next(followedBy: AnnexB.filler(3) + next)) == nil)
     #expect(unit(try splitter.next(followedBy: AnnexB.h264Slice(5, firstMacroblock: 7))) == nil)
     let given = try #require(unit(try splitter.next(followedBy: next)))
@@ -316,7 +316,7 @@ struct AccessUnitSplitterTests {
     #expect(trimmed(second.bytes) == trimmed(next))
   }
 
-  @Test("A start code may lie across the end of what has come", arguments: 1...4)
+  @Test("A start code may span the end of the bytes so far", arguments: 1...4)
   func acrossEnd(count: Int) throws {
     let slice = AnnexB.h264Slice(5, byteCount: 100)
     let next = AnnexB.h264Slice(firstMacroblock: 0)

@@ -90,7 +90,7 @@ struct ContainerReaderTests {
   }
 
   @Test(
-    "A unit is given as soon as the PES packet behind it has begun",
+    "A unit is returned as soon as the PES packet after it has begun",
     arguments: ["h264.ts", "hevc.ts", "h264-bframes.ts", "../transport/h264-cavlc-lengths.ts"],
     [37, 188, .max])
   func early(name: String, chunkByteCount: Int) throws {
@@ -103,13 +103,13 @@ struct ContainerReaderTests {
     let video = try #require(reader.video)
     let first = try #require(try units(reader, limit: 1).first)
     #expect(first.kind == .video)
-    // The transport packets in which PES packets of the stream begin.
+    // The transport packets that begin a PES packet of the stream.
     let begins = stride(from: 0, to: bytes.count, by: 188).filter { start in
       Int(bytes[start + 1] & 0x1f) << 8 | Int(bytes[start + 2]) == video.number
         && bytes[start + 1] & 0x40 != 0
     }
     try #require(begins.count > 2)
-    // Not more than the buffers in between read ahead of that.
+    // Reads no further ahead than the buffers in between.
     #expect(source.reach <= begins[1] + 188 + (chunkByteCount == .max ? 16 << 10 : 2 * chunkByteCount))
   }
 

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ReelFFmpeg
 
-/// `avcodec_flush_buffers` leaves coefficients of a macroblock behind whose CAVLC could not be parsed; they are added to a
-/// later macroblock (see "Decoders after an error" in Docs/Architecture.md).
+/// After a CAVLC parsing error, `avcodec_flush_buffers` leaves coefficients of the macroblock behind, which are added
+/// to a later one (see "Decoders after an error" in Docs/Architecture.md).
 @Suite("A decoder after an error", .hangLimit)
 struct DecoderRenewalTests {
   /// The access units of a file.
@@ -29,7 +29,7 @@ struct DecoderRenewalTests {
     return PacketBox(packet)
   }
 
-  /// What a decoder gives of a unit that it is given alone.
+  /// The frame that a decoder gives for a single unit.
   private static func drained(_ decoder: Decoder, _ box: PacketBox) throws -> Seen? {
     _ = try decoder.send(box.packet)
     decoder.finish()
@@ -38,7 +38,7 @@ struct DecoderRenewalTests {
   }
 
   @Test(
-    "After any cut of the first unit, the whole one is decoded as by a decoder that was just opened",
+    "After a truncated first unit, the whole unit decodes as in a new decoder",
     arguments: ["transport/h264-cavlc-at.ts", "transport/h264-cabac-at.ts", "transport/hevc-at.ts"])
   func cuts(path: String) throws {
     let (stream, boxes) = try Self.units(path)
@@ -60,8 +60,8 @@ struct DecoderRenewalTests {
     if !path.contains("hevc") { #expect(errorCount > 0) }
   }
 
-  /// That libavcodec has the fault which this is about, and that the fixture shows it: a flush alone would not do.
-  @Test("libavcodec's flush alone leaves a CAVLC decoder spoiled")
+  /// Checks that libavcodec has this bug and that the fixture shows it, so a flush alone is not enough.
+  @Test("libavcodec's flush alone leaves a CAVLC decoder corrupted")
   func fault() throws {
     let (stream, boxes) = try Self.units("transport/h264-cavlc-at.ts")
     let first = try #require(boxes.first)
@@ -74,15 +74,15 @@ struct DecoderRenewalTests {
       decoder.flushWithoutRenewal()
       if try Self.drained(decoder, first) != expected { spoiledCount += 1 }
     }
-    withKnownIssue("FFmpeg may mend it one day: then decoders need not be renewed", isIntermittent: true) {
+    withKnownIssue("FFmpeg may fix this one day; decoders then need no replacement", isIntermittent: true) {
       #expect(spoiledCount == 0)
     }
   }
 
-  // MARK: The places where Reel goes on
+  // MARK: Places where Reel reuses a decoder
 
-  /// `spoiled-cavlc.mp4` has three groups of 12 pictures; the second one is damaged from its third packet on, and the
-  /// damage lies before the next key picture.
+  /// `spoiled-cavlc.mp4` has three groups of 12 pictures. The second group is damaged from its third packet on, and
+  /// the third group is intact.
   private func makeDecoder(_ path: String) throws -> (decoder: PictureDecoder, source: ListedUnits) {
     let (stream, boxes) = try Self.units(path)
     let source = ListedUnits(boxes)
@@ -100,11 +100,11 @@ struct DecoderRenewalTests {
     }
   }
 
-  @Test("Frames from the next key frame on are sound, whatever was damaged before", arguments: 0..<12)
+  @Test("Frames are intact from the next key frame on, whichever unit was damaged before", arguments: 0..<12)
   func nextKeyFrame(cutUnit: Int) throws {
     let (stream, boxes) = try Self.units("media/h264-cavlc-gops.mp4")
     let golden = try Clip("media/h264-cavlc-gops.mp4").golden().pictures.map(\.md5)
-    // One unit of the first group ends in the middle of a macroblock.
+    // One unit of the first group ends within a macroblock.
     var damaged = boxes
     damaged[cutUnit] = try Self.cut(boxes[cutUnit], to: boxes[cutUnit].packet.byteCount * 3 / 4)
     let decoder = try PictureDecoder(
@@ -114,7 +114,7 @@ struct DecoderRenewalTests {
     #expect(seen.suffix(24).allSatisfy { !$0.isDamaged })
   }
 
-  @Test("A seek leads to what a decoder that was just opened gives", arguments: [12, 14, 16, 18, 20])
+  @Test("After a seek, frames are those of a new decoder", arguments: [12, 14, 16, 18, 20])
   func seek(after count: Int) throws {
     let golden = try Clip("media/h264-cavlc-gops.mp4").golden().pictures.map(\.md5)
     let (decoder, source) = try makeDecoder("bad/spoiled-cavlc.mp4")
@@ -127,7 +127,7 @@ struct DecoderRenewalTests {
         continue
       }
       #expect(try frame.md5() == golden[key])
-      // The decoder was drained for the first frame, and gets its units again.
+      // The decoder was drained for the first frame and is fed its units again.
       guard case .picture(let next) = try decoder.nextPicture() else {
         Issue.record("no second frame at \(key)")
         continue
@@ -136,7 +136,7 @@ struct DecoderRenewalTests {
     }
   }
 
-  @Test("Feeding a damaged first unit again gives what plain decoding gives")
+  @Test("Feeding a damaged first unit again gives the same frames as plain decoding")
   func feedingAgain() throws {
     let (stream, boxes) = try Self.units("media/h264-cavlc-gops.mp4")
     var damaged = boxes
@@ -156,7 +156,7 @@ struct DecoderRenewalTests {
   // MARK: Parameter sets
 
   @Test(
-    "Key frames of a stream that sends its parameter sets once can be decoded by themselves",
+    "Key frames of a stream that sends its parameter sets once can be decoded on their own",
     arguments: ["h264-sets-once", "hevc-sets-once"])
   func parameterSets(name: String) throws {
     let (stream, boxes) = try Self.units("transport/\(name).ts")
@@ -174,7 +174,7 @@ struct DecoderRenewalTests {
   // MARK: Sound
 
   @Test(
-    "After damage and a flush, sound is what a decoder that was just opened gives",
+    "After damage and a flush, audio is that of a new decoder",
     arguments: [
       "audio-aac.ts", "audio-aac-5.1.mp4", "audio-ac3.ts", "audio-eac3.mp4", "audio-mp2.ts", "audio-mp3.mp4",
       "audio-vorbis.mkv", "audio-flac.mp4", "audio-alac.mp4", "audio-opus.mp4",
@@ -205,7 +205,7 @@ struct DecoderRenewalTests {
   }
 }
 
-/// The units of a list.
+/// Supplies units from a list.
 private final class ListedUnits: AccessUnitSource {
   var next = 0
   private let boxes: [PacketBox]

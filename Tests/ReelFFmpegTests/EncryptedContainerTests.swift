@@ -5,9 +5,9 @@ import Testing
 
 @testable import ReelFFmpeg
 
-/// Keys by their ids, for a container.
+/// Supplies a container with keys by id.
 final class TestKeys: SampleKeys {
-  /// Of the fixtures; rotation turns both round by a byte.
+  /// The keys of the fixtures. Key rotation rotates the id and the key by one byte.
   static let fixtures = TestKeys([
     "31323334353637383930313233343536": "32333435363738393031323334353637",
     "32333435363738393031323334353631": "33343536373839303132333435363732",
@@ -41,7 +41,7 @@ final class TestKeys: SampleKeys {
   }
 }
 
-/// The bytes of the samples of an encrypted container against those of the clear original.
+/// Compares the samples of encrypted containers with those of the clear original.
 @Suite("Encrypted containers")
 struct EncryptedContainerTests {
   enum Kind: CaseIterable { case video, audio }
@@ -93,13 +93,13 @@ struct EncryptedContainerTests {
     let letter = kind == .video ? "v" : "a"
     let bytes = try Self.bytes(["init.mp4", "1.m4s", "2.m4s", "3.m4s"].map { "rotation/\(letter)-\($0)" })
     #expect(try Self.samples(bytes, kind) == (try Self.clear(kind)))
-    // A key that is missing stops the reading where it is needed.
+    // Reading stops where a missing key is needed.
     let one = TestKeys(["31323334353637383930313233343536": "32333435363738393031323334353637"])
     let error = #expect(throws: ReelError.self) { _ = try Self.samples(bytes, kind, keys: one) }
     #expect(error?.reason.contains("key id 32333435363738393031323334353631") == true)
   }
 
-  /// Vectors and maps are found through `saiz` and `saio` where there is no `senc`.
+  /// Without `senc`, vectors and maps are found through `saiz` and `saio`.
   @Test(arguments: ["cenc", "cens", "cbc1", "cbcs"], Kind.allCases)
   func `Auxiliary information in place of senc`(folder: String, kind: Kind) throws {
     var bytes = try Self.bytes(["\(folder)/\(Self.name(kind)).mp4"])
@@ -114,7 +114,7 @@ struct EncryptedContainerTests {
     var other = bytes
     #expect(replace("senc", by: "skip", in: &other) > 0)
     #expect(try Self.samples(other, .video, isSeekable: true) == samples)
-    // Lengths of NAL units fill each sample exactly.
+    // The NAL unit lengths fill each sample exactly.
     for sample in samples {
       var rest = sample[...]
       while rest.count >= 4 {
@@ -148,7 +148,7 @@ struct EncryptedContainerTests {
     let segments = letters == "a" ? 1...3 : 1...1
     let bytes = try Self.bytes(segments.map { "hls-ts/\(letters)-\($0).ts" })
     let samples = try Self.samples(bytes, .audio, format: .mpegTS, keys: Self.transport)
-    // AAC has a header of its own in a transport stream.
+    // In a transport stream, each AAC frame has a header.
     #expect(samples.map { letters == "a" ? Array($0.dropFirst(7)) : $0 } == clear)
   }
 
@@ -202,7 +202,8 @@ struct EncryptedContainerTests {
 
   // MARK: Damage
 
-  /// Bytes of the boxes that describe encryption, one after the other, changed: an error or other bytes, and no crash.
+  /// Changes the bytes of the encryption boxes one by one. Each change gives an error or different bytes, but no
+  /// crash.
   @Test(arguments: ["cenc/video.mp4", "cbcs/video.mp4", "rotation"])
   func `Damaged descriptions`(path: String) throws {
     let paths =
@@ -235,7 +236,7 @@ struct EncryptedContainerTests {
   }
 }
 
-/// The same numbers in every run (SplitMix64).
+/// Random numbers that are the same in every run (SplitMix64).
 struct SeededBytes {
   private var state: UInt64
 

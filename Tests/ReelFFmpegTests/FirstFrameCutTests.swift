@@ -5,15 +5,15 @@ import Testing
 
 @testable import ReelFFmpeg
 
-/// The first frame of a transport stream has the same samples however its bytes come.
-@Suite("The first frame of bytes that come in pieces", .hangLimit)
+/// The first frame of a transport stream has the same samples however its bytes arrive.
+@Suite("The first frame when bytes arrive in pieces", .hangLimit)
 struct FirstFrameCutTests {
-  /// Every position is tried, in place of a choice: `REEL_EXHAUSTIVE=1`, which `Scripts/fuzz --first-frames` sets.
+  /// True to try every position instead of a selection: `REEL_EXHAUSTIVE=1`, as set by `Scripts/fuzz --first-frames`.
   private static let isExhaustive = ProcessInfo.processInfo.environment["REEL_EXHAUSTIVE"] != nil
 
   static let names = Fixtures.names(in: "transport").filter { $0 != "h264-sets-late.ts" }
 
-  @Test("It is ffmpeg's, in two pieces cut anywhere, and byte by byte", arguments: names)
+  @Test("It equals ffmpeg's, in two pieces cut anywhere, and byte by byte", arguments: names)
   func cuts(name: String) throws {
     let bytes = try Fixtures.bytes("transport/\(name)")
     let expected = try #require(try Golden("transport-\(name)").pictures.first).md5
@@ -34,7 +34,7 @@ struct FirstFrameCutTests {
     let plain = try makeReader(bytes, .mpegTS, isSeekable: false).rest()
     #expect(first == plain.first)
     #expect(plain.map(\.md5) == golden)
-    // Asked for the first, then for the rest.
+    // The first frame is requested first, then the rest.
     let reader = try makeReader(bytes, .mpegTS, isSeekable: false)
     let both = try [reader.first()].compactMap { $0 } + reader.rest()
     #expect(both == plain)
@@ -46,7 +46,7 @@ struct FirstFrameCutTests {
     ).first()
   }
 
-  /// Around the transport packets, the PES packets and the NAL units that the first pictures lie in, and some more.
+  /// Positions around the transport packets, PES packets and NAL units of the first pictures, and some others.
   private static func positions(in bytes: [UInt8]) -> [Int] {
     // The first access unit ends before the third PES packet begins.
     let begins = stride(from: 0, to: bytes.count, by: 188).filter {

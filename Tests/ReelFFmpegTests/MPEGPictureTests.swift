@@ -22,7 +22,7 @@ struct MPEGPictureTests {
     #expect(picture(codec, [0, 0, 1, 0, 0x00, 0x5f, 0xff, 0xf8])?.isBidirectional == true)
   }
 
-  @Test("Types of MPEG-4 pictures; small ones stand for the one that was packed before them")
+  @Test("Types of MPEG-4 pictures, and small units as placeholders for packed ones")
   func mpeg4() throws {
     let rest = [UInt8](repeating: 0x55, count: 30)
     let headers: [UInt8] = [0, 0, 1, 0xb0, 0x01, 0, 0, 1, 0x20, 0x86, 0xc4]
@@ -34,7 +34,7 @@ struct MPEGPictureTests {
     #expect(picture(.mpeg4, [0, 0, 1, 0xb6, 0x50, 0x7f, 0x00])?.isBidirectional == true)
   }
 
-  @Test("Nothing is read where no picture is")
+  @Test("Bytes without a picture give nil")
   func nothing() {
     #expect(picture(.mpeg2, []) == nil)
     #expect(picture(.mpeg2, sequence) == nil)

@@ -294,7 +294,7 @@ struct DamagedMediaTests {
   }
 
   @Test(
-    "H.264 pictures are cropped to a container's size that is less than a macroblock smaller, as ffmpeg has it",
+    "H.264 frames are cropped to a container's size if it is less than a macroblock smaller, as in ffmpeg",
     arguments: [
       ("container-rows.mp4", PixelSize(width: 192, height: 108)),
       ("container-rows.mkv", PixelSize(width: 192, height: 108)),

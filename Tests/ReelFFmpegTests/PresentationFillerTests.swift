@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Presentation times of MPEG video")
 struct PresentationFillerTests {
-  /// A picture of MPEG-4: I, P, B, or N for one that is not coded.
+  /// An MPEG-4 picture of type I, P or B, or N for one that is not coded.
   private func box(_ type: Character, dts: Int64?, pts: Int64? = nil) throws -> PacketBox {
     let packet = try Packet()
     let header: [UInt8] = [0, 0, 1, 0xb6, type == "I" ? 0x10 : type == "B" ? 0x90 : 0x50, 0x7f]
@@ -13,7 +13,7 @@ struct PresentationFillerTests {
     return PacketBox(packet)
   }
 
-  /// The presentation times of pictures that are decoded one tick after the other.
+  /// The presentation times of pictures whose decoding times are one tick apart.
   private func times(_ types: String, format: ContainerFormat = .avi, pts: [Int64?] = []) throws -> [Int64?] {
     var filler = try #require(PresentationFiller(codec: .mpeg4, format: format))
     var times: [Int64?] = []
@@ -25,7 +25,7 @@ struct PresentationFillerTests {
     return times
   }
 
-  @Test("Pictures that others are predicted from are shown when the next one is decoded")
+  @Test("I and P pictures are shown when the next one is decoded")
   func order() throws {
     #expect(try times("IPBBPBB") == [1, 4, 2, 3, 7, 5, 6])
     #expect(try times("IPPP") == [1, 2, 3, 4])
@@ -33,12 +33,12 @@ struct PresentationFillerTests {
     #expect(try times("BBIP") == [0, 1, 3, 4])
   }
 
-  @Test("A picture that is not coded is shown as the one that was packed before it")
+  @Test("A picture that is not coded gets the time of the one packed before it")
   func packed() throws {
     #expect(try times("IPNPN") == [1, 3, 2, 5, 4])
   }
 
-  @Test("Times that a container has are kept, but not what the demuxer makes up for AVI")
+  @Test("Times from the container are kept, but not those that the demuxer guesses for AVI")
   func known() throws {
     #expect(try times("IPBB", format: .mpegPS, pts: [1, 4, nil, nil]) == [1, 4, 2, 3])
     #expect(try times("IPBBP", format: .mpegPS, pts: [1]) == [1, 4, 2, 3, 5])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelFFmpeg
 
-/// The vectors of NIST SP 800-38A, F.2.1 and F.5.1.
+/// Test vectors from NIST SP 800-38A, F.2.1 and F.5.1.
 private enum Vectors {
   static let key = ContentKey("2b7e151628aed2a6abf7158809cf4f3c")
   static let vector = hex("000102030405060708090a0b0c0d0e0f")
@@ -68,7 +68,7 @@ struct SampleDecryptorTests {
 
   private func join(_ parts: [UInt8]...) -> [UInt8] { parts.flatMap { $0 } }
 
-  /// The counter, and a chain, go on over what is in the clear between subsamples; a chain of `cbcs` begins anew.
+  /// Counters and chains continue across the clear bytes between subsamples. With `cbcs`, the chain starts again.
   @Test func `Subsamples`() throws {
     let clear: [UInt8] = Array(100..<107)
     let map = [(7, 16), (7, 48)]
@@ -84,7 +84,7 @@ struct SampleDecryptorTests {
     #expect(
       try decrypt(join(clear, first, clear, first), .cbcs, vector: Vectors.vector, [(7, 16), (7, 16)])
         == join(clear, plain, clear, plain))
-    // A stretch that is no whole number of blocks, with a counter: the key stream goes on in the middle of a block.
+    // With a counter and a range that is not a whole number of blocks, the key stream continues within a block.
     func split(_ bytes: [UInt8]) -> [UInt8] {
       join(Array(bytes.prefix(10)), clear, Array(bytes.dropFirst(10)))
     }
@@ -93,7 +93,7 @@ struct SampleDecryptorTests {
         == split(Vectors.plain))
   }
 
-  /// One block of three is encrypted; the counter counts those alone, and the chain leads from one to the next.
+  /// One block of three is encrypted. The counter counts only encrypted blocks, and the chain skips the clear ones.
   @Test func `Patterns`() throws {
     let gap: [UInt8] = Array(0..<32)
     func mixed(_ bytes: [UInt8]) -> [UInt8] {
@@ -106,7 +106,7 @@ struct SampleDecryptorTests {
     #expect(
       try decrypt(mixed(Vectors.chained), .cbcs, vector: Vectors.vector, pattern: (1, 2), map)
         == mixed(Vectors.plain))
-    // Two blocks of four, of which one and a part are there at the end: the whole one is encrypted.
+    // Two blocks of four are encrypted. The sample ends with one block and a part; only the whole block is encrypted.
     func cut(_ bytes: [UInt8]) -> [UInt8] {
       join(Array(bytes[0..<32]), gap, Array(bytes[32..<48]), Array(0..<15))
     }
@@ -116,7 +116,7 @@ struct SampleDecryptorTests {
     #expect(
       try decrypt(cut(Vectors.counted), .cens, vector: Vectors.counter, pattern: (2, 2), [(0, 95)])
         == cut(Vectors.plain))
-    // No pattern: all blocks.
+    // Without a pattern, all blocks are encrypted.
     #expect(
       try decrypt(Vectors.chained, .cbcs, vector: Vectors.vector, pattern: (1, 0), [(0, 64)])
         == Vectors.plain)
@@ -159,7 +159,7 @@ struct SampleDecryptorTests {
   }
 
   @Test func `A slice is unescaped, and one block of ten decrypted`() throws {
-    // A header and 31 bytes; a block; nine in the clear; a block; the last bytes.
+    // A header and 31 bytes, an encrypted block, nine clear blocks, an encrypted block, and the last bytes.
     let leader = join([0x65], Array(1...31))
     let gap = [UInt8](repeating: 0x55, count: 144)
     let plain = join(leader, Array(Vectors.plain[0..<16]), gap, Array(Vectors.plain[16..<32]), [0, 0, 1, 9])
@@ -181,7 +181,7 @@ struct SampleDecryptorTests {
     let changed = zip(result.dropFirst(3), unit).enumerated().filter { $0.element.0 != $0.element.1 }.map(
       \.offset)
     #expect(result.count == count + 3)
-    // More than 16 bytes are left at byte 32, and at byte 192.
+    // More than 16 bytes remain at byte 32 and at byte 192.
     #expect(changed.contains { (32..<48).contains($0) } == (count > 48))
     #expect(changed.contains { (192..<208).contains($0) } == (count > 208))
     #expect(changed.allSatisfy { (32..<48).contains($0) || (192..<208).contains($0) })

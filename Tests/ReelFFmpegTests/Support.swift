@@ -72,7 +72,7 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
 
   func golden() throws -> Golden { try Golden(goldenName) }
 
-  /// False where `moov` or the tracks of Matroska come last: such a file can't be read forward only.
+  /// False if `moov` or the tracks of Matroska come last, because such a file can't be read forward only.
   func canBeReadForward() throws -> Bool {
     if path.hasSuffix("tracks-last.mkv") { return false }
     guard format == .mp4 else { return true }

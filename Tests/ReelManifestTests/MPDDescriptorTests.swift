@@ -44,7 +44,7 @@ import Testing
     #expect(group.rungs.count == 1)
   }
 
-  /// What is encrypted may be decrypted, or begin in the clear.
+  /// Encrypted groups stay playable: they may be decrypted, or begin in the clear.
   @Test(arguments: [
     (
       #"<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cenc" "#

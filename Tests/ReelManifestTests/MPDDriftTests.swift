@@ -3,9 +3,9 @@ import ReelCore
 import ReelManifest
 import Testing
 
-/// Live timelines that the clock leaves empty.
+/// Live timelines of which no segment is available by the clock.
 @Suite struct MPDDriftTests {
-  /// So many seconds after the beginning of 2026.
+  /// The time `seconds` after the beginning of 2026.
   private func at(_ seconds: Double) throws -> WallTime {
     try #require(WallTime(iso8601: "2026-01-01T00:00:00Z")) + MediaTime(seconds: seconds)
   }
@@ -24,7 +24,7 @@ import Testing
 
   @Test(arguments: ["", #"timeShiftBufferDepth="PT6S""#])
   func aClockThatIsBehindGetsTheNewest(more: String) throws {
-    // Listed at 1000 s; read by a clock that shows 970 s.
+    // Listed at 1000 s, read by a clock that shows 970 s.
     let presentation = try live(timeline(#"<S t="990" d="2" r="4"/>"#), more, at: 970)
     let wanted: [Double] = more.isEmpty ? [990, 992, 994, 996, 998] : [992, 994, 996, 998]
     #expect(try presentation.segments().starts.map(\.seconds) == wanted)
@@ -35,11 +35,11 @@ import Testing
   }
 
   @Test func aTimelineThatDoesNotFitItsStartIsPlayed() throws {
-    // Counted from 1970, though the presentation is said to have begun in 2026.
+    // Times count from 1970, although @availabilityStartTime is in 2026.
     let presentation = try live(timeline(#"<S t="1767225600" d="2" r="4"/>"#), at: 100)
     #expect(try presentation.segments().count == 5)
     #expect(presentation.live?.drift == MediaTime(value: 1_767_225_610 - 100, timescale: 1))
-    // A start in the future, as by a wrong time zone.
+    // A start in the future, as with a wrong time zone.
     let early = try live(timeline(#"<S t="40" d="2" r="4"/>"#), start: "2026-01-01T02:00:00Z", at: 50)
     #expect(try early.segments().last?.start.seconds == 48)
     #expect(early.live?.drift == MediaTime(value: 7200, timescale: 1))
@@ -54,7 +54,7 @@ import Testing
     let later = try atTime(try at(970) + drift + MediaTime(value: 4, timescale: 1))
     #expect(try later.segments().starts.map(\.seconds) == [990, 992, 994])
     #expect(later.live?.drift == nil)
-    // As the next reading lists it, by the same clock.
+    // The next reload, by the same clock.
     let next = try live(timeline(#"<S t="992" d="2" r="-1"/>"#), at: 970 + 22 + 4)
     #expect(try next.segments().starts.map(\.seconds) == [992, 994])
     var window = SegmentWindow(try first.segments(), identity: .start)
@@ -77,15 +77,15 @@ import Testing
   }
 
   @Test func whatIsStillToComeIsNoDrift() throws {
-    // Counted by the clock alone.
+    // Segments that depend on the clock only.
     let counted = #"<SegmentTemplate media="$Number$" duration="2"/>"#
     #expect(try live(counted, at: -30).segments().isEmpty)
-    // An event that is announced with all of its segments.
+    // An event whose segments are all announced in advance.
     let whole = timeline(#"<S t="0" d="2" r="29"/>"#)
     let announced = try live(whole, #"mediaPresentationDuration="PT60S""#, at: -3600)
     #expect(try announced.segments().isEmpty)
     #expect(announced.live?.drift == nil)
-    // One segment is there.
+    // One segment is available.
     let begun = try live(whole, at: 2)
     #expect(try begun.segments().count == 1)
     #expect(begun.live?.drift == nil)

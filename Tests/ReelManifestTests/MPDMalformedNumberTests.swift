@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelManifest
 
-/// A number that can't be read rules out what needs it, and nothing else.
+/// An unreadable number rules out only the Representations that need it.
 @Suite struct MPDMalformedNumberTests {
   private let template = #"<SegmentTemplate media="$Number$" duration="2"/>"#
 
@@ -19,7 +19,7 @@ import Testing
     presentation.periods.first?.trackGroups.flatMap(\.rungs).map(\.id) ?? []
   }
 
-  /// What can stand in a set, with what is wrong there.
+  /// Malformed contents of an AdaptationSet, with the expected error.
   private static let broken: [(String, String)] = [
     (#"<SegmentTemplate media="$Number$" duration="two"/>"#, "@duration 'two' is not a whole number"),
     (#"<SegmentTemplate media="$Number$" duration="2.5"/>"#, "@duration '2.5' is not a whole number"),
@@ -137,7 +137,7 @@ import Testing
       """
     let presentation = try dashPresentation(mpd("\n" + period))
     #expect(ids(presentation) == ["b", "c", "e"])
-    // Each value once, however many it rules out.
+    // One warning for each value, however many Representations it rules out.
     #expect(
       presentation.warnings.map(\.reason) == [
         "@timescale is 0", "@duration 'x' is not a whole number of 64 bits",
@@ -210,7 +210,7 @@ import Testing
     #expect(violations.contains { $0.reason.hasPrefix(String(reason.prefix(14))) }, "\(violations)")
   }
 
-  /// Breaks every number of a presentation in turn: what does not need it plays.
+  /// Breaks each number of a presentation in turn. Representations that do not need it still play.
   @Test(arguments: ["", "x", "-1", "0", "1.5", "99999999999999999999", "NaN", "PT-1S"])
   func whateverNumberIsBrokenTheRestPlays(value: String) throws {
     let text = """
@@ -238,7 +238,7 @@ import Testing
     for place in places {
       let presentation = try dashPresentation(text.replacingCharacters(in: place, with: "=\"\(value)\""))
       #expect(presentation.periods.count == 1)
-      // Beside the broken one, and those that inherit it, all are there.
+      // All others than the broken Representation, and those that inherit the value, remain.
       #expect(ids(presentation).count >= 3, "\(text[..<place.lowerBound].suffix(40))\(value)")
     }
   }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("How long sound has not come")
+@Suite("Counting how long audio has not arrived")
 struct AudioAbsenceTests {
   private let patience = Duration.seconds(10)
 
-  /// Looks as planned, each time so much too late; gives when the patience is at an end, nil where that takes too long.
+  /// Makes each check late by `lateness`. Returns when the patience runs out, or nil if that takes too long.
   private func end(lateness: Duration) -> Duration? {
     var absence = AudioAbsence()
     var now = Duration.seconds(100)
@@ -21,23 +21,23 @@ struct AudioAbsenceTests {
     return nil
   }
 
-  @Test("On a machine that is in time, it is the clock's time")
+  @Test("On a responsive machine, it is the elapsed time")
   func inTime() {
     #expect(end(lateness: .zero) == .seconds(10))
   }
 
-  @Test("What looks are late counts for a multiple")
+  @Test("A multiple of each check's delay is subtracted")
   func late() throws {
     let little = try #require(end(lateness: .milliseconds(10)))
     #expect(little > .seconds(11) && little < .seconds(13))
     let more = try #require(end(lateness: .milliseconds(50)))
     #expect(more > .seconds(20) && more < .seconds(23))
-    // Nothing can be told of the server by then.
+    // So late that nothing is known about the server.
     #expect(end(lateness: .milliseconds(100)) == nil)
     #expect(end(lateness: .seconds(30)) == nil)
   }
 
-  @Test("Sound that comes begins it anew")
+  @Test("Audio that arrives resets the count")
   func comes() {
     var absence = AudioAbsence()
     absence.end(at: .seconds(1))
@@ -51,7 +51,7 @@ struct AudioAbsenceTests {
     #expect(absence.since == .milliseconds(9500))
   }
 
-  @Test("Where patience is at an end, it is looked at again after a while")
+  @Test("After patience runs out, the next check is an interval later")
   func over() {
     var absence = AudioAbsence()
     absence.end(at: .zero)

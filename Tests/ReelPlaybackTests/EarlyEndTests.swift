@@ -32,7 +32,7 @@ struct EarlyEndTests {
     let end = try await scene.bounded("the end of \(path)") { await events.first { $0.isEnd } }
     if case .playedToEnd? = end {} else { Issue.record("\(String(describing: end))") }
     #expect(clip.indices(of: scene.witness.all) == Array(clip.expected.indices))
-    // A container that knows its length is at its end before the transfer is.
+    // A container that states its length ends before the transfer does.
     try await scene.until("the error") { !item.errorLog.isEmpty }
     #expect(item.errorLog.allSatisfy { $0.error.status == 416 && $0.error.location?.hasSuffix(name) == true })
     #expect(item.errorLog.count == 1)

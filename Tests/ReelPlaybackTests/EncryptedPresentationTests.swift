@@ -9,7 +9,7 @@ import Testing
 @testable import ReelPlayback
 
 extension KeyList {
-  /// The keys of Fixtures/encrypted. Rotation turns id and key round by a byte.
+  /// The keys of Fixtures/encrypted. Key rotation rotates the id and the key by one byte.
   static let fixtures: KeyList = {
     var list = KeyList()
     for (id, key) in [
@@ -23,7 +23,15 @@ extension KeyList {
   }()
 }
 
-/// Asks of a provider that answers late.
+/// A provider that reads each key from where the playlist says it is.
+private struct KeysByURL: KeyProvider {
+  func key(for request: KeyRequest) async throws -> ContentKey? {
+    guard let url = request.keyURL else { return nil }
+    return ContentKey(bytes: try Data(contentsOf: url))
+  }
+}
+
+/// A provider that answers late.
 private final class SlowKeys: KeyProvider {
   let requests = Locked<[KeyRequest]>([])
 
@@ -71,17 +79,21 @@ private final class SlowKeys: KeyProvider {
     #expect(try await pictures("encrypted/webm/video.webm", nil, .first) == [golden[0]])
   }
 
-  /// With the key at its URL (KEYFORMAT identity).
+  /// The playlist gives the key's URL (KEYFORMAT identity).
   @Test(arguments: ["cbcs/master.m3u8", "hls-ts/master.m3u8", "hls-ts/rotating.m3u8"])
   func `A playlist's own keys`(path: String) async throws {
     #expect(try await pictures("encrypted/\(path)", nil) == golden())
   }
 
-  /// The only key of a list that names one is not taken where the playlist has a URL.
+  /// A list's only key has another id, so the key at the playlist's URL is used.
   @Test func `A playlist's keys go before a key of another id`() async throws {
     var list = KeyList()
     try list.add(parsing: "31323334353637383930313233343536:6e6f7420746865207269676874206f6e")
     #expect(try await pictures("encrypted/hls-ts/data-key.m3u8", list) == Array(golden().suffix(25)))
+  }
+
+  @Test func `A provider is asked for the key of each URL if the media names no id`() async throws {
+    #expect(try await pictures("encrypted/hls-ts/rotating.m3u8", KeysByURL()) == golden())
   }
 
   @Test(arguments: ["clear-lead/manifest.mpd", "clear-lead/master.m3u8", "rotation/manifest.mpd"])
@@ -179,7 +191,7 @@ private final class SlowKeys: KeyProvider {
     ]
     #expect(try chosen(groups, nil) == "clear")
     #expect(try chosen(groups, .fixtures) == "keyed")
-    // There may be a clear lead.
+    // The media may begin in the clear.
     #expect(try chosen([groups[0]], nil) == "locked")
   }
 }

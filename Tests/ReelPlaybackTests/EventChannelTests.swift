@@ -66,7 +66,7 @@ struct EventChannelTests {
     #expect(channel.observerCount == 0)
   }
 
-  @Test("Observers may be cancelled while events are sent")
+  @Test("Observers can be cancelled while events are sent")
   func cancellation() async {
     let channel = EventChannel<Int>()
     let isDone = Locked(false)

@@ -6,15 +6,15 @@ import Testing
 @testable import ReelPlayback
 
 /// The first frame has the same samples on every route from bytes to frames.
-@Suite("The first frame by every route", .hangLimit)
+@Suite("The first frame on every route", .hangLimit)
 struct FirstFrameRouteTests {
-  /// Everything with video that can be played and is no segment of something else.
+  /// All playable fixtures with video, except single segments.
   static let paths =
     Fixtures.names(in: "transport").map { "transport/\($0)" }
     + Fixtures.names(in: "media").filter { !$0.hasPrefix("audio-") }.map { "media/\($0)" }
     + Set(PresentationCase.all.map(\.path)).sorted()
 
-  @Test("Extractions, the player and preloads show the same", arguments: paths)
+  @Test("Extraction, the player and preloads show the same frame", arguments: paths)
   func routes(path: String) async throws {
     let file = try MediaSource(argument: Fixtures.folder.appending(path: path).path)
     let expected = try #require(try await extract(.first, from: file).pictures.first)
@@ -64,7 +64,7 @@ struct FirstFrameRouteTests {
     return recording.all.first?.md5
   }
 
-  /// What ffmpeg decodes first, where a golden file says so of this very file.
+  /// The first frame that ffmpeg decodes, if there is a golden file for this file.
   private static func golden(of path: String) -> String? {
     guard !path.hasSuffix("h264-sets-late.ts") else { return nil }
     let name = path.replacing("media/", with: "").replacing("transport/", with: "transport-")

@@ -36,8 +36,8 @@ final class FixtureFetcher: Fetching {
   private let sleep: @Sendable (Duration) async throws -> Void
 
   /// - Parameters:
-  ///   - clock: What faults take goes by it; nil for real time.
-  ///   - fault: Gets each request and its number, from 0.
+  ///   - clock: The clock for delays of faults; nil for real time.
+  ///   - fault: Called with each request and its number, from 0.
   init(
     chunkByteCount: Int = 4 << 10, clock: (any MonotonicClock)? = nil,
     fault: @escaping @Sendable (FetchRequest, Int) -> Fault = { _, _ in .none }

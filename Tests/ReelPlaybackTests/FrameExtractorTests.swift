@@ -113,7 +113,7 @@ struct FrameExtractorTests {
     ], [true, false])
   func fileTimes(name: String, isRemote: Bool) async throws {
     let golden = try Golden(name)
-    // All but MP4 and Matroska count from their first picture.
+    // All formats but MP4 and Matroska count from their first frame.
     let origin =
       [".ts", ".flv", ".avi", ".mpg"].contains { name.hasSuffix($0) } ? golden.pictures[0].ticks : 0
     let expected = golden.pictures.map { Shown(time: golden.time($0.ticks - origin), md5: $0.md5) }
@@ -455,7 +455,8 @@ struct FrameExtractorRequestTests {
       for _ in 0..<4 {
         _ = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"), fetcher: fetcher)
       }
-      // Not one: a connection goes back to the others a moment after its answer, and the next request may come before.
+      // Not exactly one: a connection becomes free a moment after its response, and the next request may come before
+      // that.
       #expect(origin.snapshot.acceptedConnectionCount < origin.requestLog.count / 2)
       #expect(origin.requestLog.count == 20)
     }

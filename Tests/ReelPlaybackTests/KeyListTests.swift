@@ -23,7 +23,7 @@ import Testing
     #expect(list.count == 1)
     #expect(try await found(list, id) == "2345678901234567")
     #expect(try await found(list, "00000000000000000000000000000000") == nil)
-    // The only key is one for media that names none, and no URL either.
+    // The only key also serves media that names neither a key id nor a URL.
     #expect(try await found(list, nil) == "2345678901234567")
     let request = KeyRequest(id: nil, scheme: "SAMPLE-AES", keyURL: URL(string: "https://a.test/key"))
     #expect(try await list.key(for: request) == nil)
@@ -36,7 +36,7 @@ import Testing
     try list.add(parsing: key)
     #expect(try await found(list, nil) == "2345678901234567")
     #expect(try await found(list, id) == "2345678901234567")
-    // It is for no other than media that names none, once others have ids.
+    // Once other keys have ids, it serves only media that names no key id.
     try list.add(parsing: "6b65792d69642d6f662d616e6f746865:616e6f74686572206b65792c20796573")
     #expect(try await found(list, id) == nil)
     #expect(try await found(list, nil) == "2345678901234567")

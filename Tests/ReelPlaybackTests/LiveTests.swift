@@ -189,7 +189,7 @@ struct LiveTests {
           periods: .single, minimumUpdatePeriod: seconds(5), timeSchemes: [.httpISO],
           serverClockOffset: seconds(77))),
       DASHCase(
-        "a clock that is behind all that is listed",
+        "a clock that is behind all listed segments",
         .init(
           addressing: .timeline, periods: .single, minimumUpdatePeriod: seconds(2),
           serverClockOffset: seconds(30))),
@@ -199,7 +199,7 @@ struct LiveTests {
           addressing: .timeline, minimumUpdatePeriod: seconds(1), timeShiftBufferDepth: seconds(5),
           serverClockOffset: seconds(7203))),
       DASHCase(
-        "a clock that is ahead of all that is listed",
+        "a clock that is ahead of all listed segments",
         .init(
           addressing: .timeline, periods: .single, minimumUpdatePeriod: seconds(2),
           serverClockOffset: seconds(-1800))),

@@ -21,7 +21,7 @@ struct MP4LayoutTests {
 
   private let brand = Array("isom0000".utf8)
 
-  @Test("Matroska: tracks before the media, behind it, or not in what is there")
+  @Test("Matroska: tracks before the media, after it, or not in the first bytes")
   func matroska() throws {
     func layout(_ name: String, _ count: Int = 4096) throws -> MP4Layout {
       MP4Layout(prefix: Array(try Fixtures.bytes("media/\(name)").prefix(count)), format: .matroska)
@@ -30,7 +30,7 @@ struct MP4LayoutTests {
     #expect(try layout("vp8.webm") == .indexFirst(isFragmented: false))
     #expect(try layout("h264-tracks-last.mkv") == .indexLast)
     for count in 0..<60 { #expect(try layout("h264-tracks-last.mkv", count) == .unknown, "\(count) bytes") }
-    // Of unknown size, and what can't be read.
+    // An element of unknown size, and bytes that can't be read.
     let head: [UInt8] = [0x1a, 0x45, 0xdf, 0xa3, 0x80, 0x18, 0x53, 0x80, 0x67, 0x01]
     let unknown = [UInt8](repeating: 0xff, count: 7)
     let cluster: [UInt8] = [0x1f, 0x43, 0xb6, 0x75, 0xff]

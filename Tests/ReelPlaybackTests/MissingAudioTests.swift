@@ -7,11 +7,11 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Sound that does not come", .hangLimit)
+@Suite("Audio that does not arrive", .hangLimit)
 struct MissingAudioTests {
   private static let path = "hls-fmp4/master.m3u8"
 
-  /// Counts what is heard, and where it ends.
+  /// Counts the samples handed out, and records the end of the audio.
   private final class Sound: AudioOutput {
     private let state = Locked((count: 0, end: MediaTime.zero))
 
@@ -41,7 +41,7 @@ struct MissingAudioTests {
     #expect(stage.recording.all.last?.md5 == clip.expected.last?.md5)
     let errors = stage.item.errorLog.map(\.error)
     #expect(errors.contains { $0.kind == .timedOut && $0.reason.contains("sound") }, "\(errors)")
-    // 10 s, and the media's own 3 s.
+    // 10 s of patience, and 3 s of media.
     #expect(world.now >= .seconds(10) && world.now < .seconds(16), "\(world.now)")
     try await stage.close()
     // What waited for it has ended.
@@ -62,7 +62,7 @@ struct MissingAudioTests {
   }
 
   @Test(
-    "On a machine that is busy no sound is given up: what is late is heard", arguments: [1.0, .infinity],
+    "On a busy machine, late audio is not given up but heard", arguments: [1.0, .infinity],
     [4, 12])
   func busyMachine(rate: Double, seconds: Int) async throws {
     let clip = try StressClip(Self.path, golden: "hls-fmp4-high", clock: .fromZero)
@@ -77,7 +77,7 @@ struct MissingAudioTests {
     if case .playedToEnd = end {} else { Issue.record("\(end)") }
     #expect(stage.item.errorLog.isEmpty)
     #expect(clip.indices(of: stage.recording.all) == Array(clip.expected.indices))
-    // All of it: three seconds, to a frame of AAC.
+    // All of it: three seconds, within one AAC frame.
     #expect(abs(sound.sampleCount - 3 * 48000) <= 2048, "\(sound.sampleCount) samples")
     #expect(abs(sound.end.seconds - 3) < 0.05)
     try await stage.close()

@@ -20,15 +20,15 @@ struct OutputPipesTests {
     signal(SIGPIPE, SIG_IGN)
   }
 
-  /// Pipes block whoever opens, reads or writes them, which a task must not.
+  /// Runs `body` outside tasks, because opening, reading and writing pipes blocks.
   private func blocking<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
   ) -> Task<Result, any Error> {
     Task { try await BlockingThread.run(named: "pipe-test", body) }
   }
 
-  /// A writer of two pipes in turns of `piece` bytes, as a player is, and a reader that opens and reads them one after the
-  /// other to their ends. Gives what the reader got.
+  /// Writes two pipes alternately in pieces, as a player does, while a reader opens and reads them to the end one
+  /// after the other. Returns what the reader got.
   private func copy(
     _ names: [String], reading order: [String], pieces: Int, byteCount: Int
   ) async throws -> [String: Int] {
@@ -59,21 +59,21 @@ struct OutputPipesTests {
     return counts
   }
 
-  @Test("A reader may read all of one before it opens the other", arguments: [["a", "b"], ["b", "a"]])
+  @Test("A reader may finish one pipe before it opens the other", arguments: [["a", "b"], ["b", "a"]])
   func anyOrder(order: [String]) async throws {
-    // More than a queue keeps in memory.
+    // More than a queue holds in memory.
     let counts = try await copy(["a", "b"], reading: order, pieces: 80, byteCount: 1 << 20)
     #expect(counts == ["a": 80 << 20, "b": 80 << 20])
   }
 
-  @Test("A writer waits for a reader that wants nothing else")
+  @Test("A writer waits for a reader that is not waiting for the other pipe")
   func backPressure() async throws {
     for name in ["a", "b"] { #expect(mkfifo(folder.path(name), 0o600) == 0) }
     let pipes = OutputPipes()
     let (a, b) = (pipes.add(path: folder.path("a")), pipes.add(path: folder.path("b")))
     let written = Locked(0)
     let writer = blocking {
-      // The other pipe has something to read all the time.
+      // The other pipe always has bytes to read.
       try b.write([UInt8](repeating: 1, count: 1 << 20))
       for _ in 0..<64 {
         try a.write([UInt8](repeating: 0, count: 1 << 20))
@@ -86,7 +86,7 @@ struct OutputPipesTests {
       try FileHandle(forUpdating: URL(filePath: folder.path(name)))
     }
     while written.withLock({ $0 }) < 30 { try await Task.sleep(for: .milliseconds(5)) }
-    // Longer than it waits before it looks where else the reader may be.
+    // Longer than the writer waits before it checks the other pipe.
     try await Task.sleep(for: OutputPipes.patience * 4)
     #expect(written.withLock { $0 } < 40)
     pipes.stopWaiting()
@@ -95,7 +95,7 @@ struct OutputPipesTests {
     _ = await pipes.drain(within: .seconds(60))
   }
 
-  @Test("A reader that is gone is an error of the next write")
+  @Test("If the reader is gone, the next write fails")
   func gone() async throws {
     #expect(mkfifo(folder.path("a"), 0o600) == 0)
     let pipes = OutputPipes()

@@ -10,7 +10,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("A file is replaced by the source that wrote it")
+@Suite("Only the source that wrote a file replaces it")
 struct OutputRecordTests {
   private let folder: OutputFolder
 
@@ -32,7 +32,7 @@ struct OutputRecordTests {
     String(decoding: try folder.bytes(name), as: UTF8.self)
   }
 
-  @Test("With attributes, and with a hidden file where there are none", arguments: [true, false])
+  @Test("With extended attributes, and with a hidden file instead", arguments: [true, false])
   func owners(attributes: Bool) throws {
     try write("first", by: "a", attributes: attributes)
     try write("second, longer", by: "a", attributes: attributes)
@@ -47,12 +47,12 @@ struct OutputRecordTests {
     #expect(try text() == "third")
     #expect(throws: ReelError.self) { try write("second, longer", by: "a", attributes: attributes) }
     #expect(try text() == "third")
-    // Nothing half done; the hidden file only where it is needed.
+    // No partial files, and the hidden file only if it is needed.
     #expect(Set(try folder.names()).isSubset(of: ["a.ppm", OutputRecord.fileName]))
     #expect(try !attributes || folder.names().contains("a.ppm"))
   }
 
-  @Test("What is not known, or has been written since, stays", arguments: [true, false])
+  @Test("Unknown files, and files that were changed since, are kept", arguments: [true, false])
   func others(attributes: Bool) throws {
     try Data("mine".utf8).write(to: folder.url.appending(path: "a.ppm"))
     #expect(throws: ReelError.self) { try write("x", by: "a", attributes: attributes) }
@@ -66,12 +66,12 @@ struct OutputRecordTests {
     #expect(try text() == "xmine")
   }
 
-  @Test("A process that was killed within a line, or between a line and its file, does no harm")
+  @Test("A process killed while writing a line, or before renaming its file, does no harm")
   func killed() throws {
     try write("one", by: "a", attributes: false)
     let record = folder.url.appending(path: OutputRecord.fileName)
     var bytes = try Data(contentsOf: record)
-    // A file of 99 bytes that was never renamed, and a line without its end.
+    // A line for a file of 99 bytes that was never renamed, and a line without its newline.
     let line = try #require(String(decoding: bytes, as: UTF8.self).split(separator: "\n").first)
     bytes.append(Data("\(line.replacing(" 3 ", with: " 99 "))\n123 4".utf8))
     try bytes.write(to: record)
@@ -82,12 +82,12 @@ struct OutputRecordTests {
     #expect(try text("b.ppm") == "others")
   }
 
-  @Test("Of several that write one name at a time, one has it", arguments: [true, false])
+  @Test("If several sources write the same name at once, one gets it", arguments: [true, false])
   func race(attributes: Bool) async throws {
     let results = await withTaskGroup(of: String?.self) { group in
       for index in 0..<16 {
         group.addTask {
-          // Each process has a temporary name of its own.
+          // Each process has its own temporary name.
           let (record, partial) = (
             OutputRecord(directory: folder.url.path, overwrites: false, usesAttributes: attributes),
             folder.path("part-\(index)")
@@ -110,7 +110,7 @@ struct OutputRecordTests {
     #expect(try text() == results.first)
   }
 
-  @Test("A file without an owner is replaced as ever")
+  @Test("Without an owner, any file is replaced")
   func noOwner() throws {
     try write("first", by: "a")
     let file = try OutputFile(path: folder.path("a.ppm"))

@@ -98,7 +98,7 @@ struct PacketQueueTests {
     queue = try self.queue(taken: 6)
     expectRewind(true, &queue, before: time(5))
     #expect(queue.next?.time == time(4))
-    // Once more, as another picture was taken meanwhile.
+    // Again, after another frame was taken in the meantime.
     queue = try self.queue(taken: 6)
     expectRewind(true, &queue, before: time(3))
     expectRewind(true, &queue, before: time(3))

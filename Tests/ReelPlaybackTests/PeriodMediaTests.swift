@@ -8,10 +8,10 @@ import Testing
 
 @testable import ReelPlayback
 
-/// Presentations whose periods carry different media: `a` for sound, `v` for pictures.
+/// Presentations whose periods carry different media: `a` for audio, `v` for video.
 @Suite("Periods that carry different media", .hangLimit)
 struct PeriodMediaTests {
-  /// A complete presentation with a period of a second for each of `kinds`, over the media of `dash-number`.
+  /// A complete presentation with a one-second period for each of `kinds`, made from the media of `dash-number`.
   private func presentation(_ kinds: [String]) -> (source: MediaSource, fetcher: FixtureFetcher) {
     let periods = kinds.enumerated().map { index, kinds in
       let template = """
@@ -41,7 +41,7 @@ struct PeriodMediaTests {
     return (.url(url), fetcher)
   }
 
-  /// The pictures of those periods that have video.
+  /// The frames of the periods that have video.
   private func expected(_ kinds: [String]) throws -> [Shown] {
     let golden = try Golden("dash-number-0")
     return kinds.indices.filter { kinds[$0].contains("v") }.flatMap { index in
@@ -57,7 +57,7 @@ struct PeriodMediaTests {
 
   // MARK: Extraction
 
-  @Test("Pictures come of the periods that have them", arguments: patterns)
+  @Test("Frames come from the periods with video", arguments: patterns)
   func frames(kinds: [String]) async throws {
     let (source, fetcher) = presentation(kinds)
     let all = try await extract(.count(0), from: source, fetcher: fetcher)
@@ -67,7 +67,7 @@ struct PeriodMediaTests {
     #expect(first.pictures == Array(wanted.prefix(1)))
   }
 
-  @Test("At a time without video the last picture before is on show")
+  @Test("At a time without video, the last frame before it is taken")
   func timesBetween() async throws {
     let kinds = ["av", "a", "av"]
     let (source, fetcher) = presentation(kinds)
@@ -75,14 +75,14 @@ struct PeriodMediaTests {
     let shown = try await extract(.times(times), from: source, fetcher: fetcher).pictures
     let all = try expected(kinds)
     #expect(shown == [all[15], all[29], all[30]])
-    // Before the first there is none: the first is taken.
+    // Before the first frame, the first one is taken.
     let late = presentation(["a", "av"])
     let early = try await extract(.times([MediaTime(seconds: 0.5)]), from: late.source, fetcher: late.fetcher)
     let first = try expected(["a", "av"]).prefix(1)
     #expect(early.pictures == Array(first))
   }
 
-  @Test("Without any video it is refused, by what there is")
+  @Test("Without any video, the error names what there is")
   func noVideo() async throws {
     let (source, fetcher) = presentation(["a", "a"])
     let error = await reelError { _ = try await extract(.first, from: source, fetcher: fetcher) }
@@ -109,7 +109,7 @@ struct PeriodMediaTests {
 
   // MARK: Playback
 
-  /// What was heard, and when by the player's clock.
+  /// Records what was heard and when, by the player's clock.
   private final class Sound: AudioOutput {
     struct Piece: Sendable {
       var start: Double
@@ -129,7 +129,7 @@ struct PeriodMediaTests {
 
     func finish() throws {}
 
-    /// How much of a stretch was heard, in seconds.
+    /// How much of a range was heard, in seconds.
     func heard(_ range: Range<Double>) -> Double {
       pieces.withLock { pieces in
         pieces.reduce(0) { $0 + max(0, min($1.end, range.upperBound) - max($1.start, range.lowerBound)) }
@@ -137,7 +137,7 @@ struct PeriodMediaTests {
     }
   }
 
-  /// What was shown, and when by the player's clock.
+  /// Records what was shown and when, by the player's clock.
   private final class Screen: FrameOutput {
     let isExternal = false
     let pictures = Locked<[(shown: Shown, at: Duration)]>([])
@@ -162,7 +162,7 @@ struct PeriodMediaTests {
     let statistics: PlayerStatistics
   }
 
-  /// Plays by a clock that goes on as slowly as the machine needs.
+  /// Plays with a clock that advances as slowly as the machine needs.
   private func play(
     _ source: MediaSource, _ fetcher: any Fetching, clock: ManualMonotonicClock,
     configuration: PlayerConfiguration = PlayerConfiguration(), until limit: Duration,
@@ -182,7 +182,7 @@ struct PeriodMediaTests {
     player.replaceCurrentItem(with: item)
     try await prepare(player, item)
     while clock.now < limit, !events.withLock({ $0.contains(where: \.isEnd) }) {
-      // What is waited for gets more of the machine's time.
+      // While the player waits, the clock advances less, so that loading gets more real time.
       clock.advance(by: .milliseconds(player.timeControlStatus.value == .playing ? 10 : 2))
       try await Task.sleep(for: .milliseconds(3))
     }
@@ -192,12 +192,12 @@ struct PeriodMediaTests {
     return Played(screen: screen, sound: sound, events: events.withLock { $0 }, statistics: statistics)
   }
 
-  @Test("A complete presentation is played through, with sound where there is sound", arguments: patterns)
+  @Test("A complete presentation plays through, with audio in the periods that have it", arguments: patterns)
   func playing(kinds: [String]) async throws {
     let (source, fetcher) = presentation(kinds)
     let played = try await play(source, fetcher, clock: ManualMonotonicClock(), until: .seconds(120))
     let (all, shown) = (try expected(kinds), played.screen.all)
-    // Some may be dropped on a busy machine; none is shown elsewhere.
+    // A busy machine may drop frames, but shows none at a wrong time.
     #expect(shown.allSatisfy { all.contains($0.shown) }, "\(played.events)")
     #expect(shown.map(\.shown.time) == shown.map(\.shown.time).sorted())
     #expect(shown.count + played.statistics.droppedFrameCount == all.count)
@@ -217,19 +217,19 @@ struct PeriodMediaTests {
     #expect(played.events.filter { if case .firstFrame = $0 { true } else { false } }.count == 1)
   }
 
-  @Test("Pictures wait for the sound before them, and the last one stays")
+  @Test("Frames wait for the audio before them, and the last one stays visible")
   func pacing() async throws {
     for kinds in [["a", "av", "av"], ["av", "a", "av"]] {
       let (source, fetcher) = presentation(kinds)
       let played = try await play(source, fetcher, clock: ManualMonotonicClock(), until: .seconds(120))
       let begin = try #require(played.sound.pieces.withLock { $0.first }).heard
       let following = try #require(played.screen.all.first { $0.shown.time.seconds >= 1 })
-      // By the clock of the presentation, which never runs faster than the player's.
+      // By the presentation's clock, which never runs faster than the player's.
       #expect(following.at - begin >= .seconds(following.shown.time.seconds - 0.05), "\(kinds)")
     }
   }
 
-  @Test("A seek to where there is no video stays there", arguments: [["a", "av", "av"], ["av", "a", "av"]])
+  @Test("A seek to a position without video stays there", arguments: [["a", "av", "av"], ["av", "a", "av"]])
   func seeking(kinds: [String]) async throws {
     let (source, fetcher) = presentation(kinds)
     let place = (Double(kinds.firstIndex(of: "a") ?? 0) + 0.25)
@@ -246,10 +246,10 @@ struct PeriodMediaTests {
 
   // MARK: Live
 
-  /// A live presentation with a period each pass, some of which lack a kind of media.
+  /// A live presentation with one period per pass, some of which lack a kind of media.
   private struct Thinned: DynamicResource {
     let base: DASHLiveSimulation
-    /// What a pass lacks: `video`, `audio`, or nil.
+    /// The kind of media that a pass lacks: `video`, `audio`, or nil.
     let lack: @Sendable (Int) -> String?
 
     func response(at path: String) -> Origin.Response? {
@@ -287,9 +287,9 @@ struct PeriodMediaTests {
     }
   }
 
-  /// Joined in a pass with video (99 s is the beginning of one), or in one without (102 s).
+  /// Joins in a complete pass (which begins at 99 s), or in one that lacks media (from 102 s).
   @Test(
-    "A live presentation goes on without video, or without sound, and takes it up again",
+    "A live presentation goes on without video or audio, and resumes it later",
     arguments: [100.5, 104.8], ["video", "audio"])
   func live(join: Double, lacking: String) async throws {
     let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
@@ -315,7 +315,7 @@ struct PeriodMediaTests {
       let begin = join - 2
       let times = played.screen.all.map(\.shown.time.seconds)
       #expect(times == times.sorted())
-      // Passes of 3 s: those from 102, 108 and 114 s lack it.
+      // Passes last 3 s. Those from 102, 108 and 114 s lack the media.
       let isLacking = { (time: Double) in Int(time / 3) % 2 == 0 }
       if lacking == "video" {
         #expect(times.allSatisfy { !isLacking($0 + 0.001) }, "\(times)")
@@ -332,7 +332,7 @@ struct PeriodMediaTests {
     }
   }
 
-  @Test("Pictures of a live presentation are taken where it has them")
+  @Test("Frames of a live presentation come from the periods with video")
   func liveFrames() async throws {
     let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
     let clock = ManualClock(launch + MediaTime(seconds: 104.5))

@@ -2,9 +2,9 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Where the time of an item goes")
+@Suite("How the time of an item is spent")
 struct PlaybackTimesTests {
-  /// An account with these events, in milliseconds.
+  /// The times after these events, in milliseconds.
   private func times(
     start: Int = 0, _ events: [(Int, PlaybackTimes.Event)], until end: Int
   ) -> PlaybackTimes {
@@ -23,7 +23,7 @@ struct PlaybackTimesTests {
     }
   }
 
-  @Test("A starved link: what lies between the first frame and the second is buffering")
+  @Test("On a starved link, the time between the first two frames is buffering")
   func starved() throws {
     let times = times(
       start: 1000,
@@ -39,7 +39,7 @@ struct PlaybackTimesTests {
     #expect(abs(try #require(times.rebufferingRatio) - 8500.0 / 9650) < 1e-9)
   }
 
-  @Test("Without a first frame all of it is start-up")
+  @Test("Without a first frame, all time is start-up")
   func noFrame() {
     let times = times(
       [(0, .status(.waitingToPlay(.evaluatingBufferingRate))), (900, .status(.paused))], until: 1000)
@@ -48,7 +48,7 @@ struct PlaybackTimesTests {
     #expect(times.rebufferingRatio == nil)
   }
 
-  @Test("A wait after playback has begun is a seek; the second frame of a paused item is no motion")
+  @Test("A wait after playback has begun counts as seeking; a second frame while paused is not motion")
   func seek() throws {
     let times = times(
       [
@@ -61,7 +61,7 @@ struct PlaybackTimesTests {
     #expect(abs(try #require(times.rebufferingRatio) - 100.0 / 300) < 1e-9)
   }
 
-  @Test("A stall that is told late counts from its beginning, and no moment counts twice")
+  @Test("A stall that is reported late counts from its beginning, and no moment counts twice")
   func late() {
     let times = times(
       [
@@ -69,7 +69,7 @@ struct PlaybackTimesTests {
         (1000, .status(.waitingToPlay(.toMinimizeStalls))), (2000, .status(.playing)),
         (1900, .status(.waitingToPlay(.toMinimizeStalls))), (2500, .status(.playing)),
       ], until: 3000)
-    // That it still plays was told after the stall had begun; the second stall cannot begin before the first has ended.
+    // `playing` was reported after the stall had begun. The second stall can't begin before the first has ended.
     expect(times, [.playing: 1500, .stalled: 1500])
     #expect(times.total == .seconds(3))
   }

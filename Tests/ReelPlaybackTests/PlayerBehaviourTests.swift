@@ -249,7 +249,7 @@ struct PlayerBehaviourTests {
     }
   }
 
-  /// A player in a world, on a simulated broadcast that began long before.
+  /// A player in a virtual world, on a simulated broadcast that began long before.
   private func broadcast(
     at begin: Double, options: DASHLiveSimulation.Options
   ) throws -> WorldStage {
@@ -291,13 +291,13 @@ struct PlayerBehaviourTests {
     }
     #expect(jumps.count == 1, "\(stage.events)")
     let jump = try #require(jumps.first)
-    // What lies before the place of the jump is not shown.
+    // Media that was jumped over is not shown.
     #expect(!shown.contains { $0.time > jump.from && $0.time < jump.to })
     #expect(try #require(shown.last).time.seconds > 104 + length)
-    // What was shown and what was skipped is all there was, and every moment has its place.
+    // Shown and skipped media add up to the whole span, and every moment belongs to a phase.
     let (counted, statistics) = (media.withLock { $0 }, stage.player.statistics)
     let frames = Double(shown.count + statistics.droppedFrameCount)
-    // A frame that was dropped just before the jump is skipped with what follows it.
+    // A frame that was dropped just before the jump may count as skipped.
     #expect((Double(shown.count) / 30 - 0.01...frames / 30 + 0.01).contains(counted.played.seconds))
     #expect(counted.skipped > .zero)
     let span = try #require(shown.last).time - (try #require(shown.first).time)
@@ -320,7 +320,7 @@ struct PlayerBehaviourTests {
     stage.begin()
     await stage.world.run(until: .seconds(8))
     let last = try #require(stage.recording.all.last)
-    // Behind the edge by a segment and a second at least, and hardly more than another segment.
+    // At least a segment and a second behind the edge, and hardly more than another segment.
     #expect((104.8..<106.2).contains(last.time.seconds - begin + 100), "\(last.time.seconds)")
     #expect(stage.player.statistics.stallCount == 0, "\(stage.events)")
     try await stage.close()
@@ -429,7 +429,7 @@ struct PlayerBehaviourTests {
     }
   }
 
-  @Test("All tracks are known with the sound, for which the first picture does not wait")
+  @Test("All tracks are known once the audio is, which the first frame does not wait for")
   func tracks() async throws {
     let source = try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path)
     for mutes in [false, true] {
@@ -460,7 +460,7 @@ struct PlayerBehaviourTests {
   }
 
   @Test(
-    "A server that stands still is a stall, and playback goes on after it; as fast as it goes too",
+    "A server that stops sending causes a stall, after which playback resumes; also at an infinite rate",
     arguments: [1, .infinity])
   func stall(rate: Double) async throws {
     let (stage, gate) = try await stalledStage(rate: rate)
@@ -473,7 +473,7 @@ struct PlayerBehaviourTests {
     #expect(stage.recording.all == (try await pictures(of: Self.stalled)))
     let statistics = stage.player.statistics
     #expect(statistics.stallCount == 1)
-    // As fast as it goes, it counts from when there was nothing, before that was called a stall.
+    // At an infinite rate, the stall counts from when media ran out, before it was reported as a stall.
     #expect(statistics.stallDuration >= (rate == .infinity ? .milliseconds(5250) : .seconds(5)))
     try await stage.close()
   }
@@ -517,7 +517,7 @@ struct PlayerBehaviourTests {
   }
 
   @Test(
-    "The sound of a presentation is written whole",
+    "The audio of a presentation is written completely",
     arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
   func sound(_ path: String) async throws {
     let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
@@ -528,7 +528,7 @@ struct PlayerBehaviourTests {
     stage.begin(rate: .infinity)
     _ = try await stage.end()
     await stage.close()
-    // Three seconds of one channel, to a frame of AAC, behind the header.
+    // Three seconds of one channel, within one AAC frame, after the header.
     let sampleCount = (try Data(contentsOf: file).count - 80) / 2
     #expect(abs(sampleCount - 3 * 48000) <= 2048, "\(sampleCount) samples")
   }

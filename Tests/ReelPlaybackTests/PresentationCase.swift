@@ -26,7 +26,7 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { bandwidthCap.map { "\(path) up to \($0)" } ?? path }
 
-  /// A player's, with the keys of the fixtures.
+  /// A player configuration with the keys of the fixtures.
   var configuration: PlayerConfiguration {
     var configuration = PlayerConfiguration()
     if let bandwidthCap { configuration.loading.bandwidthCap = bandwidthCap }

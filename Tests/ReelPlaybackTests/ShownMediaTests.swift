@@ -3,11 +3,11 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Media time that was on show")
+@Suite("Media time that was shown")
 struct ShownMediaTests {
   private func time(_ frames: Int64) -> MediaTime { MediaTime(value: frames, timescale: 25) }
 
-  @Test("547 frames at 25 fps are 21.88 s, however far playback has jumped between them")
+  @Test("547 frames at 25 fps are 21.88 s, however far playback jumped between them")
   func jumps() {
     var shown = ShownMedia()
     for index in Int64(0)..<547 {
@@ -20,7 +20,7 @@ struct ShownMediaTests {
     #expect(shown.played + shown.skipped == time(750))
   }
 
-  @Test("A frame that was dropped leaves the one before on show; a slide stands for its time")
+  @Test("A dropped frame leaves the previous one visible; a long frame counts for its duration")
   func gaps() {
     var shown = ShownMedia()
     for index in [Int64(0), 1, 4, 504] { shown.show(time(index), length: time(1), skipped: .zero) }
@@ -28,7 +28,7 @@ struct ShownMediaTests {
     #expect(shown.skipped == .zero)
   }
 
-  @Test("An item that begins anew")
+  @Test("An item that loops")
   func loop() {
     var shown = ShownMedia()
     for index in [Int64(0), 1, 2, 0, 1] { shown.show(time(index), length: time(1), skipped: .zero) }
@@ -36,7 +36,7 @@ struct ShownMediaTests {
     #expect(shown.played(before: time(2), skipped: .zero) == time(5))
   }
 
-  @Test("Of the last frame no more counts than was shown")
+  @Test("The last frame counts only as long as it was shown")
   func end() {
     var shown = ShownMedia()
     shown.show(time(0), length: time(250), skipped: .zero)

@@ -1,10 +1,10 @@
 import ReelCore
 
-/// Real time, but for what the machine is too slow for: from one look at this clock to the next it goes on by a few
-/// milliseconds at most. So what is due is late by hardly more, however long a thread waits for its turn.
+/// A real-time clock that advances by at most 10 ms between two readings. So nothing is late by much more than that,
+/// however long a thread waits for its turn.
 final class StepClock: MonotonicClock {
   private struct State {
-    /// By the system's clock, when this one was looked at last.
+    /// The system clock's time when this clock was last read.
     var lookedAt: Duration
     var now = Duration.zero
   }
@@ -35,7 +35,7 @@ final class StepClock: MonotonicClock {
 
   // MARK: - Private
 
-  /// Comes by at every step, as the clock hardly goes on where nobody looks.
+  /// Reads the clock at every step, because it hardly advances unless somebody reads it.
   private func wait(for call: Call) {
     let pause = min(Self.step, call.deadline - now)
     let next = base.schedule(at: base.now + pause) { [self] in
@@ -49,7 +49,7 @@ final class StepClock: MonotonicClock {
     private let state: Locked<State>
 
     private struct State {
-      /// Nil once it has been made or cancelled.
+      /// Nil once the call was made or cancelled.
       var handler: (@Sendable () -> Void)?
       var next: (any ScheduledCall)?
     }
@@ -70,7 +70,7 @@ final class StepClock: MonotonicClock {
     }
 
     func cancel() {
-      // What the handler holds is let go after the lock.
+      // The handler's references are released outside the lock.
       let (handler, next) = state.withLock { ($0.handler.take(), $0.next.take()) }
       next?.cancel()
       withExtendedLifetime(handler) {}

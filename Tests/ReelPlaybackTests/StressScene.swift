@@ -40,7 +40,7 @@ final class StressScene: Sendable {
     func finish() throws { state.withLock { $0.isFinished = true } }
   }
 
-  /// How long anything may take: what hangs is reported with the player's state before the test is ended.
+  /// How long anything may take. A hang is reported with the player's state before the test itself is ended.
   static let patience = HangLimit.duration / 2
 
   init(
@@ -55,7 +55,7 @@ final class StressScene: Sendable {
     try player.attach(witness)
   }
 
-  /// Retries are not waited for, and pictures are hardly late.
+  /// Retries take almost no time, and frames are hardly late.
   static func configuration(threads: Int = 1) -> PlayerConfiguration {
     var configuration = PlayerConfiguration()
     configuration.clock = StepClock()

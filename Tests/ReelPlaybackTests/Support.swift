@@ -47,7 +47,7 @@ struct Golden {
 /// Throws every log line away.
 let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-/// A fetcher whose retries do not keep a test waiting, however long an answer takes.
+/// A fetcher with short retry delays, whose only time limit for responses is the hang limit.
 func makeFetcher(attempts: Int = 2) -> TransportFetcher {
   let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
   return TransportFetcher(
@@ -90,7 +90,7 @@ func extract(
     bandwidthCap: bandwidthCap)
 }
 
-/// All pictures of a file below Fixtures. Decoded once, however many tests compare with them.
+/// All frames of a file in Fixtures, decoded only once for all tests.
 func pictures(of path: String, bandwidthCap: Int? = nil) async throws -> [Shown] {
   let task = extractions.withLock { extractions in
     let key = "\(path) \(bandwidthCap ?? 0)"

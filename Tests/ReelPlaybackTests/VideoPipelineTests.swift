@@ -110,7 +110,8 @@ struct VideoPipelineTests {
     ]
 
     /// Those that decoding can be begun anew in: not one without any key frame.
-    /// Those in which any frame is found again. Xvid's packed frames have no times of their own, and are found to a frame.
+    /// The cases in which a seek finds every frame exactly. Xvid's packed frames have no own times, so a seek may be
+    /// off by one.
     static let sought = all.filter { !["h264-open-gop-mid.ts", "mpeg4-packed.avi"].contains($0.name) }
   }
 

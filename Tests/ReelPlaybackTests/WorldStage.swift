@@ -8,7 +8,8 @@ import Testing
 
 @testable import ReelPlayback
 
-/// A player in a virtual world, with what it shows and what happens: however slow the machine is, the course is the same.
+/// A player in a virtual world, with a record of its frames and events. They are the same however slow the machine
+/// is.
 final class WorldStage: Sendable {
   let world: VirtualWorld
   let player: Player
@@ -32,7 +33,7 @@ final class WorldStage: Sendable {
     world.task { for await event in events { log.withLock { $0.append(event) } } }
   }
 
-  /// A stage on a fixture.
+  /// A stage that plays a fixture.
   convenience init(
     _ path: String, fetcher: FixtureFetcher, in world: VirtualWorld = VirtualWorld(),
     configure: (inout PlayerConfiguration) -> Void = { _ in }
@@ -42,7 +43,7 @@ final class WorldStage: Sendable {
   }
 
   var events: [PlayerEvent] { log.withLock { $0 } }
-  /// What has happened, without changes of rung.
+  /// The names of the events so far, without changes of rung.
   var eventNames: [String] {
     events.map { String("\($0)".prefix { $0 != "(" }) }.filter { $0 != "rungSwitched" }
   }
@@ -52,21 +53,21 @@ final class WorldStage: Sendable {
     player.replaceCurrentItem(with: item)
   }
 
-  /// Lets the world go on until `condition` holds, which has to come about.
+  /// Runs the world until `condition` holds, and fails if it never does.
   func run(
     sourceLocation: SourceLocation = #_sourceLocation, until condition: @escaping @Sendable () -> Bool
   ) async throws {
     try #require(await world.run(until: condition), "\(events)", sourceLocation: sourceLocation)
   }
 
-  /// Lets the world go on until the item has ended or failed; gives that event.
+  /// Runs the world until the item has ended or failed, and returns that event.
   @discardableResult
   func end(sourceLocation: SourceLocation = #_sourceLocation) async throws -> PlayerEvent {
     try await run(sourceLocation: sourceLocation) { self.events.contains { $0.isEnd } }
     return try #require(events.first { $0.isEnd }, sourceLocation: sourceLocation)
   }
 
-  /// Ends all that it has begun.
+  /// Ends everything that the stage has started.
   func close() async throws {
     let player = player
     try await world.run { await player.stopAndWait() }
@@ -76,7 +77,7 @@ final class WorldStage: Sendable {
   }
 }
 
-/// Answers of a live stream's simulation, without a server between.
+/// Fetches directly from a simulated live stream, without a server.
 struct SimulationFetcher: Fetching {
   let resource: any DynamicResource
 
@@ -102,7 +103,7 @@ struct SimulationFetcher: Fetching {
   }
 }
 
-/// A world's execution on a busy machine: each task begins late by the world's clock.
+/// The execution of a world on a busy machine: each task begins late by the world's clock.
 final class LateExecution: Execution {
   private let world: VirtualWorld
   private let lateness: Duration

@@ -166,7 +166,7 @@ struct Y4MOutputTests {
   func abandoned() async throws {
     let folder = try OutputFolder()
     try await show("media/h264.ts", count: 2, on: Y4MOutput(path: folder.path("clip.y4m")))
-    // The thread that decoded lets go of the output when it ends.
+    // The decoding thread releases the output when it ends.
     while try !folder.names().isEmpty { try await Task.sleep(for: .milliseconds(1)) }
   }
 

@@ -176,7 +176,7 @@ extension PoolCore {
   }
 }
 
-/// Waits for a condition. Throws where it is not so after a time that no machine needs, before the test is ended.
+/// Waits for a condition. Throws after a time that no machine should need, before the test itself is ended.
 func until(_ state: () -> String = { "" }, _ condition: () throws -> Bool) async throws {
   let end = ContinuousClock.now + HangLimit.duration / 2
   while try !condition() {

@@ -128,7 +128,7 @@ struct VirtualPlaybackTests {
     while scene.world.threadCount > 0 { try await Task.sleep(for: .milliseconds(10)) }
   }
 
-  @Test("A minute of playing takes no minute: the clock goes on as soon as nothing is left to do")
+  @Test("A minute of playback takes less than a minute: the clock advances once there is nothing left to do")
   func speed() async throws {
     let scene = VirtualScene()
     let shown = try await scene.world.run {

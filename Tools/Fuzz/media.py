@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Feeds `reel` with damaged media, for so many seconds: Scripts/fuzz --media [SECONDS] [FILE]...
+"""Runs `reel` on damaged media for a number of seconds: Scripts/fuzz --media [SECONDS] [FILE]...
 
-Each case is one of FILE (the fixtures of media/ unless told) with bytes changed, cut out, doubled or exchanged with
-another file's. A process gets a few of them, `frames` or `play`. A process that ends by a signal, takes longer than two
-minutes or more than the memory that it may have fails the run: exit code 1, and its inputs are kept in
+Each case is one of the FILEs (by default, the fixtures in media/) with bytes changed, removed, repeated or replaced by
+bytes of another file. Each process of `reel frames` or `reel play` gets twelve cases. The run fails with exit code 1 if
+a process dies from a signal, takes longer than two minutes or uses more than 2 GiB; its inputs are then kept in
 .build-fuzz/findings.
 
-FUZZ_REEL names the tool (.build/debug/reel), FUZZ_SEED the first number of the random generator (0).
+FUZZ_REEL is the path of the tool (default: .build/release/reel), and FUZZ_SEED the first random seed (default: 0).
 """
 
 import os
@@ -21,12 +21,12 @@ import time
 CASES = 12
 SECONDS = 120
 MEMORY = 2 << 30
-# Numbers that sizes, counts and lengths go wrong with.
+# Values at which sizes, counts and lengths tend to go wrong.
 EDGES = [0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 
 
 def mutate(data, others, rng):
-    """A damaged copy. The first kilobytes, where headers are, get more than their share."""
+    """Returns a damaged copy. The first kilobytes, where headers are, are damaged more often."""
     data = bytearray(data)
 
     def place():
@@ -64,7 +64,7 @@ def limit():
 
 
 def run(tool, arguments, errors):
-    """Exit code and largest memory of a process; None for one that took too long."""
+    """Runs a process. Returns its exit code, or None if it took too long, and its peak memory."""
     process = subprocess.Popen(
         [tool, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=limit)
     end = time.monotonic() + SECONDS
@@ -92,9 +92,9 @@ def main():
     names = names or [os.path.join(media, name) for name in sorted(os.listdir(media))]
     files = [open(name, "rb").read() for name in names]
     files, names = zip(*[(data, name) for data, name in zip(files, names) if data])
-    tool = os.path.abspath(os.environ.get("FUZZ_REEL", ".build/debug/reel"))
+    tool = os.path.abspath(os.environ.get("FUZZ_REEL", ".build/release/reel"))
     if not os.access(tool, os.X_OK):
-        sys.exit(f"fuzz: {tool} is not there: build it, or name another with FUZZ_REEL")
+        sys.exit(f"fuzz: {tool} does not exist: build it, or set FUZZ_REEL to another")
     findings = os.path.abspath(".build-fuzz/findings")
     os.makedirs(findings, exist_ok=True)
     seed = int(os.environ.get("FUZZ_SEED", "0"))

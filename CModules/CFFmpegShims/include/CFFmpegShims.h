@@ -42,7 +42,7 @@ typedef struct reel_codec reel_codec;
 /// that the calling thread works for. NULL where there is no memory.
 reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token);
 
-/// Gives a decoder that is not open another configuration. False where there is no memory.
+/// Replaces the codec configuration of a decoder that is not open yet. Returns false if memory runs out.
 bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int size);
 
 /// To be called once the context has been freed. Pictures that are still held stay as they are.

@@ -1,4 +1,4 @@
-/// The id of a key, which media and manifests name in place of the key itself: `KID` of ISO/IEC 23001-7, 16 bytes.
+/// The id by which media and manifests refer to a key: `KID` of ISO/IEC 23001-7, 16 bytes.
 public struct KeyID: Sendable, Hashable {
   public let bytes: [UInt8]
 
@@ -17,7 +17,7 @@ public struct KeyID: Sendable, Hashable {
 }
 
 extension KeyID {
-  /// What stands where there is no id.
+  /// The id of all zeros, which stands for no id.
   package static let zero = KeyID(unchecked: [UInt8](repeating: 0, count: ContentKey.byteCount))
 
   private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
@@ -28,11 +28,11 @@ extension KeyID: CustomStringConvertible {
   public var description: String { bytes.hexadecimal }
 }
 
-/// A key that media is decrypted with: 16 bytes of AES.
+/// A 16-byte AES key that media is decrypted with.
 ///
-/// Its texts never contain the bytes, so that no log, error or report does.
+/// Its descriptions never contain the bytes, so no log, error or report does.
 public struct ContentKey: Sendable, Hashable {
-  /// Of a key and of its id.
+  /// The size of a key and of its id.
   public static let byteCount = 16
 
   public let bytes: [UInt8]
@@ -51,7 +51,7 @@ public struct ContentKey: Sendable, Hashable {
 
   // MARK: - Private
 
-  /// 16 bytes written as hexadecimal digits or base64url; plain base64 is read too, as licence servers send it.
+  /// Decodes 16 bytes from hexadecimal digits or base64url. Also accepts plain base64, which licence servers send.
   fileprivate static func decode(_ text: some StringProtocol) -> [UInt8]? {
     let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
     if digits.count == 2 * byteCount, let bytes = hexadecimal(digits) { return bytes }
@@ -69,7 +69,7 @@ public struct ContentKey: Sendable, Hashable {
     return bytes
   }
 
-  /// 16 bytes are 22 characters, and two of padding where they are written.
+  /// 16 bytes are 22 characters, plus two characters of optional padding.
   private static func base64(_ text: [UInt8]) -> [UInt8]? {
     var text = text[...]
     while text.last == UInt8(ascii: "=") { text.removeLast() }
@@ -104,7 +104,7 @@ extension ContentKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
 }
 
 extension Sequence<UInt8> {
-  /// Two lower-case digits a byte.
+  /// Two lower-case digits per byte.
   package var hexadecimal: String {
     var text = ""
     for byte in self {

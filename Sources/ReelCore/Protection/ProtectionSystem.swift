@@ -1,7 +1,7 @@
-/// The systems that hand out keys, by the ids that the DASH Industry Forum registers.
+/// DRM systems by the ids registered with the DASH Industry Forum.
 package enum ProtectionSystem {
-  /// The name of the system with an id of 32 hexadecimal digits, with or without dashes, in either case; nil where it is
-  /// not known.
+  /// The name of the system with this id, or nil if it is not known. The id has 32 hexadecimal digits in upper or
+  /// lower case, with or without dashes.
   package static func name(ofID identifier: some StringProtocol) -> String? {
     switch identifier.lowercased().filter({ $0 != "-" }) {
     case "edef8ba979d64acea3c827dcd51d21ed": "Widevine"

@@ -1,19 +1,19 @@
 internal import ReelCore
 
-/// A box of an ISO base media file (ISO/IEC 14496-12 §4.2), by where it stands in bytes.
+/// A box of an ISO base media file (ISO/IEC 14496-12 §4.2), located in an array of bytes.
 struct Box {
   /// Four characters.
   let type: UInt32
-  /// Of the user type of a `uuid` box, the first four bytes.
+  /// The first four bytes of the user type of a `uuid` box; nil for other boxes.
   let userType: UInt32?
-  /// Where its size stands.
+  /// The offset of its header, which begins with the size.
   let start: Int
-  /// What follows its header.
+  /// The range of bytes after its header.
   let body: Range<Int>
 
   var end: Int { body.upperBound }
 
-  /// The boxes that stand one after the other in `range`, up to one that does not fit.
+  /// The consecutive boxes in `range`, up to the first one that does not fit.
   static func all(in bytes: [UInt8], _ range: Range<Int>) -> [Box] {
     var found: [Box] = []
     var start = range.lowerBound
@@ -24,7 +24,7 @@ struct Box {
     return found
   }
 
-  /// The box whose header stands at `start`; nil where it does not fit before `end`.
+  /// The box whose header is at `start`; nil if it does not fit before `end`.
   private init?(in bytes: [UInt8], at start: Int, end: Int) {
     guard end - start >= 8 else { return nil }
     var fields = BoxFields(bytes, start..<end)
@@ -45,7 +45,7 @@ struct Box {
   }
 }
 
-/// The fields of a box, one after the other.
+/// Reads the fields of a box in order.
 struct BoxFields {
   private let bytes: [UInt8]
   private(set) var range: Range<Int>
@@ -57,7 +57,7 @@ struct BoxFields {
 
   var isAtEnd: Bool { range.isEmpty }
 
-  /// A big-endian number of so many bytes. Throws `badMedia` behind the end.
+  /// Reads a big-endian number of `count` bytes. Throws `badMedia` past the end of the box.
   mutating func number(_ count: Int) throws(ReelError) -> UInt64 {
     guard range.count >= count else { throw .boxEnds }
     var value: UInt64 = 0
@@ -66,7 +66,7 @@ struct BoxFields {
     return value
   }
 
-  /// A number of at most four bytes.
+  /// Reads a number of at most four bytes.
   mutating func integer(_ count: Int) throws(ReelError) -> Int { Int(try number(count)) }
 
   mutating func bytes(_ count: Int) throws(ReelError) -> [UInt8] {
@@ -80,7 +80,7 @@ struct BoxFields {
     range = range.dropFirst(count)
   }
 
-  /// Version and flags of a full box.
+  /// Reads the version and flags of a full box.
   mutating func versionAndFlags() throws(ReelError) -> (version: Int, flags: Int) {
     (try integer(1), try integer(3))
   }
@@ -93,7 +93,7 @@ extension ReelError {
 }
 
 extension UInt32 {
-  /// A type of four ASCII characters.
+  /// A box type of four ASCII characters.
   init(box: StaticString) {
     self = box.withUTF8Buffer { $0.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }
   }

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// Decrypts the packets of one container, where they are encrypted.
+/// Decrypts the encrypted packets of one container.
 ///
 /// Confined to one thread at a time.
 final class ContainerDecryptor {
@@ -8,19 +8,19 @@ final class ContainerDecryptor {
   private let keys: (any SampleKeys)?
   private let cipher = SampleDecryptor()
 
-  /// - Parameter source: what an MP4 file is read through.
+  /// - Parameter source: The source that an MP4 file is read through; nil for other containers.
   init(source: ProtectedSource?, keys: (any SampleKeys)?) {
     self.source = source
     self.keys = keys
   }
 
-  /// True where the container says that samples of it may be encrypted.
+  /// True if the container says that some samples may be encrypted.
   var isNeeded: Bool { source?.tables.isProtected ?? false }
 
   /// Decrypts a packet of MP4 or Matroska.
   ///
-  /// Throws `unsupported` where there is no key, `badMedia` where the file does not tell how the sample is encrypted, and
-  /// what the keys throw.
+  /// Throws `unsupported` if there is no key, `badMedia` if the file does not state how the sample is encrypted, and
+  /// whatever `keys` throws.
   func decrypt(_ packet: inout Packet, of stream: StreamInfo) throws {
     if let source {
       try decrypt(&packet, of: stream, source.tables)
@@ -31,7 +31,7 @@ final class ContainerDecryptor {
 
   /// Decrypts an access unit or an audio frame of MPEG-TS.
   ///
-  /// - Parameter position: where the PES packet that it begins in stands in the source; nil where it is not known.
+  /// - Parameter position: The position in the source of the PES packet that it begins in; nil if that is not known.
   func decryptTransport(_ packet: inout Packet, of stream: StreamInfo, at position: Int64?) throws {
     guard keys != nil || stream.isEncrypted else { return }
     var request = SampleKeyRequest(
@@ -78,7 +78,7 @@ final class ContainerDecryptor {
       guard let found = try tables.protection(track: stream.number, at: position) else { return }
       protection = found
     } catch {
-      // Where there is no key, that counts.
+      // If the key is missing, report that first.
       if let entry = tables.entry(track: stream.number) {
         request.scheme = entry.scheme.description
         request.keyID = entry.defaults.keyID
@@ -95,8 +95,8 @@ final class ContainerDecryptor {
     packet.isDecrypted = true
   }
 
-  /// A block of WebM: a byte that says whether it is encrypted, the vector, where the parts end of which every second is,
-  /// and the frame ("WebM Encryption").
+  /// Decrypts a WebM block ("WebM Encryption"). It has a signal byte that says whether it is encrypted, the vector,
+  /// optional partition offsets that separate clear parts from encrypted ones, and the frame.
   private func decryptBlock(_ packet: inout Packet, of stream: StreamInfo) throws {
     var bytes = packet.withBytes { Array($0) }
     guard let signal = bytes.first, signal & 0xfc == 0 else {

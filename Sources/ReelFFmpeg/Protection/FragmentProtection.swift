@@ -1,39 +1,39 @@
 internal import ReelCore
 
-/// Where the samples of one movie fragment stand, and how they are encrypted (ISO/IEC 14496-12 §8.8).
+/// The positions of the samples of one movie fragment, and how they are encrypted (ISO/IEC 14496-12 §8.8).
 struct FragmentProtection {
-  /// What is known of a sample.
+  /// The result of looking up a sample.
   enum Found {
     case table(SampleTable, sample: Int)
-    /// What describes the encryption can't be read.
+    /// The encryption metadata can't be read.
     case fault(ReelError)
   }
 
-  /// Of its `moof`.
+  /// The position of its `moof` in the file.
   let position: Int64
 
   private struct Track {
     let id: Int
-    /// The samples' numbers, by their places.
+    /// Sample numbers by file position.
     var samples: [Int64: Int] = [:]
     var table: Result<SampleTable, ReelError>
   }
 
   private var tracks: [Track] = []
 
-  /// More samples than this are in no fragment.
+  /// A fragment with more samples is treated as damaged.
   private static let sampleLimit = 1 << 20
 
   /// - Parameters:
-  ///   - boxes: of the `moof`.
-  ///   - position: its place in the file.
-  ///   - read: gives bytes of the file.
+  ///   - boxes: The boxes of the `moof`.
+  ///   - position: The position of the `moof` in the file.
+  ///   - read: Reads bytes of the file.
   init(
     _ boxes: [Box], in bytes: [UInt8], at position: Int64, tracks known: [Int: TrackProtection],
     read: (Range<Int64>) throws -> [UInt8]
   ) {
     self.position = position
-    // Data of a track without an offset of its own follows that of the one before, as libavformat's mov has it.
+    // The data of a track without its own offset follows the data of the previous track, as in libavformat's mov.
     var implicit = position
     for box in boxes where box.type == UInt32(box: "traf") {
       let inner = Box.all(in: bytes, box.body)
@@ -63,7 +63,7 @@ struct FragmentProtection {
     }
   }
 
-  /// The sample of a track at a place; nil where it is none of this fragment.
+  /// The sample of a track at a file position; nil if it is not in this fragment.
   func find(track id: Int, at position: Int64) -> Found? {
     for track in tracks where track.id == id {
       guard let sample = track.samples[position] else { continue }
@@ -101,7 +101,7 @@ struct FragmentProtection {
     }
   }
 
-  /// Notes the places of a run's samples; gives their number, and where they end.
+  /// Records the positions of a run's samples. Returns their number and their end.
   private static func place(
     _ run: Box, in bytes: [UInt8], from base: Int64, defaultSize: Int, into samples: inout [Int64: Int]
   ) throws(ReelError) -> (count: Int, end: Int64) {
@@ -151,7 +151,7 @@ struct FragmentProtection {
     } catch let error as ReelError {
       return .failure(error)
     } catch {
-      return .failure(ReelError(.badMedia, "what describes encrypted samples can't be read: \(error)"))
+      return .failure(ReelError(.badMedia, "the encryption metadata can't be read: \(error)"))
     }
   }
 }

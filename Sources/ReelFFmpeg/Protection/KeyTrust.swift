@@ -1,20 +1,20 @@
 internal import ReelCore
 
-/// Whether the key of a stream is the right one, as far as its pictures tell: with another key, encrypted samples become
-/// noise, of which a decoder makes damaged pictures or none.
+/// Judges by the decoded frames whether the key of a stream is right. With a wrong key, samples become noise, from
+/// which a decoder makes damaged frames or none.
 struct KeyTrust {
-  /// Of the first encrypted access unit; nil before there was one.
+  /// The presentation time of the first encrypted access unit; nil before it.
   private var firstTicks: Int64?
   private var hasDecrypted = false
-  /// Units that the decoder had refused before it.
+  /// The number of units that the decoder had rejected before that one.
   private var rejectedCount = 0
   private var isTrusted = false
-  /// What is wrong, once it is known.
+  /// The error, once the key turns out to be wrong or the media damaged.
   private(set) var fault: ReelError?
 
-  static let advice = "the samples were decrypted: the key may be another one's"
+  static let advice = "the samples were decrypted, but the key may be wrong"
 
-  /// Notes an access unit that the decoder gets, which has refused so many before.
+  /// Records an access unit that is sent to the decoder, and how many units the decoder has rejected so far.
   mutating func note(_ packet: borrowing Packet, rejectedCount: Int) {
     guard packet.isDecrypted, !hasDecrypted else { return }
     hasDecrypted = true
@@ -22,7 +22,8 @@ struct KeyTrust {
     firstTicks = packet.presentationTicks
   }
 
-  /// Notes a frame, before which the decoder has refused so many units. The first frame that was encrypted decides.
+  /// Records a decoded frame, and how many units the decoder has rejected so far. The first frame that was encrypted
+  /// decides.
   mutating func note(_ frame: borrowing Frame, rejectedCount: Int) {
     guard hasDecrypted, !isTrusted, fault == nil else { return }
     if let firstTicks, let ticks = frame.presentationTicks, ticks < firstTicks { return }
@@ -34,6 +35,6 @@ struct KeyTrust {
     }
   }
 
-  /// What to do where a stream gives no picture at all; nil where that has nothing to do with a key.
+  /// Advice if a stream gives no frame at all; nil if that has nothing to do with a key.
   var adviceWithoutPicture: String? { hasDecrypted && !isTrusted ? Self.advice : nil }
 }

@@ -1,10 +1,10 @@
 internal import ReelCore
 
-/// The bytes of an MP4 file, with the boxes that describe encryption taken out on the way (`ProtectionTables`); every
-/// byte stays at its place.
+/// The bytes of an MP4 file with the boxes that describe encryption blanked out (`ProtectionTables`). Every byte
+/// keeps its position.
 ///
-/// `moov` and `moof` are read whole before a byte of them is given. A read never gives bytes of two boxes of the file: so
-/// what a demuxer has read ahead behind a sample is media.
+/// `moov` and `moof` are read whole before any of their bytes is returned. A read never returns bytes of two
+/// top-level boxes, so whatever a demuxer has read ahead after a sample is media.
 final class ProtectedSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
@@ -12,18 +12,18 @@ final class ProtectedSource: ByteSource {
 
   private let base: any ByteSource
   private var state = State.header
-  /// Of the base's next byte.
+  /// The position of the next byte of `base`.
   private var position: Int64 = 0
-  /// A box, or the header of one, as far as it has come.
+  /// The part of a box, or of a box header, that has been read.
   private var held: [UInt8] = []
   private var heldCount = 0
-  /// What is to be given before anything else.
+  /// Bytes to return before anything else.
   private var ready: ArraySlice<UInt8> = []
-  /// Bytes of the next box that were given before a seek.
+  /// The number of bytes to leave out of the next box after a seek into its middle.
   private var skipped = 0
-  /// The box at the next place may be none: it is behind a seek.
+  /// True after a seek: there may be no box at the next position.
   private var isUncertain = false
-  /// Boxes of the file that were passed, where it can be sought, by their beginnings.
+  /// The boxes read so far of a seekable file, in order of position.
   private var known: [Passed] = []
 
   private struct Passed {
@@ -33,23 +33,23 @@ final class ProtectedSource: ByteSource {
 
   private enum State {
     case header
-    /// The whole box, of so many bytes.
+    /// Reads a whole box of this many bytes.
     case index(Int)
-    /// So many bytes are passed as they come; nil for all.
+    /// Passes this many bytes through unchanged; nil for all.
     case passing(Int64?)
   }
 
-  /// A larger `moov` is passed as it is.
+  /// A larger `moov` or `moof` is passed through unchanged.
   private static let indexLimit = 128 << 20
   private static let chunkByteCount = 64 << 10
-  /// What stands at the top of a file.
+  /// The types of top-level boxes.
   private static let topTypes: Set<UInt32> = [
     UInt32(box: "ftyp"), UInt32(box: "styp"), UInt32(box: "moov"), UInt32(box: "moof"), UInt32(box: "mdat"),
     UInt32(box: "sidx"), UInt32(box: "ssix"), UInt32(box: "free"), UInt32(box: "skip"), UInt32(box: "emsg"),
     UInt32(box: "prft"), UInt32(box: "mfra"), UInt32(box: "meta"), .uuid,
   ]
 
-  /// - Parameter isSeekable: false where it is read forward only.
+  /// - Parameter isSeekable: False if the source is read forward only.
   init(_ base: any ByteSource, isSeekable: Bool) {
     self.base = base
     byteCount = base.byteCount
@@ -110,11 +110,11 @@ final class ProtectedSource: ByteSource {
 
   // MARK: - Private
 
-  /// Reads until so many bytes are held; false where the end comes before.
+  /// Reads until `count` bytes are held. Returns false at an earlier end.
   private func collect(_ count: Int) throws -> Bool {
     while heldCount < count {
       if heldCount == held.count {
-        // As it comes: a box may claim any size.
+        // Grows with the data, because a box may claim any size.
         held.append(contentsOf: repeatElement(0, count: min(count - heldCount, Self.chunkByteCount)))
       }
       let read = try held.withUnsafeMutableBytes {
@@ -127,20 +127,20 @@ final class ProtectedSource: ByteSource {
     return true
   }
 
-  /// Gives what is held, without what was given before a seek.
+  /// Returns the held bytes, except those to be left out after a seek.
   private func giveHeld() {
     ready = held.prefix(heldCount).dropFirst(skipped)
     (held, heldCount, skipped) = ([], 0, 0)
   }
 
-  /// Gives what is held as it is, and all that follows; true where there is nothing.
+  /// Passes the held bytes and everything after them through unchanged; true if nothing is held.
   private func pass() -> Bool {
     state = .passing(nil)
     giveHeld()
     return ready.isEmpty
   }
 
-  /// The header of a box is held.
+  /// Handles a box whose header is held.
   private func begin() {
     var fields = BoxFields(held, 0..<held.count)
     let number = { (count: Int) in (try? fields.number(count)) ?? 0 }
@@ -168,7 +168,7 @@ final class ProtectedSource: ByteSource {
     giveHeld()
   }
 
-  /// A `moov` or `moof` is held, whole.
+  /// Handles a `moov` or `moof` that is held whole.
   private func takeIndex() throws {
     let start = position - Int64(held.count)
     let read = { [base, isSeekable, position] (range: Range<Int64>) throws -> [UInt8] in
@@ -190,13 +190,13 @@ final class ProtectedSource: ByteSource {
     state = .header
   }
 
-  /// Bytes elsewhere in the file.
+  /// Reads bytes elsewhere in the file.
   private static func bytes(
     _ range: Range<Int64>, of base: any ByteSource, isSeekable: Bool, returningTo position: Int64
   ) throws -> [UInt8] {
     guard isSeekable else {
       throw ReelError(
-        .unsupported, "what describes encrypted samples stands elsewhere in the file, which can't be sought")
+        .unsupported, "the encryption metadata is elsewhere in the file, which is not seekable")
     }
     try base.seek(to: range.lowerBound)
     defer { try? base.seek(to: position) }
@@ -207,7 +207,7 @@ final class ProtectedSource: ByteSource {
         try base.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
       }
       guard read > 0 else {
-        throw ReelError(.badMedia, "what describes encrypted samples is beyond the file (saio)")
+        throw ReelError(.badMedia, "the encryption metadata lies beyond the end of the file (saio)")
       }
       count += read
     }

@@ -1,31 +1,31 @@
 internal import ReelCore
 
-/// What an MP4 file says of its encrypted samples (ISO/IEC 23001-7), by their places in the file.
+/// The encryption metadata of an MP4 file (ISO/IEC 23001-7), by the file position of each sample.
 ///
-/// The boxes that say so are taken out of what a demuxer gets: libavformat's mov knows no sample groups, only one sample
-/// description a track, and no constant vectors beside others. It then sees a file in the clear, whose samples are
-/// decrypted behind it.
+/// The boxes with that metadata are blanked out for the demuxer. libavformat's mov does not support sample groups,
+/// several sample descriptions per track, or a mix of constant and per-sample vectors. It sees a file in the clear,
+/// and its packets are decrypted afterwards.
 struct ProtectionTables {
-  /// `pssh` boxes, whole, in the order in which they came.
+  /// Whole `pssh` boxes, in file order.
   private(set) var systemData: [[UInt8]] = []
   private var tracks: [Int: TrackProtection] = [:]
   private var fragments: [FragmentProtection] = []
 
-  /// Fragments that are kept of a file that is read forward only: a demuxer reads little ahead of what it gives.
+  /// The number of fragments remembered in a file that is read forward only. A demuxer does not read far ahead.
   static let keptFragmentCount = 16
   private static let systemDataLimit = 64
 
-  /// True where samples of some track may be encrypted.
+  /// True if samples of some track may be encrypted.
   var isProtected: Bool { tracks.values.contains(where: \.isProtected) }
 
   func isProtected(track: Int) -> Bool { tracks[track]?.isProtected ?? false }
 
-  /// How samples of a track are encrypted that do not say otherwise; nil where that is not known.
+  /// The default encryption of a track's samples; nil if it is not known.
   func entry(track: Int) -> ProtectedEntry? { tracks[track]?.firstEntry }
 
-  /// How the sample of a track at a place in the file is encrypted; nil where it is in the clear.
+  /// How the sample of a track at a file position is encrypted; nil if it is in the clear.
   ///
-  /// Throws `badMedia` where the file does not tell.
+  /// Throws `badMedia` if the file does not say.
   func protection(track: Int, at position: Int64) throws(ReelError) -> SampleProtection? {
     guard let known = tracks[track], known.isProtected else { return nil }
     for fragment in fragments.reversed() {
@@ -38,11 +38,11 @@ struct ProtectionTables {
     return try known.protection(at: position)
   }
 
-  /// Notes what a `moov` box says, and makes it say that nothing is encrypted.
+  /// Records the encryption metadata of a `moov` box and removes it from `bytes`.
   ///
   /// - Parameters:
-  ///   - bytes: the whole box.
-  ///   - read: gives bytes of the file.
+  ///   - bytes: The whole box.
+  ///   - read: Reads bytes of the file.
   mutating func takeMovie(_ bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]) throws {
     guard let movie = Box.all(in: bytes, 0..<bytes.count).first else { return }
     let boxes = Box.all(in: bytes, movie.body)
@@ -62,12 +62,12 @@ struct ProtectionTables {
     }
   }
 
-  /// Notes what a `moof` box says, and takes it out.
+  /// Records the encryption metadata of a `moof` box and removes it from `bytes`.
   ///
   /// - Parameters:
-  ///   - bytes: the whole box.
-  ///   - position: its place in the file.
-  ///   - keepsAll: earlier fragments may be asked for again.
+  ///   - bytes: The whole box.
+  ///   - position: Its position in the file.
+  ///   - keepsAll: True if earlier fragments may be read again.
   mutating func takeFragment(
     _ bytes: inout [UInt8], at position: Int64, keepsAll: Bool, read: (Range<Int64>) throws -> [UInt8]
   ) {
@@ -117,7 +117,7 @@ struct ProtectionTables {
     tracks[id] = protection
   }
 
-  /// What a sample entry says of its encryption; nil for one in the clear. It gets the type of its original format.
+  /// The encryption of a sample entry; nil for one in the clear. The entry gets the type of its original format.
   private static func takeEntry(_ entry: Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
     guard let header = fieldsByteCount(of: entry, in: bytes), entry.body.count >= header else { return nil }
     let boxes = Box.all(in: bytes, entry.body.dropFirst(header))
@@ -137,13 +137,13 @@ struct ProtectionTables {
     return nil
   }
 
-  /// Bytes between the header of a sample entry and its boxes; nil for one that is not encrypted.
+  /// The number of bytes between the header of a sample entry and its boxes; nil for one that is not encrypted.
   private static func fieldsByteCount(of entry: Box, in bytes: [UInt8]) -> Int? {
     switch entry.type {
     case UInt32(box: "encv"): return 78
     case UInt32(box: "enca"):
       guard entry.body.count >= 10 else { return nil }
-      // QuickTime's versions have more fields.
+      // QuickTime's versions 1 and 2 have more fields.
       switch bytes[entry.body.lowerBound + 9] {
       case 1: return 44
       case 2: return 64
@@ -153,7 +153,7 @@ struct ProtectionTables {
     }
   }
 
-  /// Takes out what describes encrypted samples.
+  /// Hides boxes that describe encrypted samples.
   private static func hide(_ boxes: [Box], in bytes: inout [UInt8]) {
     for box in boxes
     where box.isSampleEncryption || box.type == UInt32(box: "saiz") || box.type == UInt32(box: "saio") {
@@ -161,7 +161,7 @@ struct ProtectionTables {
     }
   }
 
-  /// Makes a box one that demuxers pass over, of the same size.
+  /// Turns a box into a `free` box of the same size, which demuxers skip.
   private static func free(_ box: Box, in bytes: inout [UInt8]) {
     bytes.replaceSubrange(box.start + 4..<box.start + 8, with: "free".utf8)
   }

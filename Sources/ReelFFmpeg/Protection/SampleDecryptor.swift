@@ -3,7 +3,7 @@ internal import ReelCore
 
 /// Decrypts samples in place, with libavutil's AES.
 ///
-/// The cipher of the key that was used last is kept. Confined to one thread at a time.
+/// Keeps the cipher of the last key. Confined to one thread at a time.
 final class SampleDecryptor {
   private static let blockByteCount = 16
 
@@ -12,7 +12,7 @@ final class SampleDecryptor {
 
   /// Decrypts a sample of MP4 (ISO/IEC 23001-7 §9).
   ///
-  /// Throws `badMedia` where the map of subsamples does not fit the sample, and `unsupported` for another scheme.
+  /// Throws `badMedia` if the subsample map does not fit the sample, and `unsupported` for an unknown scheme.
   func decrypt(
     _ bytes: UnsafeMutableRawBufferPointer, _ protection: SampleProtection, key: ContentKey
   ) throws(ReelError) {
@@ -36,7 +36,7 @@ final class SampleDecryptor {
       var vector = protection.vector
       var subsample = -1
       Self.forEachStretch(of: bytes, subsamples, protection, keepsPartialBlocks: true) {
-        // With `cbcs` each subsample begins with the vector again (§9.5.1, §10.4).
+        // With `cbcs`, each subsample starts with the vector again (§9.5.1, §10.4).
         if protection.scheme == .cbcs, $1 != subsample { vector = protection.vector }
         subsample = $1
         cipher.decrypt($0, blockCount: $0.count / Self.blockByteCount, vector: &vector)
@@ -55,7 +55,7 @@ final class SampleDecryptor {
 
   /// Applies AES-CTR.
   ///
-  /// - Parameter vector: 16 bytes, the counter of the first block.
+  /// - Parameter vector: The counter of the first block, 16 bytes.
   func applyCounter(
     to bytes: UnsafeMutableRawBufferPointer, vector: [UInt8], key: ContentKey
   ) throws(ReelError) {
@@ -66,9 +66,9 @@ final class SampleDecryptor {
 
   // MARK: - Private
 
-  /// Calls `body` with each stretch of encrypted bytes, and the number of the subsample that it is in.
+  /// Calls `body` with each range of encrypted bytes and the number of its subsample.
   ///
-  /// - Parameter keepsPartialBlocks: less than a block is in the clear.
+  /// - Parameter keepsPartialBlocks: True if a trailing partial block is in the clear.
   private static func forEachStretch(
     of bytes: UnsafeMutableRawBufferPointer, _ subsamples: [SampleProtection.Subsample],
     _ protection: SampleProtection, keepsPartialBlocks: Bool,
@@ -82,7 +82,7 @@ final class SampleDecryptor {
       let end = offset + subsample.protectedByteCount
       if hasPattern {
         var start = offset
-        // A pattern that is cut off holds as far as there are whole blocks (§9.6.1).
+        // A truncated pattern applies as far as there are whole blocks (§9.6.1).
         while end - start >= blockByteCount {
           let count = min(crypt, (end - start) / blockByteCount * blockByteCount)
           body(UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + count]), index)
@@ -133,7 +133,7 @@ private final class BlockCipher {
   }
 }
 
-/// AES-128 in CTR mode; the last 64 bits count (ISO/IEC 23001-7 §9.3). Ownership: frees its `AVAESCTR`.
+/// AES-128 in CTR mode, whose counter is the last 64 bits (ISO/IEC 23001-7 §9.3). Ownership: frees its `AVAESCTR`.
 private final class StreamCipher {
   let key: ContentKey
   private let context: OpaquePointer

@@ -1,19 +1,20 @@
 internal import ReelCore
 
-/// What `tenc` says of all samples of a track, or a `seig` description of those of its group (ISO/IEC 23001-7 §6, §8.2).
+/// The encryption parameters from `tenc`, for all samples of a track, or from a `seig` description, for the samples
+/// of its group (ISO/IEC 23001-7 §6, §8.2).
 struct SampleDefaults: Hashable, Sendable {
   var isProtected: Bool
   var cryptBlocks = 0
   var skipBlocks = 0
-  /// Bytes of the vector that each sample states; 0 where all have `constantVector`.
+  /// The size of each sample's own vector; 0 if all samples use `constantVector`.
   var vectorByteCount: Int
-  /// 16 bytes; empty where each sample states its own.
+  /// 16 bytes; empty if each sample has its own vector.
   var constantVector: [UInt8] = []
   var keyID: KeyID
 
-  /// Reads the body of a `tenc` box behind its version and flags, or a `seig` description.
+  /// Reads a `seig` description, or the body of a `tenc` box after its version and flags.
   ///
-  /// - Parameter hasPattern: false for `tenc` of version 0, where the byte is reserved.
+  /// - Parameter hasPattern: False for version 0 of `tenc`, where the pattern byte is reserved.
   init(_ fields: inout BoxFields, hasPattern: Bool) throws(ReelError) {
     try fields.skip(1)
     let pattern = try fields.integer(1)
@@ -36,22 +37,22 @@ struct SampleDefaults: Hashable, Sendable {
     constantVector = Self.padded(try fields.bytes(count))
   }
 
-  /// A vector of 8 bytes stands before a counter of as many.
+  /// Extends an 8-byte vector with an 8-byte block counter of zero.
   static func padded(_ vector: [UInt8]) -> [UInt8] {
     vector + [UInt8](repeating: 0, count: max(0, ContentKey.byteCount - vector.count))
   }
 }
 
-/// The groups of samples that have a key of their own (`sbgp` and `sgpd` of type `seig`, ISO/IEC 14496-12 §8.9).
+/// The sample groups with their own keys (`sbgp` and `sgpd` of type `seig`, ISO/IEC 14496-12 §8.9).
 struct SampleGroups {
-  /// Where each run of samples begins, and its description; nil for that of the track.
+  /// The first sample of each run and the run's description; nil for the track's defaults.
   private var runs: [(start: Int, defaults: SampleDefaults?)] = []
-  /// More runs than this are no sound file.
+  /// A file with more runs is treated as damaged.
   private static let limit = 1 << 20
 
   /// - Parameters:
-  ///   - boxes: of a sample table or a track fragment.
-  ///   - outer: the descriptions of the sample table, for a fragment.
+  ///   - boxes: The boxes of a sample table or a track fragment.
+  ///   - outer: For a fragment, the descriptions of the sample table.
   init(
     _ boxes: [Box], in bytes: [UInt8], own: [SampleDefaults], outer: [SampleDefaults]?
   ) throws(ReelError) {
@@ -73,7 +74,7 @@ struct SampleGroups {
     }
   }
 
-  /// The description that holds for a sample; nil for the track's.
+  /// The description of a sample's group; nil for the track's defaults.
   subscript(sample: Int) -> SampleDefaults? {
     var (low, high) = (0, runs.count)
     while low < high {
@@ -105,13 +106,13 @@ struct SampleGroups {
 
   // MARK: - Private
 
-  /// Numbers from 0x10001 are those of the fragment itself (ISO/IEC 14496-12 §8.9.4); 0 is no group.
+  /// Indexes from 0x10001 refer to the fragment's own descriptions (ISO/IEC 14496-12 §8.9.4); 0 is no group.
   private static func description(
     _ index: Int, own: [SampleDefaults], outer: [SampleDefaults]?
   ) throws(ReelError) -> SampleDefaults? {
     guard index > 0 else { return nil }
     let outer = outer ?? []
-    // Some fragments number their own from 1, where the sample table has none.
+    // Some fragments number their own descriptions from 1 if the sample table has none.
     let (list, place) =
       index > 0x10000 ? (own, index - 0x10000) : outer.isEmpty ? (own, index) : (outer, index)
     guard place <= list.count else {

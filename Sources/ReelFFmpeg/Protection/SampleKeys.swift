@@ -1,29 +1,29 @@
 public import ReelCore
 
-/// Where a container's reader gets the keys of encrypted samples.
+/// Supplies a container reader with the keys of encrypted samples.
 ///
-/// It is asked on the reader's thread, once for each encrypted sample, and may block.
+/// It is called on the reader's thread, once for each encrypted sample, and may block.
 public protocol SampleKeys: AnyObject, Sendable {
-  /// The key of a sample. Throws where there is none: samples behind it are not read.
+  /// The key of a sample. Throws if there is none; later samples are then not read.
   func key(for request: SampleKeyRequest) throws -> SampleKey
 }
 
-/// What is known of a sample whose key is wanted.
+/// Describes a sample whose key is needed.
 public struct SampleKeyRequest: Sendable {
   /// The scheme as the media names it: `cenc`, `cens`, `cbc1`, `cbcs`, `SAMPLE-AES`, or `WebM`.
   public var scheme: String
   /// libavcodec's name of the codec.
   public var codecName: String
-  /// Nil where the media names none, as MPEG-TS.
+  /// The id of the key; nil if the media names none, as in MPEG-TS.
   public var keyID: KeyID?
-  /// `pssh` boxes of the file so far (ISO/IEC 23001-7 §8.1), whole.
+  /// The whole `pssh` boxes of the file so far (ISO/IEC 23001-7 §8.1).
   public var systemData: [[UInt8]] = []
-  /// MPEG-TS: the stream's type says that it is encrypted.
+  /// MPEG-TS: true if the stream type says that the stream is encrypted.
   public var isAnnounced = true
-  /// Where the sample begins in the container's bytes.
+  /// The position of the sample in the container's bytes.
   public var position: Int64
 
-  /// The names of the systems that `systemData` is for.
+  /// The names of the DRM systems that `systemData` is for.
   public var systems: [String] {
     var names: [String] = []
     for data in systemData where data.count >= 28 {
@@ -34,9 +34,9 @@ public struct SampleKeyRequest: Sendable {
     return names
   }
 
-  /// What is thrown where there is no key.
+  /// The error for a sample without a key.
   ///
-  /// - Parameter systems: the systems that are known from elsewhere.
+  /// - Parameter systems: DRM systems that are known from elsewhere, such as the manifest.
   public func refusal(systems: [String] = []) -> ReelError {
     var names = systems
     for name in self.systems where !names.contains(name) { names.append(name) }
@@ -53,7 +53,7 @@ public struct SampleKeyRequest: Sendable {
 
 /// The key of a sample.
 public enum SampleKey: Sendable {
-  /// - Parameter vector: 16 bytes, where the media states none (MPEG-TS).
+  /// - Parameter vector: An IV of 16 bytes, for media that states none itself (MPEG-TS).
   case key(ContentKey, vector: [UInt8]?)
   /// The sample is in the clear.
   case clear

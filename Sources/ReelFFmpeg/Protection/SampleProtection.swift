@@ -2,7 +2,7 @@ internal import ReelCore
 
 /// How one sample is encrypted (ISO/IEC 23001-7 §9).
 struct SampleProtection: Hashable, Sendable {
-  /// A stretch of a sample: bytes in the clear, then encrypted ones.
+  /// A part of a sample: clear bytes, then encrypted ones.
   struct Subsample: Hashable, Sendable {
     var clearByteCount: Int
     var protectedByteCount: Int
@@ -12,10 +12,11 @@ struct SampleProtection: Hashable, Sendable {
   var keyID: KeyID
   /// 16 bytes.
   var vector: [UInt8]
-  /// Blocks of 16 bytes that are encrypted, and then left, in turn; 0 and 0 for all of them.
+  /// The pattern: how many 16-byte blocks are encrypted before `skipBlocks` are left clear, repeatedly. If both are
+  /// 0, all blocks are encrypted.
   var cryptBlocks = 0
   var skipBlocks = 0
-  /// Empty where the whole sample is encrypted.
+  /// Empty if the whole sample is encrypted.
   var subsamples: [Subsample] = []
 }
 
@@ -29,7 +30,7 @@ struct ProtectionSchemeType: Hashable, Sendable, CustomStringConvertible {
   static let cens = ProtectionSchemeType(code: 0x6365_6e73)
   /// AES-CBC.
   static let cbc1 = ProtectionSchemeType(code: 0x6362_6331)
-  /// AES-CBC with a pattern, each subsample by itself.
+  /// AES-CBC with a pattern, restarted for each subsample.
   static let cbcs = ProtectionSchemeType(code: 0x6362_6373)
 
   /// Four characters.

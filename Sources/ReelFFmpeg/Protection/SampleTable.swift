@@ -1,22 +1,23 @@
 internal import ReelCore
 
-/// How the samples of a track, or of a track fragment, are encrypted, by their numbers.
+/// How the samples of a track or a track fragment are encrypted, by sample number.
 struct SampleTable {
-  /// Of the sample entry; nil for one in the clear.
+  /// The encrypted sample entry; nil for one in the clear.
   let entry: ProtectedEntry?
   private let groups: SampleGroups
-  /// What samples state of themselves (`senc`, or where `saio` leads to), and where each begins in it.
+  /// The auxiliary information of all samples (from `senc`, or from where `saio` points), and the offset of each
+  /// sample's.
   private let auxiliary: [UInt8]
   private let offsets: [Int]
   private let hasSubsamples: [Bool]?
   private let allHaveSubsamples: Bool
 
-  /// More samples than this are in no box.
+  /// A box with more samples is treated as damaged.
   private static let limit = 1 << 22
 
   /// - Parameters:
-  ///   - boxes: of a sample table and its track, or of a track fragment.
-  ///   - auxiliary: where there is no `senc`.
+  ///   - boxes: The boxes of a sample table and its track, or of a track fragment.
+  ///   - auxiliary: The auxiliary information, if there is no `senc`.
   init(
     _ boxes: [Box], in bytes: [UInt8], entry: ProtectedEntry?, groups: SampleGroups,
     auxiliary: AuxiliaryInformation?
@@ -27,21 +28,21 @@ struct SampleTable {
     if let box = boxes.first(where: \.isSampleEncryption), let entry {
       var fields = BoxFields(bytes, box.body)
       let (_, flags) = try fields.versionAndFlags()
-      // PIFF's override of the track's defaults.
+      // In PIFF, this overrides the track's defaults.
       if flags & 1 != 0 { try fields.skip(20) }
       let count = try fields.integer(4)
       allHaveSubsamples = flags & 2 != 0
       hasSubsamples = nil
       let start = fields.range.lowerBound
       guard count <= Self.limit else {
-        throw ReelError(.badMedia, "encryption is described of \(count) samples")
+        throw ReelError(.badMedia, "there is encryption metadata for \(count) samples")
       }
       for sample in 0..<count {
         offsets.append(fields.range.lowerBound - start)
         try fields.skip((groups[sample] ?? entry.defaults).sampleVectorByteCount)
         if allHaveSubsamples { try fields.skip(6 * (try fields.integer(2))) }
       }
-      // Without a vector and a map, entries have no bytes, and any number fits.
+      // Without vectors and subsample maps, entries have no bytes, so any number of them fits.
       if fields.range.lowerBound == start { offsets = [] }
       self.auxiliary = Array(bytes[start..<box.end])
     } else if let auxiliary, let entry {
@@ -63,7 +64,7 @@ struct SampleTable {
     self.offsets = offsets
   }
 
-  /// How a sample is encrypted; nil where it is in the clear. Throws `badMedia` where the file does not tell.
+  /// How a sample is encrypted; nil if it is in the clear. Throws `badMedia` if the file does not say.
   func protection(of sample: Int) throws(ReelError) -> SampleProtection? {
     guard let entry else { return nil }
     let defaults = groups[sample] ?? entry.defaults
@@ -78,7 +79,7 @@ struct SampleTable {
       return protection
     }
     guard offsets[sample] <= auxiliary.count else {
-      throw ReelError(.badMedia, "what describes the encryption of a sample is cut off")
+      throw ReelError(.badMedia, "the encryption metadata of a sample is truncated")
     }
     var fields = BoxFields(auxiliary, offsets[sample]..<auxiliary.count)
     if defaults.vectorByteCount > 0 {
@@ -97,7 +98,7 @@ struct SampleTable {
 }
 
 extension SampleDefaults {
-  /// Bytes of the vector that a sample states.
+  /// The size of a sample's own vector.
   fileprivate var sampleVectorByteCount: Int { isProtected ? vectorByteCount : 0 }
 }
 
@@ -125,7 +126,7 @@ struct ProtectedEntry: Hashable, Sendable {
   }
 }
 
-/// Where samples state their vectors and maps outside of a `senc` box (`saiz` and `saio`, ISO/IEC 14496-12 §8.7.8).
+/// The vectors and subsample maps of samples outside a `senc` box (`saiz` and `saio`, ISO/IEC 14496-12 §8.7.8).
 struct AuxiliaryInformation {
   var sizes: [Int]
   var bytes: [UInt8]
@@ -133,12 +134,12 @@ struct AuxiliaryInformation {
   private static let limit = 1 << 22
   private static let byteLimit = 16 << 20
 
-  /// Nil where there is none.
+  /// Nil if there is none.
   ///
   /// - Parameters:
-  ///   - base: what the offsets count from.
-  ///   - sampleCounts: of each chunk, or each run of a fragment.
-  ///   - read: gives bytes of the file.
+  ///   - base: The position that offsets are relative to.
+  ///   - sampleCounts: The number of samples in each chunk, or in each run of a fragment.
+  ///   - read: Reads bytes of the file.
   init?(
     _ boxes: [Box], in bytes: [UInt8], base: Int64, sampleCounts: [Int],
     read: (Range<Int64>) throws -> [UInt8]
@@ -151,7 +152,7 @@ struct AuxiliaryInformation {
     let size = try fields.integer(1)
     let count = try fields.integer(4)
     guard count <= Self.limit else {
-      throw ReelError(.badMedia, "encryption is described of \(count) samples")
+      throw ReelError(.badMedia, "there is encryption metadata for \(count) samples")
     }
     sizes = size > 0 ? [Int](repeating: size, count: count) : try fields.bytes(count).map(Int.init)
     fields = BoxFields(bytes, saio.body)
@@ -164,20 +165,20 @@ struct AuxiliaryInformation {
       guard let start = Int64(exactly: offset).map({ base.addingReportingOverflow($0) }), !start.overflow,
         start.partialValue >= 0, size <= Self.byteLimit - self.bytes.count,
         case let end = start.partialValue.addingReportingOverflow(Int64(size)), !end.overflow
-      else { throw ReelError(.badMedia, "what describes encrypted samples is beyond the file (saio)") }
+      else { throw ReelError(.badMedia, "the encryption metadata lies beyond the end of the file (saio)") }
       self.bytes += try read(start.partialValue..<end.partialValue)
     }
   }
 
   // MARK: - Private
 
-  /// The sizes of the pieces: one for all samples, or one for each chunk or run of a fragment.
+  /// The sizes of the pieces: one piece for all samples, or one for each chunk or run.
   private static func pieces(
     _ count: Int, of sizes: [Int], sampleCounts: [Int]
   ) throws(ReelError) -> [Int] {
     if count == 1 { return [sizes.reduce(0, +)] }
     guard count == sampleCounts.count, sampleCounts.reduce(0, +) == sizes.count else {
-      throw ReelError(.badMedia, "what describes encrypted samples is in \(count) pieces (saio)")
+      throw ReelError(.badMedia, "the encryption metadata is in \(count) pieces (saio)")
     }
     var rest = sizes[...]
     return sampleCounts.map { sampleCount in
@@ -188,9 +189,9 @@ struct AuxiliaryInformation {
 }
 
 extension Box {
-  /// `tenc`, or PIFF's box of the same content.
+  /// True for `tenc` and PIFF's equivalent box.
   fileprivate var isTrackEncryption: Bool { type == UInt32(box: "tenc") || userType == 0x8974_dbce }
 
-  /// `senc`, or PIFF's box of the same content.
+  /// True for `senc` and PIFF's equivalent box.
   var isSampleEncryption: Bool { type == UInt32(box: "senc") || userType == 0xa239_4f52 }
 }

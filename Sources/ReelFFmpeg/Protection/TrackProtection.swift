@@ -1,11 +1,11 @@
 internal import ReelCore
 
-/// What `moov` says of the encryption of one track.
+/// The encryption metadata of one track in `moov`.
 struct TrackProtection {
-  /// A sample description that is encrypted, or why it can't be told how.
+  /// An encrypted sample description, or the error if it can't be read.
   typealias Entry = Result<ProtectedEntry, ReelError>
 
-  /// By the number of the sample description, from 1; nil for one in the clear.
+  /// The sample descriptions in order; nil for one in the clear. Their numbers start at 1.
   private var entries: [Entry?] = []
   /// `seig` descriptions of the sample table.
   private(set) var descriptions: [SampleDefaults] = []
@@ -13,12 +13,12 @@ struct TrackProtection {
   var defaultDescription = 1
   var defaultSampleSize = 0
 
-  /// Of a track whose samples stand in `moov`: their places, and how they are encrypted, by chunk's description.
+  /// The chunks of a track whose samples `moov` lists. Their encryption is in `tables`, by sample description.
   private var chunks: [Chunk] = []
   private var sizes: [UInt32] = []
   private var uniformSize = 0
   private var tables: [Int: SampleTable] = [:]
-  /// Why the sample table can't be read.
+  /// The error if the sample table can't be read.
   private var fault: ReelError?
 
   private struct Chunk {
@@ -28,12 +28,12 @@ struct TrackProtection {
     var description: Int
   }
 
-  /// More samples than this are in no file.
+  /// A track with more samples is treated as damaged.
   private static let sampleLimit = 1 << 26
 
   var isProtected: Bool { entries.contains { $0 != nil } }
 
-  /// The sample description of a number; nil for one in the clear. Throws what is wrong with it.
+  /// The sample description with a number; nil for one in the clear. Throws if the description can't be read.
   func entry(_ description: Int) throws(ReelError) -> ProtectedEntry? {
     guard entries.indices.contains(description - 1) else { return nil }
     return try entries[description - 1]?.get()
@@ -45,7 +45,7 @@ struct TrackProtection {
   /// Adds a sample description.
   mutating func add(_ entry: Entry?) { entries.append(entry) }
 
-  /// Reads the sample table and what stands beside it in its track.
+  /// Reads the sample table and the related boxes of its track.
   mutating func read(
     _ table: [Box], outer: [Box], in bytes: [UInt8], read: (Range<Int64>) throws -> [UInt8]
   ) {
@@ -67,12 +67,12 @@ struct TrackProtection {
     } catch {
       fault =
         error as? ReelError
-        ?? ReelError(.badMedia, "what describes encrypted samples can't be read: \(error)")
+        ?? ReelError(.badMedia, "the encryption metadata can't be read: \(error)")
     }
   }
 
-  /// How the sample at a place in the file is encrypted; nil where it is in the clear. Throws `badMedia` where the file
-  /// does not tell.
+  /// How the sample at a file position is encrypted; nil if it is in the clear. Throws `badMedia` if the file does
+  /// not say.
   func protection(at position: Int64) throws(ReelError) -> SampleProtection? {
     if let fault { throw fault }
     var (low, high) = (0, chunks.count)

@@ -4,20 +4,21 @@ internal import ReelCore
 /// Streaming").
 struct TransportDecryptor {
   private static let blockByteCount = 16
-  /// H.264: bytes of a NAL unit before its first encrypted block, and blocks of which the first is encrypted.
+  /// H.264: the clear bytes of a NAL unit before its first encrypted block, and the number of blocks of which one,
+  /// the first, is encrypted.
   private static let unitLeader = 32
   private static let patternBlockCount = 10
-  /// NAL units up to this length are in the clear.
+  /// NAL units up to this size are in the clear.
   private static let clearUnitByteCount = 48
-  /// Audio: bytes behind the header that are in the clear.
+  /// Audio: the number of clear bytes after the header.
   private static let frameLeader = 16
 
   let cipher: SampleDecryptor
   let key: ContentKey
   let vector: [UInt8]
 
-  /// The bytes of an access unit of H.264 in the clear, which are at most as many: emulation prevention bytes that
-  /// encryption has made necessary are gone.
+  /// Decrypts an H.264 access unit. The result has at most as many bytes: emulation prevention bytes that only the
+  /// encryption made necessary are removed.
   func accessUnit(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] {
     var plain: [UInt8] = []
     plain.reserveCapacity(bytes.count)
@@ -40,7 +41,7 @@ struct TransportDecryptor {
     return plain
   }
 
-  /// Decrypts audio frames in place: one, or with E-AC-3 those that depend on it as well.
+  /// Decrypts audio frames in place: one frame, or with E-AC-3 also its dependent frames.
   func audioFrames(_ bytes: UnsafeMutableRawBufferPointer, codec: AudioCodec) throws(ReelError) {
     var start = 0
     while start + AudioFrameHeader.byteCount <= bytes.count,
@@ -48,7 +49,7 @@ struct TransportDecryptor {
         codec: codec, bytes: UnsafeRawBufferPointer(rebasing: bytes[start...]))
     {
       let end = min(bytes.count, start + header.byteCount)
-      // An ADTS header has two bytes more with a checksum.
+      // An ADTS header with a checksum has two more bytes.
       let headerByteCount = codec == .aac ? (bytes[start + 1] & 1 == 0 ? 9 : 7) : 0
       let first = start + headerByteCount + Self.frameLeader
       if first < end {
@@ -78,7 +79,7 @@ struct TransportDecryptor {
     }
     var vector = vector
     var offset = Self.unitLeader
-    // The last block is in the clear, whole or not.
+    // The last block is in the clear, even if it is complete.
     while unit.count - offset > Self.blockByteCount {
       let block = offset..<offset + Self.blockByteCount
       try unit.withUnsafeMutableBytes { bytes in

@@ -32,7 +32,9 @@ struct LiveWindow: Sendable {
   /// Where the time-shift buffer begins.
   var start: MediaTime? { depth.map { edge - $0 } }
 
-  /// True where a presentation that ends at `time` or before has not begun: what it lists to its end is announced.
+  /// True for a presentation that has not begun and lists all of its segments in advance.
+  ///
+  /// - Parameter time: The end of the last listed segment.
   func isAnnouncement(endingAt time: MediaTime) -> Bool {
     guard now < .zero, let end else { return false }
     return time >= end - MediaTime(value: 1, timescale: 1)

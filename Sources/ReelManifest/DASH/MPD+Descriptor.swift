@@ -13,7 +13,7 @@ extension MPD {
     public var reference: String?
     /// @refId of a ContentProtection, which others may refer to.
     public var referenceID: String?
-    /// @cenc:default_KID of a ContentProtection (ISO/IEC 23001-7 §11.2).
+    /// The key ids in @cenc:default_KID of a ContentProtection (ISO/IEC 23001-7 §11.2).
     public var keyIDs: [KeyID] = []
 
     init(_ reader: inout MPDReader) throws(ReelError) {

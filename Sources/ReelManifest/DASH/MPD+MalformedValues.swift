@@ -1,20 +1,20 @@
 import ReelCore
 
 extension MPD {
-  /// The values of a SegmentBase, SegmentList or SegmentTemplate that can't be read.
+  /// The unreadable values of a SegmentBase, SegmentList or SegmentTemplate.
   ///
-  /// They do not end the reading of the MPD: they rule out the Representations that the element holds for. Each has had
-  /// its warning when it was read.
+  /// They do not make the whole MPD invalid, only the Representations that the element applies to. Each one has
+  /// caused a warning when it was read.
   struct MalformedValues: Sendable {
-    /// By the attribute, or by the child element that it stands in.
+    /// The errors by the name of the attribute, or of the child element that contains it.
     private var errors: [(name: String, error: ReelError)] = []
 
-    /// The first that is not of one of these attributes and elements.
+    /// The first error about any other attribute or element than `names`.
     func first(except names: Set<String> = []) -> ReelError? {
       errors.first { !names.contains($0.name) }?.error
     }
 
-    /// What `read` gives; nil where it throws, which is noted.
+    /// The result of `read`; nil if it throws, in which case the error is recorded.
     mutating func value<Value>(
       of name: String, _ reader: inout MPDReader,
       _ read: (inout XMLReader) throws(ReelError) -> Value?
@@ -27,14 +27,14 @@ extension MPD {
       }
     }
 
-    /// Notes that something can't be read: of one name the first.
+    /// Records an error. Only the first one for each name counts.
     mutating func add(_ error: ReelError, of name: String, _ reader: inout MPDReader) {
       guard !contains(name) else { return }
       reader.xml.warnings.add(error)
       errors.append((name, error))
     }
 
-    /// Takes over those of the element around it, but for what `isStated` here.
+    /// Inherits the errors of the parent element, except for values that this element states itself.
     mutating func inherit(_ parent: MalformedValues, unless isStated: (String) -> Bool) {
       errors += parent.errors.filter { !contains($0.name) && !isStated($0.name) }
     }
@@ -44,22 +44,22 @@ extension MPD {
 }
 
 extension MPD.MalformedValues {
-  /// A whole number of the start tag.
+  /// A whole number attribute.
   mutating func integer(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.integer(name) }
   }
 
-  /// A whole number from 0 on.
+  /// A non-negative whole number attribute.
   mutating func natural(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.natural(name) }
   }
 
-  /// A whole number from 1 on.
+  /// A positive whole number attribute.
   mutating func counting(_ name: StaticString, _ reader: inout MPDReader) -> Int64? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.counting(name) }
   }
 
-  /// A byte range.
+  /// A byte range attribute.
   mutating func byteRange(_ name: StaticString, _ reader: inout MPDReader) -> ByteRange? {
     value(of: name.description, &reader) { xml throws(ReelError) in try xml.byteRange(name) }
   }

@@ -15,7 +15,7 @@ extension MPD {
     public var earliestPresentationTimeDelta: Int64?
     /// SegmentTimeline.
     public var timeline: SegmentTimeline?
-    /// What of these, and of the SegmentURL elements of a SegmentList, can't be read.
+    /// The values of these, and of a SegmentList's SegmentURL elements, that can't be read.
     var malformed = MalformedValues()
 
     /// Reads the attributes of the start tag.
@@ -27,7 +27,7 @@ extension MPD {
       earliestPresentationTimeDelta = malformed.integer("eptDelta", &reader)
     }
 
-    /// Throws `badManifest` where something can't be read that the segments are found by.
+    /// Throws `badManifest` if a value that is needed to find the segments can't be read.
     func check() throws(ReelError) {
       let error = malformed.first() ?? base.malformed.first(except: ["indexRange", "RepresentationIndex"])
       if let error { throw error }
@@ -42,7 +42,7 @@ extension MPD {
       return try base.read(child, &reader)
     }
 
-    /// - Parameter hasURLs: It is that of a SegmentList with SegmentURL elements of its own.
+    /// - Parameter hasURLs: True for a SegmentList that has its own SegmentURL elements.
     func inheriting(from parent: MultipleSegmentBase?, hasURLs: Bool = false) -> MultipleSegmentBase {
       guard let parent else { return self }
       var merged = self

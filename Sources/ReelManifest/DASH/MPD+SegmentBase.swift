@@ -17,7 +17,7 @@ extension MPD {
     public var initialization: URLReference?
     /// RepresentationIndex.
     public var representationIndex: URLReference?
-    /// What of these can't be read.
+    /// The values of these that can't be read.
     var malformed = MalformedValues()
 
     /// Reads the element, and consumes it.

@@ -20,7 +20,8 @@ extension MPD {
     /// The entries, in order.
     public var entries: [Entry] = []
 
-    /// Reads the entries up to the first that can't be read; where that is the first of all, it is `malformed`.
+    /// Reads the entries up to the first unreadable one. If not even the first entry can be read, the error is added
+    /// to `malformed`.
     init(_ reader: inout MPDReader, _ malformed: inout MalformedValues) throws(ReelError) {
       var isWhole = true
       while let child = try reader.xml.nextChild() {

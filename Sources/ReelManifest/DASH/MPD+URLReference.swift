@@ -8,7 +8,7 @@ extension MPD {
     /// @range.
     public var range: ByteRange?
 
-    /// - Parameter element: What a range that can't be read is a fault of.
+    /// - Parameter element: The element name under which an unreadable range is recorded.
     init(
       _ reader: inout MPDReader, _ element: String, _ malformed: inout MalformedValues
     ) throws(ReelError) {

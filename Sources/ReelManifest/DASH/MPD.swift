@@ -90,7 +90,7 @@ public struct MPD: Sendable {
     availabilityEndTime = reader.xml.string("availabilityEndTime")
     publishTime = reader.xml.string("publishTime")
     mediaPresentationDuration = reader.xml.duration("mediaPresentationDuration")
-    // One that is stated asks for the MPD to be read again, whatever it says.
+    // If the attribute is present, the MPD has to be reloaded, even if its value can't be read.
     minimumUpdatePeriod = reader.xml.duration("minimumUpdatePeriod", fallback: .zero)
     minBufferTime = reader.xml.duration("minBufferTime")
     timeShiftBufferDepth = reader.xml.duration("timeShiftBufferDepth")

@@ -25,13 +25,13 @@ struct MPDMapper {
   var longestSegment = MediaTime.zero
   /// The end of the last segment that can be had, in the window or before it.
   var latestEnd: MediaTime?
-  /// The end of the last segment that is listed, whether or not it can be had by the clock.
+  /// The end of the last listed segment, whether or not the clock says that it is available.
   var listedEnd: MediaTime?
   /// True where a segment is in the window.
   var hasSegments = false
-  /// Why no video of this period can be used, where there is some.
+  /// Why none of this period's video can be used; nil if some can, or there is none.
   var videoFailure: ReelError?
-  /// What was added to the time, which left all that is listed ahead of it; nil where nothing was.
+  /// The time that was added to a clock by which all listed segments are in the future; nil if none was added.
   private var drift: MediaTime?
 
   /// ContentProtection elements of the MPD that others refer to, by their @refId.
@@ -82,13 +82,14 @@ struct MPDMapper {
     guard !mapper.hasSegments, let window else { return presentation }
     if let end = mapper.latestEnd {
       guard window.depth != nil else { return presentation }
-      // The MPD has not been renewed for longer than its time-shift buffer: what it lists last is what there is.
+      // The MPD is older than its time-shift buffer, so only the segments that it lists last are available.
       mapper = self
       mapper.window = window.ending(at: end)
       return try mapper.mapped()
     }
     guard let end = mapper.listedEnd, !window.isAnnouncement(endingAt: end) else { return presentation }
-    // A server lists what there is: where all of it is still to come, the clock is wrong, or does not fit the timeline.
+    // A server lists segments that exist. If all of them are in the future, the clock is wrong or does not fit the
+    // timeline.
     let drift = (end - window.now).roundedUpToMilliseconds
     mapper = MPDMapper(mpd, url: url, limits: limits, now: now + drift)
     mapper.drift = drift
@@ -104,7 +105,7 @@ struct MPDMapper {
   /// Keeps a reason why something is passed over.
   mutating func note(_ error: ReelError) {
     if failure == nil { failure = error }
-    // What can't be read of an element has had its warning, and may rule out several.
+    // An unreadable value has already caused a warning, and may rule out several Representations.
     if !warnings.warnings.contains(error) { warnings.add(error) }
   }
 
@@ -211,7 +212,8 @@ struct MPDMapper {
       unplayableReason: unplayableReason ?? Playability.reason(essential: period.essentialProperties))
   }
 
-  /// Where the next period starts that states no start that can be read, by the lengths of all that follow.
+  /// The start of the next period, if it states no readable start, computed back from the durations of the later
+  /// periods.
   private func startCountedFromEnd(ofPeriodAfter index: Int) -> MediaTime? {
     guard mpd.periods[index].duration == nil, var start = mpd.mediaPresentationDuration else { return nil }
     let following = mpd.periods[(index + 1)...].filter { $0.href != Self.nothing }
@@ -318,7 +320,7 @@ struct MPDMapper {
 }
 
 extension MediaTime {
-  /// The same, or up to a millisecond later: no rounding leaves what ends there ahead of it.
+  /// Rounds up to a millisecond, so that a segment that ends at this time is not left in the future.
   fileprivate var roundedUpToMilliseconds: MediaTime {
     let rounded = MediaTime(value: ticks(timescale: 1000), timescale: 1000)
     return rounded < self ? rounded + MediaTime(value: 1, timescale: 1000) : rounded

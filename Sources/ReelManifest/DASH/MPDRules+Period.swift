@@ -190,7 +190,7 @@ extension MPDRules {
     }
   }
 
-  /// The numbers of an AdaptationSet or a Representation that are of a form of their own.
+  /// Checks the numbers of an AdaptationSet or a Representation that have a special format.
   private mutating func common() {
     form("frameRate", "a frame rate", "§5.3.7.2") { Rational(frameRate: $0) != nil }
     form("sar", "a ratio", "§5.3.7.2") { Rational(ratio: $0, separator: ":") != nil }

@@ -155,13 +155,13 @@ extension MPDRules {
     }
   }
 
-  /// An attribute that has to be a whole number.
+  /// Checks an attribute that must be a whole number.
   mutating func integer(_ name: StaticString, _ clause: String) {
     guard let text = xml.string(name), text.integer == nil else { return }
     report("@\(name) '\(text.excerpt)' is not a whole number", clause)
   }
 
-  /// An attribute that has to be of another form, of which `isValid` tells.
+  /// Checks an attribute of another format with `isValid`.
   mutating func form(_ name: StaticString, _ what: String, _ clause: String, _ isValid: (String) -> Bool) {
     guard let text = xml.string(name), !isValid(text) else { return }
     report("@\(name) '\(text.excerpt)' is not \(what)", clause)

@@ -11,8 +11,8 @@ enum Playability {
     return nil
   }
 
-  /// By what whole segments are encrypted (ISO/IEC 23009-4); nil where none is. Encrypted samples are told of in
-  /// `Rung.protection`.
+  /// The scheme that whole segments are encrypted with (ISO/IEC 23009-4), as a reason; nil if none are. Encrypted
+  /// samples are reported in `Rung.protection`.
   static func reason(protections: [MPD.Descriptor]) -> String? {
     guard protections.contains(where: { $0.scheme.lowercased() == "urn:mpeg:dash:sea:2012" }) else {
       return nil

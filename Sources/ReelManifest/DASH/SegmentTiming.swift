@@ -17,7 +17,7 @@ struct SegmentTiming: Sendable {
     /// In ticks.
     var duration: Int64
 
-    /// Begins so many segments later.
+    /// Drops the first `count` segments.
     fileprivate mutating func leaveOut(_ count: Int64) {
       segmentCount -= count
       number += count
@@ -45,15 +45,15 @@ struct SegmentTiming: Sendable {
   /// The end of the last segment that can be had already, in the window or before it, in ticks; nil where there is
   /// none.
   private(set) var latestEnd: Int64?
-  /// The end of the last segment that is listed, whether or not it can be had already, in ticks; nil where none is.
+  /// The end of the last listed segment in ticks, whether or not it is available yet; nil if none is listed.
   private(set) var listedEnd: Int64?
-  /// How many of the oldest are left out, as there are more than the limit.
+  /// The number of oldest segments left out because there are more than the limit.
   private(set) var omittedCount: Int64 = 0
 
   /// Segments as a SegmentTimeline lists them (ISO/IEC 23009-1 §5.3.9.6), without those outside of the period, those
-  /// that can't be had yet, and those that can't be had any more. Of more than the limit the newest are kept.
+  /// that can't be had yet, and those that can't be had any more. If there are more than the limit, the newest are kept.
   ///
-  /// Throws `badManifest` for what can't be counted, or leads beyond 63 bits.
+  /// Throws `badManifest` for entries that can't be counted or exceed 63 bits.
   init(_ entries: [MPD.SegmentTimeline.Entry], frame: Frame) throws(ReelError) {
     let periodEnd = try frame.periodEnd()
     let (available, windowStart) = (frame.availableEnd, frame.windowStart)
@@ -76,7 +76,7 @@ struct SegmentTiming: Sendable {
       var last = segmentCount
       if let periodEnd { last = min(last, Self.ceiling(periodEnd, from: start, by: entry.duration)) }
       if let endNumber = frame.endNumber { last = min(last, Self.count(from: number, through: endNumber)) }
-      // An entry without an end has one segment at least, and more as the clock brings them.
+      // An open entry has at least one segment, and gets more as time passes.
       let isOpen = entry.repeatCount < 0
       let listed = isOpen ? (periodEnd.map { start < $0 } ?? true ? 1 : 0) : last
       if listed > first {
@@ -208,7 +208,7 @@ struct SegmentTiming: Sendable {
     append(run)
   }
 
-  /// Appends a run, and leaves out the oldest segments above `limit`: runs before `oldestRun` have none left.
+  /// Appends a run, and drops the oldest segments beyond `limit`. Runs before `oldestRun` have no segments left.
   private mutating func append(newest run: Run, after oldestRun: inout Int, limit: Int) throws(ReelError) {
     let most = Int64(limit) / run.partCount
     guard most > 0 else { throw ReelError(.badManifest, "more than \(limit) parts in a segment") }

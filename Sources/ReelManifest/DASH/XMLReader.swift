@@ -30,7 +30,7 @@ struct XMLReader {
   private var open: [Range<Int>] = []
   private var isSelfClosed = false
   private var elementCount = 0
-  /// Where the last place stands that was told, the lines before it, and where its line begins.
+  /// The index of the last reported place, the number of lines before it, and the start of its line.
   private var warned = 0
   private var warnedLines = 0
   private var warnedLineStart = 0
@@ -160,8 +160,8 @@ struct XMLReader {
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 
-  /// A whole number; a decimal that stands for one, as `2000000.0`, counts too, with a warning. Throws `badManifest` where
-  /// it is something else, or beyond 64 bits.
+  /// A whole number. A decimal with an integral value, such as `2000000.0`, is accepted with a warning. Throws
+  /// `badManifest` for any other text, or a number beyond 64 bits.
   mutating func integer(_ name: StaticString) throws(ReelError) -> Int64? {
     guard let range = value(name).map({ bytes.trimmed($0) }) else { return nil }
     if let number = bytes.integer(in: range) { return number }
@@ -188,10 +188,10 @@ struct XMLReader {
     warnings.add(reason, place: placeInTag(of: tagStart))
   }
 
-  /// An error about a value of the start tag that was read last: the rest of the text can be read all the same.
+  /// An error about a value in the last start tag. The rest of the text can still be read.
   mutating func malformed(_ reason: String) -> ReelError { malformed(reason, at: tagStart) }
 
-  /// An error with the place of the start tag that was read last.
+  /// An error with the place of the last start tag.
   func error(_ reason: String) -> ReelError { error(reason, at: tagStart) }
 
   // MARK: - Private
@@ -200,8 +200,8 @@ struct XMLReader {
     ReelError(.badManifest, reason, place: placeInTag(of: index))
   }
 
-  /// The place of `index`, which lies in the start tag that was read last. It is counted on from the place before, so that
-  /// many of them read the text once.
+  /// The place of `index`, which lies in the last start tag. Lines are counted from the previous place, so many
+  /// warnings together read the text only once.
   private mutating func placeInTag(of index: Int) -> ReelError.Place {
     while let lineEnd = bytes.firstIndex(of: 0x0A, in: warned..<tagStart) {
       warnedLines += 1

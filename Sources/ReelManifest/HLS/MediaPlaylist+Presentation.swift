@@ -95,7 +95,7 @@ extension SegmentEncryption {
     self.init(
       method: drm ?? key.method, keyURL: key.reference.flatMap { try? resolver.resolve($0) },
       keyFormat: key.keyFormat, initializationVector: vector,
-      // ISO-23001-7 is what some packagers call SAMPLE-AES-CTR.
+      // Some packagers write ISO-23001-7 for SAMPLE-AES-CTR.
       encryptsSamples: key.method.hasPrefix("SAMPLE-AES") || key.method == "ISO-23001-7", systems: systems)
   }
 }

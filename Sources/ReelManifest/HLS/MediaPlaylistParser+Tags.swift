@@ -163,9 +163,9 @@ extension MediaPlaylistParser {
     }
   }
 
-  /// A number that segments or runs of them are counted from. One below 0 counts like any other, as other players have it,
-  /// and `7.0` is 7, both with a warning. Nil, with a warning, for a text that is no number at all. Throws `badManifest`
-  /// for any other number: a playlist that counts so can't be followed.
+  /// A sequence number. A negative number is accepted, as in other players, and `7.0` is read as 7, both with a
+  /// warning. Nil, with a warning, for text that is not a number. Throws `badManifest` for any other number, because
+  /// the playlist can't be followed with it.
   private mutating func sequenceNumber(_ value: Range<Int>, _ tag: String) throws(ReelError) -> Int64? {
     if let number = bytes.integer(in: value), number >= 0 { return number }
     let text = bytes.text(in: value)

@@ -116,7 +116,7 @@ struct MediaPlaylistParser {
         return
       }
     }
-    // Some carry no length on purpose, as the -1 of radio stations: the segment is played all the same.
+    // Some playlists state no duration on purpose, such as radio stations with -1. The segment is played anyway.
     let text = bytes.text(in: field)
     guard let seconds = Double(text), seconds.isFinite, seconds >= 0, seconds < 9e9 else {
       warnings.add(

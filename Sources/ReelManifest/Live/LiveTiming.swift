@@ -28,10 +28,9 @@ public struct LiveTiming: Sendable {
   public var locations: [URL]
   /// Where the time is to be had, by falling preference (UTCTiming); empty for this machine's clock.
   public var clockSources: [ClockSource]
-  /// What has to be added to the clock where none of the segments that a live timeline lists could be had by it; nil where
-  /// the clock fits.
+  /// The correction to the clock, if none of the listed segments is available according to it; nil if the clock fits.
   ///
-  /// The newest of them then ends right now, and the presentation is followed by a clock that is corrected by it.
+  /// By the corrected clock, the newest listed segment ends now. The presentation is then followed with that clock.
   public var drift: MediaTime?
   /// The presentation as the same manifest tells it at another time; nil where time makes no difference.
   ///
@@ -56,7 +55,7 @@ public struct LiveTiming: Sendable {
 }
 
 extension LiveTiming {
-  /// What is wrong where there is a `drift`.
+  /// The error that explains `drift`; nil if there is none.
   public var driftFault: ReelError? { drift.map(Self.driftFault) }
 
   static func driftFault(_ drift: MediaTime) -> ReelError {

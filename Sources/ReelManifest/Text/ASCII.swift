@@ -120,14 +120,14 @@ extension String {
     return bytes.integer(in: bytes.trimmed(0..<bytes.count))
   }
 
-  /// The whole number that this text stands for: `2000000`, `2000000.0`, `2e6`.
+  /// The text as a whole number: `2000000`, `2000000.0` or `2e6`.
   var wholeNumber: Int64? {
     if let integer { return integer }
     let parts = trimmed.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     if parts.count == 2, parts[1].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }) {
       return String(parts[0]).integer
     }
-    // Beyond 53 bits a fraction would be lost.
+    // Beyond 53 bits, a fraction would be lost.
     guard utf8.allSatisfy({ $0.isDigit || "+-.eE \t\r\n".utf8.contains($0) }), let value = Double(trimmed),
       abs(value) < 9_007_199_254_740_992
     else { return nil }

@@ -139,12 +139,12 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// True where audio that is heard by `time` was loaded, and its decoder has not had it.
+  /// True if audio that is due by `time` was loaded but not yet passed to its decoder.
   func hasAudioToDecode(until time: MediaTime) -> Bool {
     state.withLock { state in state.audio.next.map { $0.time <= time } ?? false }
   }
 
-  /// True where the loader that gives audio has not come to the end, nor to the target.
+  /// True if the loader of the audio has reached neither the end nor its target.
   var isLoadingMoreAudio: Bool {
     state.withLock { state in
       let loader: MediaPacket.Kind = state.hasSeparateAudio ? .audio : .video
@@ -315,7 +315,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// The item begins before what is loaded first: that is where playback begins.
+  /// Sets where playback begins, which may be before the first loaded packet.
   func begin(at time: MediaTime) {
     state.withLock { state in
       if state.position == nil { state.position = time }
@@ -324,9 +324,9 @@ final class ForwardBuffer: Sendable {
 
   var level: Level { level(without: []) }
 
-  /// How much there is.
+  /// How much media is buffered.
   ///
-  /// - Parameter absent: What the item goes on without: nothing of it is waited for.
+  /// - Parameter absent: The kinds of media that the item currently lacks, which playback does not wait for.
   func level(without absent: Set<MediaPacket.Kind>) -> Level { state.withLock { $0.level(without: absent) } }
 
   /// Bytes of packets that come behind what is on show; of all, where nothing is.
@@ -401,7 +401,7 @@ extension ForwardBuffer.State {
     var level = ForwardBuffer.Level()
     let separate = hasSeparateAudio && !audio.hasEnded
     var kinds: Set<MediaPacket.Kind> = separate ? [.video, .audio] : [.video]
-    // Where it goes on without both, there is nothing else to go by.
+    // If both kinds are absent, the level can only be measured by both.
     if !kinds.isSubset(of: absent) { kinds.subtract(absent) }
     level.ahead = kinds.map(ahead).min() ?? .zero
     level.isComplete = video.hasEnded && (!hasSeparateAudio || audio.hasEnded)

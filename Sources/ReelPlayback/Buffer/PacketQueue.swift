@@ -60,8 +60,8 @@ struct PacketQueue: Sendable {
     moveCursor(to: packets.firstIndex { $0.end > time } ?? packets.count)
   }
 
-  /// Moves the decoder back to the last key frame at or before `time` that it has had, or stands at after it was moved
-  /// back already. False, and nothing moves, where there is none any more.
+  /// Moves the decoder back to the last key frame at or before `time` that it has already decoded, or that it was
+  /// moved back to before. Returns false without moving if no such key frame is left.
   mutating func rewindToKey(before time: MediaTime) -> Bool {
     let had = packets[..<min(cursor + 1, packets.count)]
     guard let index = had.lastIndex(where: { $0.isKey && $0.time <= time }) else { return false }

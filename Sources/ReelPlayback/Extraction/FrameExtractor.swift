@@ -16,7 +16,7 @@ public struct FrameExtractor: Sendable {
     public var startup = StartupReport()
     /// Live: segments that could not be had, or had left the window before they were read.
     public var missedSegmentCount = 0
-    /// Live: why the clock could not be right, where it left a timeline without segments (`LiveTiming.drift`).
+    /// Live: the error if the clock did not fit the timeline (`LiveTiming.drift`).
     public var clockFault: ReelError?
     /// Bytes of the container up to the end of the first picture's packet.
     public var firstPictureEnd: Int64?

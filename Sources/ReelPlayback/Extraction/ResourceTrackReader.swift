@@ -11,7 +11,7 @@ final class ResourceTrackReader: VideoTrackReader {
   /// The time of the timeline's beginning, in the stream's ticks; nil before the first picture of a container whose
   /// timestamps begin anywhere.
   private var origin: Int64?
-  /// Where the last picture ends: a picture without a timestamp follows there.
+  /// The end of the last frame, which is the time of a next frame without a timestamp.
   private var end: MediaTime?
 
   /// Seeking pays from here on: key frames are seldom further apart than a few seconds.

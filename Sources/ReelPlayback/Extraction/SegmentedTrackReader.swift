@@ -10,11 +10,11 @@ internal import ReelManifest
 ///
 /// A live presentation is one endless track, over all its periods; it begins at its distance from the edge.
 final class SegmentedTrackReader: VideoTrackReader {
-  /// The rung that is read of the first period that has video.
+  /// The rung read in the first period that has video.
   private(set) var rung: Rung
 
   private let presentation: Presentation
-  /// Those that have video.
+  /// The periods that have video.
   private let periods: [Period]
   private let live: LiveTrack
   private let resolver: SourceResolver
@@ -37,7 +37,7 @@ final class SegmentedTrackReader: VideoTrackReader {
     /// The whole file is one segment although an index would cut it: good for the first picture only.
     let isWholeFile: Bool
     let isLive: Bool
-    /// What the manifest says of its samples.
+    /// What the manifest states about the encryption of its samples.
     let protection: ContentProtection?
   }
 
@@ -56,8 +56,7 @@ final class SegmentedTrackReader: VideoTrackReader {
     }
   }
 
-  /// - Parameter first: the rung that is read first with its segments, where its playlist has been read: it is not read
-  ///   again.
+  /// - Parameter first: The rung to read first and its segments, if its playlist has already been read.
   init(
     _ resolved: ResolvedPresentation, first known: (rung: Rung, segments: RungSegments)?,
     resolver: SourceResolver, context: TrackContext
@@ -204,7 +203,7 @@ final class SegmentedTrackReader: VideoTrackReader {
           if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
         throw ReelError(
           .badMedia, "the segment is not media: \(what)",
-          advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
+          advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
       }
       let reader = try PictureReader(
         source: feed, format: format,

@@ -13,7 +13,7 @@ public struct SourceDescription: Sendable {
   public var presentation: Presentation?
   /// The rung that is opened.
   public var chosenRung: Rung?
-  /// The index of its period: the first that has video.
+  /// The index of the chosen rung's period, which is the first that has video.
   public var chosenPeriod: Int?
   /// The segments of that rung.
   public var segments: SegmentSummary?

@@ -10,8 +10,8 @@ public struct TimedPicture: ~Copyable, Sendable {
   public let stream: StreamInfo
   /// Frames per second, where container or bitstream tell.
   public let frameRate: Rational?
-  /// Media between this picture and the end of the one shown before it that the player left out: behind a hole in the
-  /// timeline, or after a jump towards the live edge.
+  /// The media time that the player left out between the end of the previously shown frame and this one, at a hole in
+  /// the timeline or in a jump towards the live edge.
   public internal(set) var skipped = MediaTime.zero
   /// What a player read it with.
   var run: MediaRun?

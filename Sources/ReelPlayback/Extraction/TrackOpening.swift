@@ -47,7 +47,7 @@ struct TrackOpening: Sendable {
 
   /// Blocks while the track is opened.
   ///
-  /// - Parameter first: the rung that is read first with its segments, where its playlist has been read.
+  /// - Parameter first: The rung to read first and its segments, if its playlist has already been read.
   func open(first: (rung: Rung, segments: RungSegments)? = nil) throws -> any VideoTrackReader {
     switch source {
     case .resource(let resource):

@@ -56,7 +56,7 @@ struct TrackContext: Sendable {
     return options
   }
 
-  /// The keys of a media file's samples.
+  /// The keys for the samples of a media file.
   func keys(of resource: MediaResource, scope: LoadScope) -> ContainerKeys {
     ContainerKeys(context: self, location: resource.name, scope: scope)
   }

@@ -5,7 +5,7 @@ internal import ReelManifest
 struct AudioSelector: Sendable {
   /// The most wanted first.
   var languages: [String]
-  /// As `RungSelector.keyProvider`.
+  /// Used like `RungSelector.keyProvider`.
   var keyProvider: (any KeyProvider)?
 
   /// The rungs of the one rendition or adaptation set that is played, in the manifest's order; never empty.

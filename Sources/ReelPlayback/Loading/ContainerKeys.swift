@@ -3,33 +3,41 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The keys that a source has got of the program's provider.
+/// The keys that a source has received from the application's provider.
 final class ProvidedKeys: Sendable {
-  private let keys = Locked<[KeyID?: ContentKey]>([:])
+  /// What tells a key from others: its id, or the URL that a playlist gives where the media names no id.
+  enum Name: Hashable {
+    case id(KeyID)
+    case url(URL?)
 
-  /// Where media has rotated through more keys, all are asked for anew.
+    init(_ request: KeyRequest) { self = request.id.map(Name.id) ?? .url(request.keyURL) }
+  }
+
+  private let keys = Locked<[Name: ContentKey]>([:])
+
+  /// If media rotates through more keys than this, all of them are requested again.
   private static let limit = 4096
 
-  subscript(id: KeyID?) -> ContentKey? {
-    get { keys.withLock { $0[id] } }
+  subscript(name: Name) -> ContentKey? {
+    get { keys.withLock { $0[name] } }
     set {
       keys.withLock { keys in
         if keys.count >= Self.limit { keys = [:] }
-        keys[id] = newValue
+        keys[name] = newValue
       }
     }
   }
 }
 
-/// The keys of one container's samples: from the program's provider, else from the URLs of a playlist.
+/// The keys for the samples of one container, from the application's provider or else from the URLs in a playlist.
 final class ContainerKeys: SampleKeys {
   private struct State {
-    /// Ids that the provider has no key of.
-    var missing: Set<KeyID?> = []
-    /// The key of the last URL.
+    /// Keys that the provider does not have.
+    var missing: Set<ProvidedKeys.Name> = []
+    /// The last key that was fetched, and its URL.
     var fetched: (url: URL, key: ContentKey?)?
     var scope: LoadScope
-    /// The place of the container's first byte in the stream of segments.
+    /// The position of the container's first byte in the stream of segments.
     var shift: Int64 = 0
   }
 
@@ -42,11 +50,12 @@ final class ContainerKeys: SampleKeys {
   private let state: Locked<State>
 
   /// - Parameters:
-  ///   - protection: what the manifest says.
-  ///   - location: of the media.
-  ///   - scope: ends the waiting for keys.
-  ///   - store: fetches the keys that a playlist names.
-  ///   - encryption: gives what a playlist says of the segment that a byte is of; nil for a file of its own.
+  ///   - protection: What the manifest states about encryption.
+  ///   - location: The URL or path of the media.
+  ///   - scope: Cancelling it ends the wait for keys.
+  ///   - store: Fetches the keys whose URLs a playlist gives.
+  ///   - encryption: Returns what the playlist states for the segment that a byte position belongs to; nil for a
+  ///     single file.
   init(
     context: TrackContext, protection: ContentProtection? = nil, location: String, scope: LoadScope,
     store: KeyStore? = nil, encryption: (@Sendable (Int64) -> SegmentEncryption?)? = nil
@@ -60,16 +69,16 @@ final class ContainerKeys: SampleKeys {
     state = Locked(State(scope: scope))
   }
 
-  /// The container's bytes begin at another place of the stream of segments from now on.
+  /// Sets the position of the container's first byte in the stream of segments.
   func setShift(_ shift: Int64) { state.withLock { $0.shift = shift } }
 
-  /// Another scope ends the waiting from now on.
+  /// Sets the scope that ends the wait for keys.
   func setScope(_ scope: LoadScope) { state.withLock { $0.scope = scope } }
 
   func key(for request: SampleKeyRequest) throws -> SampleKey {
     let encryption = encryption?(request.position + state.withLock { $0.shift })
     if request.keyID == nil {
-      // Of MPEG-TS the playlist tells.
+      // For MPEG-TS in a playlist, the playlist decides.
       guard self.encryption == nil ? request.isAnnounced : encryption?.encryptsSamples ?? false else {
         return .clear
       }
@@ -94,27 +103,28 @@ final class ContainerKeys: SampleKeys {
 
   private func provided(_ wanted: KeyRequest) throws -> ContentKey? {
     guard let provider else { return nil }
-    if let known = provided[wanted.id] { return known }
-    if state.withLock({ $0.missing.contains(wanted.id) }) { return nil }
+    let name = ProvidedKeys.Name(wanted)
+    if let known = provided[name] { return known }
+    if state.withLock({ $0.missing.contains(name) }) { return nil }
     let key = try BlockingThread.wait(scope: state.withLock { $0.scope }) {
       try await provider.key(for: wanted)
     }
     if let key {
-      provided[wanted.id] = key
+      provided[name] = key
     } else {
-      _ = state.withLock { $0.missing.insert(wanted.id) }
+      _ = state.withLock { $0.missing.insert(name) }
     }
     return key
   }
 
-  /// The key that a playlist names the URL of; nil where a system has it.
+  /// The key at the URL that a playlist gives; nil if a DRM system has it.
   private func fetched(_ wanted: KeyRequest) throws -> ContentKey? {
     guard let store, let url = wanted.keyURL else { return nil }
     let (known, scope) = state.withLock { ($0.fetched, $0.scope) }
     if let known, known.url == url { return known.key }
     let bytes = try BlockingThread.wait(scope: scope) { try await store.key(at: url) }
     var key = ContentKey(bytes: bytes)
-    // Packagers that do not know the key's URL write the id in place of the key.
+    // Packagers that do not know the key's URL write a data: URL with the key id in place of the key.
     if let id = KeyID(bytes: bytes), url.scheme?.lowercased() == "data" {
       if id == wanted.id {
         key = nil

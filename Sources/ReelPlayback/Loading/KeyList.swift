@@ -1,13 +1,13 @@
 internal import Foundation
 public import ReelCore
 
-/// Keys that are known beforehand, by their ids.
+/// A fixed list of keys.
 public struct KeyList: KeyProvider {
   private var keys: [KeyID: ContentKey] = [:]
   /// For media that names no key.
   private var unnamed: [ContentKey] = []
 
-  /// A key file or a licence is larger than this only by mistake. 1 MiB.
+  /// The largest key file or licence that is accepted: 1 MiB.
   public static let byteLimit = 1 << 20
 
   public init() {}
@@ -15,14 +15,16 @@ public struct KeyList: KeyProvider {
   /// The number of keys.
   public var count: Int { keys.count + unnamed.count }
 
-  /// Adds a key; without an id, one for media that names none. A later key of the same id replaces an earlier one.
+  /// Adds a key. Without an id, it is for media that names no key id. A later key with the same id replaces an
+  /// earlier one.
   public mutating func add(_ key: ContentKey, for id: KeyID? = nil) {
     if let id { keys[id] = key } else { unnamed = [key] }
   }
 
-  /// Adds `KID:KEY`, or `KEY` alone: 32 hexadecimal digits or base64url each; an id may have the dashes of a UUID.
+  /// Adds a key written as `KID:KEY`, or `KEY` alone. Each part is 32 hexadecimal digits or base64url; an id may have
+  /// the dashes of a UUID.
   ///
-  /// Throws `ReelError.usage`, which does not repeat the text, for anything else.
+  /// Throws `ReelError.usage` for anything else. The error does not repeat the text.
   public mutating func add(parsing text: some StringProtocol) throws(ReelError) {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard (1...2).contains(parts.count), let key = ContentKey(parts[parts.count - 1]) else {
@@ -35,12 +37,14 @@ public struct KeyList: KeyProvider {
     add(key, for: id)
   }
 
-  /// Adds the keys of a file: one a line, as `add(parsing:)` reads them, with empty lines and comments behind `#`; or a
-  /// licence in the JSON of W3C Clear Key (Encrypted Media Extensions §9.1.4).
+  /// Adds the keys of a file. It has either one key per line, in the form that `add(parsing:)` reads, with empty
+  /// lines and comments after `#`, or a W3C Clear Key licence in JSON (Encrypted Media Extensions §9.1.4).
   ///
-  /// Throws `ReelError.usage` with the line, which does not repeat what stands there.
+  /// Throws `ReelError.usage` with the line number. The error does not repeat the line's text.
   public mutating func add(file: [UInt8]) throws(ReelError) {
-    guard file.count <= Self.byteLimit else { throw ReelError(.usage, "a key file of \(file.count) bytes") }
+    guard file.count <= Self.byteLimit else {
+      throw ReelError(.usage, "the key file is too large: \(file.count) bytes")
+    }
     let text = String(decoding: file, as: UTF8.self)
     if text.drop(while: \.isWhitespace).first == "{" { return try add(licence: file) }
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -58,10 +62,10 @@ public struct KeyList: KeyProvider {
 
   public func key(for request: KeyRequest) async throws -> ContentKey? {
     guard let id = request.id else {
-      // The only key there is, unless the media has one.
+      // Without an unnamed key, use the only key in the list, unless the playlist gives a key URL.
       return unnamed.first ?? (request.keyURL == nil && keys.count == 1 ? keys.values.first : nil)
     }
-    // Media that names a key may be given it without the id, where there is no other.
+    // An unnamed key also serves media that names a key id, if no key in the list has an id.
     return keys[id] ?? (keys.isEmpty ? unnamed.first : nil)
   }
 
@@ -82,7 +86,7 @@ public struct KeyList: KeyProvider {
   private mutating func add(licence: [UInt8]) throws(ReelError) {
     guard let licence = try? JSONDecoder().decode(Licence.self, from: Data(licence)) else {
       throw ReelError(
-        .usage, "the JSON is no Clear Key licence: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
+        .usage, "the JSON is not a Clear Key licence: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
     }
     for (index, entry) in licence.keys.enumerated() where entry.kty ?? "oct" == "oct" {
       guard let id = KeyID(entry.kid), let key = ContentKey(entry.k) else {

@@ -1,19 +1,22 @@
 public import Foundation
 public import ReelCore
 
-/// Gives the keys of encrypted media: Common Encryption (ISO/IEC 23001-7), SAMPLE-AES, and WebM.
+/// Provides the keys of encrypted media: Common Encryption (ISO/IEC 23001-7), SAMPLE-AES, and WebM.
 ///
-/// Set it as ``LoadingConfiguration/keyProvider``. Reel asks before the first encrypted sample of each key id, and keeps
-/// the answer as long as the source is loaded. Until then, everything that is in the clear plays.
+/// Set it as ``LoadingConfiguration/keyProvider``. Reel requests a key before the first encrypted sample of each key
+/// id, or of each key URL if the media names no id, and keeps the answer as long as the source is loaded. Media before
+/// that sample plays without a key.
 public protocol KeyProvider: Sendable {
-  /// The key that `request` names; nil where there is none.
+  /// Returns the requested key, or nil if there is none.
   ///
-  /// Reading the media waits for the answer; the task is cancelled with it. An error that is thrown ends the loading as a
-  /// transfer's error does: temporary ones (``ReelError/isTemporary``) are tried again.
+  /// Reading the media waits for the answer, and the task is cancelled if reading is. An error that you throw is
+  /// handled like a transfer's error: loading fails, and is retried if the error is temporary
+  /// (``ReelError/isTemporary``).
   func key(for request: KeyRequest) async throws -> ContentKey?
 
-  /// True where `key(for:)` is likely to give the key with this id. Where a manifest has tracks that are encrypted with
-  /// different keys, or in the clear, those that can be played are preferred. True unless it is implemented.
+  /// Returns whether `key(for:)` is likely to return the key with this id. If the tracks of a manifest are encrypted
+  /// with different keys, or some are in the clear, Reel prefers those that can be played. The default implementation
+  /// returns true.
   func holdsKey(for id: KeyID) -> Bool
 }
 
@@ -21,17 +24,18 @@ extension KeyProvider {
   public func holdsKey(for id: KeyID) -> Bool { true }
 }
 
-/// Which key is wanted.
+/// Describes the key that is needed.
 public struct KeyRequest: Sendable, Hashable {
-  /// Nil where the media names none, as MPEG-TS.
+  /// The id of the key; nil if the media names none, as in MPEG-TS.
   public var id: KeyID?
-  /// `cenc`, `cens`, `cbc1`, `cbcs`, `SAMPLE-AES` or `WebM`.
+  /// The encryption scheme: `cenc`, `cens`, `cbc1`, `cbcs`, `SAMPLE-AES` or `WebM`.
   public var scheme: String
-  /// The names of the systems that the manifest and the media say have the key, as `Widevine`.
+  /// The names of the DRM systems that have the key according to the manifest and the media, such as `Widevine`.
   public var systems: [String]
-  /// `pssh` boxes of the media, whole (ISO/IEC 23001-7 §8.1): what a licence server is asked with.
+  /// The whole `pssh` boxes of the media (ISO/IEC 23001-7 §8.1), for the request to a licence server.
   public var systemData: [[UInt8]]
-  /// Where an HLS playlist says that the key itself is (KEYFORMAT `identity`): it is fetched where the provider has none.
+  /// The URL of the key itself in an HLS playlist (KEYFORMAT `identity`). Reel fetches it if the provider returns
+  /// nil.
   public var keyURL: URL?
   /// The URL or path of the media.
   public var location: String

@@ -23,7 +23,7 @@ actor KeyStore {
     self.execution = execution
   }
 
-  /// The decryptor for what `encryption` says; nil where nothing is encrypted, or only samples are.
+  /// The decryptor for `encryption`; nil if the segment is not encrypted, or only its samples are.
   ///
   /// Throws what `check` throws, `badManifest` for a key without a URL, `badMedia` for one that is none, and what the
   /// fetcher throws.
@@ -40,7 +40,7 @@ actor KeyStore {
     return Decryption(key: try await key(at: keyURL), initializationVector: vector, keyURL: keyURL)
   }
 
-  /// Throws `unsupported`, with the method's name, for segments that are encrypted as a whole by another method than
+  /// Throws `unsupported` with the method's name for segments that are encrypted as a whole by any method other than
   /// AES-128 with a plain key.
   static func check(_ encryption: SegmentEncryption?, at url: URL) throws(ReelError) {
     guard let encryption, !encryption.encryptsSamples, encryption.method != "AES-128" else { return }
@@ -49,7 +49,7 @@ actor KeyStore {
       at: url.reelName)
   }
 
-  /// The 16 bytes at a key's URL. Throws `badMedia` for another number, and what the fetcher throws.
+  /// The 16 bytes at a key's URL. Throws `badMedia` for any other number of bytes, and whatever the fetcher throws.
   func key(at url: URL) async throws -> [UInt8] {
     while true {
       let task =

@@ -11,7 +11,7 @@ struct LiveReading: Sendable {
   var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
   /// How much earlier than its end a segment can be had.
   var availabilityTimeOffset = MediaTime.zero
-  /// Where the presentation has periods without the track.
+  /// The parts of the presentation whose periods lack the track.
   var absences: [Absence] = []
   /// How much later its timeline begins than the one that is followed: another number is another run of timestamps.
   var timelineShift = MediaTime.zero
@@ -30,7 +30,8 @@ final class LiveSegments: SegmentSupply {
   }
 
   let firstIndex: Int
-  /// Where playback beside other tracks begins: behind a stretch without this one, where they begin within it.
+  /// The segment to begin with beside other tracks. If those begin in a part without this track, it is the first
+  /// segment after that part.
   let joiningIndex: Int
   private let clock: any WallClock
   private let stallLimit: Duration
@@ -44,7 +45,7 @@ final class LiveSegments: SegmentSupply {
     var hasChanged = true
     /// When there was something new last.
     var grewAt: WallTime
-    /// When the presentation was known last to go on without the track.
+    /// When the presentation was last known to be without the track.
     var absentAt: WallTime?
     var failureCount = 0
     var failedIndex: Int?
@@ -92,10 +93,11 @@ final class LiveSegments: SegmentSupply {
   /// How far behind the edge playback is kept; nil where no more segments will come.
   var distance: MediaTime? { state.withLock { Self.distance(in: $0.window, $0.reading) } }
 
-  /// True where the presentation has a stretch without this track.
+  /// True if a part of the presentation lacks this track.
   var hasAbsences: Bool { state.withLock { !$0.reading.absences.isEmpty } }
 
-  /// True where the presentation goes on without this track at a time. The last segments before may end a little earlier.
+  /// True if the presentation lacks this track at `time`. Allows for a last segment that ends slightly before its
+  /// period.
   func isAbsent(at time: MediaTime) -> Bool {
     state.withLock { state in
       state.reading.absences.contains { $0.contains(time) || $0.contains(time + Self.absenceTolerance) }
@@ -290,7 +292,7 @@ final class LiveSegments: SegmentSupply {
       let change = state.window.update(segments, hasEnded: isOver)
       let hasGrown = state.window.endIndex > known
       if hasGrown || isOver { state.grewAt = clock.now }
-      // One that is never read again tells all there is to know.
+      // A manifest that is never reloaded already says everything.
       if isNever, Self.isAbsent(state.reading, at: clock.now) { state.absentAt = clock.now }
       try checkStall(state)
       guard hasGrown || isOver else { return nil }
@@ -308,7 +310,7 @@ final class LiveSegments: SegmentSupply {
     live.availabilityEnd.map { $0 <= now } ?? false
   }
 
-  /// True where the presentation is without the track by now.
+  /// True if the presentation currently lacks the track.
   private static func isAbsent(_ reading: LiveReading, at now: WallTime) -> Bool {
     guard let start = reading.live?.availabilityStart else { return false }
     return reading.absences.contains { $0.contains(now - start) }

@@ -10,8 +10,8 @@ struct LiveTrack: Sendable {
   private let choose: @Sendable (Period) throws(ReelError) -> Rung
 
   /// - Parameters:
-  ///   - role: what the track is: a period without it is passed through.
-  ///   - choose: the rung of a period that has it.
+  ///   - role: The kind of track. Periods without it are skipped.
+  ///   - choose: Chooses the rung of a period that has the track.
   init(
     _ resolved: ResolvedPresentation, resolver: SourceResolver, role: ReaderRole,
     choose: @escaping @Sendable (Period) throws(ReelError) -> Rung
@@ -25,7 +25,7 @@ struct LiveTrack: Sendable {
   /// The segments of a presentation that is live itself: an MPD, or a media playlist without a multivariant one.
   func segments() throws(ReelError) -> LiveSegments {
     let periods = resolved.presentation.periods
-    // The track may be gone for a while, but has to be there when it is joined.
+    // The track may be absent for a while, but some period must have it at the start.
     if let first = periods.first, !periods.contains(where: { $0.carries(role) }) { _ = try choose(first) }
     let first = try reading(of: resolved.presentation)
     let start = resolved.presentation.live?.availabilityStart

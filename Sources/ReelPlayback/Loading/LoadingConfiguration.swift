@@ -11,8 +11,8 @@ public struct LoadingConfiguration: Sendable {
   public var audioLanguages: [String] = []
   /// Sent with every request.
   public var headers: [HeaderField] = []
-  /// Where the keys of encrypted samples come from. Without one, only what is in the clear plays, and what a playlist
-  /// names the key's URL of.
+  /// Provides the keys of encrypted samples. Without it, only media plays that is in the clear or whose key has a URL
+  /// in a playlist.
   public var keyProvider: (any KeyProvider)?
   public var manifestLimits = ManifestLimits()
   /// Frame threads of a decoder.

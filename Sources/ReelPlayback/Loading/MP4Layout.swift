@@ -9,12 +9,12 @@ enum MP4Layout: Sendable, Hashable {
   /// The first bytes don't tell.
   case unknown
 
-  /// `bytes` are the first of the file.
+  /// - Parameter bytes: The first bytes of the file.
   init(prefix bytes: [UInt8], format: ContainerFormat) {
     self = format == .matroska ? MP4Layout(matroskaPrefix: bytes) : MP4Layout(prefix: bytes)
   }
 
-  /// `bytes` are the first of the file.
+  /// - Parameter bytes: The first bytes of the file.
   init(prefix bytes: [UInt8]) {
     var offset = 0
     while offset + 8 <= bytes.count {

@@ -1,8 +1,8 @@
 extension MP4Layout {
-  /// Where the track descriptions (`Tracks`) of a Matroska or WebM file stand: some are written behind the media, where
-  /// only `SeekHead` finds them (RFC 9559 §4.5, §5.1.1).
+  /// Finds whether the track descriptions (`Tracks`) of a Matroska or WebM file precede the media. Some files have
+  /// them after the media, where only `SeekHead` leads to them (RFC 9559 §4.5, §5.1.1).
   ///
-  /// `bytes` are the first of the file. What does not tell is taken for the usual order.
+  /// - Parameter bytes: The first bytes of the file. If they do not show the order, the usual one is assumed.
   init(matroskaPrefix bytes: [UInt8]) {
     var offset = 0
     var depth = 0
@@ -32,14 +32,15 @@ extension MP4Layout {
   private static let tracks = 0x1654_ae6b
   private static let cluster = 0x1f43_b675
 
-  /// Id, content and its size (nil where it is unknown) of an EBML element (RFC 8794 §4 to §6).
+  /// The id of an EBML element, the start of its content and the content's size, which is nil if unknown (RFC 8794 §4
+  /// to §6).
   private static func element(at offset: Int, in bytes: [UInt8]) -> (id: Int, start: Int, size: Int?)? {
     guard let id = number(at: offset, in: bytes), let size = number(at: id.end, in: bytes) else { return nil }
     let marker = 1 << (7 * (size.end - id.end))
     return (id.value, size.end, size.value - marker == marker - 1 ? nil : size.value - marker)
   }
 
-  /// A number with its marker of length.
+  /// A variable-length number, including its length marker.
   private static func number(at offset: Int, in bytes: [UInt8]) -> (value: Int, end: Int)? {
     guard offset < bytes.count else { return nil }
     let count = bytes[offset].leadingZeroBitCount + 1

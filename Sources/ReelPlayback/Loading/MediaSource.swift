@@ -67,7 +67,7 @@ public enum MediaSource: Sendable, Hashable {
 extension URL {
   /// A file's path, else the whole URL.
   ///
-  /// A `data:` URL may be a key: what it says is left out.
+  /// The contents of a `data:` URL are left out because they may be a key.
   var reelName: String {
     if isFileURL { return path }
     return scheme?.lowercased() == "data" ? "data:" : absoluteString

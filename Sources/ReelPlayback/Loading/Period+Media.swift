@@ -1,12 +1,12 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// What a period has, of what can be played by itself.
+/// The kinds of media in a period.
 extension Period {
-  /// Pictures, or what may have them, whether or not they can be decoded.
+  /// True if the period has video, whether or not it can be decoded.
   var hasVideo: Bool { trackGroups.contains { $0.kind == .video } }
 
-  /// Sound that is a stream of its own, and can be decoded.
+  /// True if the period has a separate audio stream that can be decoded.
   var hasAudio: Bool {
     trackGroups.contains { group in
       group.kind == .audio && group.unplayableReason == nil
@@ -14,7 +14,7 @@ extension Period {
     }
   }
 
-  /// True where it has what a reader is for. A period that has not is passed through.
+  /// True if the period has the media that a reader with this role reads. Readers skip other periods.
   func carries(_ role: ReaderRole) -> Bool {
     switch role {
     case .main: hasVideo
@@ -23,17 +23,17 @@ extension Period {
   }
 }
 
-/// A stretch of a timeline whose periods lack a kind of media.
+/// A part of a timeline whose periods lack a kind of media.
 struct Absence: Sendable, Hashable {
   var start: MediaTime
-  /// Nil where it is not known.
+  /// Nil if it is not known.
   var end: MediaTime?
 
   func contains(_ time: MediaTime) -> Bool { time >= start && end.map { time < $0 } ?? true }
 }
 
 extension Presentation {
-  /// The stretches without what a reader is for, in order.
+  /// The parts that lack the media of a role, in order.
   func absences(of role: ReaderRole) -> [Absence] {
     var absences: [Absence] = []
     var isAbsent = false
@@ -50,13 +50,13 @@ extension Presentation {
     return absences
   }
 
-  /// The periods that have what a reader is for; all of them where none has, as the first then tells why.
+  /// The periods that have the media of a role. If none has, all periods, so that the first one gives the reason.
   func periods(carrying role: ReaderRole) -> [Period] {
     let carrying = periods.filter { $0.carries(role) }
     return carrying.isEmpty ? periods : carrying
   }
 
-  /// The sound that is played before the first picture, where a complete presentation begins without video.
+  /// The time range of audio before the first frame, if a complete (not live) presentation begins without video.
   var soundBeforeVideo: Range<MediaTime>? {
     guard !isLive, let first = periods.first(where: { $0.hasVideo || $0.hasAudio }), !first.hasVideo,
       let video = periods.first(where: \.hasVideo), first.start < video.start

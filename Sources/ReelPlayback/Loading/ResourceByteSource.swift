@@ -18,7 +18,7 @@ final class ResourceByteSource: ByteSource {
   private let headers: [HeaderField]
   private let scope: LoadScope
   private let recorder: StartupRecorder
-  /// Bytes up to here were counted when the source's kind was told.
+  /// Bytes before this position were already counted when the source's format was detected.
   private let countedEnd: Int64
   private var position: Int64 = 0
   /// The first bytes of the file, kept as they are read.

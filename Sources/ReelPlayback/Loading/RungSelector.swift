@@ -6,7 +6,7 @@ public struct RungSelector: Sendable {
   /// In bits per second.
   public var bandwidthCap: Int
   public var maximumHeight: Int?
-  /// Rungs that are encrypted, and whose keys it does not hold, are left out where there are others.
+  /// Encrypted rungs whose keys it does not hold are excluded if there are others.
   public var keyProvider: (any KeyProvider)?
 
   public init(bandwidthCap: Int, maximumHeight: Int?, keyProvider: (any KeyProvider)? = nil) {
@@ -26,8 +26,8 @@ public struct RungSelector: Sendable {
     return best
   }
 
-  /// The decodable video rungs in the order in which they are wanted: those at or under the cap, the highest first, then
-  /// the others, the lowest first. Of equals the first in the manifest comes first.
+  /// The decodable video rungs in order of preference: those at or under the cap from the highest bit rate down, then
+  /// the others from the lowest up. Equal rungs keep their manifest order.
   ///
   /// Throws as `videoRung(in:)` does.
   func candidates(in period: Period) throws(ReelError) -> [Rung] {
@@ -44,7 +44,7 @@ public struct RungSelector: Sendable {
   /// The decodable video rungs of the main content that are not too high, in the manifest's order; never empty.
   ///
   /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
-  /// is no video; and why what the manifest says of the video can't be used, where that is the reason.
+  /// is no video; or the period's `videoFailure`, if that is the reason.
   public func ladder(in period: Period) throws(ReelError) -> [Rung] {
     let groups = period.trackGroups.filter { $0.kind == .video }
     guard !groups.isEmpty else {
@@ -108,8 +108,8 @@ extension RungSelector {
 }
 
 extension [TrackGroup] {
-  /// The groups with the rungs that can be read from end to end: those in the clear, or whose keys are held. All groups,
-  /// as they are, where there is no such rung that is also `isUsable`.
+  /// The groups reduced to rungs that are in the clear or whose keys are held. If no such rung is `isUsable`, all
+  /// groups unchanged.
   func accessible(with keys: (any KeyProvider)?, isUsable: (Rung) -> Bool) -> [TrackGroup] {
     guard contains(where: { $0.rungs.contains { $0.protection != nil } }) else { return self }
     let accessible = compactMap { group -> TrackGroup? in

@@ -73,7 +73,7 @@ final class SegmentFeed: ByteSource {
   /// The segment that the byte at `offset` of the stream came from; nil before anything was begun.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
 
-  /// The keys of the stream's samples.
+  /// The keys for the stream's samples.
   func keys(_ store: KeyStore, protection: ContentProtection?, context: TrackContext) -> ContainerKeys {
     ContainerKeys(
       context: context, protection: protection, location: context.name, scope: scope, store: store

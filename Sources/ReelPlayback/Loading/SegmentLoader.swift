@@ -4,19 +4,19 @@ internal import ReelManifest
 
 /// What the task of a feed tells its reader.
 final class FeedProgress: Sendable {
-  /// An initialization is of the segment that follows it.
+  /// A part of the stream: a segment, or the initialization before it, which has the segment's index.
   struct Part {
     let offset: Int64
     let index: Int
     let url: URL
-    /// Of the segment.
+    /// The encryption of the segment.
     let encryption: SegmentEncryption?
   }
 
   struct Values {
     /// The segment after the last one that was loaded.
     var nextIndex: Int
-    /// Where each part of the stream begins, and what it is.
+    /// The parts of the stream, in order.
     var parts: [Part] = []
     var writtenCount: Int64 = 0
     var failure: ReelError?
@@ -28,7 +28,7 @@ final class FeedProgress: Sendable {
 
   init(nextIndex: Int) { values = Locked(Values(nextIndex: nextIndex)) }
 
-  /// What is written from now on comes from `url`, or else the segment's own, for the segment at `index`.
+  /// Begins a part for the segment at `index`. Its bytes come from `url`, or by default from the segment's URL.
   func begin(_ segment: SegmentReference, url: URL? = nil, at index: Int) {
     values.withLock {
       $0.parts.append(
@@ -37,7 +37,7 @@ final class FeedProgress: Sendable {
     }
   }
 
-  /// What the byte at `offset` of the stream came from; nil before anything was begun.
+  /// The part that the byte at `offset` of the stream belongs to; nil before the first part.
   func part(at offset: Int64) -> Part? {
     values.withLock { values in values.parts.last { $0.offset <= offset } ?? values.parts.first }
   }

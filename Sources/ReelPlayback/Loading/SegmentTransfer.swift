@@ -6,7 +6,7 @@ struct SegmentTransfer: Sendable {
   /// When it was asked for, and when the head of the answer came.
   let began: Duration
   let answered: Duration
-  /// Requests sent until the answer came: redirects and retries included.
+  /// The number of requests until the response came, including redirects and retries.
   let requestCount: Int
   private(set) var ended: Duration
   private(set) var byteCount: Int64 = 0

@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 
-/// A clock set by a server's, or by the newest segment of a timeline: this machine's own, and how far off it is.
+/// This machine's clock plus a correction, derived from a server's clock or from the newest segment of a timeline.
 struct ServerClock: WallClock {
   let base: any WallClock
   /// What is added to `base`.

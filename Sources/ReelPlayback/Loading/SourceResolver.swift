@@ -106,8 +106,7 @@ struct SourceResolver: Sendable {
 
   /// The first of `rungs` whose playlist can be read, with its segments.
   ///
-  /// Throws what is wrong with the first, where that goes for all of them, and anything else than a playlist that can't be
-  /// read.
+  /// If no playlist can be read, throws the error of the first. Any other kind of error is thrown at once.
   func segments(
     ofFirst rungs: [Rung], variables: [String: String]
   ) async throws -> (rung: Rung, segments: RungSegments) {
@@ -290,7 +289,7 @@ struct SourceResolver: Sendable {
         clock, by: configuration.asksServersForTime ? live.clockSources : [], fetcher: fetcher,
         headers: configuration.headers, timer: recorder.clock)
       if let atTime = live.presentation { presentation = try atTime(clock.now) }
-      // Corrected once, for all readings to come: what is shown does not go back with one that fits by chance.
+      // Corrected once for all later reloads, so that positions do not jump back if a later reload happens to fit.
       if let drift = presentation.live?.drift { clock = ServerClock(base: clock, offset: drift) }
     }
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))

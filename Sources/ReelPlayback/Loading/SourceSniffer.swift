@@ -78,7 +78,7 @@ public enum SourceSniffer {
   /// them too, but gives up where two codecs seem as likely.
   private static func elementaryStream(_ bytes: [UInt8]) -> ContainerFormat? {
     let zeros = bytes.prefix { $0 == 0 }.count
-    // forbidden_zero_bit: other MPEG streams have larger numbers behind their start codes.
+    // forbidden_zero_bit: other MPEG streams have larger values after their start codes.
     guard zeros >= 2, zeros + 1 < bytes.count, bytes[zeros] == 1, bytes[zeros + 1] < 0x80 else { return nil }
     var (hasVPS, hasSPS) = (false, false)
     var (hasSlice, isH264) = (false, true)
@@ -93,11 +93,11 @@ public enum SourceSniffer {
       hasSlice = hasSlice || header & 0x1f == 1 || header & 0x1f == 5
       isH264 = isH264 && isH264Header(header)
     }
-    // A recording that was cut has its parameter sets further on.
+    // A truncated recording has its parameter sets further on.
     return hasSlice && isH264 ? .h264 : nil
   }
 
-  /// A unit's header that fits what it says of references (ISO/IEC 14496-10 §7.4.1); no data partitions.
+  /// True if nal_ref_idc is plausible for the type of unit (ISO/IEC 14496-10 §7.4.1). Rejects data partitions.
   private static func isH264Header(_ header: UInt8) -> Bool {
     let isReference = header & 0x60 != 0
     return switch header & 0x9f {

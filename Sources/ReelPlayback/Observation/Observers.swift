@@ -1,21 +1,23 @@
 internal import ReelCore
 
-/// The streams of those who observe one thing, in the order in which they came. Its owner guards it with a lock.
+/// The streams of all observers of one property or channel, in order of registration. The owner guards it with a
+/// lock.
 ///
-/// That a stream has ended is noted under a lock of its own, which is held while nothing else is done. A task that is
-/// cancelled holds a lock of the Swift runtime while the termination handlers of its streams run, and `send` needs the same
-/// lock to resume the task. A handler that took the owner's lock would therefore deadlock with `send`.
+/// When a stream ends, that is recorded under a separate lock, and no other lock is taken meanwhile. The reason:
+/// while a task is cancelled, the Swift runtime holds a lock during the termination handlers of its streams, and
+/// `send` needs the same lock to resume the task. A handler that took the owner's lock could therefore deadlock with
+/// `send`.
 struct Observers<Element: Sendable> {
   private var continuations: [(number: Int, continuation: AsyncStream<Element>.Continuation)] = []
   private var nextNumber = 0
-  /// Observers whose streams have ended, until they are removed.
+  /// The numbers of observers whose streams have ended, until those are removed.
   private let ended = Ended()
 
   private final class Ended: Sendable {
     let numbers = Locked<Set<Int>>([])
   }
 
-  /// Those whose streams have not ended.
+  /// The number of observers whose streams have not ended.
   var count: Int {
     mutating get {
       removeEnded()
@@ -36,7 +38,7 @@ struct Observers<Element: Sendable> {
     for observer in continuations { observer.continuation.yield(element) }
   }
 
-  /// Removes all; the caller finishes them.
+  /// Removes and returns all streams, for the caller to finish.
   mutating func takeAll() -> [AsyncStream<Element>.Continuation] {
     defer { continuations = [] }
     return continuations.map(\.continuation)

@@ -13,8 +13,8 @@ public protocol AudioOutput: AnyObject, Sendable {
   /// No more samples come. A second call does nothing more.
   func finish() throws
 
-  /// All sound of the item has been handed out, though pictures may still come. More follows only where the player seeks
-  /// or gets another item.
+  /// Called when all audio of the item has been handed out. Frames may still follow. More audio comes only if the
+  /// player seeks or gets another item.
   func soundEnded()
 }
 

@@ -15,7 +15,7 @@ internal import SystemPackage
 ///
 /// Confined to one thread at a time. Removed if it ends before `commit(first:)`.
 package final class OutputFile {
-  /// Who writes a file whose name is made of the source's.
+  /// The source that writes a file named after it.
   package struct Owner: Sendable {
     package let record: OutputRecord
     package let source: OutputRecord.Source
@@ -27,7 +27,7 @@ package final class OutputFile {
   }
 
   package let path: String
-  /// False where what was written can't be changed any more.
+  /// False if bytes that were written can't be changed any more.
   package var canBePatched: Bool { partialPath != nil }
 
   /// What errors name.
@@ -36,15 +36,15 @@ package final class OutputFile {
   private let partialPath: String?
   private var descriptor: Int32
   private let closesDescriptor: Bool
-  /// Nil where any file may be replaced.
+  /// Nil if any file may be replaced.
   private let owner: Owner?
-  /// What is written to in place of a descriptor.
+  /// The pipe to write to instead of a descriptor.
   private let pipe: OutputPipe?
   private var byteCount: Int64 = 0
 
   /// Opens a named pipe or a device that stands at `path` as it is: a pipe waits for its reader.
   ///
-  /// - Parameter owner: A file at `path` is replaced only where its source wrote it; nil for any.
+  /// - Parameter owner: An existing file is replaced only if this source wrote it. Nil replaces any file.
   ///
   /// Throws `ReelError.cannotCreateOutput`.
   package init(path: String, owner: Owner? = nil) throws(ReelError) {
@@ -85,7 +85,7 @@ package final class OutputFile {
 
   package static func standardOutput() -> OutputFile { OutputFile(nil) }
 
-  /// Writes to a pipe that has a thread of its own.
+  /// An output that writes to a pipe with its own thread.
   package static func pipe(_ pipe: OutputPipe) -> OutputFile { OutputFile(pipe) }
 
   deinit {
@@ -119,9 +119,9 @@ package final class OutputFile {
 
   /// Gives the file its name. Nothing may be written after it.
   ///
-  /// - Parameter first: What takes the place of the first bytes, where the file can be patched.
+  /// - Parameter first: Bytes that replace the first ones, if the file can be patched.
   ///
-  /// Throws `ReelError.cannotWriteOutput`, and `cannotCreateOutput` where the name can't be taken.
+  /// Throws `ReelError.cannotWriteOutput`, and `cannotCreateOutput` if the file can't get its name.
   package func commit(first: [UInt8] = []) throws(ReelError) {
     pipe?.end()
     guard closesDescriptor, descriptor >= 0 else { return }
@@ -156,7 +156,7 @@ package final class OutputFile {
     return stat(path, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
   }
 
-  /// As `isPipe(_:)`, of standard output.
+  /// Like `isPipe(_:)`, for standard output.
   package static var isStandardOutputPipe: Bool {
     var status = stat()
     return fstat(STDOUT_FILENO, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)

@@ -11,27 +11,28 @@ internal import SystemPackage
   internal import Darwin
 #endif
 
-/// Pipes to one reader, which may read them in any order: ffmpeg reads the beginning of its first input before it opens
-/// the second, and seconds of video before it wants sound.
+/// Several pipes to one reader, which may read them in any order. ffmpeg, for example, reads the beginning of its
+/// first input before it opens the second, and seconds of video before it needs audio.
 ///
-/// Each pipe has a queue and a thread of its own. A writer waits while its queue is full, as with any pipe; but not where
-/// the reader has stopped to read that pipe and has emptied another one: it waits there for what would be written next.
-/// What goes beyond `memoryLimit` is kept in a temporary file without a name.
+/// Each pipe has its own queue and thread. As with any pipe, a writer waits while its queue is full. The exception
+/// prevents a deadlock: if the reader has stopped reading this pipe and has emptied another one, it waits for data
+/// that would be written later, so the writer goes on. Bytes beyond `memoryLimit` are kept in an unnamed temporary
+/// file.
 package final class OutputPipes: Sendable {
-  /// Bytes of a queue that are in memory, and from which on its writer waits.
+  /// The bytes of a queue that are kept in memory. Beyond them, its writer waits.
   static let memoryLimit = 32 << 20
-  /// Bytes of a queue from which on its writer waits in any case.
+  /// The bytes of a queue beyond which its writer always waits.
   static let fileLimit: Int64 = 16 << 30
-  /// A pipe of which nothing was read for so long is one that the reader has stopped to read.
+  /// If nothing was read from a pipe for this long, the reader counts as having stopped reading it.
   static let patience = Duration.milliseconds(100)
 
-  /// Guards the state of all pipes; signalled at every change.
+  /// Guards the state of all pipes and is signalled at every change.
   fileprivate let condition = NSCondition()
   private let pipes = Locked<[OutputPipe]>([])
 
   package init() {}
 
-  /// Another pipe: a named one, which is opened when it has a reader, or standard output.
+  /// Adds a pipe: a named pipe, which is opened once it has a reader, or standard output if `path` is nil.
   package func add(path: String?) -> OutputPipe {
     let pipe = OutputPipe(path: path, group: self)
     pipes.withLock { $0.append(pipe) }
@@ -39,7 +40,7 @@ package final class OutputPipes: Sendable {
     return pipe
   }
 
-  /// No writer waits any more: playback is being ended.
+  /// Lets writers continue without waiting, because playback is ending.
   package func stopWaiting() {
     condition.lock()
     for pipe in pipes.withLock({ $0 }) { pipe.isLeaving = true }
@@ -47,15 +48,15 @@ package final class OutputPipes: Sendable {
     condition.unlock()
   }
 
-  /// Returns when all that was written has been read, pipes have failed, or `limit` is over; without a limit when the task
-  /// is cancelled, too. The first failure.
+  /// Waits until each pipe has been read to its end or has failed, or until `limit` has passed. Without a limit,
+  /// cancelling the task also ends the wait. Returns the first failure.
   package func drain(within limit: Duration? = nil) async -> ReelError? {
     let start = ContinuousClock.now
     let all = pipes.withLock { $0 }
     while all.contains(where: { !$0.isDone }),
       limit.map({ ContinuousClock.now - start < $0 }) ?? !Task.isCancelled
     {
-      // A sleep of the task would end at once where it has been cancelled.
+      // A task's sleep would end at once in a cancelled task.
       await withCheckedContinuation { continuation in
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(5)) { continuation.resume() }
       }
@@ -63,7 +64,7 @@ package final class OutputPipes: Sendable {
     return all.compactMap(\.failure).first
   }
 
-  /// The reader waits for a pipe that is not `other`. With the condition's lock held.
+  /// True if the reader is waiting for a pipe other than `other`. Call it with the condition's lock held.
   fileprivate func isStarving(beside other: OutputPipe) -> Bool {
     pipes.withLock { $0 }.contains { $0 !== other && $0.isStarving }
   }
@@ -71,8 +72,8 @@ package final class OutputPipes: Sendable {
 
 /// One pipe of `OutputPipes`.
 package final class OutputPipe: @unchecked Sendable {
-  // Sendable: what changes is touched with the group's condition locked, the descriptor by its thread alone once it is
-  // open.
+  // Sendable: mutable state is accessed only with the group's condition locked, and the descriptor, once open, only
+  // by the pipe's thread.
   private let path: String?
   private unowned let group: OutputPipes
   private let condition: NSCondition
@@ -82,7 +83,7 @@ package final class OutputPipe: @unchecked Sendable {
   private var hasEnded = false
   private var hasFinished = false
   private var error: ReelError?
-  /// When the reader last took something.
+  /// When the reader last took bytes.
   private var progressAt = ContinuousClock.now
   fileprivate var isLeaving = false
 
@@ -92,9 +93,9 @@ package final class OutputPipe: @unchecked Sendable {
     condition = group.condition
   }
 
-  /// Takes bytes over; waits where the reader does not read them and wants nothing else.
+  /// Queues bytes. Waits if the queue is full, unless the reader is waiting for another pipe.
   ///
-  /// Throws `ReelError.cannotWriteOutput`, also for what was taken over before.
+  /// Throws `ReelError.cannotWriteOutput`, also if writing earlier bytes has failed.
   package func write(_ bytes: [UInt8]) throws(ReelError) {
     guard !bytes.isEmpty else { return }
     condition.lock()
@@ -115,7 +116,7 @@ package final class OutputPipe: @unchecked Sendable {
     if let error { throw error }
   }
 
-  /// Nothing more is written. The pipe is closed when all of it has been read.
+  /// Marks the end of the data. The pipe is closed once everything has been read.
   package func end() {
     condition.lock()
     hasEnded = true
@@ -126,7 +127,7 @@ package final class OutputPipe: @unchecked Sendable {
   fileprivate var isDone: Bool { locked { hasFinished } }
   fileprivate var failure: ReelError? { locked { error } }
 
-  /// The reader has read all there was. With the condition's lock held.
+  /// True if the reader has read everything so far. Call it with the condition's lock held.
   fileprivate var isStarving: Bool {
     guard descriptor >= 0, !hasEnded, !hasFinished, !isWriting, queue.byteCount == 0 else { return false }
     var unread: Int32 = 0
@@ -136,7 +137,7 @@ package final class OutputPipe: @unchecked Sendable {
   fileprivate func start() {
     let (group, pipe) = (group, self)
     NativeThread.start(named: "pipe") {
-      // The group is kept as long as it is waited for.
+      // Keeps the group alive while the thread runs.
       withExtendedLifetime(group) { pipe.run() }
     }
   }
@@ -162,14 +163,14 @@ package final class OutputPipe: @unchecked Sendable {
     }
   }
 
-  /// Waits for a reader. False where there is none.
+  /// Opens the pipe when it has a reader. Returns false if none came.
   private func open() -> Bool {
     guard let path else {
       locked { descriptor = STDOUT_FILENO }
       return true
     }
     while true {
-      // Without a reader that fails at once (open(2)), where it would else wait for one without end.
+      // With O_NONBLOCK, opening fails at once without a reader (open(2)) instead of waiting for one forever.
       let opened = systemOpen(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
       if opened >= 0 {
         _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)
@@ -192,7 +193,7 @@ package final class OutputPipe: @unchecked Sendable {
     }
   }
 
-  /// What is to be written next; nil at the end.
+  /// The next bytes to write; nil at the end.
   private func next() -> [UInt8]? {
     condition.lock()
     defer { condition.unlock() }
@@ -213,7 +214,7 @@ package final class OutputPipe: @unchecked Sendable {
   private func write(all bytes: [UInt8]) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
-      // A pipe's worth at a time: what the reader takes is seen.
+      // Writes one pipe buffer at a time to see when the reader takes bytes.
       let count = rest.prefix(64 << 10).withUnsafeBytes { systemWrite(descriptor, $0) }
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else {
@@ -227,7 +228,7 @@ package final class OutputPipe: @unchecked Sendable {
     return true
   }
 
-  /// The reader sees the end now, and not with that of the process.
+  /// Closes the pipe, so that the reader sees the end now, not when the process exits.
   private func close() {
     if path == nil {
       let nothing = systemOpen("/dev/null", O_WRONLY | O_CLOEXEC)
@@ -241,14 +242,14 @@ package final class OutputPipe: @unchecked Sendable {
     locked { descriptor = -1 }
   }
 
-  /// With the condition's lock held.
+  /// Call it with the condition's lock held.
   private func fail(_ error: ReelError) {
     if self.error == nil { self.error = error }
     condition.broadcast()
   }
 }
 
-// Under names that members do not hide.
+// Global functions that are not hidden by members with the same name.
 private func systemOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
 private func systemClose(_ descriptor: Int32) { close(descriptor) }
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {

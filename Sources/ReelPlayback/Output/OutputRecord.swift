@@ -10,23 +10,24 @@ internal import SystemPackage
   internal import Darwin
 #endif
 
-/// Which source wrote each file of an output folder, so that a file is replaced only by the source that wrote it.
+/// Records which source wrote each file in an output folder, so that only the same source may replace it.
 ///
-/// A file carries a hash of its source and its size in bytes as an extended attribute, set before it gets its name: a
-/// process that is killed leaves no file without one. Another size says that something else has written the file since.
-/// Where a file system has no such attributes, the folder has a hidden file in their place, with a line for each output.
-/// The folder is locked while a file gets its name, so that several processes may write to it.
+/// An extended attribute of the file holds a hash of its source and the file's size. It is set before the file gets
+/// its final name, so a killed process leaves no named file without it. If the file's size differs, something else
+/// has written to the file since. On a file system without extended attributes, a hidden file in the folder takes
+/// their place, with one line per output. The folder is locked while a file gets its name, so several processes can
+/// write to it.
 package final class OutputRecord: Sendable {
-  /// What stands in a folder whose file system has no extended attributes.
+  /// The name of the hidden file in a folder whose file system has no extended attributes.
   package static let fileName = ".reel-outputs"
-  /// The attribute.
+  /// The name of the extended attribute.
   package static let attribute = "user.reel.source"
 
-  /// A source, by whatever names it from run to run.
+  /// A source, identified in the same way in every run.
   package struct Source: Sendable, Hashable {
     fileprivate let text: String
 
-    /// FNV-1a of the identity: URLs may carry secrets, which files do not.
+    /// Stores an FNV-1a hash of the identity, because URLs may contain secrets that must not get into files.
     package init(_ identity: String) {
       let hash: UInt64 = identity.utf8.reduce(0xcbf2_9ce4_8422_2325) {
         ($0 ^ UInt64($1)) &* 0x100_0000_01b3
@@ -37,19 +38,19 @@ package final class OutputRecord: Sendable {
 
   private let directory: String
   private let overwrites: Bool
-  /// False where files carry no attributes; nil before that was tried.
+  /// Whether the file system supports extended attributes; nil before that was tried.
   private let hasAttributes: Locked<Bool?>
 
   /// - Parameters:
-  ///   - overwrites: any file may be replaced.
-  ///   - usesAttributes: false keeps to the hidden file.
+  ///   - overwrites: True if any file may be replaced.
+  ///   - usesAttributes: False to use only the hidden file.
   package init(directory: String, overwrites: Bool, usesAttributes: Bool = true) {
     self.directory = directory
     self.overwrites = overwrites
     hasAttributes = Locked(usesAttributes ? nil : false)
   }
 
-  /// Throws `ReelError.cannotCreateOutput` where a file of that name is there that `source` may not replace.
+  /// Throws `ReelError.cannotCreateOutput` if a file of that name exists that `source` may not replace.
   package func check(_ name: String, of source: Source) throws(ReelError) {
     guard !overwrites, let size = Self.size(of: path(name)) else { return }
     if attribute(of: path(name)) == Self.text(source, size) { return }
@@ -59,17 +60,17 @@ package final class OutputRecord: Sendable {
       advice: "--overwrite replaces it; -o names another folder")
   }
 
-  /// Gives a whole file, which stands at `partialPath`, its name: `rename` is called where that may be.
+  /// Gives the complete file at `partialPath` its name by calling `rename`, if that is allowed.
   ///
-  /// Throws `ReelError.cannotCreateOutput` as `check(_:of:)` does, and what `rename` throws.
+  /// Throws `ReelError.cannotCreateOutput` like `check(_:of:)`, and whatever `rename` throws.
   func place(
     _ name: String, of source: Source, at partialPath: String, byteCount: Int64,
     _ rename: () throws(ReelError) -> Void
   ) throws(ReelError) {
-    let folder = systemOpen(directory, O_RDONLY | O_CLOEXEC, 0)
-    // Closing it gives the lock back; a file system without locks does without.
-    defer { if folder >= 0 { close(folder) } }
-    if folder >= 0 { while flock(folder, LOCK_EX) != 0, errno == EINTR {} }
+    let folder = try? FileDescriptor.open(directory, .readOnly, options: .closeOnExec)
+    // Closing the folder releases the lock. File systems without locks are used without one.
+    defer { try? folder?.close() }
+    if let folder { while flock(folder.rawValue, LOCK_EX) != 0, errno == EINTR {} }
     try check(name, of: source)
     mark(partialPath, name: name, Self.text(source, byteCount), of: source)
     try rename()
@@ -81,7 +82,7 @@ package final class OutputRecord: Sendable {
 
   private static func text(_ source: Source, _ size: Int64) -> String { "\(source.text) \(size)" }
 
-  /// Nil where there is nothing of that name.
+  /// Nil if nothing has that name.
   private static func size(of path: String) -> Int64? {
     var status = stat()
     return lstat(path, &status) == 0 ? Int64(status.st_size) : nil
@@ -96,13 +97,13 @@ package final class OutputRecord: Sendable {
     return (attributes as? [String: Data])?[Self.attribute].map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// What can't be noted is not known to the next run, which then refuses.
+  /// Records the source of a file. If that fails, a later run will refuse to replace the file.
   private func mark(_ partialPath: String, name: String, _ text: String, of source: Source) {
     let known = hasAttributes.withLock { $0 }
     if known != false {
       let value = [Self.attribute: Data(text.utf8)]
       try? FileManager.default.setAttributes([Self.attributes: value], ofItemAtPath: partialPath)
-      // Not every system tells that it has none.
+      // Not every file system reports that it has no attributes.
       if known == true || attribute(of: partialPath) == text {
         hasAttributes.withLock { $0 = true }
         return
@@ -114,8 +115,8 @@ package final class OutputRecord: Sendable {
 
   // MARK: The hidden file
 
-  /// What the source that wrote the file last has noted of it; empty where that is not `source`. Older lines count too: a
-  /// process may have been killed between its line and the file.
+  /// The entries of `source` for a file, if it wrote the file last; otherwise empty. Older lines of the same source
+  /// count as well, because a process may have been killed after writing a line and before renaming its file.
   private func lines(of name: String, _ source: Source) -> [String] {
     guard let bytes = FileManager.default.contents(atPath: path(Self.fileName)) else { return [] }
     var found: [String] = []
@@ -129,13 +130,10 @@ package final class OutputRecord: Sendable {
 
   private func append(_ name: String, _ text: String, of source: Source) {
     guard !lines(of: name, source).contains(text) else { return }
-    let descriptor = systemOpen(path(Self.fileName), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else { return }
-    defer { close(descriptor) }
-    // Whoever was killed within a line has left it without its end.
-    _ = try? FileDescriptor(rawValue: descriptor).writeAll("\n\(text) \(name)\n".utf8)
+    let record = try? FileDescriptor.open(
+      path(Self.fileName), .writeOnly, options: [.create, .append, .closeOnExec],
+      permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    // A process that was killed while writing may have left a line without its newline.
+    _ = try? record?.closeAfter { try record?.writeAll("\n\(text) \(name)\n".utf8) }
   }
 }
-
-/// `open(2)`, under a name that members do not hide.
-private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 { open(path, flags, mode) }

@@ -36,9 +36,9 @@ public final class PictureSeriesOutput: FrameOutput {
       startNumber: startNumber, owner: nil)
   }
 
-  /// - Parameter owner: Files that are there are replaced only where its source wrote them; nil for any.
+  /// - Parameter owner: Existing files are replaced only if this source wrote them. Nil replaces any file.
   ///
-  /// Throws as the other one does, and `cannotCreateOutput` where the first file may not be replaced.
+  /// Throws like the other initializer, and `cannotCreateOutput` if the first file may not be replaced.
   package init(
     directory: String, stem: String, format: PictureFormat, size: PixelSize?, gravity: VideoGravity,
     startNumber: Int = 1, owner: OutputFile.Owner?

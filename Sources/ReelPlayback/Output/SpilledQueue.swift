@@ -2,25 +2,25 @@ internal import DequeModule
 internal import ReelCore
 internal import SystemPackage
 
-/// Bytes that wait to be written, in order: in memory up to a limit, and beyond it in a temporary file without a name.
+/// A queue of bytes to be written, in memory up to a limit, and beyond it in an unnamed temporary file.
 struct SpilledQueue {
-  /// Bytes that wait.
+  /// The number of queued bytes.
   var byteCount: Int64 { Int64(memoryByteCount) + fileEnd - fileStart }
 
   private let memoryLimit: Int
   private var pieces: Deque<[UInt8]> = []
   private var memoryByteCount = 0
-  /// What comes behind the pieces.
+  /// The bytes after `pieces`.
   private var file: SpoolFile?
   private var fileStart: Int64 = 0
   private var fileEnd: Int64 = 0
 
-  /// As much is read of the file at a time.
+  /// The number of bytes read from the file at a time.
   private static let pieceByteCount = 1 << 20
 
   init(memoryLimit: Int) { self.memoryLimit = memoryLimit }
 
-  /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput` of the temporary file.
+  /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput` for the temporary file.
   mutating func append(_ bytes: [UInt8]) throws(ReelError) {
     if fileEnd == fileStart, memoryByteCount < memoryLimit {
       pieces.append(bytes)
@@ -38,8 +38,8 @@ struct SpilledQueue {
     fileEnd += Int64(bytes.count)
   }
 
-  /// Some of the next bytes; nil where there are none. Throws `ReelError.cannotWriteOutput` where the temporary file can't
-  /// be read.
+  /// Removes and returns some of the next bytes; nil if there are none. Throws `ReelError.cannotWriteOutput` if the
+  /// temporary file can't be read.
   mutating func takeFirst() throws(ReelError) -> [UInt8]? {
     if let piece = pieces.popFirst() {
       memoryByteCount -= piece.count
@@ -61,7 +61,7 @@ struct SpilledQueue {
     }
     fileStart += Int64(bytes.count)
     if fileStart == fileEnd {
-      // The next ones begin anew, in memory; the disk gets its room back.
+      // Later bytes start again in memory, and the disk space is freed.
       self.file = nil
       (fileStart, fileEnd) = (0, 0)
     }

@@ -40,7 +40,7 @@ public final class WAVOutput: AudioOutput {
     state = Locked(State(writer: WAVWriter(file: try OutputFile(path: path), sampleFormat: sampleFormat)))
   }
 
-  /// Writes to a pipe that has a thread of its own.
+  /// Writes to a pipe with its own thread.
   package init(pipe: OutputPipe) {
     state = Locked(State(writer: WAVWriter(file: .pipe(pipe), sampleFormat: .int16)))
   }

@@ -23,7 +23,7 @@ public final class Y4MOutput: FrameOutput {
     self.init(try OutputFile(path: path))
   }
 
-  /// Writes to a pipe that has a thread of its own.
+  /// Writes to a pipe with its own thread.
   package convenience init(pipe: OutputPipe) { self.init(.pipe(pipe)) }
 
   private init(_ file: sending OutputFile) {

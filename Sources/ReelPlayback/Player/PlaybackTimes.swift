@@ -1,17 +1,17 @@
-/// Where the time of one item has gone, by the player's clock: every moment since loading began belongs to one phase, so
-/// the phases together are the time that has passed.
+/// How the time of one item was spent, by the player's clock. Every moment since loading began belongs to exactly one
+/// phase, so the phases add up to the elapsed time.
 ///
-/// A pure value: it is told what happens and when, and asks no clock.
+/// A pure value that reads no clock: each event comes with its time.
 public struct PlaybackTimes: Sendable, Hashable {
   public enum Phase: String, Sendable, Hashable, CaseIterable {
-    /// From the beginning of loading until the first frame is shown, or until now where none was.
+    /// From the beginning of loading until the first frame is shown, or until now if none was.
     case startup
-    /// The first frame stands until there is enough media to play.
+    /// The first frame is shown, and there is not enough media to play yet.
     case buffering
     case playing
-    /// What was loaded has run out.
+    /// The loaded media has run out.
     case stalled
-    /// From a seek, a jump towards the live edge included, until it plays on.
+    /// From a seek, including a jump towards the live edge, until playback resumes.
     case seeking
     /// Paused, at the end, or failed.
     case paused
@@ -28,50 +28,50 @@ public struct PlaybackTimes: Sendable, Hashable {
     }
   }
 
-  /// What happens.
+  /// An event that may change the phase.
   enum Event: Sendable, Equatable {
-    /// The first frame of the item is on show.
+    /// The first frame of the item was shown.
     case firstFrame
-    /// Another frame is on show.
+    /// A frame was shown.
     case frame
     case status(TimeControlStatus)
   }
 
-  /// The phase that goes on.
+  /// The current phase.
   public private(set) var phase = Phase.startup
-  /// From the beginning of loading to the second frame of moving pictures: the first one shown while playing that follows
-  /// another. Nil before.
+  /// The time from the beginning of loading to the second frame, which is the first one shown while playing that
+  /// follows another. Nil before it.
   public private(set) var timeToMotion: Duration?
 
   private let start: Duration
-  /// When the present phase began.
+  /// When the current phase began.
   private var since: Duration
-  /// In the order of `Phase.allCases`.
+  /// The durations of the phases, in the order of `Phase.allCases`.
   private var finished = [Duration](repeating: .zero, count: Phase.allCases.count)
   private var status = TimeControlStatus.paused
   private var hasPlayed = false
 
-  /// - Parameter start: When loading began, by the clock that all times are of.
+  /// - Parameter start: When loading began, by the same clock as all event times.
   init(start: Duration = .zero) {
     self.start = start
     since = start
   }
 
-  /// How long a phase was in all.
+  /// The total duration of a phase.
   public subscript(phase: Phase) -> Duration { finished[phase.index] }
 
-  /// All phases together: the time from the beginning of loading.
+  /// The sum of all phases: the time since the beginning of loading.
   public var total: Duration { finished.reduce(.zero, +) }
 
-  /// The share of the time after playback began that the viewer waited: stalled and seeking, of that and playing. Nil
-  /// before anything was played.
+  /// The time spent stalled and seeking as a share of the time spent stalled, seeking and playing. Nil before
+  /// anything was played.
   public var rebufferingRatio: Double? {
     let waited = self[.stalled] + self[.seeking]
     let all = waited + self[.playing]
     return all > .zero ? waited / all : nil
   }
 
-  /// - Parameter time: No earlier than that of the event before; one that is counts as that.
+  /// - Parameter time: When the event happened. A time before that of the previous phase change counts as that time.
   mutating func note(_ event: Event, at time: Duration) {
     let time = max(time, since)
     switch event {
@@ -81,13 +81,13 @@ public struct PlaybackTimes: Sendable, Hashable {
       if timeToMotion == nil, phase != .startup, status == .playing { timeToMotion = time - start }
     case .status(let status):
       self.status = status
-      // A phase that goes on keeps its beginning: the next one may have begun before it is told.
+      // A repeated status does not restart its phase: the next phase may be reported late and begin earlier than now.
       if phase != .startup, phase(of: status) != phase { enter(phase(of: status), at: time) }
     }
     if phase == .playing { hasPlayed = true }
   }
 
-  /// The account at `time`, the present phase with it.
+  /// A copy that includes the current phase up to `time`.
   func closed(at time: Duration) -> PlaybackTimes {
     var copy = self
     copy.enter(phase, at: max(time, since))

@@ -215,7 +215,7 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var stallDuration: Duration = .zero
   /// From the beginning of loading to the first picture shown; nil before.
   public var startupTime: Duration?
-  /// Where the time since the beginning of loading has gone.
+  /// How the time since the beginning of loading was spent.
   public var times = PlaybackTimes()
   /// How late pictures were shown: one value each, the latest few thousand.
   public var lateness: [Duration] = []

@@ -137,12 +137,12 @@ extension PlayerCore {
       return (isDue, state.machine.isAfterStall, isPlaying, state.wantedRate, time, isPlaying && shown)
     }
     guard isDue else { return }
-    // Sound without pictures has a position as well.
+    // While only audio plays, the position follows the clock.
     if lacksPictures { session.setPosition(time) }
     var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate, at: time)
     // However much there is: it would stall at once.
     if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
-    // Nor does it begin with sound that is late.
+    // Playback does not begin while the audio decoder is behind.
     if !isPlaying, state.withLock({ $0.isHeard }), session.isAudioDecoderBehind(time) { keepsUp = false }
     apply { state in
       state.session === session && state.hasPicture

@@ -41,7 +41,7 @@ extension PlayerCore {
         skipGap(before: time, of: session, generation: generation, now: now)
         handOutAudio(session, until: time, generation: generation)
         if isHeard {
-          // Sound keeps step: nothing else holds the picture, which may be the last that is wanted.
+          // The frame waits for the audio before it. Nothing else holds it back, and it may be the last frame.
           if session.isAudioDecoderBehind(time) { return .idle }
           if session.isAudioLoaderBehind(time) {
             return waitDry(session, generation: generation, now: now)
@@ -110,10 +110,10 @@ extension PlayerCore {
     return .again
   }
 
-  /// Begins before the first picture, where there is sound and no video is to come before it. Nil where that is not so,
-  /// or nothing is to be played yet: then the first picture is shown at once.
+  /// Begins playback before the first frame, if there is audio before any video. Returns nil otherwise, or if the
+  /// player is not to play yet: the first frame is then shown at once.
   ///
-  /// - Parameter picture: The time of the first picture; nil where there is none, and none is known to come.
+  /// - Parameter picture: The time of the first frame; nil if there is none and none is known to follow.
   func beginBeforeFirst(_ session: ItemSession, picture: MediaTime?, generation: Int) -> Pump.Next? {
     let (isPlayWanted, seek, shift) = state.withLock { state in
       (state.machine.isPlayWanted, state.seek, state.shift)
@@ -133,7 +133,7 @@ extension PlayerCore {
     let isCurrent = state.withLock { state in
       guard state.isCurrent(session, generation) else { return false }
       state.hasPicture = true
-      // The first picture is not shown at once, but when it is due.
+      // The first frame is shown when it is due, not at once.
       state.lastShownAt = now
       state.timebase.setTime(start, at: now)
       state.seek = nil
@@ -150,7 +150,7 @@ extension PlayerCore {
     return .again
   }
 
-  /// Sound alone is played; the last picture stays.
+  /// Plays audio only, while the last frame stays visible.
   func goOnWithoutPictures(
     _ session: ItemSession, at time: MediaTime, generation: Int, now: Duration
   ) -> Pump.Next {
@@ -161,7 +161,7 @@ extension PlayerCore {
     return audioWait(session, now: now)
   }
 
-  /// The last picture is on show until `time` at least.
+  /// Extends the display of the last frame to `time` at least.
   private func extendLastPicture(to time: MediaTime, _ session: ItemSession, generation: Int) {
     state.withLock { state in
       guard state.isCurrent(session, generation), let end = state.lastEnd, end < time else { return }
@@ -272,7 +272,7 @@ extension PlayerCore {
     guard let picture = session.ring.take(generation: generation) else { return }
     let now = clock.now
     let startup = now - session.startedAt
-    // Sound was played before it.
+    // The frame may be the first one even if audio was played before it.
     let isFirst = state.withLock { state in
       guard state.isCurrent(session, generation), state.statistics.startupTime == nil else { return false }
       state.statistics.startupTime = startup
@@ -289,10 +289,10 @@ extension PlayerCore {
 
   private struct Shown {
     var outputs: [any FrameOutput]
-    /// The run of the picture before.
+    /// The run of the previous frame.
     var last: MediaRun?
     var gap: Duration?
-    /// Of what is seen and heard now.
+    /// The position that is now seen and heard.
     var position: MediaTime
   }
 
@@ -338,7 +338,7 @@ extension PlayerCore {
         state.statistics.times.note(.frame, at: now)
         if isDamaged { state.statistics.damagedFrameCount += 1 }
         if let due { state.noteLateness(now - due) }
-        // Sound may be played before the first picture: what is heard is kept as well.
+        // Audio may be playing at an earlier position; the buffer has to keep that media too.
         let position = min(time, state.timebase.time(at: now))
         return Shown(outputs: state.outputs, last: last, gap: gap, position: position)
       }
@@ -386,11 +386,11 @@ extension PlayerCore {
 
   // MARK: Sound
 
-  /// True where sound that should have been heard at `time` is still to come: from its loader, where it is a stream of its
-  /// own, or from its decoder, where somebody hears it.
+  /// True if audio due at `time` is late: its loader's if it is a separate stream, or its decoder's if an output uses
+  /// it.
   func lacksAudio(_ session: ItemSession, at time: MediaTime) -> Bool {
     if session.lacksAudio(at: time) { return true }
-    // Who does not wait would be paused: the machine may just be busy.
+    // A player that does not wait would be paused, although the machine may only be busy.
     let waits = state.withLock { $0.isHeard && $0.settings.waitsToMinimizeStalls }
     return waits && session.isAudioDecoderBehind(time)
   }
@@ -423,7 +423,7 @@ extension PlayerCore {
     }
   }
 
-  /// Once; not where the item loops: more comes.
+  /// Tells outputs once that the audio has ended. Not for an item that loops, because more audio follows.
   private func tellSoundEnd(of session: ItemSession, generation: Int) {
     let outputs = state.withLock { state -> [any AudioOutput] in
       guard state.isCurrent(session, generation), !state.hasToldSoundEnd,

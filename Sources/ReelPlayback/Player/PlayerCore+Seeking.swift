@@ -44,7 +44,7 @@ extension PlayerCore {
       state.seek = continuation.map {
         PendingSeek(generation: generation, time: target, began: now, continuation: $0)
       }
-      // What the player itself leaves out, it tells.
+      // Media that the player skips by itself is reported as skipped.
       let skipsFrom = continuation == nil ? state.lastEnd ?? state.skipsFrom : nil
       state.begin(generation: generation, at: target)
       state.skipsFrom = skipsFrom

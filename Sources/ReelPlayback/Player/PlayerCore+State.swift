@@ -30,7 +30,7 @@ extension PlayerCore {
     var lastTime: MediaTime?
     var lastEnd: MediaTime?
     var lastRun: MediaRun?
-    /// Where the last picture ended, when playback was moved on from there: what lies between it and the next one is
+    /// The end of the last frame, if the player then jumped by itself. Media between it and the next frame is
     /// skipped.
     var skipsFrom: MediaTime?
     /// The last time through the item: pictures of later ones, which were read ahead, are not shown.
@@ -38,7 +38,7 @@ extension PlayerCore {
     var onShow: PictureBox?
     var hasEnded = false
     var hasAnnouncedEnd = false
-    /// Outputs know that no more sound comes.
+    /// True once outputs were told that the audio has ended.
     var hasToldSoundEnd = false
     var seek: PendingSeek?
     var stalledAt: Duration?
@@ -63,7 +63,7 @@ extension PlayerCore.State {
   /// What the clock runs by while playing; at `.infinity` it follows the pictures.
   var clockRate: Double { wantedRate == .infinity || isHeld ? 0 : wantedRate * liveFactor }
 
-  /// Sound goes to somebody.
+  /// True if an output receives audio.
   var isHeard: Bool { !isMuted && !audioOutputs.isEmpty }
 
   /// The first picture is decoded ahead of its time, and nothing behind it.
@@ -120,7 +120,7 @@ extension PlayerCore.State {
       case .changed, .stalled, .resumed: break
       }
     }
-    // A stall may have begun before it was told.
+    // A stall may have begun before it was reported.
     statistics.times.note(.status(machine.status), at: machine.isStalled ? stalledAt ?? now : now)
     // Whatever has ended it: enough media, a seek, a failure.
     if let began = stalledAt, !machine.isStalled {

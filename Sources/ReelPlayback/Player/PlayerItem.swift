@@ -56,8 +56,8 @@ public final class PlayerItem: Sendable {
   /// Of the upright picture with square pixels; nil before the first one.
   public let presentationSize = ObservedProperty<PixelSize?>(nil)
   public let tracks = ObservedProperty<[Track]>([])
-  /// True once `tracks` lists all streams that are played. Sound that is a stream of its own is known later than the first
-  /// picture, which does not wait for it.
+  /// True once `tracks` lists all streams that are played. A separate audio stream may become known only after the
+  /// first frame, which does not wait for it.
   public let areTracksKnown = ObservedProperty(false)
   /// What can be shown without loading more, on the presentation's timeline.
   public let loadedTimeRanges = ObservedProperty<[Range<MediaTime>]>([])

@@ -1,7 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Tells how many bytes are read of another source, and counts those of a local file towards a start-up report.
+/// Reports how many bytes are read from another source, and adds those of a local file to a start-up report.
 ///
 /// Confined as that is.
 final class CountedByteSource: ByteSource {
@@ -9,10 +9,10 @@ final class CountedByteSource: ByteSource {
   private let recorder: StartupRecorder
   private let note: (Int) -> Void
   private var position: Int64 = 0
-  /// Bytes up to here were counted when the source's kind was told.
+  /// Bytes before this position were already counted when the source's format was detected.
   private let countedEnd = Int64(SourceSniffer.byteCount)
 
-  /// - Parameter note: gets the bytes of each read, those read again too.
+  /// - Parameter note: Called with the number of bytes of each read, including bytes that are read again.
   init(_ base: any ByteSource, recorder: StartupRecorder, note: @escaping (Int) -> Void = { _ in }) {
     self.base = base
     self.recorder = recorder

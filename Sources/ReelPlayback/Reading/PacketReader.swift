@@ -42,7 +42,7 @@ protocol PacketReader: AnyObject {
 struct ReaderStreams: Sendable {
   var video: StreamInfo?
   var audio: StreamInfo?
-  /// No further stream is announced behind the first packet.
+  /// True if no further stream can appear after the first packet.
   var areAllKnown = false
   var rung: Rung?
   /// The whole length, where it is known.

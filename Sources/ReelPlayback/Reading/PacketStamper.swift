@@ -12,7 +12,7 @@ struct PacketStamper {
   private var continuity: TimestampContinuity
   /// As the container counts.
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
-  /// Of the first packets.
+  /// The times of the first packets, by kind.
   private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
 
   /// Where a container stands.
@@ -55,7 +55,7 @@ struct PacketStamper {
     runs = nil
   }
 
-  /// Sound was announced behind the first pictures, which go on as they are.
+  /// Adds audio that was announced after the first frames. Video continues unchanged.
   mutating func add(audio: StreamInfo) {
     container.audio = audio
     guard let video = runs?.video else { return }

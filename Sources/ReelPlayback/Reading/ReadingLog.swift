@@ -12,7 +12,7 @@ protocol ReadingLog: Sendable {
   func noteFailure(_ error: ReelError, rung: String)
   /// A segment is left out.
   func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime)
-  /// What comes next of a live track is waited for, and its presentation has stretches without it: it may take long.
+  /// The reader is waiting for the next segment of a live track that some periods lack, so the wait may be long.
   func noteAbsence(_ segments: LiveSegments)
   /// The manifest says that a segment is not there.
   func noteGap(start: MediaTime, duration: MediaTime)

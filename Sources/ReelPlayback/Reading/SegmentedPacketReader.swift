@@ -14,7 +14,7 @@ internal import ReelManifest
 /// after it follows a gap. The third segment in a row that is passed over is an error.
 final class SegmentedPacketReader: PacketReader {
   private let resolved: ResolvedPresentation
-  /// Those that have what it reads: it passes through the others.
+  /// The periods that have the media it reads. It skips the others.
   private let periods: [Period]
   private let resolver: SourceResolver
   private let context: TrackContext
@@ -352,7 +352,7 @@ final class SegmentedPacketReader: PacketReader {
         if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
       throw ReelError(
         .badMedia, "the segment is not media: \(what)", at: segment.url.reelName,
-        advice: segment.encryption == nil ? nil : "it was decrypted: the key may be another one's")
+        advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
     }
     if format == .mp4 { feed.rememberFragments() }
     var options = ContainerReader.Options()

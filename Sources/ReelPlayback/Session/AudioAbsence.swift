@@ -1,34 +1,35 @@
 internal import ReelCore
 
-/// How long sound that is a stream of its own has not come, as far as that is the server's doing.
+/// Measures how long the server has failed to send a separate audio stream.
 ///
-/// A machine that is busy gets to nothing in time: neither to the bytes that have come, nor to a look at the clock. So
-/// the time is counted in intervals, and of each interval a multiple of what the look at its end was late is left out.
+/// On a busy machine everything is late: the handling of bytes that have arrived as well as the check of the clock.
+/// So time is counted in intervals with a check at the end of each, and a multiple of the check's delay is subtracted
+/// from the interval.
 ///
 /// A pure value.
 struct AudioAbsence: Sendable {
-  /// Counted so far.
+  /// The time counted so far.
   private(set) var length = Duration.zero
-  /// When sound came last, or was asked for.
+  /// When audio last arrived or was requested.
   private(set) var since = Duration.zero
   private var intervalStart = Duration.zero
 
-  /// In one interval a look that is late by a tenth of it leaves nothing.
+  /// The factor for a check's delay: a check that is late by a tenth of its interval leaves nothing of it.
   private static let weight = 10
 
-  /// Sound has come, or is asked for from now on.
+  /// Audio has arrived, or is requested from now on.
   mutating func end(at now: Duration) {
     length = .zero
     since = now
     intervalStart = now
   }
 
-  /// Counts the time up to `due`, for which the look that is taken `now` was planned.
+  /// Counts the interval up to `due`, the time for which the current check was planned.
   mutating func count(to due: Duration, now: Duration) {
     length += max(.zero, due - intervalStart - max(.zero, now - due) * Self.weight)
     intervalStart = now
   }
 
-  /// When to look next. Always after a whole interval: of a shorter one nothing might be left, time and again.
+  /// The time of the next check. It is always a whole interval away: of shorter ones, nothing might ever be left.
   func nextLook(after now: Duration, patience: Duration) -> Duration { now + patience / 10 }
 }

@@ -18,7 +18,7 @@ extension ItemSession {
     state.withLock { state in
       guard !state.isStopped else { return }
       state.audioWatch = environment.clock.schedule(at: deadline) { [weak self] in
-        // Where the tasks run that load: what holds them up holds up this one.
+        // Runs on the same executor as the loading tasks, so it is delayed by whatever delays them.
         execution.task { [weak self] in self?.lookAtAudio(due: deadline) }
       }
     }

@@ -110,7 +110,7 @@ extension ItemSession {
       state.isDecodingAudio = true
       return (buffer.epoch(of: .audio), state.order.generation)
     }
-    // The presenter may wait for it.
+    // The presenter may be waiting for the decoder.
     defer {
       state.withLock { $0.isDecodingAudio = false }
       delegate.wake()

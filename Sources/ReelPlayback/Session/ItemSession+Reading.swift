@@ -48,7 +48,7 @@ extension ItemSession {
         endAfterLastIteration(reading)
         guard !reading.hasEnded || goesRound(reading), buffer.wantsMore(reading.kind) else {
           rest(reading)
-          // The picture waits for no more sound.
+          // The presenter may be waiting for audio that will not come.
           delegate.wake()
           return .idle
         }
@@ -155,7 +155,7 @@ extension ItemSession {
     reading.hasEnded = false
     reading.iteration = pass.iteration
     reading.landing = nil
-    // Before the first video there is no key frame to land at.
+    // Before the first video, there is no key frame to land on.
     let videoStart = state.withLock { $0.soundBeforeVideo }?.upperBound ?? .zero
     if reading.kind == .video, let time, time > pass.shift + videoStart {
       reading.landing = Landing(target: time, pass: pass)
@@ -361,7 +361,7 @@ extension ItemSession {
     delegate.wake()
   }
 
-  /// Nothing of a kind may come for long. Without pictures the sound begins by itself.
+  /// A kind of media may be absent for a long time. Without video, audio begins by itself.
   func noteAbsence(_ segments: LiveSegments, of kind: MediaPacket.Kind) {
     state.withLock { state in
       if kind == .video { state.live = segments } else { state.liveAudio = segments }
@@ -401,7 +401,7 @@ extension ItemSession {
         guard tracks != state.audioTracks else { return false }
         state.audioTracks = tracks
       }
-      // Of two readers that tell at a time, the later one is right.
+      // Set under the lock: if both readers report at the same time, the later report includes the earlier one.
       item.tracks.set(state.videoTracks + state.audioTracks)
       return true
     }
@@ -410,7 +410,7 @@ extension ItemSession {
     if kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
   }
 
-  /// Says that all tracks are known, where they are.
+  /// Publishes that all tracks are known, if they are.
   func noteTracksKnown() {
     guard !item.areTracksKnown.value else { return }
     if state.withLock({ $0.areTracksKnown }) { item.areTracksKnown.set(true) }

@@ -88,10 +88,10 @@ final class ItemSession: Sendable {
     var passes: [MediaPacket.Kind: ItemPass] = [:]
     /// The last time through the item, when looping was given up; readers that were beyond it go back to its end.
     var cut: (iteration: Int, serial: Int)?
-    /// How long sound that is a stream of its own has not come, and the next look at that.
+    /// How long the separate audio stream has not arrived, and the next check of that.
     var audioAbsence = AudioAbsence()
     var audioWatch: (any ScheduledCall)?
-    /// A turn of the audio decoder is under way: what it has taken is in no queue.
+    /// True during a turn of the audio decoder, when the packet that it has taken is in no queue.
     var isDecodingAudio = false
     var streams = ReaderStreams()
     var rate = 1.0
@@ -104,11 +104,11 @@ final class ItemSession: Sendable {
     /// Resolving has begun.
     var hasBegun = false
     var live: LiveSegments?
-    /// Of sound that is a stream of its own.
+    /// The live segments of a separate audio stream.
     var liveAudio: LiveSegments?
-    /// The sound that is played before the first picture.
+    /// The time range of audio that is played before the first frame.
     var soundBeforeVideo: Range<MediaTime>?
-    /// Where a complete presentation has no video.
+    /// The parts of a complete presentation that have no video.
     var videoAbsences: [Absence] = []
     var readerWait: Duration = .zero
     var readerBusy: Duration = .zero
@@ -116,7 +116,7 @@ final class ItemSession: Sendable {
     var decoding = DecodingAccount()
     var videoTracks: [PlayerItem.Track] = []
     var audioTracks: [PlayerItem.Track] = []
-    /// Readers that have come to the end: they announce nothing more.
+    /// The readers that have reached the end. They announce no more tracks.
     var hasReadEnd: Set<MediaPacket.Kind> = []
     var rungBits: [String: Rung] = [:]
   }
@@ -338,7 +338,7 @@ final class ItemSession: Sendable {
       && !absentKinds(at: time).contains(.audio)
   }
 
-  /// What a live presentation goes on without at a time, by its periods.
+  /// The kinds of media that a live presentation lacks at `time`, according to its periods.
   func absentKinds(at time: MediaTime) -> Set<MediaPacket.Kind> {
     let (video, audio) = state.withLock { ($0.live, $0.liveAudio) }
     var absent: Set<MediaPacket.Kind> = []
@@ -347,13 +347,15 @@ final class ItemSession: Sendable {
     return absent
   }
 
-  /// True where a complete presentation has no video at a time of its own.
+  /// True if a complete presentation has no video at `time`, on the presentation's timeline.
   func lacksVideo(at time: MediaTime) -> Bool {
     state.withLock { $0.videoAbsences.contains { $0.contains(time) } }
   }
 
-  /// Where playback begins: at the first picture; or where it was to begin, which is `sought` where that was sought, if
-  /// there is no video then. All on the player's timeline.
+  /// Where playback begins: at the first frame, or at the requested position if there is no video at that time. All
+  /// times are on the player's timeline.
+  ///
+  /// - Parameter sought: The position of a seek; nil if there was none.
   func beginning(sought: MediaTime?, firstPicture: MediaTime, shift: MediaTime) -> MediaTime {
     let (wanted, isAbsent) = state.withLock { state -> (MediaTime, Bool) in
       let start = state.soundBeforeVideo.map { $0.lowerBound + shift }
@@ -363,14 +365,15 @@ final class ItemSession: Sendable {
     return isAbsent ? wanted : max(sought ?? firstPicture, firstPicture)
   }
 
-  /// True where the decoder of sound is behind: none is ready, and what is heard by `time` was loaded.
+  /// True if the audio decoder is behind: no audio is ready, although packets due by `time` were loaded.
   func isAudioDecoderBehind(_ time: MediaTime) -> Bool {
     let (isWanted, isDecoding) = state.withLock { ($0.wantsAudio && $0.target == nil, $0.isDecodingAudio) }
     guard isWanted, audio.isEmpty, !audio.isDrained else { return false }
     return isDecoding || buffer.hasAudioToDecode(until: time)
   }
 
-  /// True where the loader of sound is behind: none is ready, what is heard by `time` was not loaded, and more is coming.
+  /// True if the audio loader is behind: no audio is ready, packets due by `time` were not loaded, and more will
+  /// come.
   func isAudioLoaderBehind(_ time: MediaTime) -> Bool {
     let isWanted = state.withLock { state in
       state.wantsAudio && state.target == nil
@@ -435,7 +438,7 @@ final class ItemSession: Sendable {
     let edge = live.edge
     let window = live.window
     let latency = Duration.seconds((edge - time).seconds)
-    // Where there is no video, its window does not tell what can still be had.
+    // While video is absent, its window does not show what is still available.
     let length = live.isAbsent(at: time) ? MediaTime.zero : window.end - window.start
     return LiveDistances(
       latency: latency, target: .seconds(distance.seconds), oldest: .seconds(length.seconds),
@@ -464,7 +467,7 @@ final class ItemSession: Sendable {
 }
 
 extension ItemSession.State {
-  /// No track is to be announced any more.
+  /// True if no more tracks will be announced.
   var areTracksKnown: Bool {
     guard !videoTracks.isEmpty else { return false }
     if !wantsAudio { return true }

@@ -1,40 +1,42 @@
 package import ReelCore
 
-/// Counts the media time that pictures were on show, and what was skipped between them.
+/// Adds up the media time for which frames were shown, and the media time skipped between them.
 ///
-/// A picture is on show until the next one, or for its own length where the item begins anew or a part is skipped, and at
-/// the end. A pure value.
+/// A frame counts until the next one, less any media skipped between them. At a loop and at the end it counts for its
+/// own duration. A pure value.
 package struct ShownMedia: Sendable, Hashable {
-  /// Media time that was on show.
+  /// The media time that was shown.
   package private(set) var played = MediaTime.zero
-  /// Media time between pictures that the player left out.
+  /// The media time that the player left out between frames.
   package private(set) var skipped = MediaTime.zero
-  /// Of the last picture, on the item's timeline; nil before the first.
+  /// The time of the last frame on the item's timeline; nil before the first frame.
   package private(set) var lastTime: MediaTime?
 
-  /// Media time up to the beginning of the last picture.
+  /// The media time shown before the last frame.
   private var playedBefore = MediaTime.zero
   private var lastLength = MediaTime.zero
 
   package init() {}
 
-  /// How much had been on show when a picture of `time` is shown.
+  /// The media time shown before a next frame at `time`.
   ///
-  /// - Parameter skipped: as `TimedPicture.skipped`.
+  /// - Parameter skipped: The frame's `TimedPicture.skipped`.
   package func played(before time: MediaTime, skipped: MediaTime) -> MediaTime {
     guard let lastTime else { return .zero }
     let step = time - lastTime
-    // Where the item begins anew, the last picture was on show for its own time.
+    // At a loop, the last frame counts for its own duration.
     return playedBefore + (step > .zero ? max(.zero, step - skipped) : lastLength)
   }
 
-  /// How much has been on show while `position` of the item is.
+  /// The media time shown when playback is at `position` of the item.
   package func played(at position: MediaTime) -> MediaTime {
-    // Where the item has begun anew, its first picture is still to come here.
+    // After a loop, the first frame may not have been shown yet.
     lastTime.map { playedBefore + max(.zero, position - $0) } ?? .zero
   }
 
-  /// - Parameter length: How long the picture is on show by itself.
+  /// Counts a frame that is shown at `time`.
+  ///
+  /// - Parameter length: The frame's own duration.
   package mutating func show(_ time: MediaTime, length: MediaTime, skipped: MediaTime) {
     playedBefore = played(before: time, skipped: skipped)
     if lastTime != nil { self.skipped = self.skipped + skipped }
@@ -43,7 +45,7 @@ package struct ShownMedia: Sendable, Hashable {
     played = playedBefore + length
   }
 
-  /// Playback ends while `position` of the item is on show: of the last picture no more counts than that.
+  /// Ends the count at `position` of the item, so that the last frame counts only up to it.
   package mutating func end(at position: MediaTime) {
     played = min(played, played(at: position))
   }

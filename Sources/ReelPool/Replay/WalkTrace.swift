@@ -57,7 +57,7 @@ public final class WalkTrace: Sendable {
   func note(
     _ event: Event, _ request: FetchRequest, number: Int, at now: Duration, bytes: Int64?, detail: String?
   ) {
-    // A data: URL may be a key.
+    // The contents of a data: URL may be a key.
     let url = request.url.scheme?.lowercased() == "data" ? "data:" : request.url.absoluteString
     put(
       Line(

@@ -34,7 +34,7 @@ struct FramesCommand: AsyncParsableCommand {
 
   @Flag(
     help:
-      "Replace files that another source, or something else, has written. Else only those that the same source wrote."
+      "Replace any existing file. By default, only files that the same source wrote are replaced."
   )
   var overwrite = false
 
@@ -146,7 +146,7 @@ struct FramesCommand: AsyncParsableCommand {
       return parsed.count
     }
     if Task.isCancelled, options.json {
-      // Each source has a line: these were not begun.
+      // Every source has a line, including those that were not started.
       for argument in sources[begun...] {
         try? Console.print(JSONLine.string(FramesRecord(source: argument, error: .interrupted)))
       }

@@ -46,7 +46,7 @@ final class FramesJob: Sendable {
       if case .success = result {
         try state.writer.finish()
       } else if state.writer.abandon() {
-        // Its pictures have gone with their file.
+        // The unfinished file was removed, and its frames with it.
         state.written = []
       }
     }

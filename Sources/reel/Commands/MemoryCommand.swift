@@ -114,7 +114,7 @@ struct MemoryCommand: AsyncParsableCommand {
       "buffered": .buffered,
     ]
     guard let stage = names[text.lowercased().filter { $0 != "_" && $0 != "-" }] else {
-      throw ValidationError("'\(text)' is no stage: manifest, initialization, first_frame or buffered")
+      throw ValidationError("'\(text)' is not a stage: use manifest, initialization, first_frame or buffered")
     }
     return stage
   }

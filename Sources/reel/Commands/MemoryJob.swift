@@ -178,7 +178,7 @@ final class MemoryJob: Sendable {
     let cause = player.lastRetry.map { " (\($0.reason))" } ?? ""
     return ReelError(
       .timedOut, "stage \(options.target.stage.reportName) was not reached within \(limit)\(cause)", at: name,
-      advice: "--timeout allows more")
+      advice: "allow more time with --timeout")
   }
 
   /// Waits until each has reached its stage, has failed, or its time is up.

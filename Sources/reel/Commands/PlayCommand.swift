@@ -89,7 +89,7 @@ struct PlayCommand: AsyncParsableCommand {
     transform: PictureOptions.gravity)
   var gravity: VideoGravity?
 
-  @Flag(help: "With -o: replace files that another source, or something else, has written.")
+  @Flag(help: "With -o: replace any existing file, not only those that the same source wrote.")
   var overwrite = false
 
   @Option(
@@ -158,7 +158,7 @@ struct PlayCommand: AsyncParsableCommand {
         if error.location == "standard output" { break }
       }
       if Task.isCancelled {
-        // Each source has a summary: these were not begun.
+        // Every source has a summary, including those that were not started.
         for argument in sources[(index + 1)...] where options.json {
           try? report.finish(PlayRecordSummary(source: argument, error: .interrupted))
         }

@@ -87,7 +87,7 @@ final class PlayJob: Sendable {
     let item: PlayerItem
     let pictures: PlayPictures
     let sound: PlaySound?
-    /// Where picture and sound go to pipes, which one reader may read in any order.
+    /// The pipes for frames and audio, which one reader may read in any order.
     let pipes: OutputPipes?
     let signals: AsyncStream<Signal>
     let signal: AsyncStream<Signal>.Continuation
@@ -153,7 +153,7 @@ final class PlayJob: Sendable {
     return session
   }
 
-  /// Nil where picture and sound do not both go to pipes.
+  /// Nil unless both frames and audio go to pipes.
   private func makePipes() -> OutputPipes? {
     guard let y4m = options.y4m, let wav = options.wav, OutputFile.isPipe(wav),
       y4m == "-" ? OutputFile.isStandardOutputPipe : OutputFile.isPipe(y4m)
@@ -225,8 +225,8 @@ final class PlayJob: Sendable {
         if Task.isCancelled { break }
         do {
           if case .event(.retry(_, _, _, let error)) = signal { lastRetry = error }
-          // Statuses and events come by ways of their own: this one is to be told before what follows from it. The
-          // streams are not waited for any longer when it plays, or is over.
+          // Statuses and events arrive separately, and `ready` is reported before anything that follows from it. Once
+          // the item plays or is over, it no longer waits for all streams to be known.
           isBeyondReady = isBeyondReady || signal.isBeyondReady
           if !hasToldReady, session.item.status.value == .readyToPlay,
             isBeyondReady || session.item.areTracksKnown.value
@@ -297,7 +297,7 @@ final class PlayJob: Sendable {
     return ReelError(
       .timedOut, "no picture within \(DurationText.readable(options.timeout))\(cause)",
       at: session.item.source.name,
-      advice: "--timeout allows more")
+      advice: "allow more time with --timeout")
   }
 
   // MARK: The end
@@ -316,7 +316,7 @@ final class PlayJob: Sendable {
       await session.player.stopAndWait()
     }
     let account = session.pictures.account
-    // A reader that is still there gets all of it, unless playback was ended before its end.
+    // A reader that is still there gets all data, unless playback was interrupted or failed.
     let isEarly = outcome.ending == .interrupted || outcome.ending == .failed
     let unread = await session.pipes?.drain(within: isEarly ? .milliseconds(300) : nil)
     let failure =
@@ -339,7 +339,7 @@ final class PlayJob: Sendable {
 }
 
 extension PlayJob.Signal {
-  /// It plays, or is over: what is played is told by then.
+  /// True if the item plays or is over, so that `ready` must have been reported.
   fileprivate var isBeyondReady: Bool {
     switch self {
     case .status(.playing), .item(.failed), .event(.playedToEnd), .event(.failed), .reachedLimit: true

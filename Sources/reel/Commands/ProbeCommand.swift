@@ -28,7 +28,7 @@ struct ProbeCommand: AsyncParsableCommand {
       var errors: [ReelError] = []
       for (index, argument) in sources.enumerated() {
         if Task.isCancelled {
-          // Each source has a line: these were not begun.
+          // Every source has a line, including those that were not started.
           for argument in sources[index...] where options.json {
             try? Console.print(JSONLine.string(ProbeRecord(source: argument, error: .interrupted)))
           }

@@ -46,7 +46,7 @@ struct FramesRecord: Encodable {
 }
 
 extension FramesRecord {
-  /// Of a source of which nothing was written.
+  /// The record of a source from which nothing was written.
   init(source: String, error: ReelError) {
     self.init(
       source: source, frames: [], damaged: 0, missedSegments: nil, rungBandwidth: nil, firstPictureBytes: nil,

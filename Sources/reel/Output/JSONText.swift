@@ -1,15 +1,15 @@
-/// The text of JSON values that are written one after the other, in the form that Foundation's encoder gives them, which
-/// takes ten times as long for small objects.
+/// Writes JSON text value by value, in the same form as Foundation's encoder. That encoder takes ten times as long
+/// for small objects.
 struct JSONText {
   private(set) var bytes: [UInt8] = []
   private var isFirst = true
 
   mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
-  /// Adds text that is JSON already.
+  /// Appends text that already is JSON.
   mutating func append(_ text: some StringProtocol) { bytes.append(contentsOf: text.utf8) }
 
-  /// Writes an object whose fields are written by `body`.
+  /// Writes an object; `body` writes its fields.
   mutating func object(_ body: (inout JSONText) -> Void) {
     let wasFirst = isFirst
     isFirst = true
@@ -34,7 +34,7 @@ struct JSONText {
     append(String(value))
   }
 
-  /// A field that is a finite number.
+  /// Writes a field with a finite number.
   mutating func field(_ name: String, _ value: Double) {
     key(name)
     let text = value.description
@@ -65,7 +65,7 @@ struct JSONText {
 
   // MARK: - Private
 
-  /// A string with the escapes of RFC 8259 §7.
+  /// Writes a string with the escapes of RFC 8259 §7.
   private mutating func string(_ text: String) {
     bytes.append(UInt8(ascii: "\""))
     for byte in text.utf8 {

@@ -89,7 +89,7 @@ struct ManifestRecord: Encodable {
     self.error = ErrorRecord(error)
   }
 
-  /// - Parameter segments: Gets those that belong into the rungs, in their order.
+  /// - Parameter segments: The rungs' segments are appended to it, in the order of the rungs.
   init(source: String, _ loaded: LoadedManifest, segments: inout [PrintedSegments]) {
     self.source = source
     let presentation = loaded.presentation

@@ -4,8 +4,8 @@ import ReelPlayback
 
 /// Names for the files of several sources: each source's own, made different where two are the same.
 enum OutputNames {
-  /// One stem for each source, in order. They differ in more than the case of letters, and in more than how a letter is
-  /// composed: some file systems take such names for the same.
+  /// One stem for each source, in order. Stems differ by more than letter case or Unicode normalization, because some
+  /// file systems treat such names as the same.
   static func stems(of sources: [MediaSource]) -> [String] {
     var used: Set<String> = []
     return sources.map { source in
@@ -20,7 +20,8 @@ enum OutputNames {
     }
   }
 
-  /// In bytes: with a number, an extension and what a temporary name adds it stays within the 255 that file systems take.
+  /// The longest stem in bytes. With a number, an extension and the parts of a temporary name, it stays within the
+  /// 255 bytes that file systems allow.
   private static let longestStem = 200
 
   /// A name that no file system minds.
@@ -36,15 +37,15 @@ enum OutputNames {
 }
 
 extension OutputFile.Owner {
-  /// What cannot be opened is no source, and writes nothing.
+  /// A source that can't be opened writes nothing, so its identity does not matter.
   init(record: OutputRecord, of source: Result<MediaSource, ReelError>) {
     self.init(record: record, source: OutputRecord.Source(of: (try? source.get()) ?? .standardInput))
   }
 }
 
 extension OutputRecord.Source {
-  /// A file is known by its real path, whatever leads to it; a URL by all but its fragment; standard input is one
-  /// source, whatever it gives.
+  /// A file is identified by its real path, without symbolic links, and a URL by everything but its fragment.
+  /// Standard input is always the same source.
   init(of source: MediaSource) {
     switch source {
     case .url(let url) where url.isFileURL:

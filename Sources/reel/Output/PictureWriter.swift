@@ -26,7 +26,7 @@ final class PictureWriter {
     var size: PixelSize?
     var gravity: VideoGravity
     var computesMD5: Bool
-    /// Whose files the pictures go to.
+    /// The source that the files belong to.
     var owner: OutputFile.Owner
     var toStandardOutput: Bool { directory == "-" }
   }
@@ -46,7 +46,7 @@ final class PictureWriter {
     }
   }
 
-  /// Throws `ReelError.cannotCreateOutput` where the first picture's file is another source's.
+  /// Throws `ReelError.cannotCreateOutput` if the file for the first frame belongs to another source.
   func check() throws(ReelError) {
     guard !options.toStandardOutput else { return }
     let name = options.format.picture?.fileName(stem: stem, number: 1) ?? "\(stem).y4m"
@@ -89,7 +89,7 @@ final class PictureWriter {
     y4m = nil
   }
 
-  /// Removes what is not whole. True where that is a file with all pictures.
+  /// Removes unfinished output. Returns true if that was a file with all frames.
   func abandon() -> Bool {
     defer { y4m = nil }
     return y4m != nil && !options.toStandardOutput

@@ -24,9 +24,9 @@ final class PlayPictures: FrameOutput {
     var damagedCount = 0
     /// Of the last picture, on the item's timeline.
     var lastTime: MediaTime?
-    /// Media time that was on show: from the first picture to the end of the last one, without what was skipped.
+    /// The media time shown, from the first frame to the end of the last, less skipped media.
     var played = MediaTime.zero
-    /// Media time between pictures that the player left out.
+    /// The media time that the player left out between frames.
     var skipped = MediaTime.zero
     /// As long as was wanted has been played.
     var hasReachedLimit = false
@@ -84,7 +84,7 @@ final class PlayPictures: FrameOutput {
     if isNew { onLimit.withLock { $0.call }?(()) }
   }
 
-  /// Playback ends while `position` of the item is on show: of the last picture no more counts than that.
+  /// Ends the count at `position` of the item, so that the last frame counts only up to it.
   func end(at position: MediaTime) {
     state.withLock { state in
       guard !state.account.hasReachedLimit else { return }

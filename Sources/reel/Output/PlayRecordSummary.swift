@@ -43,9 +43,9 @@ struct PlayRecordSummary: Encodable {
     }
   }
 
-  /// Where the wall clock's time has gone: the parts together are `wall_ms`.
+  /// How the wall-clock time was spent. The parts add up to `wall_ms`.
   struct Wall: Encodable {
-    /// Before loading began: outputs were opened.
+    /// The time before loading began, while outputs were opened.
     let preparingMs: Double
     let startupMs: Double
     let bufferingMs: Double
@@ -72,7 +72,7 @@ struct PlayRecordSummary: Encodable {
   var position: Double?
   /// Media time that was on show.
   var played: Double
-  /// Media time between what was on show that the player left out: behind holes, and with jumps towards the live edge.
+  /// The media time that the player left out, at holes and in jumps towards the live edge.
   var skipped: Double
   /// Nil for a live item, and before it was known.
   var duration: Double?
@@ -81,7 +81,7 @@ struct PlayRecordSummary: Encodable {
   /// From the beginning of loading to the first picture shown.
   var startupMs: Double?
   var startup: StartupRecord?
-  /// From the beginning of loading to the second frame shown while playing.
+  /// The time from the beginning of loading to the second frame.
   var motionMs: Double?
   var framesShown: Int
   var framesDropped: Int
@@ -91,17 +91,17 @@ struct PlayRecordSummary: Encodable {
   var latenessP99Ms: Double?
   var stalls: Int
   var stalledMs: Double
-  /// The share of the time since playback began that was waited: stalled and seeking, of that and playing. Nil where
-  /// nothing was played.
+  /// The time spent stalled and seeking as a share of the time spent stalled, seeking and playing. Nil if nothing was
+  /// played.
   var rebufferingRatio: Double?
-  /// How far behind the edge playback ended, of a live item.
+  /// For a live item, how far behind the live edge playback ended.
   var liveLatencyMs: Double?
   var rungs: [Rung]
-  /// Of everything that was read: manifests, keys, media; over the network or of local files.
+  /// The bytes of manifests, keys and media, read over the network or from local files.
   var bytes: Int64
-  /// The opening of a local file is one.
+  /// The number of requests. Opening a local file counts as one.
   var requests: Int
-  /// Of `bytes` and `requests`, those of local files and standard input.
+  /// The part of `bytes` and `requests` that is local files and standard input.
   var localBytes: Int64
   var localRequests: Int
   var loopGapsMs: [Double]
@@ -172,7 +172,8 @@ struct PlayRecordSummary: Encodable {
     lastFailure = errors.last.map { ErrorRecord($0.error) }
   }
 
-  /// Sets what was read: what was fetched, and a local manifest or media file, which is read where it is.
+  /// Sets the bytes and requests: those that were fetched, and those of a local manifest or media file, which is read
+  /// directly.
   mutating func setTraffic(
     network: TrafficCounter.Traffic, local fetched: TrafficCounter.Traffic, of item: PlayerItem
   ) {

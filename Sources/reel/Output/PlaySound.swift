@@ -13,8 +13,8 @@ final class PlaySound: AudioOutput {
   }
 
   private let state: Locked<State>
-  /// The reader of a pipe is told of the end of the sound when it comes: it may wait for that before it reads more
-  /// pictures.
+  /// True for a pipe, which is closed as soon as the audio ends: its reader may wait for that before it reads more
+  /// frames.
   private let endsWithSound: Bool
   /// True where a file without samples is to be kept: what was played has no sound.
   private let keepsEmpty: @Sendable () -> Bool
@@ -48,7 +48,7 @@ final class PlaySound: AudioOutput {
   }
 
   func soundEnded() {
-    // What it fails with is kept.
+    // `finish()` keeps an error in `failure`.
     if endsWithSound { try? finish() }
   }
 

@@ -149,7 +149,7 @@ enum PlayText {
     return "\(milliseconds(total)): \(parts.joined(separator: ", "))"
   }
 
-  /// The parts of the wall clock's time that are not zero.
+  /// The non-zero parts of the wall-clock time.
   private static func wall(_ wall: PlayRecordSummary.Wall) -> String {
     [
       ("preparing", wall.preparingMs), ("start-up", wall.startupMs), ("buffering", wall.bufferingMs),
@@ -180,7 +180,7 @@ enum PlayText {
 
   private static func seconds(_ value: Double) -> String { String(format: "%.3f", value) }
 
-  /// Milliseconds; from a second on in seconds.
+  /// A duration in milliseconds, or in seconds from 1 s on.
   private static func milliseconds(_ value: Double) -> String {
     value < 1e3 ? "\(value.formatted(places: 1)) ms" : "\((value / 1e3).formatted(places: 3)) s"
   }

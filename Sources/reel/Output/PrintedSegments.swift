@@ -2,21 +2,21 @@ import Foundation
 import ReelCore
 import ReelManifest
 
-/// The segments of a rung that are printed as JSON. They are made one by one when they are written, so that their number
-/// costs no memory.
+/// The segments of a rung to print as JSON. Each one is made only when it is written, so memory does not grow with
+/// their number.
 struct PrintedSegments {
-  /// What a record has in its field `segments` instead of them.
+  /// The empty value of a record's field `segments`, which is replaced by the segments when the record is printed.
   typealias Placeholder = [Int]
 
-  /// What they refer to by its index.
+  /// The initializations, which segments refer to by index.
   let initializations: [InitializationReference]
   private let indexes: [InitializationReference: Int]
   private let segments: SegmentList.SubSequence
   private let total: Int
 
   /// - Parameters:
-  ///   - segments: Those of `list` that are printed.
-  ///   - withInitializations: The initializations are printed as well.
+  ///   - segments: The part of `list` to print.
+  ///   - withInitializations: True to print the initializations as well.
   init(_ segments: SegmentList.SubSequence, of list: SegmentList, withInitializations: Bool) {
     var known: [InitializationReference] = []
     var indexes: [InitializationReference: Int] = [:]
@@ -36,10 +36,11 @@ struct PrintedSegments {
     total = list.count
   }
 
-  /// Prints `record` with the segments that belong into its fields `segments`, list after list. Where some of a list are
-  /// left out, a field `segments_omitted` behind tells how many: the last ones, or of a live rung the oldest.
+  /// Prints `record` with the lists of segments in its `segments` fields. If some of a list are left out, a field
+  /// `segments_omitted` after it gives their number. Left out are the last segments, or the oldest ones of a live
+  /// rung.
   static func print(_ record: some Encodable, with lists: [PrintedSegments]) throws(ReelError) {
-    // A quote inside of a string is escaped: this stands nowhere but where a list belongs.
+    // Quotes inside strings are escaped, so this text occurs only as a placeholder.
     let placeholder = "\"segments\":[]"
     let parts = try JSONLine.string(record).components(separatedBy: placeholder)
     guard parts.count == lists.count + 1 else {
@@ -58,11 +59,11 @@ struct PrintedSegments {
 
   // MARK: - Private
 
-  /// Of the segments of all rungs, as text.
+  /// The largest text of the segments of all rungs.
   private static let byteBudget = 32 << 20
   private static let pieceSize = 64 << 10
 
-  /// - Parameter budget: Bytes that may still be written: what is beyond is left out.
+  /// - Parameter budget: The number of bytes that may still be written. Segments beyond it are left out.
   private func write(to text: inout JSONText, budget: inout Int) throws(ReelError) {
     text.append("\"segments\":[")
     var count = 0

@@ -90,9 +90,9 @@ struct ProbeRecord: Encodable {
     let id: String?
     let start: Double
     let duration: Double?
-    /// The kinds of tracks that it has.
+    /// The kinds of tracks in the period.
     let media: [String]
-    /// Why video of it was passed over.
+    /// Why video of the period was left out.
     let videoError: String?
   }
 

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelManifest
 
-/// What a manifest says of the encryption of samples, as JSON.
+/// The encryption of samples as stated in a manifest, as JSON.
 struct ProtectionRecord: Encodable {
   let schemes: [String]
   let keyIds: [String]

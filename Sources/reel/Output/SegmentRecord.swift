@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelManifest
 
-/// A segment as JSON. There may be very many of them, so they are written one by one (`JSONLine.write`).
+/// A segment as JSON. Because there may be very many, they are written one by one (`PrintedSegments.print`).
 struct SegmentRecord {
   private let segment: SegmentReference
   /// An index into the rung's list of them.
@@ -28,7 +28,8 @@ struct SegmentRecord {
       + alternateURLs.reduce(0) { $0 + $1.utf8.count }
   }
 
-  /// Writes it as `JSONLine` would: keys in snake_case, in alphabetical order, without those that have no value.
+  /// Writes the record as `JSONLine` would: keys in snake_case and alphabetical order, without keys that have no
+  /// value.
   func write(to text: inout JSONText) {
     text.object { text in
       if !alternateURLs.isEmpty { text.field("alternate_urls", alternateURLs) }
@@ -59,7 +60,7 @@ struct EncryptionRecord: Encodable {
 
   init(_ encryption: SegmentEncryption) {
     method = encryption.method
-    // A data: URL is the key itself.
+    // A data: URL contains the key itself.
     keyUrl = encryption.keyURL.map { $0.scheme?.lowercased() == "data" ? "data:" : $0.absoluteString }
     keyFormat = encryption.keyFormat
     iv = encryption.initializationVector.map { bytes in

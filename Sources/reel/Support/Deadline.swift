@@ -1,8 +1,8 @@
 import ReelCore
 import ReelPool
 
-/// Runs `body`, and cancels it when the time is up. What it gives counts, also where it was cancelled just then: a source
-/// that is done is done.
+/// Runs `body` and cancels it when the time is up. A result that it still returns counts, even if it was just
+/// cancelled.
 ///
 /// Throws what `body` throws, or `ReelError.timedOut`.
 func withDeadline<Result: Sendable>(
@@ -27,7 +27,7 @@ func withDeadline<Result: Sendable>(
       guard isLate.withLock({ $0 }) else { throw error }
       throw ReelError(
         .timedOut, "not done within \(DurationText.readable(.seconds(seconds)))", at: source,
-        advice: "--timeout allows more")
+        advice: "allow more time with --timeout")
     }
   }
 }

@@ -42,6 +42,6 @@ enum Interruption {
 }
 
 extension ReelError {
-  /// What a source ends with that Ctrl-C has ended, or that was not begun before.
+  /// The error of a source that Ctrl-C has interrupted, or that was not started before.
   static let interrupted = ReelError(.cancelled, "interrupted")
 }

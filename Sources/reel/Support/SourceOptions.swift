@@ -29,8 +29,8 @@ struct SourceOptions: ParsableArguments {
     name: .customLong("key"), parsing: .singleValue,
     help: ArgumentHelp(
       """
-      Decrypt samples with this key: its id and the key, or a key alone for media that names none; hexadecimal or \
-      base64url. Can be repeated. Other users of the machine can see it: --key-file keeps it to itself.
+      Decrypt samples with this key: the key id and the key, or only a key for media that names no key id; hexadecimal \
+      or base64url. Can be repeated. Other users of the machine can see arguments: use --key-file to hide keys.
       """,
       valueName: "KID:KEY"))
   var keys: [String] = []
@@ -38,7 +38,7 @@ struct SourceOptions: ParsableArguments {
   @Option(
     name: .customLong("key-file"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Read keys from a file: one a line as for --key, or a W3C Clear Key licence (JSON). Can be repeated.",
+      "Read keys from a file: one per line as for --key, or a W3C Clear Key licence (JSON). Can be repeated.",
       valueName: "file"))
   var keyFiles: [String] = []
 
@@ -125,12 +125,12 @@ struct SourceOptions: ParsableArguments {
     }
   }
 
-  /// Nil where no key is given.
+  /// Nil if no key is given.
   private func keyList() throws -> KeyList? {
     var list = KeyList()
     for path in keyFiles {
       guard let data = FileManager.default.contents(atPath: path) else {
-        throw ValidationError("--key-file: \(path): the file is not there, or can't be read")
+        throw ValidationError("--key-file: \(path): the file does not exist or can't be read")
       }
       do {
         try list.add(file: Array(data))

@@ -1,13 +1,12 @@
 import Foundation
 import ReelCore
 
-/// Counts the requests that go through it, and the bytes of their answers: those that leave the machine, and those for
-/// local files.
+/// Counts requests and the bytes of their responses, separately for the network and for local files.
 final class TrafficCounter: Fetching {
   struct Traffic: Sendable, Hashable {
-    /// Sent, retries and redirects included; the opening of a local file is one.
+    /// The number of requests, including retries and redirects. Opening a local file counts as one.
     var requestCount = 0
-    /// Body bytes, after decompression.
+    /// The number of body bytes after decompression.
     var byteCount: Int64 = 0
   }
 
@@ -21,16 +20,16 @@ final class TrafficCounter: Fetching {
 
   init(_ base: any Fetching) { self.base = base }
 
-  /// Over the network, so far.
+  /// The network traffic so far.
   var network: Traffic { counts.withLock { $0.network } }
-  /// Of local files, so far.
+  /// The traffic of local files so far.
   var local: Traffic { counts.withLock { $0.local } }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
     let report = request.report
     let isLocal = request.url.isFileURL
-    // What of a transfer has been counted: what is known of it grows until it has ended.
+    // The requests of this transfer counted so far. More may be reported until it ends.
     let counted = Locked(0)
     note(1, of: counted, isLocal: isLocal)
     request.report = { [self] metrics in
