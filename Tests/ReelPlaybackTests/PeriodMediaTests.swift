@@ -229,7 +229,8 @@ struct PeriodMediaTests {
     }
   }
 
-  @Test("A seek to a position without video stays there", arguments: [["a", "av", "av"], ["av", "a", "av"]])
+  @Test(
+    "A seek to a position without video stays there", arguments: [["a", "av", "av"], ["av", "a", "av"]])
   func seeking(kinds: [String]) async throws {
     let (source, fetcher) = presentation(kinds)
     let place = (Double(kinds.firstIndex(of: "a") ?? 0) + 0.25)
