@@ -48,6 +48,7 @@ struct CancellationTests {
       #expect(response != nil)
       response = nil
       await origin.wait { $0.openConnectionCount == 0 }
+      while reports.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
       #expect(reports.all.count == 1)
     }
   }
@@ -61,6 +62,7 @@ struct CancellationTests {
         break
       }
       await origin.wait { $0.openConnectionCount == 0 }
+      while reports.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
       #expect(reports.all.count == 1)
       #expect(reports.all.first.map { $0.byteCount > 0 } == true)
     }
