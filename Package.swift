@@ -25,6 +25,7 @@ let package = Package(
     .library(name: "ReelFFmpeg", targets: ["ReelFFmpeg"]),
     .library(name: "ReelTransport", targets: ["ReelTransport"]),
     .library(name: "ReelPool", targets: ["ReelPool"]),
+    .library(name: "ReelReplay", targets: ["ReelReplay"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
     .library(name: "ReelTesting", targets: ["ReelTesting"]),
     .executable(name: "reel", targets: ["reel"]),
@@ -100,6 +101,14 @@ let package = Package(
       name: "ReelPool",
       dependencies: [
         "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings
+    ),
+    .target(
+      name: "ReelReplay",
+      dependencies: [
+        "ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -132,7 +141,7 @@ let package = Package(
       name: "reel",
       dependencies: [
         "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
-        "ReelGateway", "ReelTesting",
+        "ReelReplay", "ReelGateway", "ReelTesting",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -169,15 +178,15 @@ let package = Package(
       name: "ReelPlaybackTests",
       dependencies: [
         "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
-        "ReelPool", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
+        "ReelPool", "ReelReplay", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings
     ),
     .testTarget(
       name: "ReelPoolTests",
       dependencies: [
-        "ReelPool", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest",
-        "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
+        "ReelPool", "ReelReplay", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg",
+        "ReelManifest", "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings
     ),

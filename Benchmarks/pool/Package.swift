@@ -10,6 +10,7 @@ let package = Package(
       name: "swipes",
       dependencies: [
         .product(name: "ReelPool", package: "Reel"),
+        .product(name: "ReelReplay", package: "Reel"),
         .product(name: "ReelPlayback", package: "Reel"),
         .product(name: "ReelTransport", package: "Reel"),
         .product(name: "ReelFFmpeg", package: "Reel"),

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelPool
+import ReelReplay
 import Testing
 
 @Suite("Walks side by side")

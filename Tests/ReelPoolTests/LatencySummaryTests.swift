@@ -1,4 +1,5 @@
 import ReelPool
+import ReelReplay
 import Testing
 
 @Suite("Summaries of waits")

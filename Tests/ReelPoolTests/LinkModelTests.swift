@@ -1,5 +1,6 @@
 import ReelCore
 import ReelPool
+import ReelReplay
 import Testing
 
 @Suite("The arithmetic of a modelled link")

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelReplay
 import ReelTestSupport
 import Testing
 

@@ -6,6 +6,7 @@ import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
+@testable import ReelReplay
 
 @Suite("Fast swiping", .hangLimit) struct PoolSwipingTests {
   static let kinds = [

@@ -3,6 +3,7 @@ import Logging
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelReplay
 import ReelTesting
 import ReelTransport
 import ReelTestSupport

@@ -1,5 +1,6 @@
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 extension WalkSettings {
   static let sample = WalkSettings(

@@ -1,5 +1,6 @@
 import Foundation
 import ReelPool
+import ReelReplay
 import Testing
 
 @Suite("Pseudo-random numbers")

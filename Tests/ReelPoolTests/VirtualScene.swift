@@ -4,6 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
+import ReelReplay
 import Testing
 
 let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -1,19 +1,19 @@
 /// Lengths of time as users write them, and as they are printed.
 package enum DurationText {
   /// Units and their nanoseconds.
-  static let units: [(name: String, nanoseconds: Double)] = [
+  package static let units: [(name: String, nanoseconds: Double)] = [
     ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9),
   ]
 
   /// The length that `text` means: a number with `us`, `ms`, `s` or `min`, or of seconds without a unit. Nil for what is
   /// none, and for more than a day.
-  static func parse(_ text: some StringProtocol) -> Duration? {
+  package static func parse(_ text: some StringProtocol) -> Duration? {
     guard let (value, unit) = Quantity.split(text) else { return nil }
     return duration(value, unit: unit.isEmpty ? "s" : unit)
   }
 
   /// So many of a unit; nil for another unit, and for more than a day.
-  static func duration(_ value: Double, unit: String) -> Duration? {
+  package static func duration(_ value: Double, unit: String) -> Duration? {
     guard let size = units.first(where: { $0.name == unit.lowercased() })?.nanoseconds,
       value * size <= 86_400e9
     else { return nil }
@@ -22,7 +22,7 @@ package enum DurationText {
 
   /// Without a space, in the largest unit that gives it in whole numbers, but seconds with up to three decimals: `1.5s`,
   /// `250us`.
-  static func compact(_ duration: Duration) -> String {
+  package static func compact(_ duration: Duration) -> String {
     let microseconds = duration.wholeMicroseconds
     if microseconds % 1_000 != 0 { return "\(microseconds)us" }
     if microseconds != 0, microseconds < 1_000_000 { return "\(microseconds / 1_000)ms" }
@@ -44,12 +44,12 @@ package enum DurationText {
 
 extension Duration {
   /// Rounded to the nearest one.
-  var wholeMicroseconds: Int64 {
+  package var wholeMicroseconds: Int64 {
     let (seconds, attoseconds) = components
     return seconds * 1_000_000 + (attoseconds + (attoseconds < 0 ? -500_000_000_000 : 500_000_000_000))
       / 1_000_000_000_000
   }
 
   /// In milliseconds, to the microsecond.
-  var milliseconds: Double { Double(wholeMicroseconds) / 1e3 }
+  package var milliseconds: Double { Double(wholeMicroseconds) / 1e3 }
 }

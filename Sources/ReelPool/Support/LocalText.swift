@@ -1,5 +1,5 @@
 internal import Foundation
-internal import ReelCore
+package import ReelCore
 
 #if canImport(Glibc)
   internal import Glibc
@@ -10,11 +10,11 @@ internal import ReelCore
 #endif
 
 /// Small files of this machine that are read as a whole.
-enum LocalText {
+package enum LocalText {
   /// All bytes of a file.
   ///
   /// Throws `ReelError.noSuchFile` where it can't be read, and `badManifest` where it has more bytes than `limit`.
-  static func bytes(path: String, limit: Int) throws(ReelError) -> [UInt8] {
+  package static func bytes(path: String, limit: Int) throws(ReelError) -> [UInt8] {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
       throw ReelError(.noSuchFile, "no such file", at: path)

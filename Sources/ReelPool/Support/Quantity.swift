@@ -1,10 +1,10 @@
 internal import Foundation
 
 /// A number with a unit behind it, as users write it.
-enum Quantity {
+package enum Quantity {
   /// The number and what follows it, without white space at the ends of either; nil where the text does not begin with
   /// a decimal number. There is no sign and no exponent.
-  static func split(_ text: some StringProtocol) -> (value: Double, unit: String)? {
+  package static func split(_ text: some StringProtocol) -> (value: Double, unit: String)? {
     let trimmed = text.trimmed
     let number = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     guard let value = Double(number), value.isFinite else { return nil }
@@ -14,5 +14,5 @@ enum Quantity {
 
 extension StringProtocol {
   /// Without white space at its ends.
-  var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+  package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }

@@ -1,14 +1,14 @@
 /// The lines of a text with their numbers, counted from 1; they end with LF, CRLF or CR.
-struct TextLines: Sequence, IteratorProtocol {
+package struct TextLines: Sequence, IteratorProtocol {
   private var rest: ArraySlice<UInt8>
   private var number = 0
 
-  init(_ bytes: ArraySlice<UInt8>) {
+  package init(_ bytes: ArraySlice<UInt8>) {
     rest = bytes
   }
 
   /// The next line, without its end and without white space around it.
-  mutating func next() -> (number: Int, bytes: ArraySlice<UInt8>)? {
+  package mutating func next() -> (number: Int, bytes: ArraySlice<UInt8>)? {
     guard !rest.isEmpty else { return nil }
     number += 1
     let end = rest.firstIndex { $0 == 0x0a || $0 == 0x0d } ?? rest.endIndex
@@ -22,5 +22,5 @@ struct TextLines: Sequence, IteratorProtocol {
 
 extension UInt8 {
   /// Space, tab, carriage return or line feed.
-  var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0d || self == 0x0a }
+  package var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0d || self == 0x0a }
 }

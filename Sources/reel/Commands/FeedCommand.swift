@@ -5,6 +5,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 /// `reel feed`: walks a feed over a pool of players.
 struct FeedCommand: AsyncParsableCommand {

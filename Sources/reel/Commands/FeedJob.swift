@@ -4,6 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 /// One run of `reel feed`.
 struct FeedJob: Sendable {

@@ -4,6 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 #if canImport(Glibc)
   import Glibc

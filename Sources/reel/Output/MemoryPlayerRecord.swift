@@ -1,6 +1,7 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 /// What `reel memory --json` prints for a player.
 struct MemoryPlayerRecord: Encodable, Sendable {

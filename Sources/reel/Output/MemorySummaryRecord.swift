@@ -1,6 +1,7 @@
 import Foundation
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 /// What `reel memory --json` prints last.
 struct MemorySummaryRecord: Encodable, Sendable {

@@ -1,6 +1,7 @@
 internal import DequeModule
 public import ReelCore
 public import ReelPlayback
+internal import ReelPool
 
 /// A world in which one thing happens at a time, and time passes only where nothing is left to do: the code of players
 /// runs in it unchanged, and the same beginning has the same course, however fast the machine is.

@@ -1,4 +1,5 @@
 public import ReelCore
+internal import ReelPool
 
 /// How long a person looked at each item, and where they went then, as recorded.
 ///

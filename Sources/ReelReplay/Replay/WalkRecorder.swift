@@ -1,6 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
+internal import ReelPool
 
 /// Makes a report of what a pool says while a feed is walked.
 final class WalkRecorder: FrameOutput {

@@ -1,4 +1,5 @@
 public import ReelCore
+internal import ReelPool
 
 /// What a walk must hold, as a user writes it: `ttff.p95<150ms`, `hit.ratio>=90%`.
 ///

@@ -1,6 +1,7 @@
 public import Logging
 public import ReelCore
 public import ReelPlayback
+public import ReelPool
 
 /// Walks a feed as a person would, over a pool, and reports how long that person waited.
 ///

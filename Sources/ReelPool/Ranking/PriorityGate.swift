@@ -34,13 +34,6 @@ public final class PriorityGate: Sendable {
       clock: SystemMonotonicClock(), execution: SystemExecution.shared)
   }
 
-  /// Modelled cores: each packet that goes into a decoder holds one of them for `cost` of the world's time.
-  ///
-  /// - Parameter cores: at least 1.
-  public convenience init(cores: Int, cost: DecodeCost, in world: VirtualWorld) {
-    self.init(permits: cores, cost: cost, clock: world, execution: world)
-  }
-
   package init(permits: Int, cost: DecodeCost?, clock: any MonotonicClock, execution: any Execution) {
     permitCount = max(permits, 1)
     self.cost = cost

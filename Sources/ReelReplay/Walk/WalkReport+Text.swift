@@ -1,5 +1,6 @@
 internal import ReelCore
 internal import ReelPlayback
+internal import ReelPool
 
 extension WalkReport {
   /// The report for people: a line of what was done, the waits as a table, hits, stalls, bytes, memory, failures; with

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import ReelCore
 internal import ReelPlayback
+internal import ReelPool
 
 /// What reports have in common as JSON.
 enum WalkCoding {

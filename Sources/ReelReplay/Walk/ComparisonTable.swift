@@ -1,4 +1,5 @@
 public import ReelCore
+internal import ReelPool
 
 /// Several walks side by side: a column for each report under its label, a row for each metric.
 public struct ComparisonTable: Sendable, Hashable {

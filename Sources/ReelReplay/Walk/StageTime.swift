@@ -1,3 +1,5 @@
+internal import ReelPool
+
 /// How long a part of an item's way to its first picture took.
 public struct StageTime: Sendable, Hashable {
   /// The part's name: `manifest`, `segment`, `decode`.

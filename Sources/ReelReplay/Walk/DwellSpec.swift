@@ -1,4 +1,5 @@
 public import ReelCore
+internal import ReelPool
 
 /// How long each item of a walk is looked at.
 public enum DwellSpec: Sendable, Hashable {

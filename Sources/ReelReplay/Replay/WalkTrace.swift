@@ -1,5 +1,6 @@
 internal import Foundation
 internal import ReelCore
+internal import ReelPool
 
 /// Every event of a walk as JSON Lines, with its time since the walk began.
 ///

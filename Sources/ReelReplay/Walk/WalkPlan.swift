@@ -1,4 +1,5 @@
 public import ReelCore
+internal import ReelPool
 
 /// What a person does who walks a feed, made up in full before the walk begins: the same for the same numbers on every
 /// machine, whatever the pool does.

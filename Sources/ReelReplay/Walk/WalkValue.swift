@@ -1,3 +1,5 @@
+internal import ReelPool
+
 /// A figure of a walk, with its unit.
 public enum WalkValue: Sendable, Hashable {
   /// What kind of figure it is, and with which units it is written.
