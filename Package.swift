@@ -147,7 +147,12 @@ let package = Package(
       ],
       swiftSettings: settings
     ),
-    .target(name: "ReelTestSupport", path: "Tests/ReelTestSupport", swiftSettings: settings),
+    .target(
+      name: "ReelTestSupport",
+      dependencies: ["ReelCore", "ReelTesting", .product(name: "Logging", package: "swift-log")],
+      path: "Tests/ReelTestSupport",
+      swiftSettings: settings
+    ),
     .testTarget(
       name: "ReelCoreTests", dependencies: ["ReelCore", "ReelTestSupport"], swiftSettings: testSettings),
     .testTarget(

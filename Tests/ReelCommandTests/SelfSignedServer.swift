@@ -1,4 +1,5 @@
 import Foundation
+import ReelTestSupport
 
 #if canImport(Glibc)
   import Glibc

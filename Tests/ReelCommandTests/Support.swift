@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import ReelCore
 import ReelTestSupport
 import ReelTesting
@@ -18,27 +17,6 @@ extension Fixtures {
       .filter { !$0.hasPrefix("#") }
       .compactMap { line in line.split(separator: ",").last.map { $0.filter { $0 != " " } } }
   }
-}
-
-/// A folder of a test's own, removed with it.
-final class TemporaryFolder: Sendable {
-  let url: URL
-  var path: String { url.path }
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appending(path: "reel-test-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-
-  /// All names in it, hidden ones too, in alphabetical order; none where a subfolder is not there.
-  func names(_ subfolder: String = "") -> [String] {
-    ((try? FileManager.default.contentsOfDirectory(atPath: url.appending(path: subfolder).path)) ?? [])
-      .sorted()
-  }
-
-  func bytes(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: url.appending(path: name))) }
 }
 
 /// How a run of the tool ended.
@@ -202,16 +180,7 @@ func withOrigin<Result>(
 ) async throws -> Result {
   let configuration = Origin.Configuration(
     directory: Fixtures.folder, routes: routes, link: link, faults: try FaultRule.parse(faults))
-  let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-  let origin = try await Origin.start(configuration, logger: logger)
-  do {
-    let result = try await body(origin)
-    await origin.stop()
-    return result
-  } catch {
-    await origin.stop()
-    throw error
-  }
+  return try await Origin.use(configuration, body)
 }
 
 /// A source that is always sound, to go beside one that is not.

@@ -1,5 +1,6 @@
 import Logging
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelFFmpeg

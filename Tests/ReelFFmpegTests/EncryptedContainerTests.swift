@@ -209,14 +209,14 @@ struct EncryptedContainerTests {
     let paths =
       path == "rotation" ? ["init.mp4", "1.m4s", "2.m4s", "3.m4s"].map { "rotation/v-\($0)" } : [path]
     let bytes = try Self.bytes(paths)
-    var random = SeededBytes(seed: 12)
+    var random = SplitMix(seed: 12)
     for type in [
       "senc", "tenc", "sgpd", "sbgp", "saiz", "saio", "sinf", "schm", "frma", "tfhd", "trun", "pssh",
     ] {
       for place in places(of: type, in: bytes).prefix(2) {
         for offset in stride(from: 1, to: 28, by: 2) where place + offset < bytes.count {
           var damaged = bytes
-          damaged[place + offset] = random.byte()
+          damaged[place + offset] = UInt8(truncatingIfNeeded: random.next())
           if offset.isMultiple(of: 3) { replace("senc", by: "skip", in: &damaged) }
           _ = try? Self.samples(damaged, .video, isSeekable: offset.isMultiple(of: 5))
         }
@@ -233,20 +233,5 @@ struct EncryptedContainerTests {
     let found = places(of: type, in: bytes)
     for place in found { bytes.replaceSubrange(place..<place + 4, with: other.utf8) }
     return found.count
-  }
-}
-
-/// Random numbers that are the same in every run (SplitMix64).
-struct SeededBytes {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func byte() -> UInt8 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-    return UInt8(truncatingIfNeeded: value ^ (value >> 31))
   }
 }

@@ -1,5 +1,6 @@
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @Suite("Errors of FFmpeg")

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelTestSupport
 import Testing
 
 @Suite("Reading pictures")

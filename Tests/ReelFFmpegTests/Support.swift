@@ -5,40 +5,6 @@ import ReelFFmpeg
 import ReelTestSupport
 import Testing
 
-/// One line of a golden file.
-struct GoldenPicture: Hashable {
-  let ticks: Int64
-  let md5: String
-}
-
-/// A golden file: what ffmpeg decodes from a clip.
-struct Golden {
-  let timeBase: Rational
-  let pictures: [GoldenPicture]
-
-  /// Reads `golden/NAME.framemd5`.
-  init(_ name: String) throws {
-    let text = String(decoding: try Fixtures.bytes("golden/\(name).framemd5"), as: UTF8.self)
-    var timeBase = Rational(0, 1)
-    var pictures: [GoldenPicture] = []
-    for line in text.split(separator: "\n") {
-      if line.hasPrefix("#tb 0:") {
-        let numbers = line.dropFirst(6).split(separator: "/").compactMap {
-          Int32($0.filter { $0 != " " })
-        }
-        try #require(numbers.count == 2)
-        timeBase = Rational(numbers[0], numbers[1])
-      }
-      guard !line.hasPrefix("#") else { continue }
-      let fields = line.split(separator: ",").map { $0.filter { $0 != " " } }
-      try #require(fields.count == 6)
-      pictures.append(GoldenPicture(ticks: try #require(Int64(fields[2])), md5: fields[5]))
-    }
-    self.timeBase = timeBase
-    self.pictures = pictures
-  }
-}
-
 /// A single media file with its golden file.
 struct Clip: Sendable, Hashable, CustomTestStringConvertible {
   /// Below Fixtures, as `media/h264.ts`.
@@ -175,9 +141,6 @@ final class LogCollector: Sendable {
     }
   }
 }
-
-/// Throws every line away.
-let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 /// A reader over bytes in memory.
 func makeReader(

@@ -8,9 +8,6 @@ import ReelTestSupport
 import ReelTransport
 import Testing
 
-/// Throws every log line away.
-let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
 /// A fetcher whose retries do not keep a test waiting.
 func makeFetcher(firstByteTimeout: Duration = HangLimit.duration) -> TransportFetcher {
   let retries = RetryPolicy(attempts: 1, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
@@ -48,15 +45,7 @@ func withOrigin<Result>(
   _ configuration: Origin.Configuration = Origin.Configuration(directory: Fixtures.folder),
   _ body: (Origin) async throws -> Result
 ) async throws -> Result {
-  let origin = try await Origin.start(configuration, logger: silentLogger)
-  do {
-    let result = try await body(origin)
-    await origin.stop()
-    return result
-  } catch {
-    await origin.stop()
-    throw error
-  }
+  try await Origin.use(configuration, body)
 }
 
 /// Runs `body` with a gateway, which is stopped at the end.
@@ -110,15 +99,5 @@ extension Presentation {
       }
     }
     return copy
-  }
-}
-
-/// The error that `body` throws, as a `ReelError`; nil where it throws none, or another.
-func reelError(_ body: () async throws -> Void) async -> ReelError? {
-  do {
-    try await body()
-    return nil
-  } catch {
-    return error as? ReelError
   }
 }

@@ -1,4 +1,5 @@
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
@@ -213,7 +214,7 @@ struct ForwardBufferTests {
 
   @Test("It is what a plain list would be, whatever is done with it", arguments: 0..<60)
   func model(seed: Int) throws {
-    var random = SplitMix(seed)
+    var random = SplitMix(seed: seed)
     let byteLimit = seed % 3 == 0 ? 400 : Int.max / 4
     let buffer = makeBuffer(byteCount: byteLimit)
     var model = Model()

@@ -210,22 +210,9 @@ struct FrameRingTests {
     }
   }
 
-  /// SplitMix64.
-  private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9e37_79b9_7f4a_7c15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-      return mixed ^ (mixed >> 31)
-    }
-  }
-
   @Test("Any sequence of calls does what the plain model does", arguments: 0..<24)
   func model(seed: UInt64) throws {
-    var random = Generator(state: seed)
+    var random = SplitMix(seed: seed)
     let frameCapacity = Int.random(in: 1...6, using: &random)
     let byteCapacity = Int.random(in: 1...(3 * maker.largeByteCount), using: &random)
     let ring = FrameRing(frameCapacity: frameCapacity, byteCapacity: byteCapacity)

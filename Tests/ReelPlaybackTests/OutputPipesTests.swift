@@ -13,10 +13,10 @@ import Testing
 
 @Suite("Pipes to one reader", .hangLimit)
 struct OutputPipesTests {
-  private let folder: OutputFolder
+  private let folder: TemporaryFolder
 
   init() throws {
-    folder = try OutputFolder()
+    folder = try TemporaryFolder()
     signal(SIGPIPE, SIG_IGN)
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -12,9 +13,9 @@ import Testing
 
 @Suite("Only the source that wrote a file replaces it")
 struct OutputRecordTests {
-  private let folder: OutputFolder
+  private let folder: TemporaryFolder
 
-  init() throws { folder = try OutputFolder() }
+  init() throws { folder = try TemporaryFolder() }
 
   private func write(
     _ text: String, to name: String = "a.ppm", by source: String, overwrites: Bool = false,
@@ -48,7 +49,7 @@ struct OutputRecordTests {
     #expect(throws: ReelError.self) { try write("second, longer", by: "a", attributes: attributes) }
     #expect(try text() == "third")
     // No partial files, and the hidden file only if it is needed.
-    #expect(Set(try folder.names()).isSubset(of: ["a.ppm", OutputRecord.fileName]))
+    #expect(Set(folder.names()).isSubset(of: ["a.ppm", OutputRecord.fileName]))
     #expect(try !attributes || folder.names().contains("a.ppm"))
   }
 

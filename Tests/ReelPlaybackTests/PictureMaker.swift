@@ -35,7 +35,7 @@ final class PictureMaker: Sendable {
     let path = Fixtures.folder.appending(path: "media/\(name)").path
     let reader = try PictureReader(
       source: FileByteSource(path: path), format: .mp4, options: PictureReader.Options(), name: name,
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      logger: silentLogger)
     guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(name)") }
     return TimedPicture(frame: frame, time: .zero, stream: reader.stream, frameRate: nil)
   }

@@ -23,7 +23,7 @@ struct PictureSeriesOutputTests {
 
   @Test("Files are numbered, whole, and hold the pictures")
   func series() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try PictureSeriesOutput(directory: folder.path("deep/er"), stem: "clip")
     #expect(output.isExternal)
     try await show("media/rotate-90.mp4", count: 3, on: output)
@@ -38,13 +38,13 @@ struct PictureSeriesOutputTests {
 
   @Test("A number to begin with, a size, and a gravity")
   func options() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let size = PixelSize(width: 48, height: 80)
     let output = try PictureSeriesOutput(
       directory: folder.url.path, stem: "clip", size: size, gravity: .resizeAspectFill, startNumber: 999_999)
     try await show("media/h264.ts", count: 2, on: output)
     #expect(output.nextNumber == 1_000_001)
-    #expect(try folder.names() == ["clip-1000000.ppm", "clip-999999.ppm"])
+    #expect(folder.names() == ["clip-1000000.ppm", "clip-999999.ppm"])
     let expected = try await portablePixmaps(
       of: "media/h264.ts", count: 2, size: size, gravity: .resizeAspectFill)
     #expect(try folder.bytes("clip-999999.ppm") == expected[0])
@@ -53,7 +53,7 @@ struct PictureSeriesOutputTests {
 
   @Test("PNG")
   func png() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try PictureSeriesOutput(directory: folder.url.path, stem: "clip", format: .png)
     try await show("media/sar-9-8.mp4", count: 1, on: output)
     let bytes = try folder.bytes("clip-000001.png")
@@ -64,22 +64,22 @@ struct PictureSeriesOutputTests {
 
   @Test("A name that is taken by a folder: an error, nothing half done, and the next picture has the number")
   func nameTaken() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     try FileManager.default.createDirectory(
       atPath: folder.path("clip-000001.ppm"), withIntermediateDirectories: true)
     let output = try PictureSeriesOutput(directory: folder.url.path, stem: "clip")
     let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
     #expect(error?.kind == .cannotCreateOutput)
     #expect(error?.location == folder.path("clip-000001.ppm"))
-    #expect(try folder.names() == ["clip-000001.ppm"])
+    #expect(folder.names() == ["clip-000001.ppm"])
     try FileManager.default.removeItem(atPath: folder.path("clip-000001.ppm"))
     try await show("media/h264.ts", count: 1, on: output)
-    #expect(try folder.names() == ["clip-000001.ppm"])
+    #expect(folder.names() == ["clip-000001.ppm"])
   }
 
   @Test("A folder that can't be made, and stems that are no names")
   func refused() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     try Data([1]).write(to: folder.url.appending(path: "file"))
     let below = await reelError {
       _ = try PictureSeriesOutput(directory: folder.path("file/out"), stem: "clip")
@@ -94,11 +94,11 @@ struct PictureSeriesOutputTests {
 
   @Test("After the end nothing is written")
   func afterEnd() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try PictureSeriesOutput(directory: folder.url.path, stem: "clip")
     output.finish()
     let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
     #expect(error?.kind == .usage)
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
   }
 }

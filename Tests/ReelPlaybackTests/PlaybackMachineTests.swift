@@ -1,3 +1,4 @@
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
@@ -128,7 +129,7 @@ struct PlaybackMachineTests {
       .pictureShown, .seekBegan, .buffer(isLikelyToKeepUp: true), .buffer(isLikelyToKeepUp: true),
       .buffer(isLikelyToKeepUp: false), .ranDry, .reachedEnd, .failed,
     ]
-    var random = SplitMix(seed)
+    var random = SplitMix(seed: seed)
     var machine = PlaybackMachine()
     var isRunning = false
     var hasItem = false

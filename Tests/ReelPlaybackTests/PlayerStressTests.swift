@@ -67,7 +67,7 @@ struct PlayerStressTests {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for hand: UInt64 in 0..<4 {
           group.addTask {
-            var random = StressGenerator(state: 100 + hand)
+            var random = SplitMix(seed: 100 + hand)
             for _ in 0..<80 {
               let clip = clips.randomElement(using: &random) ?? clips[0]
               switch Int.random(in: 0..<10, using: &random) {
@@ -133,7 +133,7 @@ struct PlayerStressTests {
     "What follows a seek is whole, however much was loaded when it was made", arguments: try StressClip.all(),
     [1, 3])
   func nothingIsLost(_ clip: StressClip, threads: Int) async throws {
-    var random = StressGenerator(state: 5)
+    var random = SplitMix(seed: 5)
     for round in 0..<6 {
       // Loading goes on while the seeks are made.
       let fetcher = FixtureFetcher(chunkByteCount: 700) { _, _ in .slow(.microseconds(200)) }
@@ -254,7 +254,7 @@ struct PlayerStressTests {
   @Test("Items that are replaced while they open leave nothing, and show nothing")
   func replaceWhileOpening() async throws {
     let clips = try StressClip.all()
-    var random = StressGenerator(state: 77)
+    var random = SplitMix(seed: 77)
     let fetcher = FixtureFetcher { _, number in
       number % 5 == 0 ? .never : number % 3 == 0 ? .delay(.milliseconds(number % 7)) : .none
     }
@@ -545,7 +545,7 @@ struct PlayerStressTests {
     let item = PlayerItem(try clip.source())
     scene.player.replaceCurrentItem(with: item)
     scene.player.setRate(.infinity)
-    var random = StressGenerator(state: 3)
+    var random = SplitMix(seed: 3)
     for _ in 0..<40 {
       scene.player.actionAtItemEnd = .random(using: &random) ? .loop : .pause
       let count = scene.witness.count
@@ -577,7 +577,7 @@ struct PlayerStressTests {
   func failingServer(seed: UInt64) async throws {
     let clip = try #require(try StressClip.all().first { $0.path == "hls-ts/low/index.m3u8" })
     let fetcher = FixtureFetcher { _, number in
-      var random = StressGenerator(state: seed &* 1000 &+ UInt64(number))
+      var random = SplitMix(seed: seed &* 1000 &+ UInt64(number))
       return switch Int.random(in: 0..<6, using: &random) {
       case 0: .error(ReelError(.server, "503", status: 503))
       case 1: .cut(Int.random(in: 0..<9000, using: &random))
@@ -591,7 +591,7 @@ struct PlayerStressTests {
     let scene = try StressScene(fetcher: fetcher, configuration: configuration)
     let item = PlayerItem(try clip.source())
     scene.player.replaceCurrentItem(with: item)
-    var random = StressGenerator(state: seed)
+    var random = SplitMix(seed: seed)
     for _ in 0..<12 {
       _ = try await scene.seek(clip, to: MediaTime(seconds: .random(in: 0...3, using: &random)))
     }

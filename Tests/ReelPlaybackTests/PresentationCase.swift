@@ -1,5 +1,6 @@
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
 /// A presentation among the fixtures, and what its pictures are by the golden files.

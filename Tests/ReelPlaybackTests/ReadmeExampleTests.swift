@@ -4,6 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelTesting
+import ReelTestSupport
 import ReelTransport
 import Testing
 

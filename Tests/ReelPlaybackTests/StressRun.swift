@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
@@ -8,7 +9,7 @@ import Testing
 struct StressRun {
   private let clips: [StressClip]
   private var scene: StressScene
-  private var random: StressGenerator
+  private var random: SplitMix
   /// The clip on show; nil for none, or one of which nothing is known.
   private var clip: StressClip?
   /// From here on pictures are of `clip`.
@@ -29,7 +30,7 @@ struct StressRun {
 
   init(seed: UInt64, clips: [StressClip]) throws {
     self.clips = clips
-    random = StressGenerator(state: seed)
+    random = SplitMix(seed: seed)
     scene = try StressScene()
     fetchers.append(scene.fetcher)
     players.append(WeakPlayer(player: scene.player))

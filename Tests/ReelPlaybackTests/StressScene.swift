@@ -142,16 +142,3 @@ extension StressClip {
   /// Which pictures these are, for messages.
   func indices(of shown: some Sequence<Shown>) -> [Int?] { shown.map { index(of: $0) } }
 }
-
-/// SplitMix64.
-struct StressGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
-}

@@ -14,39 +14,6 @@ struct Shown: Hashable, Sendable {
   let md5: String
 }
 
-/// A golden file: what ffmpeg decodes from a clip.
-struct Golden {
-  let timeBase: Rational
-  let pictures: [(ticks: Int64, md5: String)]
-
-  /// Reads `golden/NAME.framemd5`.
-  init(_ name: String) throws {
-    let text = String(decoding: try Fixtures.bytes("golden/\(name).framemd5"), as: UTF8.self)
-    var timeBase = Rational(0, 1)
-    var pictures: [(Int64, String)] = []
-    for line in text.split(separator: "\n") {
-      if line.hasPrefix("#tb 0:") {
-        let numbers = line.dropFirst(6).split(separator: "/").compactMap { Int32($0.filter { $0 != " " }) }
-        try #require(numbers.count == 2)
-        timeBase = Rational(numbers[0], numbers[1])
-      }
-      guard !line.hasPrefix("#") else { continue }
-      let fields = line.split(separator: ",").map { $0.filter { $0 != " " } }
-      try #require(fields.count == 6)
-      pictures.append((try #require(Int64(fields[2])), fields[5]))
-    }
-    self.timeBase = timeBase
-    self.pictures = pictures
-  }
-
-  func time(_ ticks: Int64) -> MediaTime {
-    MediaTime(value: ticks * Int64(timeBase.numerator), timescale: timeBase.denominator)
-  }
-}
-
-/// Throws every log line away.
-let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
 /// A fetcher with short retry delays, whose only time limit for responses is the hang limit.
 func makeFetcher(attempts: Int = 2) -> TransportFetcher {
   let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
@@ -109,28 +76,10 @@ func withOrigin<Result>(
   _ configuration: Origin.Configuration = Origin.Configuration(directory: Fixtures.folder),
   _ body: (Origin) async throws -> Result
 ) async throws -> Result {
-  let origin = try await Origin.start(configuration, logger: silentLogger)
-  do {
-    let result = try await body(origin)
-    await origin.stop()
-    return result
-  } catch {
-    await origin.stop()
-    throw error
-  }
+  try await Origin.use(configuration, body)
 }
 
 extension Origin {
   /// A path below this origin as a source.
   func source(_ path: String) throws -> MediaSource { try MediaSource(argument: url(path).absoluteString) }
-}
-
-/// The error that `body` throws, as a `ReelError`; nil where it throws none, or another.
-func reelError(_ body: () async throws -> Void) async -> ReelError? {
-  do {
-    try await body()
-    return nil
-  } catch {
-    return error as? ReelError
-  }
 }

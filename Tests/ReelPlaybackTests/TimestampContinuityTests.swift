@@ -1,5 +1,6 @@
 import ReelCore
 import ReelPlayback
+import ReelTestSupport
 import Testing
 
 @Suite("Joining timestamps")
@@ -45,19 +46,6 @@ struct TimestampContinuityTests {
     }.map(\.element)
   }
 
-  /// Random numbers that are the same in each run.
-  private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9e37_79b9_7f4a_7c15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-      return mixed ^ (mixed >> 31)
-    }
-  }
-
   private func shift(_ continuity: inout TimestampContinuity, _ packet: Packet) -> MediaTime {
     continuity.shift(
       stream: packet.stream, dts: packet.raw, pts: packet.raw + 2 * Self.videoStep, duration: packet.step,
@@ -68,7 +56,7 @@ struct TimestampContinuityTests {
 
   @Test("A stream without jumps is never shifted", arguments: 0..<20)
   func monotonic(seed: UInt64) {
-    var random = SplitMix(state: seed)
+    var random = SplitMix(seed: seed)
     var continuity = TimestampContinuity()
     var dts = Int64.random(in: -1_000_000_000...1_000_000_000_000, using: &random)
     for _ in 0..<2_000 {
@@ -89,7 +77,7 @@ struct TimestampContinuityTests {
     "After jumps all streams go on without a gap, and in step", arguments: 0..<12 as Range<UInt64>,
     [-60_000, 0, 60_000] as [Int64])
   func randomJumps(seed: UInt64, lag: Int64) {
-    var random = SplitMix(state: seed &* 977)
+    var random = SplitMix(seed: seed &* 977)
     // A common multiple of both steps, so that both streams end together.
     let unit: Int64 = 28_800
     var parts: [(base: Int64, length: Int64)] = []
@@ -115,7 +103,7 @@ struct TimestampContinuityTests {
 
   @Test("Streams that end apart share the shift of the first that jumps", arguments: 0..<8 as Range<UInt64>)
   func uneven(seed: UInt64) {
-    var random = SplitMix(state: seed &* 31 &+ 5)
+    var random = SplitMix(seed: seed &* 31 &+ 5)
     let parts = (0..<20).map { index in
       // 100 s apart, in a row that neither rises nor falls.
       (
@@ -325,7 +313,7 @@ struct TimestampContinuityTests {
 
   @Test("Absurd numbers do no harm")
   func extremes() {
-    var random = SplitMix(state: 7)
+    var random = SplitMix(seed: 7)
     var continuity = TimestampContinuity()
     let odd: [Int64] = [.min, .max, 0, -1, 1 << 62]
     for _ in 0..<5_000 {

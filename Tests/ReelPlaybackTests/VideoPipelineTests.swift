@@ -165,7 +165,7 @@ struct VideoPipelineTests {
     let bench = try Bench(clip.path, frameCapacity: 3, threads: threads)
     try bench.turn()
     let start = try #require(bench.keyTimes.first)
-    var random = SplitMix(threads)
+    var random = SplitMix(seed: threads)
     for _ in 0..<8 {
       let index = Int.random(in: 0..<pictures.count, using: &random)
       guard pictures[index].time >= start else { continue }
@@ -229,7 +229,7 @@ struct VideoPipelineTests {
     let pictures = try clip.pictures()
     let bench = try Bench(clip.path, frameCapacity: frameCapacity, threads: threads)
     var shown: [Shown] = []
-    var random = SplitMix(frameCapacity)
+    var random = SplitMix(seed: frameCapacity)
     while bench.ring.head() != .drained {
       try bench.turn()
       let left = pictures.count - shown.count

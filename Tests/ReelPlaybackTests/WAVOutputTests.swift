@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @testable import ReelFFmpeg
@@ -287,7 +288,7 @@ struct WAVOutputTests {
     let format = formats[String(name.suffix(3).drop { $0 == "." })] ?? .mp4
     let demuxer = try Demuxer(
       source: FileByteSource(path: folder.appending(path: name).path), format: format, name: name,
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      logger: silentLogger)
     var decoder: AudioDecoder?
     var splitter: AudioFrameSplitter?
     var streamOfDecoder: StreamInfo?
@@ -303,7 +304,7 @@ struct WAVOutputTests {
       if decoder == nil {
         streamOfDecoder = stream
         decoder = try AudioDecoder(
-          stream: stream, name: name, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+          stream: stream, name: name, logger: silentLogger)
         if format == .mpegTS {
           splitter = AudioFrameSplitter(codec: codec, streamIndex: stream.index, timeBase: stream.timeBase)
         }

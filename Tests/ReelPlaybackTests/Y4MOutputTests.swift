@@ -74,15 +74,15 @@ struct Y4MOutputTests {
       ("rate-30000-1001.mp4", "W160 H90 F30000:1001 Ip A1:1 C420mpeg2"),
     ])
   func plain(name: String, header: String) async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     #expect(output.isExternal)
     try await show("media/\(name)", on: output)
     // Under its name only when it is whole.
-    #expect(!(try folder.names().contains("clip.y4m")))
+    #expect(!(folder.names().contains("clip.y4m")))
     try output.finish()
     try output.finish()
-    #expect(try folder.names() == ["clip.y4m"])
+    #expect(folder.names() == ["clip.y4m"])
     let pictures = try await planes(of: "media/\(name)")
     let expected = Array("YUV4MPEG2 \(header)\n".utf8) + pictures.flatMap { Array("FRAME\n".utf8) + $0 }
     #expect(try folder.bytes("clip.y4m") == expected)
@@ -91,7 +91,7 @@ struct Y4MOutputTests {
 
   @Test("A size that changes: the file goes on in the first one")
   func sizeChange() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     try await show("media/h264-size-change.ts", on: output)
     try output.finish()
@@ -113,7 +113,7 @@ struct Y4MOutputTests {
 
   @Test("Another shape gets bars; a turned picture is turned before")
   func shapeChange() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     try await show("media/rotate-180.mp4", count: 1, on: output)
     try await show("media/rotate-90.mp4", count: 1, on: output)
@@ -135,7 +135,7 @@ struct Y4MOutputTests {
 
   @Test("Another depth, chroma format and range")
   func formatChange() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     let names = ["h264-faststart.mp4", "h264-high10.mp4", "colour-601-limited.mp4", "colour-709-full.mp4"]
     for name in names { try await show("media/\(name)", count: 2, on: output) }
@@ -153,26 +153,26 @@ struct Y4MOutputTests {
 
   @Test("Without a picture there is no file, and none of a picture that could not be shown")
   func empty() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     try output.finish()
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
     let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
     #expect(error?.kind == .usage)
-    #expect(try folder.names().isEmpty)
+    #expect(folder.names().isEmpty)
   }
 
   @Test("An output that is let go of before its end leaves nothing")
   func abandoned() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     try await show("media/h264.ts", count: 2, on: Y4MOutput(path: folder.path("clip.y4m")))
     // The decoding thread releases the output when it ends.
-    while try !folder.names().isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+    while !folder.names().isEmpty { try await Task.sleep(for: .milliseconds(1)) }
   }
 
   @Test("A folder that is not there")
   func noFolder() async throws {
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let error = await reelError { _ = try Y4MOutput(path: folder.path("nowhere/clip.y4m")) }
     #expect(error?.kind == .cannotCreateOutput)
     #expect(error?.location == folder.path("nowhere/clip.y4m"))
@@ -194,7 +194,7 @@ struct Y4MOutputTests {
   func namedPipe() async throws {
     // As the command line does: a reader that is gone is an error, not a signal.
     signal(SIGPIPE, SIG_IGN)
-    let folder = try OutputFolder()
+    let folder = try TemporaryFolder()
     let path = folder.path("pipe")
     try #require(mkfifo(path, 0o600) == 0)
     // Opened for both ways, a pipe waits for nobody.
@@ -209,6 +209,6 @@ struct Y4MOutputTests {
     let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
     #expect(error?.kind == .cannotWriteOutput)
     #expect(error?.location == path)
-    #expect(try folder.names() == ["pipe"])
+    #expect(folder.names() == ["pipe"])
   }
 }

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelPool
 import ReelReplay
+import ReelTestSupport
 import Testing
 
 @Suite("The arithmetic of a modelled link")
@@ -149,9 +150,9 @@ struct LinkModelTests {
       LinkModel(.tenth, windowByteCount: 1 << 30), LinkModel(.tenth, windowByteCount: 1 << 30)
     )
     var puts: [(transfer: Int, count: Int)] = []
-    for _ in 0..<random.next(8) + 1 {
-      let readyAt = Duration.microseconds(random.next(20_000))
-      let count = random.next(20_000) + 1
+    for _ in 0..<random.next(below: 8) + 1 {
+      let readyAt = Duration.microseconds(random.next(below: 20_000))
+      let count = random.next(below: 20_000) + 1
       let transfer = often.begin(readyAt: readyAt)
       let result11 = seldom.begin(readyAt: readyAt)
       #expect(result11 == transfer)
@@ -170,7 +171,7 @@ struct LinkModelTests {
     var late: [LinkModel.Delivery] = []
     var time = Duration.zero
     while seldom.nextTime != nil {
-      time += .microseconds(random.next(30_000) + 1)
+      time += .microseconds(random.next(below: 30_000) + 1)
       while let next = seldom.nextDelivery(by: time) { late.append(next) }
     }
     #expect(exact == late)
@@ -191,20 +192,4 @@ extension LinkSpec {
     }
     return link
   }()
-}
-
-/// Numbers that are the same on every machine.
-struct SplitMix {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  /// From 0 to below `bound`.
-  mutating func next(_ bound: Int) -> Int {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
-  }
 }

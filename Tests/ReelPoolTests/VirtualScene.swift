@@ -5,9 +5,8 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelTestSupport
 import Testing
-
-let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 /// Players in a virtual world over a modelled link, and an account of all that happens.
 final class VirtualScene: Sendable {

@@ -65,15 +65,7 @@ extension String {
 func withOrigin<Result>(
   _ resources: [any DynamicResource], faults: [FaultRule] = [], _ body: (Origin) async throws -> Result
 ) async throws -> Result {
-  let origin = try await Origin.start(.init(resources: resources, faults: faults))
-  do {
-    let result = try await body(origin)
-    await origin.stop()
-    return result
-  } catch {
-    await origin.stop()
-    throw error
-  }
+  try await Origin.use(.init(resources: resources, faults: faults), body)
 }
 
 extension TransportFetcher {

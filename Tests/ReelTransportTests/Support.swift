@@ -25,15 +25,7 @@ private let longPattern: [UInt8] = {
 func withOrigin<Result>(
   _ configuration: Origin.Configuration, _ body: (Origin) async throws -> Result
 ) async throws -> Result {
-  let origin = try await Origin.start(configuration)
-  do {
-    let result = try await body(origin)
-    await origin.stop()
-    return result
-  } catch {
-    await origin.stop()
-    throw error
-  }
+  try await Origin.use(configuration, body)
 }
 
 /// A fetcher whose retries do not keep a test waiting.
@@ -71,16 +63,6 @@ extension TransportFetcher {
   ) async throws -> [UInt8] {
     let request = FetchRequest(url: url, range: range, headers: headers, purpose: purpose)
     return try await fetch(request).body.collect(upTo: 1 << 30)
-  }
-}
-
-/// The error that `body` throws, as a `ReelError`; nil where it throws none, or another.
-func reelError(_ body: () async throws -> Void) async -> ReelError? {
-  do {
-    try await body()
-    return nil
-  } catch {
-    return error as? ReelError
   }
 }
 
