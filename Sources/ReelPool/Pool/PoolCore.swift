@@ -311,7 +311,7 @@ extension PoolCore.State {
 
 extension FeedItem {
   /// Where its first request goes; nil for what is not on a network.
-  fileprivate var host: String? {
+  var host: String? {
     guard case .url(let url) = source, !url.isFileURL, let host = url.host else { return nil }
     return "\(url.scheme ?? "")://\(host):\(url.port ?? 0)"
   }

@@ -86,6 +86,8 @@ final class PooledPlayer: Sendable {
         feedItem: feedItem, item: item, began: clock.now, fetchedBefore: network.statistics, order: order)
     }
     setRank(order.rank)
+    // The first request is made on another thread. One of less rank is not to overtake it.
+    if feedItem.host != nil { network.expectRequest() }
     player.setObserver { observer(item, $0) }
     player.preloadTarget = order.target
     player.replaceCurrentItem(with: item)

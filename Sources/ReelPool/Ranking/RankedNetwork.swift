@@ -36,7 +36,7 @@ package final class RankedNetwork: Sendable {
   fileprivate struct SlotState {
     let number: Int
     var rank: Int
-    /// When it was given something last.
+    /// When it was given something last, or began to load.
     var servedAt: Duration?
     var statistics = Statistics()
   }
@@ -92,6 +92,9 @@ package final class RankedNetwork: Sendable {
     }
 
     package var statistics: Statistics { network.statistics(of: number) }
+
+    /// A request is about to come: until then the slot counts as just given something.
+    package func expectRequest() { network.expectRequest(of: number) }
 
     /// Something of the slot's waits for slots of better rank.
     package var isHeldBack: Bool { network.isHeldBack(number) }
@@ -249,6 +252,13 @@ package final class RankedNetwork: Sendable {
       if let index = state.slots.firstIndex(where: { $0.number == slot }) { state.slots[index].rank = rank }
     }
     lookAgain()
+  }
+
+  private func expectRequest(of slot: Int) {
+    let now = clock.now
+    state.withLock { state in
+      if let index = state.slots.firstIndex(where: { $0.number == slot }) { state.slots[index].servedAt = now }
+    }
   }
 
   private func isHeldBack(_ slot: Int) -> Bool { state.withLock { $0.waiters.contains { $0.slot == slot } } }
