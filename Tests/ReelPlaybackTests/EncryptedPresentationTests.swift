@@ -164,6 +164,33 @@ private final class SlowKeys: KeyProvider {
     #expect(try golden().suffix(49).elementsEqual(shown.suffix(49)))
   }
 
+  /// The reader stops when the buffer is full, so that it never comes to the end of the audio.
+  @Test(arguments: [Double.infinity, 4]) func `A wrong key ends playback after the clear lead`(rate: Double)
+    async throws
+  {
+    var list = KeyList()
+    list.add(try #require(ContentKey(bytes: "not the right on".utf8)))
+    var configuration = PlayerConfiguration()
+    configuration.loading = self.configuration(list)
+    let player = Player(fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
+    let recording = Recording()
+    try player.attach(recording)
+    let path = Fixtures.path("encrypted/clear-lead/video.mp4")
+    let item = PlayerItem(try MediaSource(argument: path))
+    item.preferredForwardBufferDuration = .milliseconds(100)
+    let events = item.events.events
+    player.setRate(rate)
+    player.replaceCurrentItem(with: item)
+    let end = await events.first { $0.isEnd }
+    await player.stopAndWait()
+    guard case .failed(let error)? = end else {
+      Issue.record("\(String(describing: end))")
+      return
+    }
+    #expect(error.description.contains("key may be wrong"))
+    #expect(recording.all.map(\.md5) == Array(try golden().prefix(25)))
+  }
+
   // MARK: Rungs
 
   private func rung(_ id: String, bitRate: Int, _ protection: ContentProtection?) throws -> Rung {

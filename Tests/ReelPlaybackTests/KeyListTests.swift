@@ -52,6 +52,12 @@ import Testing
     #expect(try await found(list, nil) == "another key, yes")
   }
 
+  @Test func `A file with a byte order mark`() throws {
+    var list = KeyList()
+    try list.add(file: [0xef, 0xbb, 0xbf] + Array("\(id):\(key)\n".utf8))
+    #expect(list.count == 1)
+  }
+
   @Test func `A Clear Key licence`() async throws {
     var list = KeyList()
     let text = """
@@ -79,7 +85,9 @@ import Testing
 
   @Test(arguments: [
     ("\nsecret-that-is-none", "line 2"), (#"{"keys":[{"kid":"secret","k":"secret"}]}"#, "key 1"),
-    (#"{"keys":"secret"}"#, "Clear Key"), (#"{"secret"#, "Clear Key"),
+    (#"{"keys":"secret"}"#, "Clear Key"), (#"{"secret"#, "Clear Key"), ("", "no key"),
+    ("# secret\n", "no key"),
+    (#"{"keys":[]}"#, "no key"),
   ])
   func `A file that is none says where`(text: String, words: String) {
     var list = KeyList()

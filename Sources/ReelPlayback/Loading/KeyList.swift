@@ -40,24 +40,18 @@ public struct KeyList: KeyProvider {
   /// Adds the keys of a file. It has either one key per line, in the form that `add(parsing:)` reads, with empty
   /// lines and comments after `#`, or a W3C Clear Key licence in JSON (Encrypted Media Extensions §9.1.4).
   ///
-  /// Throws `ReelError.usage` with the line number. The error does not repeat the line's text.
+  /// Throws `ReelError.usage` with the line number, and for a file without a key. The error does not repeat the
+  /// line's text.
   public mutating func add(file: [UInt8]) throws(ReelError) {
     guard file.count <= Self.byteLimit else {
       throw ReelError(.usage, "the key file is too large: \(file.count) bytes")
     }
+    // Some editors begin a file with a byte order mark.
+    let file = file.starts(with: [0xef, 0xbb, 0xbf]) ? file.dropFirst(3) : file[...]
     let text = String(decoding: file, as: UTF8.self)
-    if text.drop(while: \.isWhitespace).first == "{" { return try add(licence: file) }
-    for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-      .enumerated()
-    {
-      let content = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespaces)
-      guard !content.isEmpty else { continue }
-      do {
-        try add(parsing: content)
-      } catch {
-        throw ReelError(.usage, error.reason, place: .line(index + 1))
-      }
-    }
+    let isLicence = text.drop(while: \.isWhitespace).first == "{"
+    let added = isLicence ? try add(licence: file) : try add(lines: text)
+    guard added > 0 else { throw ReelError(.usage, "the file has no key") }
   }
 
   public func key(for request: KeyRequest) async throws -> ContentKey? {
@@ -83,18 +77,40 @@ public struct KeyList: KeyProvider {
     let keys: [Key]
   }
 
-  private mutating func add(licence: [UInt8]) throws(ReelError) {
+  /// Returns how many keys were added.
+  private mutating func add(lines text: String) throws(ReelError) -> Int {
+    var added = 0
+    for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      .enumerated()
+    {
+      let content = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespaces)
+      guard !content.isEmpty else { continue }
+      do {
+        try add(parsing: content)
+      } catch {
+        throw ReelError(.usage, error.reason, place: .line(index + 1))
+      }
+      added += 1
+    }
+    return added
+  }
+
+  /// Returns how many keys were added.
+  private mutating func add(licence: ArraySlice<UInt8>) throws(ReelError) -> Int {
     guard let licence = try? JSONDecoder().decode(Licence.self, from: Data(licence)) else {
       throw ReelError(
         .usage, "the JSON is not a Clear Key licence: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
     }
+    var added = 0
     for (index, entry) in licence.keys.enumerated() where entry.kty ?? "oct" == "oct" {
       guard let id = KeyID(entry.kid), let key = ContentKey(entry.k) else {
         throw ReelError(
           .usage, "key \(index + 1) of the licence is not 16 bytes as base64url, or its id is not")
       }
       add(key, for: id)
+      added += 1
     }
+    return added
   }
 }
 

@@ -21,11 +21,14 @@ extension PlayerCore {
     guard isPlaying else { return .idle }
     extendEnd(session, generation: generation)
     let (timebase, end, isFast) = state.withLock { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
+    let failure = session.pendingFailure
+    // Audio that is longer than the video is waited for; after a failure only up to the last frame's end, as reading may
+    // have stopped.
+    let awaitsAudio = { session.hasAudioLeft && (failure == nil || session.hasAudio(before: end ?? .zero)) }
     if isFast {
-      // Sound that is longer than the picture is waited for.
-      guard session.audio.isDrained || !session.hasAudioLeft else {
+      guard !awaitsAudio() else {
         handOutAudio(session, until: nil, generation: generation)
-        return session.audio.isDrained || !session.hasAudioLeft ? .again : .idle
+        return awaitsAudio() ? .idle : .again
       }
     } else {
       handOutAudio(session, until: timebase.time(at: now), generation: generation)
@@ -35,12 +38,14 @@ extension PlayerCore {
         }
         return .at(min(due, max(first, now)))
       }
-      if let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound) {
+      if awaitsAudio() {
+        guard let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound) else {
+          return .idle
+        }
         return .at(max(due, now))
       }
-      if session.hasAudioLeft, !session.audio.isDrained { return .idle }
     }
-    if let failure = session.pendingFailure { return fail(session, failure, generation: generation) }
+    if let failure { return fail(session, failure, generation: generation) }
     if settings.actionAtItemEnd == .loop {
       // Asked for when the end had been read already: not without a gap.
       let goesOn = begin(seekTo: .zero, tolerance: .zero, continuation: nil) {

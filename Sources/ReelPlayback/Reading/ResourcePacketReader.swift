@@ -165,8 +165,8 @@ final class ResourcePacketReader: PacketReader {
   /// False for pipes, and for servers that serve no ranges.
   private var canSeek: Bool {
     switch resource.access {
-    case .file, .spooled: true
-    case .standardInput: false
+    // Standard input is read as such only where it is a file; a pipe is a response.
+    case .file, .spooled, .standardInput: true
     case .response(let response, _): response.supportsRanges && response.resourceByteCount != nil
     }
   }

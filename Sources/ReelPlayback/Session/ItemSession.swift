@@ -383,6 +383,11 @@ final class ItemSession: Sendable {
     return buffer.isAudioBehind(time) && buffer.isLoadingMoreAudio
   }
 
+  /// Audio before `time` is ready, or will be without more being loaded.
+  func hasAudio(before time: MediaTime) -> Bool {
+    audio.nextTime.map { $0 < time } ?? isAudioDecoderBehind(time)
+  }
+
   /// There is sound that has not been handed out yet.
   var hasAudioLeft: Bool {
     state.withLock { $0.wantsAudio } && !audio.isDrained

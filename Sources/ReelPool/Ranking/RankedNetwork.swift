@@ -257,7 +257,9 @@ package final class RankedNetwork: Sendable {
   private func expectRequest(of slot: Int) {
     let now = clock.now
     state.withLock { state in
-      if let index = state.slots.firstIndex(where: { $0.number == slot }) { state.slots[index].servedAt = now }
+      if let index = state.slots.firstIndex(where: { $0.number == slot }) {
+        state.slots[index].servedAt = now
+      }
     }
   }
 

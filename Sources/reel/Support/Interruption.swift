@@ -14,6 +14,15 @@ enum Interruption {
   /// A cancelled task has so long to end.
   private static let grace = DispatchTimeInterval.milliseconds(700)
 
+  /// The pipe that the signal handler writes to. libdispatch's signal sources may miss a signal that comes while they
+  /// are being set up; a byte in a pipe stays there.
+  private static let pipe: (reader: Int32, writer: Int32) = {
+    var ends: [Int32] = [-1, -1]
+    guard makePipe(&ends) == 0 else { return (-1, -1) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return (ends[0], ends[1])
+  }()
+
   /// Runs `body` in a task that SIGINT, SIGTERM and SIGHUP cancel. A closed pipe is an error of the write, not a
   /// signal.
   static func cancelling<Result: Sendable>(
@@ -23,23 +32,34 @@ enum Interruption {
     ProcessSettings.apply()
     let task = Task { try await body() }
     let queue = DispatchQueue(label: "reel.signals")
-    let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setEventHandler {
-        task.cancel()
-        queue.asyncAfter(deadline: .now() + grace) {
-          PartialFiles.removeAll()
-          _exit(ExitStatus.interrupted)
-        }
+    // Read now: the handler must not be the first to make the pipe.
+    let source = DispatchSource.makeReadSource(fileDescriptor: pipe.reader, queue: queue)
+    source.setEventHandler {
+      var byte: UInt8 = 0
+      _ = read(pipe.reader, &byte, 1)
+      task.cancel()
+      queue.asyncAfter(deadline: .now() + grace) {
+        PartialFiles.removeAll()
+        _exit(ExitStatus.interrupted)
       }
-      source.activate()
-      return source
     }
-    defer { for source in sources { source.cancel() } }
+    source.activate()
+    for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, Self.note) }
+    defer { source.cancel() }
     return try await task.value
   }
+
+  /// The signal handler. It calls nothing that is not async-signal-safe (POSIX.1-2017 §2.4.3).
+  private static let note: @convention(c) (Int32) -> Void = { _ in
+    let code = errno
+    var byte: UInt8 = 1
+    _ = write(Interruption.pipe.writer, &byte, 1)
+    errno = code
+  }
 }
+
+/// `pipe(2)`, under a name that members do not hide.
+private func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
 
 extension ReelError {
   /// The error of a source that Ctrl-C has interrupted, or that was not started before.

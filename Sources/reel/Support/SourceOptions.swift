@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import ReelCore
 import ReelPlayback
+import ReelPool
 import ReelTransport
 
 /// The options that every command with sources has.
@@ -125,15 +126,22 @@ struct SourceOptions: ParsableArguments {
     }
   }
 
+  /// What the key files contain. The options are read more than once, and a pipe can't be.
+  private static let keyFileBytes = Locked<[String: [UInt8]]>([:])
+
+  private static func bytes(ofKeyFile path: String) throws(ReelError) -> [UInt8] {
+    if let known = keyFileBytes.withLock({ $0[path] }) { return known }
+    let bytes = try LocalText.bytes(path: path, limit: KeyList.byteLimit)
+    keyFileBytes.withLock { $0[path] = bytes }
+    return bytes
+  }
+
   /// Nil if no key is given.
   private func keyList() throws -> KeyList? {
     var list = KeyList()
     for path in keyFiles {
-      guard let data = FileManager.default.contents(atPath: path) else {
-        throw ValidationError("--key-file: \(path): the file does not exist or can't be read")
-      }
       do {
-        try list.add(file: Array(data))
+        try list.add(file: try Self.bytes(ofKeyFile: path))
       } catch {
         throw ValidationError("--key-file: \(error.located(at: path))")
       }
