@@ -1,18 +1,3 @@
-/// What a player is doing, as AVFoundation names it.
-public enum TimeControlStatus: Sendable, Hashable {
-  public enum WaitingReason: String, Sendable, Hashable {
-    case noItemToPlay
-    /// The first picture is not there yet, or there is too little behind it to begin with.
-    case evaluatingBufferingRate
-    /// What was loaded has run out.
-    case toMinimizeStalls
-  }
-
-  case paused
-  case waitingToPlay(WaitingReason)
-  case playing
-}
-
 /// Decides when a player's clock runs: events in, actions out. A pure value.
 ///
 /// - It begins when the first picture has been shown and the buffer is likely to keep up.

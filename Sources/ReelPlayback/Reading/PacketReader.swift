@@ -59,21 +59,3 @@ struct ReaderWaits: Sendable {
   /// For playlists and indexes.
   var manifests = Duration.zero
 }
-
-/// One time through an item: the first, or a later one of a loop.
-struct ItemPass: Sendable, Hashable {
-  /// From 0.
-  var iteration = 0
-  /// Where it begins on the player's timeline, which goes on from pass to pass.
-  var shift = MediaTime.zero
-  /// A later one for each time that a reader begins a pass, or goes to a place in one.
-  var serial = 0
-}
-
-/// Which streams a reader is for.
-enum ReaderRole: Sendable {
-  /// Video, and the audio that is muxed with it where that is wanted.
-  case main(wantsAudio: Bool)
-  /// An audio rendition of its own, of that group where there are several.
-  case audio(group: String?)
-}

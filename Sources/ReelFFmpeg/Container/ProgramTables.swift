@@ -17,9 +17,6 @@ struct ProgramTables {
   private var change: (program: Int, map: [Int: Stream], packets: [[UInt8]])?
 
   private static let associationPID = 0
-  /// Maps the stream types of SAMPLE-AES to those of the same codecs in the clear (libavformat/mpegts.c,
-  /// HLS_SAMPLE_ENC_types).
-  static let clearTypes: [UInt8: UInt8] = [0xdb: 0x1b, 0xcf: 0x0f, 0xc1: 0x81, 0xc2: 0x87]
 
   /// One elementary stream.
   private struct Stream: Equatable {
@@ -148,7 +145,7 @@ struct ProgramTables {
       // Private data are told apart by what describes them.
       let descriptors = type == 0x06 ? Array(bytes[start + 5..<next]) : []
       streams[Int(bytes[start + 1] & 0x1f) << 8 | Int(bytes[start + 2])] = Stream(
-        type: Self.clearTypes[type] ?? type, descriptors: descriptors)
+        type: SampleAESStreamType.clearTypes[type] ?? type, descriptors: descriptors)
       start = next
     }
     return streams

@@ -88,7 +88,7 @@ public struct StreamInfo: Sendable {
     channelCount = channels > 0 ? Int(channels) : nil
     sampleRate = parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil
     let streamType = UInt8(exactly: parameters.codec_tag)
-    let isSampleAES = streamType.map { ProgramTables.clearTypes[$0] != nil } ?? false
+    let isSampleAES = streamType.map { SampleAESStreamType.clearTypes[$0] != nil } ?? false
     isEncrypted = codecTag == "encv" || codecTag == "enca" || isSampleAES
     contentEncryptionKeyID = av_dict_get(stream.pointee.metadata, "enc_key_id", nil, 0).flatMap {
       Self.base64($0.pointee.value)

@@ -18,19 +18,6 @@ public struct ContentProtection: Sendable, Hashable {
   public var systems: [String] { schemes.filter { !$0.hasPrefix("Common Encryption") } }
 }
 
-extension ContentProtection {
-  /// Nil if there are no elements.
-  init?(_ protections: [MPD.Descriptor]) {
-    guard !protections.isEmpty else { return nil }
-    self.init(schemes: [])
-    for protection in protections.prefix(16) {
-      let name = ProtectionScheme.name(forScheme: protection.scheme, value: protection.value)
-      if !schemes.contains(name) { schemes.append(name.isEmpty ? "an unnamed scheme" : name) }
-      for id in protection.keyIDs where !keyIDs.contains(id) { keyIDs.append(id) }
-    }
-  }
-}
-
 extension TrackGroup {
   /// `encrypted:` followed by the schemes, or nil if no rung is encrypted.
   public var encryption: String? {
