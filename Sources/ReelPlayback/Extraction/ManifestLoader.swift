@@ -1,7 +1,7 @@
-public import Foundation
+internal import Foundation
 public import Logging
 public import ReelCore
-public import ReelManifest
+internal import ReelManifest
 
 /// Reads manifests whole: with the media playlists and segment indexes that they name.
 public struct ManifestLoader: Sendable {
