@@ -109,7 +109,7 @@ struct PeriodMediaTests {
 
   // MARK: Playback
 
-  /// Records what was heard and when, by the player's clock.
+  /// Records each piece of audio that was played, with its time on the player's clock.
   private final class Sound: AudioOutput {
     struct Piece: Sendable {
       var start: Double
@@ -137,7 +137,7 @@ struct PeriodMediaTests {
     }
   }
 
-  /// Records what was shown and when, by the player's clock.
+  /// Records each frame that was shown, with its time on the player's clock.
   private final class Screen: FrameOutput {
     let isExternal = false
     let pictures = Locked<[(shown: Shown, at: Duration)]>([])

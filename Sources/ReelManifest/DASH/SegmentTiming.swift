@@ -50,8 +50,8 @@ struct SegmentTiming: Sendable {
   /// The number of oldest segments left out because there are more than the limit.
   private(set) var omittedCount: Int64 = 0
 
-  /// Segments as a SegmentTimeline lists them (ISO/IEC 23009-1 §5.3.9.6), without those outside of the period, those
-  /// that can't be had yet, and those that can't be had any more. If there are more than the limit, the newest are kept.
+  /// The segments of a SegmentTimeline (ISO/IEC 23009-1 §5.3.9.6) that lie in the period and are available at the given
+  /// time. If there are more than the limit, the newest are kept.
   ///
   /// Throws `badManifest` for entries that can't be counted or exceed 63 bits.
   init(_ entries: [MPD.SegmentTimeline.Entry], frame: Frame) throws(ReelError) {

@@ -11,8 +11,8 @@ struct TrackContext: Sendable {
   let recorder: StartupRecorder
   let gate: (any DecodingGate)?
   let logger: Logger
-  /// More than the first picture is wanted: what comes next is fetched ahead, and frame threads are worth their
-  /// delay.
+  /// True if more than the first frame will be read. The next segments are then fetched ahead, and the decoder uses
+  /// several threads, which delays the first frame but speeds up the rest.
   let readsAhead: Bool
   let providedKeys = ProvidedKeys()
 
