@@ -119,7 +119,7 @@ struct DemuxerTests {
   func logLines() throws {
     let collector = LogCollector()
     let clip = Clip("bad/damaged-lengths.mp4")
-    let reader = try PictureReader(
+    let reader = try ClipReader(
       source: MemorySource(clip.bytes()), format: clip.format, name: "the source",
       logger: collector.makeLogger())
     _ = try reader.rest()

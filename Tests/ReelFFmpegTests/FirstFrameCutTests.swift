@@ -41,7 +41,7 @@ struct FirstFrameCutTests {
   }
 
   private func first(of source: any ByteSource) throws -> Seen? {
-    try PictureReader(
+    try ClipReader(
       source: source, format: .mpegTS, name: "test", logger: silentLogger
     ).first()
   }

@@ -95,7 +95,7 @@ struct FrameConverterTests {
     #expect(color.isHDR == isHDR)
   }
 
-  private func colour(of reader: PictureReader) throws -> ColorDescription? {
+  private func colour(of reader: ClipReader) throws -> ColorDescription? {
     try reader.firstPicture()?.color
   }
 

@@ -148,7 +148,7 @@ struct MemoryAccountTests {
   @Test("pictures count until the last owner has let them go", arguments: [1, 3])
   func pictures(threads: Int) throws {
     let account = try MemoryAccount()
-    var reader: PictureReader? = try account.perform {
+    var reader: ClipReader? = try account.perform {
       try makeReader(clip.bytes(), clip.format, threads: threads)
     }
     var frames: [Held] = []

@@ -19,7 +19,7 @@ struct ProgramSourceTests {
     "Each part is decoded as ffmpeg decodes it alone", arguments: [0, 4, 16], [188, 1000, .max])
   func pictures(frame: Int, chunkByteCount: Int) throws {
     let bytes = Self.framed(try Self.bytes(Self.parts), by: frame)
-    let reader = try PictureReader(
+    let reader = try ClipReader(
       source: MemorySource(bytes, chunkByteCount: chunkByteCount, isSeekable: false), format: .mpegTS,
       name: "parts", logger: silentLogger)
     var seen: [String] = []

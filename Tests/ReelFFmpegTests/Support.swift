@@ -110,6 +110,19 @@ final class MemorySource: ByteSource {
   }
 }
 
+/// What a test compares of a picture.
+struct Seen: Hashable {
+  let ticks: Int64?
+  let md5: String
+  let isDamaged: Bool
+
+  init(_ frame: borrowing Frame) throws {
+    ticks = frame.presentationTicks
+    md5 = try frame.md5()
+    isDamaged = frame.isDamaged
+  }
+}
+
 /// Log lines, with what they are about.
 final class LogCollector: Sendable {
   struct Line: Sendable, Hashable {
@@ -139,61 +152,5 @@ final class LogCollector: Sendable {
       let line = Line(level: event.level, text: "\(event.message)", source: source)
       collector.collected.withLock { $0.append(line) }
     }
-  }
-}
-
-/// A reader over bytes in memory.
-func makeReader(
-  _ bytes: [UInt8], _ format: ContainerFormat, threads: Int = 1, chunkByteCount: Int = .max,
-  isSeekable: Bool = true, logger: Logger = silentLogger
-) throws -> PictureReader {
-  var options = PictureReader.Options()
-  options.threads = threads
-  options.isSeekable = isSeekable
-  return try PictureReader(
-    source: MemorySource(bytes, chunkByteCount: chunkByteCount, isSeekable: isSeekable), format: format,
-    options: options, name: "test", logger: logger)
-}
-
-/// A reader of a clip; forward only where the clip allows it, as the player opens it.
-func makeReader(
-  _ clip: Clip, threads: Int = 1, chunkByteCount: Int = .max, logger: Logger = silentLogger
-) throws -> PictureReader {
-  try makeReader(
-    clip.bytes(), clip.format, threads: threads, chunkByteCount: chunkByteCount,
-    isSeekable: !clip.canBeReadForward(), logger: logger)
-}
-
-/// What a test compares of a picture.
-struct Seen: Hashable {
-  let ticks: Int64?
-  let md5: String
-  let isDamaged: Bool
-
-  init(_ frame: borrowing Frame) throws {
-    ticks = frame.presentationTicks
-    md5 = try frame.md5()
-    isDamaged = frame.isDamaged
-  }
-}
-
-extension PictureReader {
-  /// All pictures that are left.
-  func rest() throws -> [Seen] {
-    var seen: [Seen] = []
-    while let frame = try nextPicture() { seen.append(try Seen(frame)) }
-    return seen
-  }
-
-  /// The next picture as `nextPicture()` gives it.
-  func next() throws -> Seen? {
-    guard let frame = try nextPicture() else { return nil }
-    return try Seen(frame)
-  }
-
-  /// The first picture as `firstPicture()` gives it.
-  func first() throws -> Seen? {
-    guard let frame = try firstPicture() else { return nil }
-    return try Seen(frame)
   }
 }

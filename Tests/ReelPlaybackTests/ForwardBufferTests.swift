@@ -29,10 +29,10 @@ struct ForwardBufferTests {
     }
   }
 
-  private func isNone(_ next: ForwardBuffer.Next) -> Bool { if case .none = next { true } else { false } }
-  private func isStale(_ next: ForwardBuffer.Next) -> Bool { if case .stale = next { true } else { false } }
-  private func isEnd(_ next: ForwardBuffer.Next) -> Bool { if case .end = next { true } else { false } }
-  private func packet(_ next: ForwardBuffer.Next) -> MediaPacket? {
+  private func isNone(_ next: NextPacket) -> Bool { if case .none = next { true } else { false } }
+  private func isStale(_ next: NextPacket) -> Bool { if case .stale = next { true } else { false } }
+  private func isEnd(_ next: NextPacket) -> Bool { if case .end = next { true } else { false } }
+  private func packet(_ next: NextPacket) -> MediaPacket? {
     if case .packet(let packet) = next { packet } else { nil }
   }
 

@@ -107,3 +107,17 @@ func readPackets(
     }
   }
 }
+
+/// Packets that are all there.
+final class PacketList: PacketSource {
+  private var packets: ArraySlice<MediaPacket>
+
+  init(_ packets: [MediaPacket]) { self.packets = packets[...] }
+
+  func peek() -> NextPacket { packets.first.map(NextPacket.packet) ?? .end }
+
+  func next(of run: MediaRun?) -> NextPacket {
+    guard let packet = packets.first, run.map({ $0 === packet.run }) ?? true else { return .end }
+    return .packet(packets.removeFirst())
+  }
+}

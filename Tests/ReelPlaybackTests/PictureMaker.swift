@@ -1,10 +1,10 @@
 import Foundation
 import Logging
 import ReelCore
-import ReelPlayback
 import ReelTestSupport
 
 @testable import ReelFFmpeg
+@testable import ReelPlayback
 
 /// Makes pictures of two sizes with any times.
 final class PictureMaker: Sendable {
@@ -32,11 +32,12 @@ final class PictureMaker: Sendable {
   // MARK: - Private
 
   private static func read(_ name: String) throws -> TimedPicture {
-    let path = Fixtures.folder.appending(path: "media/\(name)").path
-    let reader = try PictureReader(
-      source: FileByteSource(path: path), format: .mp4, options: PictureReader.Options(), name: name,
-      logger: silentLogger)
-    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(name)") }
-    return TimedPicture(frame: frame, time: .zero, stream: reader.stream, frameRate: nil)
+    let packets = try readPackets("media/\(name)").filter { $0.kind == .video }.map(\.packet)
+    let decoder = TrackDecoder(
+      PacketList(packets), options: TrackDecoder.Options(name: name, logger: silentLogger))
+    guard case .frame(let frame) = try decoder.next(isFirst: true, threads: 1) else {
+      throw ReelError(.badMedia, "no picture in \(name)")
+    }
+    return frame
   }
 }

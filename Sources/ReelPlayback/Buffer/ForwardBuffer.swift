@@ -8,15 +8,6 @@ internal import ReelFFmpeg
 /// epoch for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
 /// dropped. A loader whose packets stay goes on in its own epoch.
 final class ForwardBuffer: Sendable {
-  /// What a decoder is given.
-  enum Next: Sendable {
-    case packet(MediaPacket)
-    case none
-    case end
-    /// The buffer has begun a new epoch.
-    case stale
-  }
-
   struct Limits: Sendable {
     /// Loading stops when so much is there ahead of what is on show.
     var target: MediaTime
@@ -201,7 +192,7 @@ final class ForwardBuffer: Sendable {
   /// - Parameter run: `end` is said where the next packet is of another one; nil for any.
   func next(
     _ kind: MediaPacket.Kind, epoch: Int, of run: MediaRun? = nil
-  ) -> Next {
+  ) -> NextPacket {
     state.withLock { state in
       let next = state.peek(kind, epoch: epoch)
       switch next {
@@ -215,7 +206,7 @@ final class ForwardBuffer: Sendable {
   }
 
   /// The next packet, not taken.
-  func peekNext(_ kind: MediaPacket.Kind, epoch: Int) -> Next {
+  func peekNext(_ kind: MediaPacket.Kind, epoch: Int) -> NextPacket {
     state.withLock { $0.peek(kind, epoch: epoch) }
   }
 
@@ -359,7 +350,7 @@ extension ForwardBuffer.State {
     filling = [.video, .audio]
   }
 
-  fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int) -> ForwardBuffer.Next {
+  fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int) -> NextPacket {
     guard epoch == epochs[kind] else { return .stale }
     let queue = kind == .video ? video : audio
     if let packet = queue.next { return .packet(packet) }

@@ -14,8 +14,10 @@ public struct FrameExtractor: Sendable {
     /// Pictures among them, or decoded on the way, that missed a reference or were concealed.
     public var damagedCount = 0
     public var startup = StartupReport()
-    /// Live: segments that could not be had, or had left the window before they were read.
+    /// Segments that could not be had, or had left a live window before they were read.
     public var missedSegmentCount = 0
+    /// What could not be read, and was left out or had from elsewhere; the first hundred.
+    public var faults: [ReelError] = []
     /// Live: the error if the clock did not fit the timeline (`LiveTiming.drift`).
     public var clockFault: ReelError?
     /// Bytes of the container up to the end of the first picture's packet.
@@ -50,13 +52,13 @@ public struct FrameExtractor: Sendable {
     handle: @escaping @Sendable (borrowing TimedPicture) throws -> Void
   ) async throws -> Report {
     try await TrackOpening.use(
-      source, readsAhead: selection.readsAhead, seeks: selection.seeks, fetcher: fetcher,
-      configuration: configuration, gate: gate, logger: logger
+      source, readsAhead: selection.readsAhead, fetcher: fetcher, configuration: configuration, gate: gate,
+      logger: logger
     ) { opening in
       try await BlockingThread.run(named: "extract") {
-        let reader = try opening.open()
-        var report = try Picker(reader: reader, recorder: opening.context.recorder, name: source.name).pick(
-          selection, handle: handle)
+        var report = try Picker(
+          reader: FrameReader(opening), recorder: opening.context.recorder, name: source.name
+        ).pick(selection, handle: handle)
         if case .presentation(let resolved) = opening.source {
           report.clockFault = resolved.presentation.live?.driftFault
         }
@@ -75,23 +77,16 @@ extension FrameSelection {
     case .every: true
     }
   }
-
-  fileprivate var seeks: Bool {
-    switch self {
-    case .first, .count: false
-    case .times, .every: true
-    }
-  }
 }
 
 /// Picks the wanted pictures from a track.
 private struct Picker {
-  let reader: any VideoTrackReader
+  let reader: FrameReader
   let recorder: StartupRecorder
   let name: String
   var report = FrameExtractor.Report()
 
-  init(reader: any VideoTrackReader, recorder: StartupRecorder, name: String) {
+  init(reader: FrameReader, recorder: StartupRecorder, name: String) {
     self.reader = reader
     self.recorder = recorder
     self.name = name
@@ -102,10 +97,10 @@ private struct Picker {
   ) throws -> FrameExtractor.Report {
     switch selection {
     case .first:
-      guard let picture = try reader.firstPicture() else { throw noPicture }
+      guard let picture = try reader.firstFrame() else { throw noPicture }
       try hand(picture, to: handle)
     case .count(let count):
-      while count == 0 || report.pictureCount < count, let picture = try reader.nextPicture() {
+      while count == 0 || report.pictureCount < count, let picture = try reader.nextFrame() {
         try hand(picture, to: handle)
       }
       if report.pictureCount == 0 { throw noPicture }
@@ -116,10 +111,9 @@ private struct Picker {
     }
     report.damagedCount = reader.damagedCount
     report.startup = recorder.current
-    if let segmented = reader as? SegmentedTrackReader {
-      report.rungBitsPerSecond = segmented.rung.bitsPerSecond
-      report.missedSegmentCount = segmented.missedSegmentCount
-    }
+    report.rungBitsPerSecond = reader.track?.rung.bitsPerSecond
+    report.missedSegmentCount = reader.missedSegmentCount
+    report.faults = reader.faults
     return report
   }
 
@@ -132,7 +126,7 @@ private struct Picker {
   ) throws {
     if report.pictureCount == 0 {
       recorder.close(reader.timing)
-      report.firstPictureEnd = reader.picture?.firstPictureEnd
+      report.firstPictureEnd = reader.firstFrameEnd
     }
     try handle(picture)
     report.pictureCount += 1
@@ -186,10 +180,10 @@ private struct Cursor: ~Copyable {
   private var hasEnded = false
 
   /// Makes `current` the picture on show at `time`; nil where there is none at all.
-  mutating func picture(at time: MediaTime, reader: any VideoTrackReader) throws -> Found? {
+  mutating func picture(at time: MediaTime, reader: FrameReader) throws -> Found? {
     if time <= .zero, current == nil, following == nil {
       // The first frame is the one at 0, even if the manifest places it before its period begins.
-      current = try reader.nextPicture()
+      current = try reader.nextFrame()
       return current == nil ? nil : .onShow
     }
     try move(to: time, reader: reader)
@@ -200,7 +194,7 @@ private struct Cursor: ~Copyable {
         guard current == nil || (following?.time ?? time) <= time else { break }
         current = following.take()
       }
-      following = try reader.nextPicture()
+      following = try reader.nextFrame()
       if following == nil { hasEnded = true }
     }
     guard let last = current?.time else { return nil }
@@ -210,22 +204,15 @@ private struct Cursor: ~Copyable {
     return .onShow
   }
 
-  private mutating func move(to time: MediaTime, reader: any VideoTrackReader) throws {
+  private mutating func move(to time: MediaTime, reader: FrameReader) throws {
     let position = following?.time ?? current?.time
     let isBehind = (current?.time).map { time < $0 } ?? false
     guard isBehind || reader.isSeekWorthwhile(to: time, from: position ?? .zero) else { return }
-    var target = time
-    // A container's idea of the key frame before a time may be off: step back until a picture at or before it comes.
-    for step in 0..<6 {
-      current = nil
-      following = nil
-      hasEnded = false
-      try reader.seek(to: target)
-      following = try reader.nextPicture()
-      if let first = following?.time, first <= time { break }
-      if target == .zero { break }
-      target = max(.zero, time - MediaTime(value: 2 << Int64(step), timescale: 1))
-    }
+    current = nil
+    following = nil
+    hasEnded = false
+    try reader.seek(to: time)
+    following = try reader.nextFrame()
     if following == nil { hasEnded = true }
   }
 }

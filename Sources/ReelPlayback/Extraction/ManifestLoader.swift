@@ -80,7 +80,7 @@ public struct ManifestLoader: Sendable {
     _ body: (ResolvedPresentation, SourceResolver) async throws -> Result
   ) async throws -> Result {
     try await TrackOpening.use(
-      source, readsAhead: false, seeks: false, fetcher: fetcher, configuration: configuration, gate: nil,
+      source, readsAhead: false, fetcher: fetcher, configuration: configuration, gate: nil,
       logger: logger, noting: note
     ) { opening in
       guard case .presentation(let resolved) = opening.source else {
@@ -134,8 +134,7 @@ public struct ManifestLoader: Sendable {
               if isTooMuch() {
                 throw ReelError(.badManifest, "the playlists of all rungs are too large together")
               }
-              let found = try await resolver.segments(
-                of: rung, variables: presentation.variables, findsIndex: true)
+              let found = try await resolver.segments(of: rung, variables: presentation.variables)
               return (index, .success(found))
             } catch let error as ReelError {
               return (index, .failure(error))

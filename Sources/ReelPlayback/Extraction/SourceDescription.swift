@@ -22,6 +22,8 @@ public struct SourceDescription: Sendable {
   public var firstPicture: FirstPicture?
   /// Why there is no first picture.
   public var failure: ReelError?
+  /// What could not be read on the way, and was left out or had from elsewhere.
+  public var faults: [ReelError] = []
   public var startup = StartupReport()
 
   /// How a rung is cut.
@@ -33,7 +35,7 @@ public struct SourceDescription: Sendable {
     public var total: Double
     public var discontinuityCount: Int
 
-    init(_ segments: SegmentList) {
+    init(_ segments: [SegmentReference]) {
       count = segments.count
       (shortest, longest, total, discontinuityCount) = (.infinity, 0, 0, 0)
       var last: Int?

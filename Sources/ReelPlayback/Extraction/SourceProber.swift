@@ -25,17 +25,19 @@ public struct SourceProber: Sendable {
   /// Throws `ReelError` where not even its kind can be told, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
     try await TrackOpening.use(
-      source, readsAhead: false, seeks: false, fetcher: fetcher, configuration: configuration, gate: gate,
+      source, readsAhead: false, fetcher: fetcher, configuration: configuration, gate: gate,
       logger: logger
     ) { opening in
-      let (begun, first) = await describe(opening)
-      return try await BlockingThread.run(named: "probe") {
-        var description = begun
+      try await BlockingThread.run(named: "probe") {
+        let reader = FrameReader(opening)
+        var description = describe(opening.source)
         do {
-          try addPicture(to: &description, opening: opening, first: first)
+          try addPicture(to: &description, from: reader, recorder: opening.context.recorder)
         } catch let error as ReelError {
-          description.failure = description.failure ?? error.located(at: source.name)
+          description.failure = error.located(at: source.name)
         }
+        if let track = reader.track { add(track, to: &description) }
+        description.faults = reader.faults.filter { $0 != description.failure }
         description.startup = opening.context.recorder.current
         return description
       }
@@ -44,64 +46,58 @@ public struct SourceProber: Sendable {
 
   // MARK: - Private
 
-  /// What the manifest tells, the chosen rung's playlist or index included.
-  private func describe(
-    _ opening: TrackOpening
-  ) async -> (SourceDescription, (rung: Rung, segments: RungSegments)?) {
+  /// What the manifest tells, or the container's name.
+  private func describe(_ source: ResolvedSource) -> SourceDescription {
     let presentation: Presentation
-    switch opening.source {
-    case .resource(let resource): return (SourceDescription(kind: resource.format.rawValue), nil)
+    switch source {
+    case .resource(let resource): return SourceDescription(kind: resource.format.rawValue)
     case .presentation(let resolved): presentation = resolved.presentation
     }
     var description = SourceDescription(kind: presentation.format.rawValue)
     description.presentation = presentation
     description.isLive = presentation.isLive
     description.duration = presentation.duration?.seconds
-    var first: (rung: Rung, segments: RungSegments)?
-    do {
-      guard let period = presentation.periods(carrying: .main(wantsAudio: false)).first else {
-        return (description, nil)
-      }
-      let selector = RungSelector(configuration)
-      let candidates = try selector.candidates(in: period)
-      description.chosenRung = candidates.first
+    if let period = presentation.periods(carrying: .main(wantsAudio: false)).first {
+      description.chosenRung = try? RungSelector(configuration).videoRung(in: period)
       description.chosenPeriod = presentation.periods.firstIndex { $0.hasVideo }
-      let (rung, found) = try await opening.resolver.segments(
-        ofFirst: candidates, variables: presentation.variables)
-      first = (rung, found)
-      description.chosenRung = rung
-      description.segments = SourceDescription.SegmentSummary(found.list)
-      description.isLive = presentation.isLive || found.live != nil
-      if description.duration == nil, !description.isLive { description.duration = found.list.end.seconds }
-    } catch let error as ReelError {
-      description.failure = error.located(at: opening.context.name)
-    } catch {}
-    return (description, first)
+    }
+    return description
+  }
+
+  /// What the rung that was opened tells.
+  private func add(_ track: RungTrack, to description: inout SourceDescription) {
+    description.chosenRung = track.rung
+    let supply = track.supply
+    let segments = supply.knownIndexes.compactMap { index -> SegmentReference? in
+      if case .segment(let segment) = supply.peek(at: index) { segment } else { nil }
+    }
+    description.segments = SourceDescription.SegmentSummary(segments)
+    description.isLive = description.isLive || supply.live != nil
+    if description.duration == nil, !description.isLive, let last = segments.last {
+      description.duration = (last.start + last.duration).seconds
+    }
   }
 
   private func addPicture(
-    to description: inout SourceDescription, opening: TrackOpening,
-    first: (rung: Rung, segments: RungSegments)?
+    to description: inout SourceDescription, from reader: FrameReader, recorder: StartupRecorder
   ) throws {
-    let track = try opening.open(first: first)
-    let picture = try track.firstPicture()
-    guard let picture, let reader = track.picture else {
+    guard let picture = try reader.firstFrame(), let decoder = reader.frameDecoder else {
       throw ReelError(.badMedia, "no picture in the media")
     }
-    opening.context.recorder.close(track.timing)
+    recorder.close(reader.timing)
     description.streams = reader.streams
     if description.presentation == nil {
-      description.duration = reader.durationMicroseconds.map { Double($0) / 1e6 }
+      description.duration = reader.duration?.seconds
     }
     let stream = picture.stream
     description.firstPicture = SourceDescription.FirstPicture(
-      byteCount: reader.firstPictureEnd, codec: stream.codecName, profile: reader.profileName,
-      level: reader.level,
+      byteCount: reader.firstFrameEnd, codec: stream.codecName, profile: decoder.profileName,
+      level: decoder.level,
       pixelFormat: picture.frame.pixelFormat, size: picture.frame.size,
       displaySize: picture.geometry().output,
       sampleAspectRatio: picture.sampleAspectRatio, frameRate: picture.frameRate, color: picture.frame.color,
       rotation: stream.rotation, isMirrored: stream.isMirrored, isInterlaced: picture.frame.isInterlaced,
-      isDamaged: picture.frame.isDamaged, reorderDepth: reader.reorderDepth, entry: reader.opening?.entry,
+      isDamaged: picture.frame.isDamaged, reorderDepth: decoder.reorderDepth, entry: decoder.opening?.entry,
       time: picture.time.seconds,
       presentationTime: picture.frame.presentationTicks.map { Double($0) * stream.timeBase.value },
       md5: try picture.frame.md5())

@@ -9,8 +9,6 @@ struct TrackOpening: Sendable {
   let source: ResolvedSource
   let resolver: SourceResolver
   let context: TrackContext
-  /// Times other than the first are wanted.
-  let seeks: Bool
 
   /// Finds out what `source` is, calls `body`, and ends all loading that was begun, however `body` ends; cancelling the
   /// task ends it too.
@@ -21,7 +19,7 @@ struct TrackOpening: Sendable {
   ///
   /// Throws `ReelError` with the source in it, what `body` threw, or `CancellationError`.
   static func use<Result: Sendable>(
-    _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching,
+    _ source: MediaSource, readsAhead: Bool, fetcher: any Fetching,
     configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger,
     noting note: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
     _ body: (TrackOpening) async throws -> Result
@@ -32,7 +30,7 @@ struct TrackOpening: Sendable {
       do {
         return try await body(
           try await prepare(
-            source, readsAhead: readsAhead, seeks: seeks, fetcher: fetcher, configuration: configuration,
+            source, readsAhead: readsAhead, fetcher: fetcher, configuration: configuration,
             gate: gate, logger: logger, scope: scope, noting: note))
       } catch let error as ReelError {
         throw error.located(at: source.name)
@@ -45,23 +43,10 @@ struct TrackOpening: Sendable {
     }
   }
 
-  /// Blocks while the track is opened.
-  ///
-  /// - Parameter first: The rung to read first and its segments, if its playlist has already been read.
-  func open(first: (rung: Rung, segments: RungSegments)? = nil) throws -> any VideoTrackReader {
-    switch source {
-    case .resource(let resource):
-      try ResourceTrackReader(resource, seeks: seeks, context: context)
-    case .presentation(let resolved):
-      try SegmentedTrackReader(
-        resolved, first: first, resolver: resolver, context: context)
-    }
-  }
-
   // MARK: - Private
 
   private static func prepare(
-    _ source: MediaSource, readsAhead: Bool, seeks: Bool, fetcher: any Fetching,
+    _ source: MediaSource, readsAhead: Bool, fetcher: any Fetching,
     configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger, scope: LoadScope,
     noting note: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> TrackOpening {
@@ -75,6 +60,6 @@ struct TrackOpening: Sendable {
       gate: gate,
       logger: logger, readsAhead: readsAhead)
     return TrackOpening(
-      source: try await resolver.resolve(source), resolver: resolver, context: context, seeks: seeks)
+      source: try await resolver.resolve(source), resolver: resolver, context: context)
   }
 }

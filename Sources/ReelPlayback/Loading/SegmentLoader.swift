@@ -69,6 +69,8 @@ struct SegmentLoader: Sendable {
   let recorder: StartupRecorder
   /// Where initialization segments are kept; nil keeps none.
   var initializations: InitializationStore?
+  /// What has brought the index of a file, and goes on with its segments where loading begins there.
+  var opening: FileTransfer?
   /// Segments are looked at, so that a damaged one does not take others with it (`SegmentWatch`); gets what is wrong
   /// with one that is passed on all the same, with its URL. Nil looks at none.
   var noteDamage: (@Sendable (ReelError) -> Void)?
@@ -88,10 +90,12 @@ struct SegmentLoader: Sendable {
     goesOn: @Sendable (Int) async -> Bool = { _ in true }
   ) async throws {
     guard let (start, opening) = try await supply.segment(from: first) else { return }
+    let transfer = self.opening?.claim()
+    defer { transfer?.close() }
     progress.begin(opening, url: opening.initialization?.url, at: start)
     // Both requests leave before either answer is awaited.
     async let initialization = initialization(of: opening, at: start)
-    async let opened = open(opening, at: start)
+    async let opened = open(opening, at: start, of: transfer)
     guard let bytes = try await initialization else { return progress.end(before: start + 1) }
     progress.add(bytes.count)
     try await pipe.write(bytes)
@@ -104,7 +108,7 @@ struct SegmentLoader: Sendable {
         await goesOn(index + 1)
       {
         let next = index + 1
-        async let ahead = open(following, at: next)
+        async let ahead = open(following, at: next, of: transfer)
         switch try await copy(response, at: index, as: watch, to: pipe, telling: progress) {
         case .whole: break
         case .nothing:
@@ -134,7 +138,7 @@ struct SegmentLoader: Sendable {
       progress.end(before: index)
       guard following.continues(opening), await goesOn(index) else { return }
       progress.begin(following, at: index)
-      answer = try await open(following, at: index)
+      answer = try await open(following, at: index, of: transfer)
     }
     progress.end(before: index + 1)
   }
@@ -162,8 +166,11 @@ struct SegmentLoader: Sendable {
     let response: FetchResponse
     /// What the manifest names.
     let url: URL
-    let asked: Duration
-    let answered: Duration
+    /// The bytes were encrypted as a whole.
+    var isDecrypted = false
+    /// Nil for what comes as the part before it has ended.
+    var asked: Duration?
+    var answered: Duration?
   }
 
   /// What came of a transfer: where a live track's breaks for good, the track goes on.
@@ -179,8 +186,9 @@ struct SegmentLoader: Sendable {
   ) async throws -> Copied {
     var copied = Copied.nothing
     var watch = watch
+    let now = recorder.clock.now
     var transfer = SegmentTransfer(
-      index: index, began: answer.asked, answered: answer.answered,
+      index: index, began: answer.asked ?? now, answered: answer.answered ?? now,
       requestCount: answer.response.requestCount)
     defer { note?(transfer) }
     do {
@@ -210,7 +218,12 @@ struct SegmentLoader: Sendable {
       return .whole
     } catch let error as ReelError {
       switch try await supply.action(after: error, at: index) {
-      case .fail: throw error.located(at: answer.url.reelName)
+      case .fail:
+        var located = error.located(at: answer.url.reelName)
+        if answer.isDecrypted, error.kind == .badMedia, error.advice == nil {
+          located.advice = "it was decrypted, but the key may be wrong"
+        }
+        throw located
       case .tryAgain: return copied
       case .passOver: return .part
       }
@@ -247,7 +260,15 @@ struct SegmentLoader: Sendable {
 
   /// The answer to the segment's request, its body not yet read; nil for a segment of a live track that is passed
   /// over.
-  private func open(_ segment: SegmentReference, at index: Int) async throws -> Answer? {
+  ///
+  /// - Parameter transfer: One that may bring it without a request.
+  private func open(
+    _ segment: SegmentReference, at index: Int, of transfer: FileTransfer? = nil
+  ) async throws -> Answer? {
+    if let transfer {
+      if let answer = answer(to: segment, of: transfer) { return answer }
+      transfer.close()
+    }
     try KeyStore.check(segment.encryption, at: segment.url)
     return try await trying(at: index) {
       // The key's request leaves beside the segment's.
@@ -259,9 +280,26 @@ struct SegmentLoader: Sendable {
       let answered = recorder.clock.now
       recorder.add(.segment, requests: response.requestCount - 1)
       response.body = response.ranged(segment.byteRange)
-      if let decryption = try await decryption { response.body = try decryption.plain(response.body) }
-      return Answer(response: response, url: segment.url, asked: asked, answered: answered)
+      let key = try await decryption
+      if let key { response.body = try key.plain(response.body) }
+      return Answer(
+        response: response, url: segment.url, isDecrypted: key != nil, asked: asked, answered: answered)
     }
+  }
+
+  /// The segment as a part of a transfer that is under way; nil where it is none.
+  private func answer(to segment: SegmentReference, of transfer: FileTransfer) -> Answer? {
+    guard segment.encryption == nil,
+      segment.url == transfer.url || segment.alternateURLs.contains(transfer.url),
+      let (body, isFirst) = transfer.part(segment.byteRange)
+    else { return nil }
+    let response = FetchResponse(
+      url: transfer.url, contentType: nil, bodyOffset: segment.byteRange?.offset ?? 0,
+      bodyByteCount: segment.byteRange?.length, resourceByteCount: nil, supportsRanges: true,
+      requestCount: isFirst ? transfer.requestCount : 0, body: body)
+    guard isFirst else { return Answer(response: response, url: segment.url) }
+    return Answer(
+      response: response, url: segment.url, asked: transfer.asked, answered: transfer.answered)
   }
 
   /// What `body` gives, tried again as the supply says; nil where the segment is to be passed over.

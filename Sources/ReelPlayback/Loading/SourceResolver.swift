@@ -25,6 +25,10 @@ struct RungSegments: Sendable {
   var live: LiveTiming?
   /// Where an HLS playlist wants playback to start.
   var startOffset: MediaTime?
+  /// What goes on with the file of an index that was read from its beginning.
+  var transfer: FileTransfer?
+  /// Why the file is one segment although the manifest names an index.
+  var indexFault: ReelError?
   /// Where the rung's own playlist came from.
   var playlistURL: URL?
   /// True where the rung's own playlist says so.
@@ -73,13 +77,11 @@ struct SourceResolver: Sendable {
 
   /// The segments of a rung, whose media playlist or index is fetched where it has to be.
   ///
-  /// - Parameters:
-  ///   - variables: those that the multivariant playlist defines.
-  ///   - findsIndex: looks for an index at the beginning of a file of which the MPD does not say where it stands; else
-  ///     such a file is one segment.
-  func segments(
-    of rung: Rung, variables: [String: String], findsIndex: Bool = false
-  ) async throws -> RungSegments {
+  /// An index of which the MPD does not say where it stands is looked for at the beginning of its file; without one the
+  /// file is one segment.
+  ///
+  /// - Parameter variables: those that the multivariant playlist defines.
+  func segments(of rung: Rung, variables: [String: String]) async throws -> RungSegments {
     switch rung.media {
     case .segments(let list):
       return RungSegments(list: list)
@@ -93,9 +95,6 @@ struct SourceResolver: Sendable {
         return found
       }
     case .index(let reference):
-      guard reference.indexRange != nil || findsIndex else {
-        return RungSegments(list: SegmentList([wholeFile(reference)]))
-      }
       do {
         return RungSegments(list: try await index(reference))
       } catch let error as ReelError where error.kind == .badMedia && reference.indexRange == nil {
@@ -104,21 +103,41 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// The first of `rungs` whose playlist can be read, with its segments.
+  /// The segments of a rung that is read from its beginning: as `segments` finds them, but a file that begins with its
+  /// index is read in one transfer, which goes on with its segments. One without an index that can be read is one
+  /// segment.
   ///
-  /// If no playlist can be read, throws the error of the first. Any other kind of error is thrown at once.
-  func segments(
-    ofFirst rungs: [Rung], variables: [String: String]
-  ) async throws -> (rung: Rung, segments: RungSegments) {
-    var failure: ReelError?
-    for rung in rungs {
+  /// - Parameters:
+  ///   - initializations: Gets the file's initialization.
+  ///   - location: Where the file is asked for first; keeps where it was had.
+  func opening(
+    of rung: Rung, variables: [String: String], initializations: InitializationStore,
+    location: ServiceLocation
+  ) async throws -> RungSegments {
+    guard case .index(let reference) = rung.media else {
+      return try await segments(of: rung, variables: variables)
+    }
+    guard reference.hasIndexFirst else {
       do {
-        return (rung, try await segments(of: rung, variables: variables))
-      } catch let error as ReelError where error.kind == .badManifest {
+        return try await segments(of: rung, variables: variables)
+      } catch let error as ReelError where error.kind == .badMedia {
+        return RungSegments(list: SegmentList([wholeFile(reference)]), indexFault: error)
+      }
+    }
+    let urls = [reference.url] + reference.alternateURLs
+    let first = location.index < urls.count ? location.index : 0
+    var failure: ReelError?
+    for step in urls.indices {
+      let index = (first + step) % urls.count
+      do {
+        let found = try await opening(of: reference, at: urls[index], initializations)
+        location.index = index
+        return found
+      } catch let error as ReelError {
         failure = failure ?? error
       }
     }
-    throw failure ?? ReelError(.unsupported, "no tracks to play")
+    throw failure ?? ReelError(.internalFault, "no URL to read from")
   }
 
   /// The media playlist at `url`.
@@ -144,8 +163,8 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// A single-file Representation as one segment: to be read from its start, its `sidx` is not needed.
-  func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
+  /// A single-file Representation as one segment.
+  private func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
     SegmentReference(
       number: 0, url: reference.url, start: reference.start, duration: reference.duration ?? .zero,
       timestampOffset: reference.timestampOffset)
@@ -307,6 +326,65 @@ struct SourceResolver: Sendable {
     return try reader.segments()
   }
 
+  private func opening(
+    of reference: SegmentIndexReference, at url: URL, _ initializations: InitializationStore
+  ) async throws -> RungSegments {
+    let asked = recorder.clock.now
+    let response = try await fetcher.fetch(
+      FetchRequest(url: url, headers: configuration.headers, purpose: .segment))
+    let answered = recorder.clock.now
+    recorder.add(.segment, requests: response.requestCount)
+    var head = FileHead(response)
+    let list: SegmentList
+    var indexFault: ReelError?
+    do {
+      list = try await index(reference, in: &head, of: response.url)
+    } catch let error as ReelError where error.kind == .badMedia {
+      // The index of WebM is another one (Cues), and its segments can be read without.
+      let isMatroska = if case .media(.matroska) = SourceSniffer.kind(of: head.bytes) { true } else { false }
+      if reference.indexRange != nil, !isMatroska { indexFault = error }
+      list = SegmentList([wholeFile(reference)])
+    }
+    if !list.isEmpty, let initialization = list[0].initialization, initialization.url == reference.url,
+      let range = initialization.byteRange, let bytes = try await head.bytes(in: range)
+    {
+      initializations[initialization] = bytes
+    }
+    return RungSegments(
+      list: list,
+      transfer: FileTransfer(
+        response, head: head.bytes, url: reference.url, asked: asked, answered: answered),
+      indexFault: indexFault)
+  }
+
+  /// As `index`, with what the beginning of the file has of it.
+  private func index(
+    _ reference: SegmentIndexReference, in head: inout FileHead, of url: URL
+  ) async throws -> SegmentList {
+    var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
+    if reference.indexRange == nil {
+      // It is not known where the index ends: no more is waited for than it takes to read it.
+      while let range = reader.missing, range.offset == 0, try await head.readOn() {
+        var attempt = reader
+        do throws(ReelError) {
+          try attempt.add(head.bytes, at: 0)
+          reader = attempt
+        } catch {
+          if head.bytes.count >= range.length ?? 0 || head.hasMedia(at: error.place) { throw error }
+        }
+      }
+    }
+    while let range = reader.missing {
+      if let bytes = try await head.bytes(in: range) {
+        try reader.add(bytes, at: range.offset)
+      } else {
+        let (bytes, _) = try await document(at: url, range: range)
+        try reader.add(bytes, at: range.offset)
+      }
+    }
+    return try reader.segments()
+  }
+
   /// What `body` gives for the first of `urls` that has it.
   private func firstOf<Result: Sendable>(
     _ urls: [URL], _ body: (URL) async throws -> Result
@@ -377,6 +455,52 @@ struct SourceResolver: Sendable {
 
   /// How much of a local MP4 is looked at for `mvex`.
   private static let layoutByteCount = 4 << 20
+}
+
+/// The beginning of a file, read from the body of its answer as far as it is needed.
+private struct FileHead {
+  private(set) var bytes: [UInt8] = []
+  private var body: FetchBody.Iterator
+
+  /// No more than this is read for an index.
+  static let byteLimit = 1 << 20
+
+  init(_ response: FetchResponse) { body = response.body.makeAsyncIterator() }
+
+  /// Waits for more; false at the end.
+  mutating func readOn() async throws -> Bool {
+    guard let chunk = try await body.next() else { return false }
+    bytes.append(contentsOf: chunk)
+    return true
+  }
+
+  /// True where media stands at a place, in a box of a fragment or of samples.
+  func hasMedia(at place: ReelError.Place?) -> Bool {
+    guard case .byte(let offset)? = place, offset >= 0, offset <= bytes.count - 8 else { return false }
+    let type = bytes[(Int(offset) + 4)..<(Int(offset) + 8)]
+    return type.elementsEqual("moof".utf8) || type.elementsEqual("mdat".utf8)
+  }
+
+  /// The bytes in `range`, waited for; nil where they are too far from the beginning, or not there.
+  mutating func bytes(in range: ByteRange) async throws -> [UInt8]? {
+    guard let length = range.length, range.offset >= 0, length <= Self.byteLimit,
+      range.offset <= Int64(Self.byteLimit) - length
+    else { return nil }
+    let end = Int(range.offset + length)
+    while bytes.count < end {
+      guard try await readOn() else { break }
+    }
+    guard bytes.count > range.offset else { return nil }
+    return Array(bytes[Int(range.offset)..<min(end, bytes.count)])
+  }
+}
+
+extension SegmentIndexReference {
+  /// True where the index is sought at the beginning of the file, before the media.
+  fileprivate var hasIndexFirst: Bool {
+    guard let indexRange else { return true }
+    return indexRange.offset <= 256 << 10
+  }
 }
 
 /// Reads standard input on a thread of its own, chunk by chunk.

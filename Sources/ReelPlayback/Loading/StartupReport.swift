@@ -1,6 +1,5 @@
 import Synchronization
 internal import ReelCore
-internal import ReelFFmpeg
 
 /// What it took to get to the first picture, stage by stage.
 public struct StartupReport: Sendable, Hashable {
@@ -25,6 +24,14 @@ public struct StartupReport: Sendable, Hashable {
     public var byteCount: Int64 = 0
 
     public init() {}
+  }
+
+  /// What is measured of a track's reader and decoder.
+  struct Timing: Sendable {
+    /// Waiting for bytes.
+    var source = Duration.zero
+    var demux = Duration.zero
+    var decode = Duration.zero
   }
 
   public var entries: [Stage: Entry] = [:]
@@ -61,7 +68,7 @@ final class StartupRecorder: Sendable {
   }
 
   /// The first picture is there; its container's stages took so long.
-  func close(_ timing: PictureReader.Timing) {
+  func close(_ timing: StartupReport.Timing) {
     add(.segment, timing.source)
     add(.demux, timing.demux)
     add(.decode, timing.decode)

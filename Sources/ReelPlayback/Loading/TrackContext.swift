@@ -16,17 +16,6 @@ struct TrackContext: Sendable {
   let readsAhead: Bool
   let providedKeys = ProvidedKeys()
 
-  func options(isSeekable: Bool, keys: any SampleKeys) -> PictureReader.Options {
-    var options = PictureReader.Options()
-    options.threads = readsAhead ? configuration.decoderThreads : 1
-    options.isSeekable = isSeekable
-    options.keys = keys
-    options.gate = gate
-    let scope = scope
-    options.isCancelled = { scope.isCancelled }
-    return options
-  }
-
   /// The keys for the samples of a media file.
   func keys(of resource: MediaResource, scope: LoadScope) -> ContainerKeys {
     ContainerKeys(context: self, location: resource.name, scope: scope)

@@ -17,6 +17,11 @@ protocol PacketReader: AnyObject {
   /// Time spent waiting: for media, and for what is needed before it.
   var waits: ReaderWaits { get }
 
+  /// All streams of the container that is open, whether they are read or not.
+  var containerStreams: [StreamInfo] { get }
+  /// The bytes of the container up to the end of the last packet.
+  var position: Int64 { get }
+
   /// Asked at the end: what is wrong with the media that ends there; nil where nothing is.
   var endFault: ReelError? { get }
 
@@ -29,6 +34,9 @@ protocol PacketReader: AnyObject {
   ///   - time: on the item's own timeline; nil for where it begins.
   ///   - pass: the time through the item that is read from here on.
   func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws
+
+  /// True where a seek to `time` saves work over reading on from `position`. Both are on the item's own timeline.
+  func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool
 
   /// Lets go of what can be made again without fetching anything twice: nothing is read for a while. True where that was
   /// done now.
@@ -58,4 +66,30 @@ struct ReaderWaits: Sendable {
   var media = Duration.zero
   /// For playlists and indexes.
   var manifests = Duration.zero
+}
+
+extension ResolvedSource {
+  /// What reads the packets of one of its tracks.
+  ///
+  /// - Parameters:
+  ///   - controller: Chooses the rung of each segment. A media file has no rungs.
+  ///   - domains: Shared by the readers of one item.
+  ///   - isAlone: No other track is read beside it.
+  ///   - scope: Ends what is read first; later `seek` gives others.
+  func packetReader(
+    for role: ReaderRole, resolver: SourceResolver, context: TrackContext, controller: RungController,
+    domains: DomainTable, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope
+  ) -> any PacketReader {
+    switch self {
+    case .resource(let resource):
+      ResourcePacketReader(resource, role: role, context: context, log: log, scope: scope)
+    case .presentation(let resolved):
+      SegmentedPacketReader(
+        resolved, role: role, resolver: resolver, context: context, controller: controller,
+        domains: domains, isAlone: isAlone,
+        keys: KeyStore(
+          fetcher: context.fetcher, headers: context.configuration.headers, execution: scope.execution),
+        log: log, scope: scope)
+    }
+  }
 }

@@ -28,6 +28,9 @@ final class ResourcePacketReader: PacketReader {
   /// The body of the first answer has been used, or what was kept of it.
   private var isFirstAnswerUsed = false
 
+  /// Key frames are seldom further apart than a few seconds.
+  private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
+
   private final class Open {
     let source: any ByteSource
     let container: ContainerReader
@@ -62,6 +65,9 @@ final class ResourcePacketReader: PacketReader {
 
   private(set) var streams = ReaderStreams()
   var waits: ReaderWaits { ReaderWaits(media: finishedWait + (open?.container.sourceWait ?? .zero)) }
+
+  var containerStreams: [StreamInfo] { open?.container.streams ?? [] }
+  var position: Int64 { open?.container.position ?? 0 }
 
   var endFault: ReelError? {
     guard let container = open?.container else { return nil }
@@ -112,7 +118,9 @@ final class ResourcePacketReader: PacketReader {
         if open == nil { _ = try container() } else { try restart() }
         return
       }
-      if let open, !open.isSeekable {
+      if open == nil {
+        open = try makeOpen(on: try byteSource(), domain: nil, isSeekable: true)
+      } else if let open, !open.isSeekable {
         try open.source.seek(to: 0)
         self.open = nil
         self.open = try makeOpen(on: open.source, domain: open.domain, isSeekable: true)
@@ -128,6 +136,12 @@ final class ResourcePacketReader: PacketReader {
     } catch let error as ReelError {
       throw fault(error)
     }
+  }
+
+  func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
+    // To seek in a file of fragments, its demuxer visits them all.
+    guard canSeek, resource.layout != .indexFirst(isFragmented: true) else { return false }
+    return time < position || time - position > Self.worthwhileDistance
   }
 
   // The index of a file is learned from its bytes, which are gone.

@@ -15,7 +15,7 @@ struct RungConditions: Sendable {
 /// Chooses the rung of each segment of one track: by an adaptation, among those that have not failed lately.
 final class RungController: Sendable {
   /// Where segments are asked for first.
-  let location = ServiceLocation(roams: false)
+  let location: ServiceLocation
 
   fileprivate struct State {
     var adaptation: any RungAdaptation
@@ -29,9 +29,28 @@ final class RungController: Sendable {
   private let state: Locked<State>
   private let conditions: @Sendable () -> RungConditions
 
-  init(adaptation: any RungAdaptation, conditions: @escaping @Sendable () -> RungConditions) {
+  /// - Parameter location: One that does not roam is moved on when all rungs have failed.
+  init(
+    adaptation: any RungAdaptation, location: ServiceLocation = ServiceLocation(roams: false),
+    conditions: @escaping @Sendable () -> RungConditions
+  ) {
     state = Locked(State(adaptation: adaptation))
+    self.location = location
     self.conditions = conditions
+  }
+
+  /// Takes the highest rung that a configuration allows, else the lowest, whatever transfers measure.
+  convenience init(
+    _ configuration: LoadingConfiguration, clock: any MonotonicClock,
+    location: ServiceLocation = ServiceLocation(roams: false)
+  ) {
+    self.init(adaptation: FixedRung(), location: location) {
+      var conditions = RungConditions()
+      conditions.now = clock.now
+      conditions.bandwidthCap = configuration.bandwidthCap
+      conditions.maximumHeight = configuration.maximumHeight
+      return conditions
+    }
   }
 
   /// The rung of the next segment; nil where all have failed.

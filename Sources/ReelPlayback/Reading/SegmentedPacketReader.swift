@@ -21,6 +21,7 @@ final class SegmentedPacketReader: PacketReader {
   private let role: ReaderRole
   private let controller: RungController
   private let domains: DomainTable
+  private let isAlone: Bool
   private let keys: KeyStore
   private let log: any ReadingLog
   private let initializations = InitializationStore()
@@ -33,7 +34,8 @@ final class SegmentedPacketReader: PacketReader {
   private var dropsAudio = false
   private var followsGap = false
   private var passedOverInARow = 0
-  /// Why a segment was passed over, until something could be read.
+  private var passedOverCount = 0
+  /// Why the first of these segments was passed over, until something could be read.
   private var passedOver: ReelError?
   private var hasRead = false
 
@@ -50,10 +52,13 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private static let passOverLimit = 3
+  /// Before it is known where segments begin: they are seldom shorter.
+  private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
   init(
     _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
-    controller: RungController, domains: DomainTable, keys: KeyStore, log: any ReadingLog, scope: LoadScope
+    controller: RungController, domains: DomainTable, isAlone: Bool, keys: KeyStore, log: any ReadingLog,
+    scope: LoadScope
   ) {
     self.resolved = resolved
     periods = resolved.presentation.periods(carrying: role)
@@ -62,6 +67,7 @@ final class SegmentedPacketReader: PacketReader {
     self.context = context
     self.controller = controller
     self.domains = domains
+    self.isAlone = isAlone
     self.keys = keys
     self.log = log
     self.scope = scope
@@ -88,6 +94,7 @@ final class SegmentedPacketReader: PacketReader {
           if !run.hasPackets {
             run.hasPackets = true
             passedOverInARow = 0
+            passedOver = nil
             hasRead = true
             controller.noteSuccess()
           }
@@ -143,8 +150,24 @@ final class SegmentedPacketReader: PacketReader {
 
   var endFault: ReelError? { hasRead ? nil : passedOver }
 
-  /// The segments of the rung that is read, for who needs to know where they end.
-  var supply: (any SegmentSupply)? { run?.track.supply }
+  /// The rung that was opened last, and its segments: also where none of them could be read.
+  private(set) var opened: RungTrack?
+
+  /// Segments that could not be had, or had gone before they were read.
+  var missedSegmentCount: Int { passedOverCount + tracks.values.reduce(0) { $0 + $1.supply.missedCount } }
+
+  var containerStreams: [StreamInfo] { run?.container?.streams ?? [] }
+  var position: Int64 { run?.position ?? 0 }
+
+  func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
+    if time < position { return true }
+    guard let run else { return time - position > Self.worthwhileDistance }
+    if periodIndex + 1 < periodCount, periods[periodIndex + 1].start <= time { return true }
+    guard let wanted = run.track.supply.index(at: time),
+      let current = run.track.supply.index(at: position)
+    else { return false }
+    return wanted > max(current, run.firstIndex)
+  }
 
   // MARK: - Private
 
@@ -206,9 +229,10 @@ final class SegmentedPacketReader: PacketReader {
     controller.forgive()
     guard !error.isTemporary, error.kind != .unsupported, passedOverInARow + 1 < Self.passOverLimit,
       let track = tracks[key], case .segment(let segment) = track.supply.peek(at: index)
-    else { throw error }
+    else { throw passedOver ?? error }
     passedOverInARow += 1
-    passedOver = error
+    passedOverCount += 1
+    passedOver = passedOver ?? error
     followsGap = true
     log.notePassedOver(error, start: segment.start + pass.shift, duration: segment.duration)
     place = .after(key, index: index, end: segment.start + segment.duration)
@@ -306,6 +330,7 @@ final class SegmentedPacketReader: PacketReader {
   private func firstIndex(in track: RungTrack, key: TrackKey) -> Int {
     let supply = track.supply
     switch place {
+    case .start where isAlone: return supply.firstIndex
     case .start: return (supply as? LiveSegments)?.joiningIndex ?? supply.firstIndex
     case .segment(key, let index): return index
     case .after(key, let index, _): return index + 1
@@ -383,10 +408,10 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private func track(_ key: TrackKey, rung: Rung) throws -> RungTrack {
-    if let track = tracks[key] { return track }
-    let made = try makeTrack(rung)
-    tracks[key] = made
-    return made
+    let track = try tracks[key] ?? makeTrack(rung)
+    tracks[key] = track
+    opened = track
+    return track
   }
 
   private func makeTrack(_ rung: Rung) throws -> RungTrack {
@@ -395,32 +420,57 @@ final class SegmentedPacketReader: PacketReader {
       resolved, resolver: resolver, role: role,
       choose: { period throws(ReelError) in try matcher.rung(in: period) })
     if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
-    let (resolver, variables) = (resolver, resolved.presentation.variables)
     let placed = rung.beginning(at: controller.location.index)
-    let start = context.recorder.clock.now
-    defer { finishedWaits.manifests += context.recorder.clock.now - start }
-    let found = try BlockingThread.wait(scope: scope) {
-      try await resolver.segments(of: placed, variables: variables, findsIndex: true)
-    }
+    let found = try isAtStart ? opened(placed) : listed(placed)
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
     if let segments = live.segments(found, of: rung) {
       return makeTrack(rung, domains.aligned(segments))
     }
+    if let fault = found.indexFault { log.noteFailure(fault.located(at: context.name), rung: rung.id) }
     if streams.duration == nil { streams.duration = found.list.end }
     return makeTrack(
       rung,
       ListedSegments(
-        list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset))
+        list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset),
+      opening: found.transfer)
   }
 
-  private func makeTrack(_ rung: Rung, _ supply: any SegmentSupply) -> RungTrack {
+  private var isAtStart: Bool { if case .start = place { true } else { false } }
+
+  /// The segments of a rung, by its playlist or index.
+  private func listed(_ rung: Rung) throws -> RungSegments {
+    let (resolver, variables) = (resolver, resolved.presentation.variables)
+    let start = context.recorder.clock.now
+    defer { finishedWaits.manifests += context.recorder.clock.now - start }
+    return try BlockingThread.wait(scope: scope) {
+      try await resolver.segments(of: rung, variables: variables)
+    }
+  }
+
+  /// As `listed`, for a rung that is read from its beginning: of a file, the index is a part of the media's transfer.
+  private func opened(_ rung: Rung) throws -> RungSegments {
+    guard case .index = rung.media else { return try listed(rung) }
+    let (resolver, variables) = (resolver, resolved.presentation.variables)
+    let (initializations, location) = (initializations, controller.location)
+    let start = context.recorder.clock.now
+    defer { finishedWaits.media += context.recorder.clock.now - start }
+    return try BlockingThread.wait(scope: scope) {
+      try await resolver.opening(
+        of: rung, variables: variables, initializations: initializations, location: location)
+    }
+  }
+
+  private func makeTrack(
+    _ rung: Rung, _ supply: any SegmentSupply, opening: FileTransfer? = nil
+  ) -> RungTrack {
     let log = log
     let bits = rung.id
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: controller.location, recorder: context.recorder, initializations: initializations,
+      opening: opening,
       noteDamage: { error in log.noteFailure(error, rung: bits) },
       note: { transfer in log.noteTransfer(transfer, rung: bits) })
     return RungTrack(rung: rung, supply: supply, loader: loader)

@@ -8,7 +8,7 @@ extension ItemSession {
   final class Reading: @unchecked Sendable {
     // Sendable: touched in its pump's turns only, of which there is one at a time.
     let kind: MediaPacket.Kind
-    var reader: (any PacketReader)?
+    var reader: LandingReader?
     var epoch = 0
     var scope: LoadScope?
     var hasEnded = false
@@ -17,25 +17,7 @@ extension ItemSession {
     var dropsAudio = false
     /// Where it was sent last, on the player's timeline; nil for the beginning.
     var target: MediaTime?
-    /// A place that was sought, until a key frame at or before it was read.
-    var landing: Landing?
-
     init(kind: MediaPacket.Kind) { self.kind = kind }
-  }
-
-  /// A container's idea of the key frame before a time may be off, as it goes by decoding times, and a playlist's
-  /// durations are rounded: where the first key frame is a later one, the seek is made again further back.
-  struct Landing {
-    let target: MediaTime
-    let pass: ItemPass
-    var step = 0
-    /// What was read so far, in order.
-    var units: [(MediaPacket, MediaPacket.Kind)] = []
-
-    /// So far back that it is the beginning: a place may lie as far behind the end as one likes.
-    static let stepLimit = 30
-    /// A stream without key frames is taken as it comes.
-    static let unitLimit = 1000
   }
 
   func read(_ reading: Reading) -> Pump.Next {
@@ -53,8 +35,8 @@ extension ItemSession {
           return .idle
         }
         if reading.kind == .audio { watchAudio() }
-        let unit = try timing(reader) { try reader.next() }
-        try take(unit, from: reader, reading)
+        let unit = try timing(reader.base) { try reader.next() }
+        take(unit, from: reader.base, reading)
       }
     } catch is CancellationError {
       // Sought or stopped: the next turn knows. Else somebody else has ended a transfer.
@@ -75,7 +57,7 @@ extension ItemSession {
   /// Nothing is read for a while: what an item that is preloaded needs for reading goes back to the system.
   func rest(_ reading: Reading) {
     guard state.withLock({ $0.target != nil }), let reader = reading.reader else { return }
-    if reader.rest() { environment.account?.purge() }
+    if reader.base.rest() { environment.account?.purge() }
   }
 
   /// True where the target of preloading has not been reached.
@@ -109,7 +91,7 @@ extension ItemSession {
   }
 
   /// The reader, made where there is none, and gone to where it was sent; nil where there is nothing to read.
-  func takeUp(_ reading: Reading) throws -> (any PacketReader)? {
+  func takeUp(_ reading: Reading) throws -> LandingReader? {
     let (source, context, resolver, seek, scope, isWanted) = state.withLock { state in
       let isWanted =
         !state.isStopped && state.failure == nil
@@ -119,11 +101,12 @@ extension ItemSession {
       return (state.source, state.context, state.resolver, seek, state.scopes[reading.kind], isWanted)
     }
     guard isWanted, let source, let context, let resolver, let scope else { return nil }
-    let reader: any PacketReader
+    let reader: LandingReader
     if let made = reading.reader {
       reader = made
     } else {
-      reader = try makeReader(reading.kind, source, context, resolver, scope: scope)
+      reader = LandingReader(
+        makeReader(reading.kind, source, context, resolver, scope: scope), scope: scope)
       reading.reader = reader
       reading.scope = scope
     }
@@ -137,14 +120,14 @@ extension ItemSession {
     let drops = reading.kind == .video && !state.withLock { $0.wantsAudio }
     if drops != reading.dropsAudio {
       reading.dropsAudio = drops
-      reader.setDropsAudio(drops)
+      reader.base.setDropsAudio(drops)
     }
     return reader
   }
 
   /// - Parameter time: on the player's timeline.
   func go(
-    to time: MediaTime?, _ reader: any PacketReader, _ reading: Reading, scope: LoadScope
+    to time: MediaTime?, _ reader: LandingReader, _ reading: Reading, scope: LoadScope
   ) throws {
     let pass = state.withLock { state in
       let iteration = time.flatMap { time in state.shifts.lastIndex { $0 <= time } } ?? 0
@@ -154,61 +137,25 @@ extension ItemSession {
     reading.target = time
     reading.hasEnded = false
     reading.iteration = pass.iteration
-    reading.landing = nil
     // Before the first video, there is no key frame to land on.
     let videoStart = state.withLock { $0.soundBeforeVideo }?.upperBound ?? .zero
-    if reading.kind == .video, let time, time > pass.shift + videoStart {
-      reading.landing = Landing(target: time, pass: pass)
+    let needsKeyFrame = reading.kind == .video && time.map { $0 > pass.shift + videoStart } ?? false
+    try timing(reader.base) {
+      try reader.seek(to: time, needsKeyFrame: needsKeyFrame, pass: pass, scope: scope)
     }
-    try timing(reader) {
-      try reader.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
-    }
-  }
-
-  /// Holds packets back until it is clear that a seek has landed before its target; gives those that can go on.
-  func landed(
-    _ packet: MediaPacket, _ kind: MediaPacket.Kind, _ reader: any PacketReader, _ reading: Reading
-  ) throws -> [(MediaPacket, MediaPacket.Kind)] {
-    guard var landing = reading.landing else { return [(packet, kind)] }
-    let isKey = kind == .video && packet.isKey
-    if kind == .audio || isKey || landing.units.count >= Landing.unitLimit {
-      landing.units.append((packet, kind))
-    }
-    reading.landing = landing
-    guard isKey || landing.units.count > Landing.unitLimit else { return [] }
-    if packet.time > landing.target, landing.step < Landing.stepLimit {
-      try stepBack(reader, reading)
-      return []
-    }
-    reading.landing = nil
-    return landing.units
-  }
-
-  func stepBack(_ reader: any PacketReader, _ reading: Reading) throws {
-    guard var landing = reading.landing, let scope = reading.scope else { return }
-    let back = MediaTime(value: 2 << Int64(landing.step), timescale: 1)
-    let place = max(.zero, landing.target - landing.pass.shift - back)
-    landing.units = []
-    // At the beginning there is nothing further back.
-    landing.step = place == .zero ? Landing.stepLimit : landing.step + 1
-    reading.landing = landing
-    try timing(reader) { try reader.seek(to: place, pass: landing.pass, scope: scope) }
   }
 
   func makeReader(
     _ kind: MediaPacket.Kind, _ source: ResolvedSource, _ context: TrackContext, _ resolver: SourceResolver,
     scope: LoadScope
-  ) throws -> any PacketReader {
+  ) -> any PacketReader {
+    var role = ReaderRole.main(wantsAudio: true)
+    var controller = RungController(environment.loading, clock: environment.clock)
     switch source {
-    case .resource(let resource):
+    case .resource:
       state.withLock { $0.hasSeparateAudio = false }
       item.beginAccess(AccessLogEntry())
-      return ResourcePacketReader(
-        resource, role: .main(wantsAudio: true), context: context,
-        log: SessionLog(session: self, isVideo: true), scope: scope)
     case .presentation(let resolved):
-      let role: ReaderRole
-      let controller: RungController
       switch kind {
       case .video:
         let separate = resolved.presentation.periods.contains(where: \.hasAudio)
@@ -229,21 +176,15 @@ extension ItemSession {
         state.withLock { $0.controller = controller }
       case .audio:
         role = .audio(group: state.withLock { $0.audioGroup })
-        let clock = environment.clock
-        controller = RungController(adaptation: FixedRung()) {
-          var conditions = RungConditions()
-          conditions.now = clock.now
-          conditions.bandwidthCap = Self.audioBitRateCap
-          return conditions
-        }
+        var configuration = environment.loading
+        configuration.bandwidthCap = Self.audioBitRateCap
+        configuration.maximumHeight = nil
+        controller = RungController(configuration, clock: environment.clock)
       }
-      return SegmentedPacketReader(
-        resolved, role: role, resolver: resolver, context: context, controller: controller,
-        domains: domains,
-        keys: KeyStore(
-          fetcher: context.fetcher, headers: context.configuration.headers, execution: scope.execution),
-        log: SessionLog(session: self, isVideo: kind == .video), scope: scope)
     }
+    return source.packetReader(
+      for: role, resolver: resolver, context: context, controller: controller, domains: domains,
+      log: SessionLog(session: self, isVideo: kind == .video), scope: scope)
   }
 
   /// Of several bit rates of a rendition, the highest up to this.
@@ -306,7 +247,7 @@ extension ItemSession {
     }
     guard let pass, let reader = reading.reader, let scope = reading.scope else { return false }
     do {
-      try reader.seek(to: nil, pass: pass, scope: scope)
+      try reader.seek(to: nil, needsKeyFrame: false, pass: pass, scope: scope)
     } catch {
       return false
     }
@@ -316,28 +257,21 @@ extension ItemSession {
     return true
   }
 
-  func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) throws {
+  func take(_ unit: ReadUnit, from reader: any PacketReader, _ reading: Reading) {
     switch unit {
     case .packet(let packet, let kind):
       noteStreams(reader, reading.kind)
-      for (packet, kind) in try landed(packet, kind, reader, reading) {
-        // What is read once more, to get to where it failed, is no progress.
-        let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
-        guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
-        if reading.kind == .audio {
-          let now = environment.clock.now
-          state.withLock { $0.audioAbsence.end(at: now) }
-        }
-        noteProgress(isVideo: kind == .video, isNews: isNews)
+      // What is read once more, to get to where it failed, is no progress.
+      let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
+      guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
+      if reading.kind == .audio {
+        let now = environment.clock.now
+        state.withLock { $0.audioAbsence.end(at: now) }
       }
+      noteProgress(isVideo: kind == .video, isNews: isNews)
       pumps.wake(kind == .video ? .video : .audio)
       if !state.withLock({ $0.isPlaying }) { delegate.wake() }
     case .end:
-      if let landing = reading.landing, landing.step < Landing.stepLimit {
-        // No key frame from there to the end: further back.
-        try stepBack(reader, reading)
-        return
-      }
       reading.hasEnded = true
       if let fault = reader.endFault {
         noteFailure(fault, rung: "")
@@ -386,7 +320,7 @@ extension ItemSession {
 
   func noteStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
     let streams = reader.streams
-    let live = (reader as? SegmentedPacketReader)?.supply as? LiveSegments
+    let live = (reader as? SegmentedPacketReader)?.opened?.supply as? LiveSegments
     let isChanged = state.withLock { state -> Bool in
       let tracks = streams.tracks(of: kind)
       switch kind {

@@ -428,7 +428,7 @@ final class ItemSession: Sendable {
       state.hasRecordedStartup = true
       let decoding = state.decoding
       recorder.close(
-        PictureReader.Timing(
+        StartupReport.Timing(
           source: state.readerWait, demux: state.readerBusy,
           decode: decoding.firstPictureDuration ?? decoding.duration))
       return recorder.current

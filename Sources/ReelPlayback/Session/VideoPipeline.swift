@@ -5,9 +5,8 @@ internal import Synchronization
 
 /// Decodes the packets of a forward buffer into a frame ring.
 ///
-/// A turn decodes until the ring is full or the packets have run out. Each run has a decoder of its own; one whose run
-/// has ended is drained before the next begins, so that a change of rung shows every picture once. After a seek the
-/// pictures before the wanted one are decoded and let go.
+/// A turn decodes until the ring is full or the packets have run out (`TrackDecoder`). After a seek the frames before the
+/// wanted one are decoded and let go.
 ///
 /// Confined to its pump's turns.
 final class VideoPipeline {
@@ -51,33 +50,22 @@ final class VideoPipeline {
   private let ring: FrameRing
   private let options: Options
   private let isCancelled: @Sendable () -> Bool
-  private let units: BufferedUnits
-  private var decoder: PictureDecoder?
+  private let packets: BufferedPackets
+  private let frames: TrackDecoder
   private var order = Order(epoch: -1)
   /// Of the order, for the decoder: it is kept over seeks.
-  private let epoch = DecodingEpoch()
-  /// The last picture that was decoded and not let go.
-  private var lastTime: MediaTime?
-  private var lastLength = MediaTime(value: 1, timescale: 25)
-  /// The last picture had a timestamp of its own.
-  private var hasTicks = false
+  private let epoch: DecodingEpoch
   /// The latest picture at or before the target, until it is known whether there is a later one.
   private var candidate: TimedPicture?
   /// The time through the item in which the target lies; nil before there is a picture.
   private var targetIteration: Int?
   /// Refused by the ring.
   private var refused: TimedPicture?
+  /// Comes after the one that is refused.
+  private var refusedNext: TimedPicture?
   private var offeredCount = 0
   private var isOpening = true
-  /// The first picture of the run has not been seen.
-  private var isRunNew = true
-  /// The run of the last picture.
-  private var shownRun: MediaRun?
-  /// Of decoders that are closed.
-  private var closedDuration: Duration = .zero
   private var isFinished = false
-  private var pictureCount = 0
-  private var repeatedCount = 0
   /// What had been spent in decoders when the first picture of the order was there.
   private var firstPictureDuration: Duration?
 
@@ -89,7 +77,16 @@ final class VideoPipeline {
     self.ring = ring
     self.options = options
     self.isCancelled = isCancelled
-    units = BufferedUnits(buffer)
+    let epoch = DecodingEpoch()
+    self.epoch = epoch
+    packets = BufferedPackets(buffer)
+    frames = TrackDecoder(
+      packets,
+      options: TrackDecoder.Options(
+        name: options.name, logger: options.logger, gate: options.gate, clock: options.clock,
+        isCancelled: {
+          isCancelled() || buffer.epoch(of: .video) != epoch.value.load(ordering: .relaxed)
+        }))
   }
 
   /// As many pictures were offered as are wanted now.
@@ -98,63 +95,62 @@ final class VideoPipeline {
   /// What was decoded so far.
   var account: DecodingAccount {
     DecodingAccount(
-      duration: decodeDuration, firstPictureDuration: firstPictureDuration, pictureCount: pictureCount,
-      repeatedCount: repeatedCount)
+      duration: frames.duration, firstPictureDuration: firstPictureDuration, pictureCount: frames.frameCount,
+      repeatedCount: frames.repeatedCount)
   }
 
   /// Decodes as far as it can go. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {
     if order.epoch != self.order.epoch { try begin(order) }
     self.order = order
+    frames.lastIteration = order.lastIteration
     if isFinished {
-      guard case .packet = buffer.peekNext(.video, epoch: order.epoch) else { return .ended }
+      guard case .packet = packets.peek() else { return .ended }
       // The item has begun anew after all.
       isFinished = false
-      units.goOn()
+      frames.goOn()
       ring.goOn(generation: order.generation)
     }
     while true {
       if isCancelled() { throw CancellationError() }
       guard try handOver() else { return .idle }
       if let limit = order.limit, offeredCount >= limit { return .idle }
-      guard let decoder = try openDecoder() else {
-        guard units.hasEnded else { return .idle }
-        return try finish()
-      }
-      switch try isOpening ? decoder.firstPicture() : decoder.nextPicture() {
-      case .picture(let frame):
-        if let fault = decoder.keyFault { throw fault }
-        pictureCount += 1
-        let picture = placed(frame, of: decoder)
-        if picture != nil, offeredCount == 0 { firstPictureDuration = decodeDuration }
+      takeUpThreads()
+      switch try frames.next(isFirst: isOpening, threads: isOpening ? 1 : options.threads) {
+      case .frame(let picture):
+        isOpening = false
+        if offeredCount == 0 { firstPictureDuration = frames.duration }
         // Whoever takes the picture from the ring finds in the account what it took.
         options.noteDecoding(account)
-        if let picture { offerWhereWanted(picture) }
-      case .needsUnit:
+        offerWhereWanted(picture)
+      case .discarded:
+        isOpening = false
+        options.noteDecoding(account)
+      case .needsPacket:
         return .idle
+      case .stale:
+        return .idle
+      case .runEnded:
+        break
       case .end:
-        if units.isStale { return .idle }
-        if lastTime == nil { noteFailure(of: decoder) }
-        closeDecoder()
-        if units.hasEnded { return try finish() }
+        return try finish()
       }
     }
   }
 
   /// Lets go of the decoder, where it can go on at the same picture later: it begins with the key frame again then. True
   /// where that was done now.
-  func park() -> Bool { decoder != nil && rewind() }
+  func park() -> Bool { frames.decoder != nil && rewind() }
 
   /// Goes back to behind the picture on show, for the ones that were decoded ahead of it to be let go. False, and
   /// nothing is done, where that can't be.
   func rest(at shown: MediaTime) -> Bool {
-    guard hasTicks, buffer.rewindToKey(before: shown, epoch: order.epoch) else { return false }
+    guard frames.hasTimestamps, buffer.rewindToKey(before: shown, epoch: order.epoch) else { return false }
     refused = nil
     refusedNext = nil
-    closeDecoder()
-    lastTime = shown
+    frames.close(after: shown)
+    frames.goOn()
     offeredCount = 1
-    units.goOn()
     isFinished = false
     return true
   }
@@ -165,16 +161,13 @@ final class VideoPipeline {
     refused = nil
     candidate = nil
     targetIteration = nil
-    lastTime = nil
     offeredCount = 0
     firstPictureDuration = nil
     isFinished = false
     isOpening = !order.prefersThroughput
-    isRunNew = true
     epoch.value.store(order.epoch, ordering: .relaxed)
-    shownRun = nil
-    units.begin(epoch: order.epoch)
-    try decoder?.reset()
+    packets.epoch = order.epoch
+    try frames.begin()
   }
 
   /// Ends the generation: what is left is shown.
@@ -183,90 +176,29 @@ final class VideoPipeline {
       offer(last)
       guard try handOver() else { return .idle }
     }
+    if let fault = frames.fault { options.noteFailure(fault) }
     isFinished = true
     ring.finish(generation: order.generation)
     return .ended
   }
 
-  /// The decoder of the next packet's run; nil where there is no packet.
-  private func openDecoder() throws(ReelError) -> PictureDecoder? {
-    if let decoder {
-      if isOpening || decoder.options.threads == options.threads || offeredCount == 0 { return decoder }
-      // The first picture is there: from here on with all threads, from its key frame on.
-      guard rewind() else { return decoder }
-    }
-    guard let run = units.nextRun() else { return nil }
-    var decoding = PictureDecoder.Options()
-    decoding.threads = isOpening ? 1 : options.threads
-    decoding.gate = options.gate
-    decoding.clock = options.clock
-    let (isCancelled, buffer, epoch) = (isCancelled, buffer, epoch)
-    decoding.isCancelled = {
-      isCancelled() || buffer.epoch(of: .video) != epoch.value.load(ordering: .relaxed)
-    }
-    let made = try PictureDecoder(
-      stream: run.stream, source: units, options: decoding, name: options.name, logger: options.logger)
-    isRunNew = true
-    decoder = made
-    return made
+  /// Once the first picture is there, decoding goes on with all threads, from its key frame on.
+  private func takeUpThreads() {
+    guard let decoder = frames.decoder, !isOpening, decoder.options.threads != options.threads,
+      offeredCount > 0
+    else { return }
+    _ = rewind()
   }
 
   /// Closes the decoder; the next begins with the key frame of the last picture, whatever was decoded behind it. False
   /// where it has to go on as it is.
   private func rewind() -> Bool {
     // Pictures without timestamps would not be known again.
-    guard let lastTime, hasTicks, buffer.rewindToKey(before: lastTime, epoch: order.epoch) else {
-      return false
-    }
-    closeDecoder()
+    guard let lastTime = frames.lastTime, frames.hasTimestamps,
+      buffer.rewindToKey(before: lastTime, epoch: order.epoch)
+    else { return false }
+    frames.close()
     return true
-  }
-
-  private func noteFailure(of decoder: PictureDecoder) {
-    if let fault = decoder.sizeFault {
-      options.noteFailure(fault)
-    } else if let detail = decoder.takeLastError() {
-      options.noteFailure(
-        ReelError(.badMedia, "no picture could be decoded: \(detail)", advice: decoder.keyAdvice))
-    }
-  }
-
-  private var decodeDuration: Duration { closedDuration + (decoder?.decodeDuration ?? .zero) }
-
-  private func closeDecoder() {
-    closedDuration += decoder?.decodeDuration ?? .zero
-    decoder = nil
-    units.endRun()
-  }
-
-  /// The picture at its place on the timeline; nil where it is none to be shown.
-  private func placed(_ frame: consuming Frame, of decoder: PictureDecoder) -> TimedPicture? {
-    isOpening = false
-    guard let run = units.run, run.pass.iteration <= order.lastIteration else { return nil }
-    let ticks = frame.presentationTicks
-    if isRunNew, run !== shownRun, run.beginsDomain, units.beganWithFirst, let ticks {
-      run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
-    }
-    shownRun = run
-    // What the next run has as well, and all of: here, others may be missing before it.
-    if let resumption = units.resumption, let ticks, run.time(ticks: ticks) >= resumption { return nil }
-    var time = ticks.map { run.time(ticks: $0) } ?? (lastTime ?? run.shift) + lastLength
-    if let lastTime, time <= lastTime {
-      // Decoded once more, or of another rung: shown already. Within a run a timestamp that does not rise is wrong.
-      if isRunNew || ticks == nil {
-        repeatedCount += 1
-        return nil
-      }
-      time = lastTime + lastLength
-    }
-    isRunNew = false
-    var picture = TimedPicture(
-      frame: frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
-    picture.run = run
-    lastTime = time
-    lastLength = picture.displayTime
-    hasTicks = ticks != nil
-    return picture
   }
 
   /// Offers a picture, or lets it go where it stands before the one that is wanted.
@@ -294,9 +226,6 @@ final class VideoPipeline {
       candidate = consume picture
     }
   }
-
-  /// Comes after the one that is refused.
-  private var refusedNext: TimedPicture?
 
   private func offer(_ offered: consuming TimedPicture) {
     let picture = offered
@@ -333,80 +262,14 @@ private final class DecodingEpoch: Sendable {
   let value = Atomic(-1)
 }
 
-/// The packets of one run of a forward buffer, as a decoder takes them.
-private final class BufferedUnits: AccessUnitSource {
-  /// The run that packets are taken of.
-  private(set) var run: MediaRun?
-  /// No packet will come in this epoch.
-  private(set) var hasEnded = false
-  private(set) var isStale = false
-  /// The first packet that was taken is the first of its run.
-  private(set) var beganWithFirst = false
-  /// Where the next run begins, on the timeline of the one that has ended: it may be read once more from there.
-  private(set) var resumption: MediaTime?
-  private var hasBegun = false
+/// The video packets of a forward buffer.
+private final class BufferedPackets: PacketSource {
+  var epoch = -1
   private let buffer: ForwardBuffer
-  private var epoch = 0
 
   init(_ buffer: ForwardBuffer) { self.buffer = buffer }
 
-  func begin(epoch: Int) {
-    self.epoch = epoch
-    hasEnded = false
-    isStale = false
-    hasBegun = false
-    resumption = nil
-  }
+  func peek() -> NextPacket { buffer.peekNext(.video, epoch: epoch) }
 
-  /// The run of the next packet.
-  func nextRun() -> MediaRun? {
-    switch buffer.peekNext(.video, epoch: epoch) {
-    case .packet(let packet):
-      run = packet.run
-      return run
-    case .end:
-      hasEnded = true
-    case .stale:
-      isStale = true
-    case .none:
-      break
-    }
-    return nil
-  }
-
-  /// More comes after the end.
-  func goOn() { hasEnded = false }
-
-  func endRun() {
-    run = nil
-    hasBegun = false
-    resumption = nil
-  }
-
-  func nextUnit() throws -> AccessUnit {
-    switch buffer.next(.video, epoch: epoch, of: run) {
-    case .packet(let packet):
-      note(packet)
-      return .packet(packet.box)
-    case .none: return .none
-    case .end:
-      switch buffer.peekNext(.video, epoch: epoch) {
-      case .packet(let next):
-        resumption = run.flatMap { next.run.continuesTimeline(of: $0) ? next.time : nil }
-      case .end: hasEnded = true
-      case .none, .stale: break
-      }
-      return .end
-    case .stale:
-      isStale = true
-      return .end
-    }
-  }
-
-  func didOpen() {}
-
-  private func note(_ packet: MediaPacket) {
-    if !hasBegun { beganWithFirst = packet.isFirst }
-    hasBegun = true
-  }
+  func next(of run: MediaRun?) -> NextPacket { buffer.next(.video, epoch: epoch, of: run) }
 }

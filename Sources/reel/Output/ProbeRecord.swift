@@ -129,8 +129,10 @@ struct ProbeRecord: Encodable {
         of: presentation, chosen: description.chosenRung, in: description.chosenPeriod ?? 0)
       audio = Self.renditions(of: presentation, kind: .audio)
       text = Self.renditions(of: presentation, kind: .text)
-      warnings = presentation.warnings.map(\.description)
     }
+    let told =
+      (description.presentation?.warnings.map(\.description) ?? []) + description.faults.map(\.description)
+    if description.presentation != nil || !told.isEmpty { warnings = told }
     segments = description.segments.map {
       Segments(
         count: $0.count, shortestDuration: $0.shortest.rounded(places: 6),

@@ -1,0 +1,222 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// Reads the frames of one source in presentation order: what a player reads and decodes, without its buffer.
+///
+/// Confined to a thread that may block.
+final class FrameReader {
+  /// What could not be read, and was left out or had from elsewhere.
+  var faults: [ReelError] { log.faults }
+
+  private let opening: TrackOpening
+  private let context: TrackContext
+  private let packets: ReadPackets
+  private let decoder: TrackDecoder
+  private let log: ExtractionLog
+  private var isFailureThrown = false
+  private var passCount = 0
+  /// The end of the last frame; nil before the first one.
+  private var lastEnd: MediaTime?
+
+  /// Nothing is read before the first frame is asked for.
+  init(_ opening: TrackOpening) {
+    self.opening = opening
+    let context = opening.context
+    self.context = context
+    let log = ExtractionLog()
+    self.log = log
+    let reader = opening.source.packetReader(
+      for: .main(wantsAudio: false), resolver: opening.resolver, context: context,
+      controller: RungController(
+        context.configuration, clock: context.recorder.clock, location: ServiceLocation(roams: true)),
+      domains: DomainTable(), isAlone: true, log: log, scope: context.scope)
+    packets = ReadPackets(LandingReader(reader, scope: context.scope), clock: context.recorder.clock)
+    let scope = context.scope
+    decoder = TrackDecoder(
+      packets,
+      options: TrackDecoder.Options(
+        name: context.name, logger: context.logger, gate: context.gate, clock: context.recorder.clock,
+        isCancelled: { scope.isCancelled }))
+  }
+
+  /// The earliest frame from where the reader stands, from the fewest bytes; nil where there is none. Only as the first
+  /// call, or after a seek.
+  func firstFrame() throws -> TimedPicture? { try frame(isFirst: true) }
+
+  /// The next frame; nil at the end.
+  ///
+  /// What is wrong with the source is thrown once what came before it has been given.
+  func nextFrame() throws -> TimedPicture? { try frame(isFirst: false) }
+
+  /// Goes to a key frame at or before `time`, or as near to it as the source allows.
+  func seek(to time: MediaTime) throws {
+    passCount += 1
+    try packets.seek(to: time, pass: ItemPass(serial: passCount), scope: context.scope)
+    try decoder.begin()
+    isFailureThrown = false
+    lastEnd = nil
+  }
+
+  /// True where a seek to `time` saves work over reading on from `position`.
+  func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
+    packets.base.isSeekWorthwhile(to: time, from: position)
+  }
+
+  // MARK: What is known
+
+  /// The decoder of the frames that are being read.
+  var frameDecoder: PictureDecoder? { decoder.decoder }
+  /// Frames that missed a reference or were concealed, the ones that were decoded on the way included.
+  var damagedCount: Int { decoder.damagedCount }
+  /// Bytes of the container up to the end of the first frame's packet.
+  var firstFrameEnd: Int64? { packets.firstEnd }
+  /// The streams of the container that is open.
+  var streams: [StreamInfo] { packets.base.containerStreams }
+  var duration: MediaTime? { packets.base.streams.duration }
+  /// The rung that was opened last, and its segments; nil for a media file.
+  var track: RungTrack? { (packets.base as? SegmentedPacketReader)?.opened }
+  /// Segments that could not be had, or had gone before they were read.
+  var missedSegmentCount: Int { (packets.base as? SegmentedPacketReader)?.missedSegmentCount ?? 0 }
+  /// Where the time has gone so far.
+  var timing: StartupReport.Timing {
+    StartupReport.Timing(source: packets.base.waits.media, demux: packets.busy, decode: decoder.duration)
+  }
+
+  // MARK: - Private
+
+  private func frame(isFirst: Bool) throws -> TimedPicture? {
+    let threads = context.readsAhead ? context.configuration.decoderThreads : 1
+    while true {
+      switch try decoder.next(isFirst: isFirst, threads: threads) {
+      case .frame(let frame):
+        if try hasHole(before: frame) { return try end() }
+        lastEnd = frame.time + frame.displayTime
+        return frame
+      case .discarded: continue
+      case .runEnded: continue
+      // Packets are waited for, and wanted from nowhere else.
+      case .needsPacket: return try end()
+      case .stale: return try end()
+      case .end: return try end()
+      }
+    }
+  }
+
+  /// True of a frame that the decoder still held when reading failed, if frames that come before it may be missing: they
+  /// were to be decoded after it.
+  ///
+  /// Throws the failure where it is not certain that the frame is the first one.
+  private func hasHole(before frame: borrowing TimedPicture) throws -> Bool {
+    guard let failure = packets.failure else { return false }
+    guard let lastEnd else {
+      if failure.kind != .unsupported { throw failure }
+      return false
+    }
+    return frame.time - lastEnd > MediaTime(seconds: frame.displayTime.seconds / 2)
+  }
+
+  /// The end of all frames, and once what is wrong there.
+  private func end() throws -> TimedPicture? {
+    guard !isFailureThrown else { return nil }
+    isFailureThrown = true
+    if let failure = packets.failure { throw failure }
+    if decoder.frameCount == 0, let fault = decoder.fault { throw fault.located(at: context.name) }
+    if let fault = packets.base.endFault { throw fault }
+    return nil
+  }
+}
+
+/// The video packets of a reader, waited for.
+private final class ReadPackets: PacketSource {
+  /// Why reading has ended before the source does.
+  private(set) var failure: ReelError?
+  /// Where the first packet ends in its container.
+  private(set) var firstEnd: Int64?
+  /// Time spent reading that was not spent waiting.
+  private(set) var busy = Duration.zero
+
+  private let reader: LandingReader
+  private let clock: any MonotonicClock
+  private var ahead: MediaPacket?
+  private var hasEnded = false
+
+  init(_ reader: LandingReader, clock: any MonotonicClock) {
+    self.reader = reader
+    self.clock = clock
+  }
+
+  var base: any PacketReader { reader.base }
+
+  func seek(to time: MediaTime, pass: ItemPass, scope: LoadScope) throws {
+    ahead = nil
+    hasEnded = false
+    failure = nil
+    try measured { try reader.seek(to: time, needsKeyFrame: time > .zero, pass: pass, scope: scope) }
+  }
+
+  func peek() throws -> NextPacket {
+    if ahead == nil, !hasEnded { try measured { ahead = try read() } }
+    return ahead.map(NextPacket.packet) ?? .end
+  }
+
+  func next(of run: MediaRun?) throws -> NextPacket {
+    guard case .packet(let packet) = try peek(), run.map({ $0 === packet.run }) ?? true else { return .end }
+    ahead = nil
+    return .packet(packet)
+  }
+
+  // MARK: - Private
+
+  private func read() throws -> MediaPacket? {
+    do {
+      while true {
+        switch try reader.next() {
+        case .packet(let packet, .video):
+          firstEnd = firstEnd ?? base.position
+          return packet
+        case .packet: continue
+        case .end:
+          hasEnded = true
+          return nil
+        }
+      }
+    } catch let error as ReelError {
+      // The decoder gives the frames that it holds first.
+      failure = error
+      hasEnded = true
+      return nil
+    }
+  }
+
+  private func measured<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let (start, waited) = (clock.now, base.waits)
+    defer {
+      let waits = base.waits
+      busy += max(
+        .zero,
+        clock.now - start - (waits.media - waited.media) - (waits.manifests - waited.manifests))
+    }
+    return try body()
+  }
+}
+
+/// Keeps what readers tell of what they could not read.
+private final class ExtractionLog: ReadingLog {
+  private let state = Locked<[ReelError]>([])
+  /// More are not kept.
+  private static let limit = 100
+
+  var faults: [ReelError] { state.withLock { $0 } }
+
+  func noteFailure(_ error: ReelError, rung: String) {
+    state.withLock { if $0.count < Self.limit { $0.append(error) } }
+  }
+
+  func noteRung(_ rung: Rung) {}
+  func noteTransfer(_ transfer: SegmentTransfer, rung: String) {}
+  func noteFile(requestCount: Int, byteCount: Int64) {}
+  func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
+  func noteAbsence(_ segments: LiveSegments) {}
+  func noteGap(start: MediaTime, duration: MediaTime) {}
+}

@@ -1,0 +1,111 @@
+internal import Foundation
+internal import ReelCore
+
+/// The file of a rung whose index stands at its beginning, read in one transfer: initialization, index, and then one
+/// segment after the other, for as long as they lie one behind the other.
+///
+/// One reader at a time. Who holds it keeps the transfer open.
+final class FileTransfer: Sendable {
+  /// What the manifest names.
+  let url: URL
+  /// When it was asked for, and when the head of the answer came.
+  let asked: Duration
+  let answered: Duration
+  let requestCount: Int
+
+  fileprivate struct State {
+    /// Nil after the end.
+    var body: FetchBody?
+    /// The place in the file of the first byte of `unread`.
+    var position: Int64 = 0
+    var unread: ArraySlice<UInt8>
+    /// The end of the part that was given last; nil before there was one.
+    var end: Int64?
+    var isClaimed = false
+  }
+
+  private let state: Locked<State>
+
+  /// A part that begins so far behind what was read is not read up to.
+  private static let skipLimit: Int64 = 64 << 10
+
+  /// - Parameter head: The first bytes of the file, which were taken from the body.
+  init(_ response: FetchResponse, head: [UInt8], url: URL, asked: Duration, answered: Duration) {
+    self.url = url
+    self.asked = asked
+    self.answered = answered
+    requestCount = response.requestCount
+    state = Locked(State(body: response.body, unread: head[...]))
+  }
+
+  /// The transfer for the first caller; nil for others.
+  func claim() -> FileTransfer? {
+    state.withLock { state in
+      defer { state.isClaimed = true }
+      return state.isClaimed ? nil : self
+    }
+  }
+
+  /// Ends the transfer.
+  func close() {
+    state.withLock { state in
+      state.body = nil
+      state.unread = []
+    }
+  }
+
+  /// A part of the file; nil where it has to be asked for by itself. To be read before the next one.
+  ///
+  /// - Parameter range: Nil for the whole file.
+  func part(_ range: ByteRange?) -> (body: FetchBody, isFirst: Bool)? {
+    let (start, end) = (range?.offset ?? 0, range?.length.map { (range?.offset ?? 0) + $0 } ?? .max)
+    let isFirst = state.withLock { state -> Bool? in
+      guard state.body != nil, state.end.map({ $0 == start }) ?? true else { return nil }
+      let known = state.position + Int64(state.unread.count)
+      guard start >= state.position, state.end != nil || start - known <= Self.skipLimit else { return nil }
+      defer { state.end = end }
+      return state.end == nil
+    }
+    guard let isFirst else { return nil }
+    return (FetchBody { [self] in try await next(from: start, to: end) }, isFirst)
+  }
+
+  // MARK: - Private
+
+  private func next(from start: Int64, to end: Int64) async throws -> [UInt8]? {
+    while true {
+      let (chunk, body) = state.withLock { ($0.take(from: start, to: end), $0.body) }
+      if let chunk { return chunk.isEmpty ? nil : chunk }
+      guard let body else { return nil }
+      do {
+        var iterator = body.makeAsyncIterator()
+        guard let bytes = try await iterator.next() else {
+          close()
+          return nil
+        }
+        state.withLock { $0.unread = bytes[...] }
+      } catch {
+        close()
+        throw error
+      }
+    }
+  }
+}
+
+extension FileTransfer.State {
+  /// The next bytes between two places of the file, none behind them; nil where more have to come first.
+  fileprivate mutating func take(from start: Int64, to end: Int64) -> [UInt8]? {
+    skip(Int(clamping: max(0, start - position)))
+    guard position < end else { return [] }
+    guard !unread.isEmpty else { return nil }
+    let taken = unread.prefix(Int(clamping: end - position))
+    skip(taken.count)
+    return Array(taken)
+  }
+
+  private mutating func skip(_ count: Int) {
+    let skipped = min(count, unread.count)
+    unread = unread.dropFirst(skipped)
+    position += Int64(skipped)
+  }
+}
