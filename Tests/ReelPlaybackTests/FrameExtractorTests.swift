@@ -573,6 +573,24 @@ struct FrameExtractorErrorTests {
     }
   }
 
+  @Test(
+    "A segment that is of no use is left out, and told",
+    arguments: ["segment-1.ts=redirect:/bad/html.m3u8", "segment-1.ts=status:404"])
+  func badSegment(fault: String) async throws {
+    let faults = try FaultRule.parse(fault)
+    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+      let golden = try Golden("hls-ts-high").pictures.map(\.md5)
+      let source = try origin.source("hls-ts/high/index.m3u8")
+      let extraction = try await extract(.count(0), from: source)
+      // Of the three segments, of a second each, the first and the last.
+      #expect(extraction.pictures.map(\.md5) == Array(golden[..<30] + golden[60...]))
+      #expect(extraction.pictures.last.map { $0.time.seconds > 2.9 } == true)
+      #expect(extraction.report.missedSegmentCount == 1)
+      #expect(extraction.report.faults.count == 1)
+      #expect(extraction.report.faults.first?.location?.contains("segment-1.ts") == true)
+    }
+  }
+
   @Test("Local manifests may name local files")
   func localManifest() async throws {
     let extraction = try await extract(.first, path: "hls-discontinuity/ts.m3u8")

@@ -48,10 +48,12 @@ final class FileTransfer: Sendable {
 
   /// Ends the transfer.
   func close() {
-    state.withLock { state in
-      state.body = nil
+    // The body is let go after the lock: it ends what brings it.
+    let body = state.withLock { state in
       state.unread = []
+      return state.body.take()
     }
+    withExtendedLifetime(body) {}
   }
 
   /// A part of the file; nil where it has to be asked for by itself. To be read before the next one.

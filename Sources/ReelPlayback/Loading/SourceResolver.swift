@@ -120,7 +120,7 @@ struct SourceResolver: Sendable {
     guard reference.hasIndexFirst else {
       do {
         return try await segments(of: rung, variables: variables)
-      } catch let error as ReelError where error.kind == .badMedia {
+      } catch let error as ReelError where !error.isTemporary && error.kind != .cancelled {
         return RungSegments(list: SegmentList([wholeFile(reference)]), indexFault: error)
       }
     }
