@@ -15,9 +15,13 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
   // Sendable: `value` is reached through `withLock` only, which holds the mutex.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private var value: Value
+  private let rank: LockRank
 
-  public init(_ value: consuming sending Value) {
+  public convenience init(_ value: consuming sending Value) { self.init(value, rank: .leaf) }
+
+  package init(_ value: consuming sending Value, rank: LockRank) {
     self.value = value
+    self.rank = rank
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())
     pthread_mutex_init(mutex, nil)
@@ -32,8 +36,12 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
   public func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
+    if LockOrder.isChecked { LockOrder.take(rank) }
     pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
+    defer {
+      pthread_mutex_unlock(mutex)
+      if LockOrder.isChecked { LockOrder.give(rank) }
+    }
     return try body(&value)
   }
 }

@@ -20,9 +20,11 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
   private var value: Value
+  private let rank: LockRank
 
-  package init(_ value: consuming sending Value) {
+  package init(_ value: consuming sending Value, rank: LockRank = .leaf) {
     self.value = value
+    self.rank = rank
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())
     pthread_mutex_init(mutex, nil)
@@ -50,8 +52,12 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
+    if LockOrder.isChecked { LockOrder.take(rank) }
     pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
+    defer {
+      pthread_mutex_unlock(mutex)
+      if LockOrder.isChecked { LockOrder.give(rank) }
+    }
     return try body(&value)
   }
 
@@ -60,8 +66,12 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   package func wait<Result>(
     for body: (inout sending Value) -> sending Step<Result>
   ) -> sending Result {
+    if LockOrder.isChecked { LockOrder.take(rank) }
     pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
+    defer {
+      pthread_mutex_unlock(mutex)
+      if LockOrder.isChecked { LockOrder.give(rank) }
+    }
     while true {
       switch body(&value) {
       case .end(let result): return result

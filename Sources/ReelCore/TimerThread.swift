@@ -18,7 +18,7 @@ final class TimerThread: Sendable {
     var idleSince: Duration = .zero
   }
 
-  private let state = Monitor(State())
+  private let state = Monitor(State(), rank: .clock)
   private let idleTime: Duration
 
   init(idleTime: Duration = .seconds(1)) { self.idleTime = idleTime }

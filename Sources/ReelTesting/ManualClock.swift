@@ -6,7 +6,7 @@ public final class ManualClock: WallClock {
   private let time: Locked<WallTime>
 
   public init(_ time: WallTime) {
-    self.time = Locked(time)
+    self.time = Locked(time, rank: .clock)
   }
 
   public var now: WallTime { time.withLock { $0 } }

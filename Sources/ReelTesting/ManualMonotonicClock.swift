@@ -17,7 +17,7 @@ public final class ManualMonotonicClock: MonotonicClock {
     var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
   }
 
-  private let state = Locked(State())
+  private let state = Locked(State(), rank: .clock)
 
   public init() {}
 

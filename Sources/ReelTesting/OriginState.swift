@@ -24,7 +24,8 @@ final class OriginState: Sendable {
 
   init(_ configuration: Origin.Configuration) {
     self.configuration = configuration
-    state = Locked(State(routes: configuration.routes, faults: configuration.faults))
+    state = Locked(
+      State(routes: configuration.routes, faults: configuration.faults), rank: .transfer)
   }
 
   var snapshot: Origin.Snapshot { state.withLock { $0.snapshot } }

@@ -33,7 +33,8 @@ final class HTTPBody: Sendable {
     self.answer = answer
     self.session = session
     self.fetcher = fetcher
-    state = Locked(State(transfer: transfer, position: answer.bodyOffset, brokeAt: answer.bodyOffset))
+    state = Locked(
+      State(transfer: transfer, position: answer.bodyOffset, brokeAt: answer.bodyOffset), rank: .body)
   }
 
   deinit {

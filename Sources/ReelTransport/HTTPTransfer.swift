@@ -45,7 +45,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     var timer: Scheduled<Void>?
   }
 
-  private let state = Locked(State())
+  private let state = Locked(State(), rank: .transfer)
   private let configuration: TransportConfiguration
   private let host: String
   /// Told what is added to the bytes that are held, or taken from them.

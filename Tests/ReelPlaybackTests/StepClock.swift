@@ -13,7 +13,7 @@ final class StepClock: MonotonicClock {
   private let state: Locked<State>
   private static let step = Duration.milliseconds(10)
 
-  init() { state = Locked(State(lookedAt: base.now)) }
+  init() { state = Locked(State(lookedAt: base.now), rank: .clock) }
 
   var now: Duration {
     state.withLock { state in

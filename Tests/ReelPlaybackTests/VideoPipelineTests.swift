@@ -29,7 +29,10 @@ struct VideoPipelineTests {
         buffer: buffer, ring: ring,
         options: VideoPipeline.Options(
           name: "test", logger: silentLogger, threads: threads,
-          noteDecoding: { account in notes.withLock { $0.append((account, ring.statistics.frameCount)) } }),
+          noteDecoding: { account in
+            let frameCount = ring.statistics.frameCount
+            notes.withLock { $0.append((account, frameCount)) }
+          }),
         isCancelled: { isCancelled.withLock { $0 } })
     }
 

@@ -66,7 +66,8 @@ final class PoolFetcher: Fetching, ConnectionOpening {
     let all = try Self.bytes(of: request.url)
     let start = min(Int(clamping: request.range?.offset ?? 0), all.count)
     let end = min(Int(clamping: request.range?.end ?? Int64(all.count)), all.count)
-    let rest = Locked((bytes: all[start..<max(start, end)], presence: Optional(presence)))
+    let rest = Locked(
+      (bytes: all[start..<max(start, end)], presence: Optional(presence)), rank: .transfer)
     return FetchResponse(
       url: request.url, contentType: nil, bodyOffset: Int64(start),
       bodyByteCount: Int64(max(start, end) - start), resourceByteCount: Int64(all.count),

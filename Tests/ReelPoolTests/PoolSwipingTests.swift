@@ -132,7 +132,7 @@ import Testing
       Self.paths(12) + ["bad/text.mp4"], slots: 4, policy: AheadPreload(3), fetcher: fetcher,
       describe: { $1.poster = URL(string: "http://fixtures.test/posters/poster.jpg") })
     let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
-    let pins = Locked<[PinnedPlayer]>([])
+    let pins = Locked<[PinnedPlayer]>([], rank: .outputs)
     await withTaskGroup(of: Void.self) { group in
       for thread in 0..<6 {
         group.addTask {

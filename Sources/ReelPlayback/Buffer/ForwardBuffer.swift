@@ -58,7 +58,7 @@ final class ForwardBuffer: Sendable {
 
   private let state: Locked<State>
 
-  init(limits: Limits) { state = Locked(State(limits: limits)) }
+  init(limits: Limits) { state = Locked(State(limits: limits), rank: .media) }
 
   /// The epoch of the decoder of a kind.
   func epoch(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.epochs[kind] } }

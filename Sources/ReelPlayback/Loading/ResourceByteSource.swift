@@ -147,7 +147,7 @@ final class ResourceByteSource: ByteSource {
   private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
     guard let interruption else { return try read() }
     // An interruption may come when the read has ended by itself, and the next one is for another place.
-    let (pipe, isReading) = (feed.pipe, Locked(true))
+    let (pipe, isReading) = (feed.pipe, Locked(true, rank: .transfer))
     let token = interruption.onCancel { isReading.withLock { if $0 { pipe.interrupt() } } }
     defer {
       interruption.forget(token)

@@ -10,7 +10,7 @@ public final class EventChannel<Event: Sendable>: Sendable {
     var observers = Observers<Event>()
   }
 
-  private let state = Locked(State())
+  private let state = Locked(State(), rank: .observation)
 
   public init() {}
 

@@ -14,7 +14,7 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
   private let state: Locked<State>
 
   public init(_ value: Value) {
-    state = Locked(State(value: value))
+    state = Locked(State(value: value), rank: .observation)
   }
 
   deinit { finish() }

@@ -59,7 +59,8 @@ public final class PictureSeriesOutput: FrameOutput {
     self.stem = stem
     self.format = format
     state = Locked(
-      State(writer: PictureFileWriter(format: format, size: size, gravity: gravity), number: startNumber))
+      State(writer: PictureFileWriter(format: format, size: size, gravity: gravity), number: startNumber),
+      rank: .writer)
   }
 
   /// The number that the next picture's file gets.

@@ -37,12 +37,13 @@ public final class WAVOutput: AudioOutput {
   ///
   /// Throws `ReelError.cannotCreateOutput`.
   public init(path: String, sampleFormat: SampleFormat = .int16) throws(ReelError) {
-    state = Locked(State(writer: WAVWriter(file: try OutputFile(path: path), sampleFormat: sampleFormat)))
+    state = Locked(
+      State(writer: WAVWriter(file: try OutputFile(path: path), sampleFormat: sampleFormat)), rank: .writer)
   }
 
   /// Writes to a pipe with its own thread.
   package init(pipe: OutputPipe) {
-    state = Locked(State(writer: WAVWriter(file: .pipe(pipe), sampleFormat: .int16)))
+    state = Locked(State(writer: WAVWriter(file: .pipe(pipe), sampleFormat: .int16)), rank: .writer)
   }
 
   /// Throws `ReelError.cannotWriteOutput`, after which the file is gone and every call throws the same; and `usage`

@@ -27,7 +27,7 @@ public final class Y4MOutput: FrameOutput {
   package convenience init(pipe: OutputPipe) { self.init(.pipe(pipe)) }
 
   private init(_ file: sending OutputFile) {
-    state = Locked(State(writer: Y4MWriter(to: file, change: .converts)))
+    state = Locked(State(writer: Y4MWriter(to: file, change: .converts)), rank: .writer)
   }
 
   /// Writes to the process's standard output. A reader that is gone is an error of `show(_:)` where the process ignores

@@ -11,13 +11,25 @@ package final class OutputLock: Sendable {
   /// What players share.
   private final class Shared: @unchecked Sendable {
     // Sendable: `depth` is used by who has the mutex alone.
-    let mutex = NSRecursiveLock()
+    private let mutex = NSRecursiveLock()
     /// How often its holder has taken it.
-    var depth = 0
+    private(set) var depth = 0
+    /// Its rank was noted when it was taken first.
+    private var isRanked = false
+
+    func take() {
+      let isFirst = LockOrder.isChecked && LockOrder.takeAgain(.outputs)
+      mutex.lock()
+      depth += 1
+      if isFirst { isRanked = true }
+    }
 
     func give() {
       depth -= 1
+      let isLast = depth == 0 && isRanked
+      if isLast { isRanked = false }
       mutex.unlock()
+      if isLast { LockOrder.give(.outputs) }
     }
   }
 
@@ -56,8 +68,7 @@ package final class OutputLock: Sendable {
   private func take() -> Shared {
     while true {
       let lock = state.withLock { $0.lock }
-      lock.mutex.lock()
-      lock.depth += 1
+      lock.take()
       let isCurrent = state.withLock { state in
         // It may have been separated while this waited.
         guard state.lock === lock else { return false }

@@ -32,13 +32,13 @@ final class PlayerCore: Sendable {
   let account: MemoryAccount?
   let logger: Logger
   let clock: any MonotonicClock
-  let state = Locked(State())
+  let state = Locked(State(), rank: .player)
   let outputLock: OutputLock
   let presenter = Locked<Pump?>(nil)
   let observer = Locked(Callback<PlayerSignal>())
   /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
   /// the later one is right.
-  let told = Locked(TimeControlStatus.paused)
+  let told = Locked(TimeControlStatus.paused, rank: .telling)
 
   init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,

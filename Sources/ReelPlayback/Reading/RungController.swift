@@ -34,7 +34,7 @@ final class RungController: Sendable {
     adaptation: any RungAdaptation, location: ServiceLocation = ServiceLocation(roams: false),
     conditions: @escaping @Sendable () -> RungConditions
   ) {
-    state = Locked(State(adaptation: adaptation))
+    state = Locked(State(adaptation: adaptation), rank: .transfer)
     self.location = location
     self.conditions = conditions
   }

@@ -64,7 +64,8 @@ public final class FrameRing: Sendable {
   /// is accepted into an empty ring.
   public init(frameCapacity: Int, byteCapacity: Int) {
     state = Locked(
-      State(statistics: Statistics(frameCapacity: max(1, frameCapacity), byteCapacity: byteCapacity)))
+      State(statistics: Statistics(frameCapacity: max(1, frameCapacity), byteCapacity: byteCapacity)),
+      rank: .media)
   }
 
   /// The number of flushes so far.

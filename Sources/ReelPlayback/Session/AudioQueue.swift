@@ -26,7 +26,7 @@ final class AudioQueue: Sendable {
     var onRoom: (@Sendable () -> Void)?
   }
 
-  private let state = Locked(State())
+  private let state = Locked(State(), rank: .media)
   /// Sound that is decoded ahead.
   private static let capacity = MediaTime(value: 1, timescale: 2)
 

@@ -113,7 +113,7 @@ final class PoolCore: Sendable {
     state = Locked(
       State(
         slots: (0..<configuration.slotCount).map { _ in PooledPlayer(resources, configuration: configuration)
-        }))
+        }), rank: .pool)
     let made = Pumps(
       reconcile: Pump(named: "pool", execution: execution, clock: clock) { [weak self] in
         self?.reconcile()

@@ -40,7 +40,7 @@ final class PooledPlayer: Sendable {
   private let network: RankedNetwork.Slot
   private let clock: any MonotonicClock
   private let execution: any Execution
-  private let state = Locked<Load?>(nil)
+  private let state = Locked<Load?>(nil, rank: .load)
 
   init(_ resources: PoolResources, configuration: PoolConfiguration) {
     clock = configuration.player.clock

@@ -64,7 +64,7 @@ public final class PlayerService: Sendable {
     let feeds = feeds.isEmpty ? [Feed(name: "items")] : feeds
     self.pool = pool
     self.failureRule = failureRule
-    state = Locked(State(places: feeds.map { Place($0) }))
+    state = Locked(State(places: feeds.map { Place($0) }), rank: .service)
     selectedFeed = ObservedProperty(feeds[0].name)
     pool.setFailureHandler { [weak self] id, _ in self?.skip(id) }
   }

@@ -45,7 +45,7 @@ final class LinkedTransfer: Sendable {
     self.readyAt = readyAt
     self.began = began
     self.report = report
-    state = Locked(State(metrics: metrics))
+    state = Locked(State(metrics: metrics), rank: .transfer)
     let number = lane.begin(self, readyAt: readyAt)
     state.withLock { $0.number = number }
   }

@@ -48,7 +48,7 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
     var stepCount = 0
   }
 
-  private let state = Locked(State())
+  private let state = Locked(State(), rank: .clock)
   /// True when the body that ran has ended or waits.
   private let baton = Monitor(false)
   private let threads = WorkerThreads()

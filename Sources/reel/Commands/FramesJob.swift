@@ -19,7 +19,7 @@ final class FramesJob: Sendable {
     self.argument = argument
     self.printsLines = printsLines
     self.printsToStandardError = printsToStandardError
-    state = Locked(State(writer: writer))
+    state = Locked(State(writer: writer), rank: .writer)
   }
 
   /// Extracts and writes. With more than a few pictures, conversion and writing run beside decoding.

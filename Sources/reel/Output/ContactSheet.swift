@@ -18,7 +18,7 @@ final class ContactSheet: Sendable {
   private static let tileLimit = 120
 
   /// Nobody else may use `file`.
-  init(_ file: sending OutputFile) { state = Locked(State(file: file)) }
+  init(_ file: sending OutputFile) { state = Locked(State(file: file), rank: .writer) }
 
   /// One that can't be converted is left out; so are those beyond the limit.
   func add(_ picture: borrowing TimedPicture) {

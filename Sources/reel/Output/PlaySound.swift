@@ -21,13 +21,13 @@ final class PlaySound: AudioOutput {
 
   /// Throws as `WAVOutput.init` does.
   init(path: String, keepsEmpty: @escaping @Sendable () -> Bool) throws(ReelError) {
-    state = Locked(State(wav: try WAVOutput(path: path)))
+    state = Locked(State(wav: try WAVOutput(path: path)), rank: .recorder)
     endsWithSound = false
     self.keepsEmpty = keepsEmpty
   }
 
   init(pipe: OutputPipe, keepsEmpty: @escaping @Sendable () -> Bool) {
-    state = Locked(State(wav: WAVOutput(pipe: pipe)))
+    state = Locked(State(wav: WAVOutput(pipe: pipe)), rank: .recorder)
     endsWithSound = true
     self.keepsEmpty = keepsEmpty
   }

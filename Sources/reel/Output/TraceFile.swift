@@ -14,7 +14,7 @@ final class TraceFile: Sendable {
   private static let bufferByteCount = 64 << 10
 
   /// Nobody else may use `file`.
-  init(_ file: sending OutputFile) { state = Locked(State(file: file)) }
+  init(_ file: sending OutputFile) { state = Locked(State(file: file), rank: .writer) }
 
   func write(_ line: String) {
     state.withLock { state in
