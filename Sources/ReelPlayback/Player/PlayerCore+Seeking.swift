@@ -9,6 +9,8 @@ extension PlayerCore {
     /// Where a stall was that this one ends.
     var stalledTime: MediaTime?
     var stallLength: Duration = .zero
+    let session: ItemSession
+    let consequences: ItemSession.Consequences
   }
 
   /// True where it has begun. A failed item is tried again where its failure may pass.
@@ -32,11 +34,13 @@ extension PlayerCore {
       guard session.streams.canSeek else {
         return .failure(ReelError(.unsupported, "this source can't be sought", at: name))
       }
-      var begun = Begun(old: state.seek, item: session.item)
-      begun.stalledTime = state.stalledAt.map { _ in state.itemTime(at: now) }
-      let (generation, target) = session.seek(
+      let stalledTime = state.stalledAt.map { _ in state.itemTime(at: now) }
+      let (generation, target, consequences) = session.seek(
         to: state.target(of: time, duration: session.item.duration.value), tolerance: tolerance,
         iteration: state.lastRun?.pass.iteration ?? 0)
+      var begun = Begun(
+        old: state.seek, item: session.item, stalledTime: stalledTime, session: session,
+        consequences: consequences)
       if continuation != nil, let distances = session.liveDistances(from: target) {
         // Who goes back in the window stays there.
         state.liveTarget = max(distances.latency, distances.target)
@@ -58,6 +62,7 @@ extension PlayerCore {
       continuation?.resume(throwing: error)
       return false
     case .success(let begun):
+      begun.session.perform(begun.consequences)
       begun.old?.continuation.resume(returning: false)
       if let time = begun.stalledTime { emit(.resumed(time: time, after: begun.stallLength), of: begun.item) }
       publish()

@@ -6,7 +6,7 @@ extension ItemSession {
   func watchAudio() {
     let (now, patience) = (environment.clock.now, environment.thresholds.audioPatience)
     let deadline = state.withLock { state -> Duration? in
-      guard state.audioWatch == nil, !state.isStopped else { return nil }
+      guard state.audioWatch == nil, !state.machine.isStopped else { return nil }
       state.audioAbsence.end(at: now)
       return state.audioAbsence.nextLook(after: now, patience: patience)
     }
@@ -16,7 +16,7 @@ extension ItemSession {
   private func lookAtAudio(at deadline: Duration) {
     let execution = environment.execution
     state.withLock { state in
-      guard !state.isStopped else { return }
+      guard !state.machine.isStopped else { return }
       state.audioWatch = environment.clock.schedule(at: deadline) { [weak self] in
         // Runs on the same executor as the loading tasks, so it is delayed by whatever delays them.
         execution.task { [weak self] in self?.lookAtAudio(due: deadline) }
@@ -30,7 +30,7 @@ extension ItemSession {
     let (absence, isWanted) = state.withLock { state in
       state.audioWatch = nil
       state.audioAbsence.count(to: due, now: now)
-      return (state.audioAbsence, !state.isStopped && state.failure == nil && state.wantsAudio)
+      return (state.audioAbsence, !state.machine.isOver(.audio) && state.machine.failure == nil)
     }
     // The next turn of its loader begins to watch again.
     guard isWanted, buffer.isLoadingAudio else { return }
@@ -40,24 +40,9 @@ extension ItemSession {
       return lookAtAudio(at: absence.nextLook(after: now, patience: patience))
     }
     let seconds = Int((now - absence.since) / .seconds(1))
-    noteFailure(
-      ReelError(.timedOut, "no sound has come for \(seconds) s: it is left out", at: item.source.name),
-      rung: "")
-    playWithoutAudio(epoch: buffer.loadEpoch(of: .audio))?.cancel()
-  }
-
-  /// Gives what ends the reads of its loader.
-  @discardableResult
-  func playWithoutAudio(epoch: Int) -> LoadScope? {
-    let scope = state.withLock { state in
-      state.wantsAudio = false
-      return state.scopes[.audio]
-    }
-    noteTracksKnown()
-    buffer.setHasSeparateAudio(false)
-    buffer.end([.audio], from: .audio, epoch: epoch)
-    pumps.wake(.audio)
-    delegate.wake()
-    return scope
+    handle(
+      .audioMissed(
+        ReelError(.timedOut, "no sound has come for \(seconds) s: it is left out", at: item.source.name),
+        epoch: buffer.loadEpoch(of: .audio)))
   }
 }

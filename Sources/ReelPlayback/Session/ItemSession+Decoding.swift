@@ -54,11 +54,14 @@ extension ItemSession {
             self?.state.withLock { $0.decoding = account }
             self?.delegate.decoded(account.pictureCount)
           },
-          noteFailure: { [weak self] error in self?.noteFruitlessRun(error) }),
+          noteFailure: { [weak self] error in
+            guard let self else { return }
+            handle(.runWasFruitless(error.located(at: item.source.name)))
+          }),
         isCancelled: { scope.isCancelled })
       box.pipeline = pipeline
     }
-    let (order, target) = state.withLock { ($0.order, $0.target) }
+    let (order, target) = state.withLock { ($0.machine.order, $0.machine.target) }
     do {
       if let target {
         try preload(pipeline, order, target)
@@ -71,7 +74,7 @@ extension ItemSession {
       if !scope.isCancelled { pumps.wake(.video) }
     } catch {
       let unknown = ReelError(.internalFault, "\(error)")
-      fail((error as? ReelError ?? unknown).located(at: item.source.name))
+      handle(.decodingFailed((error as? ReelError ?? unknown).located(at: item.source.name)))
       ring.finish(generation: order.generation)
     }
   }
@@ -94,21 +97,16 @@ extension ItemSession {
     delegate.wake()
   }
 
-  /// A run has shown nothing: where nothing else does, that is why.
-  func noteFruitlessRun(_ error: ReelError) {
-    state.withLock { $0.fruitless = $0.fruitless ?? error.located(at: item.source.name) }
-  }
-
   func decodeAudio(_ box: PipelineBox<AudioPipeline>) {
     // Sound of an item that rests is decoded when it is played.
-    guard state.withLock({ $0.target == nil }) else { return }
+    guard state.withLock({ $0.machine.target == nil }) else { return }
     let pipeline =
       box.pipeline
       ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)
     box.pipeline = pipeline
     let (epoch, generation) = state.withLock { state in
       state.isDecodingAudio = true
-      return (buffer.epoch(of: .audio), state.order.generation)
+      return (buffer.epoch(of: .audio), state.machine.order.generation)
     }
     // The presenter may be waiting for the decoder.
     defer {

@@ -32,7 +32,6 @@ extension ItemSession {
   func note(_ event: PlayerEvent) { delegate.event(event) }
 
   func noteRung(_ rung: Rung) {
-    state.withLock { $0.rungBits[rung.id] = rung }
     var entry = AccessLogEntry(rung: rung.id)
     entry.indicatedBitRate = rung.bitsPerSecond ?? rung.averageBitsPerSecond
     entry.size = rung.size
@@ -51,7 +50,7 @@ extension ItemSession {
 
   func noteFile(requestCount: Int, byteCount: Int64) {
     // What still comes then is not to be counted for another session that plays the item.
-    guard !state.withLock({ $0.isStopped }) else { return }
+    guard !state.withLock({ $0.machine.isStopped }) else { return }
     item.updateAccess(rung: nil) { entry in
       entry.byteCount += byteCount
       entry.requestCount += requestCount

@@ -17,13 +17,15 @@ extension ItemSession {
     var dropsAudio = false
     /// Where it was sent last, on the player's timeline; nil for the beginning.
     var target: MediaTime?
+
     init(kind: MediaPacket.Kind) { self.kind = kind }
   }
 
   func read(_ reading: Reading) -> Pump.Next {
     do {
       while true {
-        guard wantsMore(of: reading), let reader = try takeUp(reading) else {
+        guard state.withLock({ $0.machine.wantsMore(of: reading.kind) }), let reader = try takeUp(reading)
+        else {
           rest(reading)
           return .idle
         }
@@ -40,13 +42,11 @@ extension ItemSession {
       }
     } catch is CancellationError {
       // Sought or stopped: the next turn knows. Else somebody else has ended a transfer.
-      let (isStopped, isSought) = state.withLock { state in
-        // Its sound may have been given up.
-        let isOver = state.isStopped || reading.kind == .audio && !state.wantsAudio
-        return (isOver, state.pendingSeek[reading.kind] != nil)
+      let (isOver, isSent) = state.withLock { state in
+        (state.machine.isOver(reading.kind), state.machine.isSent(reading.kind))
       }
-      if isStopped { return .idle }
-      if isSought { return .again }
+      if isOver { return .idle }
+      if isSent { return .again }
       return recover(from: ReelError(.network, "a transfer was cancelled", at: item.source.name), reading)
     } catch {
       let unknown = ReelError(.internalFault, "\(error)", at: item.source.name)
@@ -56,28 +56,13 @@ extension ItemSession {
 
   /// Nothing is read for a while: what an item that is preloaded needs for reading goes back to the system.
   func rest(_ reading: Reading) {
-    guard state.withLock({ $0.target != nil }), let reader = reading.reader else { return }
+    guard state.withLock({ $0.machine.target != nil }), let reader = reading.reader else { return }
     if reader.base.rest() { environment.account?.purge() }
-  }
-
-  /// True where the target of preloading has not been reached.
-  func wantsMore(of reading: Reading) -> Bool {
-    state.withLock { state in
-      guard let target = state.target else { return true }
-      // Sound that is a stream of its own comes after the first picture.
-      guard reading.kind == .video else { return target.stage >= .buffered }
-      switch target.stage {
-      case .none, .manifest: return false
-      case .initialization: return !state.hasVideoPacket
-      case .firstFrame: return !state.hasRecordedStartup
-      case .buffered: return true
-      }
-    }
   }
 
   /// Accounts for the time that a reader takes on the way to the first packet, before anybody has that.
   func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
-    guard !state.withLock({ $0.hasVideoPacket }) else { return try body() }
+    guard !state.withLock({ $0.machine.hasVideoPacket }) else { return try body() }
     let (start, before) = (environment.clock.now, reader.waits)
     defer {
       let (duration, after) = (environment.clock.now - start, reader.waits)
@@ -92,15 +77,13 @@ extension ItemSession {
 
   /// The reader, made where there is none, and gone to where it was sent; nil where there is nothing to read.
   func takeUp(_ reading: Reading) throws -> LandingReader? {
-    let (source, context, resolver, seek, scope, isWanted) = state.withLock { state in
-      let isWanted =
-        !state.isStopped && state.failure == nil
-        && (reading.kind == .video || state.wantsAudio && state.hasSeparateAudio == true)
-      // A seek that has come too early waits for the source.
-      let seek = state.source == nil || !isWanted ? nil : state.pendingSeek.removeValue(forKey: reading.kind)
-      return (state.source, state.context, state.resolver, seek, state.scopes[reading.kind], isWanted)
+    let (source, context, resolver, scope, assignment) = state.withLock { state in
+      (
+        state.source, state.context, state.resolver, state.scopes[reading.kind],
+        state.machine.assignment(of: reading.kind)
+      )
     }
-    guard isWanted, let source, let context, let resolver, let scope else { return nil }
+    guard let assignment, let source, let context, let resolver, let scope else { return nil }
     let reader: LandingReader
     if let made = reading.reader {
       reader = made
@@ -110,17 +93,16 @@ extension ItemSession {
       reading.reader = reader
       reading.scope = scope
     }
-    if let seek {
+    if let seek = assignment.seek {
       reading.epoch = seek.epoch
       try go(to: seek.time, reader, reading, scope: scope)
     } else if reading.isNew {
       reading.epoch = buffer.loadEpoch(of: reading.kind)
     }
     reading.isNew = false
-    let drops = reading.kind == .video && !state.withLock { $0.wantsAudio }
-    if drops != reading.dropsAudio {
-      reading.dropsAudio = drops
-      reader.base.setDropsAudio(drops)
+    if assignment.dropsAudio != reading.dropsAudio {
+      reading.dropsAudio = assignment.dropsAudio
+      reader.base.setDropsAudio(assignment.dropsAudio)
     }
     return reader
   }
@@ -129,10 +111,7 @@ extension ItemSession {
   func go(
     to time: MediaTime?, _ reader: LandingReader, _ reading: Reading, scope: LoadScope
   ) throws {
-    let pass = state.withLock { state in
-      let iteration = time.flatMap { time in state.shifts.lastIndex { $0 <= time } } ?? 0
-      return state.beginPass(iteration, of: reading.kind)
-    }
+    let pass = state.withLock { $0.machine.passes.begin(at: time, of: reading.kind) }
     reading.scope = scope
     reading.target = time
     reading.hasEnded = false
@@ -153,22 +132,22 @@ extension ItemSession {
     var controller = RungController(environment.loading, clock: environment.clock)
     switch source {
     case .resource:
-      state.withLock { $0.hasSeparateAudio = false }
+      handle(.opened(hasSeparateAudio: false))
       item.beginAccess(AccessLogEntry())
     case .presentation(let resolved):
       switch kind {
       case .video:
         let separate = resolved.presentation.periods.contains(where: \.hasAudio)
         let sound = resolved.presentation.soundBeforeVideo
+        handle(.opened(hasSeparateAudio: separate))
         state.withLock { state in
-          state.hasSeparateAudio = separate
           state.soundBeforeVideo = sound
           if !resolved.presentation.isLive {
             state.videoAbsences = resolved.presentation.absences(of: .main(wantsAudio: false))
           }
         }
         if let sound { buffer.begin(at: sound.lowerBound) }
-        buffer.setHasSeparateAudio(separate && state.withLock { $0.wantsAudio })
+        buffer.setHasSeparateAudio(state.withLock { $0.machine.playsSeparateAudio })
         role = .main(wantsAudio: !separate)
         controller = RungController(adaptation: makeAdaptation()) { [weak self] in
           self?.conditions ?? RungConditions()
@@ -216,34 +195,18 @@ extension ItemSession {
 
   /// What was read beyond the last time through the item has been let go.
   func endAfterLastIteration(_ reading: Reading) {
-    let isBeyond = state.withLock { state in
-      guard let cut = state.cut, let pass = state.passes[reading.kind], pass.serial < cut.serial,
-        pass.iteration > cut.iteration
-      else { return false }
-      reading.iteration = cut.iteration
-      state.passes[reading.kind] = ItemPass(
-        iteration: cut.iteration, shift: state.shifts[cut.iteration], serial: cut.serial)
-      return true
-    }
-    guard isBeyond else { return }
+    guard let last = state.withLock({ $0.machine.passes.returnFromCut(reading.kind) }) else { return }
+    reading.iteration = last
     reading.hasEnded = true
-    if !goesRound(reading) { tellEnd(reading) }
+    if !goesRound(reading) { handle(.ended(reading.kind, epoch: reading.epoch, fault: nil)) }
   }
 
   /// True where the item is to be begun anew after its end.
   func goesRound(_ reading: Reading) -> Bool {
-    let pass = state.withLock { state -> ItemPass? in
-      guard state.loops else { return nil }
-      let next = reading.iteration + 1
-      if next < state.shifts.count { return state.beginPass(next, of: reading.kind) }
-      guard reading.kind == .video, next == state.shifts.count, let end = buffer.end(of: .video),
-        end > state.shifts[reading.iteration]
-      else { return nil }
-      // Sound that is longer is heard to its end, with the last picture. Of one that is a stream of its own no more
-      // counts than was loaded by then: it is not known how much is to come.
-      let sound = state.wantsAudio ? buffer.end(of: .audio) : nil
-      state.shifts.append(max(end, sound ?? end))
-      return state.beginPass(next, of: reading.kind)
+    let pass = state.withLock { state in
+      state.machine.passes.next(
+        after: reading.iteration, of: reading.kind, videoEnd: buffer.end(of: .video),
+        audioEnd: state.machine.wantsAudio ? buffer.end(of: .audio) : nil)
     }
     guard let pass, let reader = reading.reader, let scope = reading.scope else { return false }
     do {
@@ -268,31 +231,18 @@ extension ItemSession {
         let now = environment.clock.now
         state.withLock { $0.audioAbsence.end(at: now) }
       }
-      noteProgress(isVideo: kind == .video, isNews: isNews)
+      handle(.packetRead(kind, isNews: isNews))
       pumps.wake(kind == .video ? .video : .audio)
       if !state.withLock({ $0.isPlaying }) { delegate.wake() }
     case .end:
       reading.hasEnded = true
-      if let fault = reader.endFault {
-        noteFailure(fault, rung: "")
-        state.withLock { $0.failure = $0.failure ?? fault }
-      } else if goesRound(reading) {
+      let fault = reader.endFault
+      if fault == nil, goesRound(reading) {
         if hasSeparateAudio { pumps.wake(.audioReader) }
         return
       }
-      tellEnd(reading)
+      handle(.ended(reading.kind, epoch: reading.epoch, fault: fault))
     }
-  }
-
-  func tellEnd(_ reading: Reading) {
-    var kinds: Set<MediaPacket.Kind> = [reading.kind]
-    if reading.kind == .video, !hasSeparateAudio { kinds.insert(.audio) }
-    buffer.end(kinds, from: reading.kind, epoch: reading.epoch)
-    state.withLock { _ = $0.hasReadEnd.insert(reading.kind) }
-    noteTracksKnown()
-    pumps.wake(.video)
-    pumps.wake(.audio)
-    delegate.wake()
   }
 
   /// A kind of media may be absent for a long time. Without video, audio begins by itself.
@@ -304,81 +254,32 @@ extension ItemSession {
     delegate.wake()
   }
 
-  func noteProgress(isVideo: Bool, isNews: Bool) {
-    let (isFirst, hadRetries, attempts, beginsAudio) = state.withLock { state in
-      let isFirst = isVideo && !state.hasVideoPacket
-      if isVideo { state.hasVideoPacket = true }
-      let hadRetries = isNews && state.retry.remaining < state.retry.attempts
-      if hadRetries { state.retry.succeed() }
-      return (isFirst, hadRetries, state.retry.remaining, isFirst && state.hasSeparateAudio == true)
-    }
-    if isFirst { reach(.initialization) }
-    if hadRetries { item.remainingRetries.set(attempts) }
-    // The first picture goes before the sound.
-    if beginsAudio { pumps.wake(.audioReader) }
-  }
-
   func noteStreams(_ reader: any PacketReader, _ kind: MediaPacket.Kind) {
     let streams = reader.streams
     let live = (reader as? SegmentedPacketReader)?.opened?.supply as? LiveSegments
-    let isChanged = state.withLock { state -> Bool in
-      let tracks = streams.tracks(of: kind)
+    let (isChanged, consequences) = state.withLock { state -> (Bool, Consequences) in
       switch kind {
       case .video:
         state.streams = streams
         state.audioGroup = streams.rung?.audioGroup ?? state.audioGroup
         if let live { state.live = live }
-        guard tracks != state.videoTracks else { return false }
-        state.videoTracks = tracks
       case .audio:
         if let live { state.liveAudio = live }
-        guard tracks != state.audioTracks else { return false }
-        state.audioTracks = tracks
       }
+      let (tracks, actions) = state.machine.note(
+        streams.tracks(of: kind), of: kind, areAll: streams.areAllKnown)
       // Set under the lock: if both readers report at the same time, the later report includes the earlier one.
-      item.tracks.set(state.videoTracks + state.audioTracks)
-      return true
+      if let tracks { item.tracks.set(tracks) }
+      return (tracks != nil, Consequences(actions: actions))
     }
-    guard isChanged else { return noteTracksKnown() }
-    noteTracksKnown()
-    if kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
-  }
-
-  /// Publishes that all tracks are known, if they are.
-  func noteTracksKnown() {
-    guard !item.areTracksKnown.value else { return }
-    if state.withLock({ $0.areTracksKnown }) { item.areTracksKnown.set(true) }
+    perform(consequences)
+    if isChanged, kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
   }
 
   func recover(from error: ReelError, _ reading: Reading) -> Pump.Next {
-    // Of a place that is not wanted any more.
-    if state.withLock({ $0.pendingSeek[reading.kind] != nil }) { return .again }
-    noteFailure(error, rung: "")
-    if let delay = nextRetry(after: error) {
-      // It goes on where it was, from a container that is opened anew.
-      state.withLock { state in
-        if state.pendingSeek[reading.kind] == nil {
-          state.pendingSeek[reading.kind] = (reading.epoch, buffer.end(of: reading.kind) ?? reading.target)
-        }
-      }
-      return .at(environment.clock.now + delay)
-    }
-    guard reading.kind == .video else {
-      playWithoutAudio(epoch: reading.epoch)
-      return .idle
-    }
-    let isFinal = state.withLock { state in
-      guard state.pendingSeek[reading.kind] == nil else { return false }
-      state.failure = error
-      return true
-    }
-    guard isFinal else { return .again }
-    // What is there is shown first.
-    buffer.end([.video, .audio], from: .video, epoch: reading.epoch, isBroken: true)
-    pumps.wake(.video)
-    pumps.wake(.audio)
-    delegate.wake()
-    return .idle
+    let place = buffer.end(of: reading.kind) ?? reading.target
+    return perform(
+      state.withLock { $0.decide(.failed(reading.kind, error, epoch: reading.epoch, place: place)) })
   }
 }
 

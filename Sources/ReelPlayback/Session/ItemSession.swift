@@ -55,6 +55,7 @@ final class ItemSession: Sendable {
   }
 
   struct State {
+    var machine: LoadingMachine
     var source: ResolvedSource?
     var resolver: SourceResolver?
     var context: TrackContext?
@@ -62,32 +63,10 @@ final class ItemSession: Sendable {
     var resolving: Task<Void, Never>?
     /// What ends the reads of a loader, for it to go to another place.
     var scopes: [MediaPacket.Kind: LoadScope]
-    var order = VideoPipeline.Order()
-    /// What readers are to go to before they go on, and the epoch that this is for.
-    var pendingSeek: [MediaPacket.Kind: (epoch: Int, time: MediaTime?)] = [:]
-    var retry: ItemRetryPolicy
-    var isStopped = false
     var stoppedPumps: [Pump] = []
     var stoppedResolving: Task<Void, Never>?
-    var failure: ReelError?
-    /// Why nothing was shown, where nothing else is wrong.
-    var fruitless: ReelError?
-    /// The failure is told when what is there has been shown.
-    var isFailureDue = false
-    var wantsAudio = true
-    /// Audio is a stream of its own; nil before that is known.
-    var hasSeparateAudio: Bool?
+    /// The audio that goes with the rung (HLS).
     var audioGroup: String?
-    var hasVideoPacket = false
-    var loops = false
-    /// How much later each time through the item is than the one before.
-    var shifts: [MediaTime] = [.zero]
-    /// Passes that readers have begun so far.
-    var passSerial = 0
-    /// The pass that each reader is in.
-    var passes: [MediaPacket.Kind: ItemPass] = [:]
-    /// The last time through the item, when looping was given up; readers that were beyond it go back to its end.
-    var cut: (iteration: Int, serial: Int)?
     /// How long the separate audio stream has not arrived, and the next check of that.
     var audioAbsence = AudioAbsence()
     var audioWatch: (any ScheduledCall)?
@@ -98,11 +77,6 @@ final class ItemSession: Sendable {
     var isRebuffering = false
     /// The player looks by itself how much there is.
     var isPlaying = false
-    var prefersThroughput = false
-    /// How far to load; nil for playing.
-    var target: PreloadTarget?
-    /// Resolving has begun.
-    var hasBegun = false
     var live: LiveSegments?
     /// The live segments of a separate audio stream.
     var liveAudio: LiveSegments?
@@ -112,13 +86,26 @@ final class ItemSession: Sendable {
     var videoAbsences: [Absence] = []
     var readerWait: Duration = .zero
     var readerBusy: Duration = .zero
-    var hasRecordedStartup = false
     var decoding = DecodingAccount()
-    var videoTracks: [PlayerItem.Track] = []
-    var audioTracks: [PlayerItem.Track] = []
-    /// The readers that have reached the end. They announce no more tracks.
-    var hasReadEnd: Set<MediaPacket.Kind> = []
-    var rungBits: [String: Rung] = [:]
+
+    /// Has the machine decide, and gives what follows once the lock is released.
+    mutating func decide(_ event: LoadingMachine.Event) -> Consequences {
+      let actions = machine.handle(event)
+      var interrupted: [LoadScope] = []
+      for case .interrupt(let loader) in actions {
+        guard let old = scopes[loader] else { continue }
+        interrupted.append(old)
+        scopes[loader] = LoadScope(execution: old.execution, memory: old.memory)
+      }
+      return Consequences(actions: actions, interrupted: interrupted)
+    }
+  }
+
+  /// What follows from a decision, to be performed when no lock is held that leads to the session's.
+  struct Consequences {
+    var actions: [LoadingMachine.Action] = []
+    /// What ends the reads that nobody waits for any more.
+    var interrupted: [LoadScope] = []
   }
 
   init(
@@ -136,26 +123,20 @@ final class ItemSession: Sendable {
     let memory = LoadingMemory(account: environment.account)
     scope = LoadScope(execution: execution, memory: memory)
     recorder = StartupRecorder(clock: environment.clock)
-    var state = State(
+    var machine = LoadingMachine(
+      target: target, wantsAudio: wantsAudio, loops: loops, prefersThroughput: prefersThroughput,
+      retry: environment.retryPolicy)
+    if let start, start > .zero {
+      let start = start + Self.instant
+      machine.start(at: start, epoch: buffer.seek(to: start).epoch)
+    }
+    let state = State(
+      machine: machine,
       scopes: [
         .video: LoadScope(execution: execution, memory: memory),
         .audio: LoadScope(execution: execution, memory: memory),
-      ],
-      retry: environment.retryPolicy)
-    state.target = target
-    state.order.limit = target?.frameLimit
-    state.wantsAudio = wantsAudio
-    state.loops = loops
-    state.prefersThroughput = prefersThroughput
-    state.order.prefersThroughput = prefersThroughput
-    if let start, start > .zero {
-      let start = start + Self.instant
-      let place = buffer.seek(to: start)
-      state.order.epoch = place.epoch
-      state.order.target = start
-      state.pendingSeek = [.video: (place.epoch, start), .audio: (place.epoch, start)]
-    }
-    self.state = Locked(state)
+      ])
+    self.state = Locked(state, rank: .session)
     pumps = Pumps()
   }
 
@@ -168,13 +149,13 @@ final class ItemSession: Sendable {
     ring.setHandlers(onRoom: { pumps.wake(.video) }, onPicture: { delegate.wake() })
     audio.setOnRoom { pumps.wake(.audio) }
     item.setOnChange { [weak self] in self?.preferencesHaveChanged() }
-    beginWhereWanted()
+    handle(.began)
   }
 
   /// Ends all loading and decoding, and lets go of all that is held.
   func stop() {
     let (resolving, scopes) = state.withLock { state in
-      state.isStopped = true
+      _ = state.machine.handle(.stopped)
       state.stoppedResolving = state.resolving.take()
       state.audioWatch.take()?.cancel()
       return (state.stoppedResolving, MediaPacket.Kind.allCases.compactMap { state.scopes[$0] })
@@ -201,69 +182,88 @@ final class ItemSession: Sendable {
     for pump in stopped { await pump.waitUntilStopped() }
   }
 
+  // MARK: What follows from decisions
+
+  func handle(_ event: LoadingMachine.Event) {
+    perform(state.withLock { state in state.decide(event) })
+  }
+
+  /// - Returns: When the loader that was working is to go on, where it is.
+  @discardableResult
+  func perform(_ consequences: Consequences) -> Pump.Next {
+    var next = Pump.Next.idle
+    for scope in consequences.interrupted { scope.cancel() }
+    for action in consequences.actions {
+      switch action {
+      case .interrupt: break
+      case .resolve(let pause): beginResolving(after: pause)
+      case .loadAgain(_, let pause): next = pause == .zero ? .again : .at(environment.clock.now + pause)
+      case .wake(let kind): pumps.wake(kind)
+      case .wakePlayer: delegate.wake()
+      case .updateLimits: buffer.setLimits(Self.limits(of: item, environment, target))
+      case .fillBuffer: buffer.fill()
+      case .endBuffer(let kinds, let loader, let epoch, let isBroken):
+        buffer.end(kinds, from: loader, epoch: epoch, isBroken: isBroken)
+      case .setHasSeparateAudio(let hasSeparateAudio): buffer.setHasSeparateAudio(hasSeparateAudio)
+      case .reached(let stage): reach(stage)
+      case .log(let error): noteFailure(error, rung: "")
+      case .publishRetries(let remaining): item.remainingRetries.set(remaining)
+      case .tellRetry(let attempt, let count, let pause, let error):
+        delegate.event(.retry(attempt: attempt, of: count, after: pause, error))
+      case .tracksAreKnown: item.areTracksKnown.set(true)
+      }
+    }
+    return next
+  }
+
   // MARK: What the player asks
 
-  var failure: ReelError? { state.withLock { $0.isFailureDue || !$0.hasVideoPacket ? $0.failure : nil } }
+  var failure: ReelError? { state.withLock { $0.machine.dueFailure } }
   /// Why there was no picture at all.
-  var fruitlessFailure: ReelError? { state.withLock { $0.failure ?? $0.fruitless } }
+  var fruitlessFailure: ReelError? { state.withLock { $0.machine.emptyFailure } }
   /// A failure, also one that is not due yet.
-  var pendingFailure: ReelError? { state.withLock { $0.failure } }
+  var pendingFailure: ReelError? { state.withLock { $0.machine.failure } }
+  private var target: PreloadTarget? { state.withLock { $0.machine.target } }
   var streams: ReaderStreams { state.withLock { $0.streams } }
-  var hasSeparateAudio: Bool { state.withLock { $0.hasSeparateAudio ?? false } }
-  var generation: Int { state.withLock { $0.order.generation } }
+  var hasSeparateAudio: Bool { state.withLock { $0.machine.hasSeparateAudio ?? false } }
+  var generation: Int { state.withLock { $0.machine.order.generation } }
   var bandwidth: Double? { state.withLock { $0.controller }?.estimatedBandwidth }
   /// What loading holds outside of the buffer.
   var memory: LoadingMemory { scope.memory }
   var decoding: DecodingAccount { state.withLock { $0.decoding } }
 
   /// Shows what is left of the buffer, then fails.
-  func makeFailureDue() { state.withLock { $0.isFailureDue = $0.failure != nil } }
+  func makeFailureDue() { handle(.failureIsDue) }
 
   /// Less than any picture is on show. What is printed is cut to it: a picture whose time is less than that after the one
   /// that is asked for is the one that was meant.
   static let instant = MediaTime(value: 1, timescale: 1_000_000)
 
   /// Goes to `time`, but not beyond the time through the item that is on show: everything that comes after has
-  /// `generation`.
+  /// `generation`. What it gives is to be performed when the caller's locks are released.
   ///
   /// - Parameter iteration: the time through the item that is on show.
   func seek(
     to time: MediaTime, tolerance: MediaTime, iteration: Int
-  ) -> (generation: Int, target: MediaTime) {
-    let (generation, time, old, isUnresolved) = state.withLock {
-      state -> (Int, MediaTime, [LoadScope], Bool) in
-      var time = time > state.shifts[min(iteration, state.shifts.count - 1)] ? time + Self.instant : time
-      if iteration + 1 < state.shifts.count { time = min(time, state.shifts[iteration + 1] - Self.instant) }
-      let generation = ring.flush()
+  ) -> (generation: Int, target: MediaTime, consequences: Consequences) {
+    state.withLock { state in
+      let time = state.machine.passes.place(of: time, iteration: iteration, instant: Self.instant)
+      var order = state.machine.order
+      order.generation = ring.flush()
       // What failed and may pass is tried again, also for a place that is still there.
-      if state.failure?.isTemporary == true { _ = buffer.reset(position: nil) }
+      if state.machine.startsOver { _ = buffer.reset(position: nil) }
       let place = buffer.seek(to: time)
-      state.order.generation = generation
-      state.order.epoch = place.epoch
-      state.order.target = time
-      state.order.tolerance = tolerance
-      audio.flush(generation: generation, start: time)
-      let old = MediaPacket.Kind.allCases.filter(place.reload.contains).compactMap { kind in
-        state.send(kind, to: time, epoch: place.epoch)
-      }
-      var isUnresolved = false
-      if let failure = state.failure, failure.isTemporary || !place.reload.isEmpty {
-        state.failure = nil
-        state.isFailureDue = false
-        state.retry.succeed()
-        isUnresolved = state.source == nil
-      }
-      return (generation, time, old, isUnresolved)
+      order.epoch = place.epoch
+      order.target = time
+      order.tolerance = tolerance
+      audio.flush(generation: order.generation, start: time)
+      return (order.generation, time, state.decide(.sought(order, reload: place.reload)))
     }
-    for scope in old { scope.cancel() }
-    if isUnresolved { beginResolving() }
-    for kind in PumpKind.allCases { pumps.wake(kind) }
-    return (generation, time)
   }
 
   /// The position of what is on show: what lies behind is let go, and loading goes on where there is room again.
   func setPosition(_ time: MediaTime) {
-    buffer.setPosition(time, epoch: state.withLock { $0.order.epoch })
+    buffer.setPosition(time, epoch: state.withLock { $0.machine.order.epoch })
     refill()
   }
 
@@ -277,63 +277,34 @@ final class ItemSession: Sendable {
 
   /// Sets how far to load; nil for playing. A target that asks for less than there is gives back what can be made again:
   /// pictures behind the one on show, and the decoder.
-  func setTarget(_ target: PreloadTarget?) {
-    let isChanged = state.withLock { state in
-      guard state.target != target else { return false }
-      state.target = target
-      state.order.limit = target?.frameLimit
-      return true
-    }
-    guard isChanged else { return }
-    buffer.setLimits(Self.limits(of: item, environment, target))
-    beginWhereWanted()
-    buffer.fill()
-    for kind in PumpKind.allCases { pumps.wake(kind) }
-  }
+  func setTarget(_ target: PreloadTarget?) { handle(.targetChanged(target)) }
 
   /// - Parameter iteration: the time through the item that is on show: the last one, where it does not loop any more.
   func setLoops(_ loops: Bool, iteration: Int) {
     state.withLock { state in
-      let hadMore = state.loops && !loops && state.shifts.count > iteration + 1
-      state.loops = loops
-      state.order.lastIteration = loops ? .max : iteration
-      guard hadMore else { return }
-      state.shifts.removeLast(state.shifts.count - iteration - 1)
-      state.passSerial += 1
-      state.cut = (iteration, state.passSerial)
-      var ended = Set(
-        state.passes.filter { $1.iteration > iteration && state.pendingSeek[$0] == nil }.map(\.key))
-      if ended.contains(.video), state.hasSeparateAudio != true { ended.insert(.audio) }
-      audio.drop(after: state.shifts[iteration])
-      buffer.drop(after: iteration, ending: ended, before: state.passSerial)
-      ring.drop(after: iteration)
+      guard let cut = state.machine.setLoops(loops, iteration: iteration) else { return }
+      audio.drop(after: cut.shift)
+      buffer.drop(after: cut.iteration, ending: cut.ended, before: cut.serial)
+      ring.drop(after: cut.iteration)
     }
     for kind in PumpKind.allCases { pumps.wake(kind) }
   }
 
   func setWantsAudio(_ wants: Bool) {
-    let hasChanged = state.withLock { state in
-      defer { state.wantsAudio = wants }
-      return state.wantsAudio != wants
+    let consequences = state.withLock { state -> Consequences in
+      guard state.machine.wantsAudio != wants else { return Consequences() }
+      let position = buffer.position
+      // Together: the decoder takes the new epoch when the queue has been emptied for it.
+      let epoch = buffer.dropAudio(isSeparate: state.machine.hasSeparateAudio ?? false)
+      audio.flush(generation: state.machine.order.generation, start: position)
+      return state.decide(.audioWanted(wants, epoch: epoch, place: position))
     }
-    guard hasChanged else { return }
-    let position = buffer.position
-    // Together: the decoder takes the new epoch when the queue has been emptied for it.
-    let old = state.withLock { state in
-      let epoch = buffer.dropAudio(isSeparate: state.hasSeparateAudio ?? false)
-      let old = state.send(.audio, to: position, epoch: epoch)
-      audio.flush(generation: state.order.generation, start: position)
-      return old
-    }
-    old?.cancel()
-    noteTracksKnown()
-    buffer.setHasSeparateAudio(wants && hasSeparateAudio)
-    for kind in PumpKind.allCases { pumps.wake(kind) }
+    perform(consequences)
   }
 
   /// True where the sound of its own stream has run out, and more is to come.
   func lacksAudio(at time: MediaTime) -> Bool {
-    let wants = state.withLock { $0.wantsAudio && $0.hasSeparateAudio == true }
+    let wants = state.withLock { $0.machine.playsSeparateAudio }
     return wants && audio.isEmpty && !audio.isDrained && buffer.isAudioBehind(time)
       && !absentKinds(at: time).contains(.audio)
   }
@@ -359,15 +330,19 @@ final class ItemSession: Sendable {
   func beginning(sought: MediaTime?, firstPicture: MediaTime, shift: MediaTime) -> MediaTime {
     let (wanted, isAbsent) = state.withLock { state -> (MediaTime, Bool) in
       let start = state.soundBeforeVideo.map { $0.lowerBound + shift }
-      let wanted = sought ?? state.order.target ?? start ?? firstPicture
-      return (wanted, state.wantsAudio && state.videoAbsences.contains { $0.contains(wanted - shift) })
+      let wanted = sought ?? state.machine.order.target ?? start ?? firstPicture
+      return (
+        wanted, state.machine.wantsAudio && state.videoAbsences.contains { $0.contains(wanted - shift) }
+      )
     }
     return isAbsent ? wanted : max(sought ?? firstPicture, firstPicture)
   }
 
   /// True if the audio decoder is behind: no audio is ready, although packets due by `time` were loaded.
   func isAudioDecoderBehind(_ time: MediaTime) -> Bool {
-    let (isWanted, isDecoding) = state.withLock { ($0.wantsAudio && $0.target == nil, $0.isDecodingAudio) }
+    let (isWanted, isDecoding) = state.withLock {
+      ($0.machine.wantsAudio && $0.machine.target == nil, $0.isDecodingAudio)
+    }
     guard isWanted, audio.isEmpty, !audio.isDrained else { return false }
     return isDecoding || buffer.hasAudioToDecode(until: time)
   }
@@ -376,8 +351,8 @@ final class ItemSession: Sendable {
   /// come.
   func isAudioLoaderBehind(_ time: MediaTime) -> Bool {
     let isWanted = state.withLock { state in
-      state.wantsAudio && state.target == nil
-        && (state.hasSeparateAudio == true || state.streams.audio != nil)
+      state.machine.wantsAudio && state.machine.target == nil
+        && (state.machine.hasSeparateAudio == true || state.streams.audio != nil)
     }
     guard isWanted, audio.isEmpty, !audio.isDrained else { return false }
     return buffer.isAudioBehind(time) && buffer.isLoadingMoreAudio
@@ -390,7 +365,7 @@ final class ItemSession: Sendable {
 
   /// There is sound that has not been handed out yet.
   var hasAudioLeft: Bool {
-    state.withLock { $0.wantsAudio } && !audio.isDrained
+    state.withLock { $0.machine.wantsAudio } && !audio.isDrained
   }
 
   /// Publishes how much there is, and gives it.
@@ -398,7 +373,7 @@ final class ItemSession: Sendable {
     level: ForwardBuffer.Level, keepsUp: Bool
   ) {
     let level = buffer.level(without: absentKinds(at: time))
-    let target = state.withLock { $0.target }?.bufferDuration ?? item.preferences.forwardBufferDuration
+    let target = target?.bufferDuration ?? item.preferences.forwardBufferDuration
     let isDry = level.isConsumed && !level.isComplete && ring.statistics.frameCount == 0
     let keepsUp =
       !isDry
@@ -424,8 +399,8 @@ final class ItemSession: Sendable {
   /// The first picture is about to be shown: what has been spent in its decoder was noted before the ring had it.
   func noteFirstPicture() {
     let report = state.withLock { state -> StartupReport? in
-      guard !state.hasRecordedStartup else { return nil }
-      state.hasRecordedStartup = true
+      guard !state.machine.hasFirstFrame else { return nil }
+      _ = state.machine.handle(.firstFrameDecoded)
       let decoding = state.decoding
       recorder.close(
         StartupReport.Timing(
@@ -471,33 +446,6 @@ final class ItemSession: Sendable {
   }
 }
 
-extension ItemSession.State {
-  /// True if no more tracks will be announced.
-  var areTracksKnown: Bool {
-    guard !videoTracks.isEmpty else { return false }
-    if !wantsAudio { return true }
-    if hasSeparateAudio == true { return !audioTracks.isEmpty || hasReadEnd.contains(.audio) }
-    return streams.areAllKnown || videoTracks.contains { $0.kind == .audio } || hasReadEnd.contains(.video)
-  }
-
-  /// A reader begins to read a pass, from its beginning or another place in it.
-  mutating func beginPass(_ iteration: Int, of loader: MediaPacket.Kind) -> ItemPass {
-    passSerial += 1
-    let pass = ItemPass(iteration: iteration, shift: shifts[iteration], serial: passSerial)
-    passes[loader] = pass
-    return pass
-  }
-
-  /// Has a loader go to `time`; gives what ends its reads.
-  mutating func send(
-    _ loader: MediaPacket.Kind, to time: MediaTime?, epoch: Int
-  ) -> LoadScope? {
-    pendingSeek[loader] = (epoch, time)
-    guard let old = scopes[loader] else { return nil }
-    return scopes.updateValue(LoadScope(execution: old.execution, memory: old.memory), forKey: loader)
-  }
-}
-
 extension ItemSession {
   /// Compressed media to be kept: as the target says, else as the item prefers.
   static func limits(
@@ -510,7 +458,7 @@ extension ItemSession {
   }
 
   func preferencesHaveChanged() {
-    buffer.setLimits(Self.limits(of: item, environment, state.withLock { $0.target }))
+    buffer.setLimits(Self.limits(of: item, environment, state.withLock { $0.machine.target }))
     refill()
   }
 

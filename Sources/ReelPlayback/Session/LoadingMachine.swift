@@ -1,0 +1,344 @@
+internal import ReelCore
+
+/// Decides how the loading of one item goes on: events in, actions out. A pure value.
+///
+/// - Loading begins when anything is wanted. What fails and may pass is tried again, as often as the policy says.
+/// - The loader of video comes first. Audio that is a stream of its own is loaded once the first video is there, and left
+///   out where it fails.
+/// - A seek sends loaders to another place; an error of the place before is nobody's any more.
+/// - A failure that is final ends what was loaded. It is told when that has been shown.
+struct LoadingMachine: Sendable {
+  typealias Loader = MediaPacket.Kind
+
+  enum Event: Sendable {
+    case began
+    /// How far to load; nil for playing.
+    case targetChanged(PreloadTarget?)
+    /// It is known what the source is.
+    case resolved
+    case resolvingFailed(ReelError)
+    /// The streams of the source are known.
+    case opened(hasSeparateAudio: Bool)
+    /// The buffer stands at another place; the loaders in `reload` have to go there.
+    case sought(VideoPipeline.Order, reload: Set<Loader>)
+    /// The audio was dropped, and comes again from `place` where it is wanted.
+    case audioWanted(Bool, epoch: Int, place: MediaTime?)
+    /// A packet came.
+    ///
+    /// - isNews: It lies behind all that was there.
+    case packetRead(Loader, isNews: Bool)
+    /// A loader has come to the end of the item.
+    case ended(Loader, epoch: Int, fault: ReelError?)
+    /// A loader can't go on. `place` is where it stands.
+    case failed(Loader, ReelError, epoch: Int, place: MediaTime?)
+    /// Audio that is a stream of its own has not come for too long.
+    case audioMissed(ReelError, epoch: Int)
+    case decodingFailed(ReelError)
+    /// A run has shown nothing at all.
+    case runWasFruitless(ReelError)
+    /// What there was has been shown.
+    case failureIsDue
+    case firstFrameDecoded
+    case stopped
+  }
+
+  enum Action: Sendable, Equatable {
+    /// Finds out what the source is, after a pause.
+    case resolve(after: Duration)
+    /// Ends what a loader is reading.
+    case interrupt(Loader)
+    /// The loader goes on after a pause.
+    case loadAgain(Loader, after: Duration)
+    case wake(ItemSession.PumpKind)
+    case wakePlayer
+    case updateLimits
+    case fillBuffer
+    /// No more packets of these kinds will come.
+    case endBuffer(Set<Loader>, from: Loader, epoch: Int, isBroken: Bool)
+    case setHasSeparateAudio(Bool)
+    case reached(PreloadStage)
+    case log(ReelError)
+    case publishRetries(remaining: Int)
+    case tellRetry(attempt: Int, of: Int, after: Duration, ReelError)
+    /// No more tracks will be announced.
+    case tracksAreKnown
+  }
+
+  /// What a loader is to do.
+  struct Assignment: Sendable, Equatable {
+    /// Where it is to go first; nil for where it stands.
+    var seek: Seek?
+    var dropsAudio: Bool
+  }
+
+  struct Seek: Sendable, Equatable {
+    let epoch: Int
+    /// On the player's timeline; nil for the beginning.
+    let time: MediaTime?
+  }
+
+  private(set) var target: PreloadTarget?
+  /// What decoding is to give.
+  private(set) var order = VideoPipeline.Order()
+  private(set) var wantsAudio: Bool
+  /// Audio is a stream of its own; nil before that is known.
+  private(set) var hasSeparateAudio: Bool?
+  private(set) var hasVideoPacket = false
+  private(set) var hasFirstFrame = false
+  private(set) var isStopped = false
+  /// Why loading has ended.
+  private(set) var failure: ReelError?
+  /// Why nothing was shown, where nothing else is wrong.
+  private(set) var fruitlessFailure: ReelError?
+  var passes: ItemPasses
+
+  private var hasBegun = false
+  private var isResolved = false
+  /// The failure is told when what is there has been shown.
+  private var isFailureDue = false
+  private var retry: ItemRetryPolicy
+  /// Where loaders are to go before they read on.
+  private var pendingSeeks: [Loader: Seek] = [:]
+  private var tracks: [Loader: [PlayerItem.Track]] = [:]
+  private var areAllAnnounced = false
+  /// Loaders that have read to the end: they announce no more tracks.
+  private var hasReadEnd: Set<Loader> = []
+  private var hasToldTracks = false
+
+  init(
+    target: PreloadTarget?, wantsAudio: Bool, loops: Bool, prefersThroughput: Bool, retry: ItemRetryPolicy
+  ) {
+    self.target = target
+    self.wantsAudio = wantsAudio
+    self.retry = retry
+    passes = ItemPasses(loops: loops)
+    order.limit = target?.frameLimit
+    order.prefersThroughput = prefersThroughput
+  }
+
+  /// Loading begins at `time`, which the buffer was told before.
+  mutating func start(at time: MediaTime, epoch: Int) {
+    order.epoch = epoch
+    order.target = time
+    for loader in Loader.allCases { pendingSeeks[loader] = Seek(epoch: epoch, time: time) }
+  }
+
+  mutating func handle(_ event: Event) -> [Action] {
+    switch event {
+    case .began:
+      return begin()
+    case .targetChanged(let target):
+      guard self.target != target else { return [] }
+      self.target = target
+      order.limit = target?.frameLimit
+      return [.updateLimits] + begin() + [.fillBuffer] + Self.wakeAll
+    case .resolved:
+      isResolved = true
+      return [.reached(.manifest), .wake(.reader)]
+    case .resolvingFailed(let error):
+      guard !isStopped else { return [] }
+      guard let (delay, actions) = tryAgain(after: error) else {
+        failure = error
+        return [.log(error), .wakePlayer]
+      }
+      return [.log(error)] + actions + [.resolve(after: delay)]
+    case .opened(let hasSeparateAudio):
+      self.hasSeparateAudio = hasSeparateAudio
+      return []
+    case .sought(let order, let reload):
+      return seek(order, reload)
+    case .audioWanted(let wants, let epoch, let place):
+      wantsAudio = wants
+      pendingSeeks[.audio] = Seek(epoch: epoch, time: place)
+      return [.interrupt(.audio)] + tellTracks()
+        + [.setHasSeparateAudio(wants && hasSeparateAudio == true)] + Self.wakeAll
+    case .packetRead(let kind, let isNews):
+      return progress(kind, isNews: isNews)
+    case .ended(let loader, let epoch, let fault):
+      if let fault { failure = failure ?? fault }
+      return (fault.map { [.log($0)] } ?? []) + end(loader, epoch: epoch)
+    case .failed(let loader, let error, let epoch, let place):
+      return fail(loader, error, epoch: epoch, place: place)
+    case .audioMissed(let error, let epoch):
+      return [.log(error)] + giveUpAudio(epoch: epoch)
+    case .decodingFailed(let error):
+      failure = error
+      return [.wakePlayer]
+    case .runWasFruitless(let error):
+      fruitlessFailure = fruitlessFailure ?? error
+      return []
+    case .failureIsDue:
+      isFailureDue = failure != nil
+      return []
+    case .firstFrameDecoded:
+      hasFirstFrame = true
+      return []
+    case .stopped:
+      isStopped = true
+      return []
+    }
+  }
+
+  // MARK: What is asked
+
+  /// The failure, where it can be told now.
+  var dueFailure: ReelError? { isFailureDue || !hasVideoPacket ? failure : nil }
+  /// Why there was no frame at all.
+  var emptyFailure: ReelError? { failure ?? fruitlessFailure }
+  /// What was loaded before is of no use to a seek: it has failed, and that may pass.
+  var startsOver: Bool { failure?.isTemporary == true }
+  /// Whether loading is awaited that has been sent elsewhere.
+  func isSent(_ loader: Loader) -> Bool { pendingSeeks[loader] != nil }
+  /// Nobody waits for what a loader reads.
+  func isOver(_ loader: Loader) -> Bool { isStopped || loader == .audio && !wantsAudio }
+  /// Audio that has a stream of its own is played.
+  var playsSeparateAudio: Bool { wantsAudio && hasSeparateAudio == true }
+
+  /// True where the target of preloading has not been reached.
+  func wantsMore(of loader: Loader) -> Bool {
+    guard let target else { return true }
+    // Audio that is a stream of its own comes after the first frame.
+    guard loader == .video else { return target.stage >= .buffered }
+    switch target.stage {
+    case .none, .manifest: return false
+    case .initialization: return !hasVideoPacket
+    case .firstFrame: return !hasFirstFrame
+    case .buffered: return true
+    }
+  }
+
+  /// What a loader is to do now; nil for nothing. A seek is handed out once.
+  mutating func assignment(of loader: Loader) -> Assignment? {
+    guard !isStopped, isResolved, failure == nil, loader == .video || playsSeparateAudio else { return nil }
+    return Assignment(
+      seek: pendingSeeks.removeValue(forKey: loader), dropsAudio: loader == .video && !wantsAudio)
+  }
+
+  /// Begins or gives up looping; gives the passes that are to be dropped.
+  ///
+  /// - Parameter iteration: The pass that is on show: the last one, where the item does not loop any more.
+  mutating func setLoops(_ loops: Bool, iteration: Int) -> ItemPasses.Cut? {
+    order.lastIteration = loops ? .max : iteration
+    guard let cut = passes.setLoops(loops, iteration: iteration, sent: Set(pendingSeeks.keys)) else {
+      return nil
+    }
+    guard cut.ended.contains(.video), hasSeparateAudio != true else { return cut }
+    return ItemPasses.Cut(
+      iteration: cut.iteration, shift: cut.shift, serial: cut.serial, ended: cut.ended.union([.audio]))
+  }
+
+  /// The tracks of all loaders, where those of one have changed.
+  ///
+  /// - Parameter areAll: No further one can appear after the first packet.
+  mutating func note(
+    _ tracks: [PlayerItem.Track], of loader: Loader, areAll: Bool
+  ) -> (changed: [PlayerItem.Track]?, actions: [Action]) {
+    if loader == .video { areAllAnnounced = areAll }
+    guard self.tracks[loader] ?? [] != tracks else { return (nil, tellTracks()) }
+    self.tracks[loader] = tracks
+    return (Loader.allCases.flatMap { self.tracks[$0] ?? [] }, tellTracks())
+  }
+
+  // MARK: - Private
+
+  private static let wakeAll = ItemSession.PumpKind.allCases.map(Action.wake)
+
+  private mutating func begin() -> [Action] {
+    guard !hasBegun, !isStopped, target.map({ $0.stage > .none }) ?? true else { return [] }
+    hasBegun = true
+    return [.resolve(after: .zero)]
+  }
+
+  private mutating func seek(_ order: VideoPipeline.Order, _ reload: Set<Loader>) -> [Action] {
+    self.order = order
+    var actions: [Action] = []
+    for loader in Loader.allCases where reload.contains(loader) {
+      pendingSeeks[loader] = Seek(epoch: order.epoch, time: order.target)
+      actions.append(.interrupt(loader))
+    }
+    if let failure, failure.isTemporary || !reload.isEmpty {
+      self.failure = nil
+      isFailureDue = false
+      retry.succeed()
+      if !isResolved { actions.append(.resolve(after: .zero)) }
+    }
+    return actions + Self.wakeAll
+  }
+
+  private mutating func progress(_ kind: Loader, isNews: Bool) -> [Action] {
+    var actions: [Action] = []
+    if kind == .video, !hasVideoPacket {
+      hasVideoPacket = true
+      actions.append(.reached(.initialization))
+      // The first frame goes before the sound.
+      if hasSeparateAudio == true { actions.append(.wake(.audioReader)) }
+    }
+    if isNews, retry.remaining < retry.attempts {
+      retry.succeed()
+      actions.append(.publishRetries(remaining: retry.remaining))
+    }
+    return actions
+  }
+
+  private mutating func end(_ loader: Loader, epoch: Int) -> [Action] {
+    hasReadEnd.insert(loader)
+    var kinds: Set<Loader> = [loader]
+    if loader == .video, hasSeparateAudio != true { kinds.insert(.audio) }
+    return [.endBuffer(kinds, from: loader, epoch: epoch, isBroken: false)] + tellTracks()
+      + [.wake(.video), .wake(.audio), .wakePlayer]
+  }
+
+  private mutating func fail(_ loader: Loader, _ error: ReelError, epoch: Int, place: MediaTime?) -> [Action]
+  {
+    // Of a place that is not wanted any more.
+    if isSent(loader) { return [.loadAgain(loader, after: .zero)] }
+    if let (delay, actions) = tryAgain(after: error) {
+      // It goes on where it was, from a container that is opened anew.
+      pendingSeeks[loader] = Seek(epoch: epoch, time: place)
+      return [.log(error)] + actions + [.loadAgain(loader, after: delay)]
+    }
+    guard loader == .video else { return [.log(error)] + giveUpAudio(epoch: epoch) }
+    failure = error
+    // What is there is shown first.
+    return [
+      .log(error), .endBuffer([.video, .audio], from: .video, epoch: epoch, isBroken: true), .wake(.video),
+      .wake(.audio), .wakePlayer,
+    ]
+  }
+
+  private mutating func giveUpAudio(epoch: Int) -> [Action] {
+    wantsAudio = false
+    return [.interrupt(.audio)] + tellTracks()
+      + [
+        .setHasSeparateAudio(false), .endBuffer([.audio], from: .audio, epoch: epoch, isBroken: false),
+        .wake(.audio), .wakePlayer,
+      ]
+  }
+
+  /// The pause before the next attempt, and what is told of it; nil where there is none.
+  private mutating func tryAgain(after error: ReelError) -> (delay: Duration, actions: [Action])? {
+    guard !isStopped, let delay = retry.next(after: error) else { return nil }
+    return (
+      delay,
+      [
+        .publishRetries(remaining: retry.remaining),
+        .tellRetry(
+          attempt: retry.attempts - retry.remaining, of: retry.attempts, after: delay, error),
+      ]
+    )
+  }
+
+  private mutating func tellTracks() -> [Action] {
+    guard !hasToldTracks, areTracksKnown else { return [] }
+    hasToldTracks = true
+    return [.tracksAreKnown]
+  }
+
+  /// True if no more tracks will be announced.
+  private var areTracksKnown: Bool {
+    guard let video = tracks[.video], !video.isEmpty else { return false }
+    if !wantsAudio { return true }
+    if hasSeparateAudio == true { return tracks[.audio]?.isEmpty == false || hasReadEnd.contains(.audio) }
+    return areAllAnnounced || video.contains { $0.kind == .audio } || hasReadEnd.contains(.video)
+  }
+}
