@@ -29,7 +29,7 @@ struct SegmentIndexBox: Sendable {
 
   /// Reads the body of the `sidx` in `range` of `bytes`, which start at `offset` in the file. Throws `badMedia`.
   init(_ bytes: [UInt8], in range: Range<Int>, at offset: Int64) throws(ReelError) {
-    var reader = BigEndianReader(bytes, in: range, offset: offset)
+    var reader = IndexReader(bytes[range], offset: offset)
     let version = try reader.read(4) >> 24
     _ = try reader.read(4)
     timescale = Int64(try reader.read(4))
@@ -76,69 +76,55 @@ struct SegmentIndexBox: Sendable {
   ) throws(ReelError) -> Search {
     var (position, boxCount) = (start, 0)
     var (index, movieEnd): ((box: Range<Int>, body: Range<Int>)?, Int64?) = (nil, nil)
-    while bytes.count - position >= 8 {
-      var header = BigEndianReader(bytes, in: position..<bytes.count, offset: offset)
-      var size = try header.read(4)
-      let type = try header.read(4)
-      var headerCount = 8
-      if size == 1 {
-        guard bytes.count - position >= 16 else { break }
-        size = try header.read(8)
-        headerCount = 16
-      }
-      guard size == 0 || size >= UInt64(headerCount) else {
+    while let header = MP4BoxHeader(bytes[position...]) {
+      // 0 for a box that extends to the end of the file.
+      let size = header.byteCount ?? 0
+      guard size == 0 || !header.isMalformed else {
         if index != nil { break }
         throw ReelError(
           .badMedia, "a box of \(size) bytes where a sidx is expected",
           place: .byte(offset + Int64(position)))
       }
       let available = bytes.count - position
-      if type == 0x7369_6478, index == nil {  // "sidx"
+      if header.type == "sidx", index == nil {
         guard size != 0, size <= available else {
           return .cut(offset: offset + Int64(position), byteCount: size, available: available)
         }
         let end = position + Int(size)
-        index = (position..<end, position + headerCount..<end)
+        index = (position..<end, position + header.headerByteCount..<end)
         if isNested { break }
-      } else if type == 0x6D6F_6F66 || type == 0x6D64_6174 {  // "moof", "mdat"
+      } else if header.type == "moof" || header.type == "mdat" {
         break
       }
       guard size != 0, size <= available else { break }
       position += Int(size)
       boxCount += 1
       if isNested, boxCount > 2 { break }
-      if type == 0x6D6F_6F76 { movieEnd = offset + Int64(position) }  // "moov"
+      if header.type == "moov" { movieEnd = offset + Int64(position) }
     }
     guard let index else { return .none(offset: offset + Int64(position)) }
     return .found(box: index.box, body: index.body, movieEnd: movieEnd)
   }
 }
 
-/// Reads numbers in network byte order, never beyond its range.
-private struct BigEndianReader {
-  private let bytes: [UInt8]
-  private var position: Int
-  private let end: Int
+/// Reads the numbers of a `sidx`.
+private struct IndexReader {
+  private var reader: BigEndianReader
   private let offset: Int64
 
-  init(_ bytes: [UInt8], in range: Range<Int>, offset: Int64) {
-    self.bytes = bytes
+  init(_ bytes: ArraySlice<UInt8>, offset: Int64) {
+    reader = BigEndianReader(bytes)
     self.offset = offset
-    position = range.lowerBound
-    end = range.upperBound
   }
 
   /// Where the next number stands in the file.
-  var place: Int64 { offset &+ Int64(position) }
+  var place: Int64 { offset &+ Int64(reader.rest.startIndex) }
 
-  /// The next `count` bytes, 8 at the most.
+  /// The next number of `count` bytes, 8 at the most.
   mutating func read(_ count: Int) throws(ReelError) -> UInt64 {
-    guard end - position >= count else {
+    guard let value = reader.number(count) else {
       throw ReelError(.badMedia, "the sidx ends too early", place: .byte(place))
     }
-    var value: UInt64 = 0
-    for index in position..<position + count { value = value << 8 | UInt64(bytes[index]) }
-    position += count
     return value
   }
 }

@@ -11,13 +11,13 @@ struct FragmentShifter: Sendable {
   /// Throws `unsupported` where there is none in it.
   init(initialization: [UInt8]) throws(ReelError) {
     var timescales: [UInt32: Int32] = [:]
-    for movie in Self.boxes(initialization, in: 0..<initialization.count) where movie.type == "moov" {
-      for track in Self.boxes(initialization, in: movie.body) where track.type == "trak" {
+    for movie in MP4Box.all(in: initialization[...]) where movie.type == "moov" {
+      for track in MP4Box.all(in: initialization[movie.body]) where track.type == "trak" {
         var (id, timescale): (UInt64, UInt64) = (0, 0)
-        for box in Self.boxes(initialization, in: track.body) {
+        for box in MP4Box.all(in: initialization[track.body]) {
           if box.type == "tkhd" { id = Self.field(initialization, box, narrow: 12, wide: 20) }
           guard box.type == "mdia" else { continue }
-          for header in Self.boxes(initialization, in: box.body) where header.type == "mdhd" {
+          for header in MP4Box.all(in: initialization[box.body]) where header.type == "mdhd" {
             timescale = Self.field(initialization, header, narrow: 12, wide: 20)
           }
         }
@@ -33,14 +33,14 @@ struct FragmentShifter: Sendable {
   /// `segment` as it would be `length` later. Times of 32 bits that become too large wrap around.
   func shifted(_ segment: [UInt8], by length: MediaTime) -> [UInt8] {
     var bytes = segment
-    for box in Self.boxes(segment, in: 0..<segment.count) {
+    for box in MP4Box.all(in: segment[...]) {
       if box.type == "sidx", box.body.count >= 20 {
         let timescale = Int32(clamping: Self.number(segment, at: box.body.lowerBound + 8, count: 4))
         Self.add(length.ticks(timescale: timescale), to: &bytes, at: box.body.lowerBound, 12)
       }
       guard box.type == "moof" else { continue }
-      for fragment in Self.boxes(segment, in: box.body) where fragment.type == "traf" {
-        let parts = Self.boxes(segment, in: fragment.body)
+      for fragment in MP4Box.all(in: segment[box.body]) where fragment.type == "traf" {
+        let parts = MP4Box.all(in: segment[fragment.body])
         guard let header = parts.first(where: { $0.type == "tfhd" }), header.body.count >= 8 else { continue }
         let id = UInt32(Self.number(segment, at: header.body.lowerBound + 4, count: 4))
         guard let timescale = timescales[id] else { continue }
@@ -54,38 +54,15 @@ struct FragmentShifter: Sendable {
 
   // MARK: - Private
 
-  private struct Box {
-    var type: String
-    var body: Range<Int>
-  }
-
-  private static func boxes(_ bytes: [UInt8], in range: Range<Int>) -> [Box] {
-    var boxes: [Box] = []
-    var position = range.lowerBound
-    while range.upperBound - position >= 8 {
-      var (size, header) = (number(bytes, at: position, count: 4), 8)
-      if size == 1, range.upperBound - position >= 16 {
-        (size, header) = (number(bytes, at: position + 8, count: 8), 16)
-      }
-      let rest = UInt64(range.upperBound - position)
-      if size == 0 { size = rest }
-      guard size >= UInt64(header), size <= rest else { break }
-      let type = String(decoding: bytes[position + 4..<position + 8], as: UTF8.self)
-      boxes.append(Box(type: type, body: position + header..<position + Int(size)))
-      position += Int(size)
-    }
-    return boxes
-  }
-
   /// A field of 32 bits whose place in the body depends on the version of the box.
-  private static func field(_ bytes: [UInt8], _ box: Box, narrow: Int, wide: Int) -> UInt64 {
+  private static func field(_ bytes: [UInt8], _ box: MP4Box, narrow: Int, wide: Int) -> UInt64 {
     let isWide = box.body.first.map { bytes[$0] == 1 } ?? false
     let place = box.body.lowerBound + (isWide ? wide : narrow)
     return place + 4 <= box.body.upperBound ? number(bytes, at: place, count: 4) : 0
   }
 
   private static func number(_ bytes: [UInt8], at place: Int, count: Int) -> UInt64 {
-    bytes[place..<place + count].reduce(0) { $0 << 8 | UInt64($1) }
+    bytes[place..<place + count].bigEndianNumber
   }
 
   /// Adds to the time that stands `offset` bytes into a body, with 64 bits in version 1 and 32 in version 0.

@@ -145,7 +145,7 @@ struct SampleDecryptorTests {
 
   @Test func `Another scheme is named`() {
     let error = #expect(throws: ReelError.self) {
-      _ = try decrypt([0], ProtectionSchemeType(code: 0x7069_6666), vector: Vectors.vector)
+      _ = try decrypt([0], ProtectionSchemeType(code: "piff"), vector: Vectors.vector)
     }
     #expect(error?.kind == .unsupported)
     #expect(error?.reason.contains("'piff'") == true)

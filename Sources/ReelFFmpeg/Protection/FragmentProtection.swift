@@ -29,21 +29,21 @@ struct FragmentProtection {
   ///   - position: The position of the `moof` in the file.
   ///   - read: Reads bytes of the file.
   init(
-    _ boxes: [Box], in bytes: [UInt8], at position: Int64, tracks known: [Int: TrackProtection],
+    _ boxes: [MP4Box], in bytes: [UInt8], at position: Int64, tracks known: [Int: TrackProtection],
     read: (Range<Int64>) throws -> [UInt8]
   ) {
     self.position = position
     // The data of a track without its own offset follows the data of the previous track, as in libavformat's mov.
     var implicit = position
-    for box in boxes where box.type == UInt32(box: "traf") {
-      let inner = Box.all(in: bytes, box.body)
+    for box in boxes where box.type == "traf" {
+      let inner = MP4Box.all(in: bytes, box.body)
       guard let header = try? TrackHeader(inner, in: bytes, at: position, implicit: implicit) else {
         continue
       }
       let track = known[header.id]
       var samples: [Int64: Int] = [:]
       var counts: [Int] = []
-      for run in inner where run.type == UInt32(box: "trun") {
+      for run in inner where run.type == "trun" {
         let size = header.sampleSize ?? track?.defaultSampleSize ?? 0
         guard
           let (count, end) = try? Self.place(
@@ -83,8 +83,8 @@ struct FragmentProtection {
     var description: Int?
     var sampleSize: Int?
 
-    init(_ boxes: [Box], in bytes: [UInt8], at position: Int64, implicit: Int64) throws(ReelError) {
-      guard let box = boxes.first(where: { $0.type == UInt32(box: "tfhd") }) else {
+    init(_ boxes: [MP4Box], in bytes: [UInt8], at position: Int64, implicit: Int64) throws(ReelError) {
+      guard let box = boxes.first(where: { $0.type == "tfhd" }) else {
         throw ReelError(.badMedia, "a track fragment has no header")
       }
       var fields = BoxFields(bytes, box.body)
@@ -103,7 +103,7 @@ struct FragmentProtection {
 
   /// Records the positions of a run's samples. Returns their number and their end.
   private static func place(
-    _ run: Box, in bytes: [UInt8], from base: Int64, defaultSize: Int, into samples: inout [Int64: Int]
+    _ run: MP4Box, in bytes: [UInt8], from base: Int64, defaultSize: Int, into samples: inout [Int64: Int]
   ) throws(ReelError) -> (count: Int, end: Int64) {
     var fields = BoxFields(bytes, run.body)
     let (_, flags) = try fields.versionAndFlags()
@@ -128,7 +128,8 @@ struct FragmentProtection {
   }
 
   private static func table(
-    _ boxes: [Box], in bytes: [UInt8], _ header: TrackHeader, _ track: TrackProtection, sampleCounts: [Int],
+    _ boxes: [MP4Box], in bytes: [UInt8], _ header: TrackHeader, _ track: TrackProtection,
+    sampleCounts: [Int],
     moof: Range<Int64>, read: (Range<Int64>) throws -> [UInt8]
   ) -> Result<SampleTable, ReelError> {
     do {

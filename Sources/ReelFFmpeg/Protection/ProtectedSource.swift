@@ -43,10 +43,9 @@ final class ProtectedSource: ByteSource {
   private static let indexLimit = 128 << 20
   private static let chunkByteCount = 64 << 10
   /// The types of top-level boxes.
-  private static let topTypes: Set<UInt32> = [
-    UInt32(box: "ftyp"), UInt32(box: "styp"), UInt32(box: "moov"), UInt32(box: "moof"), UInt32(box: "mdat"),
-    UInt32(box: "sidx"), UInt32(box: "ssix"), UInt32(box: "free"), UInt32(box: "skip"), UInt32(box: "emsg"),
-    UInt32(box: "prft"), UInt32(box: "mfra"), UInt32(box: "meta"), .uuid,
+  private static let topTypes: Set<FourCC> = [
+    "ftyp", "styp", "moov", "moof", "mdat", "sidx", "ssix", "free", "skip", "emsg", "prft", "mfra", "meta",
+    "uuid",
   ]
 
   /// - Parameter isSeekable: False if the source is read forward only.
@@ -75,7 +74,7 @@ final class ProtectedSource: ByteSource {
         state = .passing(rest.map { $0 - Int64(count) })
         return count
       case .header:
-        guard try collect(8), try held[3] != 1 || held.prefix(3) != [0, 0, 0] || collect(16) else {
+        guard try collect(8), try collect(MP4BoxHeader.headerByteCount(in: held[...])) else {
           return try pass() ? 0 : read(into: buffer)
         }
         begin()
@@ -142,18 +141,17 @@ final class ProtectedSource: ByteSource {
 
   /// Handles a box whose header is held.
   private func begin() {
-    var fields = BoxFields(held, 0..<held.count)
-    let number = { (count: Int) in (try? fields.number(count)) ?? 0 }
-    let (short, type) = (number(4), UInt32(truncatingIfNeeded: number(4)))
-    let size: Int64? = short == 0 ? nil : Int64(clamping: short == 1 ? number(8) : short)
     let isUncertain = isUncertain
     self.isUncertain = false
-    guard size ?? .max >= Int64(held.count), !isUncertain || Self.topTypes.contains(type) else {
+    guard let header = MP4BoxHeader(held[...]), !header.isMalformed,
+      !isUncertain || Self.topTypes.contains(header.type)
+    else {
       _ = pass()
       return
     }
     let start = position - Int64(held.count)
-    let isIndex = type == UInt32(box: "moov") || type == UInt32(box: "moof")
+    let size = header.byteCount.map { Int64(clamping: $0) }
+    let isIndex = header.type == "moov" || header.type == "moof"
     let end = size.flatMap { start.addingReportingOverflow($0).overflow ? nil : start + $0 } ?? .max
     let isNew =
       (known.last?.range.upperBound ?? 0) <= start || !known.contains { $0.range.lowerBound == start }
@@ -174,7 +172,7 @@ final class ProtectedSource: ByteSource {
     let read = { [base, isSeekable, position] (range: Range<Int64>) throws -> [UInt8] in
       try Self.bytes(range, of: base, isSeekable: isSeekable, returningTo: position)
     }
-    if held[4..<8].elementsEqual("moov".utf8) {
+    if MP4BoxHeader.type(in: held[...]) == "moov" {
       let index = held
       let own = { (range: Range<Int64>) throws -> [UInt8] in
         guard range.lowerBound >= start, range.upperBound <= start + Int64(index.count) else {

@@ -44,14 +44,14 @@ struct ProtectionTables {
   ///   - bytes: The whole box.
   ///   - read: Reads bytes of the file.
   mutating func takeMovie(_ bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]) throws {
-    guard let movie = Box.all(in: bytes, 0..<bytes.count).first else { return }
-    let boxes = Box.all(in: bytes, movie.body)
+    guard let movie = MP4Box.all(in: bytes, 0..<bytes.count).first else { return }
+    let boxes = MP4Box.all(in: bytes, movie.body)
     takeSystemData(boxes, in: &bytes)
-    for track in boxes where track.type == UInt32(box: "trak") {
+    for track in boxes where track.type == "trak" {
       try takeTrack(track, in: &bytes, read: read)
     }
-    for extends in boxes where extends.type == UInt32(box: "mvex") {
-      for box in Box.all(in: bytes, extends.body) where box.type == UInt32(box: "trex") {
+    for extends in boxes where extends.type == "mvex" {
+      for box in MP4Box.all(in: bytes, extends.body) where box.type == "trex" {
         var fields = BoxFields(bytes, box.body)
         try fields.skip(4)
         let id = try fields.integer(4)
@@ -71,12 +71,12 @@ struct ProtectionTables {
   mutating func takeFragment(
     _ bytes: inout [UInt8], at position: Int64, keepsAll: Bool, read: (Range<Int64>) throws -> [UInt8]
   ) {
-    guard isProtected, let movie = Box.all(in: bytes, 0..<bytes.count).first else { return }
-    let boxes = Box.all(in: bytes, movie.body)
+    guard isProtected, let movie = MP4Box.all(in: bytes, 0..<bytes.count).first else { return }
+    let boxes = MP4Box.all(in: bytes, movie.body)
     takeSystemData(boxes, in: &bytes)
     let fragment = FragmentProtection(boxes, in: bytes, at: position, tracks: tracks, read: read)
-    for track in boxes where track.type == UInt32(box: "traf") {
-      Self.hide(Box.all(in: bytes, track.body), in: &bytes)
+    for track in boxes where track.type == "traf" {
+      Self.hide(MP4Box.all(in: bytes, track.body), in: &bytes)
     }
     fragments.removeAll { $0.position == position }
     fragments.append(fragment)
@@ -85,8 +85,8 @@ struct ProtectionTables {
 
   // MARK: - Private
 
-  private mutating func takeSystemData(_ boxes: [Box], in bytes: inout [UInt8]) {
-    for box in boxes where box.type == UInt32(box: "pssh") {
+  private mutating func takeSystemData(_ boxes: [MP4Box], in bytes: inout [UInt8]) {
+    for box in boxes where box.type == "pssh" {
       let data = Array(bytes[box.start..<box.end])
       if systemData.count < Self.systemDataLimit, !systemData.contains(data) { systemData.append(data) }
       Self.free(box, in: &bytes)
@@ -94,21 +94,21 @@ struct ProtectionTables {
   }
 
   private mutating func takeTrack(
-    _ track: Box, in bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]
+    _ track: MP4Box, in bytes: inout [UInt8], read: (Range<Int64>) throws -> [UInt8]
   ) throws {
-    let outer = Box.all(in: bytes, track.body)
-    guard let header = outer.first(where: { $0.type == UInt32(box: "tkhd") }) else { return }
+    let outer = MP4Box.all(in: bytes, track.body)
+    guard let header = outer.first(where: { $0.type == "tkhd" }) else { return }
     var fields = BoxFields(bytes, header.body)
     try fields.skip(try fields.versionAndFlags().version == 1 ? 16 : 8)
     let id = try fields.integer(4)
     var table = outer
-    for type: StaticString in ["mdia", "minf", "stbl"] {
-      guard let box = table.first(where: { $0.type == UInt32(box: type) }) else { return }
-      table = Box.all(in: bytes, box.body)
+    for type: FourCC in ["mdia", "minf", "stbl"] {
+      guard let box = table.first(where: { $0.type == type }) else { return }
+      table = MP4Box.all(in: bytes, box.body)
     }
-    guard let descriptions = table.first(where: { $0.type == UInt32(box: "stsd") }) else { return }
+    guard let descriptions = table.first(where: { $0.type == "stsd" }) else { return }
     var protection = TrackProtection()
-    for entry in Box.all(in: bytes, descriptions.body.dropFirst(8)) {
+    for entry in MP4Box.all(in: bytes, descriptions.body.dropFirst(8)) {
       protection.add(Self.takeEntry(entry, in: &bytes))
     }
     guard protection.isProtected else { return }
@@ -118,12 +118,12 @@ struct ProtectionTables {
   }
 
   /// The encryption of a sample entry; nil for one in the clear. The entry gets the type of its original format.
-  private static func takeEntry(_ entry: Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
+  private static func takeEntry(_ entry: MP4Box, in bytes: inout [UInt8]) -> TrackProtection.Entry? {
     guard let header = fieldsByteCount(of: entry, in: bytes), entry.body.count >= header else { return nil }
-    let boxes = Box.all(in: bytes, entry.body.dropFirst(header))
-    for protection in boxes where protection.type == UInt32(box: "sinf") {
-      let inner = Box.all(in: bytes, protection.body)
-      guard let format = inner.first(where: { $0.type == UInt32(box: "frma") }), format.body.count >= 4 else {
+    let boxes = MP4Box.all(in: bytes, entry.body.dropFirst(header))
+    for protection in boxes where protection.type == "sinf" {
+      let inner = MP4Box.all(in: bytes, protection.body)
+      guard let format = inner.first(where: { $0.type == "frma" }), format.body.count >= 4 else {
         continue
       }
       bytes.replaceSubrange(entry.start + 4..<entry.start + 8, with: bytes[format.body.prefix(4)])
@@ -138,10 +138,10 @@ struct ProtectionTables {
   }
 
   /// The number of bytes between the header of a sample entry and its boxes; nil for one that is not encrypted.
-  private static func fieldsByteCount(of entry: Box, in bytes: [UInt8]) -> Int? {
+  private static func fieldsByteCount(of entry: MP4Box, in bytes: [UInt8]) -> Int? {
     switch entry.type {
-    case UInt32(box: "encv"): return 78
-    case UInt32(box: "enca"):
+    case "encv": return 78
+    case "enca":
       guard entry.body.count >= 10 else { return nil }
       // QuickTime's versions 1 and 2 have more fields.
       switch bytes[entry.body.lowerBound + 9] {
@@ -154,15 +154,15 @@ struct ProtectionTables {
   }
 
   /// Hides boxes that describe encrypted samples.
-  private static func hide(_ boxes: [Box], in bytes: inout [UInt8]) {
+  private static func hide(_ boxes: [MP4Box], in bytes: inout [UInt8]) {
     for box in boxes
-    where box.isSampleEncryption || box.type == UInt32(box: "saiz") || box.type == UInt32(box: "saio") {
+    where box.isSampleEncryption || box.type == "saiz" || box.type == "saio" {
       free(box, in: &bytes)
     }
   }
 
   /// Turns a box into a `free` box of the same size, which demuxers skip.
-  private static func free(_ box: Box, in bytes: inout [UInt8]) {
+  private static func free(_ box: MP4Box, in bytes: inout [UInt8]) {
     bytes.replaceSubrange(box.start + 4..<box.start + 8, with: "free".utf8)
   }
 }

@@ -54,12 +54,12 @@ struct SampleGroups {
   ///   - boxes: The boxes of a sample table or a track fragment.
   ///   - outer: For a fragment, the descriptions of the sample table.
   init(
-    _ boxes: [Box], in bytes: [UInt8], own: [SampleDefaults], outer: [SampleDefaults]?
+    _ boxes: [MP4Box], in bytes: [UInt8], own: [SampleDefaults], outer: [SampleDefaults]?
   ) throws(ReelError) {
-    for box in boxes where box.type == UInt32(box: "sbgp") {
+    for box in boxes where box.type == "sbgp" {
       var fields = BoxFields(bytes, box.body)
       let (version, _) = try fields.versionAndFlags()
-      guard try fields.number(4) == UInt32(box: "seig") else { continue }
+      guard try fields.fourCC() == "seig" else { continue }
       if version == 1 { try fields.skip(4) }
       let count = try fields.integer(4)
       guard count <= Self.limit else { throw ReelError(.badMedia, "\(count) groups of encrypted samples") }
@@ -85,12 +85,12 @@ struct SampleGroups {
   }
 
   /// Reads the `seig` descriptions of a sample table or a track fragment.
-  static func descriptions(_ boxes: [Box], in bytes: [UInt8]) throws(ReelError) -> [SampleDefaults] {
+  static func descriptions(_ boxes: [MP4Box], in bytes: [UInt8]) throws(ReelError) -> [SampleDefaults] {
     var found: [SampleDefaults] = []
-    for box in boxes where box.type == UInt32(box: "sgpd") {
+    for box in boxes where box.type == "sgpd" {
       var fields = BoxFields(bytes, box.body)
       let (version, _) = try fields.versionAndFlags()
-      guard try fields.number(4) == UInt32(box: "seig") else { continue }
+      guard try fields.fourCC() == "seig" else { continue }
       let length = version == 1 ? try fields.integer(4) : 0
       if version >= 2 { try fields.skip(4) }
       let count = try fields.integer(4)

@@ -22,22 +22,17 @@ struct SampleProtection: Hashable, Sendable {
 
 /// The scheme of a protected sample entry (`schm`, ISO/IEC 23001-7 §4).
 struct ProtectionSchemeType: Hashable, Sendable, CustomStringConvertible {
-  let code: UInt32
+  let code: FourCC
 
   /// AES-CTR.
-  static let cenc = ProtectionSchemeType(code: 0x6365_6e63)
+  static let cenc = ProtectionSchemeType(code: "cenc")
   /// AES-CTR with a pattern.
-  static let cens = ProtectionSchemeType(code: 0x6365_6e73)
+  static let cens = ProtectionSchemeType(code: "cens")
   /// AES-CBC.
-  static let cbc1 = ProtectionSchemeType(code: 0x6362_6331)
+  static let cbc1 = ProtectionSchemeType(code: "cbc1")
   /// AES-CBC with a pattern, restarted for each subsample.
-  static let cbcs = ProtectionSchemeType(code: 0x6362_6373)
+  static let cbcs = ProtectionSchemeType(code: "cbcs")
 
   /// Four characters.
-  var description: String {
-    String(
-      decoding: (0..<4).map { UInt8(truncatingIfNeeded: code >> (24 - 8 * UInt32($0))) }.map {
-        (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: "?")
-      }, as: UTF8.self)
-  }
+  var description: String { code.description }
 }

@@ -19,7 +19,7 @@ struct SampleTable {
   ///   - boxes: The boxes of a sample table and its track, or of a track fragment.
   ///   - auxiliary: The auxiliary information, if there is no `senc`.
   init(
-    _ boxes: [Box], in bytes: [UInt8], entry: ProtectedEntry?, groups: SampleGroups,
+    _ boxes: [MP4Box], in bytes: [UInt8], entry: ProtectedEntry?, groups: SampleGroups,
     auxiliary: AuxiliaryInformation?
   ) throws(ReelError) {
     self.entry = entry
@@ -108,15 +108,15 @@ struct ProtectedEntry: Hashable, Sendable {
   var defaults: SampleDefaults
 
   /// Reads the boxes of `sinf`.
-  init(_ boxes: [Box], in bytes: [UInt8]) throws(ReelError) {
-    guard let type = boxes.first(where: { $0.type == UInt32(box: "schm") }) else {
+  init(_ boxes: [MP4Box], in bytes: [UInt8]) throws(ReelError) {
+    guard let type = boxes.first(where: { $0.type == "schm" }) else {
       throw ReelError(.badMedia, "the encryption of a track has no scheme (schm)")
     }
     var fields = BoxFields(bytes, type.body)
     try fields.skip(4)
-    scheme = ProtectionSchemeType(code: UInt32(try fields.integer(4)))
-    guard let information = boxes.first(where: { $0.type == UInt32(box: "schi") }),
-      let tenc = Box.all(in: bytes, information.body).first(where: \.isTrackEncryption)
+    scheme = ProtectionSchemeType(code: try fields.fourCC())
+    guard let information = boxes.first(where: { $0.type == "schi" }),
+      let tenc = MP4Box.all(in: bytes, information.body).first(where: \.isTrackEncryption)
     else {
       throw ReelError(.unsupported, "the track is encrypted as '\(scheme)', which can't be decrypted")
     }
@@ -141,11 +141,11 @@ struct AuxiliaryInformation {
   ///   - sampleCounts: The number of samples in each chunk, or in each run of a fragment.
   ///   - read: Reads bytes of the file.
   init?(
-    _ boxes: [Box], in bytes: [UInt8], base: Int64, sampleCounts: [Int],
+    _ boxes: [MP4Box], in bytes: [UInt8], base: Int64, sampleCounts: [Int],
     read: (Range<Int64>) throws -> [UInt8]
   ) throws {
-    guard let saiz = boxes.first(where: { $0.type == UInt32(box: "saiz") }),
-      let saio = boxes.first(where: { $0.type == UInt32(box: "saio") })
+    guard let saiz = boxes.first(where: { $0.type == "saiz" }),
+      let saio = boxes.first(where: { $0.type == "saio" })
     else { return nil }
     var fields = BoxFields(bytes, saiz.body)
     if try fields.versionAndFlags().flags & 1 != 0 { try fields.skip(8) }
@@ -188,10 +188,10 @@ struct AuxiliaryInformation {
   }
 }
 
-extension Box {
+extension MP4Box {
   /// True for `tenc` and PIFF's equivalent box.
-  fileprivate var isTrackEncryption: Bool { type == UInt32(box: "tenc") || userType == 0x8974_dbce }
+  fileprivate var isTrackEncryption: Bool { type == "tenc" || userType == 0x8974_dbce }
 
   /// True for `senc` and PIFF's equivalent box.
-  var isSampleEncryption: Bool { type == UInt32(box: "senc") || userType == 0xa239_4f52 }
+  var isSampleEncryption: Bool { type == "senc" || userType == 0xa239_4f52 }
 }

@@ -47,7 +47,7 @@ struct TrackProtection {
 
   /// Reads the sample table and the related boxes of its track.
   mutating func read(
-    _ table: [Box], outer: [Box], in bytes: [UInt8], read: (Range<Int64>) throws -> [UInt8]
+    _ table: [MP4Box], outer: [MP4Box], in bytes: [UInt8], read: (Range<Int64>) throws -> [UInt8]
   ) {
     do {
       descriptions = try SampleGroups.descriptions(table, in: bytes)
@@ -95,10 +95,10 @@ struct TrackProtection {
   // MARK: - Private
 
   /// `stsz`, `stsc` and `stco` (ISO/IEC 14496-12 §8.7).
-  private mutating func readPlaces(_ table: [Box], in bytes: [UInt8]) throws(ReelError) {
-    guard let stsz = table.first(where: { $0.type == UInt32(box: "stsz") }),
-      let stsc = table.first(where: { $0.type == UInt32(box: "stsc") }),
-      let stco = table.first(where: { $0.type == UInt32(box: "stco") || $0.type == UInt32(box: "co64") })
+  private mutating func readPlaces(_ table: [MP4Box], in bytes: [UInt8]) throws(ReelError) {
+    guard let stsz = table.first(where: { $0.type == "stsz" }),
+      let stsc = table.first(where: { $0.type == "stsc" }),
+      let stco = table.first(where: { $0.type == "stco" || $0.type == "co64" })
     else { return }
     var fields = BoxFields(bytes, stsz.body)
     try fields.skip(4)
@@ -121,7 +121,7 @@ struct TrackProtection {
     }
     fields = BoxFields(bytes, stco.body)
     try fields.skip(4)
-    let width = stco.type == UInt32(box: "co64") ? 8 : 4
+    let width = stco.type == "co64" ? 8 : 4
     let chunkCount = try fields.integer(4)
     guard chunkCount <= fields.range.count / width else { return }
     var (run, sample) = (0, 0)

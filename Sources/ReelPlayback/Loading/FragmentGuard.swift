@@ -26,10 +26,10 @@ struct FragmentGuard {
   }
 
   /// Boxes that stand at the top of a segment, and are of no use before they are whole.
-  private static let headerTypes: Set<String> = [
+  private static let headerTypes: Set<FourCC> = [
     "styp", "ftyp", "sidx", "ssix", "moof", "moov", "emsg", "prft", "mfra", "meta", "pdin",
   ]
-  private static let streamedTypes: Set<String> = ["mdat", "free", "skip", "uuid"]
+  private static let streamedTypes: Set<FourCC> = ["mdat", "free", "skip", "uuid"]
 
   /// More than this is not filled up, nor held back.
   private static let byteLimit: Int64 = 16 << 20
@@ -95,34 +95,22 @@ struct FragmentGuard {
   // MARK: - Private
 
   private struct Box {
-    let type: String
+    let type: FourCC
     /// With its header; nil for one without an end.
     let byteCount: Int64?
   }
 
   /// The box whose header `bytes` begin with; nil where more of it is needed.
   private static func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
-    guard bytes.count >= 8 else { return nil }
-    let number = { (range: Range<Int>) in
-      bytes[(bytes.startIndex + range.lowerBound)..<(bytes.startIndex + range.upperBound)].reduce(UInt64(0)) {
-        $0 << 8 | UInt64($1)
-      }
-    }
-    let type = String(
-      decoding: bytes[(bytes.startIndex + 4)..<(bytes.startIndex + 8)], as: UTF8.self)
+    guard let type = MP4BoxHeader.type(in: bytes) else { return nil }
     guard headerTypes.contains(type) || streamedTypes.contains(type) else {
       throw ReelError(.badMedia, "the segment is not fragmented MP4")
     }
-    switch number(0..<4) {
-    case 0: return Box(type: type, byteCount: nil)
-    case 1:
-      guard bytes.count >= 16 else { return nil }
-      guard let length = Int64(exactly: number(8..<16)), length >= 16 else {
-        throw ReelError(.badMedia, "a box of the segment has an impossible length")
-      }
-      return Box(type: type, byteCount: length)
-    case let length where length >= 8: return Box(type: type, byteCount: Int64(length))
-    default: throw ReelError(.badMedia, "a box of the segment has an impossible length")
+    guard let header = MP4BoxHeader(bytes) else { return nil }
+    guard let byteCount = header.byteCount else { return Box(type: type, byteCount: nil) }
+    guard !header.isMalformed, let byteCount = Int64(exactly: byteCount) else {
+      throw ReelError(.badMedia, "a box of the segment has an impossible length")
     }
+    return Box(type: type, byteCount: byteCount)
   }
 }

@@ -64,14 +64,16 @@ struct FragmentMemory: Sendable {
 
   /// Bytes of `head` that are needed to get on: to the end of the present box, or of its header.
   private var wantedCount: Int {
-    guard let box = Box(head[boxStart...]) else { return boxStart + (head.count - boxStart < 8 ? 8 : 16) }
+    guard let box = MP4BoxHeader(head[boxStart...]) else {
+      return boxStart + MP4BoxHeader.headerByteCount(in: head[boxStart...])
+    }
     return box.type == "mdat"
       ? boxStart + box.headerByteCount : boxStart + Int(clamping: box.byteCount ?? .max)
   }
 
   private mutating func takeBoxes() {
-    guard let box = Box(head[boxStart...]) else { return }
-    guard let byteCount = box.byteCount, byteCount >= box.headerByteCount,
+    guard let box = MP4BoxHeader(head[boxStart...]) else { return }
+    guard !box.isMalformed, let byteCount = box.byteCount.flatMap({ Int64(exactly: $0) }),
       box.type == "mdat" || byteCount <= Self.headLimit, head.count <= Self.headLimit
     else { return giveUp() }
     if box.type == "mdat" {
@@ -101,58 +103,22 @@ struct FragmentMemory: Sendable {
   /// True where the fragment's samples are found, and their times known, without what came before it.
   private static func standsAlone(_ head: [UInt8]) -> Bool {
     var moofCount = 0
-    for (box, body) in boxes(head[...]) where box.type == "moof" {
+    for fragment in sizedBoxes(head[...]) where fragment.type == "moof" {
       moofCount += 1
-      for (box, body) in boxes(body) where box.type == "traf" {
-        let inner = boxes(body)
-        guard inner.contains(where: { $0.0.type == "tfdt" }),
-          let header = inner.first(where: { $0.0.type == "tfhd" })?.1, header.count >= 4,
+      for track in sizedBoxes(head[fragment.body]) where track.type == "traf" {
+        let inner = sizedBoxes(head[track.body])
+        guard inner.contains(where: { $0.type == "tfdt" }),
+          let header = inner.first(where: { $0.type == "tfhd" })?.body, header.count >= 4,
           // No base-data-offset: that counts from the beginning of the file.
-          header[header.startIndex + 3] & 1 == 0
+          head[header.lowerBound + 3] & 1 == 0
         else { return false }
       }
     }
     return moofCount == 1
   }
 
-  private static func boxes(_ bytes: ArraySlice<UInt8>) -> [(Box, ArraySlice<UInt8>)] {
-    var found: [(Box, ArraySlice<UInt8>)] = []
-    var rest = bytes
-    while let box = Box(rest), let byteCount = box.byteCount, byteCount >= box.headerByteCount,
-      byteCount <= rest.count
-    {
-      found.append((box, rest.prefix(Int(byteCount)).dropFirst(box.headerByteCount)))
-      rest = rest.dropFirst(Int(byteCount))
-    }
-    return found
-  }
-
-  /// The header of a box.
-  private struct Box {
-    let type: String
-    /// Its header included; nil for one without an end.
-    let byteCount: Int64?
-    let headerByteCount: Int
-
-    /// Nil where more bytes are needed.
-    init?(_ bytes: ArraySlice<UInt8>) {
-      guard bytes.count >= 8 else { return nil }
-      let number = { (range: Range<Int>) in
-        range.reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[bytes.startIndex + $1]) }
-      }
-      type = String(decoding: bytes.dropFirst(4).prefix(4), as: UTF8.self)
-      switch number(0..<4) {
-      case 0:
-        byteCount = nil
-        headerByteCount = 8
-      case 1:
-        guard bytes.count >= 16 else { return nil }
-        byteCount = Int64(exactly: number(8..<16))
-        headerByteCount = 16
-      case let length:
-        byteCount = Int64(length)
-        headerByteCount = 8
-      }
-    }
+  /// The boxes in `bytes` whose headers give a size.
+  private static func sizedBoxes(_ bytes: ArraySlice<UInt8>) -> [MP4Box] {
+    MP4Box.all(in: bytes).filter { !$0.isOpenEnded }
   }
 }

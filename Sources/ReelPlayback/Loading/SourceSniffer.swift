@@ -1,3 +1,4 @@
+internal import ReelCore
 public import ReelFFmpeg
 public import ReelManifest
 
@@ -62,7 +63,7 @@ public enum SourceSniffer {
   }
 
   private static func mediaKind(_ bytes: [UInt8]) -> ContainerFormat? {
-    if bytes.count >= 8, boxTypes.contains(String(decoding: bytes[4..<8], as: UTF8.self)) { return .mp4 }
+    if let type = MP4BoxHeader.type(in: bytes[...]), boxTypes.contains(type) { return .mp4 }
     if bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) { return .matroska }
     // pack_start_code (ISO/IEC 13818-1 §2.5.3.3)
     if bytes.starts(with: [0, 0, 1, 0xba]) { return .mpegPS }
@@ -112,7 +113,7 @@ public enum SourceSniffer {
   private static let h264Profiles: Set<UInt8> = [66, 77, 88, 100, 110, 122, 244, 44, 83, 86, 118, 128]
 
   /// Boxes that an MP4 or QuickTime file may begin with.
-  private static let boxTypes: Set<String> = [
+  private static let boxTypes: Set<FourCC> = [
     "ftyp", "styp", "moov", "moof", "mdat", "sidx", "free", "skip", "wide", "emsg", "pnot", "prft", "uuid",
     "pdin",
   ]
