@@ -58,9 +58,10 @@ import Testing
     let endless: [UInt8] = [0, 0, 0, 0] + Array("mdat".utf8) + [1, 2, 3]
     let huge: [UInt8] = [0x7f, 0, 0, 0] + Array("moov".utf8) + [1, 2, 3]
     let wrong: [UInt8] = [0, 0, 0, 4] + Array("moov".utf8) + [1, 2, 3]
+    let largest: [UInt8] = [0, 0, 0, 1] + Array("mdat".utf8) + [0x7f] + [UInt8](repeating: 0xff, count: 7)
     for bytes in [
       moof() + box("mdat", [1]), box("ftyp") + box("moov") + moof() + endless, huge, wrong,
-      [UInt8](repeating: 0x47, count: 3000),
+      box("ftyp") + box("moov") + moof() + largest, [UInt8](repeating: 0x47, count: 3000),
     ] {
       #expect(memory(of: bytes, by: 11).resumption(at: Int64(bytes.count)) == nil)
     }

@@ -46,6 +46,8 @@ struct MP4LayoutTests {
     #expect(MP4Layout(prefix: file) == .indexFirst(isFragmented: false))
     #expect(MP4Layout(prefix: box("ftyp", brand) + box("free") + file) == .indexFirst(isFragmented: false))
     #expect(MP4Layout(prefix: longBox("ftyp", brand) + longBox("moov")) == .indexFirst(isFragmented: false))
+    let endless = number(1, bytes: 4) + Array("moov".utf8) + number(UInt64(Int64.max), bytes: 8)
+    #expect(MP4Layout(prefix: box("ftyp", brand) + endless) == .indexFirst(isFragmented: false))
   }
 
   @Test("Fragments")

@@ -79,7 +79,9 @@ struct FragmentMemory: Sendable {
     if box.type == "mdat" {
       guard head.count - boxStart >= box.headerByteCount else { return }
       mediaRest = byteCount - Int64(box.headerByteCount)
-      fragments.append(Fragment(head: head, media: offset..<(offset + mediaRest)))
+      let (mediaEnd, isTooFar) = offset.addingReportingOverflow(mediaRest)
+      guard !isTooFar else { return giveUp() }
+      fragments.append(Fragment(head: head, media: offset..<mediaEnd))
       if fragments.count > Self.fragmentLimit { fragments.removeFirst() }
       head = []
       boxStart = 0
