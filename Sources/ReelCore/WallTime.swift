@@ -48,22 +48,23 @@ extension WallTime: Comparable {
 extension WallTime: CustomStringConvertible {
   /// ISO 8601 in UTC with as many digits as it needs: `2026-01-31T12:00:00.5Z`.
   public var description: String {
-    let (second, nanoseconds) = nanosecondsSince1970.flooredQuotient(by: 1_000_000_000)
-    let (day, secondOfDay) = second.flooredQuotient(by: 86_400)
-    let date = CivilDate(daysSince1970: day)
-    func padded(_ value: Int64, _ width: Int) -> String {
-      let digits = String(value)
-      return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
-    var text = "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))T"
-    text +=
-      "\(padded(secondOfDay / 3600, 2)):\(padded(secondOfDay / 60 % 60, 2)):\(padded(secondOfDay % 60, 2))"
-    if nanoseconds > 0 {
-      var digits = padded(nanoseconds, 9)
+    let fields = fields
+    let date = fields.date
+    var text = "\(date.year.padded(4))-\(date.month.padded(2))-\(date.day.padded(2))T\(fields.timeOfDay)"
+    if fields.nanoseconds > 0 {
+      var digits = fields.nanoseconds.padded(9)
       while digits.last == "0" { digits.removeLast() }
       text += ".\(digits)"
     }
     return text + "Z"
+  }
+
+  /// The value of a Date field, to the second: an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+  package var httpDate: String {
+    let fields = fields
+    let date = fields.date
+    let month = Self.months[Int(date.month) - 1]
+    return "\(fields.weekday), \(date.day.padded(2)) \(month) \(date.year.padded(4)) \(fields.timeOfDay) GMT"
   }
 
   /// The instant that an ISO 8601 date and time names (`xs:dateTime` in DASH, RFC 8216 §4.3.2.6 in HLS).
@@ -88,14 +89,21 @@ extension WallTime: CustomStringConvertible {
   /// The instant that a Date field names: an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). Nil for
   /// anything else.
   public init?(httpDate text: some StringProtocol) {
+    guard let seconds = Self.secondsSince1970(httpDate: text) else { return nil }
+    self.init(days: 0, seconds: seconds, nanoseconds: 0)
+  }
+
+  /// The seconds from 1970 to the instant that an IMF-fixdate names, also outside of 1678 to 2262. Nil for anything
+  /// else.
+  package static func secondsSince1970(httpDate text: some StringProtocol) -> Int64? {
     guard let comma = text.firstIndex(of: ",") else { return nil }
     var scanner = DateScanner(text[text.index(after: comma)...])
     guard scanner.take(" "), let day = scanner.number(2), scanner.take(" "), let name = scanner.letters(3),
-      let month = Self.months.firstIndex(of: name), scanner.take(" "), let year = scanner.number(4),
+      let month = months.firstIndex(of: name), scanner.take(" "), let year = scanner.number(4),
       scanner.take(" "), let time = scanner.timeOfDay(), scanner.take(" "), scanner.letters(3) == "GMT",
       scanner.isAtEnd, let date = CivilDate(year: year, month: Int64(month) + 1, day: day)
     else { return nil }
-    self.init(days: date.daysSince1970, seconds: time.seconds, nanoseconds: 0)
+    return date.daysSince1970 * 86_400 + time.seconds
   }
 
   private init?(days: Int64, seconds: Int64, nanoseconds: Int64) {
@@ -104,6 +112,17 @@ extension WallTime: CustomStringConvertible {
     self.init(nanosecondsSince1970: value)
   }
 
+  /// The parts of the written date and time.
+  private var fields: (date: CivilDate, weekday: String, timeOfDay: String, nanoseconds: Int64) {
+    let (second, nanoseconds) = nanosecondsSince1970.flooredQuotient(by: 1_000_000_000)
+    let (day, secondOfDay) = second.flooredQuotient(by: 86_400)
+    let time = [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60].map { $0.padded(2) }
+    // 1 January 1970 was a Thursday.
+    let weekday = Self.weekdays[Int(day.flooredQuotient(by: 7).1)]
+    return (CivilDate(daysSince1970: day), weekday, time.joined(separator: ":"), nanoseconds)
+  }
+
+  private static let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
   private static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
@@ -210,6 +229,12 @@ private struct DateScanner {
 }
 
 extension Int64 {
+  /// In decimal, filled up with zeros to `width` digits.
+  fileprivate func padded(_ width: Int) -> String {
+    let digits = String(self)
+    return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
+  }
+
   /// The quotient rounded towards minus infinity, and what is left over; `divisor` is positive.
   fileprivate func flooredQuotient(by divisor: Int64) -> (Int64, Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)

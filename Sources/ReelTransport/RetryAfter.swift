@@ -1,4 +1,5 @@
 import Foundation
+import ReelCore
 
 /// The value of a `Retry-After` field (RFC 9110 §10.2.3): a number of seconds or a date.
 enum RetryAfter {
@@ -8,11 +9,8 @@ enum RetryAfter {
     if text.allSatisfy({ $0.isASCII && $0.isNumber }) {
       return Int64(text).map { .seconds(min($0, 1 << 31)) } ?? .seconds(1 << 31)
     }
-    let formatter = DateFormatter()
-    formatter.locale = Locale(identifier: "en_US_POSIX")
-    formatter.timeZone = TimeZone(identifier: "GMT")
-    formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
-    guard let date = formatter.date(from: text) else { return nil }
-    return .milliseconds(Int64((max(0, date.timeIntervalSince(now)) * 1000).rounded(.up)))
+    guard let seconds = WallTime.secondsSince1970(httpDate: text) else { return nil }
+    let delay = Date(timeIntervalSince1970: Double(seconds)).timeIntervalSince(now)
+    return .milliseconds(Int64((max(0, delay) * 1000).rounded(.up)))
   }
 }

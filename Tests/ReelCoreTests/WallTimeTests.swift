@@ -50,6 +50,18 @@ import Testing
     #expect(WallTime(httpDate: "Sun, 06 Nov 1994 08:49:37 GMT")?.description == "1994-11-06T08:49:37Z")
     #expect(WallTime(httpDate: "Sunday, 06-Nov-94 08:49:37 GMT") == nil)
     #expect(WallTime(httpDate: "yesterday") == nil)
+    #expect(WallTime(httpDate: "Fri, 31 Dec 9999 23:59:59 GMT") == nil)
+    #expect(WallTime.secondsSince1970(httpDate: "Fri, 31 Dec 9999 23:59:59 GMT") == 253_402_300_799)
+  }
+
+  @Test(arguments: [
+    ("1994-11-06T08:49:37.9Z", "Sun, 06 Nov 1994 08:49:37 GMT"),
+    ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
+    ("1969-12-31T23:59:59.5Z", "Wed, 31 Dec 1969 23:59:59 GMT"),
+    ("2024-02-29T12:00:00Z", "Thu, 29 Feb 2024 12:00:00 GMT"),
+  ])
+  func writesHTTPDates(instant: String, text: String) throws {
+    #expect(try #require(WallTime(iso8601: instant)).httpDate == text)
   }
 
   @Test func addsAndSubtractsLengths() throws {

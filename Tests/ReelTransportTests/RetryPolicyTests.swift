@@ -57,6 +57,7 @@ struct HeaderFieldTests {
     #expect(RetryAfter.duration(" 0 ") == .zero)
     #expect(RetryAfter.duration("Wed, 21 Oct 2015 07:28:00 GMT", now: now) == .seconds(60))
     #expect(RetryAfter.duration("Wed, 21 Oct 2015 07:20:00 GMT", now: now) == .zero)
+    #expect(RetryAfter.duration("Fri, 31 Dec 9999 23:59:59 GMT", now: now) == .seconds(251_956_888_379))
     #expect(RetryAfter.duration("99999999999999999999") == .seconds(1 << 31))
     for text in ["", "soon", "-1", "1.5", nil] { #expect(RetryAfter.duration(text) == nil) }
   }
