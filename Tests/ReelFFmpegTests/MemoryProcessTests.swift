@@ -44,6 +44,15 @@ struct MemoryProcessTests {
     }
   }
 
+  @Test("the peak is not below what is in use")
+  func peak() throws {
+    let resident = try #require(ProcessMemory.currentResidentByteCount)
+    let peak = try #require(ProcessMemory.peakResidentByteCount)
+    #expect(resident > 1 << 20)
+    // The system counts pages for each thread, and adds them up now and then.
+    #expect(peak > resident - 8 << 20)
+  }
+
   @Test("open files count")
   func descriptors() throws {
     let before = try #require(ProcessMemory.current)

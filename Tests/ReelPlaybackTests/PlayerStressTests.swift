@@ -31,12 +31,12 @@ struct PlayerStressTests {
           try await run.finish()
         }
       }
-      func settled() async throws -> ProcessResources {
+      func settled() async throws -> ProcessMemory {
         let end = ContinuousClock.now + StressScene.patience
         while WorkerThreads.shared.count + WorkerThreads.prompt.count > 0, ContinuousClock.now < end {
           try await Task.sleep(for: .milliseconds(20))
         }
-        return ProcessResources.now()
+        return try #require(ProcessMemory.current)
       }
       try await round()
       let before = try await settled()
@@ -48,14 +48,14 @@ struct PlayerStressTests {
         ContinuousClock.now < end
       {
         try await Task.sleep(for: .milliseconds(50))
-        after = ProcessResources.now()
+        after = try #require(ProcessMemory.current)
       }
       print("before: \(before)\nafter: \(after)")
       precondition(WorkerThreads.shared.count + WorkerThreads.prompt.count == 0, "worker threads are left")
       precondition(after.threadCount <= before.threadCount, "threads are left")
       precondition(after.descriptorCount <= before.descriptorCount, "descriptors are left")
       guard ProcessInfo.processInfo.environment["REEL_SANITIZER"] == nil else { return }
-      precondition(after.byteCount - before.byteCount < 12 << 20, "memory is left")
+      precondition(after.residentByteCount - before.residentByteCount < 12 << 20, "memory is left")
     }
   }
 

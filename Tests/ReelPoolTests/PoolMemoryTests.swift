@@ -122,12 +122,11 @@ import Testing
         scene = nil
         try await until { pool == nil && fetcher.underWayCount == 0 }
         // What the process opens once stays.
-        if round == 1 { descriptors = try ProcessCounts.now().descriptors }
+        if round == 1 { descriptors = ProcessMemory.current?.descriptorCount }
       }
       try await until {
-        let now = try ProcessCounts.now()
-        return now.descriptors <= descriptors ?? 0
-          && !now.threadNames.contains { $0.hasPrefix("reel.") && !$0.hasPrefix("reel.timer") }
+        try #require(ProcessMemory.current).descriptorCount <= descriptors ?? 0
+          && !threadNames().contains { $0.hasPrefix("reel.") && !$0.hasPrefix("reel.timer") }
       }
     }
   }
@@ -150,18 +149,8 @@ import Testing
   }
 }
 
-/// What the process has, as Linux tells it.
-struct ProcessCounts {
-  let threadNames: [String]
-  let descriptors: Int
-
-  static func now() throws -> ProcessCounts {
-    let files = FileManager.default
-    let tasks = (try? files.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-    return ProcessCounts(
-      threadNames: tasks.compactMap {
-        try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)
-      },
-      descriptors: try files.contentsOfDirectory(atPath: "/proc/self/fd").count)
-  }
+/// The names of the process's threads, as Linux tells them.
+private func threadNames() -> [String] {
+  let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+  return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
 }

@@ -216,10 +216,10 @@ final class MemoryJob: Sendable {
   }
 
   /// The process's figures, when all memory that is free was given back to the system: of players, then of the rest.
-  private func taken(from players: [MemoryPlayer]) -> ReelFFmpeg.ProcessMemory? {
+  private func taken(from players: [MemoryPlayer]) -> ProcessMemory? {
     for player in players { player.account?.purge() }
     MemoryAccount.purgeProcess()
-    return ReelFFmpeg.ProcessMemory.current
+    return ProcessMemory.current
   }
 
   /// Processor time that the process takes while nobody asks anything of it.

@@ -13,7 +13,7 @@ struct MemoryReading: Encodable, Sendable {
   var sharedBytes: Int?
 
   /// Zeros where the system does not tell.
-  init(_ memory: ReelFFmpeg.ProcessMemory?, sharedBytes: Int?) {
+  init(_ memory: ProcessMemory?, sharedBytes: Int?) {
     self.sharedBytes = sharedBytes
     guard let memory else { return }
     anonymousBytes = memory.anonymousByteCount

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelPlayback
 
 /// What `reel play` tells of a source at its end: the last line of `--json`, or the lines of `PlayText.summary(_:)`.
@@ -110,7 +111,7 @@ struct PlayRecordSummary: Encodable {
   var ringPeakBytes: Int
   var ringPeakFrames: Int
   /// Of the process.
-  var peakMemoryBytes: Int64?
+  var peakMemoryBytes: Int?
   /// What could not be had, mended or not.
   var failures: Int
   /// The latest of them.
@@ -166,7 +167,7 @@ struct PlayRecordSummary: Encodable {
     bufferPeakBytes = statistics.bufferHighWaterByteCount
     ringPeakBytes = statistics.ring?.highWaterByteCount ?? 0
     ringPeakFrames = statistics.ring?.highWaterFrameCount ?? 0
-    peakMemoryBytes = ProcessMemory.peak
+    peakMemoryBytes = ProcessMemory.peakResidentByteCount
     let errors = item?.errorLog ?? []
     failures = errors.count
     lastFailure = errors.last.map { ErrorRecord($0.error) }

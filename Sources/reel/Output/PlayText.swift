@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 
@@ -25,7 +26,7 @@ enum PlayText {
       parts.append("\((latency / .seconds(1)).formatted(places: 1)) s behind live")
     }
     parts.append("dropped \(statistics.droppedFrameCount)")
-    if let memory = ProcessMemory.resident { parts.append(size(memory)) }
+    if let memory = ProcessMemory.currentResidentByteCount { parts.append(size(memory)) }
     if let bandwidth = statistics.estimatedBandwidth { parts.append("link \(bitRate(bandwidth))") }
     return parts.joined(separator: "  ")
   }
@@ -67,8 +68,7 @@ enum PlayText {
     if record.failures > 0 {
       add("failures", "\(record.failures), the last: \(record.lastFailure?.message ?? "")")
     }
-    var memory =
-      "\(size(Int64(record.bufferPeakBytes))) buffered, \(size(Int64(record.ringPeakBytes))) decoded"
+    var memory = "\(size(record.bufferPeakBytes)) buffered, \(size(record.ringPeakBytes)) decoded"
     if let peak = record.peakMemoryBytes { memory += ", \(size(peak)) in all" }
     add("memory", memory)
     return lines.joined(separator: "\n")
@@ -195,7 +195,7 @@ enum PlayText {
       : "\((bitsPerSecond / 1e3).formatted(places: 0)) kbit/s"
   }
 
-  private static func size(_ byteCount: Int64) -> String {
+  private static func size(_ byteCount: some BinaryInteger) -> String {
     ByteSize(byteCount: Int(clamping: byteCount)).description
   }
 }

@@ -1,5 +1,5 @@
-internal import Foundation
 internal import ReelCore
+internal import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelPool
 internal import ReelReplay
@@ -94,7 +94,9 @@ struct Soak {
     case 89..<92:
       service.append(try MediaSource(argument: urls[Int.random(in: urls.indices, using: &random)]), to: name)
     case 92..<95:
-      if items.count > urls.count / 2 { service.remove(items[Int.random(in: items.indices, using: &random)].id) }
+      if items.count > urls.count / 2 {
+        service.remove(items[Int.random(in: items.indices, using: &random)].id)
+      }
     case 95..<98:
       pinned?.stop()
       // Refused where the current item has no player yet.
@@ -110,7 +112,8 @@ struct Soak {
     let isDone = try await wait(for: Self.limit) {
       guard let item = service.nowPlaying.value?.item.id else { return true }
       let slot = pool.slotReadiness.first { $0.item == item }
-      return slot?.hasFailed ?? false || (slot?.stage ?? .none) >= .firstFrame || pool.pinnedItems.contains(item)
+      return slot?.hasFailed ?? false || (slot?.stage ?? .none) >= .firstFrame
+        || pool.pinnedItems.contains(item)
     }
     tally.longestCalm = max(tally.longestCalm, clock.now - began)
     guard isDone else {
@@ -124,24 +127,16 @@ struct Soak {
 
   private func tell(_ tally: Tally, at time: Duration, isEnd: Bool = false) {
     log.clear()
+    // Zeros where the system does not tell.
+    let memory = ProcessMemory.current
     report([
-      "at_s": milliseconds(time) / 1e3, "is_end": isEnd, "threads": count(of: "/proc/self/task"),
-      "descriptors": count(of: "/proc/self/fd"), "anonymous_bytes": anonymousByteCount(),
+      "at_s": milliseconds(time) / 1e3, "is_end": isEnd, "threads": memory?.threadCount ?? 0,
+      "descriptors": memory?.descriptorCount ?? 0, "anonymous_bytes": memory?.anonymousByteCount ?? 0,
       "ledger_bytes": pool.ledger.byteCount, "players": pool.ledger.entries.count, "swipes": tally.swipeCount,
       "hits": tally.hitCount, "failed": tally.failedCount, "pinned": tally.pinnedCount,
-      "longest_swipe_ms": milliseconds(tally.longestSwipe), "longest_wait_ms": milliseconds(tally.longestCalm),
+      "longest_swipe_ms": milliseconds(tally.longestSwipe),
+      "longest_wait_ms": milliseconds(tally.longestCalm),
     ])
-  }
-
-  private func count(of folder: String) -> Int {
-    (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
-  }
-
-  /// Zero where the system has no `/proc`.
-  private func anonymousByteCount() -> Int {
-    let text = (try? String(contentsOfFile: "/proc/self/smaps_rollup", encoding: .utf8)) ?? ""
-    let line = text.split(separator: "\n").first { $0.hasPrefix("Anonymous:") }
-    return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
   }
 
   private struct Tally {
