@@ -1,33 +1,24 @@
 import NIOCore
 import ReelCore
 
-/// The bottleneck of a modelled link, shared by all flows: parcels of one packet's size cross it one after
-/// the other, by turns between the flows that have bytes, and are delivered when the last of their bits would
-/// be across.
+/// A modelled link's bottleneck, shared by all flows: parcels are delivered when the last of their bits would be across.
 ///
-/// All times are computed from the times before them and not from when a timer fires, so the lateness of a
-/// timer never adds up: what is due by then is delivered at once, and the next parcel begins when it should
-/// have. Belongs to the origin's event loop.
+/// The lateness of a timer never adds up: what is due by then is delivered at once, and the next parcel begins when it
+/// should have. Belongs to the origin's event loop.
 final class LinkShaper {
-  /// The payload of a full TCP segment on Ethernet.
-  static let parcelByteCount = 1_448
   /// Timers are not set closer than this; faster links deliver some parcels at a time.
-  private static let tick = TimeAmount.microseconds(100)
+  private static let tick = Duration.microseconds(100)
 
-  private let nanosecondsPerByte: Double
   private let loop: any EventLoop
   private var flows: [Flow] = []
-  /// The flow whose turn is next.
-  private var turn = 0
-  /// When the link has carried all that was put on it, in nanoseconds of `NIODeadline`; not rounded from
-  /// parcel to parcel.
-  private var freeAt = 0.0
+  /// Its times count from the zero of `NIODeadline`.
+  private var bottleneck: LinkBottleneck
   private var crossing: Flow.Parcel?
   private var timer: Scheduled<Void>?
   private var isRunning = false
 
   init(bitsPerSecond: Int64, loop: any EventLoop) {
-    nanosecondsPerByte = 8e9 / Double(bitsPerSecond)
+    bottleneck = LinkBottleneck(bitsPerSecond: bitsPerSecond)
     self.loop = loop
   }
 
@@ -40,7 +31,7 @@ final class LinkShaper {
   func remove(_ flow: Flow) {
     if let index = flows.firstIndex(where: { $0 === flow }) {
       flows.remove(at: index)
-      if index < turn { turn -= 1 }
+      bottleneck.remove(at: index)
     }
     if crossing?.flow === flow { crossing = nil }
   }
@@ -60,32 +51,25 @@ final class LinkShaper {
     defer { isRunning = false }
     timer?.cancel()
     timer = nil
-    let now = Double(NIODeadline.now().uptimeNanoseconds)
+    let now = NIODeadline.now().uptime
     while true {
-      if crossing == nil, let flow = nextFlow() {
-        let parcel = flow.take(Self.parcelByteCount)
-        let start = max(freeAt, Double(flow.readyAt.uptimeNanoseconds))
-        freeAt = start + Double(parcel.buffer.readableBytes) * nanosecondsPerByte
+      if crossing == nil, let index = bottleneck.takeTurn(among: flows.count, where: { flows[$0].isReady }) {
+        let parcel = flows[index].take(LinkBottleneck.parcelByteCount)
+        _ = bottleneck.put(parcel.buffer.readableBytes, at: flows[index].readyAt.uptime)
         crossing = parcel
       }
       guard let parcel = crossing else { return }
-      guard freeAt <= now else { break }
+      guard bottleneck.freeAt <= now else { break }
       crossing = nil
       if parcel.isLast { remove(parcel.flow) }
       parcel.deliver()
     }
-    let due = max(freeAt, now + Double(Self.tick.nanoseconds))
+    let due = NIODeadline.uptimeNanoseconds(0) + TimeAmount(max(bottleneck.freeAt, now + Self.tick))
     let bound = NIOLoopBound(self, eventLoop: loop)
-    timer = loop.scheduleTask(deadline: .uptimeNanoseconds(UInt64(due))) { bound.value.run() }
+    timer = loop.scheduleTask(deadline: due) { bound.value.run() }
   }
+}
 
-  private func nextFlow() -> Flow? {
-    for step in flows.indices {
-      let index = (turn + step) % flows.count
-      guard flows[index].isReady else { continue }
-      turn = index + 1
-      return flows[index]
-    }
-    return nil
-  }
+extension NIODeadline {
+  fileprivate var uptime: Duration { .nanoseconds(Int64(clamping: uptimeNanoseconds)) }
 }

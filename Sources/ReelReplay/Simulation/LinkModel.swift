@@ -59,8 +59,6 @@ package struct LinkModel: Sendable {
   }
 
   package let link: LinkSpec
-  /// The payload of a full TCP segment on Ethernet.
-  package static let parcelByteCount = 1448
   /// A free connection is closed after so long. 60 s.
   package static let idleLimit = Duration.seconds(60)
   /// What a receiver takes in that nobody reads.
@@ -69,20 +67,18 @@ package struct LinkModel: Sendable {
   private var connections: [Connection] = []
   private var transfers: [Transfer] = []
   private var nextNumber = 0
-  /// The transfer whose turn is next.
-  private var turn = 0
+  private var bottleneck: LinkBottleneck
   private var crossing: Crossing?
-  /// When the link has carried all that was put on it.
-  private var freeAt = Duration.zero
 
   package init(_ link: LinkSpec, windowByteCount: Int = 256 << 10) {
     self.link = link
+    bottleneck = LinkBottleneck(bitsPerSecond: link.bitsPerSecond)
     self.windowByteCount = max(windowByteCount, 1)
   }
 
   /// How long so many bytes take on the link alone.
   package func duration(ofByteCount count: Int) -> Duration {
-    .seconds(8 * Int64(count)) / link.bitsPerSecond
+    bottleneck.duration(ofByteCount: count)
   }
 
   // MARK: Connections
@@ -155,7 +151,7 @@ package struct LinkModel: Sendable {
   package mutating func remove(_ transfer: Int) {
     guard let index = transfers.firstIndex(where: { $0.number == transfer }) else { return }
     transfers.remove(at: index)
-    if index < turn { turn -= 1 }
+    bottleneck.remove(at: index)
     if crossing?.transfer == transfer { crossing = nil }
   }
 
@@ -195,7 +191,7 @@ package struct LinkModel: Sendable {
   }
 
   private func start(of transfer: Transfer) -> Duration {
-    max(freeAt, max(transfer.readyAt, transfer.sendableSince))
+    max(bottleneck.freeAt, max(transfer.readyAt, transfer.sendableSince))
   }
 
   /// When the next parcel can be put on the link.
@@ -205,16 +201,12 @@ package struct LinkModel: Sendable {
 
   private mutating func putOnLink(by now: Duration) {
     guard crossing == nil, let start = nextStart, start <= now else { return }
-    for step in transfers.indices {
-      let index = (turn + step) % transfers.count
-      guard canSend(transfers[index]), self.start(of: transfers[index]) <= start else { continue }
-      let count = min(transfers[index].waitingCount, Self.parcelByteCount)
-      transfers[index].waitingCount -= count
-      turn = index + 1
-      freeAt = start + duration(ofByteCount: count)
-      crossing = Crossing(transfer: transfers[index].number, byteCount: count, arrival: freeAt)
-      return
-    }
+    let ready = transfers.map { canSend($0) && self.start(of: $0) <= start }
+    guard let index = bottleneck.takeTurn(among: ready.count, where: { ready[$0] }) else { return }
+    let count = min(transfers[index].waitingCount, LinkBottleneck.parcelByteCount)
+    transfers[index].waitingCount -= count
+    let arrival = bottleneck.put(count, at: start)
+    crossing = Crossing(transfer: transfers[index].number, byteCount: count, arrival: arrival)
   }
 
   /// A connection that nobody uses: one that stands goes before one that is being opened, the one used last first.
