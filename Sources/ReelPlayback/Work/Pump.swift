@@ -29,11 +29,8 @@ package final class Pump: Sendable {
     var isStopped = false
     /// Nil once the last turn has ended.
     var turn: (@Sendable () -> Next)?
-    /// The call that the pump waits for has this number; an earlier one that comes all the same is nothing.
-    var callNumber = 0
-    var call: (any ScheduledCall)?
-    /// Of that call.
-    var deadline: Duration?
+    /// Set to when the next turn begins.
+    var alarm = Alarm()
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -62,7 +59,7 @@ package final class Pump: Sendable {
     state = Locked(State(turn: turn))
   }
 
-  deinit { state.withLock { $0.call }?.cancel() }
+  deinit { state.withLock { $0.alarm.clear() }?.cancel() }
 
   /// Asks for a turn that begins after this call: one that is running does not count, one that is about to begin does.
   /// On any thread; never waits for a turn.
@@ -72,7 +69,7 @@ package final class Pump: Sendable {
       switch state.phase {
       case .idle:
         state.phase = .begun
-        return (true, state.takeCall())
+        return (true, state.alarm.clear())
       case .begun:
         return (false, nil)
       case .inTurn:
@@ -89,24 +86,20 @@ package final class Pump: Sendable {
   package func wake(after pause: Duration) {
     guard pause > .zero else { return wake() }
     let deadline = clock.now + pause
-    let (number, call) = state.withLock { state -> (Int?, (any ScheduledCall)?) in
-      guard !state.isStopped, state.phase != .begun else { return (nil, nil) }
+    let change = state.withLock { state -> Alarm.Change? in
+      guard !state.isStopped, state.phase != .begun else { return nil }
       guard state.phase == .idle else {
         state.isWoken = true
-        return (nil, nil)
+        return nil
       }
-      if let known = state.deadline, known <= deadline { return (nil, nil) }
-      let call = state.takeCall()
-      state.deadline = deadline
-      return (state.callNumber, call)
+      return state.alarm.setUnlessEarlier(at: deadline)
     }
-    call?.cancel()
-    if let number { schedule(at: deadline, number: number) }
+    if let change { carryOut(change) }
   }
 
   /// Waits for no time of the clock any more.
   package func forgetTime() {
-    let call = state.withLock { $0.phase == .idle ? $0.takeCall() : nil }
+    let call = state.withLock { $0.phase == .idle ? $0.alarm.clear() : nil }
     call?.cancel()
   }
 
@@ -114,7 +107,7 @@ package final class Pump: Sendable {
   package func stop() {
     let (call, ending) = state.withLock { state in
       state.isStopped = true
-      let call = state.takeCall()
+      let call = state.alarm.clear()
       return (call, state.phase == .idle ? state.takeEnding() : nil)
     }
     call?.cancel()
@@ -174,16 +167,14 @@ package final class Pump: Sendable {
       }
       state.phase = .idle
       guard case .at(let deadline) = next else { return (.rest, nil) }
-      state.callNumber += 1
-      state.deadline = deadline
-      return (.schedule(deadline, number: state.callNumber), nil)
+      return (.wait(state.alarm.set(at: deadline)), nil)
     }
     end(ending)
     switch step {
     case .goOn: return true
     case .rest: return false
-    case .schedule(let deadline, let number):
-      schedule(at: deadline, number: number)
+    case .wait(let change):
+      carryOut(change)
       return false
     }
   }
@@ -191,24 +182,16 @@ package final class Pump: Sendable {
   private enum Step {
     case goOn
     case rest
-    case schedule(Duration, number: Int)
+    case wait(Alarm.Change)
   }
 
-  private func schedule(at deadline: Duration, number: Int) {
-    let call = clock.schedule(at: deadline) { [weak self] in self?.callHasCome(number) }
-    // The call may have been made, or the pump woken, before there was anything to cancel.
-    let isWanted = state.withLock { state in
-      guard state.callNumber == number else { return false }
-      state.call = call
-      return true
-    }
-    if !isWanted { call.cancel() }
+  private func carryOut(_ change: Alarm.Change) {
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
   }
 
   private func callHasCome(_ number: Int) {
     let begins = state.withLock { state in
-      guard state.callNumber == number, state.phase == .idle, !state.isStopped else { return false }
-      _ = state.takeCall()
+      guard state.phase == .idle, !state.isStopped, state.alarm.ring(number) else { return false }
       state.phase = .begun
       return true
     }
@@ -230,13 +213,6 @@ private struct Ending: Sendable {
 }
 
 extension Pump.State {
-  /// The call that the pump no longer waits for.
-  fileprivate mutating func takeCall() -> (any ScheduledCall)? {
-    callNumber += 1
-    deadline = nil
-    return call.take()
-  }
-
   fileprivate mutating func takeEnding() -> Ending {
     defer { waiters = [] }
     return Ending(turn: turn.take(), waiters: waiters)

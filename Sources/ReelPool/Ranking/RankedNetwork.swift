@@ -49,9 +49,8 @@ package final class RankedNetwork: Sendable {
     var waiters: [Waiter] = []
     /// Those whose task was cancelled before they waited.
     var nextNumber = 0
-    var call: (any ScheduledCall)?
-    var callTime: Duration?
-    var callNumber = 0
+    /// Set to when the waiters are looked at again.
+    var alarm = Alarm()
   }
 
   private let base: any Fetching
@@ -212,36 +211,17 @@ package final class RankedNetwork: Sendable {
   /// - Parameter now: When it was found that they may not begin: what has ended since counts as to come. For the same
   ///   reason an earlier call is left as it is; what it finds, it finds for all.
   private func lookAgainLater(from now: Duration) {
-    let (old, time, number) = state.withLock { state -> ((any ScheduledCall)?, Duration?, Int) in
-      let next = state.waiters.isEmpty ? nil : state.nextChange(after: now, patience: patience, grace: grace)
-      let isSettled =
-        switch (state.callTime, next) {
-        case (let time?, let next?): time <= next
-        case (_?, nil): !state.waiters.isEmpty
-        case (nil, let next): next == nil
-        }
-      guard !isSettled else { return (nil, nil, 0) }
-      state.callTime = next
-      state.callNumber += 1
-      return (state.call.take(), next, state.callNumber)
+    let change = state.withLock { state -> Alarm.Change? in
+      guard !state.waiters.isEmpty else { return state.alarm.setUnlessEarlier(at: nil) }
+      let next = state.nextChange(after: now, patience: patience, grace: grace)
+      return next.flatMap { state.alarm.setUnlessEarlier(at: $0) }
     }
-    old?.cancel()
-    guard let time else { return }
-    let call = clock.schedule(at: time) { [weak self] in self?.callHasCome(number) }
-    let isLate = state.withLock { state in
-      guard state.callNumber == number, state.callTime != nil else { return true }
-      state.call = call
-      return false
-    }
-    if isLate { call.cancel() }
+    guard let change else { return }
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
   }
 
   private func callHasCome(_ number: Int) {
-    state.withLock { state in
-      guard state.callNumber == number else { return }
-      state.callTime = nil
-      state.call = nil
-    }
+    _ = state.withLock { $0.alarm.ring(number) }
     lookAgain()
   }
 

@@ -6,10 +6,8 @@ final class LinkLane: Sendable {
     var model: LinkModel
     /// By number, in the order in which they began.
     var transfers: [(number: Int, transfer: LinkedTransfer)] = []
-    var call: (any ScheduledCall)?
-    var callTime: Duration?
-    /// The call that is waited for; one of another number that comes all the same is nothing.
-    var callNumber = 0
+    /// Set to when more may be across.
+    var alarm = Alarm()
     /// Somebody hands out what is across: one at a time, so that a transfer's parcels come in order.
     var isAdvancing = false
     /// There may be more since.
@@ -100,25 +98,12 @@ final class LinkLane: Sendable {
   }
 
   private func reschedule(at now: Duration) {
-    let (old, next, number) = state.withLock { state -> ((any ScheduledCall)?, Duration?, Int) in
-      let next = state.model.nextTime.map { max($0, now + tick) }
+    let change = state.withLock { state in
       // A call that comes too soon does no harm.
-      if let next, let time = state.callTime, time <= next { return (nil, nil, 0) }
-      guard next != state.callTime else { return (nil, nil, 0) }
-      state.callTime = next
-      state.callNumber += 1
-      return (state.call.take(), next, state.callNumber)
+      state.alarm.setUnlessEarlier(at: state.model.nextTime.map { max($0, now + tick) })
     }
-    old?.cancel()
-    guard let next else { return }
-    let call = clock.schedule(at: next) { [weak self] in self?.callHasCome(number) }
-    // It may have come before there was anything to cancel.
-    let isLate = state.withLock { state in
-      guard state.callNumber == number, state.callTime != nil else { return true }
-      state.call = call
-      return false
-    }
-    if isLate { call.cancel() }
+    guard let change else { return }
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
   }
 
   private func next(by now: Duration) -> (LinkModel.Delivery, LinkedTransfer)? {
@@ -133,11 +118,7 @@ final class LinkLane: Sendable {
   }
 
   private func callHasCome(_ number: Int) {
-    state.withLock { state in
-      guard state.callNumber == number else { return }
-      state.callTime = nil
-      state.call = nil
-    }
+    _ = state.withLock { $0.alarm.ring(number) }
     advance()
   }
 }

@@ -1,0 +1,77 @@
+/// A call of a clock that is set, moved and cleared as times change.
+///
+/// It is part of a state behind a lock, so that whether it is set is decided together with everything else. The clock
+/// is asked when the lock is released: `Locked.carryOut`.
+package struct Alarm: Sendable {
+  /// What the clock is still to be asked for.
+  package struct Change: Sendable {
+    fileprivate let oldCall: (any ScheduledCall)?
+    fileprivate let deadline: Duration?
+    fileprivate let number: Int
+  }
+
+  /// The time it is set to; nil while it is not set.
+  package private(set) var deadline: Duration?
+
+  /// The number of the call that is waited for. A call with an earlier number that comes all the same is ignored.
+  private var number = 0
+  private var call: (any ScheduledCall)?
+
+  package init() {}
+
+  /// Sets the alarm, or clears it if `deadline` is nil.
+  package mutating func set(at deadline: Duration?) -> Change {
+    let oldCall = clear()
+    self.deadline = deadline
+    return Change(oldCall: oldCall, deadline: deadline, number: number)
+  }
+
+  /// Sets the alarm, or clears it if `deadline` is nil, but leaves one that is set to an earlier time. Returns nil if
+  /// there is nothing to change.
+  package mutating func setUnlessEarlier(at deadline: Duration?) -> Change? {
+    if let known = self.deadline, let deadline, known <= deadline { return nil }
+    return deadline == self.deadline ? nil : set(at: deadline)
+  }
+
+  /// Clears the alarm. Returns the call to cancel when the lock is released.
+  package mutating func clear() -> (any ScheduledCall)? {
+    number += 1
+    deadline = nil
+    return call.take()
+  }
+
+  /// Notes that the call with a number has come. Returns false, and changes nothing, if it is no longer waited for.
+  package mutating func ring(_ number: Int) -> Bool {
+    guard number == self.number, deadline != nil else { return false }
+    deadline = nil
+    call = nil
+    return true
+  }
+
+  /// False if the call has come already, or is no longer waited for.
+  fileprivate mutating func keep(_ call: any ScheduledCall, number: Int) -> Bool {
+    guard number == self.number, deadline != nil else { return false }
+    self.call = call
+    return true
+  }
+}
+
+extension Locked {
+  /// Asks the clock for what a change to an alarm needs. The lock must not be held.
+  ///
+  /// - Parameters:
+  ///   - alarm: Where the alarm is in the value.
+  ///   - handler: Called at the alarm's time with the number to give to `Alarm.ring`.
+  package func carryOut(
+    _ change: Alarm.Change, of alarm: any WritableKeyPath<Value, Alarm> & Sendable,
+    on clock: any MonotonicClock,
+    _ handler: @escaping @Sendable (Int) -> Void
+  ) {
+    change.oldCall?.cancel()
+    guard let deadline = change.deadline else { return }
+    let number = change.number
+    let call = clock.schedule(at: deadline) { handler(number) }
+    // It may have come, or been replaced, before there was anything to cancel.
+    if !withLock({ $0[keyPath: alarm].keep(call, number: number) }) { call.cancel() }
+  }
+}
