@@ -74,9 +74,6 @@ public final class WalkTrace: Sendable {
   }
 
   private func put(_ line: Line) {
-    let encoder = JSONEncoder()
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    if let data = try? encoder.encode(line) { write(String(decoding: data, as: UTF8.self)) }
+    if let text = try? JSONLine.string(line, of: "event") { write(text) }
   }
 }

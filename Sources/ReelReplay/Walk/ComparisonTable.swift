@@ -44,7 +44,7 @@ public struct ComparisonTable: Sendable, Hashable {
 
   /// One line of JSON: `{"comparison": [...]}` with label, settings and totals of each report.
   public func json() throws(ReelError) -> String {
-    try WalkCoding.json(["comparison": reports.map(Column.init)])
+    try JSONLine.string(["comparison": reports.map(Column.init)], of: "report")
   }
 
   // MARK: - Private

@@ -35,19 +35,7 @@ public struct LatencyTable: Sendable, Hashable {
   }
 }
 
-extension LatencyTable: Encodable {
-  private enum CodingKeys: String, CodingKey {
-    case all, hits, misses, slowest
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encodeIfPresent(all, forKey: .all)
-    try values.encodeIfPresent(hits, forKey: .hits)
-    try values.encodeIfPresent(misses, forKey: .misses)
-    try values.encodeIfPresent(slowest, forKey: .slowest)
-  }
-}
+extension LatencyTable: Encodable {}
 
 extension LatencyTable.Slowest: Encodable {
   private enum CodingKeys: String, CodingKey {

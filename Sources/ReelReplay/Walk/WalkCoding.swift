@@ -1,21 +1,5 @@
-internal import Foundation
-internal import ReelCore
 internal import ReelPlayback
 internal import ReelPool
-
-/// What reports have in common as JSON.
-enum WalkCoding {
-  /// One line: keys in alphabetical order, so that equal values make equal bytes.
-  static func json(_ value: some Encodable) throws(ReelError) -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do {
-      return String(decoding: try encoder.encode(value), as: UTF8.self)
-    } catch {
-      throw ReelError(.internalFault, "a report can't be written as JSON: \(error)")
-    }
-  }
-}
 
 extension KeyedEncodingContainer {
   /// In milliseconds, to the microsecond.

@@ -46,27 +46,5 @@ extension WalkReport: Codable {
   }
 
   /// One line of JSON, keys in alphabetical order: equal reports make equal bytes.
-  public func json() throws(ReelError) -> String { try WalkCoding.json(self) }
-}
-
-extension WalkReport.FailedItem: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case index = "item_index"
-    case id = "item_id"
-    case error
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(index, forKey: .index)
-    try values.encode(id, forKey: .id)
-    try values.encode(error, forKey: .error)
-  }
-
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      index: try values.decode(Int.self, forKey: .index), id: try values.decode(String.self, forKey: .id),
-      error: try values.decode(String.self, forKey: .error))
-  }
+  public func json() throws(ReelError) -> String { try JSONLine.string(self, of: "report") }
 }

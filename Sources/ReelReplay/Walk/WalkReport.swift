@@ -4,7 +4,7 @@
 /// the swipes, and made from them again when a report is read.
 public struct WalkReport: Sendable, Hashable {
   /// An item that could not be played.
-  public struct FailedItem: Sendable, Hashable {
+  public struct FailedItem: Sendable, Hashable, Codable {
     /// In the feed.
     public var index: Int
     /// The item's identity in words.
@@ -16,6 +16,12 @@ public struct WalkReport: Sendable, Hashable {
       self.index = index
       self.id = id
       self.error = error
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case index = "item_index"
+      case id = "item_id"
+      case error
     }
   }
 

@@ -14,10 +14,6 @@ struct PlayRecordPicture: Encodable {
   let damaged: Bool
   let md5: String
 
-  private enum CodingKeys: String, CodingKey {
-    case event, pts, ptsTime, timeBase, time, timeMs, keyFrame, damaged, md5
-  }
-
   /// `after` is the time since the source was begun. Throws `ReelError.internalFault` where memory has run out.
   init(_ picture: borrowing TimedPicture, after: Duration) throws(ReelError) {
     pts = picture.frame.presentationTicks

@@ -118,14 +118,6 @@ struct PlayRecordSummary: Encodable {
   var lastFailure: ErrorRecord?
   var error: ErrorRecord?
 
-  private enum CodingKeys: String, CodingKey {
-    case event, source, ended, position, played, skipped, duration, wallMs, wall, startupMs, startup, motionMs
-    case framesShown, framesDropped, framesDamaged, latenessP50Ms, latenessP99Ms, stalls, stalledMs
-    case rebufferingRatio, liveLatencyMs, rungs, bytes, requests, localBytes, localRequests, loopGapsMs
-    case decodeMs, bufferPeakBytes, ringPeakBytes, ringPeakFrames, peakMemoryBytes, failures, lastFailure,
-      error
-  }
-
   /// Of a source that was not even begun.
   init(source: String, error: ReelError) {
     self.init(
