@@ -180,11 +180,3 @@ extension TimeAmount {
     self = .seconds(seconds) + .nanoseconds(attoseconds / 1_000_000_000)
   }
 }
-
-extension Optional {
-  /// The value, leaving nil behind.
-  mutating func take() -> Wrapped? {
-    defer { self = nil }
-    return self
-  }
-}

@@ -270,11 +270,3 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     }
   }
 }
-
-extension Optional {
-  /// The value, leaving nil behind.
-  mutating func take() -> Wrapped? {
-    defer { self = nil }
-    return self
-  }
-}

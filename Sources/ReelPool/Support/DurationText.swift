@@ -1,3 +1,5 @@
+internal import ReelCore
+
 /// Lengths of time as users write them, and as they are printed.
 package enum DurationText {
   /// Units and their nanoseconds.
@@ -40,16 +42,4 @@ package enum DurationText {
     default: "\(milliseconds.formatted(places: 3)) ms"
     }
   }
-}
-
-extension Duration {
-  /// Rounded to the nearest one.
-  package var wholeMicroseconds: Int64 {
-    let (seconds, attoseconds) = components
-    return seconds * 1_000_000 + (attoseconds + (attoseconds < 0 ? -500_000_000_000 : 500_000_000_000))
-      / 1_000_000_000_000
-  }
-
-  /// In milliseconds, to the microsecond.
-  package var milliseconds: Double { Double(wholeMicroseconds) / 1e3 }
 }

@@ -1,5 +1,5 @@
+internal import ReelCore
 internal import ReelPlayback
-internal import ReelPool
 
 extension KeyedEncodingContainer {
   /// In milliseconds, to the microsecond.

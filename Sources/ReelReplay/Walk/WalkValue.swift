@@ -1,3 +1,4 @@
+internal import ReelCore
 internal import ReelPool
 
 /// A figure of a walk, with its unit.

@@ -1,3 +1,4 @@
+import ReelCore
 import ReelFFmpeg
 
 /// What the process holds at one time.

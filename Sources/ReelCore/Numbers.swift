@@ -1,0 +1,24 @@
+internal import Foundation
+
+extension Double {
+  /// With so many decimals at the most, and no trailing zeros.
+  package func formatted(places: Int) -> String {
+    var text = String(format: "%.\(places)f", self)
+    guard text.contains(".") else { return text }
+    while text.hasSuffix("0") { text.removeLast() }
+    if text.hasSuffix(".") { text.removeLast() }
+    return text
+  }
+}
+
+extension Duration {
+  /// Rounded to the nearest one.
+  package var wholeMicroseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1_000_000 + (attoseconds + (attoseconds < 0 ? -500_000_000_000 : 500_000_000_000))
+      / 1_000_000_000_000
+  }
+
+  /// In milliseconds, to the microsecond.
+  package var milliseconds: Double { Double(wholeMicroseconds) / 1e3 }
+}
