@@ -3,16 +3,8 @@
 final class TimerThread: Sendable {
   static let shared = TimerThread()
 
-  /// A call in the order in which calls are made.
-  fileprivate struct Entry {
-    let call: Call
-    let handler: @Sendable () -> Void
-  }
-
-  fileprivate struct State {
-    /// The next one last, so that taking it moves none.
-    var entries: [Entry] = []
-    var nextNumber: UInt64 = 0
+  private struct State {
+    var calls = CallQueue()
     var isRunning = false
     /// When the last call was made or cancelled.
     var idleSince: Duration = .zero
@@ -27,24 +19,21 @@ final class TimerThread: Sendable {
   var isRunning: Bool { state.withLock { $0.isRunning } }
 
   /// The number of calls to come.
-  var callCount: Int { state.withLock { $0.entries.count } }
+  var callCount: Int { state.withLock { $0.calls.count } }
 
   func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall {
-    let (call, isNext, needsThread) = state.withLock { state in
-      let call = Call(deadline: deadline, number: state.nextNumber, timer: self)
-      state.nextNumber += 1
-      let index = state.index(of: call)
-      state.entries.insert(Entry(call: call, handler: handler), at: index)
+    let (key, isNext, needsThread) = state.withLock { state in
+      let key = state.calls.insert(at: deadline, handler)
       let needsThread = !state.isRunning
       state.isRunning = true
-      return (call, index == state.entries.count - 1, needsThread)
+      return (key, key == state.calls.next, needsThread)
     }
     if needsThread {
       NativeThread.start(named: "reel.timer", stackSize: Self.stackSize) { self.run() }
     } else if isNext {
       state.signal()
     }
-    return call
+    return Call(timer: self, key: key)
   }
 
   // MARK: - Private
@@ -56,17 +45,16 @@ final class TimerThread: Sendable {
     NativeThread.endWaitsAtOnce()
     let clock = SystemMonotonicClock()
     while true {
-      let handler = state.wait { state -> Monitor<State>.Step<(@Sendable () -> Void)?> in
+      let handler = state.wait { state -> Monitor<State>.Step<CallQueue.Handler?> in
         let now = clock.now
-        guard let next = state.entries.last else {
+        guard let next = state.calls.next else {
           let idleEnd = state.idleSince + idleTime
           guard now >= idleEnd else { return .wait(until: idleEnd) }
           state.isRunning = false
           return .end(nil)
         }
-        guard now >= next.call.deadline else { return .wait(until: next.call.deadline) }
-        state.entries.removeLast()
-        return .end(next.handler)
+        guard now >= next.deadline else { return .wait(until: next.deadline) }
+        return .end(state.calls.takeNext())
       }
       guard let handler else { return }
       handler()
@@ -74,46 +62,21 @@ final class TimerThread: Sendable {
     }
   }
 
-  private func cancel(_ call: Call) {
-    // The handler is let go after the lock: what it holds may cancel other calls as it ends.
-    let (entry, isIdle) = state.withLock { state -> (Entry?, Bool) in
-      let index = state.index(of: call)
-      guard index < state.entries.count, state.entries[index].call === call else { return (nil, false) }
-      let entry = state.entries.remove(at: index)
+  private func cancel(_ key: CallQueue.Key) {
+    let (handler, isIdle) = state.withLock { state -> (CallQueue.Handler?, Bool) in
+      guard let handler = state.calls.remove(key) else { return (nil, false) }
       state.idleSince = SystemMonotonicClock().now
-      return (entry, state.entries.isEmpty)
+      return (handler, state.calls.count == 0)
     }
     // The thread waits for that call: it would not end before.
     if isIdle { state.signal() }
-    withExtendedLifetime(entry) {}
+    withExtendedLifetime(handler) {}
   }
 
-  fileprivate final class Call: ScheduledCall {
-    let deadline: Duration
-    /// In the order of scheduling.
-    let number: UInt64
-    private let timer: TimerThread
+  private struct Call: ScheduledCall {
+    let timer: TimerThread
+    let key: CallQueue.Key
 
-    init(deadline: Duration, number: UInt64, timer: TimerThread) {
-      self.deadline = deadline
-      self.number = number
-      self.timer = timer
-    }
-
-    func cancel() { timer.cancel(self) }
-
-    func isBefore(_ other: Call) -> Bool { (deadline, number) < (other.deadline, other.number) }
-  }
-}
-
-extension TimerThread.State {
-  /// Where a call is, or belongs.
-  fileprivate func index(of call: TimerThread.Call) -> Int {
-    var (low, high) = (0, entries.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if call.isBefore(entries[middle].call) { low = middle + 1 } else { high = middle }
-    }
-    return low
+    func cancel() { timer.cancel(key) }
   }
 }

@@ -3,17 +3,10 @@ public import ReelCore
 
 /// A monotonic clock that stands still at zero until it is told to go on, and then makes the calls that have come due.
 public final class ManualMonotonicClock: MonotonicClock {
-  private struct Entry {
-    let deadline: Duration
-    let number: Int
-    let handler: @Sendable () -> Void
-  }
-
   private struct State {
     var now: Duration = .zero
-    /// In the order in which they are made.
-    var entries: [Entry] = []
-    var nextNumber = 0
+    var calls = CallQueue()
+    var nextWaiter = 0
     var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
   }
 
@@ -24,24 +17,21 @@ public final class ManualMonotonicClock: MonotonicClock {
   public var now: Duration { state.withLock { $0.now } }
 
   /// The time of the next call; nil where none is scheduled.
-  public var nextDeadline: Duration? { state.withLock { $0.entries.first?.deadline } }
+  public var nextDeadline: Duration? { state.withLock { $0.calls.next?.deadline } }
 
   /// A deadline that has passed is called on a thread of Dispatch's, or by an `advance` that comes first.
   @discardableResult
   public func schedule(
     at deadline: Duration, _ handler: @escaping @Sendable () -> Void
   ) -> any ScheduledCall {
-    let (number, isDue, waiters) = state.withLock { state in
-      let number = state.nextNumber
-      state.nextNumber += 1
-      let index = state.entries.firstIndex { $0.deadline > deadline } ?? state.entries.endIndex
-      state.entries.insert(Entry(deadline: deadline, number: number, handler: handler), at: index)
+    let (key, isDue, waiters) = state.withLock { state in
+      let key = state.calls.insert(at: deadline, handler)
       defer { state.waiters = [:] }
-      return (number, deadline <= state.now, state.waiters)
+      return (key, deadline <= state.now, state.waiters)
     }
     for waiter in waiters.values { waiter.resume() }
     if isDue { DispatchQueue.global().async { self.advance(by: .zero) } }
-    return Call(clock: self, number: number)
+    return Call(clock: self, key: key)
   }
 
   /// Goes on by a length of time; see `advance(to:)`.
@@ -56,13 +46,13 @@ public final class ManualMonotonicClock: MonotonicClock {
   /// Returns once a call is scheduled, or the task is cancelled.
   public func waitForDeadline() async {
     let number = state.withLock { state in
-      state.nextNumber += 1
-      return state.nextNumber
+      state.nextWaiter += 1
+      return state.nextWaiter
     }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let returnsAtOnce = state.withLock { state in
-          guard state.entries.isEmpty, !Task.isCancelled else { return true }
+          guard state.calls.count == 0, !Task.isCancelled else { return true }
           state.waiters[number] = continuation
           return false
         }
@@ -77,27 +67,24 @@ public final class ManualMonotonicClock: MonotonicClock {
 
   private func takeDue(at target: Duration) -> (@Sendable () -> Void)? {
     state.withLock { state in
-      guard let next = state.entries.first, next.deadline <= target else {
+      guard let next = state.calls.next, next.deadline <= target else {
         state.now = max(state.now, target)
         return nil
       }
       state.now = max(state.now, next.deadline)
-      return state.entries.removeFirst().handler
+      return state.calls.takeNext()
     }
   }
 
-  private func cancel(_ number: Int) {
-    // The handler is let go after the lock: what it holds may cancel other calls as it ends.
-    _ = state.withLock { state -> Entry? in
-      guard let index = state.entries.firstIndex(where: { $0.number == number }) else { return nil }
-      return state.entries.remove(at: index)
-    }
+  private func cancel(_ key: CallQueue.Key) {
+    let handler = state.withLock { $0.calls.remove(key) }
+    withExtendedLifetime(handler) {}
   }
 
   private struct Call: ScheduledCall {
     let clock: ManualMonotonicClock
-    let number: Int
+    let key: CallQueue.Key
 
-    func cancel() { clock.cancel(number) }
+    func cancel() { clock.cancel(key) }
   }
 }

@@ -22,21 +22,14 @@ internal import ReelPool
 /// Work that never ends holds its thread: players are stopped, and the world is run until it rests, before it is let
 /// go.
 public final class VirtualWorld: MonotonicClock, Execution, Sendable {
-  fileprivate enum Ready: Sendable {
+  private enum Ready: Sendable {
     case job(UnownedJob)
     case body(VirtualBody)
   }
 
-  fileprivate struct Entry: Sendable {
-    let call: Call
-    let handler: @Sendable () -> Void
-  }
-
-  fileprivate struct State {
+  private struct State {
     var now = Duration.zero
-    /// The next one last, so that taking it moves none.
-    var entries: [Entry] = []
-    var nextNumber: UInt64 = 0
+    var calls = CallQueue()
     var ready: Deque<Ready> = []
     /// The body that runs; nil while a task or a call does.
     var running: VirtualBody?
@@ -146,10 +139,7 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
     at deadline: Duration, _ handler: @escaping @Sendable () -> Void
   ) -> any ScheduledCall {
     state.withLock { state in
-      let call = Call(deadline: max(deadline, state.now), number: state.nextNumber, world: self)
-      state.nextNumber += 1
-      state.entries.insert(Entry(call: call, handler: handler), at: state.index(of: call))
-      return call
+      Call(world: self, key: state.calls.insert(at: max(deadline, state.now), handler))
     }
   }
 
@@ -264,11 +254,12 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
         state.stepCount += 1
         return .ready(ready)
       }
-      guard let next = state.entries.last, limit.map({ next.call.deadline <= $0 }) ?? true else { return nil }
+      guard let next = state.calls.next, limit.map({ next.deadline <= $0 }) ?? true,
+        let handler = state.calls.takeNext()
+      else { return nil }
       state.stepCount += 1
-      state.entries.removeLast()
-      state.now = max(state.now, next.call.deadline)
-      return .call(next.handler)
+      state.now = max(state.now, next.deadline)
+      return .call(handler)
     }
     switch step {
     case .ready(.job(let job)): job.runSynchronously(on: asUnownedTaskExecutor())
@@ -306,31 +297,16 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
     baton.signal()
   }
 
-  fileprivate func cancel(_ call: Call) {
-    // The handler is let go after the lock: what it holds may cancel other calls as it ends.
-    let entry = state.withLock { state -> Entry? in
-      let index = state.index(of: call)
-      guard index < state.entries.count, state.entries[index].call === call else { return nil }
-      return state.entries.remove(at: index)
-    }
-    withExtendedLifetime(entry) {}
+  private func cancel(_ key: CallQueue.Key) {
+    let handler = state.withLock { $0.calls.remove(key) }
+    withExtendedLifetime(handler) {}
   }
 
-  fileprivate final class Call: ScheduledCall {
-    let deadline: Duration
-    /// In the order of scheduling.
-    let number: UInt64
-    private let world: VirtualWorld
+  private struct Call: ScheduledCall {
+    let world: VirtualWorld
+    let key: CallQueue.Key
 
-    init(deadline: Duration, number: UInt64, world: VirtualWorld) {
-      self.deadline = deadline
-      self.number = number
-      self.world = world
-    }
-
-    func cancel() { world.cancel(self) }
-
-    func isBefore(_ other: Call) -> Bool { (deadline, number) < (other.deadline, other.number) }
+    func cancel() { world.cancel(key) }
   }
 }
 
@@ -338,17 +314,5 @@ extension VirtualWorld: TaskExecutor {
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     state.withLock { $0.ready.append(.job(job)) }
-  }
-}
-
-extension VirtualWorld.State {
-  /// Where a call is, or belongs.
-  fileprivate func index(of call: VirtualWorld.Call) -> Int {
-    var (low, high) = (0, entries.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if call.isBefore(entries[middle].call) { low = middle + 1 } else { high = middle }
-    }
-    return low
   }
 }
