@@ -4,13 +4,7 @@ extension Demuxer {
   /// The best video stream, as ffmpeg chooses it, waited for where it is announced late.
   func videoStream() throws -> StreamInfo {
     let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedPicture }
-    guard try awaitStream(where: isVideo) != nil else {
-      let names = streams.map { "\($0.kind.rawValue) (\($0.codecName))" }
-      throw ReelError(
-        .badMedia,
-        names.isEmpty
-          ? "no streams in the media" : "no video in the media, only \(names.joined(separator: ", "))")
-    }
+    guard try awaitStream(where: isVideo) != nil else { throw noStream("no video in the media") }
     let candidates = streams.filter(isVideo)
     // ffmpeg's order: pixels, the default disposition counting for five million (fftools/ffmpeg_opt.c); the first
     // of equals.
@@ -50,14 +44,16 @@ extension Demuxer {
   func audioStream(languages: [String]) throws -> StreamInfo {
     guard try awaitStream(where: { $0.kind == .audio }) != nil,
       let best = Self.bestAudio(of: streams, languages: languages)
-    else {
-      let names = streams.map { "\($0.kind.rawValue) (\($0.codecName))" }
-      throw ReelError(
-        .badMedia,
-        names.isEmpty
-          ? "no streams in the media" : "no audio that can be decoded, only \(names.joined(separator: ", "))")
-    }
+    else { throw noStream("no audio that can be decoded") }
     return best
+  }
+
+  /// An error that says what there is none of, and which streams there are.
+  private func noStream(_ text: String) -> ReelError {
+    let names = streams.map { "\($0.kind.rawValue) (\($0.codecName))" }
+    return ReelError(
+      .badMedia,
+      names.isEmpty ? "no streams in the media" : "\(text), only \(names.joined(separator: ", "))")
   }
 
   /// The audio stream that is played: of the most wanted language, then the default one, then the one with the most

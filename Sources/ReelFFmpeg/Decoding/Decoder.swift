@@ -246,10 +246,7 @@ public final class Decoder {
   private func check(_ code: Int32, call: String) throws(ReelError) {
     guard code < 0 else { return }
     hasFailed = true
-    if code == reel_averror(ENOMEM) || code == reel_averror(ENOSYS) {
-      throw FFmpegError(call: call, code: code, detail: scope.takeLastError()).reelError(
-        code == reel_averror(ENOSYS) ? .unsupported : .internalFault)
-    }
+    try scope.checkDecoder(code, call: call)
     rejectedPacketCount += 1
   }
 }

@@ -106,21 +106,15 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// The md5 of the picture's pixels, plane by plane without padding: what `ffmpeg -f framemd5` gives for it. 32
   /// hexadecimal digits.
   public borrowing func md5() throws(ReelError) -> String {
-    guard let context = av_md5_alloc() else { throw ReelError(.internalFault, "out of memory") }
-    defer { av_free(UnsafeMutableRawPointer(context)) }
-    av_md5_init(context)
+    let hash = try MD5Hash()
     for plane in 0..<planeCount {
       withPlane(plane) { base, rows, bytesPerRow, stride in
         for row in 0..<rows {
-          av_md5_update(
-            context, base.advanced(by: row * stride).assumingMemoryBound(to: UInt8.self), bytesPerRow)
+          hash.update(base.advanced(by: row * stride), count: bytesPerRow)
         }
       }
     }
-    var digest = [UInt8](repeating: 0, count: 16)
-    av_md5_final(context, &digest)
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    return hash.digest()
   }
 
   // MARK: - Internal

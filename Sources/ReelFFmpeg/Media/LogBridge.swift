@@ -44,6 +44,13 @@ final class LogScope: Sendable {
     }
   }
 
+  /// Throws if a call failed for a reason that lies in the decoder, and not in one packet.
+  func checkDecoder(_ code: Int32, call: String) throws(ReelError) {
+    guard code == reel_averror(ENOMEM) || code == reel_averror(ENOSYS) else { return }
+    throw FFmpegError(call: call, code: code, detail: takeLastError()).reelError(
+      code == reel_averror(ENOSYS) ? .unsupported : .internalFault)
+  }
+
   /// True if a line at error level was logged since the beginning or the last `forgetReportedError()`.
   var hasReportedError: Bool { state.withLock { $0.hasReportedError } }
 

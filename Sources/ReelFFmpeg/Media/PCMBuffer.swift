@@ -60,17 +60,10 @@ public struct PCMBuffer: Sendable {
   /// The MD5 of the samples as 16-bit numbers in little-endian order: what `ffmpeg -c:a pcm_s16le -f framemd5` gives
   /// for them. 32 hexadecimal digits.
   public func md5() throws(ReelError) -> String {
-    guard let context = av_md5_alloc() else { throw ReelError(.internalFault, "out of memory") }
-    defer { av_free(UnsafeMutableRawPointer(context)) }
-    av_md5_init(context)
+    let hash = try MD5Hash()
     let numbers = int16Samples.map(\.littleEndian)
-    numbers.withUnsafeBytes { bytes in
-      av_md5_update(context, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
-    }
-    var digest = [UInt8](repeating: 0, count: 16)
-    av_md5_final(context, &digest)
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    numbers.withUnsafeBytes { hash.update($0.baseAddress, count: $0.count) }
+    return hash.digest()
   }
 
   // MARK: - Private

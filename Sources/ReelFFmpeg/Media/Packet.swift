@@ -120,11 +120,7 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     guard bytes.count <= byteCount, av_packet_make_writable(pointer) == 0 else {
       throw ReelError(.internalFault, "out of memory")
     }
-    bytes.withUnsafeBytes { bytes in
-      if let base = bytes.baseAddress, let data = pointer.pointee.data {
-        UnsafeMutableRawPointer(data).copyMemory(from: base, byteCount: bytes.count)
-      }
-    }
+    copy(bytes[...])
     av_shrink_packet(pointer, Int32(bytes.count))
   }
 
@@ -135,11 +131,7 @@ public struct Packet: ~Copyable, @unchecked Sendable {
     guard let size = Int32(exactly: bytes.count), av_new_packet(pointer, size) == 0 else {
       throw ReelError(.internalFault, "out of memory")
     }
-    bytes.withUnsafeBytes { bytes in
-      if let base = bytes.baseAddress, let data = pointer.pointee.data {
-        UnsafeMutableRawPointer(data).copyMemory(from: base, byteCount: bytes.count)
-      }
-    }
+    copy(bytes)
     pointer.pointee.stream_index = Int32(clamping: streamIndex)
   }
 
@@ -154,6 +146,15 @@ public struct Packet: ~Copyable, @unchecked Sendable {
   func setPresentationTicks(_ ticks: Int64?) { pointer.pointee.pts = ticks ?? reel_nopts() }
 
   // MARK: - Private
+
+  /// Copies bytes to the beginning of the packet's own, which must be as many at least.
+  private func copy(_ bytes: ArraySlice<UInt8>) {
+    bytes.withUnsafeBytes { bytes in
+      if let base = bytes.baseAddress, let data = pointer.pointee.data {
+        UnsafeMutableRawPointer(data).copyMemory(from: base, byteCount: bytes.count)
+      }
+    }
+  }
 
   private static func known(_ ticks: Int64) -> Int64? { ticks == reel_nopts() ? nil : ticks }
 }

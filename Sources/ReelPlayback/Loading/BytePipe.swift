@@ -86,11 +86,7 @@ final class BytePipe: Sendable {
     while true {
       let (result, writer) = state.withLock {
         state -> (Result<Int, any Error>?, CheckedContinuation<Void, any Error>?) in
-        if state.isClosed { return (.failure(CancellationError()), nil) }
-        if state.isInterrupted {
-          state.isInterrupted = false
-          return (.failure(CancellationError()), nil)
-        }
+        if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
         if state.unreadCount > 0 {
           let count = state.take(into: buffer)
           memory?.addInFlight(-count)
@@ -115,11 +111,7 @@ final class BytePipe: Sendable {
     while true {
       let (result, writer) = state.withLock {
         state -> (Result<[UInt8], any Error>?, CheckedContinuation<Void, any Error>?) in
-        if state.isClosed { return (.failure(CancellationError()), nil) }
-        if state.isInterrupted {
-          state.isInterrupted = false
-          return (.failure(CancellationError()), nil)
-        }
+        if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
         if state.unreadCount >= count || state.ending != nil {
           if case .failed(let error) = state.ending, state.unreadCount == 0 { return (.failure(error), nil) }
           return (.success(state.first(count)), nil)
@@ -197,6 +189,12 @@ extension BytePipe.State {
   fileprivate mutating func takeReader() -> Bool {
     defer { readerWaits = false }
     return readerWaits
+  }
+
+  /// True where the read that comes is to be ended.
+  fileprivate mutating func takeInterruption() -> Bool {
+    defer { isInterrupted = false }
+    return isInterrupted
   }
 
   fileprivate mutating func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {

@@ -5,12 +5,7 @@ internal import ReelCore
 /// Observers get those that happen after they began, in order. One that falls `bufferLimit` events behind loses the
 /// oldest of what it has not seen, without being told how many, and holds nobody up.
 public final class EventChannel<Event: Sendable>: Sendable {
-  private struct State {
-    var isFinished = false
-    var observers = Observers<Event>()
-  }
-
-  private let state = Locked(State(), rank: .observation)
+  private let observers = Locked(Observers<Event>(), rank: .observation)
 
   public init() {}
 
@@ -24,29 +19,21 @@ public final class EventChannel<Event: Sendable>: Sendable {
   public var events: AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Event.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
-    let isFinished = state.withLock { state in
-      if !state.isFinished { state.observers.add(continuation) }
-      return state.isFinished
-    }
-    if isFinished { continuation.finish() }
+    if !observers.withLock({ $0.add(continuation) }) { continuation.finish() }
     return stream
   }
 
   /// Those who observe now.
-  public var observerCount: Int { state.withLock { $0.observers.count } }
+  public var observerCount: Int { observers.withLock { $0.count } }
 
   /// Tells all observers. Nothing after `finish()`.
   public func send(_ event: Event) {
     // Under the lock: events reach every observer in their order.
-    state.withLock { $0.observers.send(event) }
+    observers.withLock { $0.send(event) }
   }
 
   /// Ends the observers' streams, after what they have not seen yet.
   public func finish() {
-    let continuations = state.withLock { state in
-      state.isFinished = true
-      return state.observers.takeAll()
-    }
-    for continuation in continuations { continuation.finish() }
+    for continuation in observers.withLock({ $0.finish() }) { continuation.finish() }
   }
 }

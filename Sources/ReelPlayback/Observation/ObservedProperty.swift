@@ -7,7 +7,6 @@ internal import ReelCore
 public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
   private struct State {
     var value: Value
-    var isFinished = false
     var observers = Observers<Value>()
   }
 
@@ -29,13 +28,12 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
   public var values: AsyncStream<Value> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Value.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
-    let isFinished = state.withLock { state in
+    let isAdded = state.withLock { state in
       // Under the lock, so that no change comes between the first value and the next, or before it.
       continuation.yield(state.value)
-      if !state.isFinished { state.observers.add(continuation) }
-      return state.isFinished
+      return state.observers.add(continuation)
     }
-    if isFinished { continuation.finish() }
+    if !isAdded { continuation.finish() }
     return stream
   }
 
@@ -61,10 +59,6 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
   /// Ends the observers' streams, after what they have not seen yet. The value stays, and may still be set: new
   /// observers get the value of that time, and the end.
   public func finish() {
-    let continuations = state.withLock { state in
-      state.isFinished = true
-      return state.observers.takeAll()
-    }
-    for continuation in continuations { continuation.finish() }
+    for continuation in state.withLock({ $0.observers.finish() }) { continuation.finish() }
   }
 }

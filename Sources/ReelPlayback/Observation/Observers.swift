@@ -10,6 +10,7 @@ internal import ReelCore
 struct Observers<Element: Sendable> {
   private var continuations: [(number: Int, continuation: AsyncStream<Element>.Continuation)] = []
   private var nextNumber = 0
+  private var isFinished = false
   /// The numbers of observers whose streams have ended, until those are removed.
   private let ended = Ended()
 
@@ -25,11 +26,14 @@ struct Observers<Element: Sendable> {
     }
   }
 
-  mutating func add(_ continuation: AsyncStream<Element>.Continuation) {
+  /// Adds a stream. Returns false once `finish()` was called: the caller then ends the stream.
+  mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> Bool {
+    guard !isFinished else { return false }
     let (number, ended) = (nextNumber, ended)
     nextNumber += 1
     continuations.append((number, continuation))
     continuation.onTermination = { _ in ended.numbers.withLock { _ = $0.insert(number) } }
+    return true
   }
 
   /// Puts the element into the buffer of each; runs none of their code.
@@ -38,8 +42,9 @@ struct Observers<Element: Sendable> {
     for observer in continuations { observer.continuation.yield(element) }
   }
 
-  /// Removes and returns all streams, for the caller to finish.
-  mutating func takeAll() -> [AsyncStream<Element>.Continuation] {
+  /// Adds no more streams. Removes and returns those there are, for the caller to end.
+  mutating func finish() -> [AsyncStream<Element>.Continuation] {
+    isFinished = true
     defer { continuations = [] }
     return continuations.map(\.continuation)
   }

@@ -93,8 +93,20 @@ extension PlayerCore {
       defer { state.seek = nil }
       return state.seek
     }
+    return pictureShown(session, generation: generation, ending: seek, at: currentTime, now)
+  }
+
+  /// What follows from the first picture of a generation: the seek that waited for it ends, and playback goes on.
+  ///
+  /// - Parameters:
+  ///   - seek: The seek that waited; nil for none.
+  ///   - time: Where it led, on the player's timeline.
+  func pictureShown(
+    _ session: ItemSession, generation: Int, ending seek: PendingSeek?, at time: @autoclosure () -> MediaTime,
+    _ now: Duration
+  ) -> Pump.Next {
     if let seek {
-      emit(.seekDone(time: currentTime, after: now - seek.began), of: session.item)
+      emit(.seekDone(time: time(), after: now - seek.began), of: session.item)
       seek.continuation.resume(returning: true)
     }
     apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }

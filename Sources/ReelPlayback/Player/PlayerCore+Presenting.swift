@@ -141,13 +141,7 @@ extension PlayerCore {
     }
     guard isCurrent else { return .again }
     session.item.status.set(.readyToPlay)
-    if let seek {
-      emit(.seekDone(time: start - shift, after: now - seek.began), of: session.item)
-      seek.continuation.resume(returning: true)
-    }
-    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
-    checkLevel(of: session, always: true)
-    return .again
+    return pictureShown(session, generation: generation, ending: seek, at: start - shift, now)
   }
 
   /// Plays audio only, while the last frame stays visible.
@@ -204,13 +198,8 @@ extension PlayerCore {
       item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
       emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
     }
-    if let seek {
-      emit(.seekDone(time: state.withLock { $0.itemTime(at: now) }, after: now - seek.began), of: item)
-      seek.continuation.resume(returning: true)
-    }
-    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
-    checkLevel(of: session, always: true)
-    return .again
+    return pictureShown(
+      session, generation: generation, ending: seek, at: state.withLock { $0.itemTime(at: now) }, now)
   }
 
   func showDue(
@@ -374,11 +363,7 @@ extension PlayerCore {
   }
 
   func detachFailing(_ output: any FrameOutput, _ error: ReelError) {
-    let wasAttached = state.withLock { state in
-      let count = state.outputs.count
-      state.outputs.removeAll { $0 === output }
-      return state.outputs.count < count
-    }
+    let wasAttached = state.withLock { $0.remove(output) }
     guard wasAttached else { return }
     try? output.finish()
     emit(.outputFailed(error), of: nil)
@@ -437,11 +422,7 @@ extension PlayerCore {
   }
 
   func detachFailing(_ output: any AudioOutput, _ error: ReelError) {
-    let wasAttached = state.withLock { state in
-      let count = state.audioOutputs.count
-      state.audioOutputs.removeAll { $0 === output }
-      return state.audioOutputs.count < count
-    }
+    let wasAttached = state.withLock { $0.remove(output) }
     guard wasAttached else { return }
     try? output.finish()
     emit(.outputFailed(error), of: nil)

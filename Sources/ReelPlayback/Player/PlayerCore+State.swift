@@ -94,6 +94,20 @@ extension PlayerCore.State {
     self.session === session && self.generation == generation
   }
 
+  /// Removes an output; false if it was not attached.
+  mutating func remove(_ output: any FrameOutput) -> Bool {
+    let count = outputs.count
+    outputs.removeAll { $0 === output }
+    return outputs.count < count
+  }
+
+  /// Removes an output; false if it was not attached.
+  mutating func remove(_ output: any AudioOutput) -> Bool {
+    let count = audioOutputs.count
+    audioOutputs.removeAll { $0 === output }
+    return audioOutputs.count < count
+  }
+
   /// Begins a generation: nothing of it has been shown.
   mutating func begin(generation: Int, at time: MediaTime?) {
     self.generation = generation

@@ -206,11 +206,7 @@ final class PlayerCore: Sendable {
   }
 
   func detach(_ output: any FrameOutput) throws {
-    let wasAttached = state.withLock { state in
-      let count = state.outputs.count
-      state.outputs.removeAll { $0 === output }
-      return state.outputs.count < count
-    }
+    let wasAttached = state.withLock { $0.remove(output) }
     // One that is being shown to is waited for.
     outputLock.wait()
     if wasAttached { try output.finish() }
@@ -219,11 +215,7 @@ final class PlayerCore: Sendable {
   func attach(_ output: any AudioOutput) { state.withLock { $0.audioOutputs.append(output) } }
 
   func detach(_ output: any AudioOutput) throws {
-    let wasAttached = state.withLock { state in
-      let count = state.audioOutputs.count
-      state.audioOutputs.removeAll { $0 === output }
-      return state.audioOutputs.count < count
-    }
+    let wasAttached = state.withLock { $0.remove(output) }
     outputLock.wait()
     if wasAttached { try output.finish() }
   }
