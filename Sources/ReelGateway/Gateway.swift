@@ -68,7 +68,9 @@ public final class Gateway: Sendable {
     } onCancel: {
       server.cancel()
     }
-    if let bound = bound.flatMap({ $0 }), let url = url(host: configuration.host, port: bound) {
+    if let bound = bound.flatMap({ $0 }),
+      let url = URL.server(host: configuration.host, port: bound, path: "master.m3u8")
+    {
       if !Task.isCancelled { return Gateway(url: url, port: bound, group: group, server: server) }
     }
     server.cancel()
@@ -97,12 +99,6 @@ public final class Gateway: Sendable {
     var logger = logger
     logger.logLevel = .critical
     return logger
-  }
-
-  private static func url(host: String, port: Int) -> URL? {
-    let wildcards: Set = ["0.0.0.0", "::", ""]
-    let name = wildcards.contains(host) ? "127.0.0.1" : host
-    return URL(string: "http://\(name.contains(":") ? "[\(name)]" : name):\(port)/master.m3u8")
   }
 
   private static func text(_ error: any Error) -> String {

@@ -92,7 +92,7 @@ public final class Origin: Sendable {
         }
         .bind(host: configuration.host, port: configuration.port).get()
       guard let port = listener.localAddress?.port,
-        let baseURL = Self.url(host: configuration.host, port: port)
+        let baseURL = URL.server(host: configuration.host, port: port, path: "")
       else { throw ReelError(.usage, "\(configuration.host) is no host to listen on") }
       return Origin(
         baseURL: baseURL, port: port, state: state, group: group, listener: listener, connections: connections
@@ -144,12 +144,6 @@ public final class Origin: Sendable {
   }
 
   // MARK: - Private
-
-  private static func url(host: String, port: Int) -> URL? {
-    let wildcards: Set = ["0.0.0.0", "::", ""]
-    let name = wildcards.contains(host) ? "127.0.0.1" : host
-    return URL(string: "http://\(name.contains(":") ? "[\(name)]" : name):\(port)/")
-  }
 
   private static func text(_ error: any Error) -> String {
     guard let error = error as? IOError else { return String(describing: error) }

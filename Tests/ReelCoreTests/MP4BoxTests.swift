@@ -1,24 +1,16 @@
 import ReelCore
+import ReelTestSupport
 import Testing
 
 @Suite("Boxes of MP4 files")
 struct MP4BoxTests {
-  private func box(_ type: String, _ body: [UInt8] = []) -> [UInt8] {
-    [0, 0, 0, UInt8(8 + body.count)] + Array(type.utf8) + body
-  }
-
-  /// A header that gives the size in 64 bits.
-  private func longHeader(_ type: String, _ byteCount: UInt64) -> [UInt8] {
-    [0, 0, 0, 1] + Array(type.utf8) + (0..<8).map { UInt8(truncatingIfNeeded: byteCount >> (56 - 8 * $0)) }
-  }
-
   @Test("A header of 8 bytes, and of 16")
   func headers() throws {
     let short = try #require(MP4BoxHeader([9, 0, 0, 1, 2, 109, 111, 111, 102, 7].dropFirst()))
     #expect(short.type == "moof")
     #expect(short.headerByteCount == 8)
     #expect(short.byteCount == 258)
-    let long = try #require(MP4BoxHeader(longHeader("mdat", .max)[...]))
+    let long = try #require(MP4BoxHeader(longMP4Header("mdat", byteCount: .max)[...]))
     #expect(long.type == "mdat")
     #expect(long.headerByteCount == 16)
     #expect(long.byteCount == .max)
@@ -28,13 +20,13 @@ struct MP4BoxTests {
   @Test("A header that is not all there")
   func cut() {
     for count in 0..<8 {
-      let bytes = box("moov").prefix(count)
+      let bytes = mp4Box("moov").prefix(count)
       #expect(MP4BoxHeader(bytes) == nil)
       #expect(MP4BoxHeader.type(in: bytes) == nil)
       #expect(MP4BoxHeader.headerByteCount(in: bytes) == 8)
     }
     for count in 8..<16 {
-      let bytes = longHeader("moov", 16).prefix(count)
+      let bytes = longMP4Header("moov", byteCount: 16).prefix(count)
       #expect(MP4BoxHeader(bytes) == nil)
       #expect(MP4BoxHeader.type(in: bytes) == "moov")
       #expect(MP4BoxHeader.headerByteCount(in: bytes) == 16)
@@ -45,13 +37,15 @@ struct MP4BoxTests {
   func malformed(size: UInt64) throws {
     let short = try #require(MP4BoxHeader([0, 0, 0, UInt8(size), 102, 114, 101, 101]))
     #expect(short.isMalformed == (size < 8))
-    #expect(try #require(MP4BoxHeader(longHeader("free", size)[...])).isMalformed == (size < 16))
+    #expect(
+      try #require(MP4BoxHeader(longMP4Header("free", byteCount: size)[...])).isMalformed == (size < 16))
   }
 
   @Test("The boxes of a range, with their places in the array")
   func list() {
     let bytes =
-      [1, 2, 3] + box("ftyp", [4, 5]) + longHeader("free", 17) + [6] + [0, 0, 0, 0] + Array("mdat77".utf8)
+      [1, 2, 3] + mp4Box("ftyp", [4, 5]) + longMP4Header("free", byteCount: 17) + [6] + [0, 0, 0, 0]
+      + Array("mdat77".utf8)
     let boxes = MP4Box.all(in: bytes[3...])
     #expect(boxes.map(\.type) == ["ftyp", "free", "mdat"])
     #expect(boxes.map(\.start) == [3, 13, 30])
@@ -61,9 +55,10 @@ struct MP4BoxTests {
 
   @Test("The list ends before a box that does not fit")
   func misfits() {
-    let first = box("ftyp", [1])
+    let first = mp4Box("ftyp", [1])
     for next in [
-      [0, 0, 0, 9] + Array("moov".utf8), [0, 0, 0, 7] + Array("moov".utf8), longHeader("moov", .max), [0],
+      [0, 0, 0, 9] + Array("moov".utf8), [0, 0, 0, 7] + Array("moov".utf8),
+      longMP4Header("moov", byteCount: .max), [0],
     ] {
       #expect(MP4Box.all(in: (first + next)[...]).map(\.type) == ["ftyp"])
     }
@@ -72,7 +67,7 @@ struct MP4BoxTests {
   @Test("The user type belongs to the header")
   func userType() {
     let boxes = MP4Box.all(
-      in: (box("uuid", Array(1...20)) + box("uuid", [1, 2, 3, 4]) + box("free", [1]))[...])
+      in: (mp4Box("uuid", Array(1...20)) + mp4Box("uuid", [1, 2, 3, 4]) + mp4Box("free", [1]))[...])
     #expect(boxes.map(\.userType) == [0x0102_0304, nil, nil])
     #expect(boxes.map(\.body.count) == [4, 4, 1])
   }

@@ -1,29 +1,26 @@
 import Foundation
 import ReelCore
 import ReelManifest
+import ReelTestSupport
 import Testing
 
 @Suite struct SegmentIndexTests {
-  private func number(_ value: UInt64, _ count: Int) -> [UInt8] {
-    (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
-  }
-
-  private func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
-    number(UInt64(body.count + 8), 4) + Array(type.utf8) + body
-  }
-
   /// A `sidx` whose subsegments are (type, byte count, duration).
   private func sidx(
     version: UInt64 = 0, timescale: UInt64 = 1000, earliest: UInt64 = 0, firstOffset: UInt64 = 0,
     _ entries: [(UInt64, UInt64, UInt64)]
   ) -> [UInt8] {
     let width = version == 0 ? 4 : 8
-    var body = number(version << 24, 4) + number(1, 4) + number(timescale, 4)
-    body += number(earliest, width) + number(firstOffset, width) + number(UInt64(entries.count), 4)
+    var body = bigEndian(version << 24, bytes: 4) + bigEndian(1, bytes: 4) + bigEndian(timescale, bytes: 4)
+    body +=
+      bigEndian(earliest, bytes: width) + bigEndian(firstOffset, bytes: width)
+      + bigEndian(UInt64(entries.count), bytes: 4)
     for (type, size, duration) in entries {
-      body += number(type << 31 | size, 4) + number(duration, 4) + number(0x9000_0000, 4)
+      body +=
+        bigEndian(type << 31 | size, bytes: 4) + bigEndian(duration, bytes: 4)
+        + bigEndian(0x9000_0000, bytes: 4)
     }
-    return box("sidx", body)
+    return mp4Box("sidx", body)
   }
 
   private func reference(
@@ -59,9 +56,9 @@ import Testing
   }
 
   @Test func findsTheIndexBehindOtherBoxes() throws {
-    let head = box("ftyp", [1, 2, 3, 4]) + box("moov", Array(repeating: 0, count: 100))
+    let head = mp4Box("ftyp", [1, 2, 3, 4]) + mp4Box("moov", Array(repeating: 0, count: 100))
     let index = sidx(version: 1, earliest: 1 << 33, [(0, 100, 2000)])
-    let segments = try read(head + index + box("moof", []), at: 0, reference(offset: nil))
+    let segments = try read(head + index + mp4Box("moof", []), at: 0, reference(offset: nil))
     try #require(!segments.isEmpty)
     #expect(segments[0].byteRange?.offset == Int64(head.count + index.count))
     #expect(segments[0].initialization?.byteRange == ByteRange(offset: 0, length: Int64(head.count)))
@@ -92,7 +89,7 @@ import Testing
     #expect(manifestError(.badMedia) { _ = try read([], at: 0, reference()) } != nil)
     #expect(manifestError(.badMedia) { _ = try read(Array(index.dropLast()), at: 0, reference()) } != nil)
     #expect(
-      manifestError(.badMedia) { _ = try read(box("moof", [0]), at: 9, reference()) }?.place == .byte(9))
+      manifestError(.badMedia) { _ = try read(mp4Box("moof", [0]), at: 9, reference()) }?.place == .byte(9))
     #expect(
       manifestError(.badMedia) { _ = try read(sidx(timescale: 0, [(0, 1, 1)]), at: 0, reference()) }?.reason
         == "the sidx has a timescale of 0")
@@ -200,7 +197,8 @@ import Testing
     #expect(manifestError(.badMedia) { try reader.add([], at: 0) }?.reason == "the sidx ends too early")
     let place = try #require(reader.missing).offset
     #expect(
-      manifestError(.badMedia) { try reader.add(box("free", [0, 0]) + box("moof", []), at: place) } != nil)
+      manifestError(.badMedia) { try reader.add(mp4Box("free", [0, 0]) + mp4Box("moof", []), at: place) }
+        != nil)
   }
 
   @Test func segmentsOfAnIndexAreBounded() {

@@ -6,17 +6,9 @@ import Testing
 
 @Suite("Layout of MP4 files")
 struct MP4LayoutTests {
-  private func box(_ type: String, _ body: [UInt8] = []) -> [UInt8] {
-    number(UInt64(body.count + 8), bytes: 4) + Array(type.utf8) + body
-  }
-
-  /// A box whose size stands in 64 bits.
+  /// A box that gives its size in 64 bits.
   private func longBox(_ type: String, _ body: [UInt8] = []) -> [UInt8] {
-    number(1, bytes: 4) + Array(type.utf8) + number(UInt64(body.count + 16), bytes: 8) + body
-  }
-
-  private func number(_ value: UInt64, bytes: Int) -> [UInt8] {
-    (0..<bytes).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
+    longMP4Header(type, byteCount: UInt64(body.count + 16)) + body
   }
 
   private let brand = Array("isom0000".utf8)
@@ -42,48 +34,52 @@ struct MP4LayoutTests {
 
   @Test("The index first")
   func indexFirst() {
-    let file = box("ftyp", brand) + box("moov", box("mvhd")) + box("mdat")
+    let file = mp4Box("ftyp", brand) + mp4Box("moov", mp4Box("mvhd")) + mp4Box("mdat")
     #expect(MP4Layout(prefix: file) == .indexFirst(isFragmented: false))
-    #expect(MP4Layout(prefix: box("ftyp", brand) + box("free") + file) == .indexFirst(isFragmented: false))
+    #expect(
+      MP4Layout(prefix: mp4Box("ftyp", brand) + mp4Box("free") + file) == .indexFirst(isFragmented: false))
     #expect(MP4Layout(prefix: longBox("ftyp", brand) + longBox("moov")) == .indexFirst(isFragmented: false))
-    let endless = number(1, bytes: 4) + Array("moov".utf8) + number(UInt64(Int64.max), bytes: 8)
-    #expect(MP4Layout(prefix: box("ftyp", brand) + endless) == .indexFirst(isFragmented: false))
+    let endless = longMP4Header("moov", byteCount: UInt64(Int64.max))
+    #expect(MP4Layout(prefix: mp4Box("ftyp", brand) + endless) == .indexFirst(isFragmented: false))
   }
 
   @Test("Fragments")
   func fragmented() {
-    let moov = box(
-      "moov", box("mvhd") + box("trak", [UInt8](repeating: 7, count: 100)) + box("mvex", box("trex")))
-    #expect(MP4Layout(prefix: box("ftyp", brand) + moov) == .indexFirst(isFragmented: true))
-    #expect(MP4Layout(prefix: box("styp") + box("moof")) == .indexFirst(isFragmented: true))
-    #expect(MP4Layout(prefix: box("sidx") + box("moof")) == .indexFirst(isFragmented: true))
-    #expect(MP4Layout(prefix: box("moof") + box("mdat")) == .indexFirst(isFragmented: true))
+    let moov = mp4Box(
+      "moov",
+      mp4Box("mvhd") + mp4Box("trak", [UInt8](repeating: 7, count: 100)) + mp4Box("mvex", mp4Box("trex")))
+    #expect(MP4Layout(prefix: mp4Box("ftyp", brand) + moov) == .indexFirst(isFragmented: true))
+    #expect(MP4Layout(prefix: mp4Box("styp") + mp4Box("moof")) == .indexFirst(isFragmented: true))
+    #expect(MP4Layout(prefix: mp4Box("sidx") + mp4Box("moof")) == .indexFirst(isFragmented: true))
+    #expect(MP4Layout(prefix: mp4Box("moof") + mp4Box("mdat")) == .indexFirst(isFragmented: true))
     // What stands behind the index is not its own.
-    #expect(MP4Layout(prefix: box("moov", box("mvhd")) + box("mvex")) == .indexFirst(isFragmented: false))
+    #expect(
+      MP4Layout(prefix: mp4Box("moov", mp4Box("mvhd")) + mp4Box("mvex")) == .indexFirst(isFragmented: false))
   }
 
   @Test("Media first")
   func indexLast() {
-    #expect(MP4Layout(prefix: box("ftyp", brand) + box("mdat", [1, 2, 3])) == .indexLast)
-    #expect(MP4Layout(prefix: box("ftyp", brand) + box("wide") + box("mdat")) == .indexLast)
+    #expect(MP4Layout(prefix: mp4Box("ftyp", brand) + mp4Box("mdat", [1, 2, 3])) == .indexLast)
+    #expect(MP4Layout(prefix: mp4Box("ftyp", brand) + mp4Box("wide") + mp4Box("mdat")) == .indexLast)
     // To the end of the file, and of 64 bits.
-    #expect(MP4Layout(prefix: box("ftyp", brand) + number(0, bytes: 4) + Array("mdat".utf8)) == .indexLast)
-    #expect(MP4Layout(prefix: box("ftyp", brand) + longBox("mdat")) == .indexLast)
+    #expect(
+      MP4Layout(prefix: mp4Box("ftyp", brand) + bigEndian(0, bytes: 4) + Array("mdat".utf8)) == .indexLast)
+    #expect(MP4Layout(prefix: mp4Box("ftyp", brand) + longBox("mdat")) == .indexLast)
   }
 
   @Test("What does not tell")
   func unknown() {
     #expect(MP4Layout(prefix: []) == .unknown)
-    #expect(MP4Layout(prefix: box("ftyp", brand)) == .unknown)
-    #expect(MP4Layout(prefix: Array(box("ftyp", brand).prefix(6))) == .unknown)
+    #expect(MP4Layout(prefix: mp4Box("ftyp", brand)) == .unknown)
+    #expect(MP4Layout(prefix: Array(mp4Box("ftyp", brand).prefix(6))) == .unknown)
     // A box that goes beyond what is there.
-    #expect(MP4Layout(prefix: number(100_000, bytes: 4) + Array("free".utf8)) == .unknown)
+    #expect(MP4Layout(prefix: bigEndian(100_000, bytes: 4) + Array("free".utf8)) == .unknown)
     // Sizes that make no sense.
-    #expect(MP4Layout(prefix: number(3, bytes: 4) + Array("free".utf8) + box("moov")) == .unknown)
-    #expect(MP4Layout(prefix: number(1, bytes: 4) + Array("free".utf8)) == .unknown)
-    let huge = number(1, bytes: 4) + Array("free".utf8) + number(.max, bytes: 8) + box("moov")
+    #expect(MP4Layout(prefix: bigEndian(3, bytes: 4) + Array("free".utf8) + mp4Box("moov")) == .unknown)
+    #expect(MP4Layout(prefix: bigEndian(1, bytes: 4) + Array("free".utf8)) == .unknown)
+    let huge = longMP4Header("free", byteCount: .max) + mp4Box("moov")
     #expect(MP4Layout(prefix: huge) == .unknown)
-    let large = number(1, bytes: 4) + Array("free".utf8) + number(1 << 62, bytes: 8) + box("moov")
+    let large = longMP4Header("free", byteCount: 1 << 62) + mp4Box("moov")
     #expect(MP4Layout(prefix: large) == .unknown)
   }
 

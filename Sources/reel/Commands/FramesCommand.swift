@@ -73,8 +73,7 @@ struct FramesCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    if sources.isEmpty { throw ValidationError("name at least one source") }
-    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+    try SourceOptions.validate(sources)
     if let count, count < 0 { throw ValidationError("--count takes a number from 0 on") }
     if at.contains(where: { !($0 >= 0 && $0 < 1e9) }) {
       throw ValidationError("--at takes seconds from 0 on")

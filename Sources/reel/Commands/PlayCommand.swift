@@ -111,8 +111,7 @@ struct PlayCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    if sources.isEmpty { throw ValidationError("name at least one source") }
-    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+    try SourceOptions.validate(sources)
     try validateTimes()
     try validateOutputs()
     if !(volume >= 0 && volume <= 16) { throw ValidationError("--volume takes a number from 0 to 16") }

@@ -15,8 +15,7 @@ struct ProbeCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    if sources.isEmpty { throw ValidationError("name at least one source") }
-    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+    try SourceOptions.validate(sources)
   }
 
   func run() async throws {

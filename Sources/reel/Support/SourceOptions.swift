@@ -61,6 +61,12 @@ struct SourceOptions: ParsableArguments {
   @Flag(help: "Log what happens to standard error.")
   var verbose = false
 
+  /// Checks the sources that are opened once each.
+  static func validate(_ sources: [String]) throws {
+    if sources.isEmpty { throw ValidationError("name at least one source") }
+    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+  }
+
   func validate() throws {
     guard timeout >= 0.001, timeout <= 1e6 else {
       throw ValidationError("--timeout takes seconds from 0.001 to 1000000")
