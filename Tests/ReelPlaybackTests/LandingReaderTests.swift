@@ -35,7 +35,8 @@ struct LandingReaderTests {
       guard index < count else { return .end }
       defer { index += 1 }
       let second = MediaTime(value: 1, timescale: 1)
-      let packet = try maker.make(second * Int64(index), lasting: second, of: run, isKey: keys.contains(index))
+      let packet = try maker.make(
+        second * Int64(index), lasting: second, of: run, isKey: keys.contains(index))
       return .packet(packet, .video)
     }
 
