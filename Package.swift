@@ -28,7 +28,7 @@ let package = Package(
     .library(name: "ReelReplay", targets: ["ReelReplay"]),
     .library(name: "ReelGateway", targets: ["ReelGateway"]),
     .library(name: "ReelTesting", targets: ["ReelTesting"]),
-    .executable(name: "reel", targets: ["reel"]),
+    .executable(name: "reel", targets: ["ReelCommand"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -138,7 +138,7 @@ let package = Package(
       swiftSettings: settings
     ),
     .executableTarget(
-      name: "reel",
+      name: "ReelCommand",
       dependencies: [
         "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
         "ReelReplay", "ReelGateway", "ReelTesting",
@@ -208,7 +208,8 @@ let package = Package(
     .testTarget(
       name: "ReelCommandTests",
       dependencies: [
-        "reel", "ReelTesting", "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
+        "ReelCommand", "ReelTesting", "ReelCore", "ReelTestSupport",
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings
     ),
