@@ -93,7 +93,13 @@ extension MediaTime: Comparable {
 }
 
 extension MediaTime: CustomStringConvertible {
-  public var description: String { "\(value)/\(timescale)" }
+  /// In seconds, to the microsecond: `0.066 s`.
+  public var description: String { "\(seconds.formatted(places: 6)) s" }
+}
+
+extension MediaTime: CustomDebugStringConvertible {
+  /// Exactly, in ticks: `5944/90000`.
+  public var debugDescription: String { "\(value)/\(timescale)" }
 }
 
 extension Int128 {

@@ -1,7 +1,7 @@
 internal import Foundation
 
 extension Double {
-  /// With so many decimals at the most, and no trailing zeros.
+  /// At most `places` decimals, without trailing zeros.
   package func formatted(places: Int) -> String {
     var text = String(format: "%.\(places)f", self)
     guard text.contains(".") else { return text }

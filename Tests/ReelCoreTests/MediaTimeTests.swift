@@ -127,4 +127,16 @@ struct MediaTimeTests {
       #expect((left < right) == (left - right < .zero), "\(left) and \(right)")
     }
   }
+
+  @Test(
+    "Prints seconds, and in a debugger its ticks",
+    arguments: [
+      (MediaTime.zero, "0 s", "0/1"), (MediaTime(value: 5944, timescale: 90000), "0.066044 s", "5944/90000"),
+      (MediaTime(value: -3, timescale: 2), "-1.5 s", "-3/2"),
+      (MediaTime(value: 7200, timescale: 2), "3600 s", "7200/2"),
+    ])
+  func text(time: MediaTime, description: String, debugDescription: String) {
+    #expect("\(time)" == description)
+    #expect(String(reflecting: time) == debugDescription)
+  }
 }
