@@ -52,6 +52,21 @@ struct EventChannelTests {
     #expect(seen == Array((3001 - EventChannel<Int>.bufferLimit)...3000))
   }
 
+  @Test("A channel that keeps one event gives a slow observer the newest; an observer may have a first one")
+  func newest() async {
+    let channel = EventChannel<Int>(bufferLimit: 1)
+    var (slow, quick) = (channel.events.makeAsyncIterator(), channel.events(after: 0).makeAsyncIterator())
+    #expect(await quick.next() == 0)
+    for event in 1...3 {
+      channel.send(event)
+      #expect(await quick.next() == event)
+    }
+    #expect(await slow.next() == 3)
+    channel.finish()
+    #expect(await slow.next() == nil)
+    #expect(await quick.next() == nil)
+  }
+
   @Test("Observers that stop leave nothing behind, and one that comes after the end gets the end")
   func stopping() async throws {
     let channel = EventChannel<Int>()

@@ -1,3 +1,4 @@
+public import Foundation
 public import ReelCore
 internal import ReelFFmpeg
 
@@ -93,6 +94,9 @@ public final class PlayerItem: Sendable {
     self.source = source
     self.headers = headers
   }
+
+  /// - Parameter url: `http`, `https` or `file`: a media file, an HLS playlist or an MPD.
+  public convenience init(url: URL, headers: [HeaderField] = []) { self.init(.url(url), headers: headers) }
 
   public var preferences: Preferences {
     get { state.withLock { $0.preferences } }

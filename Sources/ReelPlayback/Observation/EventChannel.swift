@@ -2,23 +2,30 @@ internal import ReelCore
 
 /// Things that happen once.
 ///
-/// Observers get those that happen after they began, in order. One that falls `bufferLimit` events behind loses the
-/// oldest of what it has not seen, without being told how many, and holds nobody up.
+/// Observers get those that happen after they began, in order. One that falls as many events behind as the channel
+/// keeps for it (`bufferLimit` unless the channel was made with another limit) loses the oldest of what it has not
+/// seen, without being told how many, and holds nobody up.
 public final class EventChannel<Event: Sendable>: Sendable {
+  private let limit: Int
   private let observers = Locked(Observers<Event>(), rank: .observation)
 
-  public init() {}
+  /// - Parameter bufferLimit: How many events wait for an observer, at least 1; 1 keeps the newest.
+  public init(bufferLimit: Int = EventChannel<Event>.bufferLimit) { limit = max(1, bufferLimit) }
 
   deinit { finish() }
 
-  /// As many events wait for an observer.
+  /// The number of events that wait for an observer, unless the channel was made with another limit.
   public static var bufferLimit: Int { 1024 }
 
   /// A new observer each time, of what happens from this call on. Ends with `finish()`, or with the channel. An
   /// observer is forgotten when its task is cancelled or its stream is let go.
-  public var events: AsyncStream<Event> {
+  public var events: AsyncStream<Event> { events(after: nil) }
+
+  /// The same, with an event before the others that only this observer gets; nil for none.
+  package func events(after first: Event?) -> AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(
-      of: Event.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
+      of: Event.self, bufferingPolicy: .bufferingNewest(limit))
+    if let first { continuation.yield(first) }
     if !observers.withLock({ $0.add(continuation) }) { continuation.finish() }
     return stream
   }
