@@ -25,7 +25,7 @@ public final class FakePlayerPool: PlayerPooling {
 
   private let state = Locked(State())
 
-  /// - Parameter stage: what is said of items without a stage of their own; hits have no picture.
+  /// - Parameter stage: what is said of items without a stage of their own; hits have no frame.
   public init(stage: PreloadStage = .none) { state.withLock { $0.defaultStage = stage } }
 
   /// What it was asked so far, in order. `setFailureHandler` is not among it.
@@ -65,7 +65,7 @@ public final class FakePlayerPool: PlayerPooling {
 
   @discardableResult
   public func show(_ index: Int, of playlist: Playlist, phase: SwipePhase) throws(ReelError) -> Handover {
-    typealias Answer = (stage: PreloadStage, failure: (() -> Void)?)
+    typealias Answer = (stage: PreloadStage, error: ReelError?, failure: (() -> Void)?)
     let answer = state.withLock { state -> Answer? in
       state.calls.append(.show(index, playlist, phase))
       guard playlist.items.indices.contains(index) else { return nil }
@@ -73,13 +73,13 @@ public final class FakePlayerPool: PlayerPooling {
       state.current = id
       let (error, handler) = (state.failures[id], state.handler)
       let failure = error.flatMap { error in handler.map { handler in { handler(id, error) } } }
-      return (state.stages[id] ?? state.defaultStage, failure)
+      return (state.stages[id] ?? state.defaultStage, error, failure)
     }
     guard let answer else {
       throw ReelError(.usage, "the feed \(playlist.feed) has no item \(index)")
     }
     answer.failure?()
-    return Handover(picture: nil, stage: answer.stage, duration: .zero)
+    return Handover(frame: nil, stage: answer.stage, duration: .zero, error: answer.error)
   }
 
   public func update(_ playlist: Playlist, currentIndex index: Int?) {

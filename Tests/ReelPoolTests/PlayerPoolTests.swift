@@ -53,7 +53,7 @@ import Testing
   func eviction() async throws {
     let scene = try PoolScene(Self.paths)
     try await scene.rest(at: 1)
-    let before = scene.pool.ledger
+    let before = scene.pool.memory
     #expect(before.entries.count == 3)
     for entry in before.entries {
       #expect(entry.account[.packets] > 5_000)
@@ -66,7 +66,7 @@ import Testing
     #expect(
       scene.evicted.sorted { "\($0)" < "\($1)" } == [0, 1, 2].map(scene.id).sorted { "\($0)" < "\($1)" })
     try await until {
-      scene.pool.ledger.entries.allSatisfy { entry in
+      scene.pool.memory.entries.allSatisfy { entry in
         entry.account[.packets] == 0 && entry.account[.frames] + entry.account[.output] == 0
           && entry.account[.decoder] == 0
           && entry.account[.inFlight] == 0

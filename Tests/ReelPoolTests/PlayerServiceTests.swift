@@ -80,13 +80,10 @@ struct ServiceScene {
   func handover() throws {
     let scene = try ServiceScene(2, stage: .initialization)
     scene.pool.setStage(.buffered, of: scene.item(1).id)
-    guard let first = scene.service.playFirst(), let second = scene.service.next() else {
-      Issue.record("nothing was handed over")
-      return
-    }
-    let (stage, hits) = (first.stage, [first.isHit, second.isHit])
-    #expect(stage == .initialization)
-    #expect(hits == [false, true])
+    let first = try #require(scene.service.playFirst())
+    let second = try #require(scene.service.next())
+    #expect(first.stage == .initialization)
+    #expect([first.isHit, second.isHit] == [false, true])
   }
 
   @Test("A swipe that was let go of is told, and settles")
@@ -295,7 +292,7 @@ struct ServiceScene {
   }
 }
 
-/// True where a call hands something over: a `Handover` itself can't be looked at by `#expect`.
+/// True where a call hands something over.
 private func shows(_ service: PlayerService, _ call: (PlayerService) -> Handover?) -> Bool {
   call(service) != nil
 }

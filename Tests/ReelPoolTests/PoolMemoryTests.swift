@@ -20,7 +20,7 @@ import Testing
     scene.pool.setPlaying(false)
     try await scene.rest(at: 1)
     #expect(Set(scene.slots) == [1, 2, 3, 4, 5])
-    let whole = scene.pool.ledger.byteCount
+    let whole = scene.pool.memory.byteCount
     // Below what there is by part of what one holds: one goes. What work leaves behind may still go, too.
     let first = scene.pool.trim(to: whole - whole / 20)
     #expect(first < whole)
@@ -73,7 +73,7 @@ import Testing
     let scene = try PoolScene(Self.paths)
     scene.pool.setPlaying(false)
     try await scene.rest(at: 1)
-    let ledger = scene.pool.ledger
+    let ledger = scene.pool.memory
     #expect(ledger.entries.map(\.slot) == [0, 1, 2])
     try #require(ledger.entries.map(\.item) == [0, 1, 2].map(scene.id))
     for (entry, readiness) in zip(ledger.entries, scene.pool.slotReadiness) {
@@ -89,7 +89,7 @@ import Testing
     #expect(ledger.byteCount == ledger.entries.reduce(0) { $0 + $1.account.byteCount })
     scene.pool.close()
     try await until {
-      scene.pool.ledger.entries.allSatisfy { entry in
+      scene.pool.memory.entries.allSatisfy { entry in
         entry.item == nil && entry.account[.packets] + entry.account[.frames] + entry.account[.decoder] == 0
       }
     }

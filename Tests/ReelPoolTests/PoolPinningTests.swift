@@ -39,7 +39,7 @@ import Testing
     let count = output.count
     try await until { output.count > count + 2 }
     #expect(pinned.player.currentItem.value === item)
-    let entry = try #require(scene.pool.ledger.entries.first { $0.slot == nil })
+    let entry = try #require(scene.pool.memory.entries.first { $0.slot == nil })
     #expect(entry.item == scene.id(0))
     #expect(entry.account[.packets] > 0)
     // Back at its place, it is not loaded a second time.
@@ -55,7 +55,7 @@ import Testing
     #expect(seen.last == .didStop)
     #expect(Self.states(scene) == [.willStart, .didStart, .willStop, .didStop])
     #expect(scene.pool.pinnedItems.isEmpty)
-    #expect(scene.pool.ledger.entries.allSatisfy { $0.slot != nil })
+    #expect(scene.pool.memory.entries.allSatisfy { $0.slot != nil })
     #expect(pinned.player.currentItem.value == nil)
     try await until { pinned.player.statistics.bufferByteCount == 0 }
     // Its item is a neighbour: it is loaded again.

@@ -68,11 +68,11 @@ final class PoolScene: Sendable {
 
   // MARK: Swiping
 
-  /// What a swipe finds; the picture itself is let go.
+  /// What a swipe finds; the frame itself is let go.
   @discardableResult
   func show(_ index: Int, phase: SwipePhase = .settled) throws -> (stage: PreloadStage, hasPicture: Bool) {
     let handover = try pool.show(index, of: playlist, phase: phase)
-    let (stage, isHit, hasPicture) = (handover.stage, handover.isHit, handover.picture != nil)
+    let (stage, isHit, hasPicture) = (handover.stage, handover.isHit, handover.frame != nil)
     #expect(isHit == hasPicture)
     return (stage, hasPicture)
   }

@@ -82,7 +82,7 @@ import Testing
     let scene = try PoolScene(Self.paths(20))
     var random = SplitMix64(seed: 7)
     @Sendable func counts() -> (packets: Int, frames: Int, decoder: Int) {
-      scene.pool.ledger.entries.reduce(into: (0, 0, 0)) { sum, entry in
+      scene.pool.memory.entries.reduce(into: (0, 0, 0)) { sum, entry in
         sum.0 += entry.account[.packets]
         sum.1 += entry.account[.frames]
         sum.2 += entry.account[.decoder]
@@ -179,7 +179,7 @@ import Testing
       let rest = Array(scene.feed.items.dropFirst(index))
       pool.update(Playlist(feed: "feed", items: rest), currentIndex: rest.isEmpty ? nil : 0)
     case 24: pool.update(scene.playlist, currentIndex: index)
-    case 25: #expect(pool.ledger.byteCount >= 0)
+    case 25: #expect(pool.memory.byteCount >= 0)
     case 26: #expect(pool.slotReadiness.count == 4)
     case 27: pool.currentPlayer?.setRate(index % 2 == 0 ? 2 : .infinity)
     case 28: pool.currentPlayer?.allowsExternalPlayback = index % 2 == 0

@@ -48,7 +48,7 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
   for (index, item) in feed.items.enumerated() {
     let began = clock.now
     guard let handover = service.go(to: index) else { break }
-    let inHand = clock.now - began  // `handover.picture` is there now, if it is a hit.
+    let inHand = clock.now - began  // `handover.frame` is there now, if it is a hit.
 
     while clock.now - began < limit {
       let slots = pool.slotReadiness
@@ -71,11 +71,12 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
 func printSwipes(throughFeedAt path: String) async throws {
   let swipes = try await measureSwipes(over: try FeedFile(path: path).feeds[0])
   for swipe in swipes {
-    let (first, motion) = (swipe.firstFrame.map { "\($0)" }, swipe.motion.map { "\($0)" })
-    print("\(swipe.name): \(swipe.stage), first frame \(first ?? "-"), motion \(motion ?? "-")")
+    let times = [swipe.firstFrame, swipe.motion].map { $0.map { "\(WaitTime($0))" } ?? "-" }
+    print("\(swipe.name): \(swipe.stage), first frame \(times[0]), motion \(times[1])")
   }
   if let hits = LatencySummary(swipes.filter { $0.stage >= .firstFrame }.compactMap(\.firstFrame)) {
-    print("\(hits.count) hits: p50 \(hits.p50), p95 \(hits.p95), p99 \(hits.p99), longest \(hits.max)")
+    let times = [hits.p50, hits.p95, hits.p99, hits.max].map { WaitTime($0) }
+    print("\(hits.count) hits: p50 \(times[0]), p95 \(times[1]), p99 \(times[2]), longest \(times[3])")
   }
 }
 
@@ -95,11 +96,8 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
     if slots.contains(where: { $0.index == 1 && [.atTarget, .failed].contains($0.waiting) }) { break }
   }
 
-  // When the drag ends, the picture is on the surface, and in hand; when the swipe has settled, it moves. A handover can't
-  // be copied: what is in it is taken out.
-  if var handover = service.beginSwipe(to: 1), let picture = handover.picture.take() {
-    print("the picture at \(picture.time) after \(handover.duration)")
-  }
+  // When the drag ends, the frame is on the surface, and in hand; when the swipe has settled, it moves.
+  if let handover = service.beginSwipe(to: 1) { print(handover) }
   service.settle()
 
   // It plays on in a window of its own, until it is stopped. Another feed begins; then the first one is where it was.
@@ -108,7 +106,7 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
   service.select(feed: feeds[0].name)
   service.next()
   pinned.stop()
-  for entry in pool.ledger.entries { print("\(entry.item?.source ?? "-"): \(entry.account.byteCount) bytes") }
+  for entry in pool.memory.entries { print("\(entry.item?.source ?? "-"): \(entry.account.byteCount) bytes") }
 }
 
 @Suite("README.md: the pool", .hangLimit)

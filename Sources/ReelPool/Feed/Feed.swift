@@ -1,3 +1,4 @@
+public import Foundation
 public import ReelPlayback
 
 /// A named list of items, in the order in which they are swiped through.
@@ -17,6 +18,11 @@ public struct Feed: Sendable, Hashable, Identifiable {
   public init(name: String, sources: [MediaSource]) {
     self.init(name: name)
     for source in sources { append(source) }
+  }
+
+  /// A feed of these URLs (`http`, `https`, `file`): media files, HLS playlists, MPDs.
+  public init(name: String = FeedFile.defaultName, urls: [URL]) {
+    self.init(name: name, sources: urls.map { .url($0) })
   }
 
   public var id: String { name }

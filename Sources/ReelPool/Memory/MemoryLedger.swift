@@ -98,6 +98,9 @@ public struct MemoryLedger: Sendable, Hashable {
       sharedByteCount: shared.map { $0.resident - entries.reduce(0) { $0 + $1.account[.inFlight] } })
   }
 
-  /// Of all players, without what they share.
+  /// What all players hold, without what they share. It prints as people write it: `3.5 MB`.
+  public var total: ByteSize { ByteSize(byteCount: byteCount) }
+
+  /// `total` in bytes.
   public var byteCount: Int { entries.reduce(0) { $0 + $1.account.byteCount } }
 }

@@ -61,6 +61,9 @@ final class OutputSurface: Sendable {
   /// The item whose player the output is attached to.
   var id: FeedItem.ID? { state.withLock { $0.attachment?.id } }
 
+  /// An output is set.
+  var hasOutput: Bool { state.withLock { $0.output != nil } }
+
   /// Exchanges the output; the one before is finished.
   func setOutput(_ output: (any FrameOutput)?, target: () -> Target?) throws {
     let old = lock.withLock {

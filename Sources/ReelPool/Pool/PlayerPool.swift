@@ -39,9 +39,44 @@ public final class PlayerPool: PlayerPooling {
     readiness = core.readiness
   }
 
+  /// A pool that walks `feed`: it begins to load the first item and its neighbours, and shows the first frame, paused.
+  ///
+  /// - Parameters:
+  ///   - feed: Where several feeds share a pool, use a `PlayerService`.
+  ///   - fetcher: Gets manifests and media; one that is `ConnectionOpening` opens connections ahead.
+  ///   - configuration: How many players, and how they load.
+  public convenience init(
+    feed: Feed, fetcher: any Fetching, configuration: PoolConfiguration = PoolConfiguration(),
+    logger: Logger = Logger(label: "reel.pool")
+  ) {
+    self.init(fetcher: fetcher, configuration: configuration, logger: logger)
+    pause()
+    update(Playlist(feed), currentIndex: feed.items.isEmpty ? nil : 0)
+  }
+
   deinit { core.close() }
 
+  // MARK: Playing
+
+  /// Plays the current item, and those that are swiped to.
+  public func play() { core.setPlaying(true) }
+
+  /// Pauses the current item, and those that are swiped to.
+  public func pause() { core.setPlaying(false) }
+
+  /// The same as ``play()`` and ``pause()``.
+  public func setPlaying(_ isPlaying: Bool) { core.setPlaying(isPlaying) }
+
+  /// The item that was shown last; nil before there is one.
+  public var currentItem: FeedItem? { core.state.withLock { $0.currentItem } }
+
   // MARK: Swiping
+
+  /// Makes an item of the feed the current one, and hands over its frame where that is there. Never waits.
+  ///
+  /// - Returns: For an index that the feed does not have, a handover with an `error`: the current item stays.
+  @discardableResult
+  public func show(_ index: Int, phase: SwipePhase = .settled) -> Handover { core.show(index, phase: phase) }
 
   @discardableResult
   public func show(
@@ -50,9 +85,14 @@ public final class PlayerPool: PlayerPooling {
     try core.show(index, of: playlist, phase: phase)
   }
 
-  public func update(_ playlist: Playlist, currentIndex index: Int?) { core.update(playlist, index: index) }
+  /// Returns when the first frame of an item of the feed is decoded: a swipe to it is a hit then.
+  ///
+  /// - Throws: What the item failed with; `ReelError` of kind `usage` where the policy, as things stand, does not load
+  ///   the item that far, or the feed does not have it, and of kind `cancelled` where the pool was closed;
+  ///   `CancellationError` where the task was cancelled.
+  public func ready(_ index: Int) async throws { try await core.ready(index) }
 
-  public func setPlaying(_ isPlaying: Bool) { core.setPlaying(isPlaying) }
+  public func update(_ playlist: Playlist, currentIndex index: Int?) { core.update(playlist, index: index) }
 
   public func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?) {
     core.state.withLock { $0.onFailure = handler }
@@ -63,6 +103,13 @@ public final class PlayerPool: PlayerPooling {
   public func close() { core.close() }
 
   // MARK: Output
+
+  /// The frames of the current item, from item to item: the one on show, then each as it is due. A reader that is slow
+  /// gets the newest, and holds nobody up.
+  ///
+  /// Each use makes a reader of its own. The sequence ends when the pool is closed; a task that reads it keeps the pool,
+  /// so close the pool or cancel the task. Posters are not among the frames.
+  public var frames: AsyncStream<VideoFrame> { core.frameStream }
 
   /// Sets the output that follows the current item: it gets the picture that a swipe finds within the call of `show`,
   /// then each picture as it is due. The output before is finished; what that throws is thrown here. One that is set after
@@ -86,13 +133,13 @@ public final class PlayerPool: PlayerPooling {
 
   public var slotReadiness: [SlotReadiness] { core.slotReadiness }
 
-  /// What each player holds of memory, by kind.
-  public var ledger: MemoryLedger { core.ledger }
+  /// What each player holds of memory, by kind, and in `total` all players together.
+  public var memory: MemoryLedger { core.ledger }
 
   /// Gives memory back until all players together hold at most so many bytes, or only the current item is left: the
   /// preloads go first that have the lowest rank. They are not loaded again before the current item changes.
   ///
-  /// - Returns: What is held afterwards, as the ledger has it.
+  /// - Returns: What is held afterwards, in bytes, as `memory` has it.
   @discardableResult
   public func trim(to byteCount: Int) -> Int { core.trim(to: byteCount) }
 

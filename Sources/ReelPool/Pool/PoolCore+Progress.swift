@@ -4,7 +4,8 @@ internal import ReelPlayback
 
 /// How far the slots have come, and what they hold.
 extension PoolCore {
-  /// One turn of the pump that tells what stages were reached since its last, and publishes how ready the slots are.
+  /// One turn of the pump that tells what stages were reached since its last, publishes how ready the slots are, and has
+  /// those look who wait for something.
   func noteProgress() {
     let players = state.withLock { $0.isClosed ? [] : $0.slots }
     for (slot, player) in players.enumerated() {
@@ -17,6 +18,7 @@ extension PoolCore {
     }
     noteDecoding()
     readiness.set(slotReadiness)
+    changes.send(())
   }
 
   /// How ready each slot is now.

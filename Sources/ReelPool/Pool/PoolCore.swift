@@ -70,9 +70,17 @@ final class PoolCore: Sendable {
   let resources: PoolResources
   let state: Locked<State>
   let surface: OutputSurface
+  /// Where the readers of `frames` get theirs.
+  let frameSurface: OutputSurface
+  /// What all outputs of the window's players are called with.
+  let outputLock: OutputLock
   let posters: PosterStore
   let events: EventChannel<PoolEvent>
   let readiness: ObservedProperty<[SlotReadiness]>
+  /// Each frame that is shown, for `frameStream`.
+  let frames = EventChannel<VideoFrame>(bufferLimit: 1)
+  /// Told when something may have changed that somebody waits for.
+  let changes = EventChannel<Void>(bufferLimit: 1)
   /// Told at once, on any thread, and in the order of what happens.
   let observer = Locked(Callback<PoolEvent>())
   /// Told of each picture that is decoded, and of what an item has come to when it leaves its player.
@@ -85,6 +93,7 @@ final class PoolCore: Sendable {
     var configuration = configuration
     configuration.slotCount = max(1, configuration.slotCount)
     let outputLock = OutputLock()
+    self.outputLock = outputLock
     configuration.player.outputLock = outputLock
     self.configuration = configuration
     let (clock, execution) = (configuration.player.clock, configuration.player.execution)
@@ -104,6 +113,8 @@ final class PoolCore: Sendable {
     }
     self.emit = emit
     surface = OutputSurface(lock: outputLock, emit: emit)
+    // Events tell of the program's own surface.
+    frameSurface = OutputSurface(lock: outputLock) { _ in }
     let pumps = pumps
     // After the current item, with the first of the preloads.
     posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), execution: execution) {
@@ -135,14 +146,7 @@ final class PoolCore: Sendable {
   func show(_ index: Int, of playlist: Playlist, phase: SwipePhase) throws(ReelError) -> Handover {
     let clock = configuration.player.clock
     let began = clock.now
-    guard playlist.items.indices.contains(index) else {
-      throw ReelError(
-        .usage,
-        playlist.items.isEmpty
-          ? "the feed \(playlist.feed) has no items"
-          : "the feed \(playlist.feed) has no item \(index): its \(playlist.items.count) items count from 0")
-    }
-    let item = playlist.items[index]
+    let item = try item(index, of: playlist)
     // The picture that is found has had a little of its time: the next one is not late by what a thread takes to wake.
     let settled = began - configuration.player.execution.wakeAllowance
     let player = state.withLock { state in
@@ -157,17 +161,44 @@ final class PoolCore: Sendable {
       state.isShownAnew = true
       return state.player(of: item.id)
     }
-    let picture = player?.player.currentPicture()
-    var stage = player?.load?.item.preloadStage.value ?? .none
-    // The picture may have come, or its stage been reached, just now: what is said of both is the same.
-    if picture == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
+    let frame = player.flatMap { self.frame(of: ($0, item.id)) }
+    let load = player?.load
+    var stage = load?.item.preloadStage.value ?? .none
+    // The frame may have come, or its stage been reached, just now: what is said of both is the same.
+    if frame == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
+    var failure: ReelError?
+    // What may pass is tried again.
+    if case .failed(let error)? = load?.item.status.value, !error.isTemporary { failure = error }
     emit(.shown(item.id, phase, stage: stage))
     // What is woken may take this thread's core: nothing is before the surface has the picture, and who has it in hand is
     // left alone a while. What the item before does is ended in a turn.
     followCurrent()
     releaseCurrent()
-    wake(after: picture == nil ? .zero : configuration.player.execution.returnAllowance)
-    return Handover(picture: picture, stage: stage, duration: clock.now - began)
+    wake(after: frame == nil ? .zero : configuration.player.execution.returnAllowance)
+    return Handover(frame: frame, stage: stage, duration: clock.now - began, error: failure) { [self] in
+      try await firstFrame(of: item, since: began)
+    }
+  }
+
+  /// As the other, of the feed that there is. An index that it does not have changes nothing.
+  func show(_ index: Int, phase: SwipePhase) -> Handover {
+    do throws(ReelError) {
+      return try show(index, of: state.withLock { $0.playlist }, phase: phase)
+    } catch {
+      return Handover(frame: nil, stage: .none, duration: .zero, error: error)
+    }
+  }
+
+  /// Throws `usage` for an index that the playlist does not have.
+  func item(_ index: Int, of playlist: Playlist) throws(ReelError) -> FeedItem {
+    guard playlist.items.indices.contains(index) else {
+      throw ReelError(
+        .usage,
+        playlist.items.isEmpty
+          ? "the feed \(playlist.feed) has no items"
+          : "the feed \(playlist.feed) has no item \(index): its \(playlist.items.count) items count from 0")
+    }
+    return playlist.items[index]
   }
 
   func update(_ playlist: Playlist, index: Int?) {
@@ -201,6 +232,7 @@ final class PoolCore: Sendable {
     for pump in pumps.withLock({ $0 })?.all ?? [] { pump.stop() }
     // What its end throws is for those who take it away themselves.
     try? surface.setOutput(nil) { nil }
+    try? frameSurface.setOutput(nil) { nil }
     for entry in pinned { entry.stop() }
     let ends = slots.map { end($0) }
     // And what lay in none of the players' accounts.
@@ -212,6 +244,8 @@ final class PoolCore: Sendable {
     readiness.set(slotReadiness)
     events.finish()
     readiness.finish()
+    frames.finish()
+    changes.finish()
   }
 
   // MARK: - Private
@@ -242,8 +276,11 @@ final class PoolCore: Sendable {
   /// that of two swipes at once none releases what the other one has left.
   private func releaseCurrent() { state.withLock { $0.target?.player.player.release() } }
 
-  /// The surface goes where the current item is.
-  func followCurrent() { surface.follow { state.withLock { $0.target } } }
+  /// The surface, and the readers of frames, go where the current item is.
+  func followCurrent() {
+    surface.follow { state.withLock { $0.target } }
+    frameSurface.follow { state.withLock { $0.target } }
+  }
 
   /// Gets told what happens in the player of an item.
   func observer(of id: FeedItem.ID) -> @Sendable (PlayerItem, PlayerSignal) -> Void {
@@ -258,7 +295,9 @@ final class PoolCore: Sendable {
         guard source == nil || source === item else { return }
         emit(.player(id, event))
         if case .failed(let error) = event { state.withLock { $0.onFailure }?(id, error) }
-      case .progressed: break
+      case .progressed:
+        // Before anybody looks.
+        state.withLock { $0.player(of: id) }?.noteFirstFrame(of: item)
       }
       wakeProgress()
     }

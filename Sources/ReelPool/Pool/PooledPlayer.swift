@@ -18,6 +18,8 @@ final class PooledPlayer: Sendable {
     var isPlaying = false
     /// The stage that was reported last.
     var reported = PreloadStage.none
+    /// When the first frame was there, by the clock; nil before.
+    var firstFrameAt: Duration?
   }
 
   /// What is wanted of an item.
@@ -135,6 +137,15 @@ final class PooledPlayer: Sendable {
     return execution.task { [account] in
       await wait()
       account?.purge()
+    }
+  }
+
+  /// Notes when the first frame of an item is there, and was shown to outputs if there are any.
+  func noteFirstFrame(of item: PlayerItem) {
+    guard item.preloadStage.value >= .firstFrame else { return }
+    let now = clock.now
+    state.withLock { load in
+      if load?.item === item, load?.firstFrameAt == nil { load?.firstFrameAt = now }
     }
   }
 

@@ -137,7 +137,7 @@ final class WalkRecorder: FrameOutput {
 
   /// Notes what the slots hold.
   func sampleMemory() {
-    let entries = pool.ledger.entries.filter { $0.slot != nil }
+    let entries = pool.memory.entries.filter { $0.slot != nil }
     let bytes = entries.map(\.account.byteCount)
     state.withLock { state in
       if state.slotHighWater.count < bytes.count {

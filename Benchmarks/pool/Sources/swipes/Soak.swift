@@ -132,7 +132,7 @@ struct Soak {
     report([
       "at_s": milliseconds(time) / 1e3, "is_end": isEnd, "threads": memory?.threadCount ?? 0,
       "descriptors": memory?.descriptorCount ?? 0, "anonymous_bytes": memory?.anonymousByteCount ?? 0,
-      "ledger_bytes": pool.ledger.byteCount, "players": pool.ledger.entries.count, "swipes": tally.swipeCount,
+      "ledger_bytes": pool.memory.byteCount, "players": pool.memory.entries.count, "swipes": tally.swipeCount,
       "hits": tally.hitCount, "failed": tally.failedCount, "pinned": tally.pinnedCount,
       "longest_swipe_ms": milliseconds(tally.longestSwipe),
       "longest_wait_ms": milliseconds(tally.longestCalm),
@@ -148,11 +148,11 @@ struct Soak {
     var longestCalm = Duration.zero
 
     /// Counts what a call that may have been beyond an end of the feed gave.
-    mutating func add(_ handover: consuming Handover?) {
+    mutating func add(_ handover: Handover?) {
       guard let handover else { return }
       swipeCount += 1
       hitCount += handover.isHit ? 1 : 0
-      longestSwipe = max(longestSwipe, handover.duration)
+      longestSwipe = max(longestSwipe, handover.duration.value)
     }
   }
 }

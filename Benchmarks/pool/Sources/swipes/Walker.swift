@@ -93,14 +93,13 @@ struct Walker {
     let switches = threadSwitches()
     let core = threadTime()
     let began = clock.now
-    var handover = try pool.show(index, of: playlist)
-    let picture = handover.picture.take()
+    let handover = try pool.show(index, of: playlist)
     let returned = clock.now
     let worked = threadTime() - core
     let after = threadSwitches()
-    // On a hit the picture is here; nothing of the item before comes to the surface any more.
-    let first: MediaTime? = if let picture { picture.time } else { nil }
-    let (isHit, duration) = (first != nil, handover.duration)
+    // On a hit the frame is here; nothing of the item before comes to the surface any more.
+    let first = handover.frame?.time
+    let (isHit, duration) = (first != nil, handover.duration.value)
     let (stage, wait) = (handover.stage, began + dwell - clock.now)
     try await clock.sleep(for: max(.zero, wait))
     let pictures = log.all

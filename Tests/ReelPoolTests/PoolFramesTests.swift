@@ -1,0 +1,128 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelTestSupport
+import Testing
+
+@testable import ReelPool
+
+@Suite("The frames of a pool", .hangLimit) struct PoolFramesTests {
+  static let paths = ["hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "media/h264-bframes.mp4"]
+
+  @Test("A slow reader gets the newest frame, and the end when the pool is closed")
+  func newest() async throws {
+    let scene = try PoolScene(Self.paths)
+    scene.pool.setPlaying(false)
+    var reader = scene.pool.frames.makeAsyncIterator()
+    try scene.show(0)
+    try await until { scene.pool.core.isSteady }
+    try await scene.playOut()
+    let last = try #require(scene.shown.last)
+    let frame = try #require(await reader.next())
+    #expect(frame.item == scene.id(0))
+    #expect(frame.time == last.time)
+    #expect(try frame.picture.frame.md5() == last.md5)
+    #expect(frame.size == scene.item(0)?.presentationSize.value)
+    scene.pool.close()
+    #expect(await reader.next() == nil)
+    // It is there for as long as somebody has it.
+    #expect(try frame.picture.frame.md5() == last.md5)
+    var late = scene.pool.frames.makeAsyncIterator()
+    #expect(await late.next() == nil)
+  }
+
+  @Test("A reader gets each frame once, if it keeps up")
+  func each() async throws {
+    let scene = try PoolScene(Self.paths)
+    scene.pool.setPlaying(false)
+    let reading = Task { [frames = scene.pool.frames] in
+      var times: [MediaTime] = []
+      for await frame in frames { times.append(frame.time) }
+      return times
+    }
+    try await scene.rest(at: 0)
+    scene.pool.setPlaying(true)
+    try await until { scene.shown.count > 5 }
+    scene.pool.close()
+    let times = await reading.value
+    #expect(times.count > 1)
+    #expect(times == Set(times).sorted())
+    #expect(Set(times).isSubset(of: scene.shown.map(\.time)))
+  }
+
+  @Test("Readers follow the current item; one that comes later begins with the frame on show")
+  func following() async throws {
+    let scene = try PoolScene(Self.paths)
+    scene.pool.setPlaying(false)
+    var (first, second) = (scene.pool.frames.makeAsyncIterator(), scene.pool.frames.makeAsyncIterator())
+    for index in [0, 1, 2, 1] {
+      try await scene.rest(at: index)
+      let time = scene.shown.last?.time
+      let frames = [await first.next(), await second.next()]
+      #expect(frames.map { $0?.item } == [scene.id(index), scene.id(index)])
+      #expect(frames.map { $0?.time } == [time, time])
+      var late = scene.pool.frames.makeAsyncIterator()
+      let frame = await late.next()
+      #expect(frame?.item == scene.id(index))
+      #expect(frame?.time == time)
+    }
+    scene.pool.close()
+  }
+
+  @Test("Without a reader no output is attached; with one, the program's own surface says the same as ever")
+  func attaching() async throws {
+    let scene = try PoolScene(Self.paths)
+    try scene.pool.setSurface(nil)
+    scene.pool.setPlaying(false)
+    try await scene.rest(at: 0)
+    #expect(scene.pool.currentPlayer?.statistics.hasOutput == false)
+    scene.forgetLines()
+    var reader = scene.pool.frames.makeAsyncIterator()
+    #expect(await reader.next()?.item == scene.id(0))
+    #expect(scene.pool.currentPlayer?.statistics.hasOutput == true)
+    #expect(scene.pool.surfaceItem == nil)
+    #expect(scene.lines.isEmpty)
+    scene.pool.close()
+  }
+
+  @Test("A pinned item's frames are not among them")
+  func pinning() async throws {
+    let scene = try PoolScene(Self.paths)
+    scene.pool.setPlaying(false)
+    var reader = scene.pool.frames.makeAsyncIterator()
+    try await scene.rest(at: 0)
+    #expect(await reader.next()?.item == scene.id(0))
+    let window = NullOutput()
+    let pinned = try scene.pool.pin(to: window)
+    try await until { window.pictureCount > 3 }
+    try await scene.rest(at: 1)
+    #expect(await reader.next()?.item == scene.id(1))
+    pinned.stop()
+    scene.pool.close()
+  }
+
+  @Test("A pool of a feed shows its first item, paused, and plays from then on")
+  func feed() async throws {
+    let urls = try Self.paths.map { try #require(URL(string: "http://fixtures.test/\($0)")) }
+    let feed = Feed(urls: urls)
+    #expect(feed.items.map(\.source) == urls.map { .url($0) })
+    let pool = PlayerPool(feed: feed, fetcher: PoolFetcher(), logger: silentLogger)
+    var reader = pool.frames.makeAsyncIterator()
+    #expect(pool.currentItem == feed.items[0])
+    try await pool.ready(0)
+    #expect(await reader.next()?.item == feed.items[0].id)
+    #expect(pool.currentPlayer?.timeControlStatus.value == .paused)
+    #expect(pool.currentPlayer?.statistics.shownFrameCount == 1)
+    pool.play()
+    #expect(await reader.next()?.item == feed.items[0].id)
+    pool.pause()
+    try await until { pool.currentPlayer?.timeControlStatus.value == .paused }
+    #expect(pool.memory.total.byteCount > 10_000)
+    pool.close()
+    let empty = PlayerPool(feed: Feed(urls: []), fetcher: PoolFetcher(), logger: silentLogger)
+    #expect(empty.currentItem == nil)
+    #expect(empty.show(0).error?.kind == .usage)
+    empty.close()
+  }
+}
