@@ -19,6 +19,7 @@ let package = Package(
   name: "Reel",
   platforms: [.macOS(.v15)],
   products: [
+    .library(name: "Reel", targets: ["Reel"]),
     .library(name: "ReelCore", targets: ["ReelCore"]),
     .library(name: "ReelPlayback", targets: ["ReelPlayback"]),
     .library(name: "ReelManifest", targets: ["ReelManifest"]),
@@ -137,6 +138,14 @@ let package = Package(
       ],
       swiftSettings: settings
     ),
+    .target(
+      name: "Reel",
+      dependencies: [
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelPool",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings
+    ),
     .executableTarget(
       name: "ReelCommand",
       dependencies: [
@@ -153,6 +162,9 @@ let package = Package(
       path: "Tests/ReelTestSupport",
       swiftSettings: settings
     ),
+    .testTarget(
+      name: "ReelTests", dependencies: ["Reel", "ReelTesting", "ReelTestSupport"],
+      swiftSettings: testSettings),
     .testTarget(
       name: "ReelCoreTests", dependencies: ["ReelCore", "ReelTestSupport"], swiftSettings: testSettings),
     .testTarget(
@@ -182,7 +194,7 @@ let package = Package(
     .testTarget(
       name: "ReelPlaybackTests",
       dependencies: [
-        "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
+        "Reel", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg", "ReelManifest", "ReelCore",
         "ReelPool", "ReelReplay", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings
@@ -190,7 +202,7 @@ let package = Package(
     .testTarget(
       name: "ReelPoolTests",
       dependencies: [
-        "ReelPool", "ReelReplay", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg",
+        "Reel", "ReelPool", "ReelReplay", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg",
         "ReelManifest", "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings

@@ -1,0 +1,54 @@
+import Foundation
+import Reel
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+@Suite("The program of ten lines", .hangLimit) struct TenLinesTests {
+  @Test("README.md has the code of TenLines.swift")
+  func readme() throws {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    let root = folder.deletingLastPathComponent().deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    let code = try String(contentsOf: folder.appending(path: "TenLines.swift"), encoding: .utf8)
+    let section = try #require(readme.components(separatedBy: "## From Swift\n").last)
+    let blocks = section.components(separatedBy: "```swift\n").dropFirst()
+    let example = try #require(blocks.first?.components(separatedBy: "```").first)
+    let lines = example.split(separator: "\n")
+    #expect(lines.first == "import Reel")
+    #expect(lines.count <= 10)
+    let body = lines.dropFirst().map { "  \($0)\n" }.joined()
+    #expect(code.contains("{\n\(body)}\n"))
+  }
+
+  @Test("The program swipes, and ends")
+  func runs() async throws {
+    try await Origin.use { origin in
+      let urls = ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd", "hls-ts/master.m3u8"].map(origin.url)
+      let items = Set(Feed(urls: urls).items.map(\.id))
+      let drawn = Locked<[FeedItem.ID]>([])
+      try await tenLines(urls: urls) { frame in drawn.withLock { $0.append(frame.item) } }
+      #expect(items.isSuperset(of: drawn.withLock { $0 }))
+      #expect(origin.requestLog.contains { $0.path.contains("dash-number") })
+    }
+  }
+
+  @Test("The program says why an item can't be shown")
+  func fails() async throws {
+    try await Origin.use { origin in
+      let urls = ["hls-fmp4/master.m3u8", "bad/text.mp4"].map(origin.url)
+      let error = await reelError { try await tenLines(urls: urls) { _ in } }
+      #expect(error?.location?.hasSuffix("bad/text.mp4") == true)
+    }
+  }
+
+  @Test("A player needs no fetcher of its own")
+  func player() async throws {
+    let item = PlayerItem(url: URL(filePath: Fixtures.path("hls-fmp4/master.m3u8")))
+    let player = Player(playerItem: item)
+    for await status in item.status.values where status != .unknown { break }
+    #expect(item.status.value == .readyToPlay)
+    #expect(player.currentItem.value == item)
+    await player.stopAndWait()
+  }
+}
