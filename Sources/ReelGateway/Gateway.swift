@@ -19,6 +19,9 @@ public import ReelManifest
 /// no faster than the client reads; single ranges are served (206, 416), and a client that leaves ends the request to
 /// the origin. Any page may read it (CORS). What is not of the presentation is 404, whatever a path or a query says; an
 /// origin that fails is 502, one that is too slow 504, with a line of text.
+///
+/// A page whose media is redirected needs CORS from the origin as well, and `crossorigin` on its element; one whose
+/// media is passed through needs neither.
 public final class Gateway: Sendable {
   /// Where a player begins: the multivariant playlist, with 127.0.0.1 for a gateway that listens on all addresses.
   public let url: URL

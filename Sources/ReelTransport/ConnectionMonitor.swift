@@ -7,7 +7,7 @@ import NIOHTTP1
 ///
 /// Where a server closes a connection in the middle of a body whose length it has stated, the body ends here: what has
 /// come before is handed on, and who reads it knows that there is too little of it. AsyncHTTPClient would fail the
-/// request, and let go of the last bytes, of more or less by chance.
+/// request, and let go of the last bytes, of more or less by chance. Before a reset (RST) that is still so.
 ///
 /// It also answers the requests of `HTTPConnections.openAhead` itself.
 final class ConnectionMonitor: ChannelDuplexHandler {

@@ -60,7 +60,8 @@ enum TransferFailure: Error {
     }
   }
 
-  /// True where the same request may have success later.
+  /// True where the same request may have success later. Of the three time limits only `idle` counts: a request that
+  /// got no answer in time is not repeated.
   var isTransient: Bool {
     switch self {
     case .noConnection, .connectionLost, .status: true

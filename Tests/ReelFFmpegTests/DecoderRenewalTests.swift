@@ -5,7 +5,7 @@ import Testing
 @testable import ReelFFmpeg
 
 /// After a CAVLC parsing error, `avcodec_flush_buffers` leaves coefficients of the macroblock behind, which are added
-/// to a later one (see "Decoders after an error" in Docs/Architecture.md).
+/// to a later one (see `Decoder`).
 @Suite("A decoder after an error", .hangLimit)
 struct DecoderRenewalTests {
   /// The access units of a file.

@@ -6,6 +6,8 @@ public import ReelCore
 /// The picture's own matrix and range are used (`ColorDescription`); neither transfer curve nor primaries are
 /// converted, so HDR is not tone mapped. Keeps one swscale context for pictures of one kind.
 ///
+/// Ownership: owns the swscale context and one scratch buffer.
+///
 /// Confined to one thread at a time.
 public final class FrameConverter {
   private struct Key: Hashable {

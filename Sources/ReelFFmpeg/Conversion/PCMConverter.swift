@@ -5,6 +5,8 @@ public import ReelCore
 /// Converts sound to another sample rate and other channels, with swresample and its own mixing matrix.
 ///
 /// Resampling holds samples back: `drain()` gives them at the end. Confined to one thread at a time.
+///
+/// Ownership: owns the swresample context.
 public final class PCMConverter {
   public let source: PCMFormat
   public let target: PCMFormat

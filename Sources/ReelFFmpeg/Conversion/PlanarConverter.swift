@@ -7,6 +7,8 @@ public import ReelCore
 /// is another, and their matrix and range are made those of the format (`ColorDescription`); neither transfer curve
 /// nor primaries are converted. Keeps one swscale context for pictures of one kind.
 ///
+/// Ownership: owns the swscale context.
+///
 /// Confined to one thread at a time.
 public final class PlanarConverter {
   /// What planar images have in common.

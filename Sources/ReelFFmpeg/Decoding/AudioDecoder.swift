@@ -10,6 +10,8 @@ public import ReelCore
 /// out by libavcodec, as in the ffmpeg tool. Neither rate nor channels are converted: where they change in the stream,
 /// so do those of the buffers.
 ///
+/// Ownership: owns its codec context, the frame that it receives into, and its resampler.
+///
 /// Confined to one thread at a time.
 public final class AudioDecoder {
   /// Packets that libavcodec refused as invalid since the decoder was made.
@@ -88,9 +90,10 @@ public final class AudioDecoder {
   /// Discards all decoder state before a packet from another position. That packet then decodes as in a new decoder.
   ///
   /// `avcodec_flush_buffers` is not enough: AAC and AC-3 keep the state of their noise generators, AC-3 and E-AC-3
-  /// also their overlap, and an error may leave more behind. So a new decoder is opened, except for Opus. A new Opus
-  /// decoder would skip the encoder's delay a second time. If an Opus stream in Matroska is flushed at its beginning,
-  /// that delay becomes audible, partly at negative times.
+  /// also their overlap, and an error may leave more behind. (MP2, MP3, Vorbis, FLAC, ALAC and PCM decode as in a new
+  /// decoder.) So a new decoder is opened, except for Opus. A new Opus decoder would skip the encoder's delay a second
+  /// time. If an Opus stream in Matroska is flushed at its beginning, that delay becomes audible, partly at negative
+  /// times.
   ///
   /// Throws `ReelError` if a new decoder is needed and can't be opened.
   public func flush() throws(ReelError) {

@@ -21,7 +21,8 @@ public protocol AccessUnitSource: AnyObject {
 ///
 /// `firstPicture()` gives the earliest picture for the fewest units: it does not wait until the decoder's reorder
 /// delay has run out, but drains the decoder as soon as no later unit can hold an earlier picture. A decoder that was
-/// drained can't go on, so its units are kept and fed again before the next picture.
+/// drained has lost its references and would give wrong pictures without any error, so its units are kept and fed again
+/// before the next picture.
 ///
 /// Neither call waits: where the source has `none`, they say `needsUnit`, and go on from there when they are called
 /// again.
@@ -288,6 +289,8 @@ public final class PictureDecoder {
       // A picture is never decoded after it is shown.
       return packet.decodingTicks.map { $0 >= earliest } ?? false
     default:
+      // These decoders are never drained. AV1, VP8, VP9, H.263, MJPEG and ProRes give a picture with its own unit, MPEG
+      // video gives it with the next I or P picture.
       return false
     }
   }
@@ -340,7 +343,8 @@ public final class PictureDecoder {
   }
 
   /// True if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR picture wrongly,
-  /// so a new decoder gets that picture, after all earlier frames have come out.
+  /// so a new decoder gets that picture, after all earlier frames have come out. (ffmpeg keeps the old decoder, and its
+  /// output is wrong.)
   private func needsRenewal(before packet: borrowing Packet) -> Bool {
     guard stream.videoCodec == .h264, !isRenewing, decoder.hasReportedError else { return false }
     return packet.withBytes { bytes in

@@ -4,6 +4,15 @@
 /// Pictures are named by the number of their packet, in decoding order. Damage to a reference lasts for all that is
 /// decoded after it, until a picture that decoding can start at is shown: a later picture may in truth be whole, but
 /// none is called sound that is not.
+///
+/// A picture was concealed or missed a reference if
+/// - FFmpeg flags its frame: `AV_FRAME_FLAG_CORRUPT`, or `decode_error_flags`,
+/// - FFmpeg has only logged it (`LogScope`): missing references in HEVC, and gaps in H.264's frame numbers, which
+///   FFmpeg fills in with a line at debug level. A gap is no damage if the SPS allows it (`SequenceParameterSet`),
+/// - the hash that an HEVC stream carries for it does not match (`AV_EF_CRCCHECK`), which FFmpeg logs too.
+///
+/// Damage that decodes without an error is not detected, such as a truncated last slice of HEVC. FFmpeg 7 removed
+/// `reordered_opaque`, which ties a log line to a packet: from that version on, only FFmpeg's flags count.
 struct DamageTracker {
   private var concealed: Set<Int64> = []
   private var gaps: Set<Int64> = []

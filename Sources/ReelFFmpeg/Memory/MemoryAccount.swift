@@ -9,8 +9,19 @@ public import ReelCore
 /// of `perform` are mappings of their own, which are counted one by one. The bytes of packets that are boxed inside
 /// (`PacketBox`) lie one behind the other in mappings of the account, as an allocator would round each of them up.
 ///
-/// An arena is not destroyed with its account, as something may live in it still, but goes to an account that is made
-/// later.
+/// An arena is not destroyed with its account, as something may live in it still. A later account takes the free arena
+/// that has the least left in it.
+///
+/// Why arenas: a counting malloc over glibc's would need a header before each block and would replace malloc in every
+/// program that uses the library, and it would only count. glibc's heap mixes the players' blocks, so one small block
+/// of the second player keeps the pages that the first has freed (36.9 MB resident for 0.66 MB in use). An arena gives
+/// back the memory that its player frees, whatever other players hold.
+///
+/// A picture of 720 × 1280 takes 1,478,656 bytes. Decoders without `AV_CODEC_CAP_DR1` (dav1d), palettes and hardware
+/// formats have libavcodec's own pictures, which count as heap. A frame thread of FFmpeg joins the account when it
+/// first asks for a picture.
+///
+/// Ownership: holds one reference to the C account; each mapping that is counted on it holds another.
 public final class MemoryAccount: @unchecked Sendable {
   // Sendable: the C account is never exchanged, and its functions may be called on any thread.
   let account: OpaquePointer
@@ -57,6 +68,9 @@ public final class MemoryAccount: @unchecked Sendable {
 
   /// Runs `body`: what this thread allocates meanwhile belongs to the account. May be nested, also with another account;
   /// afterwards things are as before. Not for work that goes on elsewhere: only this thread, only until `body` returns.
+  ///
+  /// Turns of pumps run in it, tasks do not: when the last thread leaves an arena, jemalloc gives back all of its free
+  /// pages, which costs too much for work as short as a task's.
   public func perform<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -65,7 +79,8 @@ public final class MemoryAccount: @unchecked Sendable {
     return try body()
   }
 
-  /// Gives memory back to the system that the account has freed. Where accounts have no arenas of their own, what the
+  /// Gives memory back to the system that the account has freed. An arena gives free pages back only while it is in
+  /// use, so the free pages of a resting player stay until this call. Where accounts have no arenas of their own, what the
   /// process's malloc keeps is given back, as far as it can be (`malloc_trim`).
   public func purge() { reel_account_purge(account) }
 

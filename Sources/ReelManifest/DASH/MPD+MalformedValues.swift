@@ -4,7 +4,8 @@ extension MPD {
   /// The unreadable values of a SegmentBase, SegmentList or SegmentTemplate.
   ///
   /// They do not make the whole MPD invalid, only the Representations that the element applies to. Each one has
-  /// caused a warning when it was read.
+  /// caused a warning when it was read. Attributes that only describe the media (`@bandwidth`, `@frameRate`,
+  /// `@minBufferTime`) are not recorded: an unreadable one is ignored with a warning.
   struct MalformedValues: Sendable {
     /// The errors by the name of the attribute, or of the child element that contains it.
     private var errors: [(name: String, error: ReelError)] = []

@@ -14,6 +14,9 @@ extension MediaPlaylist {
 }
 
 /// Reads a media playlist (RFC 8216 §4.3.2, §4.3.3) in one pass over its bytes.
+///
+/// It is lenient, as `MultivariantPlaylistParser` is: it goes on wherever a player can, and warns about what it skips.
+/// `PlaylistRules` is the strict pass.
 struct MediaPlaylistParser {
   let url: URL
   let limits: ManifestLimits

@@ -90,8 +90,9 @@ extension VirtualHLS.Track {
 
   /// What segments that only stand for something are called; nil where the track has none.
   ///
-  /// Not every player minds EXT-X-GAP. One that asks gets a segment with nothing in it (in MP4 an empty `free` box, ISO/IEC
-  /// 14496-12 §8.1.2), which breaks less than an error does.
+  /// Not every player minds EXT-X-GAP: FFmpeg 5.1 requests all of these segments, Chromium the first. One that asks
+  /// gets a segment with nothing in it (in MP4 an empty `free` box, ISO/IEC 14496-12 §8.1.2), which breaks less than
+  /// an error does.
   var filler: VirtualHLS.Resource? {
     guard let part = parts.first(where: \.isFiller),
       let url = URL(string: container == .mp4 ? "data:video/mp4;base64,AAAACGZyZWU=" : "data:,")

@@ -14,6 +14,8 @@ public import ReelCore
 ///   lengths, so that no sum drifts; where one period meets the next, segments are cut. At the very beginning and end they have
 ///   the length that they have.
 ///
+/// FFmpeg's HLS demuxer keeps the first EXT-X-MAP, so it decodes later periods wrongly if their initializations differ.
+///
 /// Left out are trick mode, images, WebM, and what can't be played, with a warning for each.
 public struct VirtualHLS: Sendable {
   /// Pictures first, then sound, then text, each in the order of the manifest.
