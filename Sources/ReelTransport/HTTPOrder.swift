@@ -10,6 +10,7 @@ struct HTTPOrder {
   /// What the resource must still be, where a part is asked for that continues an earlier one.
   var ifRange: String?
   private var fields: [HeaderField]
+  /// Only for a manifest, or for a source of unknown kind, that is asked for whole.
   private let acceptsCompression: Bool
 
   init(_ request: FetchRequest) {

@@ -280,6 +280,7 @@ public final class PictureDecoder {
   private func isLater(
     _ packet: borrowing Packet, than earliest: Int64, opening: OpeningPicture, fedCount: Int
   ) throws -> Bool {
+    // An edit list leaves the first kind out; the second is the other field of the first picture.
     if packet.isDiscarded || opening.isField && fedCount < 2 { return false }
     switch stream.videoCodec {
     case .hevc where opening.isRandomAccess && opening.isShown:

@@ -80,8 +80,8 @@ public final class MemoryAccount: @unchecked Sendable {
   }
 
   /// Gives memory back to the system that the account has freed. An arena gives free pages back only while it is in
-  /// use, so the free pages of a resting player stay until this call. Where accounts have no arenas of their own, what the
-  /// process's malloc keeps is given back, as far as it can be (`malloc_trim`).
+  /// use, so the free pages of a resting player stay until this call. Where accounts have no arenas of their own, what
+  /// the process's malloc keeps is given back, as far as it can be (`malloc_trim`).
   public func purge() { reel_account_purge(account) }
 
   /// Gives back to the system what is free of the whole process's malloc: of all accounts, and of what belongs to none.
