@@ -7,6 +7,10 @@ internal import ReelFFmpeg
 /// Loaders append and stop when they are told that it is full; decoders take; nobody waits inside. Each seek begins a new
 /// epoch for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
 /// dropped. A loader whose packets stay goes on in its own epoch.
+///
+/// It keeps packets, not the bytes of segments: a seek inside it, or a decoder that begins again, costs decoding
+/// alone, and a limit in time is one in packets. Bytes would have to be demuxed again, and unwanted muxed audio would
+/// be kept.
 final class ForwardBuffer: Sendable {
   struct Limits: Sendable {
     /// Loading stops when so much is there ahead of what is on show.

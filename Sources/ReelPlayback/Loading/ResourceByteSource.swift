@@ -72,6 +72,8 @@ final class ResourceByteSource: ByteSource {
   /// A seek forward by no more than this is read through: less than a round trip's worth of bytes.
   private static let readThroughByteCount: Int64 = 64 << 10
   private static let headByteCount = 64 << 10
+  /// A demuxer that goes to the index at the end comes back to the samples. A third transfer replaces the one used
+  /// least recently.
   private static let maximumFeedCount = 2
   private let notes: Notes
 

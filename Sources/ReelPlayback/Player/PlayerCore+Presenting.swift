@@ -381,6 +381,8 @@ extension PlayerCore {
   }
 
   /// Hands out what is heard by `time`; nil for all there is.
+  /// Audio is due by the clock that shows the frames: it waits with them in a stall, and follows them at other rates
+  /// without being stretched.
   func handOutAudio(_ session: ItemSession, until time: MediaTime?, generation: Int) {
     let chunks = session.audio.take(until: time, generation: generation)
     if !chunks.isEmpty { handOut(chunks, of: session, generation: generation) }

@@ -9,6 +9,9 @@ internal import ReelFFmpeg
 /// does nothing after it.
 ///
 /// Ownership: the ring owns the pictures in it; they are freed outside its lock.
+///
+/// A side that can't go on returns and is called back instead of blocking on a semaphore: at a seek or the end there is
+/// no blocked thread to wake that then has to find out why.
 public final class FrameRing: Sendable {
   /// What became of a picture that was offered.
   public enum Offer: ~Copyable, Sendable {

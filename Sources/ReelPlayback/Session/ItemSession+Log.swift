@@ -39,6 +39,7 @@ extension ItemSession {
   }
 
   func noteTransfer(_ transfer: SegmentTransfer, rung: String) {
+    // Video only: transfers of separate audio share the link and would measure only their part of it.
     state.withLock { $0.controller }?.note(transfer)
     item.updateAccess(rung: rung) { entry in
       entry.byteCount += transfer.byteCount

@@ -202,6 +202,8 @@ extension ItemSession {
   }
 
   /// True where the item is to be begun anew after its end.
+  /// Reading begins anew as soon as the end was read, so that the first frame of the next pass is decoded before it is
+  /// due.
   func goesRound(_ reading: Reading) -> Bool {
     let pass = state.withLock { state in
       state.machine.passes.next(

@@ -240,7 +240,8 @@ final class ItemSession: Sendable {
   static let instant = MediaTime(value: 1, timescale: 1_000_000)
 
   /// Goes to `time`, but not beyond the time through the item that is on show: everything that comes after has
-  /// `generation`. What it gives is to be performed when the caller's locks are released.
+  /// `generation`. Buffer, ring and audio queue change under the session's lock, so that no turn finds one of them at the
+  /// old position. What it gives is to be performed when the caller's locks are released.
   ///
   /// - Parameter iteration: the time through the item that is on show.
   func seek(

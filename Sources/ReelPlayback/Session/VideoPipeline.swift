@@ -127,6 +127,9 @@ final class VideoPipeline {
         isOpening = false
         options.noteDecoding(account)
       case .needsPacket:
+        // Frames that the decoder holds back for their order are not drained at a stall: it would have to decode its group of
+        // pictures again from the key frame each time. So a stream with reordering stalls some frames before the end of what
+        // was loaded.
         return .idle
       case .stale:
         return .idle
@@ -183,6 +186,8 @@ final class VideoPipeline {
   }
 
   /// Once the first picture is there, decoding goes on with all threads, from its key frame on.
+  /// A decoder with several frame threads holds the first frame back by as many frames, so the first frame is decoded
+  /// with one thread. Beginning again costs one key frame.
   private func takeUpThreads() {
     guard let decoder = frames.decoder, !isOpening, decoder.options.threads != options.threads,
       offeredCount > 0

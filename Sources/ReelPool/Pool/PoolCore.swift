@@ -9,6 +9,9 @@ internal import ReelPlayback
 /// A swipe (`show`) notes what is wanted and hands over what is there. What follows from it, slots that change their
 /// items, is done in the turns of one pump (`reconcile`): however many swipes come in between, a turn brings the slots to
 /// what the latest one wants, and begins anew where another comes meanwhile.
+///
+/// A swipe is a call, not a message to an actor: it hands over what is there within the call. With an actor the frame
+/// would come a hop later, and fifty swipes would be fifty messages to work off.
 final class PoolCore: Sendable {
   struct State: Sendable {
     var playlist = Playlist(feed: "", items: [])

@@ -13,6 +13,9 @@ internal import ReelPlayback
 /// world stands still, and nothing is seen of how they came; a request that fails for real has failed one round trip
 /// after it left, whatever the real fetcher has tried before. What a real server does not bring within a limit, an answer or
 /// the next 64 KiB, has failed; and so have, so long after they left, all later requests for the same.
+///
+/// How many bytes came before a server closed a connection is the same each time (ConnectionMonitor); before a reset it
+/// is not.
 public final class LinkedFetcher: Fetching, ConnectionOpening {
   /// What crosses the link.
   public let link: LinkSpec
