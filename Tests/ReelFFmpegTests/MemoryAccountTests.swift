@@ -94,7 +94,8 @@ struct MemoryAccountTests {
     let account = try MemoryAccount()
     #expect(throws: CancellationError.self) { try account.perform { throw CancellationError() } }
     var held: [Block] = []
-    #expect(growth(of: account) { held.append(Block(byteCount: 1 << 20)) } == 0)
+    // What was allocated for the error may be freed meanwhile.
+    #expect(growth(of: account) { held.append(Block(byteCount: 1 << 20)) } <= 0)
   }
 
   @Test("what was freed is the system's after a purge", .enabled(if: MemoryAccount.tellsAllocationsApart))

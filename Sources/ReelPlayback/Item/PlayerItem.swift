@@ -10,7 +10,6 @@ internal import ReelFFmpeg
 public final class PlayerItem: Sendable {
   public enum Status: Sendable, Hashable {
     case unknown
-    /// The first picture is there.
     /// The first frame is there, not only the streams' parameters: an item that is ready can be shown.
     case readyToPlay
     case failed(ReelError)
