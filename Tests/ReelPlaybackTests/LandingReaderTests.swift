@@ -31,6 +31,8 @@ struct LandingReaderTests {
     let position: Int64 = 0
     let endFault: ReelError? = nil
 
+    func prepare() throws {}
+
     func next() throws -> ReadUnit {
       guard index < count else { return .end }
       defer { index += 1 }

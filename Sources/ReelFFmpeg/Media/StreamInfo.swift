@@ -142,6 +142,9 @@ public struct StreamInfo: Sendable {
       timescale: timeBase.denominator)
   }
 
+  /// True of copies of the same stream of the same container.
+  package func isIdentical(to other: StreamInfo) -> Bool { parameters === other.parameters }
+
   /// How NAL units stand in the stream's packets.
   var nalFraming: NALFraming {
     let parameters = parameters.pointer.pointee

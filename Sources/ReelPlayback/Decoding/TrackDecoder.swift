@@ -50,6 +50,8 @@ final class TrackDecoder {
 
   private let packets: RunPackets
   private let options: Options
+  /// Opened ahead, for a run that has not come yet.
+  private var prepared: PictureDecoder?
   private var lastDuration = MediaTime(value: 1, timescale: 25)
   /// The first frame of the run has not been seen.
   private var isRunNew = true
@@ -69,6 +71,12 @@ final class TrackDecoder {
   var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
   /// No packet will come from where the source stands.
   var hasEnded: Bool { packets.hasEnded }
+
+  /// Opens the decoder of a stream while its packets are on their way. What is wrong with it is told when they come.
+  func prepare(_ stream: StreamInfo, threads: Int) {
+    guard decoder == nil else { return }
+    prepared = try? makeDecoder(stream, threads: threads)
+  }
 
   /// Decodes up to the next frame.
   ///
@@ -132,16 +140,26 @@ final class TrackDecoder {
   private func openDecoder(threads: Int) throws -> PictureDecoder? {
     if let decoder { return decoder }
     guard let run = try packets.nextRun() else { return nil }
+    let ready = prepared.take()
+    let made =
+      if let ready, ready.stream.isIdentical(to: run.stream), ready.options.threads == threads {
+        ready
+      } else {
+        try makeDecoder(run.stream, threads: threads)
+      }
+    isRunNew = true
+    decoder = made
+    return made
+  }
+
+  private func makeDecoder(_ stream: StreamInfo, threads: Int) throws(ReelError) -> PictureDecoder {
     var decoding = PictureDecoder.Options()
     decoding.threads = threads
     decoding.gate = options.gate
     decoding.clock = options.clock
     decoding.isCancelled = options.isCancelled
-    let made = try PictureDecoder(
-      stream: run.stream, source: packets, options: decoding, name: options.name, logger: options.logger)
-    isRunNew = true
-    decoder = made
-    return made
+    return try PictureDecoder(
+      stream: stream, source: packets, options: decoding, name: options.name, logger: options.logger)
   }
 
   private static func fault(of decoder: PictureDecoder) -> ReelError? {

@@ -85,8 +85,10 @@ final class FrameReader {
 
   // MARK: - Private
 
+  private var threads: Int { context.readsAhead ? context.configuration.decoderThreads : 1 }
+
   private func frame(isFirst: Bool) throws -> TimedPicture? {
-    let threads = context.readsAhead ? context.configuration.decoderThreads : 1
+    if let stream = try packets.open() { decoder.prepare(stream, threads: threads) }
     while true {
       switch try decoder.next(isFirst: isFirst, threads: threads) {
       case .frame(let frame):
@@ -140,6 +142,7 @@ private final class ReadPackets: PacketSource {
   private let clock: any MonotonicClock
   private var ahead: MediaPacket?
   private var hasEnded = false
+  private var isOpen = false
 
   init(_ reader: LandingReader, clock: any MonotonicClock) {
     self.reader = reader
@@ -153,6 +156,19 @@ private final class ReadPackets: PacketSource {
     hasEnded = false
     failure = nil
     try measured { try reader.seek(to: time, needsKeyFrame: time > .zero, pass: pass, scope: scope) }
+  }
+
+  /// Opens the source, once; gives the stream of its video.
+  func open() throws -> StreamInfo? {
+    guard !isOpen else { return nil }
+    isOpen = true
+    do {
+      try measured { try base.prepare() }
+    } catch let error as ReelError {
+      failure = error
+      hasEnded = true
+    }
+    return base.streams.video
   }
 
   func peek() throws -> NextPacket {

@@ -25,6 +25,9 @@ protocol PacketReader: AnyObject {
   /// Asked at the end: what is wrong with the media that ends there; nil where nothing is.
   var endFault: ReelError? { get }
 
+  /// Waits until the streams of the first packet are known, which may still be on its way. Throws as `next()` does.
+  func prepare() throws
+
   /// Waits for the next packet. Throws `CancellationError` where its scope was cancelled.
   func next() throws -> ReadUnit
 

@@ -79,6 +79,14 @@ final class ResourcePacketReader: PacketReader {
     return ReelError(.badMedia, "no picture could be decoded: \(detail)", at: resource.name)
   }
 
+  func prepare() throws {
+    do {
+      _ = try container()
+    } catch let error as ReelError {
+      throw fault(error)
+    }
+  }
+
   func next() throws -> ReadUnit {
     do {
       let open = try container()

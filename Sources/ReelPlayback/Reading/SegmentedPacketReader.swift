@@ -84,6 +84,8 @@ final class SegmentedPacketReader: PacketReader {
   /// Of the containers that are closed.
   private var finishedWaits = ReaderWaits()
 
+  func prepare() throws { if run == nil { _ = try openRun() } }
+
   func next() throws -> ReadUnit {
     while true {
       guard let run = try run ?? openRun() else { return .end }
