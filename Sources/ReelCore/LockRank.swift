@@ -6,11 +6,11 @@
   internal import Darwin
 #endif
 
-/// The place of a lock in the one order in which locks are taken: who holds a lock takes only locks of a higher rank. So
-/// no two threads can wait for each other.
+/// The place of a lock in the order in which locks are taken: a thread that holds a lock takes only locks of a higher
+/// rank. So no two threads can wait for each other.
 ///
-/// Checked in debug builds, and in others where the environment has `REEL_CHECK_LOCKS`: a lock that is taken out of order
-/// ends the process, with what it was taken under.
+/// The order is checked in debug builds, and in other builds if the environment has `REEL_CHECK_LOCKS`: a lock that is
+/// taken out of order ends the process with a message that names the ranks held.
 package struct LockRank: Sendable {
   fileprivate let place: UInt8
   fileprivate let name: StaticString
@@ -27,23 +27,23 @@ package struct LockRank: Sendable {
   package static let pool = LockRank(8, "pool")
   /// One item's load in a slot of a pool.
   package static let load = LockRank(12, "load")
-  /// Held while it is told what state a player is in.
+  /// Held while a player publishes its status.
   package static let telling = LockRank(16, "telling")
   package static let player = LockRank(24, "player")
   package static let session = LockRank(28, "session")
   /// What a session keeps media in: the forward buffer, the frame ring, the queue of sound.
   package static let media = LockRank(32, "media")
-  /// Who writes a file with another's help.
+  /// An output that writes through another one.
   package static let recorder = LockRank(36, "recorder")
-  /// Who writes a file.
+  /// An output that writes a file.
   package static let writer = LockRank(40, "writer")
   /// The body of an answer, over the transfers that bring it.
   package static let body = LockRank(42, "body")
-  /// One transfer, over what it shares with others; and what else calls what it was given.
+  /// One transfer, and other objects that call closures or values that they were given.
   package static let transfer = LockRank(44, "transfer")
-  /// A property or a channel of events, over those who observe it.
+  /// An observed property or a channel of events.
   package static let observation = LockRank(48, "observation")
-  /// No lock is taken under it, but that a clock is read.
+  /// All other locks. Nothing but a clock is read under one.
   package static let leaf = LockRank(56, "leaf")
   package static let clock = LockRank(60, "clock")
 }
@@ -74,7 +74,7 @@ package enum LockOrder {
     set(held | 1 << UInt(rank.place))
   }
 
-  /// As `take`, for a lock that its holder can take again. True where it is to be given back with `give`.
+  /// The same for a recursive lock. Returns true if the caller has to call `give` later.
   package static func takeAgain(_ rank: LockRank) -> Bool {
     guard held >> UInt(rank.place) & 1 == 0 else { return false }
     take(rank)
