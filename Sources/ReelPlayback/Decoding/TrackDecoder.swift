@@ -72,7 +72,7 @@ final class TrackDecoder {
   /// No packet will come from where the source stands.
   var hasEnded: Bool { packets.hasEnded }
 
-  /// Opens the decoder of a stream while its packets are on their way. What is wrong with it is told when they come.
+  /// Opens the decoder of a stream while its first packet is still on its way. An error is thrown later, by `next`.
   func prepare(_ stream: StreamInfo, threads: Int) {
     guard decoder == nil else { return }
     prepared = try? makeDecoder(stream, threads: threads)

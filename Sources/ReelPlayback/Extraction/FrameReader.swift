@@ -15,7 +15,6 @@ final class FrameReader {
   private let decoder: TrackDecoder
   private let log: ExtractionLog
   private var isFailureThrown = false
-  private var passCount = 0
   /// The end of the last frame; nil before the first one.
   private var lastEnd: MediaTime?
 
@@ -51,8 +50,7 @@ final class FrameReader {
 
   /// Goes to a key frame at or before `time`, or as near to it as the source allows.
   func seek(to time: MediaTime) throws {
-    passCount += 1
-    try packets.seek(to: time, pass: ItemPass(serial: passCount), scope: context.scope)
+    try packets.seek(to: time, scope: context.scope)
     try decoder.begin()
     isFailureThrown = false
     lastEnd = nil
@@ -151,11 +149,11 @@ private final class ReadPackets: PacketSource {
 
   var base: any PacketReader { reader.base }
 
-  func seek(to time: MediaTime, pass: ItemPass, scope: LoadScope) throws {
+  func seek(to time: MediaTime, scope: LoadScope) throws {
     ahead = nil
     hasEnded = false
     failure = nil
-    try measured { try reader.seek(to: time, needsKeyFrame: time > .zero, pass: pass, scope: scope) }
+    try measured { try reader.seek(to: time, needsKeyFrame: time > .zero, pass: ItemPass(), scope: scope) }
   }
 
   /// Opens the source, once; gives the stream of its video.

@@ -26,7 +26,7 @@ final class FileTransfer: Sendable {
 
   private let state: Locked<State>
 
-  /// A part that begins so far behind what was read is not read up to.
+  /// The largest gap before a part that is read through. A part further ahead is requested by itself.
   private static let skipLimit: Int64 = 64 << 10
 
   /// - Parameter head: The first bytes of the file, which were taken from the body.

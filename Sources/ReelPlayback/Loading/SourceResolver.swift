@@ -103,43 +103,6 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// The segments of a rung that is read from its beginning: as `segments` finds them, but a file that begins with its
-  /// index is read in one transfer, which goes on with its segments. One without an index that can be read is one
-  /// segment.
-  ///
-  /// - Parameters:
-  ///   - initializations: Gets the file's initialization.
-  ///   - location: Where the file is asked for first; keeps where it was had.
-  func opening(
-    of rung: Rung, variables: [String: String], initializations: InitializationStore,
-    location: ServiceLocation
-  ) async throws -> RungSegments {
-    guard case .index(let reference) = rung.media else {
-      return try await segments(of: rung, variables: variables)
-    }
-    guard reference.hasIndexFirst else {
-      do {
-        return try await segments(of: rung, variables: variables)
-      } catch let error as ReelError where !error.isTemporary && error.kind != .cancelled {
-        return RungSegments(list: SegmentList([wholeFile(reference)]), indexFault: error)
-      }
-    }
-    let urls = [reference.url] + reference.alternateURLs
-    let first = location.index < urls.count ? location.index : 0
-    var failure: ReelError?
-    for step in urls.indices {
-      let index = (first + step) % urls.count
-      do {
-        let found = try await opening(of: reference, at: urls[index], initializations)
-        location.index = index
-        return found
-      } catch let error as ReelError {
-        failure = failure ?? error
-      }
-    }
-    throw failure ?? ReelError(.internalFault, "no URL to read from")
-  }
-
   /// The media playlist at `url`.
   func playlist(at url: URL, variables: [String: String]) async throws -> RungSegments {
     let (bytes, finalURL) = try await document(at: url)
@@ -164,7 +127,7 @@ struct SourceResolver: Sendable {
   }
 
   /// A single-file Representation as one segment.
-  private func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
+  func wholeFile(_ reference: SegmentIndexReference) -> SegmentReference {
     SegmentReference(
       number: 0, url: reference.url, start: reference.start, duration: reference.duration ?? .zero,
       timestampOffset: reference.timestampOffset)
@@ -326,67 +289,8 @@ struct SourceResolver: Sendable {
     return try reader.segments()
   }
 
-  private func opening(
-    of reference: SegmentIndexReference, at url: URL, _ initializations: InitializationStore
-  ) async throws -> RungSegments {
-    let asked = recorder.clock.now
-    let response = try await fetcher.fetch(
-      FetchRequest(url: url, headers: configuration.headers, purpose: .segment))
-    let answered = recorder.clock.now
-    recorder.add(.segment, requests: response.requestCount)
-    var head = FileHead(response)
-    let list: SegmentList
-    var indexFault: ReelError?
-    do {
-      list = try await index(reference, in: &head, of: response.url)
-    } catch let error as ReelError where error.kind == .badMedia {
-      // The index of WebM is another one (Cues), and its segments can be read without.
-      let isMatroska = if case .media(.matroska) = SourceSniffer.kind(of: head.bytes) { true } else { false }
-      if reference.indexRange != nil, !isMatroska { indexFault = error }
-      list = SegmentList([wholeFile(reference)])
-    }
-    if !list.isEmpty, let initialization = list[0].initialization, initialization.url == reference.url,
-      let range = initialization.byteRange, let bytes = try await head.bytes(in: range)
-    {
-      initializations[initialization] = bytes
-    }
-    return RungSegments(
-      list: list,
-      transfer: FileTransfer(
-        response, head: head.bytes, url: reference.url, asked: asked, answered: answered),
-      indexFault: indexFault)
-  }
-
-  /// As `index`, with what the beginning of the file has of it.
-  private func index(
-    _ reference: SegmentIndexReference, in head: inout FileHead, of url: URL
-  ) async throws -> SegmentList {
-    var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
-    if reference.indexRange == nil {
-      // It is not known where the index ends: no more is waited for than it takes to read it.
-      while let range = reader.missing, range.offset == 0, try await head.readOn() {
-        var attempt = reader
-        do throws(ReelError) {
-          try attempt.add(head.bytes, at: 0)
-          reader = attempt
-        } catch {
-          if head.bytes.count >= range.length ?? 0 || head.hasMedia(at: error.place) { throw error }
-        }
-      }
-    }
-    while let range = reader.missing {
-      if let bytes = try await head.bytes(in: range) {
-        try reader.add(bytes, at: range.offset)
-      } else {
-        let (bytes, _) = try await document(at: url, range: range)
-        try reader.add(bytes, at: range.offset)
-      }
-    }
-    return try reader.segments()
-  }
-
   /// What `body` gives for the first of `urls` that has it.
-  private func firstOf<Result: Sendable>(
+  func firstOf<Result: Sendable>(
     _ urls: [URL], _ body: (URL) async throws -> Result
   ) async throws -> Result {
     var first: ReelError?
@@ -400,7 +304,7 @@ struct SourceResolver: Sendable {
     throw first ?? ReelError(.internalFault, "no URL to read from")
   }
 
-  private func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
+  func document(at url: URL, range: ByteRange? = nil) async throws -> (bytes: [UInt8], url: URL) {
     let start = recorder.clock.now
     let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: .manifest)
     let response = try await fetcher.fetch(request)
@@ -455,52 +359,6 @@ struct SourceResolver: Sendable {
 
   /// How much of a local MP4 is looked at for `mvex`.
   private static let layoutByteCount = 4 << 20
-}
-
-/// The beginning of a file, read from the body of its answer as far as it is needed.
-private struct FileHead {
-  private(set) var bytes: [UInt8] = []
-  private var body: FetchBody.Iterator
-
-  /// No more than this is read for an index.
-  static let byteLimit = 1 << 20
-
-  init(_ response: FetchResponse) { body = response.body.makeAsyncIterator() }
-
-  /// Waits for more; false at the end.
-  mutating func readOn() async throws -> Bool {
-    guard let chunk = try await body.next() else { return false }
-    bytes.append(contentsOf: chunk)
-    return true
-  }
-
-  /// True where media stands at a place, in a box of a fragment or of samples.
-  func hasMedia(at place: ReelError.Place?) -> Bool {
-    guard case .byte(let offset)? = place, offset >= 0, offset <= bytes.count - 8 else { return false }
-    let type = bytes[(Int(offset) + 4)..<(Int(offset) + 8)]
-    return type.elementsEqual("moof".utf8) || type.elementsEqual("mdat".utf8)
-  }
-
-  /// The bytes in `range`, waited for; nil where they are too far from the beginning, or not there.
-  mutating func bytes(in range: ByteRange) async throws -> [UInt8]? {
-    guard let length = range.length, range.offset >= 0, length <= Self.byteLimit,
-      range.offset <= Int64(Self.byteLimit) - length
-    else { return nil }
-    let end = Int(range.offset + length)
-    while bytes.count < end {
-      guard try await readOn() else { break }
-    }
-    guard bytes.count > range.offset else { return nil }
-    return Array(bytes[Int(range.offset)..<min(end, bytes.count)])
-  }
-}
-
-extension SegmentIndexReference {
-  /// True where the index is sought at the beginning of the file, before the media.
-  fileprivate var hasIndexFirst: Bool {
-    guard let indexRange else { return true }
-    return indexRange.offset <= 256 << 10
-  }
 }
 
 /// Reads standard input on a thread of its own, chunk by chunk.

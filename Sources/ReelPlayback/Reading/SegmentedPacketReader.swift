@@ -423,7 +423,7 @@ final class SegmentedPacketReader: PacketReader {
       choose: { period throws(ReelError) in try matcher.rung(in: period) })
     if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
     let placed = rung.beginning(at: controller.location.index)
-    let found = try isAtStart ? opened(placed) : listed(placed)
+    let found = try isAtStart ? openSegments(of: placed) : listSegments(of: placed)
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
@@ -442,7 +442,7 @@ final class SegmentedPacketReader: PacketReader {
   private var isAtStart: Bool { if case .start = place { true } else { false } }
 
   /// The segments of a rung, by its playlist or index.
-  private func listed(_ rung: Rung) throws -> RungSegments {
+  private func listSegments(of rung: Rung) throws -> RungSegments {
     let (resolver, variables) = (resolver, resolved.presentation.variables)
     let start = context.recorder.clock.now
     defer { finishedWaits.manifests += context.recorder.clock.now - start }
@@ -451,9 +451,9 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// As `listed`, for a rung that is read from its beginning: of a file, the index is a part of the media's transfer.
-  private func opened(_ rung: Rung) throws -> RungSegments {
-    guard case .index = rung.media else { return try listed(rung) }
+  /// As `listSegments`, for a rung that is read from its beginning: of a file, the index is a part of the media's transfer.
+  private func openSegments(of rung: Rung) throws -> RungSegments {
+    guard case .index = rung.media else { return try listSegments(of: rung) }
     let (resolver, variables) = (resolver, resolved.presentation.variables)
     let (initializations, location) = (initializations, controller.location)
     let start = context.recorder.clock.now
