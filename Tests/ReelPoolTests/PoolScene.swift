@@ -119,7 +119,9 @@ final class PoolScene: Sendable {
   // MARK: Accounts
 
   var lines: [Line] { log.withLock { $0 } }
-  var shown: [Shown] { lines.compactMap { if case .picture(let shown) = $0 { shown } else { nil } } }
+  var shown: [Shown] { Self.shown(lines) }
+  /// What was shown after that line.
+  func shown(since line: Line) -> [Shown] { Self.shown(Array(lines.drop { $0 != line })) }
   func forgetLines() { log.withLock { $0 = [] } }
   /// All that the pool has said.
   var events: [PoolEvent] { told.withLock { $0 } }
@@ -136,6 +138,10 @@ final class PoolScene: Sendable {
   func setOnPicture(_ body: (@Sendable (PoolScene) throws -> Void)?) { onPicture.withLock { $0 = body } }
 
   // MARK: - Private
+
+  private static func shown(_ lines: [Line]) -> [Shown] {
+    lines.compactMap { if case .picture(let shown) = $0 { shown } else { nil } }
+  }
 
   private func show(_ picture: borrowing TimedPicture) throws {
     if picture.stream.videoCodec == nil {
