@@ -29,3 +29,23 @@ extension Player {
     if let playerItem { replaceCurrentItem(with: playerItem) }
   }
 }
+
+extension FrameExtractor {
+  /// An extractor over HTTP(S) and local files.
+  public init(
+    configuration: LoadingConfiguration = LoadingConfiguration(),
+    logger: Logger = Logger(label: "reel.playback")
+  ) {
+    self.init(fetcher: TransportFetcher(logger: logger), configuration: configuration, logger: logger)
+  }
+}
+
+extension SourceProber {
+  /// A prober over HTTP(S) and local files.
+  public init(
+    configuration: LoadingConfiguration = LoadingConfiguration(),
+    logger: Logger = Logger(label: "reel.playback")
+  ) {
+    self.init(fetcher: TransportFetcher(logger: logger), configuration: configuration, logger: logger)
+  }
+}

@@ -1,6 +1,6 @@
 public import Logging
 public import ReelCore
-public import ReelFFmpeg
+package import ReelFFmpeg
 internal import ReelManifest
 
 /// Takes pictures out of sources of every kind: the main job of `reel frames`.
@@ -31,10 +31,19 @@ public struct FrameExtractor: Sendable {
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
-  /// - Parameter gate: bounds decoding over all extractors that share it.
+  /// - Parameter fetcher: Gets manifests and media.
   public init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    gate: (any DecodingGate)? = nil, logger: Logger = Logger(label: "reel.playback")
+    logger: Logger = Logger(label: "reel.playback")
+  ) {
+    self.init(fetcher: fetcher, configuration: configuration, gate: nil, logger: logger)
+  }
+
+  /// - Parameter gate: Bounds decoding over all that share it.
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
+    gate: (any DecodingGate)?,
+    logger: Logger
   ) {
     self.fetcher = fetcher
     self.configuration = configuration

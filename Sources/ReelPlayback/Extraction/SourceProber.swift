@@ -1,6 +1,6 @@
 public import Logging
 public import ReelCore
-public import ReelFFmpeg
+package import ReelFFmpeg
 internal import ReelManifest
 
 /// Finds out what sources are: reads their manifest, and decodes their first picture.
@@ -10,9 +10,19 @@ public struct SourceProber: Sendable {
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
+  /// - Parameter fetcher: Gets manifests and media.
   public init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    gate: (any DecodingGate)? = nil, logger: Logger = Logger(label: "reel.playback")
+    logger: Logger = Logger(label: "reel.playback")
+  ) {
+    self.init(fetcher: fetcher, configuration: configuration, gate: nil, logger: logger)
+  }
+
+  /// - Parameter gate: Bounds decoding over all that share it.
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
+    gate: (any DecodingGate)?,
+    logger: Logger
   ) {
     self.fetcher = fetcher
     self.configuration = configuration

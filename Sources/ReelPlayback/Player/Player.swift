@@ -1,6 +1,6 @@
 public import Logging
 public import ReelCore
-public import ReelFFmpeg
+package import ReelFFmpeg
 
 /// Plays one item at a time: loads it, decodes it, and shows its pictures to outputs when their time has come.
 ///
@@ -35,14 +35,20 @@ public final class Player: Sendable {
 
   private let core: PlayerCore
 
+  /// - Parameter fetcher: Gets manifests and media.
+  public convenience init(
+    fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
+    logger: Logger = Logger(label: "reel.playback")
+  ) {
+    self.init(fetcher: fetcher, configuration: configuration, gate: nil, account: nil, logger: logger)
+  }
+
   /// - Parameters:
-  ///   - fetcher: Gets manifests and media.
   ///   - gate: Asked before each call into a decoder.
   ///   - account: What the player holds of memory is counted there.
-  public init(
-    fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
-    gate: (any DecodingGate)? = nil, account: MemoryAccount? = nil,
-    logger: Logger = Logger(label: "reel.playback")
+  package init(
+    fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
+    account: MemoryAccount? = nil, logger: Logger
   ) {
     core = PlayerCore(
       fetcher: fetcher, configuration: configuration, gate: gate, account: account, logger: logger)
