@@ -118,7 +118,7 @@ let package = Package(
     .target(
       name: "ReelTesting",
       dependencies: [
-        "ReelCore", "ReelManifest", "ReelPlayback", "ReelPool",
+        "ReelCore", "ReelPlayback", "ReelPool",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -158,7 +158,9 @@ let package = Package(
     ),
     .target(
       name: "ReelTestSupport",
-      dependencies: ["ReelCore", "ReelTesting", .product(name: "Logging", package: "swift-log")],
+      dependencies: [
+        "ReelCore", "ReelManifest", "ReelTesting", .product(name: "Logging", package: "swift-log"),
+      ],
       path: "Tests/ReelTestSupport",
       swiftSettings: settings
     ),

@@ -1,6 +1,7 @@
 import Foundation
-public import ReelCore
+package import ReelCore
 import ReelManifest
+package import ReelTesting
 
 /// An endless live DASH presentation, made by playing an on-demand one over and over.
 ///
@@ -11,15 +12,15 @@ import ReelManifest
 ///
 /// When the last pass has ended the MPD becomes static, with all Periods and all segments from the first on, as where
 /// a broadcast is kept on demand.
-public final class DASHLiveSimulation: DynamicResource {
-  public let material: LiveMaterial
-  public let options: Options
+package final class DASHLiveSimulation: DynamicResource {
+  package let material: LiveMaterial
+  package let options: Options
   /// MPD@availabilityStartTime, on the server's clock.
-  public let start: WallTime
+  package let start: WallTime
   /// The path of the MPD.
-  public let manifestPath: String
+  package let manifestPath: String
   /// The path that `ClockSource` of the kinds `httpHead` and `httpISO` name.
-  public let timePath: String
+  package let timePath: String
 
   private let prefix: String
   private let now: @Sendable () -> WallTime
@@ -32,7 +33,7 @@ public final class DASHLiveSimulation: DynamicResource {
   /// Throws `unsupported` where the material can't be presented so: it is no DASH presentation, its segments are not of
   /// equal length (`Addressing.number`) or can't be moved (`Periods.single`); and `usage` where nothing tells of
   /// new Periods or segments (`Options.minimumUpdatePeriod`).
-  public init(
+  package init(
     _ material: LiveMaterial, path: String = "/live", start: WallTime, options: Options = Options(),
     now: @escaping @Sendable () -> WallTime = { .now }
   ) throws(ReelError) {
@@ -64,7 +65,7 @@ public final class DASHLiveSimulation: DynamicResource {
     timePath = prefix + "time"
   }
 
-  public func response(at path: String) -> Origin.Response? {
+  package func response(at path: String) -> Origin.Response? {
     guard path.hasPrefix(prefix) else { return nil }
     let time = now() + options.serverClockOffset
     let date = [HeaderField(name: "Date", value: time.httpDate)]
@@ -84,7 +85,7 @@ public final class DASHLiveSimulation: DynamicResource {
   }
 
   /// The text of the MPD at a time of the server's clock; nil before its first Period is there.
-  public func manifest(atServerTime time: WallTime) -> String? {
+  package func manifest(atServerTime time: WallTime) -> String? {
     DASHLiveManifest(simulation: self, time: time).text
   }
 

@@ -1,6 +1,7 @@
 import Foundation
-public import ReelCore
+package import ReelCore
 import ReelManifest
+package import ReelTesting
 
 /// An endless live HLS stream, made by playing an on-demand presentation over and over.
 ///
@@ -16,19 +17,19 @@ import ReelManifest
 ///
 /// A segment that is not published yet is answered by 404, and one that has left the playlist so long ago that
 /// RFC 8216 §6.2.2 lets a server delete it as well.
-public final class HLSLiveSimulation: DynamicResource {
-  public struct Options: Sendable {
+package final class HLSLiveSimulation: DynamicResource {
+  package struct Options: Sendable {
     /// How many segments the playlist lists.
-    public var windowCount: Int
+    package var windowCount: Int
     /// True for a playlist of type EVENT, from which nothing is taken away (RFC 8216 §4.3.3.5).
-    public var isEvent: Bool
+    package var isEvent: Bool
     /// True for an EXT-X-PROGRAM-DATE-TIME before each segment.
-    public var hasProgramDateTime: Bool
+    package var hasProgramDateTime: Bool
     /// After so many segments of the first track the stream ends, with EXT-X-ENDLIST; nil for never.
-    public var segmentCount: Int?
-    public var disturbances: LiveDisturbances
+    package var segmentCount: Int?
+    package var disturbances: LiveDisturbances
 
-    public init(
+    package init(
       windowCount: Int = 6, isEvent: Bool = false, hasProgramDateTime: Bool = true, segmentCount: Int? = nil,
       disturbances: LiveDisturbances = LiveDisturbances()
     ) {
@@ -40,12 +41,12 @@ public final class HLSLiveSimulation: DynamicResource {
     }
   }
 
-  public let material: LiveMaterial
-  public let options: Options
+  package let material: LiveMaterial
+  package let options: Options
   /// When the first segment began.
-  public let start: WallTime
+  package let start: WallTime
   /// The path of the playlist to open.
-  public let manifestPath: String
+  package let manifestPath: String
 
   private let prefix: String
   private let now: @Sendable () -> WallTime
@@ -55,7 +56,7 @@ public final class HLSLiveSimulation: DynamicResource {
   /// A stream below `path` that began at `start`.
   ///
   /// Throws `unsupported` where the material is no HLS presentation.
-  public init(
+  package init(
     _ material: LiveMaterial, path: String = "/live", start: WallTime, options: Options = Options(),
     now: @escaping @Sendable () -> WallTime = { .now }
   ) throws(ReelError) {
@@ -70,7 +71,7 @@ public final class HLSLiveSimulation: DynamicResource {
     manifestPath = prefix + (material.multivariant?.name ?? material.tracks[0].id)
   }
 
-  public func response(at path: String) -> Origin.Response? {
+  package func response(at path: String) -> Origin.Response? {
     guard path.hasPrefix(prefix) else { return nil }
     let name = String(path.dropFirst(prefix.count))
     let time = now()
@@ -91,7 +92,7 @@ public final class HLSLiveSimulation: DynamicResource {
   }
 
   /// The text of a media playlist at a time. `track` counts `material.tracks`.
-  public func mediaPlaylist(ofTrack track: Int, at time: WallTime) -> String {
+  package func mediaPlaylist(ofTrack track: Int, at time: WallTime) -> String {
     let window = window(ofTrack: track, after: time - start)
     let track = (number: track, value: material.tracks[track])
     let first = material.occurrence(window.segments.lowerBound, of: track.value)

@@ -1,36 +1,36 @@
-public import ReelCore
+package import ReelCore
 
 /// What goes wrong with a live simulation, as it does in the field.
-public struct LiveDisturbances: Sendable, Hashable {
+package struct LiveDisturbances: Sendable, Hashable {
   /// A time in which nothing new is published. What was held back is there at once when it ends.
-  public struct Stall: Sendable, Hashable {
+  package struct Stall: Sendable, Hashable {
     /// When it begins, from the start of the simulation.
-    public var after: MediaTime
-    public var length: MediaTime
+    package var after: MediaTime
+    package var length: MediaTime
 
-    public init(after: MediaTime, length: MediaTime) {
+    package init(after: MediaTime, length: MediaTime) {
       self.after = after
       self.length = length
     }
   }
 
   /// Old copies of manifests among the fresh ones, as a cache gives them that is out of step with the others.
-  public struct StaleCopies: Sendable, Hashable {
+  package struct StaleCopies: Sendable, Hashable {
     /// Every so many-th request of a manifest gets one.
-    public var every: Int
+    package var every: Int
     /// How old they are.
-    public var age: MediaTime
+    package var age: MediaTime
 
-    public init(every: Int, age: MediaTime) {
+    package init(every: Int, age: MediaTime) {
       self.every = every
       self.age = age
     }
   }
 
-  public var stalls: [Stall]
-  public var staleCopies: StaleCopies?
+  package var stalls: [Stall]
+  package var staleCopies: StaleCopies?
 
-  public init(stalls: [Stall] = [], staleCopies: StaleCopies? = nil) {
+  package init(stalls: [Stall] = [], staleCopies: StaleCopies? = nil) {
     self.stalls = stalls
     self.staleCopies = staleCopies
   }

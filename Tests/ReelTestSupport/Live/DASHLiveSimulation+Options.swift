@@ -1,8 +1,8 @@
-public import ReelCore
+package import ReelCore
 
 extension DASHLiveSimulation {
   /// How a client learns of segments.
-  public enum Addressing: Sendable, Hashable {
+  package enum Addressing: Sendable, Hashable {
     /// By number and @duration.
     case number
     /// From a SegmentTimeline that grows, by time.
@@ -10,7 +10,7 @@ extension DASHLiveSimulation {
   }
 
   /// What each pass of the loop is.
-  public enum Periods: Sendable, Hashable {
+  package enum Periods: Sendable, Hashable {
     /// A Period of its own: new ones appear, and old ones go.
     case onePerPass
     /// A part of the one Period, with the media times of its segments moved on.
@@ -18,33 +18,33 @@ extension DASHLiveSimulation {
   }
 
   /// How a client is told the time (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
-  public enum TimeScheme: String, Sendable, Hashable {
+  package enum TimeScheme: String, Sendable, Hashable {
     case direct = "urn:mpeg:dash:utc:direct:2014"
     case httpHead = "urn:mpeg:dash:utc:http-head:2014"
     case httpISO = "urn:mpeg:dash:utc:http-iso:2014"
   }
 
-  public struct Options: Sendable {
-    public var addressing: Addressing
-    public var periods: Periods
+  package struct Options: Sendable {
+    package var addressing: Addressing
+    package var periods: Periods
     /// Nil for an MPD that need not be read again: one Period, by number.
-    public var minimumUpdatePeriod: MediaTime?
+    package var minimumUpdatePeriod: MediaTime?
     /// Nil for one that keeps everything.
-    public var timeShiftBufferDepth: MediaTime?
-    public var suggestedPresentationDelay: MediaTime?
+    package var timeShiftBufferDepth: MediaTime?
+    package var suggestedPresentationDelay: MediaTime?
     /// How much earlier than its end a segment is there.
-    public var availabilityTimeOffset: MediaTime
+    package var availabilityTimeOffset: MediaTime
     /// In the order of preference.
-    public var timeSchemes: [TimeScheme]
+    package var timeSchemes: [TimeScheme]
     /// How far the server's clock is ahead of the one that the simulation is given.
-    public var serverClockOffset: MediaTime
+    package var serverClockOffset: MediaTime
     /// After so many passes the presentation ends; nil for never.
-    public var passCount: Int?
+    package var passCount: Int?
     /// The status for a segment that has left the time shift buffer.
-    public var goneStatus: Int
-    public var disturbances: LiveDisturbances
+    package var goneStatus: Int
+    package var disturbances: LiveDisturbances
 
-    public init(
+    package init(
       addressing: Addressing = .number, periods: Periods = .onePerPass,
       minimumUpdatePeriod: MediaTime? = .zero,
       timeShiftBufferDepth: MediaTime? = MediaTime(value: 10, timescale: 1),

@@ -1,5 +1,5 @@
-public import Foundation
-public import ReelCore
+package import Foundation
+package import ReelCore
 import ReelManifest
 
 extension LiveMaterial {
@@ -8,7 +8,7 @@ extension LiveMaterial {
   ///
   /// Throws `noSuchFile`, `badManifest`, and `unsupported` for encrypted and live presentations and for segments that
   /// only a `sidx` lists.
-  public init(manifest url: URL) throws(ReelError) {
+  package init(manifest url: URL) throws(ReelError) {
     let bytes = try Piece(file: url).read()
     let format: ManifestFormat = bytes.starts(with: Array("#EXTM3U".utf8)) ? .hls : .dash
     let presentation = try ManifestReader().presentation(from: bytes, format: format, url: url)

@@ -1,56 +1,56 @@
-public import Foundation
-public import ReelCore
-public import ReelManifest
+package import Foundation
+package import ReelCore
+package import ReelManifest
 
 /// A small on-demand presentation in local files, whose segments a live simulation plays over and over.
 ///
 /// One pass of the loop lasts as long as the first track (`duration`). Other tracks are cut or stretched to it: what
 /// begins behind the end of the pass is left out, and the last segment is said to last to the end of it, whatever
 /// its samples do. So no track runs away from another, however long the simulation runs.
-public struct LiveMaterial: Sendable {
+package struct LiveMaterial: Sendable {
   /// One rung or rendition.
-  public struct Track: Sendable {
-    public var group: Group
+  package struct Track: Sendable {
+    package var group: Group
     /// DASH: the Representation's @id. HLS: the path of its playlist below the folder of the material.
-    public var id: String
+    package var id: String
     /// What the manifest says of it.
-    public var rung: Rung
+    package var rung: Rung
     /// Never empty, in order, from the beginning of the pass to its end.
-    public var segments: [Segment]
+    package var segments: [Segment]
     /// The pieces that `Segment.initialization` counts.
-    public var initializations: [Piece]
+    package var initializations: [Piece]
     /// DASH: the media time at which the pass begins.
     var mediaStart: MediaTime?
   }
 
   /// What tracks that show the same have in common.
-  public struct Group: Sendable, Hashable {
+  package struct Group: Sendable, Hashable {
     /// Its place among the groups, from 0 on.
-    public var index: Int
-    public var kind: String
-    public var language: String?
+    package var index: Int
+    package var kind: String
+    package var language: String?
   }
 
   /// One segment.
-  public struct Segment: Sendable {
-    public var piece: Piece
+  package struct Segment: Sendable {
+    package var piece: Piece
     /// From the beginning of the pass.
-    public var start: MediaTime
-    public var duration: MediaTime
+    package var start: MediaTime
+    package var duration: MediaTime
     /// Its place in `Track.initializations`.
-    public var initialization: Int?
+    package var initialization: Int?
     /// How many discontinuities of the material there are before it, in the same pass.
-    public var discontinuity: Int
+    package var discontinuity: Int
   }
 
   /// Bytes of a local file.
-  public struct Piece: Sendable, Hashable {
-    public var file: URL
+  package struct Piece: Sendable, Hashable {
+    package var file: URL
     /// Nil for the whole file.
-    public var range: ByteRange?
+    package var range: ByteRange?
 
     /// The bytes. Throws `noSuchFile` where they can't be read.
-    public func read() throws(ReelError) -> [UInt8] {
+    package func read() throws(ReelError) -> [UInt8] {
       let path = file.path(percentEncoded: false)
       do {
         let handle = try FileHandle(forReadingFrom: file)
@@ -65,11 +65,11 @@ public struct LiveMaterial: Sendable {
     }
   }
 
-  public var format: ManifestFormat
+  package var format: ManifestFormat
   /// At least one, the one that gives the length of the pass first.
-  public var tracks: [Track]
+  package var tracks: [Track]
   /// How long one pass lasts.
-  public var duration: MediaTime
+  package var duration: MediaTime
   /// HLS: the multivariant playlist and its name; nil where the material is one media playlist.
   var multivariant: (name: String, bytes: [UInt8])?
 }
