@@ -159,7 +159,8 @@ let package = Package(
     .target(
       name: "ReelTestSupport",
       dependencies: [
-        "ReelCore", "ReelManifest", "ReelTesting", .product(name: "Logging", package: "swift-log"),
+        "ReelCore", "ReelManifest", "ReelPlayback", "ReelReplay", "ReelTesting",
+        .product(name: "Logging", package: "swift-log"),
       ],
       path: "Tests/ReelTestSupport",
       swiftSettings: settings
@@ -222,7 +223,7 @@ let package = Package(
     .testTarget(
       name: "ReelCommandTests",
       dependencies: [
-        "ReelCommand", "ReelTesting", "ReelCore", "ReelTestSupport",
+        "ReelCommand", "ReelReplay", "ReelTesting", "ReelCore", "ReelTestSupport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelPool
 import ReelReplay
+import ReelTestSupport
 import Testing
 
 @Suite("Assertions about walks")

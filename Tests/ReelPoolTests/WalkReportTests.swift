@@ -3,6 +3,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 import ReelReplay
+import ReelTestSupport
 import Testing
 
 @Suite("Reports of walks")
@@ -99,64 +100,5 @@ struct WalkReportTests {
         try JSONDecoder().decode(WalkReport.self, from: Data(damaged.utf8))
       }
     }
-  }
-
-  @Test("As text")
-  func text() {
-    let swipes = """
-        swipe    at  kind      item  stage        first frame  motion  stalled  fetched  cause
-            0  0 ms  start        0  none                 9 s    10 s   300 ms      0 B
-            1   2 s  next         1  buffered        0.012 ms   33 ms        -      0 B
-            2   4 s  next         2  first_frame      0.02 ms   50 ms        -      0 B
-            3   6 s  next         3  buffered        0.016 ms   20 ms        -      0 B
-            4   8 s  jump         4  manifest          355 ms  400 ms   900 ms   1.2 MB  manifest 142 ms, segment 201 ms, decode 12 ms
-            5  10 s  previous     5  none                   -       -        -      0 B
-            6  12 s  next         6  manifest               -       -        -      0 B  clip6.mp4: 404\\u{a}not found
-            7  14 s  passing      7  none                   -       -        -      0 B
-
-      """
-    let head = """
-      3 slots: 7 swipes over 12 items in 16 s, 3 slots, adjacent, 12 Mbit/s, 70 ms, exp:5s, \
-      seed 18446744073709551615, modelled time, 2.5 ms a picture
-
-      """
-    let figures = """
-                             swipes       p50      p95      p99      max
-        first frame  all          5   0.02 ms      2 s      2 s      2 s
-                     hits         3  0.016 ms  0.02 ms  0.02 ms  0.02 ms
-                     misses       2    355 ms      2 s      2 s      2 s
-        motion       all          5     50 ms      2 s      2 s      2 s
-                     hits         3     33 ms    50 ms    50 ms    50 ms
-                     misses       2    400 ms      2 s      2 s      2 s
-        slowest first frame: 2 s, swipe 5 to item 5, left
-        slowest motion: 2 s, swipe 5 to item 5, left
-        reached    manifest 80 %, initialization 60 %, first_frame 60 %, buffered 40 %
-        stalls     3, 1.2 s in all, the longest 600 ms
-        bytes      40 MB fetched, 9 MB never shown (22.5 %)
-        pictures   400 decoded, 3 never shown (0.8 %)
-        abandoned  1 left before their first frame
-        memory     at most 11 MB, 2.9 MB, 9 MB by slot, 16.5 MB in all
-        failed     1 of 12 items
-        failed: item 6, 404\\u{a}not found
-      """
-    #expect(WalkReport.sample().text() == head + figures)
-    #expect(WalkReport.sample().text(includingSwipes: true) == head + swipes + figures)
-  }
-
-  @Test("Of many slots the most, the median and the least")
-  func manySlots() {
-    var report = WalkReport.sample()
-    report.slotHighWaterByteCounts = (1...8).map { $0 * 1_000_000 }
-    #expect(report.text().contains("at most 1 MB, 2 MB, 3 MB, 4 MB, 5 MB, 6 MB, 7 MB, 8 MB by slot, "))
-    report.slotHighWaterByteCounts = [3, 9, 1, 10, 2, 5, 4, 8, 7, 6].map { $0 * 1_000_000 }
-    #expect(report.text().contains("at most 10 MB (median 5 MB, least 1 MB) by slot, 16.5 MB in all\n"))
-  }
-
-  @Test("A walk without a swipe can be printed")
-  func empty() {
-    let text = WalkReport.empty.text(includingSwipes: true)
-    #expect(text.contains("0 swipes"))
-    #expect(text.contains("no swipe counts"))
-    #expect(!text.contains("nan"))
   }
 }

@@ -1,8 +1,10 @@
 import Foundation
 import ReelCore
-import ReelPool
 import ReelReplay
+import ReelTestSupport
 import Testing
+
+@testable import ReelCommand
 
 @Suite("Walks side by side")
 struct ComparisonTableTests {

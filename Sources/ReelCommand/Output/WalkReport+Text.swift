@@ -1,11 +1,12 @@
-internal import ReelCore
-internal import ReelPlayback
-internal import ReelPool
+import ReelCore
+import ReelPlayback
+import ReelPool
+import ReelReplay
 
 extension WalkReport {
   /// The report for people: a line of what was done, the waits as a table, hits, stalls, bytes, memory, failures; with
   /// `includingSwipes` a table of all swipes before them.
-  public func text(includingSwipes: Bool = false) -> String {
+  func text(includingSwipes: Bool = false) -> String {
     let totals = totals
     var lines = [headline(totals)]
     if includingSwipes, !swipes.isEmpty { lines += swipeTable.lines }

@@ -1,12 +1,12 @@
-public import ReelCore
-internal import ReelPool
+import ReelCore
+import ReelReplay
 
 /// Several walks side by side: a column for each report under its label, a row for each metric.
-public struct ComparisonTable: Sendable, Hashable {
-  public let reports: [WalkReport]
+struct ComparisonTable: Sendable, Hashable {
+  let reports: [WalkReport]
 
   /// The metrics that have a row, unless others are asked for.
-  public static let usualMetrics = [
+  static let usualMetrics = [
     "ttff.p50", "ttff.p95", "ttff.p99", "ttff.max", "ttff.hit.p99", "ttff.miss.p95", "motion.p50",
     "motion.p95",
     "motion.max", "hit.ratio", "hit.ratio.buffered", "stall.count", "stall.total", "stall.max",
@@ -15,15 +15,15 @@ public struct ComparisonTable: Sendable, Hashable {
   ]
 
   /// The names of the rows.
-  public let metrics: [String]
+  let metrics: [String]
 
-  public init(_ reports: [WalkReport]) {
+  init(_ reports: [WalkReport]) {
     self.reports = reports
     metrics = Self.usualMetrics
   }
 
   /// - Throws: `ReelError` of kind `usage` for a metric that there is not.
-  public init(_ reports: [WalkReport], metrics: [String]) throws(ReelError) {
+  init(_ reports: [WalkReport], metrics: [String]) throws(ReelError) {
     self.reports = reports
     var names: [String] = []
     for metric in metrics { names.append(try WalkMetric.named(metric).name) }
@@ -31,7 +31,7 @@ public struct ComparisonTable: Sendable, Hashable {
   }
 
   /// For people. A figure that a walk does not have is a dash.
-  public var text: String {
+  var text: String {
     var table = TextTable([.left])
     table.add([""] + reports.map(\.label))
     let totals = reports.map(\.totals)
@@ -43,7 +43,7 @@ public struct ComparisonTable: Sendable, Hashable {
   }
 
   /// One line of JSON: `{"comparison": [...]}` with label, settings and totals of each report.
-  public func json() throws(ReelError) -> String {
+  func json() throws(ReelError) -> String {
     try JSONLine.string(["comparison": reports.map(Column.init)], of: "report")
   }
 

@@ -1,8 +1,8 @@
-internal import ReelCore
+import ReelCore
 
 /// Rows of words in columns that are as wide as their widest word.
-package struct TextTable {
-  package enum Alignment {
+struct TextTable {
+  enum Alignment {
     case left
     case right
   }
@@ -12,15 +12,15 @@ package struct TextTable {
   private let indentation: Int
 
   /// Columns beyond the last alignment stand to the right.
-  package init(_ alignments: [Alignment], indentation: Int = 0) {
+  init(_ alignments: [Alignment], indentation: Int = 0) {
     self.alignments = alignments
     self.indentation = indentation
   }
 
-  package mutating func add(_ row: [String]) { rows.append(row.map(\.printable)) }
+  mutating func add(_ row: [String]) { rows.append(row.map(\.printable)) }
 
   /// The lines, two spaces between columns and none at their ends.
-  package var lines: [String] {
+  var lines: [String] {
     var widths: [Int] = []
     for row in rows {
       for (column, word) in row.enumerated() {

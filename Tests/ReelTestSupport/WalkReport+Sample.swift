@@ -1,9 +1,8 @@
-import ReelPlayback
-import ReelPool
-import ReelReplay
+package import ReelPlayback
+package import ReelReplay
 
 extension WalkSettings {
-  static let sample = WalkSettings(
+  package static let sample = WalkSettings(
     feed: "feed.txt", itemCount: 12, slotCount: 3, policy: "adjacent", link: "12 Mbit/s, 70 ms",
     dwell: "exp:5s",
     seed: .max, isVirtual: true, decodeCost: .microseconds(2_500))
@@ -11,7 +10,7 @@ extension WalkSettings {
 
 extension SwipeRecord {
   /// A swipe that was looked at for 2 s.
-  static func sample(
+  package static func sample(
     _ number: Int, _ stage: PreloadStage, firstFrame: Duration?, motion: Duration? = nil,
     kind: SwipeKind = .next
   ) -> SwipeRecord {
@@ -27,7 +26,7 @@ extension SwipeRecord {
 
 extension WalkReport {
   /// A start, three hits, a miss, one that was left early, one that failed, one that was passed by.
-  static func sample(label: String = "3 slots") -> WalkReport {
+  package static func sample(label: String = "3 slots") -> WalkReport {
     var report = WalkReport(label: label, settings: .sample)
     var start = SwipeRecord.sample(0, .none, firstFrame: .seconds(9), motion: .seconds(10), kind: .start)
     start.stallCount = 1
@@ -67,5 +66,5 @@ extension WalkReport {
   }
 
   /// A report of a walk without a swipe.
-  static let empty = WalkReport(label: "empty", settings: .sample)
+  package static let empty = WalkReport(label: "empty", settings: .sample)
 }
