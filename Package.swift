@@ -211,6 +211,14 @@ let package = Package(
       swiftSettings: testSettings
     ),
     .testTarget(
+      name: "ReelReplayTests",
+      dependencies: [
+        "ReelReplay", "ReelPool", "ReelPlayback", "ReelFFmpeg", "ReelCore", "ReelTestSupport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: testSettings
+    ),
+    .testTarget(
       name: "ReelGatewayTests",
       dependencies: [
         "ReelGateway", "ReelTransport", "ReelTesting", "ReelManifest", "ReelCore", "ReelTestSupport",

@@ -1,22 +1,21 @@
 import Foundation
-import ReelCore
-import ReelTestSupport
+package import ReelCore
 
 /// Serves the fixtures below any host, after a real time that differs from request to request.
-final class FolderFetcher: Fetching {
+package final class FolderFetcher: Fetching {
   private let isUneven: Bool
   private let requests = Locked<[FetchRequest]>([])
   private let pieces = Locked(0)
 
   /// - Parameter isUneven: answers after a pause, in chunks whose sizes differ from run to run.
-  init(isUneven: Bool = false) { self.isUneven = isUneven }
+  package init(isUneven: Bool = false) { self.isUneven = isUneven }
 
-  var requestCount: Int { requests.withLock { $0.count } }
-  var purposes: [FetchPurpose] { requests.withLock { $0.map(\.purpose) } }
+  package var requestCount: Int { requests.withLock { $0.count } }
+  package var purposes: [FetchPurpose] { requests.withLock { $0.map(\.purpose) } }
   /// Chunks that were given.
-  var chunkCount: Int { pieces.withLock { $0 } }
+  package var chunkCount: Int { pieces.withLock { $0 } }
 
-  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+  package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     requests.withLock { $0.append(request) }
     if isUneven { try await Task.sleep(for: .microseconds(Int.random(in: 0...2000))) }
     let path = request.url.isFileURL ? request.url.path : Fixtures.folder.path + request.url.path
