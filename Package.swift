@@ -159,7 +159,7 @@ let package = Package(
     .target(
       name: "ReelTestSupport",
       dependencies: [
-        "ReelCore", "ReelManifest", "ReelPlayback", "ReelReplay", "ReelTesting",
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelReplay", "ReelTesting",
         .product(name: "Logging", package: "swift-log"),
       ],
       path: "Tests/ReelTestSupport",

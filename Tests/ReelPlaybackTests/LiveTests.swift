@@ -42,7 +42,7 @@ struct LiveTests {
         fetcher: makeFetcher(attempts: 0), configuration: configuration(), logger: silentLogger)
       let pictures = Locked<[Shown]>([])
       try await extractor.extract(selection, from: source(of: origin, path)) { picture in
-        let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+        let shown = try Shown(picture)
         pictures.withLock { $0.append(shown) }
       }
       return pictures.withLock { $0 }

@@ -46,7 +46,7 @@ struct MissingAudioTests {
     #expect(world.now >= .seconds(10) && world.now < .seconds(16), "\(world.now)")
     try await stage.close()
     // What waited for it has ended.
-    #expect(fetcher.underWayCount == 0)
+    #expect(fetcher.heldCount == 0)
   }
 
   @Test("Sound that comes slowly, but comes, is waited for")

@@ -146,7 +146,7 @@ struct PeriodMediaTests {
     init(_ clock: ManualMonotonicClock) { self.clock = clock }
 
     func show(_ picture: borrowing TimedPicture) throws {
-      let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+      let shown = try Shown(picture)
       pictures.withLock { $0.append((shown, clock.now)) }
     }
 

@@ -98,7 +98,7 @@ struct PlayerStressTests {
     #expect(scene.player.rate.value == 0)
     await scene.player.stopAndWait()
     #expect(scene.witness.lateCount == 0)
-    try await scene.until("the end of all requests") { scene.fetcher.underWayCount == 0 }
+    try await scene.until("the end of all requests") { scene.fetcher.heldCount == 0 }
   }
 
   // MARK: Seeks
@@ -276,7 +276,7 @@ struct PlayerStressTests {
       await Task.yield()
       #expect(scene.witness.count == shown.count, "a picture of an item that was taken away")
     }
-    try await scene.until("the end of all requests") { fetcher.underWayCount == 0 }
+    try await scene.until("the end of all requests") { fetcher.heldCount == 0 }
     let boxes = items
     try await scene.until("the end of all items") { boxes.allSatisfy { $0.value == nil } }
     await scene.player.stopAndWait()
@@ -358,7 +358,7 @@ struct PlayerStressTests {
       }
     }
     let scene = try StressScene(fetcher: fetcher)
-    try await scene.until("the end of the requests") { fetcher.underWayCount == 0 }
+    try await scene.until("the end of the requests") { fetcher.heldCount == 0 }
     try await scene.until("the end of the output") { witness.isFinished }
     #expect(witness.lateCount == 0)
     let tasks = observers.withLock { $0 }

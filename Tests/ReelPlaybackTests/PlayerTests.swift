@@ -14,7 +14,7 @@ final class Recording: FrameOutput {
   let isFinished = Locked(false)
 
   func show(_ picture: borrowing TimedPicture) throws {
-    let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+    let shown = try Shown(picture)
     pictures.withLock { $0.append(shown) }
   }
 

@@ -30,7 +30,7 @@ struct ResourceByteSourceTests {
         }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
         recorder: StartupRecorder(clock: SystemMonotonicClock()))
       let wait = { (count: Int) in
-        while fetcher.underWayCount != count { sched_yield() }
+        while fetcher.heldCount != count { sched_yield() }
       }
       try Self.read(source, at: 0)
       try Self.read(source, at: 800_000)
@@ -51,7 +51,7 @@ struct ResourceByteSourceTests {
       #expect(fetcher.requests.count == 3)
     }
     scope.cancel()
-    while fetcher.underWayCount > 0 { await Task.yield() }
+    while fetcher.heldCount > 0 { await Task.yield() }
   }
 
   @Test("After a transfer that has failed, the rest is asked for anew")
@@ -120,6 +120,6 @@ struct ResourceByteSourceTests {
       #expect(counts.withLock { $0 } == (2, Self.bytes.count + 100_000))
     }
     scope.cancel()
-    while fetcher.underWayCount > 0 { await Task.yield() }
+    while fetcher.heldCount > 0 { await Task.yield() }
   }
 }

@@ -68,7 +68,7 @@ struct StressRun {
     #expect(scene.witness.lateCount == 0)
     #expect(outputs.allSatisfy { $0.lateCount == 0 })
     let fetchers = fetchers
-    try await scene.until("the end of all requests") { fetchers.allSatisfy { $0.underWayCount == 0 } }
+    try await scene.until("the end of all requests") { fetchers.allSatisfy { $0.heldCount == 0 } }
   }
 
   // MARK: - Private

@@ -30,7 +30,7 @@ final class StressScene: Sendable {
     var lateCount: Int { state.withLock { $0.lateCount } }
 
     func show(_ picture: borrowing TimedPicture) throws {
-      let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+      let shown = try Shown(picture)
       state.withLock { state in
         state.shown.append(shown)
         if state.isFinished { state.lateCount += 1 }
@@ -83,20 +83,9 @@ final class StressScene: Sendable {
     return try #require(outcome.withLock { $0 }).get()
   }
 
-  /// Returns when `condition` holds.
+  /// Returns when `condition` holds. A wait in vain is reported with the player's state.
   func until(_ what: String, _ condition: @Sendable () -> Bool) async throws {
-    let end = ContinuousClock.now + Self.patience
-    while !condition() {
-      guard ContinuousClock.now < end else { throw Hang(what: what, state: state) }
-      try await Task.sleep(for: .milliseconds(1))
-    }
-  }
-
-  struct Hang: Error, CustomStringConvertible {
-    let what: String
-    let state: String
-
-    var description: String { "\(what) has not come\n\(state)" }
+    try await ReelTestSupport.until({ "\(what) has not come\n\(state)" }, condition)
   }
 
   /// All that can be told of the player from outside.
@@ -112,7 +101,7 @@ final class StressScene: Sendable {
       shown \(statistics.shownFrameCount), dropped \(statistics.droppedFrameCount), stalls \(statistics.stallCount), \
       ring \(statistics.ring.map { "\($0)" } ?? "none"), buffered \(statistics.bufferedDuration)
       errors \(item?.errorLog.map(\.error) ?? [])
-      requests \(fetcher.requests.count), under way \(fetcher.underWayCount)
+      requests \(fetcher.requests.count), under way \(fetcher.heldCount)
       """
   }
 

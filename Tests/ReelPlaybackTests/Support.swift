@@ -8,12 +8,6 @@ import ReelTestSupport
 import ReelTransport
 import Testing
 
-/// A picture with its place on a timeline.
-struct Shown: Hashable, Sendable {
-  let time: MediaTime
-  let md5: String
-}
-
 /// A fetcher with short retry delays, whose only time limit for responses is the hang limit.
 func makeFetcher(attempts: Int = 2) -> TransportFetcher {
   let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
@@ -42,7 +36,7 @@ func extract(
   let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: silentLogger)
   let pictures = Locked<[Shown]>([])
   let report = try await extractor.extract(selection, from: source) { picture in
-    let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+    let shown = try Shown(picture)
     pictures.withLock { $0.append(shown) }
   }
   return Extraction(pictures: pictures.withLock { $0 }, report: report)

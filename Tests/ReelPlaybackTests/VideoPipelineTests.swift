@@ -65,7 +65,7 @@ struct VideoPipelineTests {
     func taken(_ count: Int = .max) throws -> [Shown] {
       var shown: [Shown] = []
       while shown.count < count, let picture = ring.take(generation: ring.generation) {
-        shown.append(Shown(time: picture.time, md5: try picture.frame.md5()))
+        shown.append(try Shown(picture))
       }
       return shown
     }

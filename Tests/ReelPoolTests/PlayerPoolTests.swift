@@ -60,7 +60,7 @@ import Testing
       #expect(entry.account[.frames] + entry.account[.output] > 20_000)
     }
     // Its neighbours are far away: slots 0 and 2 get others, and those are held.
-    scene.fetcher.setFault { _ in .hold }
+    scene.fetcher.setFault { _, _ in .hold }
     try scene.show(6)
     try await until { scene.pool.core.isSteady && scene.fetcher.underWayCount >= 3 }
     #expect(
@@ -234,7 +234,7 @@ import Testing
     let feed = Feed(
       name: "feed",
       sources: try (0..<8).map { try MediaSource(argument: "http://host\($0)/media/h264-bframes.mp4") })
-    let fetcher = PoolFetcher()
+    let fetcher = FixtureFetcher()
     var configuration = PoolConfiguration()
     configuration.connectionsAhead = 2
     let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelTestSupport
 import ReelTesting
 import Testing
 
@@ -256,7 +256,7 @@ struct ServiceScene {
     await withTaskGroup(of: Void.self) { group in
       for thread in 0..<8 {
         group.addTask {
-          var random = SplitMix64(seed: UInt64(round * 8 + thread))
+          var random = SplitMix(seed: UInt64(round * 8 + thread))
           for _ in 0..<300 {
             switch random.next() % 10 {
             case 0...2: scene.service.next()

@@ -58,13 +58,13 @@ import Testing
 
   @Test("What may pass is tried again when it is shown")
   func temporary() async throws {
-    let fetcher = PoolFetcher { request in
+    let fetcher = FixtureFetcher { request, _ in
       request.url.path.contains("h264.ts") ? .error(ReelError(.network, "the connection was lost")) : .none
     }
     let scene = try PoolScene([Self.good[0], Self.good[2]], fetcher: fetcher)
     try await scene.rest(at: 0)
     #expect(scene.readiness(1)?.waiting == .failed)
-    fetcher.setFault { _ in .none }
+    fetcher.setFault { _, _ in .none }
     try scene.show(1)
     try await until { scene.readiness(1)?.status == .readyToPlay }
     let count = scene.shown.count
@@ -154,7 +154,7 @@ import Testing
   @Test("Says why a slot waits: for the source, for more important slots, for media")
   func waiting() async throws {
     let clock = ManualMonotonicClock()
-    let fetcher = PoolFetcher { request in
+    let fetcher = FixtureFetcher { request, _ in
       ["h264-bframes", "segment-1"].contains { request.url.path.contains($0) } ? .hold : .none
     }
     let scene = try PoolScene(
@@ -179,7 +179,7 @@ import Testing
   @Test("Says why a slot waits: for the next attempt")
   func waitingToRetry() async throws {
     let clock = ManualMonotonicClock()
-    let fetcher = PoolFetcher { _ in .error(ReelError(.network, "the connection was lost")) }
+    let fetcher = FixtureFetcher { _, _ in .error(ReelError(.network, "the connection was lost")) }
     let scene = try PoolScene(
       [Self.good[0]], fetcher: fetcher,
       configure: { configuration in
@@ -188,7 +188,7 @@ import Testing
       })
     try scene.show(0)
     try await until { scene.readiness(0)?.waiting == .retry }
-    fetcher.setFault { _ in .none }
+    fetcher.setFault { _, _ in .none }
     try await until {
       clock.advance(by: .seconds(10))
       return scene.pool.currentPlayer?.hasPicture == true

@@ -13,7 +13,7 @@ import Testing
   @Test("A miss tells how long the viewer has waited")
   func miss() async throws {
     let clock = ManualMonotonicClock()
-    let fetcher = PoolFetcher { $0.url.path.contains("hls-ts") ? .hold : .none }
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-ts") ? .hold : .none }
     let scene = try PoolScene(
       Self.good, policy: NoPreload(), fetcher: fetcher, configure: { $0.player.clock = clock })
     scene.pool.setPlaying(false)
@@ -57,13 +57,13 @@ import Testing
 
   @Test("An item whose failure may pass is waited for again")
   func temporary() async throws {
-    let fetcher = PoolFetcher { request in
+    let fetcher = FixtureFetcher { request, _ in
       request.url.path.contains("h264.ts") ? .error(ReelError(.network, "the connection was lost")) : .none
     }
     let scene = try PoolScene([Self.good[0], Self.good[2]], fetcher: fetcher)
     try await scene.rest(at: 0)
     #expect(scene.readiness(1)?.waiting == .failed)
-    fetcher.setFault { _ in .none }
+    fetcher.setFault { _, _ in .none }
     let swipe = scene.pool.show(1)
     #expect(swipe.error == nil)
     #expect(try await swipe.firstFrame().frame?.item == scene.id(1))
@@ -72,7 +72,7 @@ import Testing
 
   @Test("Ends when another item is shown, and when the pool is closed")
   func ending() async throws {
-    let scene = try PoolScene(Self.good, policy: NoPreload(), fetcher: PoolFetcher { _ in .hold })
+    let scene = try PoolScene(Self.good, policy: NoPreload(), fetcher: FixtureFetcher { _, _ in .hold })
     let first = try scene.pool.show(0, of: scene.playlist)
     let second = scene.pool.show(1)
     #expect(await reelError { try await first.firstFrame() }?.kind == .cancelled)

@@ -107,7 +107,7 @@ import Testing
     let urls = try Self.paths.map { try #require(URL(string: "http://fixtures.test/\($0)")) }
     let feed = Feed(urls: urls)
     #expect(feed.items.map(\.source) == urls.map { .url($0) })
-    let pool = PlayerPool(feed: feed, fetcher: PoolFetcher(), logger: silentLogger)
+    let pool = PlayerPool(feed: feed, fetcher: FixtureFetcher(), logger: silentLogger)
     var reader = pool.frames.makeAsyncIterator()
     #expect(pool.currentItem == feed.items[0])
     try await pool.ready(0)
@@ -120,7 +120,7 @@ import Testing
     try await until { pool.currentPlayer?.timeControlStatus.value == .paused }
     #expect(pool.memory.total.byteCount > 10_000)
     pool.close()
-    let empty = PlayerPool(feed: Feed(urls: []), fetcher: PoolFetcher(), logger: silentLogger)
+    let empty = PlayerPool(feed: Feed(urls: []), fetcher: FixtureFetcher(), logger: silentLogger)
     #expect(empty.currentItem == nil)
     #expect(empty.show(0).error?.kind == .usage)
     empty.close()

@@ -109,7 +109,7 @@ import Testing
     await #expect(processExitsWith: .success) {
       var descriptors: Int?
       for round in 0..<40 {
-        let fetcher = PoolFetcher { request in
+        let fetcher = FixtureFetcher { request, _ in
           round % 3 == 0 && request.url.path.contains("segment-1") ? .hold : .none
         }
         var scene: PoolScene? = try PoolScene(

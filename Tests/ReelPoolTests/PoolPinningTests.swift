@@ -144,7 +144,7 @@ import Testing
 
   @Test("Outlives its pool, and stops then too")
   func poolGone() async throws {
-    let fetcher = PoolFetcher()
+    let fetcher = FixtureFetcher()
     let feed = Feed(name: "a", sources: [try MediaSource(argument: "http://o/media/h264-bframes.mp4")])
     var pool: PlayerPool? = PlayerPool(fetcher: fetcher, logger: silentLogger)
     try pool?.show(0, of: Playlist(feed))

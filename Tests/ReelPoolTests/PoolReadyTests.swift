@@ -32,7 +32,7 @@ import Testing
 
   @Test("Waits as long as it takes")
   func waits() async throws {
-    let fetcher = PoolFetcher { $0.url.path.contains("hls-ts") ? .hold : .none }
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-ts") ? .hold : .none }
     let scene = try PoolScene(Self.good, fetcher: fetcher)
     try scene.show(0)
     let isReady = Locked(false)
@@ -89,7 +89,7 @@ import Testing
 
   @Test("Throws when a swipe takes the item out of the window")
   func left() async throws {
-    let fetcher = PoolFetcher { $0.url.path.contains("hls-ts") ? .hold : .none }
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-ts") ? .hold : .none }
     let scene = try PoolScene(Self.good, fetcher: fetcher)
     try scene.show(0)
     let waiting = Task { try await scene.pool.ready(1) }
@@ -101,7 +101,7 @@ import Testing
 
   @Test("Ends when its task is cancelled, and when the pool is closed")
   func ending() async throws {
-    let fetcher = PoolFetcher { $0.url.path.contains("hls-ts") ? .hold : .none }
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-ts") ? .hold : .none }
     let scene = try PoolScene(Self.good, fetcher: fetcher)
     try scene.show(0)
     let cancelled = Task { try await scene.pool.ready(1) }

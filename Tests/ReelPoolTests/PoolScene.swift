@@ -7,14 +7,6 @@ import Testing
 @testable import ReelPlayback
 @testable import ReelPool
 
-/// A picture with its place on a timeline.
-struct Shown: Hashable, Sendable, CustomStringConvertible {
-  let time: MediaTime
-  let md5: String
-
-  var description: String { "\(time) \(md5.prefix(6))" }
-}
-
 /// A pool over fixtures, and an account of what its surface was shown and of what it said.
 final class PoolScene: Sendable {
   /// What becomes of the surface, in order. Items are told by their place in the scene's feed.
@@ -25,7 +17,7 @@ final class PoolScene: Sendable {
     case poster(PixelSize)
   }
 
-  let fetcher: PoolFetcher
+  let fetcher: FixtureFetcher
   let pool: PlayerPool
   let feed: Feed
   /// Of the pool alone: what runs for it.
@@ -37,7 +29,7 @@ final class PoolScene: Sendable {
   /// - Parameter paths: of the items, below Fixtures.
   init(
     _ paths: [String], slots: Int = 3, policy: any PreloadPolicy = AdjacentPreload(isNextDecoderWarm: true),
-    fetcher: PoolFetcher = PoolFetcher(), describe: (Int, inout FeedItem) -> Void = { _, _ in },
+    fetcher: FixtureFetcher = FixtureFetcher(), describe: (Int, inout FeedItem) -> Void = { _, _ in },
     configure: (inout PoolConfiguration) -> Void = { _ in }
   ) throws {
     var configuration = PoolConfiguration()
@@ -148,7 +140,7 @@ final class PoolScene: Sendable {
       let size = picture.geometry().output
       log.withLock { $0.append(.poster(size)) }
     } else {
-      let shown = Shown(time: picture.time, md5: try picture.frame.md5())
+      let shown = try Shown(picture)
       log.withLock { $0.append(.picture(shown)) }
     }
     try onPicture.withLock { $0 }?(self)
@@ -182,26 +174,13 @@ extension PoolCore {
   }
 }
 
-/// Waits for a condition. Throws after a time that no machine should need, before the test itself is ended.
-func until(_ state: () -> String = { "" }, _ condition: () throws -> Bool) async throws {
-  let end = ContinuousClock.now + HangLimit.duration / 2
-  while try !condition() {
-    guard ContinuousClock.now < end else { throw WaitedInVain(state: state()) }
-    try await Task.sleep(for: .milliseconds(1))
-  }
-}
-
-struct WaitedInVain: Error {
-  let state: String
-}
-
 /// The pictures of an item that a player by itself shows.
 func plainPictures(_ path: String) async throws -> [Shown] {
   let shown = Locked<[Shown]>([])
-  let player = Player(fetcher: PoolFetcher(), logger: silentLogger)
+  let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
   try player.attach(
     CallbackOutput { picture in
-      let one = Shown(time: picture.time, md5: try picture.frame.md5())
+      let one = try Shown(picture)
       shown.withLock { $0.append(one) }
     })
   let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))

@@ -151,7 +151,7 @@ import Testing
 
   @Test("An item's poster is shown on a miss, once, until its first picture is there")
   func posters() async throws {
-    let fetcher = PoolFetcher { $0.url.path.contains("hls-fmp4") ? .hold : .none }
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-fmp4") ? .hold : .none }
     let scene = try PoolScene(Self.paths, fetcher: fetcher, describe: Self.poster)
     scene.pool.setPlaying(false)
     try scene.show(1)
@@ -173,7 +173,7 @@ import Testing
 
   @Test("Swiping back to an item that is still missing shows its poster again")
   func posterAgain() async throws {
-    let fetcher = PoolFetcher { $0.url.path.contains("hls") ? .hold : .none }
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls") ? .hold : .none }
     let scene = try PoolScene(Self.paths, fetcher: fetcher, describe: Self.poster)
     try scene.show(0)
     try await until { scene.lines.last == .poster(PixelSize(width: 96, height: 54)) }
@@ -188,7 +188,7 @@ import Testing
   @Test(
     "A poster that is no picture, or is not to be had, is passed over", arguments: ["cut.png", "none.jpg"])
   func brokenPoster(_ name: String) async throws {
-    let fetcher = PoolFetcher { $0.url.path.contains("hls") ? .hold : .none }
+    let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls") ? .hold : .none }
     let scene = try PoolScene(
       Self.paths, fetcher: fetcher,
       describe: { $1.poster = URL(string: "http://fixtures.test/posters/\(name)") })

@@ -1,12 +1,12 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReplay
 import ReelTestSupport
 import Testing
 
 @testable import ReelPlayback
 @testable import ReelPool
-@testable import ReelReplay
 
 @Suite("Fast swiping", .hangLimit) struct PoolSwipingTests {
   static let kinds = [
@@ -37,7 +37,7 @@ import Testing
     /// From the last swipe to the first picture, in the world's time.
     @Sendable func walk(swipes: Int) async throws -> (duration: Duration, transfers: Int, waiting: Int) {
       let world = VirtualWorld()
-      let fetcher = LinkedFetcher(FolderFetcher(), link: .lte, in: world)
+      let fetcher = LinkedFetcher(FixtureFetcher(), link: .lte, in: world)
       var configuration = PoolConfiguration()
       configuration.enter(world)
       let feed = Feed(
@@ -80,7 +80,7 @@ import Testing
   @Test("2,000 swipes back and forth over 20 items leave nothing behind")
   func soak() async throws {
     let scene = try PoolScene(Self.paths(20))
-    var random = SplitMix64(seed: 7)
+    var random = SplitMix(seed: 7)
     @Sendable func counts() -> (packets: Int, frames: Int, decoder: Int) {
       scene.pool.memory.entries.reduce(into: (0, 0, 0)) { sum, entry in
         sum.0 += entry.account[.packets]
@@ -124,7 +124,7 @@ import Testing
 
   @Test("Anything from many threads, in any order", arguments: [1, 2, 3])
   func stress(seed: UInt64) async throws {
-    let fetcher = PoolFetcher { request in
+    let fetcher = FixtureFetcher { request, _ in
       request.url.path.contains("h264.ts") && Int.random(in: 0..<4) == 0
         ? .error(ReelError(.network, "the connection was lost")) : .none
     }
@@ -136,7 +136,7 @@ import Testing
     await withTaskGroup(of: Void.self) { group in
       for thread in 0..<6 {
         group.addTask {
-          var random = SplitMix64(seed: seed * 100 + UInt64(thread))
+          var random = SplitMix(seed: seed * 100 + UInt64(thread))
           for _ in 0..<150 {
             Self.act(scene, other, pins, Int(random.next() % 32), index: Int(random.next() % 13))
             if random.next() % 8 == 0 { try? await Task.sleep(for: .microseconds(500)) }

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelPlayback
 import ReelPool
-import ReelReplay
+import ReelTestSupport
 import Testing
 
 @Suite("The pool's window")
@@ -30,7 +30,7 @@ struct PoolWindowTests {
     var description: String { "watching" }
   }
 
-  private static func policies(_ random: inout SplitMix64) -> [any PreloadPolicy] {
+  private static func policies(_ random: inout SplitMix) -> [any PreloadPolicy] {
     var stages: [Int: PreloadStage] = [:]
     for distance in -12...12 {
       stages[distance] = PreloadStage.allCases[Int(random.next() % UInt64(PreloadStage.allCases.count))]
@@ -45,7 +45,7 @@ struct PoolWindowTests {
 
   @Test("Rules that hold for every window", arguments: 0..<40)
   func properties(seed: UInt64) throws {
-    var random = SplitMix64(seed: seed)
+    var random = SplitMix(seed: seed)
     for _ in 0..<50 {
       let itemCount = Int(random.next() % 30)
       let slotCount = Int(random.next() % 9) - 1

@@ -134,7 +134,7 @@ struct RankedNetworkTests {
 
   @Test("In real time, with ranks that change: everything comes, and nobody waits for ever")
   func realTime() async throws {
-    let base = FolderFetcher(isUneven: true)
+    let base = FixtureFetcher { _, _ in .uneven }
     let network = RankedNetwork(
       base, clock: SystemMonotonicClock(), patience: .milliseconds(50), grace: .milliseconds(1))
     let slots = (0..<6).map { network.makeSlot(rank: $0) }

@@ -12,13 +12,13 @@ import Testing
 final class VirtualScene: Sendable {
   let world = VirtualWorld()
   let fetcher: LinkedFetcher
-  let base: FolderFetcher
+  let base: FixtureFetcher
   let gate: PriorityGate
   private let network: RankedNetwork
   private let lines = Locked<[String]>([])
 
   init(link: LinkSpec = .lte, cores: Int = 2, cost: DecodeCost = DecodeCost(), isUneven: Bool = true) {
-    base = FolderFetcher(isUneven: isUneven)
+    base = FixtureFetcher { _, _ in isUneven ? .uneven : .none }
     fetcher = LinkedFetcher(base, link: link, in: world)
     network = RankedNetwork(fetcher, clock: world)
     gate = PriorityGate(cores: cores, cost: cost, in: world)

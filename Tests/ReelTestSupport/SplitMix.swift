@@ -1,16 +1,12 @@
-/// Random numbers that are the same in every run and on every machine (SplitMix64).
+import ReelReplay
+
+/// Random numbers that are the same in every run and on every machine.
 public struct SplitMix: RandomNumberGenerator, Sendable {
-  private var state: UInt64
+  private var generator: SplitMix64
 
-  public init(seed: some BinaryInteger) { state = UInt64(truncatingIfNeeded: seed) }
+  public init(seed: some BinaryInteger) { generator = SplitMix64(seed: UInt64(truncatingIfNeeded: seed)) }
 
-  public mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
+  public mutating func next() -> UInt64 { generator.next() }
 
   /// From 0 to below `bound`.
   public mutating func next(below bound: Int) -> Int { Int(next() % UInt64(bound)) }
