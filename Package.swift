@@ -159,7 +159,8 @@ let package = Package(
     .target(
       name: "ReelTestSupport",
       dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelReplay", "ReelTesting",
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelTransport", "ReelPlayback", "ReelReplay",
+        "ReelTesting",
         .product(name: "Logging", package: "swift-log"),
       ],
       path: "Tests/ReelTestSupport",
@@ -205,8 +206,8 @@ let package = Package(
     .testTarget(
       name: "ReelPoolTests",
       dependencies: [
-        "Reel", "ReelPool", "ReelReplay", "ReelPlayback", "ReelTransport", "ReelTesting", "ReelFFmpeg",
-        "ReelManifest", "ReelCore", "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
+        "Reel", "ReelPool", "ReelReplay", "ReelPlayback", "ReelTesting", "ReelFFmpeg", "ReelCore",
+        "ReelTestSupport", .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings
     ),

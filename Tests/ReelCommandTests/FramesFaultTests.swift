@@ -328,25 +328,15 @@ struct FramesFaultTests {
     ])
   func interrupt(fault: String) async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin(fault) { origin in
-      let command = try Command(
-        [
-          "frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "-o", folder.path,
-          "--quiet",
-        ])
-      let name = fault.prefix { $0 != "=" }
-      await origin.wait { snapshot in
-        snapshot.requests.contains { $0.path.hasSuffix(name) && ($0.status == nil || $0.bodyBytesSent > 0) }
-      }
-      command.interrupt()
-      let result = try await command.result()
-      #expect(result.status == 130, "\(result.errorText)")
-      #expect(!result.wasSignalled)
-      #expect(folder.names().allSatisfy { $0.hasSuffix(".ppm") && !$0.hasPrefix(".") })
-      let sizes = try Set(folder.names().map { try folder.bytes($0).count })
-      #expect(sizes.count <= 1)
-      #expect(result.errorLines.count <= 1)
+    let result = try await interrupted(at: fault) { source in
+      ["frames", source, "--count", "0", "-o", folder.path, "--quiet"]
     }
+    #expect(result.status == 130, "\(result.errorText)")
+    #expect(!result.wasSignalled)
+    #expect(folder.names().allSatisfy { $0.hasSuffix(".ppm") && !$0.hasPrefix(".") })
+    let sizes = try Set(folder.names().map { try folder.bytes($0).count })
+    #expect(sizes.count <= 1)
+    #expect(result.errorLines.count <= 1)
   }
 
   @Test("Ctrl-C in the middle of a Y4M file")

@@ -108,22 +108,13 @@ struct PlayFaultTests {
     arguments: ["master.m3u8=silence", "segment-0.ts=stall:900", "segment-1.ts=stall:3000"])
   func interruptLoading(fault: String) async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin(fault) { origin in
-      let command = try Command([
-        "play", origin.url("hls-ts/master.m3u8").absoluteString, "--y4m", folder.path + "/a.y4m", "--wav",
-        folder.path + "/a.wav",
-      ])
-      let name = fault.prefix { $0 != "=" }
-      await origin.wait { snapshot in
-        snapshot.requests.contains { $0.path.hasSuffix(name) && ($0.status == nil || $0.bodyBytesSent > 0) }
-      }
-      command.interrupt()
-      let result = try await command.result()
-      #expect(result.status == 130, "\(result.errorText)")
-      #expect(result.outputText.contains("interrupted"))
-      #expect(folder.names().allSatisfy { !$0.hasPrefix(".") })
-      #expect(folder.names().isEmpty || folder.names().contains("a.y4m"))
+    let result = try await interrupted(at: fault) { source in
+      ["play", source, "--y4m", folder.path + "/a.y4m", "--wav", folder.path + "/a.wav"]
     }
+    #expect(result.status == 130, "\(result.errorText)")
+    #expect(result.outputText.contains("interrupted"))
+    #expect(folder.names().allSatisfy { !$0.hasPrefix(".") })
+    #expect(folder.names().isEmpty || folder.names().contains("a.y4m"))
   }
 
   // MARK: - Private

@@ -183,6 +183,23 @@ func withOrigin<Result>(
   return try await Origin.use(configuration, body)
 }
 
+/// Runs `reel` on an HLS presentation, and interrupts it where this fault keeps it waiting, as `segment-0.ts=silence`.
+///
+/// - Parameter arguments: What to run, by the source's URL.
+func interrupted(
+  at fault: String, _ arguments: (_ source: String) -> [String]
+) async throws -> CommandResult {
+  try await withOrigin(fault) { origin in
+    let command = try Command(arguments(origin.url("hls-ts/master.m3u8").absoluteString))
+    let name = fault.prefix { $0 != "=" }
+    await origin.wait { snapshot in
+      snapshot.requests.contains { $0.path.hasSuffix(name) && ($0.status == nil || $0.bodyBytesSent > 0) }
+    }
+    command.interrupt()
+    return try await command.result()
+  }
+}
+
 /// A source that is always sound, to go beside one that is not.
 let goodSource = Fixtures.path("media/h264-faststart.mp4")
 

@@ -15,7 +15,7 @@ struct TimerThreadTests {
       await withCheckedContinuation { continuation in
         _ = timer.schedule(at: SystemMonotonicClock().now + .milliseconds(1)) { continuation.resume() }
       }
-      while timer.isRunning { try await Task.sleep(for: .milliseconds(1)) }
+      try await until { !timer.isRunning }
     }
   }
 
@@ -71,6 +71,6 @@ struct TimerThreadTests {
     #expect(timer.callCount == 1)
     far.cancel()
     #expect(timer.callCount == 0)
-    while timer.isRunning { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { !timer.isRunning }
   }
 }

@@ -16,18 +16,7 @@ struct Clip: Sendable, Hashable, CustomTestStringConvertible {
   /// Elementary streams have no timestamps of their own.
   var hasTimestamps: Bool { !path.hasSuffix(".h264") && !path.hasSuffix(".hevc") }
 
-  var format: ContainerFormat {
-    switch path.split(separator: ".").last {
-    case "ts": .mpegTS
-    case "mkv", "webm": .matroska
-    case "flv": .flv
-    case "avi": .avi
-    case "mpg", "vob": .mpegPS
-    case "h264": .h264
-    case "hevc": .hevc
-    default: .mp4
-    }
-  }
+  var format: ContainerFormat { Fixtures.containerFormat(of: path) }
 
   init(_ path: String, golden: String? = nil) {
     self.path = path

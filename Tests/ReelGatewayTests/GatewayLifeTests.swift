@@ -13,7 +13,7 @@ import Testing
   private static let size = 64 << 20
 
   @Test func originIsReadNoFasterThanTheClientReads() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: Self.size)))
       try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
         let client = try await StalledClient.connect(port: gateway.port)
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func clientThatLeavesEndsTheTransfer() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: Self.size)))
       try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
         let client = try await StalledClient.connect(port: gateway.port)
@@ -51,7 +51,7 @@ import Testing
 
   /// A client that leaves while the origin says nothing is noticed as well.
   @Test func clientThatLeavesASilentOrigin() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       origin.setRoute("/stalls.m4s", Origin.Response([UInt8](repeating: 7, count: 100_000)))
       origin.setFaults([FaultRule("stalls.m4s", .stall(after: 1_000))])
       try await withGateway(Self.presentation(origin.url("stalls.m4s")), isProxy: true) { gateway in
@@ -67,11 +67,12 @@ import Testing
 
   /// Stopping does not wait for a client that does not read, nor for an origin that does not answer.
   @Test func stopEndsWhatGoesOn() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: Self.size)))
       let gateway = try await Gateway.start(
         VirtualHLS(Self.presentation(origin.url("big.m4s"))),
-        configuration: Gateway.Configuration(isProxy: true), fetcher: makeFetcher(), logger: silentLogger)
+        configuration: Gateway.Configuration(isProxy: true), fetcher: makeFetcher(attempts: 1),
+        logger: silentLogger)
       let reading = try await StalledClient.connect(port: gateway.port)
       try await reading.send("GET /media/video-0/0.m4s HTTP/1.1\r\nHost: x\r\n\r\n")
       let idle = try await StalledClient.connect(port: gateway.port)
@@ -88,7 +89,8 @@ import Testing
       // The port is free again.
       let other = try await Gateway.start(
         VirtualHLS(Self.presentation(origin.url("big.m4s"))),
-        configuration: Gateway.Configuration(port: gateway.port), fetcher: makeFetcher(), logger: silentLogger
+        configuration: Gateway.Configuration(port: gateway.port), fetcher: makeFetcher(attempts: 1),
+        logger: silentLogger
       )
       #expect(other.url == gateway.url)
       await other.stop()
@@ -96,11 +98,11 @@ import Testing
   }
 
   @Test func portInUse() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let hls = try VirtualHLS(Self.presentation(origin.url("x.m4s")))
       let error = await reelError {
         _ = try await Gateway.start(
-          hls, configuration: Gateway.Configuration(port: origin.port), fetcher: makeFetcher(),
+          hls, configuration: Gateway.Configuration(port: origin.port), fetcher: makeFetcher(attempts: 1),
           logger: silentLogger)
       }
       #expect(error?.kind == .network)
@@ -114,14 +116,15 @@ import Testing
     for port in [-1, 65_536] {
       let error = await reelError {
         _ = try await Gateway.start(
-          hls, configuration: Gateway.Configuration(port: port), fetcher: makeFetcher(), logger: silentLogger)
+          hls, configuration: Gateway.Configuration(port: port), fetcher: makeFetcher(attempts: 1),
+          logger: silentLogger)
       }
       #expect(error?.kind == .usage)
       #expect(error?.reason == "\(port) is no port")
     }
     let error = await reelError {
       _ = try await Gateway.start(
-        hls, configuration: Gateway.Configuration(host: "no host at all"), fetcher: makeFetcher(),
+        hls, configuration: Gateway.Configuration(host: "no host at all"), fetcher: makeFetcher(attempts: 1),
         logger: silentLogger)
     }
     #expect(error?.kind == .usage)

@@ -39,9 +39,9 @@ import Testing
   }
 
   @Test func clientsAreSentToTheLocationThatAnswers() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let hls = try VirtualHLS(try await presentation(at: origin.url("dash-baseurl/fallback.mpd")))
-      let gateway = try await Gateway.start(hls, fetcher: makeFetcher(), logger: silentLogger)
+      let gateway = try await Gateway.start(hls, fetcher: makeFetcher(attempts: 1), logger: silentLogger)
       for (name, path) in [("init-0.mp4", "init.mp4"), ("2.m4s", "segment-00003.m4s")] {
         let answer = try await http(gateway.url("/media/video-0/\(name)"))
         #expect(answer.status == 302)
@@ -105,7 +105,7 @@ import Testing
   @Test func originWithoutRanges() async throws {
     var configuration = Origin.Configuration(directory: Fixtures.folder)
     configuration.supportsRanges = false
-    try await withOrigin(configuration) { origin in
+    try await Origin.use(configuration) { origin in
       let list = try await presentation(at: origin.url("dash-segmentlist/manifest.mpd"))
       try await withGateway(list, isProxy: true) { gateway in
         let whole = try Fixtures.bytes("dash-segmentlist/media-0.mp4")
@@ -195,11 +195,11 @@ import Testing
   }
 
   @Test func originThatIsSilent() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let number = try await presentation(at: origin.url("dash-number/manifest.mpd"))
       origin.setFaults([FaultRule("segment-00001.m4s", .silence)])
       try await withGateway(
-        number, isProxy: true, fetcher: makeFetcher(firstByteTimeout: .milliseconds(50))
+        number, isProxy: true, fetcher: makeFetcher(firstByteTimeout: .milliseconds(50), attempts: 1)
       ) { gateway in
         let answer = try await http(gateway.url("/media/video-0/0.m4s"))
         #expect(answer.status == 504)
@@ -220,7 +220,7 @@ import Testing
   }
 
   @Test func otherURLsAreTried() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let number = try await presentation(at: origin.url("dash-number/manifest.mpd"))
       let moved = number.mapSegments { segment in
         var segment = segment
@@ -272,7 +272,7 @@ import Testing
 
   /// A player that passes over EXT-X-GAP gets something that it can pass over too.
   @Test func gapsHaveAnAnswer() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       var list = try await presentation(at: origin.url("dash-number/manifest.mpd"))
       let three = MediaTime(value: 3, timescale: 1)
       let later = list.mapSegments { segment in

@@ -5,21 +5,12 @@ import ReelGateway
 import ReelManifest
 import ReelTesting
 import ReelTestSupport
-import ReelTransport
 import Testing
 
-/// A fetcher whose retries do not keep a test waiting.
-func makeFetcher(firstByteTimeout: Duration = HangLimit.duration) -> TransportFetcher {
-  let retries = RetryPolicy(attempts: 1, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
-  return TransportFetcher(
-    configuration: TransportConfiguration(
-      connectTimeout: HangLimit.duration, firstByteTimeout: firstByteTimeout, idleTimeout: HangLimit.duration,
-      retryPolicy: retries),
-    logger: silentLogger)
-}
-
 /// The presentation of an MPD, with the segments of every file whose index it names.
-func presentation(at url: URL, fetcher: any Fetching = makeFetcher()) async throws -> Presentation {
+func presentation(
+  at url: URL, fetcher: any Fetching = makeFetcher(attempts: 1)
+) async throws -> Presentation {
   let bytes = try await fetcher.fetch(FetchRequest(url: url, purpose: .manifest)).body.collect(upTo: 1 << 20)
   let reader = ManifestReader()
   var presentation = try reader.presentation(from: bytes, format: .dash, url: url)
@@ -40,17 +31,9 @@ func presentation(at url: URL, fetcher: any Fetching = makeFetcher()) async thro
   return presentation
 }
 
-/// Runs `body` with an origin, which is stopped at the end.
-func withOrigin<Result>(
-  _ configuration: Origin.Configuration = Origin.Configuration(directory: Fixtures.folder),
-  _ body: (Origin) async throws -> Result
-) async throws -> Result {
-  try await Origin.use(configuration, body)
-}
-
 /// Runs `body` with a gateway, which is stopped at the end.
 func withGateway<Result>(
-  _ presentation: Presentation, isProxy: Bool = false, fetcher: any Fetching = makeFetcher(),
+  _ presentation: Presentation, isProxy: Bool = false, fetcher: any Fetching = makeFetcher(attempts: 1),
   _ body: (Gateway) async throws -> Result
 ) async throws -> Result {
   let gateway = try await Gateway.start(
@@ -70,7 +53,7 @@ func withGateway<Result>(
 func withFixture(
   _ name: String, isProxy: Bool = false, _ body: (Gateway, Origin) async throws -> Void
 ) async throws {
-  try await withOrigin { origin in
+  try await Origin.use { origin in
     let presentation = try await presentation(at: origin.url("\(name)/manifest.mpd"))
     try await withGateway(presentation, isProxy: isProxy) { try await body($0, origin) }
   }

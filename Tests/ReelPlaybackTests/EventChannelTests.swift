@@ -72,10 +72,10 @@ struct EventChannelTests {
     let channel = EventChannel<Int>()
     do { _ = channel.events }
     let task = Task { for await _ in channel.events {} }
-    while channel.observerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { channel.observerCount != 0 }
     task.cancel()
     await task.value
-    while channel.observerCount > 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { channel.observerCount == 0 }
     channel.finish()
     for await event in channel.events { Issue.record("\(event) after the end") }
     #expect(channel.observerCount == 0)

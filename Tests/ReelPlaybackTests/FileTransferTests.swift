@@ -67,7 +67,7 @@ struct FileTransferTests {
 
   @Test("A player opens a DASH file that begins with its index by one request, and reads on in it")
   func player() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let player = Player(
         fetcher: makeFetcher(), configuration: PlayerConfiguration(), logger: silentLogger)
       player.setMuted(true)
@@ -94,7 +94,7 @@ struct FileTransferTests {
       .replacing(try Regex("indexRange=\"[^\"]*\""), with: range)
     let configuration = Origin.Configuration(
       directory: Fixtures.folder, routes: ["/dash-ondemand/damaged.mpd": Origin.Response(manifest)])
-    try await withOrigin(configuration) { origin in
+    try await Origin.use(configuration) { origin in
       let extraction = try await extract(.count(0), from: origin.source("dash-ondemand/damaged.mpd"))
       let expected = try await extract(.count(0), from: origin.source("dash-ondemand/manifest.mpd"))
       #expect(extraction.pictures.map(\.md5) == expected.pictures.map(\.md5))

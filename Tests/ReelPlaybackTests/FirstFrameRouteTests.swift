@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelTesting
 import ReelTestSupport
 import Testing
 
@@ -28,7 +29,7 @@ struct FirstFrameRouteTests {
       let fetched = try await extract(.first, from: .url(url), fetcher: fetcher).pictures.first
       #expect(fetched?.md5 == expected.md5, "pieces of \(chunk)")
     }
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let fetched = try await extract(.first, from: origin.source(path)).pictures.first
       #expect(fetched?.md5 == expected.md5, "over HTTP")
     }

@@ -127,7 +127,7 @@ struct FrameExtractorTests {
   func withoutRanges() async throws {
     let before = try spooledFiles()
     let configuration = Origin.Configuration(directory: Fixtures.folder, supportsRanges: false)
-    try await withOrigin(configuration) { origin in
+    try await Origin.use(configuration) { origin in
       let golden = try Golden("h264-moov-last.mp4").pictures.map(\.md5)
       let source = try origin.source("media/h264-moov-last.mp4")
       #expect(try await extract(.count(0), from: source).pictures.map(\.md5) == golden)
@@ -144,7 +144,7 @@ struct FrameExtractorTests {
   @Test("Byte ranges from a server that serves none")
   func byteRangesWithoutRanges() async throws {
     let configuration = Origin.Configuration(directory: Fixtures.folder, supportsRanges: false)
-    try await withOrigin(configuration) { origin in
+    try await Origin.use(configuration) { origin in
       for (path, golden) in [
         ("hls-byterange-ts/index.m3u8", "hls-byterange-ts"),
         ("hls-byterange-fmp4/index.m3u8", "hls-byterange-fmp4"),
@@ -159,7 +159,7 @@ struct FrameExtractorTests {
   @Test("Compressed manifests")
   func gzip() async throws {
     let faults = try FaultRule.parse("*.m3u8=gzip,*.mpd=gzip")
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       for (path, golden) in [
         ("hls-ts/master.m3u8", "hls-ts-high"), ("dash-number/manifest.mpd", "dash-number-1"),
       ] {
@@ -172,7 +172,7 @@ struct FrameExtractorTests {
   @Test("A redirected manifest: its segments are relative to where it came from")
   func redirect() async throws {
     let faults = try FaultRule.parse("start.m3u8=redirect:/hls-ts/master.m3u8")
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let extraction = try await extract(.first, from: origin.source("start.m3u8"))
       #expect(extraction.pictures.map(\.md5) == [(try Golden("hls-ts-high")).pictures[0].md5])
     }
@@ -181,7 +181,7 @@ struct FrameExtractorTests {
   @Test("A connection that breaks in mid-segment is taken up where it broke")
   func brokenTransfer() async throws {
     let faults = try FaultRule.parse("segment-*.ts=close:9000x1,segment-1.ts=close:3000x1")
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let extraction = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"))
       #expect(extraction.pictures.map(\.md5) == (try Golden("hls-ts-high")).pictures.map(\.md5))
       #expect(extraction.report.damagedCount == 0)
@@ -190,7 +190,7 @@ struct FrameExtractorTests {
 
   @Test("A report tells rung, bytes and requests by stage")
   func report() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let extraction = try await extract(.first, from: origin.source("hls-fmp4/master.m3u8"))
       let report = extraction.report
       #expect(report.rungBitsPerSecond == 900_000)
@@ -235,7 +235,7 @@ struct FrameExtractorTests {
     ])
   func cancellation(fault: String) async throws {
     let configuration = Origin.Configuration(directory: Fixtures.folder, faults: try FaultRule.parse(fault))
-    try await withOrigin(configuration) { origin in
+    try await Origin.use(configuration) { origin in
       let source = try origin.source("hls-ts/master.m3u8")
       let task = Task { try await extract(.count(0), from: source) }
       let name = fault.prefix { $0 != "=" }
@@ -249,7 +249,7 @@ struct FrameExtractorTests {
 
   @Test("Sources of many kinds at once, with two permits")
   func concurrency() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let gate = CoreGate(permits: 2)
       let extractor = FrameExtractor(fetcher: makeFetcher(), gate: gate, logger: silentLogger)
       let cases = PresentationCase.all.filter { $0.bandwidthCap == nil }
@@ -278,7 +278,7 @@ struct FrameExtractorTests {
     guard isRemote else {
       return try await extract(selection, path: presentation.path, bandwidthCap: presentation.bandwidthCap)
     }
-    return try await withOrigin { origin in
+    return try await Origin.use { origin in
       try await extract(
         selection, from: origin.source(presentation.path), bandwidthCap: presentation.bandwidthCap)
     }
@@ -302,7 +302,7 @@ struct FrameExtractorRequestTests {
 
   @Test("HLS: the playlists and the first segment of one rung, and nothing else")
   func hlsTS() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       _ = try await extract(.first, from: origin.source("hls-ts/master.m3u8"))
       #expect(
         paths(origin) == ["/hls-ts/master.m3u8", "/hls-ts/high/index.m3u8", "/hls-ts/high/segment-0.ts"])
@@ -311,7 +311,7 @@ struct FrameExtractorRequestTests {
 
   @Test("HLS with an init segment: one more")
   func hlsFMP4() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       _ = try await extract(.first, from: origin.source("hls-fmp4/master.m3u8"))
       #expect(paths(origin).prefix(2) == ["/hls-fmp4/master.m3u8", "/hls-fmp4/high/index.m3u8"])
       #expect(Set(paths(origin).dropFirst(2)) == ["/hls-fmp4/high/init.mp4", "/hls-fmp4/high/segment-0.m4s"])
@@ -321,7 +321,7 @@ struct FrameExtractorRequestTests {
 
   @Test("DASH: manifest, init segment, first segment")
   func dash() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       _ = try await extract(.first, from: origin.source("dash-gpac/multirate.mpd"))
       #expect(paths(origin)[0] == "/dash-gpac/multirate.mpd")
       #expect(
@@ -332,7 +332,7 @@ struct FrameExtractorRequestTests {
 
   @Test("DASH on demand: one request for the file, whose index is not needed")
   func dashOnDemand() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       _ = try await extract(.first, from: origin.source("dash-ondemand/manifest.mpd"))
       #expect(paths(origin) == ["/dash-ondemand/manifest.mpd", "/dash-ondemand/high.mp4"])
     }
@@ -340,7 +340,7 @@ struct FrameExtractorRequestTests {
 
   @Test("Byte ranges are asked for as such")
   func byteRanges() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       _ = try await extract(.first, from: origin.source("hls-byterange-fmp4/index.m3u8"))
       let ranges = origin.requestLog.filter { $0.path.hasSuffix("media.mp4") }.map(\.range)
       #expect(Set(ranges) == ["bytes=0-846", "bytes=847-17088"])
@@ -350,7 +350,7 @@ struct FrameExtractorRequestTests {
 
   @Test("All pictures take each segment once, in order")
   func allSegments() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       _ = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"))
       #expect(
         paths(origin).dropFirst(2) == [
@@ -363,7 +363,7 @@ struct FrameExtractorRequestTests {
     "A late time takes its own segment only",
     arguments: ["hls-ts/master.m3u8", "dash-number/manifest.mpd", "dash-ondemand/manifest.mpd"])
   func lateTime(path: String) async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       _ = try await extract(.times([MediaTime(value: 5, timescale: 2)]), from: origin.source(path))
       #expect(!paths(origin).contains { $0.hasSuffix("segment-0.ts") || $0.hasSuffix("segment-00001.m4s") })
       #expect(!paths(origin).contains { $0.contains("low") || $0.contains("/0/") })
@@ -381,7 +381,7 @@ struct FrameExtractorRequestTests {
   func parallelInit(path: String) async throws {
     // Neither is answered: whoever waits for one before asking for the other never asks.
     let faults = try FaultRule.parse("*init.mp4=silence,*.m4s=silence")
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let source = try origin.source(path)
       let task = Task { try await extract(.first, from: source) }
       let snapshot = await origin.wait { snapshot in
@@ -409,7 +409,7 @@ struct FrameExtractorRequestTests {
     // A picture is 3 to 6 kB. The last third of the file never comes, so whoever waits for it gets nothing.
     let name = media.split(separator: "/").last ?? ""
     let faults = try FaultRule.parse("\(name)=stall:\(size * 2 / 3)")
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let extraction = try await extract(.first, from: origin.source(path))
       #expect(extraction.pictures.count == 1)
       let records = origin.requestLog.filter { $0.path.hasSuffix(media) }
@@ -434,7 +434,7 @@ struct FrameExtractorRequestTests {
     let golden = try Golden("h264-moov-last.mp4").pictures
     let configuration = Origin.Configuration(
       routes: ["/large.mp4": Origin.Response(bytes)], link: try LinkSpec(parsing: "10Mbit/10ms"))
-    try await withOrigin(configuration) { origin in
+    try await Origin.use(configuration) { origin in
       let extraction = try await extract(.first, from: origin.source("large.mp4"))
       #expect(extraction.pictures.map(\.md5) == [golden[0].md5])
       let records = origin.requestLog
@@ -450,7 +450,7 @@ struct FrameExtractorRequestTests {
 
   @Test("A second source reuses what connections there are")
   func reuse() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let fetcher = makeFetcher()
       for _ in 0..<4 {
         _ = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"), fetcher: fetcher)
@@ -464,7 +464,7 @@ struct FrameExtractorRequestTests {
 
   @Test("Headers go with every request")
   func headers() async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       var configuration = LoadingConfiguration()
       configuration.headers = [HeaderField(name: "X-Token", value: "secret")]
       let extractor = FrameExtractor(
@@ -503,7 +503,7 @@ struct FrameExtractorErrorTests {
       ("bad/audio-only.mp4", .badMedia, "/bad/audio-only.mp4", "no video"),
     ])
   func errors(path: String, kind: ReelError.Kind, location: String, words: String) async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let error = await reelError { _ = try await extract(.first, from: origin.source(path)) }
       #expect(error?.kind == kind, "\(error?.description ?? "none")")
       #expect(error?.location?.hasSuffix(location) == true, "\(error?.location ?? "nowhere")")
@@ -530,7 +530,7 @@ struct FrameExtractorErrorTests {
         """
       for text in [playlist, multivariant, manifest] {
         let configuration = Origin.Configuration(routes: ["/list": Origin.Response(text)])
-        try await withOrigin(configuration) { origin in
+        try await Origin.use(configuration) { origin in
           let error = await reelError { _ = try await extract(.first, from: origin.source("list")) }
           #expect(
             error?.kind == .unsupported || error?.kind == .badManifest,
@@ -543,7 +543,7 @@ struct FrameExtractorErrorTests {
   @Test("A redirect to a local file is refused")
   func redirectToFile() async throws {
     let faults = try FaultRule.parse("segment-*.ts=redirect:file:///etc/hostname")
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let error = await reelError { _ = try await extract(.first, from: origin.source("hls-ts/master.m3u8")) }
       #expect(error != nil)
       #expect([.server, .unsupported].contains(error?.kind), "\(error?.description ?? "none")")
@@ -553,7 +553,7 @@ struct FrameExtractorErrorTests {
   @Test("A segment that ends too early is an error, not an end")
   func shortSegment() async throws {
     let faults = try FaultRule.parse("segment-1.ts=close:8000")
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let golden = try Golden("hls-ts-high").pictures.map(\.md5)
       let seen = Locked<[String]>([])
       let extractor = FrameExtractor(fetcher: makeFetcher(attempts: 0), logger: silentLogger)
@@ -578,7 +578,7 @@ struct FrameExtractorErrorTests {
     arguments: ["segment-1.ts=redirect:/bad/html.m3u8", "segment-1.ts=status:404"])
   func badSegment(fault: String) async throws {
     let faults = try FaultRule.parse(fault)
-    try await withOrigin(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
+    try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let golden = try Golden("hls-ts-high").pictures.map(\.md5)
       let source = try origin.source("hls-ts/high/index.m3u8")
       let extraction = try await extract(.count(0), from: source)

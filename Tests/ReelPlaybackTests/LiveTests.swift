@@ -37,7 +37,7 @@ struct LiveTests {
   private func pictures(
     _ selection: FrameSelection, of simulation: any DynamicResource, at path: String, faults: [FaultRule] = []
   ) async throws -> [Shown] {
-    try await withOrigin(.init(resources: [simulation], faults: faults)) { origin in
+    try await Origin.use(.init(resources: [simulation], faults: faults)) { origin in
       let extractor = FrameExtractor(
         fetcher: makeFetcher(attempts: 0), configuration: configuration(), logger: silentLogger)
       let pictures = Locked<[Shown]>([])
@@ -283,7 +283,7 @@ struct LiveTests {
       .init(segmentCount: 160, disturbances: .init(staleCopies: .init(every: 3, age: seconds(3)))))
     let numbers = Locked<[Int64]>([])
     let changes = Locked<Set<SegmentWindow.Change?>>([])
-    try await withOrigin(.init(resources: [live])) { origin in
+    try await Origin.use(.init(resources: [live])) { origin in
       let loader = ManifestLoader(
         fetcher: makeFetcher(), configuration: configuration(), logger: silentLogger)
       try await loader.follow(source(of: origin, live.manifestPath)) { update in

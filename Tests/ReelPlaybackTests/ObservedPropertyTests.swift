@@ -71,10 +71,10 @@ struct ObservedPropertyTests {
     do { _ = property.values }
     for await _ in property.values { break }
     let task = Task { for await _ in property.values {} }
-    while property.observerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { property.observerCount != 0 }
     task.cancel()
     await task.value
-    while property.observerCount > 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { property.observerCount == 0 }
   }
 
   @Test("After the end there is the value, and no more")

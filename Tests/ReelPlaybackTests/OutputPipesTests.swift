@@ -85,7 +85,7 @@ struct OutputPipesTests {
     let readers = try ["a", "b"].map { name in
       try FileHandle(forUpdating: URL(filePath: folder.path(name)))
     }
-    while written.withLock({ $0 }) < 30 { try await Task.sleep(for: .milliseconds(5)) }
+    try await until { written.withLock({ $0 }) >= 30 }
     // Longer than the writer waits before it checks the other pipe.
     try await Task.sleep(for: OutputPipes.patience * 4)
     #expect(written.withLock { $0 } < 40)

@@ -52,21 +52,8 @@ func makeContainer(
 ) throws -> ContainerReader {
   try ContainerReader(
     source: FileByteSource(path: Fixtures.folder.appending(path: path).path),
-    format: containerFormat(of: path),
+    format: Fixtures.containerFormat(of: path),
     options: options, name: path, logger: silentLogger)
-}
-
-private func containerFormat(of path: String) -> ContainerFormat {
-  switch path.split(separator: ".").last {
-  case "ts": .mpegTS
-  case "mkv", "webm": .matroska
-  case "flv": .flv
-  case "avi": .avi
-  case "mpg", "vob": .mpegPS
-  case "h264": .h264
-  case "hevc": .hevc
-  default: .mp4
-  }
 }
 
 /// A packet with its kind.

@@ -284,7 +284,7 @@ struct PeriodMediaTests {
 
     func sleep(for duration: Duration) async throws {
       let end = clock.now + duration
-      while clock.now < end { try await Task.sleep(for: .milliseconds(1)) }
+      try await until { clock.now >= end }
     }
   }
 
@@ -305,7 +305,7 @@ struct PeriodMediaTests {
         suggestedPresentationDelay: MediaTime(value: 2, timescale: 1))
     ) { wall.now }
     let thinned = Thinned(base: simulation) { $0 % 2 == 0 ? lacking : nil }
-    try await withOrigin(.init(resources: [thinned])) { origin in
+    try await Origin.use(.init(resources: [thinned])) { origin in
       var configuration = PlayerConfiguration()
       configuration.loading.clock = wall
       let played = try await play(
@@ -345,7 +345,7 @@ struct PeriodMediaTests {
         suggestedPresentationDelay: MediaTime(value: 2, timescale: 1))
     ) { clock.now }
     let thinned = Thinned(base: simulation) { $0 % 2 == 0 ? "video" : nil }
-    try await withOrigin(.init(resources: [thinned])) { origin in
+    try await Origin.use(.init(resources: [thinned])) { origin in
       var configuration = LoadingConfiguration()
       configuration.clock = clock
       let extractor = FrameExtractor(

@@ -126,7 +126,7 @@ struct PlayerBehaviourTests {
   @Test("A seek shows the picture at the time", arguments: seekable)
   func seeks(_ path: String) async throws {
     let expected = try await pictures(of: path)
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       let stage = try Stage(try origin.source(path))
       stage.player.replaceCurrentItem(with: stage.item)
       _ = try await stage.event { if case .firstFrame = $0 { true } else { false } }
@@ -153,7 +153,7 @@ struct PlayerBehaviourTests {
       "media/h264-gops.mp4",
     ])
   func requests(_ path: String) async throws {
-    try await withOrigin { origin in
+    try await Origin.use { origin in
       var configuration = PlayerConfiguration()
       // What is loaded ends in the first second.
       configuration.thresholds.refillShare = 0.01
@@ -232,13 +232,13 @@ struct PlayerBehaviourTests {
     let clock = ManualClock(launch + MediaTime(value: 100, timescale: 1))
     let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-ts/master.m3u8"))
     let simulation = try HLSLiveSimulation(material, start: launch, options: .init()) { clock.now }
-    try await withOrigin(.init(resources: [simulation])) { origin in
+    try await Origin.use(.init(resources: [simulation])) { origin in
       var configuration = PlayerConfiguration()
       configuration.loading.clock = clock
       let stage = try Stage(
         .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
       stage.begin(rate: .infinity)
-      while stage.recording.all.count < 300 { try await Task.sleep(for: .milliseconds(2)) }
+      try await until { stage.recording.all.count >= 300 }
       await stage.close()
       let shown = Array(stage.recording.all.prefix(300))
       for (first, second) in zip(shown, shown.dropFirst()) {
@@ -395,7 +395,7 @@ struct PlayerBehaviourTests {
 
   @Test("A missing segment is left out with an event")
   func missing() async throws {
-    try await withOrigin(
+    try await Origin.use(
       .init(
         directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(404, headers: []))]
       )
@@ -414,7 +414,7 @@ struct PlayerBehaviourTests {
 
   @Test("A rung whose segment is missing is left for another")
   func rungFallback() async throws {
-    try await withOrigin(
+    try await Origin.use(
       .init(
         directory: Fixtures.folder,
         faults: [FaultRule("hls-fmp4/high/segment-1.m4s", .status(404, headers: []))])
@@ -498,7 +498,7 @@ struct PlayerBehaviourTests {
 
   @Test("A server that fails for a time is tried again")
   func retry() async throws {
-    try await withOrigin(
+    try await Origin.use(
       .init(
         directory: Fixtures.folder,
         faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(503, headers: []), count: 6)])

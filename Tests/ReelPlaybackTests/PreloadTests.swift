@@ -79,7 +79,7 @@ import Testing
       }
       player.pause()
       player.preloadTarget = .buffered
-      while (player.statistics.ring?.frameCount ?? 0) > 0 { try await Task.sleep(for: .milliseconds(2)) }
+      try await until { (player.statistics.ring?.frameCount ?? 0) == 0 }
     }
     player.preloadTarget = nil
     player.setRate(.infinity)

@@ -244,7 +244,7 @@ struct PumpTests {
       pump.wake()
       await clock.waitForDeadline()
     }
-    while held != nil { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { held == nil }
     #expect(clock.nextDeadline == nil)
   }
 }

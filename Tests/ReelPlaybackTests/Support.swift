@@ -5,18 +5,7 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelTesting
 import ReelTestSupport
-import ReelTransport
 import Testing
-
-/// A fetcher with short retry delays, whose only time limit for responses is the hang limit.
-func makeFetcher(attempts: Int = 2) -> TransportFetcher {
-  let retries = RetryPolicy(attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4))
-  return TransportFetcher(
-    configuration: TransportConfiguration(
-      connectTimeout: HangLimit.duration, firstByteTimeout: HangLimit.duration,
-      idleTimeout: HangLimit.duration, retryPolicy: retries),
-    logger: silentLogger)
-}
 
 /// What an extraction gave.
 struct Extraction: Sendable {
@@ -64,14 +53,6 @@ func pictures(of path: String, bandwidthCap: Int? = nil) async throws -> [Shown]
 }
 
 private let extractions = Locked<[String: Task<[Shown], any Error>]>([:])
-
-/// Runs `body` with an origin, which is stopped at the end.
-func withOrigin<Result>(
-  _ configuration: Origin.Configuration = Origin.Configuration(directory: Fixtures.folder),
-  _ body: (Origin) async throws -> Result
-) async throws -> Result {
-  try await Origin.use(configuration, body)
-}
 
 extension Origin {
   /// A path below this origin as a source.

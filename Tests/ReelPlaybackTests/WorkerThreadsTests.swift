@@ -34,7 +34,7 @@ struct WorkerThreadsTests {
     try await withThrowingTaskGroup { group in
       for _ in 0..<64 { group.addTask { await run(threads) { gate.wait() } } }
       group.addTask {
-        while threads.count < 64 { try await Task.sleep(for: .milliseconds(1)) }
+        try await until { threads.count >= 64 }
         for _ in 0..<64 { gate.signal() }
       }
       try await group.waitForAll()
@@ -49,7 +49,7 @@ struct WorkerThreadsTests {
       await withTaskGroup { group in
         for _ in 0..<8 { group.addTask { await run(threads) } }
       }
-      while threads.count > 0 { try await Task.sleep(for: .milliseconds(1)) }
+      try await until { threads.count == 0 }
     }
   }
 
@@ -79,7 +79,7 @@ struct WorkerThreadsTests {
       held = object
       threads.run { object.withLock { $0 += 1 } }
     }
-    while held != nil { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { held == nil }
     #expect(threads.count == 1)
   }
 

@@ -167,7 +167,7 @@ struct Y4MOutputTests {
     let folder = try TemporaryFolder()
     try await show("media/h264.ts", count: 2, on: Y4MOutput(path: folder.path("clip.y4m")))
     // The decoding thread releases the output when it ends.
-    while !folder.names().isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+    try await until { folder.names().isEmpty }
   }
 
   @Test("A folder that is not there")

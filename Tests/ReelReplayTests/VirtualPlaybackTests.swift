@@ -126,7 +126,7 @@ struct VirtualPlaybackTests {
     #expect(scene.world.bodyCount == 0)
     #expect(scene.gate.waiterCount == 0)
     // Idle threads are kept for a while.
-    while scene.world.threadCount > 0 { try await Task.sleep(for: .milliseconds(10)) }
+    try await until { scene.world.threadCount == 0 }
   }
 
   @Test("A minute of playback takes less than a minute: the clock advances once there is nothing left to do")

@@ -213,8 +213,8 @@ struct DASHLiveSimulationTests {
       disturbances: LiveDisturbances(staleCopies: .init(every: 2, age: seconds(1))))
     let (live, clock) = try dashSimulation("dash-timeline/manifest.mpd", options)
     clock.advance(by: seconds(36_001))
-    try await withOrigin([live]) { origin in
-      let fetcher = plainFetcher()
+    try await Origin.use(.init(resources: [live])) { origin in
+      let fetcher = makeFetcher(attempts: 0)
       let url = origin.url(live.manifestPath)
       let bytes = try await fetcher.bytes(url)
       let presentation = try ManifestReader().presentation(from: bytes, format: .dash, url: url)

@@ -98,11 +98,11 @@ struct HLSLiveSimulationTests {
     let (live, clock) = try hlsSimulation(
       "hls-ts/master.m3u8", .init(disturbances: LiveDisturbances(staleCopies: stale)))
     clock.advance(by: seconds(60))
-    try await withOrigin([live]) { origin in
+    try await Origin.use(.init(resources: [live])) { origin in
       var sequences: [Int64?] = []
       for _ in 0..<4 {
         let url = origin.url("live/low/index.m3u8")
-        let bytes = try await plainFetcher().bytes(url)
+        let bytes = try await makeFetcher(attempts: 0).bytes(url)
         sequences.append(try ManifestReader().mediaPlaylist(from: bytes, url: url).segments.first?.number)
       }
       #expect(sequences == [54, 54, 50, 54])
@@ -115,8 +115,8 @@ struct HLSLiveSimulationTests {
   func http() async throws {
     let (live, clock) = try hlsSimulation("hls-fmp4/master.m3u8", .init(windowCount: 3))
     clock.advance(by: seconds(7_000))
-    try await withOrigin([live]) { origin in
-      let fetcher = plainFetcher()
+    try await Origin.use(.init(resources: [live])) { origin in
+      let fetcher = makeFetcher(attempts: 0)
       let url = origin.url(live.manifestPath)
       let response = try await fetcher.fetch(FetchRequest(url: url, purpose: .manifest))
       #expect(response.date == clock.now)

@@ -3,7 +3,6 @@ import ReelCore
 import ReelManifest
 import ReelTestSupport
 import ReelTesting
-import ReelTransport
 
 /// When the simulations of the tests begin: 2026-01-31T12:00:00Z.
 let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
@@ -59,23 +58,4 @@ extension String {
   func values(of attribute: String) -> [String] {
     components(separatedBy: " \(attribute)=\"").dropFirst().map { String($0.prefix { $0 != "\"" }) }
   }
-}
-
-/// Runs `body` with an origin, which is stopped at the end.
-func withOrigin<Result>(
-  _ resources: [any DynamicResource], faults: [FaultRule] = [], _ body: (Origin) async throws -> Result
-) async throws -> Result {
-  try await Origin.use(.init(resources: resources, faults: faults), body)
-}
-
-extension TransportFetcher {
-  /// The whole body.
-  func bytes(_ url: URL, range: ByteRange? = nil) async throws -> [UInt8] {
-    try await fetch(FetchRequest(url: url, range: range, purpose: .manifest)).body.collect(upTo: 1 << 24)
-  }
-}
-
-/// A fetcher that does not try again.
-func plainFetcher() -> TransportFetcher {
-  TransportFetcher(configuration: TransportConfiguration(retryPolicy: RetryPolicy(attempts: 0)))
 }

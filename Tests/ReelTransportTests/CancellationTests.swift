@@ -11,7 +11,7 @@ struct CancellationTests {
 
   @Test("While the answer is awaited")
   func beforeHead() async throws {
-    try await withOrigin(.init(routes: routes, faults: [FaultRule("*", .silence)])) { origin in
+    try await Origin.use(.init(routes: routes, faults: [FaultRule("*", .silence)])) { origin in
       let reports = Reports()
       let request = reports.request(origin.url("a"))
       let task = Task { try await quickFetcher().fetch(request) }
@@ -25,7 +25,7 @@ struct CancellationTests {
 
   @Test("While the body is pulled, and at once")
   func duringBody() async throws {
-    try await withOrigin(.init(routes: routes, faults: [FaultRule("*", .stall(after: 1_000))])) { origin in
+    try await Origin.use(.init(routes: routes, faults: [FaultRule("*", .stall(after: 1_000))])) { origin in
       let reports = Reports()
       let request = reports.request(origin.url("a"))
       let task = Task {
@@ -42,27 +42,27 @@ struct CancellationTests {
 
   @Test("By letting go of a body that is not at its end")
   func droppedBody() async throws {
-    try await withOrigin(.init(routes: routes, faults: [FaultRule("*", .stall(after: 1_000))])) { origin in
+    try await Origin.use(.init(routes: routes, faults: [FaultRule("*", .stall(after: 1_000))])) { origin in
       let reports = Reports()
       var response: FetchResponse? = try await quickFetcher().fetch(reports.request(origin.url("a")))
       #expect(response != nil)
       response = nil
       await origin.wait { $0.openConnectionCount == 0 }
-      while reports.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+      try await until { !reports.all.isEmpty }
       #expect(reports.all.count == 1)
     }
   }
 
   @Test("By letting go of a body that was read in part")
   func droppedIterator() async throws {
-    try await withOrigin(.init(routes: routes, faults: [FaultRule("*", .stall(after: 1_000))])) { origin in
+    try await Origin.use(.init(routes: routes, faults: [FaultRule("*", .stall(after: 1_000))])) { origin in
       let reports = Reports()
       for try await chunk in try await quickFetcher().fetch(reports.request(origin.url("a"))).body {
         #expect(!chunk.isEmpty)
         break
       }
       await origin.wait { $0.openConnectionCount == 0 }
-      while reports.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+      try await until { !reports.all.isEmpty }
       #expect(reports.all.count == 1)
       #expect(reports.all.first.map { $0.byteCount > 0 } == true)
     }
@@ -70,7 +70,7 @@ struct CancellationTests {
 
   @Test("What is held of a body is told, and that it is let go", arguments: [0, 3, .max])
   func held(chunkCount: Int) async throws {
-    try await withOrigin(.init(routes: routes)) { origin in
+    try await Origin.use(.init(routes: routes)) { origin in
       let held = Locked(0)
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
       request.noteHeld = { count in held.withLock { $0 += count } }
@@ -90,7 +90,7 @@ struct CancellationTests {
 
   @Test("In the pause before a retry")
   func duringPause() async throws {
-    try await withOrigin(.init(routes: routes, faults: [FaultRule("*", .status(503))])) { origin in
+    try await Origin.use(.init(routes: routes, faults: [FaultRule("*", .status(503))])) { origin in
       let configuration = TransportConfiguration(
         retryPolicy: RetryPolicy(baseDelay: .seconds(60), maximumDelay: .seconds(60)))
       let task = Task {
@@ -104,7 +104,7 @@ struct CancellationTests {
 
   @Test("Before anything was sent")
   func beforeStart() async throws {
-    try await withOrigin(.init(routes: routes)) { origin in
+    try await Origin.use(.init(routes: routes)) { origin in
       let task = Task {
         withUnsafeCurrentTask { $0?.cancel() }
         return try await quickFetcher().bytes(origin.url("a"))

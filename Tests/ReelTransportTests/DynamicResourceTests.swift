@@ -29,7 +29,7 @@ struct DynamicResourceTests {
 
   @Test("Each request gets a new answer, with a tag of its own")
   func fresh() async throws {
-    try await withOrigin(.init(resources: [Counter()])) { origin in
+    try await Origin.use(.init(resources: [Counter()])) { origin in
       var tags: Set<Substring> = []
       for number in 1...3 {
         let answer = try await RawClient.exchange(
@@ -47,7 +47,7 @@ struct DynamicResourceTests {
   func ranges() async throws {
     let faults = [FaultRule("*.m3u8", .status(503), count: 1)]
     let routes = ["/gone.ts": Origin.Response("here")]
-    try await withOrigin(.init(routes: routes, resources: [Counter()], faults: faults)) { origin in
+    try await Origin.use(.init(routes: routes, resources: [Counter()], faults: faults)) { origin in
       let fetcher = quickFetcher(attempts: 0)
       let error = await reelError { _ = try await fetcher.bytes(origin.url("count.m3u8")) }
       #expect(error?.reason.hasPrefix("503 ") == true)
@@ -60,7 +60,7 @@ struct DynamicResourceTests {
 
   @Test("A status of its own, and 404 for what nobody knows")
   func statuses() async throws {
-    try await withOrigin(.init(resources: [Counter()])) { origin in
+    try await Origin.use(.init(resources: [Counter()])) { origin in
       let gone = try await RawClient.exchange(
         "GET /gone.ts HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\nConnection: close\r\n\r\n", port: origin.port
       )

@@ -154,7 +154,7 @@ struct FileFetchTests {
       let reports = Reports()
       for try await _ in try await TransportFetcher().fetch(reports.request(url)).body { break }
       // The thread that read the chunk may let go of the body a moment later.
-      while reports.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+      try await until { !reports.all.isEmpty }
       #expect(reports.all.count == 1)
       #expect(reports.all.first.map { $0.byteCount < 400_000 } == true)
     }

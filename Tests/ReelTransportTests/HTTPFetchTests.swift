@@ -11,7 +11,7 @@ struct HTTPFetchTests {
 
   @Test("A body arrives whole, with what its head says")
   func wholeBody() async throws {
-    try await withOrigin(.init(routes: ["/a.mp4": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a.mp4": .init(bytes)])) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a.mp4")))
       #expect(response.url == origin.url("a.mp4"))
@@ -34,7 +34,7 @@ struct HTTPFetchTests {
       (ByteRange(offset: 299_990, length: 500), 299_990..<300_000),
     ])
   func part(range: ByteRange, expected: Range<Int>) async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
       let response = try await quickFetcher().fetch(
         FetchRequest(url: origin.url("a"), range: range, purpose: .segment))
       #expect(response.bodyOffset == Int64(expected.lowerBound))
@@ -50,7 +50,7 @@ struct HTTPFetchTests {
 
   @Test("A server without ranges sends the whole, and the answer says so")
   func wholeInsteadOfPart() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)], supportsRanges: false)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)], supportsRanges: false)) { origin in
       let response = try await quickFetcher().fetch(
         FetchRequest(url: origin.url("a"), range: ByteRange(offset: 10, length: 5), purpose: .segment))
       #expect(response.bodyOffset == 0)
@@ -63,7 +63,7 @@ struct HTTPFetchTests {
 
   @Test("A part beyond the end is refused with the size")
   func unsatisfiableRange() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
       let error = await reelError {
         _ = try await quickFetcher().bytes(origin.url("a"), range: ByteRange(offset: 300_000, length: 1))
       }
@@ -112,7 +112,7 @@ struct HTTPFetchTests {
   @Test("Refusals end at once with their status", arguments: [400, 401, 403, 404, 410, 416, 501])
   func refusal(status: Int) async throws {
     let faults = [FaultRule("*", .status(status))]
-    try await withOrigin(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason.hasPrefix("\(status) ") == true)
@@ -124,7 +124,7 @@ struct HTTPFetchTests {
 
   @Test("404 is told by its name")
   func notFound() async throws {
-    try await withOrigin(.init()) { origin in
+    try await Origin.use(.init()) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("nothing")) }
       #expect(
         error == ReelError(.server, "404 Not Found", at: origin.url("nothing").absoluteString, status: 404))
@@ -133,7 +133,7 @@ struct HTTPFetchTests {
 
   @Test("Only manifests and unknown sources are asked for compressed", arguments: FetchPurpose.all)
   func acceptedCodings(purpose: FetchPurpose) async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
       _ = try await quickFetcher().bytes(origin.url("a"), purpose: purpose)
       _ = try await quickFetcher().bytes(
         origin.url("a"), range: ByteRange(offset: 0, length: 10), purpose: purpose)
@@ -146,7 +146,7 @@ struct HTTPFetchTests {
   @Test("A compressed body is inflated, and counted as it came over the wire")
   func gzip() async throws {
     let faults = [FaultRule("*", .gzip)]
-    try await withOrigin(.init(routes: ["/a.mpd": .init(bytes)], faults: faults)) { origin in
+    try await Origin.use(.init(routes: ["/a.mpd": .init(bytes)], faults: faults)) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a.mpd"), purpose: .manifest))
       #expect(response.bodyByteCount == nil)
@@ -165,7 +165,7 @@ struct HTTPFetchTests {
       GzipBomb.zeros(megabytes: 80), headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
     // Over a link, so that the event loop that inflates it can serve other tests in between.
     let link = try LinkSpec(parsing: "20Mbit/1ms")
-    try await withOrigin(.init(routes: ["/a.mpd": bomb], link: link)) { origin in
+    try await Origin.use(.init(routes: ["/a.mpd": bomb], link: link)) { origin in
       let error = await reelError {
         _ = try await quickFetcher().bytes(origin.url("a.mpd"), purpose: .manifest)
       }
@@ -176,7 +176,7 @@ struct HTTPFetchTests {
 
   @Test("Header fields: ours, the caller's, and the caller's in place of ours")
   func headers() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
       let fetcher = quickFetcher()
       _ = try await fetcher.bytes(origin.url("a"))
       _ = try await fetcher.bytes(
@@ -196,7 +196,7 @@ struct HTTPFetchTests {
 
   @Test("A header field that would break the request is refused")
   func invalidHeader() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
       let error = await reelError {
         _ = try await quickFetcher().bytes(
           origin.url("a"), headers: [HeaderField(name: "X-A", value: "1\r\nX-B: 2")])
@@ -208,7 +208,7 @@ struct HTTPFetchTests {
 
   @Test("User and password of a URL are sent as basic authorization")
   func userInfo() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)])) { origin in
       let url = try #require(URL(string: "http://me:se%20cret@127.0.0.1:\(origin.port)/a"))
       _ = try await quickFetcher().bytes(url)
       let field = Data("me:se cret".utf8).base64EncodedString()
@@ -219,7 +219,7 @@ struct HTTPFetchTests {
   @Test("What is not read is not fetched")
   func backPressure() async throws {
     let size = 32 << 20
-    try await withOrigin(
+    try await Origin.use(
       .init(routes: ["/large": .init([UInt8](repeating: 7, count: size)), "/small": .init("small")])
     ) { origin in
       let fetcher = quickFetcher()
@@ -239,7 +239,7 @@ struct HTTPFetchTests {
   @Test("Many requests at once over one host all succeed")
   func manyAtOnce() async throws {
     let part = pattern(20_000)
-    try await withOrigin(.init(routes: ["/a": .init(part)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(part)])) { origin in
       let fetcher = quickFetcher(connectionsAhead: 1)
       try await withThrowingTaskGroup(of: [UInt8].self) { group in
         for index in 0..<100 {

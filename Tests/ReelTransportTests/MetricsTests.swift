@@ -9,7 +9,7 @@ import Testing
 struct MetricsTests {
   @Test("A request that ends well is reported once, with all that is known")
   func success() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(pattern(300_000))])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(pattern(300_000))])) { origin in
       let reports = Reports()
       let fetcher = quickFetcher()
       for _ in 0..<2 {
@@ -35,7 +35,7 @@ struct MetricsTests {
 
   @Test("A refusal is reported with its status")
   func refusal() async throws {
-    try await withOrigin(.init()) { origin in
+    try await Origin.use(.init()) { origin in
       let reports = Reports()
       _ = await reelError { _ = try await quickFetcher().fetch(reports.request(origin.url("a"))) }
       let metrics = try #require(reports.all.first)
@@ -48,7 +48,7 @@ struct MetricsTests {
 
   @Test("An empty body has no first byte")
   func emptyBody() async throws {
-    try await withOrigin(.init(routes: ["/a": .init([])])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init([])])) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
       #expect(response.bodyByteCount == 0)

@@ -14,7 +14,7 @@ struct OpenAheadTests {
   @Test("While a manifest is on its way, a second connection is opened")
   func manifest() async throws {
     let link = try LinkSpec(parsing: "10Mbit/400ms")
-    try await withOrigin(.init(routes: routes, link: link)) { origin in
+    try await Origin.use(.init(routes: routes, link: link)) { origin in
       let fetcher = quickFetcher(connectionsAhead: 1)
       let reports = Reports()
       let request = reports.request(origin.url("a.m3u8"), purpose: .manifest)
@@ -33,7 +33,7 @@ struct OpenAheadTests {
   @Test("What follows a manifest goes over the connections that are there")
   func segments() async throws {
     let link = try LinkSpec(parsing: "10Mbit/100ms")
-    try await withOrigin(.init(routes: routes, link: link)) { origin in
+    try await Origin.use(.init(routes: routes, link: link)) { origin in
       let fetcher = quickFetcher(connectionsAhead: 1)
       _ = try await fetcher.bytes(origin.url("a.m3u8"), purpose: .manifest)
       let reports = Reports()
@@ -50,7 +50,7 @@ struct OpenAheadTests {
 
   @Test("A segment opens none")
   func segment() async throws {
-    try await withOrigin(.init(routes: routes)) { origin in
+    try await Origin.use(.init(routes: routes)) { origin in
       let fetcher = quickFetcher(connectionsAhead: 1)
       for _ in 0..<5 { _ = try await fetcher.bytes(origin.url("1")) }
       #expect(origin.snapshot.acceptedConnectionCount == 1)
@@ -59,7 +59,7 @@ struct OpenAheadTests {
 
   @Test("Idle connections are used again, not added to")
   func reuse() async throws {
-    try await withOrigin(.init(routes: routes)) { origin in
+    try await Origin.use(.init(routes: routes)) { origin in
       let fetcher = quickFetcher(connectionsAhead: 1)
       for _ in 0..<10 { _ = try await fetcher.bytes(origin.url("a.m3u8"), purpose: .manifest) }
       #expect(origin.snapshot.acceptedConnectionCount < 10)

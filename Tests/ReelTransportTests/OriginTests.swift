@@ -10,7 +10,7 @@ struct OriginTests {
   @Test("Files with their types, below the directory only")
   func files() async throws {
     try await withTree { root in
-      try await withOrigin(.init(directory: root.appending(path: "www"))) { origin in
+      try await Origin.use(.init(directory: root.appending(path: "www"))) { origin in
         let fetcher = quickFetcher()
         let types = [
           "a.m3u8": "application/vnd.apple.mpegurl", "a.mpd": "application/dash+xml", "a.ts": "video/mp2t",
@@ -41,7 +41,7 @@ struct OriginTests {
     try await withTree { root in
       let bytes = pattern(5_000_000)
       try Data(bytes).write(to: root.appending(path: "www/large.mp4"))
-      try await withOrigin(.init(directory: root.appending(path: "www"))) { origin in
+      try await Origin.use(.init(directory: root.appending(path: "www"))) { origin in
         let body = try await quickFetcher().bytes(origin.url("large.mp4"))
         #expect(body == bytes)
         let part = Array(bytes[4_000_000..<4_500_000])
@@ -54,7 +54,7 @@ struct OriginTests {
 
   @Test("HEAD sends the head alone")
   func head() async throws {
-    try await withOrigin(.init(routes: ["/a.vtt": .init("WEBVTT")])) { origin in
+    try await Origin.use(.init(routes: ["/a.vtt": .init("WEBVTT")])) { origin in
       let answer = try await RawClient.exchange(
         "HEAD /a.vtt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", port: origin.port)
       #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
@@ -68,7 +68,7 @@ struct OriginTests {
 
   @Test("Other methods are refused, and what a browser asks first is allowed")
   func methods() async throws {
-    try await withOrigin(.init(routes: ["/a": .init("a")])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init("a")])) { origin in
       let post = try await RawClient.exchange(
         "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx", port: origin.port)
       #expect(post.hasPrefix("HTTP/1.1 405 "))
@@ -83,7 +83,7 @@ struct OriginTests {
   func pipelining() async throws {
     let routes: [String: Origin.Response] = ["/1": .init("first"), "/2": .init("second")]
     let link = try LinkSpec(parsing: "10Mbit/20ms")
-    try await withOrigin(.init(routes: routes, link: link)) { origin in
+    try await Origin.use(.init(routes: routes, link: link)) { origin in
       let answer = try await RawClient.exchange(
         "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
         port: origin.port)
@@ -96,7 +96,7 @@ struct OriginTests {
 
   @Test("What is no HTTP ends the connection")
   func garbage() async throws {
-    try await withOrigin(.init()) { origin in
+    try await Origin.use(.init()) { origin in
       _ = try await RawClient.exchange("\u{1}\u{2}\u{3} nonsense\r\n\r\n", port: origin.port)
       await origin.wait { $0.openConnectionCount == 0 }
       #expect(origin.requestLog.isEmpty)
@@ -105,7 +105,7 @@ struct OriginTests {
 
   @Test("A port that is taken is an error")
   func portTaken() async throws {
-    try await withOrigin(.init()) { origin in
+    try await Origin.use(.init()) { origin in
       let error = await reelError { _ = try await Origin.start(.init(port: origin.port)) }
       #expect(error?.kind == .network)
       #expect(error?.reason == "can't listen: address already in use")
@@ -122,7 +122,7 @@ struct OriginTests {
 
   @Test("The log tells what was asked and sent")
   func log() async throws {
-    try await withOrigin(.init(routes: ["/a b": .init("0123456789")])) { origin in
+    try await Origin.use(.init(routes: ["/a b": .init("0123456789")])) { origin in
       let url = try #require(URL(string: "\(origin.baseURL)a%20b?x=1"))
       _ = try await quickFetcher().bytes(url, range: ByteRange(offset: 2, length: 3))
       let record = try #require(origin.requestLog.first)
@@ -142,7 +142,7 @@ struct OriginTests {
   func corruption() async throws {
     let bytes = pattern(100_000)
     let faults = [FaultRule("a", .corrupt(offset: 1_000, length: 50)), FaultRule("b", .corruptShare(0.01))]
-    try await withOrigin(.init(routes: ["/a": .init(bytes), "/b": .init(bytes)], faults: faults)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes), "/b": .init(bytes)], faults: faults)) { origin in
       let a = try await quickFetcher().bytes(origin.url("a"))
       #expect(zip(a, bytes).enumerated().filter { $1.0 != $1.1 }.map(\.offset) == Array(1_000..<1_050))
       let b = try await quickFetcher().bytes(origin.url("b"))
@@ -159,7 +159,7 @@ struct OriginTests {
   func truncation() async throws {
     let bytes = pattern(100_000)
     let faults = [FaultRule("a", .truncate(to: 60_000))]
-    try await withOrigin(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
       let response = try await quickFetcher().fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
       #expect(response.resourceByteCount == 60_000)
       let body = try await response.body.collect(upTo: 1 << 20)
@@ -175,7 +175,7 @@ struct OriginTests {
 
   @Test("Waiting ends when the task is cancelled")
   func cancelledWait() async throws {
-    try await withOrigin(.init()) { origin in
+    try await Origin.use(.init()) { origin in
       let task = Task { await origin.wait { _ in false } }
       task.cancel()
       let snapshot = await task.value

@@ -13,7 +13,7 @@ struct RedirectTests {
   func kinds(status: Int) async throws {
     let location = HeaderField(name: "Location", value: "/folder/b")
     let faults = [FaultRule("a", .status(status, headers: [location]))]
-    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+    try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let reports = Reports()
       let range = ByteRange(offset: 1, length: 3)
       let response = try await quickFetcher().fetch(reports.request(origin.url("a"), range: range))
@@ -31,7 +31,7 @@ struct RedirectTests {
   @Test("A redirect leaves its connection usable")
   func connectionIsKept() async throws {
     let faults = [FaultRule("a", .redirect(to: "folder/b"))]
-    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+    try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let body = try await quickFetcher().bytes(origin.url("a"))
       #expect(body == "there".bytes)
       #expect(origin.snapshot.acceptedConnectionCount == 1)
@@ -41,7 +41,7 @@ struct RedirectTests {
   @Test("Ten redirects are followed, eleven are not")
   func limit() async throws {
     let faults = [FaultRule("a", .redirectChain(10)), FaultRule("b", .redirectChain(11))]
-    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+    try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let body = try await quickFetcher().bytes(origin.url("a"))
       #expect(body == "here".bytes)
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("folder/b")) }
@@ -55,7 +55,7 @@ struct RedirectTests {
   @Test("A loop is told")
   func loop() async throws {
     let faults = [FaultRule("a", .redirectLoop)]
-    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+    try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let reports = Reports()
       let error = await reelError { _ = try await quickFetcher().fetch(reports.request(origin.url("a"))) }
       #expect(
@@ -70,7 +70,7 @@ struct RedirectTests {
     arguments: ["file:///etc/passwd", "data:text/plain,a", "ftp://127.0.0.1/a", "FILE:///etc/passwd"])
   func otherScheme(target: String) async throws {
     let faults = [FaultRule("a", .redirect(to: target))]
-    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+    try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason.contains("which a server must not lead to") == true)
@@ -82,7 +82,7 @@ struct RedirectTests {
   func withoutTarget(location: String?) async throws {
     let fields = location.map { [HeaderField(name: "Location", value: $0)] } ?? []
     let faults = [FaultRule("a", .status(302, headers: fields))]
-    try await withOrigin(.init(routes: routes, faults: faults)) { origin in
+    try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason.hasPrefix("302 Found") == true)
@@ -92,10 +92,10 @@ struct RedirectTests {
 
   @Test("Credentials stay with their server")
   func credentials() async throws {
-    try await withOrigin(.init(routes: routes)) { other in
+    try await Origin.use(.init(routes: routes)) { other in
       let elsewhere = FaultRule("a", .redirect(to: other.url("a").absoluteString), count: 1)
       let inside = FaultRule("a", .redirect(to: "/folder/b"))
-      try await withOrigin(.init(routes: routes, faults: [elsewhere, inside])) { origin in
+      try await Origin.use(.init(routes: routes, faults: [elsewhere, inside])) { origin in
         let headers = [
           HeaderField(name: "Authorization", value: "Bearer x"), HeaderField(name: "Cookie", value: "c=1"),
           HeaderField(name: "X-Kept", value: "1"),

@@ -15,7 +15,7 @@ struct RetryTests {
 
   @Test("A status that may pass is tried again", arguments: [408, 429, 500, 502, 503, 504])
   func transientStatus(status: Int) async throws {
-    try await withOrigin(origin([FaultRule("a", .status(status), count: 2)])) { origin in
+    try await Origin.use(origin([FaultRule("a", .status(status), count: 2)])) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
       let body = try await response.body.collect(upTo: 1 << 20)
@@ -28,7 +28,7 @@ struct RetryTests {
 
   @Test("The budget ends, and the error tells the status")
   func lastingStatus() async throws {
-    try await withOrigin(origin([FaultRule("a", .status(500))])) { origin in
+    try await Origin.use(origin([FaultRule("a", .status(500))])) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
       #expect(error?.reason == "500 Internal Server Error (4 requests)")
@@ -41,7 +41,7 @@ struct RetryTests {
   @Test("Retry-After is waited for")
   func retryAfter() async throws {
     let fault = Fault.status(429, headers: [HeaderField(name: "Retry-After", value: "1")])
-    try await withOrigin(origin([FaultRule("a", fault, count: 1)])) { origin in
+    try await Origin.use(origin([FaultRule("a", fault, count: 1)])) { origin in
       let body = try await quickFetcher().bytes(origin.url("a"))
       #expect(body == bytes)
       let arrivals = origin.requestLog.map(\.arrival)
@@ -53,7 +53,7 @@ struct RetryTests {
   @Test("A server that asks for too long a pause gets no second request")
   func longRetryAfter() async throws {
     let fault = Fault.status(503, headers: [HeaderField(name: "Retry-After", value: "3600")])
-    try await withOrigin(origin([FaultRule("a", fault)])) { origin in
+    try await Origin.use(origin([FaultRule("a", fault)])) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.reason == "503 Service Unavailable")
       #expect(error?.advice == "the server asks to come back in 3600 s")
@@ -89,7 +89,7 @@ struct RetryTests {
     "A transfer that breaks goes on at the byte where it broke",
     arguments: [Fault.close(after: 40_000), .close(after: 0), .reset(after: 40_000), .reset(after: 0)])
   func resumption(fault: Fault) async throws {
-    try await withOrigin(origin([FaultRule("a", fault, count: 1)])) { origin in
+    try await Origin.use(origin([FaultRule("a", fault, count: 1)])) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
       let body = try await response.body.collect(upTo: 1 << 20)
@@ -111,7 +111,7 @@ struct RetryTests {
 
   @Test("A broken part goes on within the part")
   func resumptionOfPart() async throws {
-    try await withOrigin(origin([FaultRule("a", .close(after: 1_000), count: 2)])) { origin in
+    try await Origin.use(origin([FaultRule("a", .close(after: 1_000), count: 2)])) { origin in
       let range = ByteRange(offset: 50_000, length: 20_000)
       let expected = Array(bytes[50_000..<70_000])
       let body = try await quickFetcher().bytes(origin.url("a"), range: range)
@@ -123,7 +123,7 @@ struct RetryTests {
 
   @Test("A server without ranges sends all again, and what is known is skipped")
   func resumptionWithoutRanges() async throws {
-    try await withOrigin(origin([FaultRule("a", .close(after: 40_000), count: 1)], ranges: false)) { origin in
+    try await Origin.use(origin([FaultRule("a", .close(after: 40_000), count: 1)], ranges: false)) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
       let body = try await response.body.collect(upTo: 1 << 20)
@@ -136,7 +136,7 @@ struct RetryTests {
   @Test("A part from a server that forgot its ranges ends where the part does")
   func resumptionWithWhole() async throws {
     let faults = [FaultRule("a", .close(after: 1_000), count: 1), FaultRule("a", .ignoreRange, count: 1)]
-    try await withOrigin(origin(faults)) { origin in
+    try await Origin.use(origin(faults)) { origin in
       let range = ByteRange(offset: 50_000, length: 20_000)
       let expected = Array(bytes[50_000..<70_000])
       let body = try await quickFetcher().bytes(origin.url("a"), range: range)
@@ -147,7 +147,7 @@ struct RetryTests {
 
   @Test("A body that stands still is continued")
   func resumptionAfterStall() async throws {
-    try await withOrigin(origin([FaultRule("a", .stall(after: 40_000), count: 1)])) { origin in
+    try await Origin.use(origin([FaultRule("a", .stall(after: 40_000), count: 1)])) { origin in
       let fetcher = quickFetcher(idleTimeout: .seconds(1))
       let body = try await fetcher.bytes(origin.url("a"))
       #expect(body == bytes)
@@ -160,7 +160,7 @@ struct RetryTests {
     let long = pattern(700_000)
     let origin = Origin.Configuration(
       routes: ["/a": .init(long)], faults: [FaultRule("a", .close(after: 70_000))])
-    try await withOrigin(origin) { origin in
+    try await Origin.use(origin) { origin in
       let bytes = try await quickFetcher(attempts: 1).bytes(origin.url("a"))
       #expect(bytes == long)
       #expect(origin.requestLog.count == 10)
@@ -169,7 +169,7 @@ struct RetryTests {
 
   @Test("Where nothing new comes, as the server knows no ranges, breaks use up the budget all the same")
   func noProgress() async throws {
-    try await withOrigin(origin([FaultRule("a", .close(after: 70_000))], ranges: false)) { origin in
+    try await Origin.use(origin([FaultRule("a", .close(after: 70_000))], ranges: false)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .network)
       // The first one brings something.
@@ -179,7 +179,7 @@ struct RetryTests {
 
   @Test("Breaks use up the budget, and the error tells how far it came")
   func lastingBreak() async throws {
-    try await withOrigin(origin([FaultRule("a", .close(after: 1_000))])) { origin in
+    try await Origin.use(origin([FaultRule("a", .close(after: 1_000))])) { origin in
       let reports = Reports()
       let response = try await quickFetcher().fetch(reports.request(origin.url("a")))
       let error = await reelError { _ = try await response.body.collect(upTo: 1 << 20) }
@@ -194,9 +194,9 @@ struct RetryTests {
     "What has come before a server closes is kept, however late it is read",
     arguments: [1, 40_000, 100_000, 150_001])
   func bytesBeforeClose(count: Int) async throws {
-    try await withOrigin(origin([FaultRule("a", .close(after: Int64(count)))])) { origin in
+    try await Origin.use(origin([FaultRule("a", .close(after: Int64(count)))])) { origin in
       let response = try await quickFetcher(attempts: 0).fetch(Reports().request(origin.url("a")))
-      while origin.snapshot.openConnectionCount > 0 { try await Task.sleep(for: .milliseconds(1)) }
+      try await until { origin.snapshot.openConnectionCount == 0 }
       var come: [UInt8] = []
       let error = await reelError { for try await chunk in response.body { come += chunk } }
       #expect(error?.reason.hasPrefix("connection closed by the server after \(count) of 200000") == true)
@@ -208,7 +208,7 @@ struct RetryTests {
   func tooLargeContentLength() async throws {
     let route = Origin.Response(pattern(40_000))
     let faults = [FaultRule("a", .contentLength(by: 100))]
-    try await withOrigin(.init(routes: ["/a": route], faults: faults, supportsRanges: false)) { origin in
+    try await Origin.use(.init(routes: ["/a": route], faults: faults, supportsRanges: false)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .network)
       #expect(error?.reason == "connection closed by the server after 40000 of 40100 bytes (4 requests)")
@@ -217,7 +217,7 @@ struct RetryTests {
 
   @Test("A Content-Length that is too small cuts the body")
   func tooSmallContentLength() async throws {
-    try await withOrigin(origin([FaultRule("a", .contentLength(by: -100))])) { origin in
+    try await Origin.use(origin([FaultRule("a", .contentLength(by: -100))])) { origin in
       let expected = Array(bytes.dropLast(100))
       let body = try await quickFetcher().bytes(origin.url("a"))
       #expect(body == expected)
@@ -227,7 +227,7 @@ struct RetryTests {
   @Test("Bytes of another version are not put behind those of the first")
   func changedResource() async throws {
     let other = pattern(200_001)
-    try await withOrigin(origin([FaultRule("a", .close(after: 40_000), count: 1)])) { origin in
+    try await Origin.use(origin([FaultRule("a", .close(after: 40_000), count: 1)])) { origin in
       let response = try await quickFetcher().fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
       origin.setRoute("/a", .init(other))
       let error = await reelError { _ = try await response.body.collect(upTo: 1 << 20) }
@@ -241,7 +241,7 @@ struct RetryTests {
     let whole = StoredGzip.encode(bytes)
     let route = Origin.Response(whole, headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
     let faults = [FaultRule("a", .close(after: 0), count: 1), FaultRule("a", .close(after: 150_000))]
-    try await withOrigin(.init(routes: ["/a": route], faults: faults)) { origin in
+    try await Origin.use(.init(routes: ["/a": route], faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
       #expect(error?.kind == .network)
       #expect(error?.reason.hasPrefix("connection closed by the server after ") == true)
@@ -252,7 +252,7 @@ struct RetryTests {
   @Test("Compressed data that is none is an error")
   func corruptCompressedBody() async throws {
     let route = Origin.Response("<MPD/>", headers: [HeaderField(name: "Content-Encoding", value: "gzip")])
-    try await withOrigin(.init(routes: ["/a": route])) { origin in
+    try await Origin.use(.init(routes: ["/a": route])) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
       #expect(error?.kind == .server)
       #expect(error?.reason == "its compressed data is broken")

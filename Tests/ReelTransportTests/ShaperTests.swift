@@ -12,7 +12,7 @@ struct ShaperTests {
   @Test("A transfer has the stated rate and begins after two round trips")
   func rate() async throws {
     let link = try LinkSpec(parsing: "8Mbit/100ms")
-    try await withOrigin(.init(routes: ["/a": .init(pattern(1_000_000))], link: link)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(pattern(1_000_000))], link: link)) { origin in
       let time = try await time { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(time >= .milliseconds(1_200))
       let record = try #require(origin.requestLog.first)
@@ -25,7 +25,7 @@ struct ShaperTests {
   @Test("A kept connection costs one round trip less")
   func roundTrips() async throws {
     let link = try LinkSpec(parsing: "100Mbit/200ms")
-    try await withOrigin(.init(routes: ["/a": .init("a")], link: link)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init("a")], link: link)) { origin in
       let fetcher = quickFetcher()
       let first = try await time { _ = try await fetcher.bytes(origin.url("a")) }
       let second = try await time { _ = try await fetcher.bytes(origin.url("a")) }
@@ -42,7 +42,7 @@ struct ShaperTests {
   func fairness() async throws {
     let link = try LinkSpec(parsing: "8Mbit/10ms")
     let routes: [String: Origin.Response] = ["/a": .init(pattern(300_000)), "/b": .init(pattern(300_000))]
-    try await withOrigin(.init(routes: routes, link: link)) { origin in
+    try await Origin.use(.init(routes: routes, link: link)) { origin in
       let fetcher = quickFetcher()
       let time = try await time {
         async let one = fetcher.bytes(origin.url("a"))
@@ -74,7 +74,7 @@ struct ShaperTests {
     let routes: [String: Origin.Response] = [
       "/large": .init(pattern(8_000_000)), "/a": .init(pattern(300_000)),
     ]
-    try await withOrigin(.init(routes: routes, link: link)) { origin in
+    try await Origin.use(.init(routes: routes, link: link)) { origin in
       let fetcher = quickFetcher()
       var large: FetchResponse? = try await fetcher.fetch(
         FetchRequest(url: origin.url("large"), purpose: .segment))

@@ -21,24 +21,14 @@ private let longPattern: [UInt8] = {
   return bytes
 }()
 
-/// Runs `body` with an origin, which is stopped at the end.
-func withOrigin<Result>(
-  _ configuration: Origin.Configuration, _ body: (Origin) async throws -> Result
-) async throws -> Result {
-  try await Origin.use(configuration, body)
-}
-
-/// A fetcher whose retries do not keep a test waiting.
+/// As `makeFetcher`, with three retries and no connection ahead unless told.
 func quickFetcher(
   connectTimeout: Duration = HangLimit.duration, firstByteTimeout: Duration = HangLimit.duration,
   idleTimeout: Duration = HangLimit.duration, attempts: Int = 3, connectionsAhead: Int = 0
 ) -> TransportFetcher {
-  TransportFetcher(
-    configuration: TransportConfiguration(
-      connectTimeout: connectTimeout, firstByteTimeout: firstByteTimeout, idleTimeout: idleTimeout,
-      retryPolicy: RetryPolicy(
-        attempts: attempts, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(4)),
-      connectionsAhead: connectionsAhead))
+  makeFetcher(
+    connectTimeout: connectTimeout, firstByteTimeout: firstByteTimeout, idleTimeout: idleTimeout,
+    attempts: attempts, connectionsAhead: connectionsAhead)
 }
 
 /// Collects the metrics that a request reports.
@@ -53,16 +43,6 @@ final class Reports: Sendable {
     FetchRequest(url: url, range: range, headers: headers, purpose: purpose) { metrics in
       self.reports.withLock { $0.append(metrics) }
     }
-  }
-}
-
-extension TransportFetcher {
-  /// The whole body.
-  func bytes(
-    _ url: URL, range: ByteRange? = nil, headers: [HeaderField] = [], purpose: FetchPurpose = .segment
-  ) async throws -> [UInt8] {
-    let request = FetchRequest(url: url, range: range, headers: headers, purpose: purpose)
-    return try await fetch(request).body.collect(upTo: 1 << 30)
   }
 }
 

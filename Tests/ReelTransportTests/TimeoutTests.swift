@@ -19,7 +19,7 @@ struct TimeoutTests {
 
   @Test("A server that takes the request and sends nothing")
   func silence() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(bytes)], faults: [FaultRule("*", .silence)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)], faults: [FaultRule("*", .silence)])) { origin in
       let fetcher = quickFetcher(firstByteTimeout: .milliseconds(150))
       let reports = Reports()
       let error = await reelError { _ = try await fetcher.fetch(reports.request(origin.url("a"))) }
@@ -33,7 +33,7 @@ struct TimeoutTests {
   @Test("A server that stalls for ever in mid-body")
   func stall() async throws {
     let faults = [FaultRule("*", .stall(after: 10_000), count: 1), FaultRule("*", .stall(after: 0))]
-    try await withOrigin(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(bytes)], faults: faults)) { origin in
       let fetcher = quickFetcher(idleTimeout: .milliseconds(500), attempts: 2)
       let response = try await fetcher.fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
       let error = await reelError { _ = try await response.body.collect(upTo: 1 << 20) }
@@ -47,7 +47,7 @@ struct TimeoutTests {
   func slowBody() async throws {
     // 200 kB take 2 s, in packets 14 ms apart.
     let link = try LinkSpec(parsing: "800k/1ms")
-    try await withOrigin(.init(routes: ["/a": .init(pattern(200_000))], link: link)) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(pattern(200_000))], link: link)) { origin in
       let body = try await quickFetcher(idleTimeout: .milliseconds(1_500), attempts: 0).bytes(origin.url("a"))
       #expect(body.count == 200_000)
     }
@@ -55,7 +55,7 @@ struct TimeoutTests {
 
   @Test("A body that nobody reads reaches no limit")
   func parkedBody() async throws {
-    try await withOrigin(.init(routes: ["/a": .init(pattern(8_000_000)), "/b": .init(bytes)])) { origin in
+    try await Origin.use(.init(routes: ["/a": .init(pattern(8_000_000)), "/b": .init(bytes)])) { origin in
       let fetcher = quickFetcher(idleTimeout: .seconds(2), attempts: 0)
       let response = try await fetcher.fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
       var iterator = response.body.makeAsyncIterator()
