@@ -1,48 +1,52 @@
+import NIOHTTP1
 import Synchronization
 internal import ReelCore
 
-/// What a connection has noted of one answer: handed from the connection to the transfer by a header field
-/// that holds its number.
+/// What a connection notes of the answer to one request, for the transfer that sent it.
+///
+/// A transfer sees neither by itself. AsyncHTTPClient 1.37 has no call that names the connection of a request:
+/// `HTTPClient.Task` and `HTTPClientResponseDelegate` have no `Channel`, and `http1_1ConnectionDebugInitializer` gets a
+/// channel without a request. And a delegate gets bodies after decompression only. The head of the request is all that
+/// both sides see, and it holds nothing but text. So a field of it has the receipt's number, which `ConnectionMonitor`
+/// takes out before the head leaves.
 final class AnswerReceipt: Sendable {
-  /// The header field, put over one that a server sends.
-  static let field = "reel-receipt"
+  private static let field = "reel-receipt"
+  private static let lastNumber = Atomic<Int>(0)
+  /// Those whose requests have not reached a connection, by number.
+  private static let pending = Locked<[Int: AnswerReceipt]>([:])
 
-  /// When the connection was opened; nil where that is not known.
-  let connectionOpenedAt: ContinuousClock.Instant?
-  private let bytes = Atomic<Int>(0)
+  private let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  private let state = Locked<(connectionOpenedAt: ContinuousClock.Instant?, byteCount: Int)>((nil, 0))
 
-  private static let book = Locked<(next: UInt64, open: [UInt64: AnswerReceipt])>((0, [:]))
-  /// A receipt is claimed as soon as the event loop of its transfer comes to it. One that is older than so
-  /// many others belongs to a transfer that was cancelled.
-  private static let bookLength: UInt64 = 4_096
-
-  init(connectionOpenedAt: ContinuousClock.Instant?) {
-    self.connectionOpenedAt = connectionOpenedAt
-  }
+  /// When the connection was opened; nil before the request has left, and where it is not known.
+  var connectionOpenedAt: ContinuousClock.Instant? { state.withLock { $0.connectionOpenedAt } }
 
   /// Body bytes before decompression, so far.
-  var byteCount: Int { bytes.load(ordering: .relaxed) }
+  var byteCount: Int { state.withLock { $0.byteCount } }
+
+  /// Adds the receipt to the request that it is for. To be followed by `withdraw` when that has ended.
+  func attach(to headers: inout HTTPHeaders) {
+    headers.replaceOrAdd(name: Self.field, value: String(number))
+    Self.pending.withLock { $0[number] = self }
+  }
+
+  /// Takes the receipt out of a request that has reached a connection, which was opened at `time`.
+  static func detach(from headers: inout HTTPHeaders, openedAt time: ContinuousClock.Instant?)
+    -> AnswerReceipt?
+  {
+    guard let number = headers.first(name: field).flatMap({ Int($0) }) else { return nil }
+    headers.remove(name: field)
+    let receipt = pending.withLock { $0.removeValue(forKey: number) }
+    receipt?.state.withLock { $0.connectionOpenedAt = time }
+    return receipt
+  }
+
+  /// The request will not reach a connection any more.
+  func withdraw() {
+    _ = Self.pending.withLock { $0.removeValue(forKey: number) }
+  }
 
   func add(_ count: Int) {
-    bytes.wrappingAdd(count, ordering: .relaxed)
-  }
-
-  /// Enters the receipt in the book, under the number that is returned, until it is claimed.
-  func register() -> String {
-    Self.book.withLock { book in
-      book.next += 1
-      if book.next % 1_024 == 0 {
-        let oldest = book.next.subtractingReportingOverflow(Self.bookLength)
-        if !oldest.overflow { book.open = book.open.filter { $0.key > oldest.partialValue } }
-      }
-      book.open[book.next] = self
-      return String(book.next)
-    }
-  }
-
-  /// Takes the receipt with this number out of the book.
-  static func claim(_ number: String?) -> AnswerReceipt? {
-    guard let number = number.flatMap({ UInt64($0) }) else { return nil }
-    return book.withLock { $0.open.removeValue(forKey: number) }
+    state.withLock { $0.byteCount += count }
   }
 }

@@ -32,22 +32,17 @@ final class ConnectionMonitor: ChannelDuplexHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
-    case .head(var head) where head.status.code >= 200:
-      let receipt = AnswerReceipt(connectionOpenedAt: openedAt)
-      self.receipt = receipt
+    case .head(let head) where head.status.code >= 200:
       isInCountedBody = openedAt != nil && head.statesBodyLength
-      head.headers.replaceOrAdd(name: AnswerReceipt.field, value: receipt.register())
-      context.fireChannelRead(wrapInboundOut(.head(head)))
     case .body(let buffer):
       receipt?.add(buffer.readableBytes)
-      context.fireChannelRead(data)
     case .end:
       receipt = nil
       isInCountedBody = false
-      context.fireChannelRead(data)
     case .head:
-      context.fireChannelRead(data)
+      break
     }
+    context.fireChannelRead(data)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -62,8 +57,11 @@ final class ConnectionMonitor: ChannelDuplexHandler {
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .head(let head) = unwrapOutboundIn(data) {
+    var data = data
+    if case .head(var head) = unwrapOutboundIn(data) {
       isAnsweringItself = head.headers.contains(name: Self.aheadField)
+      receipt = AnswerReceipt.detach(from: &head.headers, openedAt: openedAt)
+      data = wrapOutboundOut(.head(head))
     }
     guard isAnsweringItself else {
       context.write(data, promise: promise)

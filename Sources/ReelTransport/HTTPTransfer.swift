@@ -31,7 +31,6 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     /// Set when nothing more will come from the connection.
     var ending: Result<Void, any Error>?
     var head: HTTPResponseHead?
-    var receipt: AnswerReceipt?
     /// What has come and was not taken yet.
     var chunks = CircularBuffer<ByteBuffer>()
     var heldByteCount = 0
@@ -46,6 +45,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 
   private let state = Locked(State(), rank: .transfer)
+  private let receipt = AnswerReceipt()
   private let configuration: TransportConfiguration
   private let host: String
   /// Told what is added to the bytes that are held, or taken from them.
@@ -58,6 +58,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 
   deinit {
+    receipt.withdraw()
     // Those that nobody has taken.
     noteHeld?(-state.withLock { $0.heldByteCount })
   }
@@ -68,6 +69,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     logger: Logger, noteHeld: (@Sendable (Int) -> Void)? = nil
   ) -> HTTPTransfer {
     let transfer = HTTPTransfer(host: request.host, configuration: configuration, noteHeld: noteHeld)
+    var request = request
+    transfer.receipt.attach(to: &request.headers)
     let task = client.execute(request: request, delegate: transfer, logger: logger)
     transfer.state.withLock { $0.task = task }
     transfer.armHeadTimer()
@@ -75,10 +78,10 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 
   /// Body bytes that came over the wire, before decompression.
-  var receivedByteCount: Int { state.withLock { $0.receipt?.byteCount ?? 0 } }
+  var receivedByteCount: Int { receipt.byteCount }
 
-  /// When the connection was opened; nil before the head is there and where it is not known.
-  var connectionOpenedAt: ContinuousClock.Instant? { state.withLock { $0.receipt?.connectionOpenedAt } }
+  /// When the connection was opened; nil before the request has left, and where it is not known.
+  var connectionOpenedAt: ContinuousClock.Instant? { receipt.connectionOpenedAt }
 
   /// The head of the answer, once.
   func head() async throws -> HTTPResponseHead {
@@ -150,14 +153,10 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 
   func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
-    var head = head
-    let receipt = AnswerReceipt.claim(head.headers.first(name: AnswerReceipt.field))
-    head.headers.remove(name: AnswerReceipt.field)
-    let waiter = state.withLock { [head] state in
+    let waiter = state.withLock { state in
       state.phase = .streaming
       state.timer.take()?.cancel()
       state.head = head
-      state.receipt = receipt
       return state.headWaiter.take()
     }
     waiter?.resume(returning: head)
