@@ -87,8 +87,7 @@ struct ResourceRelay: Sendable {
       }
     let response = try await fetcher.fetch(
       FetchRequest(method, url: url, range: range, purpose: purpose))
-    var iterator = response.body.makeAsyncIterator()
-    return Opened(response: response, first: try await iterator.next())
+    return Opened(response: response, first: try await response.body.next())
   }
 
   /// Nil where it is not known.
@@ -165,10 +164,7 @@ struct ResourceRelay: Sendable {
         remaining -= Int64(bytes.count)
         if !bytes.isEmpty { try await writer.write(ByteBuffer(bytes: bytes)) }
         guard remaining > 0 else { break }
-        next = try await context.whileConnected {
-          var iterator = opened.response.body.makeAsyncIterator()
-          return try await iterator.next()
-        }
+        next = try await context.whileConnected { try await opened.response.body.next() }
       }
       if count != nil, remaining > 0 { throw ReelError(.server, "the answer ends too early") }
       try await writer.finish(nil)

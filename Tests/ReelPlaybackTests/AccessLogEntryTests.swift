@@ -20,15 +20,12 @@ struct AccessLogEntryTests {
 
     func fetch(_ request: FetchRequest) async throws -> FetchResponse {
       var response = try await base.fetch(request)
-      let body = response.body
       response.supportsRanges = supportsRanges
-      response.body = FetchBody { [byteCount] in
-        var iterator = body.makeAsyncIterator()
-        let chunk = try await iterator.next()
+      return response.wrappingBody { [byteCount] body in
+        let chunk = try await body.next()
         byteCount.withLock { $0 += chunk?.count ?? 0 }
         return chunk
       }
-      return response
     }
   }
 

@@ -96,10 +96,7 @@ struct ResourceByteSourceTests {
       let response = try BlockingThread.wait(scope: scope) {
         try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
       }
-      let head = try BlockingThread.wait(scope: scope) {
-        var iterator = response.body.makeAsyncIterator()
-        return try await iterator.next() ?? []
-      }
+      let head = try BlockingThread.wait(scope: scope) { try await response.body.next() ?? [] }
       let source = ResourceByteSource(
         response: response, read: head, isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
         recorder: StartupRecorder(clock: SystemMonotonicClock()),

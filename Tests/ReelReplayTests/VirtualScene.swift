@@ -90,11 +90,7 @@ struct NotingFetcher: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    let report = request.report
-    request.report = { [note] metrics in
-      note(metrics)
-      report?(metrics)
-    }
+    request.addReport(note)
     return try await base.fetch(request)
   }
 }

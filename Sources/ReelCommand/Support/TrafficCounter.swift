@@ -27,25 +27,18 @@ final class TrafficCounter: Fetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
-    let report = request.report
     let isLocal = request.url.isFileURL
     // The requests of this transfer counted so far. More may be reported until it ends.
     let counted = Locked(0)
     note(1, of: counted, isLocal: isLocal)
-    request.report = { [self] metrics in
-      note(metrics.requestCount, of: counted, isLocal: isLocal)
-      report?(metrics)
-    }
-    var response = try await base.fetch(request)
+    request.addReport { [self] in note($0.requestCount, of: counted, isLocal: isLocal) }
+    let response = try await base.fetch(request)
     note(response.requestCount, of: counted, isLocal: isLocal)
-    let body = response.body
-    response.body = FetchBody { [self] in
-      var iterator = body.makeAsyncIterator()
-      let chunk = try await iterator.next()
+    return response.wrappingBody { [self] body in
+      let chunk = try await body.next()
       if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal) }
       return chunk
     }
-    return response
   }
 
   // MARK: - Private

@@ -80,8 +80,7 @@ final class FileTransfer: Sendable {
       if let chunk { return chunk.isEmpty ? nil : chunk }
       guard let body else { return nil }
       do {
-        var iterator = body.makeAsyncIterator()
-        guard let bytes = try await iterator.next() else {
+        guard let bytes = try await body.next() else {
           close()
           return nil
         }

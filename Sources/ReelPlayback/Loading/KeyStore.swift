@@ -103,8 +103,7 @@ struct Decryption: Sendable {
       try AES128Decryptor(key: key, initializationVector: initializationVector))
     let keyURL = keyURL
     return FetchBody {
-      var iterator = body.makeAsyncIterator()
-      while let chunk = try await iterator.next() {
+      while let chunk = try await body.next() {
         let plain = state.withLock { $0?.update(chunk) ?? [] }
         if !plain.isEmpty { return plain }
       }

@@ -379,8 +379,7 @@ extension FetchResponse {
     let body = body
     let rest = Locked((skip: range.offset - bodyOffset, take: range.length))
     return FetchBody {
-      var iterator = body.makeAsyncIterator()
-      while let chunk = try await iterator.next() {
+      while let chunk = try await body.next() {
         let wanted = rest.withLock { rest -> [UInt8]? in
           let skipped = Int(clamping: Swift.min(rest.skip, Int64(chunk.count)))
           rest.skip -= Int64(skipped)

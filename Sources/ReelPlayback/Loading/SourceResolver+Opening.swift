@@ -100,12 +100,12 @@ extension SourceResolver {
 /// The beginning of a file, read from the body of its answer as far as it is needed.
 private struct FileHead {
   private(set) var bytes: [UInt8] = []
-  private var body: FetchBody.Iterator
+  private let body: FetchBody
 
   /// No more than this is read for an index.
   static let byteLimit = 1 << 20
 
-  init(_ response: FetchResponse) { body = response.body.makeAsyncIterator() }
+  init(_ response: FetchResponse) { body = response.body }
 
   /// Waits for more; false at the end.
   mutating func readOn() async throws -> Bool {

@@ -327,9 +327,8 @@ struct SourceResolver: Sendable {
     _ response: FetchResponse, from first: [UInt8], atLeast count: Int
   ) async throws -> (bytes: [UInt8], hasEnded: Bool) {
     var bytes = first
-    var iterator = response.body.makeAsyncIterator()
     while bytes.count < count {
-      guard let chunk = try await iterator.next() else { return (bytes, true) }
+      guard let chunk = try await response.body.next() else { return (bytes, true) }
       bytes.append(contentsOf: chunk)
     }
     return (bytes, false)

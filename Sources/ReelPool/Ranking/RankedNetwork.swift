@@ -101,21 +101,17 @@ package final class RankedNetwork: Sendable {
     package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
       let (network, number) = (network, number)
       network.count(of: number) { $0.requestCount += 1 }
-      var response = try await network.inTurn(of: number) { try await network.base.fetch(request) }
-      let (body, further) = (response.body, response.requestCount - 1)
+      let response = try await network.inTurn(of: number) { try await network.base.fetch(request) }
+      let further = response.requestCount - 1
       if further > 0 { network.count(of: number) { $0.requestCount += further } }
       // The body holds the slot: its account is kept as long as something may come.
-      response.body = FetchBody { [self] in
-        let chunk = try await network.inTurn(of: number) { () async throws -> [UInt8]? in
-          var iterator = body.makeAsyncIterator()
-          return try await iterator.next()
-        }
+      return response.wrappingBody { [self] body in
+        let chunk = try await network.inTurn(of: number) { try await body.next() }
         if let chunk {
           withExtendedLifetime(self) { network.count(of: number) { $0.byteCount += Int64(chunk.count) } }
         }
         return chunk
       }
-      return response
     }
   }
 

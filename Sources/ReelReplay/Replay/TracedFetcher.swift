@@ -22,7 +22,7 @@ struct TracedFetcher: Fetching, ConnectionOpening {
       trace.note(event, request, number: number, at: clock.now, bytes: bytes, detail: detail)
     }
     note(.request, nil, request.range?.httpText)
-    var response: FetchResponse
+    let response: FetchResponse
     do {
       response = try await base.fetch(request)
     } catch {
@@ -30,55 +30,25 @@ struct TracedFetcher: Fetching, ConnectionOpening {
       throw error
     }
     note(.response, nil, nil)
-    let body = TracedBody(response.body) { note(.received, $0, $1) }
-    response.body = FetchBody { try await body.next() }
-    return response
-  }
-
-  fileprivate static func reason(of error: any Error) -> String {
-    (error as? ReelError)?.reason ?? "cancelled"
-  }
-}
-
-/// A body that tells once how much of it came: at its end, or when it is let go.
-private final class TracedBody: Sendable {
-  private struct State {
-    var byteCount: Int64 = 0
-    var isOver = false
-  }
-
-  private let base: FetchBody
-  private let note: @Sendable (Int64, String?) -> Void
-  private let state = Locked(State())
-
-  init(_ base: FetchBody, note: @escaping @Sendable (Int64, String?) -> Void) {
-    self.base = base
-    self.note = note
-  }
-
-  deinit { end("cancelled") }
-
-  func next() async throws -> [UInt8]? {
-    do {
-      var iterator = base.makeAsyncIterator()
-      guard let chunk = try await iterator.next() else {
-        end(nil)
-        return nil
+    // Told once how much of the body came: at its end, or when it is let go. Nil after that.
+    let byteCount = Locked<Int64?>(0)
+    let end = { @Sendable (detail: String?) in
+      if let count = byteCount.withLock({ $0.take() }) { note(.received, count, detail) }
+    }
+    return response.wrappingBody(onRelease: { end("cancelled") }) { body in
+      do {
+        let chunk = try await body.next()
+        if let chunk { byteCount.withLock { $0? += Int64(chunk.count) } } else { end(nil) }
+        return chunk
+      } catch {
+        end(Self.reason(of: error))
+        throw error
       }
-      state.withLock { $0.byteCount += Int64(chunk.count) }
-      return chunk
-    } catch {
-      end(TracedFetcher.reason(of: error))
-      throw error
     }
   }
 
-  private func end(_ detail: String?) {
-    let count = state.withLock { state -> Int64? in
-      defer { state.isOver = true }
-      return state.isOver ? nil : state.byteCount
-    }
-    if let count { note(count, detail) }
+  private static func reason(of error: any Error) -> String {
+    (error as? ReelError)?.reason ?? "cancelled"
   }
 }
 

@@ -130,8 +130,7 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     }
     lane.advance()
     var response = answer
-    let body = LinkedBody(transfer)
-    response.body = FetchBody { try await body.next() }
+    response.body = FetchBody(onRelease: { transfer.cancel() }) { try await transfer.next() }
     return response
   }
 
@@ -155,15 +154,10 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     guard let world else { return try await base.fetch(request) }
     var real = request
     real.noteHeld = nil
-    var response = try await fetchForReal(real)
-    let (body, url, limit, overdue) = (response.body, request.url, limit, overdue)
-    response.body = FetchBody {
-      try Self.standStill(world, for: url, within: limit, overdue) {
-        var iterator = body.makeAsyncIterator()
-        return try await iterator.next()
-      }
+    let (url, limit, overdue) = (request.url, limit, overdue)
+    return try await fetchForReal(real).wrappingBody { body in
+      try Self.standStill(world, for: url, within: limit, overdue) { try await body.next() }
     }
-    return response
   }
 
   /// Blocks: the world stands still. Static, as a transfer that calls it must not hold the fetcher, whose lane holds it.
@@ -190,10 +184,9 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
   /// The next bytes of a real body, as many as are worth the way.
   private static func piece(of body: FetchBody) async -> Piece {
     var piece = Piece()
-    var iterator = body.makeAsyncIterator()
     do {
       while piece.bytes.count < pieceByteCount {
-        guard let chunk = try await iterator.next() else {
+        guard let chunk = try await body.next() else {
           piece.ending = .success(())
           break
         }
@@ -264,17 +257,6 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
       transfer.setSupplier(task)
     }
   }
-}
-
-/// Lets a transfer go with its reader.
-private final class LinkedBody: Sendable {
-  private let transfer: LinkedTransfer
-
-  init(_ transfer: LinkedTransfer) { self.transfer = transfer }
-
-  deinit { transfer.cancel() }
-
-  func next() async throws -> [UInt8]? { try await transfer.next() }
 }
 
 /// What connections are kept by.

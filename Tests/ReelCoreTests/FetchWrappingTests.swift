@@ -1,0 +1,55 @@
+import Foundation
+import ReelCore
+import Testing
+
+@Suite("What fetchers in front of others share")
+struct FetchWrappingTests {
+  private final class Token: Sendable {
+    let note: @Sendable () -> Void
+    init(_ note: @escaping @Sendable () -> Void) { self.note = note }
+    deinit { note() }
+  }
+
+  private let notes = Locked<[String]>([])
+
+  /// A body of two chunks, which notes when it is let go.
+  private func response(_ url: URL) -> FetchResponse {
+    let token = Token { [notes] in notes.withLock { $0.append("body") } }
+    let rest = Locked<[[UInt8]]>([[1, 2], [3]])
+    return FetchResponse(
+      url: url, contentType: "a/b", bodyOffset: 0, bodyByteCount: 3, resourceByteCount: 3,
+      supportsRanges: true,
+      body: FetchBody {
+        withExtendedLifetime(token) { rest.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+      })
+  }
+
+  @Test("A wrapped body is pulled by way of the wrapper, and its end is noted before the body's own")
+  func body() async throws {
+    let url = try #require(URL(string: "http://reel.test/a"))
+    do {
+      let onRelease = { @Sendable [notes] in notes.withLock { $0.append("wrapper") } }
+      let wrapped = response(url).wrappingBody(onRelease: onRelease) { try await $0.next()?.map { $0 + 1 } }
+      #expect(wrapped.contentType == "a/b" && wrapped.bodyByteCount == 3)
+      #expect(try await wrapped.body.next() == [2, 3])
+      #expect(try await wrapped.body.collect(upTo: 10) == [4])
+      #expect(try await wrapped.body.next() == nil)
+      #expect(notes.withLock { $0 } == [])
+    }
+    #expect(notes.withLock { $0 } == ["wrapper", "body"])
+  }
+
+  @Test("Metrics are told to each who asked for them, the last one first")
+  func reports() throws {
+    let url = try #require(URL(string: "http://reel.test/a"))
+    var request = FetchRequest(url: url, purpose: .segment) { [notes] _ in
+      notes.withLock { $0.append("first") }
+    }
+    request.addReport { [notes] _ in notes.withLock { $0.append("second") } }
+    request.report?(
+      RequestMetrics(
+        url: url, purpose: .segment, status: nil, timeToFirstByte: nil, transferTime: .zero, byteCount: 0,
+        reusedConnection: nil, redirectCount: 0, requestCount: 1))
+    #expect(notes.withLock { $0 } == ["second", "first"])
+  }
+}
