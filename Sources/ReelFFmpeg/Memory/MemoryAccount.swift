@@ -106,7 +106,9 @@ public final class MemoryAccount: @unchecked Sendable {
   // MARK: - Private
 
   private var latestFigures: Figures {
-    Figures(heap: heap, pictureByteCount: pictureByteCount, packetByteCount: packetByteCount)
+    var figures = mappedFigures
+    figures.heap = heap
+    return figures
   }
 
   private var heap: Figures.Heap? {
