@@ -173,17 +173,15 @@ final class ResourceByteSource: ByteSource {
 
   /// A feed whose next byte is the one that is wanted.
   private func feedAtPosition() throws -> Feed {
-    if let index = feeds.lastIndex(where: { (0...Self.readThroughByteCount).contains(position - $0.position) }
-    ) {
-      let feed = feeds.remove(at: index)
-      if hasLeft { feeds.removeAll() }
-      hasLeft = false
-      feeds.append(feed)
-      try skip(in: feed)
-      return feed
-    }
+    let index = feeds.lastIndex { (0...Self.readThroughByteCount).contains(position - $0.position) }
+    let known = index.map { feeds.remove(at: $0) }
     if hasLeft { feeds.removeAll() }
     hasLeft = false
+    if let known {
+      feeds.append(known)
+      try skip(in: known)
+      return known
+    }
     if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
     let (fetcher, url, start, notes, recorder) = (fetcher, url, position, notes, recorder)
     let request = FetchRequest(
