@@ -204,14 +204,7 @@ private final class ReadPackets: PacketSource {
   }
 
   private func measured<Result>(_ body: () throws -> Result) rethrows -> Result {
-    let (start, waited) = (clock.now, base.waits)
-    defer {
-      let waits = base.waits
-      busy += max(
-        .zero,
-        clock.now - start - (waits.media - waited.media) - (waits.manifests - waited.manifests))
-    }
-    return try body()
+    try base.timed(by: clock, body) { busy += $1 }
   }
 }
 

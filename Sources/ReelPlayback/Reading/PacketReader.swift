@@ -71,6 +71,24 @@ struct ReaderWaits: Sendable {
   var manifests = Duration.zero
 }
 
+extension PacketReader {
+  /// Runs `body`, which reads.
+  ///
+  /// - Parameter note: Told how long that waited for media, and how long it did not wait for anything.
+  func timed<Result>(
+    by clock: any MonotonicClock, _ body: () throws -> Result,
+    note: (_ wait: Duration, _ busy: Duration) -> Void
+  ) rethrows -> Result {
+    let (start, before) = (clock.now, waits)
+    defer {
+      let (duration, after) = (clock.now - start, waits)
+      let wait = after.media - before.media
+      note(wait, max(.zero, duration - wait - (after.manifests - before.manifests)))
+    }
+    return try body()
+  }
+}
+
 extension ResolvedSource {
   /// What reads the packets of one of its tracks.
   ///

@@ -63,16 +63,12 @@ extension ItemSession {
   /// Accounts for the time that a reader takes on the way to the first packet, before anybody has that.
   func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
     guard !state.withLock({ $0.machine.hasVideoPacket }) else { return try body() }
-    let (start, before) = (environment.clock.now, reader.waits)
-    defer {
-      let (duration, after) = (environment.clock.now - start, reader.waits)
-      let media = after.media - before.media
+    return try reader.timed(by: environment.clock, body) { wait, busy in
       state.withLock { state in
-        state.readerWait += media
-        state.readerBusy += max(.zero, duration - media - (after.manifests - before.manifests))
+        state.readerWait += wait
+        state.readerBusy += busy
       }
     }
-    return try body()
   }
 
   /// The reader, made where there is none, and gone to where it was sent; nil where there is nothing to read.
