@@ -153,11 +153,9 @@ final class PoolCore: Sendable {
     // The picture that is found has had a little of its time: the next one is not late by what a thread takes to wake.
     let settled = began - configuration.player.execution.wakeAllowance
     let player = state.withLock { state in
-      let isSame = state.currentItem?.id == item.id
       state.setDirection(to: index, of: playlist)
-      state.setItems(playlist, index: index, at: settled)
       // What plays plays on where a drag comes back to it.
-      if !isSame || state.phase == .dragEnded {
+      if state.setItems(playlist, index: index) || state.phase == .dragEnded {
         state.phase = phase
         state.settledAt = settled
       }
@@ -207,8 +205,8 @@ final class PoolCore: Sendable {
   func update(_ playlist: Playlist, index: Int?) {
     let now = configuration.player.clock.now
     state.withLock { state in
-      state.setItems(
-        playlist, index: index.flatMap { playlist.items.indices.contains($0) ? $0 : nil }, at: now)
+      let known = index.flatMap { playlist.items.indices.contains($0) ? $0 : nil }
+      if state.setItems(playlist, index: known) { state.settledAt = now }
     }
     followCurrent()
     releaseCurrent()
@@ -338,16 +336,17 @@ extension PoolCore.State {
     if old != next { direction = next > old ? 1 : -1 }
   }
 
-  fileprivate mutating func setItems(_ new: Playlist, index newIndex: Int?, at now: Duration) {
+  /// - Returns: True where the current item is another one now.
+  fileprivate mutating func setItems(_ new: Playlist, index newIndex: Int?) -> Bool {
     let (old, oldPlayer) = (currentItem?.id, target?.player)
     playlist = new
     index = newIndex
     revision += 1
-    guard currentItem?.id != old else { return }
+    guard currentItem?.id != old else { return false }
     keptCount = nil
-    settledAt = now
     // What is left stays at the picture that was seen last; the turn that pauses it may be some time away.
     oldPlayer?.player.hold()
+    return true
   }
 }
 
