@@ -13,7 +13,7 @@ final class VirtualBody: Sendable {
 
   let name: String
   private let work: Locked<Work?>
-  private let baton = Monitor(false)
+  let baton = Baton()
 
   init(name: String, _ body: @escaping @Sendable () -> Void) {
     self.name = name
@@ -22,16 +22,22 @@ final class VirtualBody: Sendable {
 
   /// Nil where it has begun.
   func takeWork() -> Work? { work.withLock { $0.take() } }
+}
 
-  func giveBaton() {
-    baton.withLock { $0 = true }
-    baton.signal()
+/// Lets one thread that waits for it go on.
+final class Baton: Sendable {
+  private let isThere = Monitor(false)
+
+  func give() {
+    isThere.withLock { $0 = true }
+    isThere.signal()
   }
 
-  func waitForBaton() {
-    baton.wait { hasBaton -> Monitor<Bool>.Step<Void> in
-      guard hasBaton else { return .wait(until: nil) }
-      hasBaton = false
+  /// Returns when the baton has been given, and takes it.
+  func take() {
+    isThere.wait { isThere -> Monitor<Bool>.Step<Void> in
+      guard isThere else { return .wait(until: nil) }
+      isThere = false
       return .end(())
     }
   }

@@ -42,8 +42,8 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
   }
 
   private let state = Locked(State(), rank: .clock)
-  /// True when the body that ran has ended or waits.
-  private let baton = Monitor(false)
+  /// Given when the body that ran has ended or waits.
+  private let baton = Baton()
   private let threads = WorkerThreads()
 
   public init() {}
@@ -216,8 +216,8 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
   /// Gives the baton back until the body is taken from the ready ones again.
   func park(_ body: VirtualBody) {
     state.withLock { $0.running = nil }
-    giveBack()
-    body.waitForBaton()
+    baton.give()
+    body.baton.take()
   }
 
   func makeReady(_ body: VirtualBody) { state.withLock { $0.ready.append(.body(body)) } }
@@ -280,21 +280,12 @@ public final class VirtualWorld: MonotonicClock, Execution, Sendable {
           state.running = nil
           state.bodyCount -= 1
         }
-        self.giveBack()
+        self.baton.give()
       }
     } else {
-      body.giveBaton()
+      body.baton.give()
     }
-    baton.wait { isBack -> Monitor<Bool>.Step<Void> in
-      guard isBack else { return .wait(until: nil) }
-      isBack = false
-      return .end(())
-    }
-  }
-
-  private func giveBack() {
-    baton.withLock { $0 = true }
-    baton.signal()
+    baton.take()
   }
 
   private func cancel(_ key: CallQueue.Key) {
