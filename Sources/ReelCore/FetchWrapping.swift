@@ -13,29 +13,28 @@ extension FetchRequest {
 
 extension FetchResponse {
   /// The response with a body whose chunks are pulled out of its own by `pull`.
-  ///
-  /// - Parameter onRelease: Called when the new body is let go, before the old one is.
   package func wrappingBody(
-    onRelease: (@Sendable () -> Void)? = nil, _ pull: @escaping @Sendable (FetchBody) async throws -> [UInt8]?
+    onEnd: FetchBody.EndHandler? = nil, _ pull: @escaping @Sendable (FetchBody) async throws -> [UInt8]?
   ) -> FetchResponse {
     var response = self
     let body = body
-    response.body = FetchBody(onRelease: onRelease) { try await pull(body) }
+    let next = { @Sendable in try await pull(body) }
+    response.body = onEnd.map { FetchBody(onEnd: $0, pull: next) } ?? FetchBody(pull: next)
     return response
   }
 }
 
 extension FetchBody {
+  /// Gets how a body has ended: with its last chunk, or with an error, which is `CancellationError` where it was let go
+  /// before. Called once.
+  package typealias EndHandler = @Sendable (Result<Void, any Error>) -> Void
+
   /// - Parameters:
-  ///   - onRelease: Called when the body is let go, at its end or before.
+  ///   - onEnd: Called before that which `pull` holds is let go.
   ///   - pull: Gives the next chunk, never an empty one, or nil at the end.
-  package init(onRelease: (@Sendable () -> Void)?, pull: @escaping @Sendable () async throws -> [UInt8]?) {
-    guard let onRelease else {
-      self.init(pull: pull)
-      return
-    }
-    let holder = Holder(pull: pull, onRelease: onRelease)
-    self.init { try await holder.pull() }
+  package init(onEnd: @escaping EndHandler, pull: @escaping @Sendable () async throws -> [UInt8]?) {
+    let body = EndingBody(onEnd: onEnd, pull: pull)
+    self.init { try await body.next() }
   }
 
   /// The next chunk; nil at the end.
@@ -43,17 +42,30 @@ extension FetchBody {
     var iterator = makeAsyncIterator()
     return try await iterator.next()
   }
+}
 
-  private final class Holder: Sendable {
-    let pull: @Sendable () async throws -> [UInt8]?
-    let onRelease: @Sendable () -> Void
+/// A body that tells how it has ended.
+private final class EndingBody: Sendable {
+  private let pull: @Sendable () async throws -> [UInt8]?
+  private let onEnd: Locked<FetchBody.EndHandler?>
 
-    init(pull: @escaping @Sendable () async throws -> [UInt8]?, onRelease: @escaping @Sendable () -> Void) {
-      self.pull = pull
-      self.onRelease = onRelease
-    }
-
-    // What `pull` holds is released after this.
-    deinit { onRelease() }
+  init(onEnd: @escaping FetchBody.EndHandler, pull: @escaping @Sendable () async throws -> [UInt8]?) {
+    self.pull = pull
+    self.onEnd = Locked(onEnd)
   }
+
+  deinit { end(.failure(CancellationError())) }
+
+  func next() async throws -> [UInt8]? {
+    do {
+      let chunk = try await pull()
+      if chunk == nil { end(.success(())) }
+      return chunk
+    } catch {
+      end(.failure(error))
+      throw error
+    }
+  }
+
+  private func end(_ result: Result<Void, any Error>) { onEnd.withLock { $0.take() }?(result) }
 }

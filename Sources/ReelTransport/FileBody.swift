@@ -19,45 +19,32 @@ final class FileBody: Sendable {
     position = Locked(offset)
   }
 
-  deinit {
-    session.finish()
-  }
-
   /// The next bytes, or nil after the last.
   ///
   /// - Throws: `ReelError`, `CancellationError`.
   func next() async throws -> [UInt8]? {
-    do {
-      try Task.checkCancellation()
-      let start = position.withLock { $0 }
-      let count = min(Self.chunkByteCount, (end ?? .max) - start)
-      guard count > 0 else {
-        session.finish()
-        return nil
+    try Task.checkCancellation()
+    let start = position.withLock { $0 }
+    let count = min(Self.chunkByteCount, (end ?? .max) - start)
+    guard count > 0 else { return nil }
+    let bytes = try await withTaskCancellationHandler {
+      try await NIOThreadPool.singleton.runIfActive { [file, self] in
+        try file.read(Int(count), at: start) { self.isCancelled.load(ordering: .relaxed) }
       }
-      let bytes = try await withTaskCancellationHandler {
-        try await NIOThreadPool.singleton.runIfActive { [file, self] in
-          try file.read(Int(count), at: start) { self.isCancelled.load(ordering: .relaxed) }
-        }
-      } onCancel: {
-        isCancelled.store(true, ordering: .relaxed)
-      }
-      try Task.checkCancellation()
-      guard !bytes.isEmpty else {
-        if let end, start < end {
-          throw ReelError(
-            .badMedia, "the file became shorter while it was read, byte \(start) is gone", at: file.location)
-        }
-        session.finish()
-        return nil
-      }
-      session.noteFirstByte()
-      session.noteBytes(bytes.count)
-      position.withLock { $0 = start + Int64(bytes.count) }
-      return bytes
-    } catch {
-      session.finish()
-      throw error
+    } onCancel: {
+      isCancelled.store(true, ordering: .relaxed)
     }
+    try Task.checkCancellation()
+    guard !bytes.isEmpty else {
+      if let end, start < end {
+        throw ReelError(
+          .badMedia, "the file became shorter while it was read, byte \(start) is gone", at: file.location)
+      }
+      return nil
+    }
+    session.noteFirstByte()
+    session.noteBytes(bytes.count)
+    position.withLock { $0 = start + Int64(bytes.count) }
+    return bytes
   }
 }

@@ -53,7 +53,7 @@ final class FileFetcher: Fetching {
       body = FetchBody { nil }
     } else {
       let chunks = FileBody(file: file, offset: offset, length: length, session: session)
-      body = FetchBody { try await chunks.next() }
+      body = FetchBody(onEnd: { _ in session.finish() }) { try await chunks.next() }
     }
     return FetchResponse(
       url: session.request.url, contentType: nil, bodyOffset: offset, bodyByteCount: length,

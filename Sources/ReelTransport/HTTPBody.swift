@@ -5,7 +5,7 @@ import ReelCore
 /// The body of an answer, over as many transfers as it takes: where one breaks, the next goes on at that
 /// byte.
 ///
-/// For one consumer. When it is let go before its end, the transfer is cancelled.
+/// For one consumer, who calls `finish` when it takes no more.
 final class HTTPBody: Sendable {
   private struct State {
     var transfer: HTTPTransfer
@@ -37,36 +37,34 @@ final class HTTPBody: Sendable {
       State(transfer: transfer, position: answer.bodyOffset, brokeAt: answer.bodyOffset), rank: .body)
   }
 
-  deinit {
-    finish()
-  }
-
   /// The next bytes, or nil after the last.
   ///
   /// - Throws: `ReelError`, `CancellationError`.
   func next() async throws -> [UInt8]? {
-    do {
-      while let transfer = state.withLock({ $0.isOver ? nil : $0.transfer }) {
-        do {
-          guard !hasOverlongEnded, let buffer = try await transfer.nextChunk() else {
-            try checkIsWhole()
-            finish()
-            return nil
-          }
-          if let bytes = take(buffer) { return bytes }
-        } catch let failure as TransferFailure {
-          if state.withLock({ $0.position == end }) {
-            finish()
-            return nil
-          }
-          try await resume(after: failure)
+    while let transfer = state.withLock({ $0.isOver ? nil : $0.transfer }) {
+      do {
+        guard !hasOverlongEnded, let buffer = try await transfer.nextChunk() else {
+          try checkIsWhole()
+          return nil
         }
+        if let bytes = take(buffer) { return bytes }
+      } catch let failure as TransferFailure {
+        if state.withLock({ $0.position == end }) { return nil }
+        try await resume(after: failure)
       }
-      return nil
-    } catch {
-      finish()
-      throw error
     }
+    return nil
+  }
+
+  /// Ends the transfer, and reports what came of it.
+  func finish() {
+    let transfer = state.withLock { state in
+      state.isOver = true
+      return state.transfer
+    }
+    countBytes()
+    transfer.cancel()
+    session.finish()
   }
 
   // MARK: - Private
@@ -170,15 +168,4 @@ final class HTTPBody: Sendable {
     }
   }
 
-  private func finish() {
-    let transfer: HTTPTransfer? = state.withLock { state in
-      guard !state.isOver else { return nil }
-      state.isOver = true
-      return state.transfer
-    }
-    guard let transfer else { return }
-    countBytes()
-    transfer.cancel()
-    session.finish()
-  }
 }

@@ -27,7 +27,7 @@ final class HTTPFetcher: Fetching {
         body = FetchBody { nil }
       } else {
         let chunks = HTTPBody(transfer: transfer, answer: answer, session: session, fetcher: self)
-        body = FetchBody { try await chunks.next() }
+        body = FetchBody(onEnd: { _ in chunks.finish() }) { try await chunks.next() }
       }
       return FetchResponse(
         url: answer.url, contentType: answer.contentType, bodyOffset: answer.bodyOffset,

@@ -12,6 +12,17 @@ struct FetchWrappingTests {
 
   private let notes = Locked<[String]>([])
 
+  private var onEnd: FetchBody.EndHandler {
+    { [notes] result in
+      let text =
+        switch result {
+        case .success: "end"
+        case .failure(let error): (error as? ReelError)?.reason ?? "cancelled"
+        }
+      notes.withLock { $0.append(text) }
+    }
+  }
+
   /// A body of two chunks, which notes when it is let go.
   private func response(_ url: URL) -> FetchResponse {
     let token = Token { [notes] in notes.withLock { $0.append("body") } }
@@ -28,15 +39,32 @@ struct FetchWrappingTests {
   func body() async throws {
     let url = try #require(URL(string: "http://reel.test/a"))
     do {
-      let onRelease = { @Sendable [notes] in notes.withLock { $0.append("wrapper") } }
-      let wrapped = response(url).wrappingBody(onRelease: onRelease) { try await $0.next()?.map { $0 + 1 } }
+      let wrapped = response(url).wrappingBody(onEnd: onEnd) { try await $0.next()?.map { $0 + 1 } }
       #expect(wrapped.contentType == "a/b" && wrapped.bodyByteCount == 3)
       #expect(try await wrapped.body.next() == [2, 3])
       #expect(try await wrapped.body.collect(upTo: 10) == [4])
       #expect(try await wrapped.body.next() == nil)
-      #expect(notes.withLock { $0 } == [])
+      withExtendedLifetime(wrapped) { #expect(notes.withLock { $0 } == ["end"]) }
     }
-    #expect(notes.withLock { $0 } == ["wrapper", "body"])
+    #expect(notes.withLock { $0 } == ["end", "body"])
+  }
+
+  @Test("A body that is let go before its end is cancelled, before that which it holds is let go")
+  func release() async throws {
+    let url = try #require(URL(string: "http://reel.test/a"))
+    do {
+      let wrapped = response(url).wrappingBody(onEnd: onEnd) { try await $0.next() }
+      #expect(try await wrapped.body.next() == [1, 2])
+      withExtendedLifetime(wrapped) { #expect(notes.withLock { $0 } == []) }
+    }
+    #expect(notes.withLock { $0 } == ["cancelled", "body"])
+  }
+
+  @Test("A body that fails ends once, with the error")
+  func failure() async throws {
+    let body = FetchBody(onEnd: onEnd) { throw ReelError(.network, "lost") }
+    for _ in 0..<2 { await #expect(throws: ReelError(.network, "lost")) { try await body.next() } }
+    #expect(notes.withLock { $0 } == ["lost"])
   }
 
   @Test("Metrics are told to each who asked for them, the last one first")

@@ -30,20 +30,17 @@ struct TracedFetcher: Fetching, ConnectionOpening {
       throw error
     }
     note(.response, nil, nil)
-    // Told once how much of the body came: at its end, or when it is let go. Nil after that.
-    let byteCount = Locked<Int64?>(0)
-    let end = { @Sendable (detail: String?) in
-      if let count = byteCount.withLock({ $0.take() }) { note(.received, count, detail) }
+    // How much of the body came is told once: at its end, or when it is let go.
+    let byteCount = Locked<Int64>(0)
+    let onEnd = { @Sendable (result: Result<Void, any Error>) in
+      var detail: String?
+      if case .failure(let error) = result { detail = Self.reason(of: error) }
+      note(.received, byteCount.withLock { $0 }, detail)
     }
-    return response.wrappingBody(onRelease: { end("cancelled") }) { body in
-      do {
-        let chunk = try await body.next()
-        if let chunk { byteCount.withLock { $0? += Int64(chunk.count) } } else { end(nil) }
-        return chunk
-      } catch {
-        end(Self.reason(of: error))
-        throw error
-      }
+    return response.wrappingBody(onEnd: onEnd) { body in
+      let chunk = try await body.next()
+      byteCount.withLock { $0 += Int64(chunk?.count ?? 0) }
+      return chunk
     }
   }
 

@@ -130,7 +130,7 @@ public final class LinkedFetcher: Fetching, ConnectionOpening {
     }
     lane.advance()
     var response = answer
-    response.body = FetchBody(onRelease: { transfer.cancel() }) { try await transfer.next() }
+    response.body = FetchBody(onEnd: { _ in transfer.cancel() }) { try await transfer.next() }
     return response
   }
 
