@@ -34,39 +34,17 @@ final class ResourceByteSource: ByteSource {
 
   /// One transfer into a pipe.
   private final class Feed {
-    let pipe: BytePipe
+    let transfer: PipeTask
     /// The byte that the pipe gives next.
     var position: Int64
-    private let task: Task<Void, Never>
-    private let scope: LoadScope
-    private let cancellation: Int
 
     init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void)
     {
-      let pipe = BytePipe(execution: scope.execution, memory: scope.memory)
-      let task = scope.execution.task {
-        do {
-          try await body(pipe)
-          pipe.finish()
-        } catch {
-          pipe.fail(error)
-        }
-      }
-      self.pipe = pipe
+      transfer = PipeTask(in: scope, body)
       self.position = position
-      self.task = task
-      self.scope = scope
-      cancellation = scope.onCancel {
-        task.cancel()
-        pipe.close()
-      }
     }
 
-    deinit {
-      task.cancel()
-      pipe.close()
-      scope.forget(cancellation)
-    }
+    var pipe: BytePipe { transfer.pipe }
   }
 
   /// A seek forward by no more than this is read through: less than a round trip's worth of bytes.

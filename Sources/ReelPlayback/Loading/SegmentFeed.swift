@@ -14,14 +14,12 @@ final class SegmentFeed: ByteSource {
   /// Index of the first segment of the run.
   let firstIndex: Int
 
-  private let pipe: BytePipe
+  private let transfer: PipeTask
   private let progress: FeedProgress
   private let scope: LoadScope
   private let recorder: StartupRecorder
   /// Nil where nobody asks how reading could go on with another demuxer.
   private var fragments: FragmentMemory?
-  private var task: Task<Void, Never>?
-  private var cancellation = 0
 
   /// - Parameter endsAtFailures: a segment of which nothing has come ends the run, with `failure`, so that all before it
   ///   is read whole; else its error is thrown by `read`.
@@ -34,31 +32,14 @@ final class SegmentFeed: ByteSource {
     self.recorder = recorder
     let progress = FeedProgress(nextIndex: first)
     self.progress = progress
-    let pipe = BytePipe(execution: scope.execution, memory: scope.memory)
-    self.pipe = pipe
-    let task = scope.execution.task {
+    transfer = PipeTask(in: scope) { pipe in
       do {
         try await loader.load(
           from: first, readsAhead: readsAhead, into: pipe, telling: progress, goesOn: goesOn)
-        pipe.finish()
       } catch let error as ReelError where endsAtFailures && progress.isBetweenSegments {
         progress.fail(error)
-        pipe.finish()
-      } catch {
-        pipe.fail(error)
       }
     }
-    self.task = task
-    cancellation = scope.onCancel {
-      task.cancel()
-      pipe.close()
-    }
-  }
-
-  deinit {
-    task?.cancel()
-    pipe.close()
-    scope.forget(cancellation)
   }
 
   /// The segment after the last one that belongs to the run, as far as it has been loaded.
@@ -68,7 +49,7 @@ final class SegmentFeed: ByteSource {
   var failure: ReelError? { progress.values.withLock { $0.failure } }
 
   /// What the bytes that were read last came from.
-  var currentURL: URL? { part(at: pipe.readCount - 1)?.url }
+  var currentURL: URL? { part(at: transfer.pipe.readCount - 1)?.url }
 
   /// The segment that the byte at `offset` of the stream came from; nil before anything was begun.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
@@ -93,12 +74,12 @@ final class SegmentFeed: ByteSource {
   }
 
   /// The first bytes, without taking them.
-  func peek(_ count: Int) throws -> [UInt8] { try pipe.peek(count) }
+  func peek(_ count: Int) throws -> [UInt8] { try transfer.pipe.peek(count) }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count: Int
     do {
-      count = try pipe.read(into: buffer)
+      count = try transfer.pipe.read(into: buffer)
     } catch {
       hasFailed = true
       throw error

@@ -1,0 +1,35 @@
+internal import ReelCore
+
+/// A pipe, and the task that writes into it. Both end with the scope, or when this is let go.
+final class PipeTask: Sendable {
+  let pipe: BytePipe
+  private let task: Task<Void, Never>
+  private let scope: LoadScope
+  private let cancellation: Int
+
+  /// - Parameter body: Writes into the pipe, which ends when it returns. An error that it throws is thrown by reads.
+  init(in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void) {
+    let pipe = BytePipe(execution: scope.execution, memory: scope.memory)
+    let task = scope.execution.task {
+      do {
+        try await body(pipe)
+        pipe.finish()
+      } catch {
+        pipe.fail(error)
+      }
+    }
+    self.pipe = pipe
+    self.task = task
+    self.scope = scope
+    cancellation = scope.onCancel {
+      task.cancel()
+      pipe.close()
+    }
+  }
+
+  deinit {
+    task.cancel()
+    pipe.close()
+    scope.forget(cancellation)
+  }
+}
