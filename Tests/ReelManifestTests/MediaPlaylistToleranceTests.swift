@@ -155,14 +155,14 @@ import Testing
       #EXTM3U
       #EXT-X-KEY: METHOD = aes-128 , URI = "k" , IV = 0X0A
       #EXT-X-START: TIME-OFFSET = 3 , PRECISE = yes , UNKNOWN = "x"
-      #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=yes
+      #EXT-X-SERVER-CONTROL: HOLD-BACK = 7
       #EXTINF:1,
       a.ts
       """)
     #expect(playlist.segments.first?.encryption?.method == "AES-128")
     #expect(playlist.segments.first?.encryption?.initializationVector?.last == 10)
     #expect(playlist.startOffset == MediaTime(value: 3, timescale: 1))
-    #expect(playlist.serverControl?.canBlockReload == true)
+    #expect(playlist.live?.delay == MediaTime(value: 7, timescale: 1))
   }
 
   @Test func keysMayStandBetweenDurationAndURL() throws {

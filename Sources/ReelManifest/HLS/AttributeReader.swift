@@ -38,6 +38,15 @@ struct AttributeReader: Sendable {
     }
   }
 
+  /// Remembers an attribute that is not used where it can't be read.
+  mutating func check<Value>(_ name: String, _ read: (String) -> Value?) { _ = value(name, read) }
+
+  /// Remembers a whole number that is not used where it can't be read, or is not in `range`.
+  mutating func checkInteger(_ name: String, in range: ClosedRange<Int64>) { _ = integer(name, in: range) }
+
+  /// Remembers a length of time that is not used where it can't be read.
+  mutating func checkLength(_ name: String) { _ = length(name) }
+
   /// Adds a warning for what could not be read.
   func warn(_ tag: String, in log: inout WarningLog, place: ReelError.Place) {
     guard !unreadable.isEmpty else { return }

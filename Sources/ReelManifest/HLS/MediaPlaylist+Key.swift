@@ -11,8 +11,6 @@ extension MediaPlaylist {
     public var initializationVector: [UInt8]?
     /// KEYFORMAT; `identity` where it has none.
     public var keyFormat: String
-    /// KEYFORMATVERSIONS.
-    public var keyFormatVersions: String?
 
     init(_ attributes: AttributeList, place: ReelError.Place) throws(ReelError) {
       guard let method = attributes["METHOD"] else {
@@ -21,7 +19,6 @@ extension MediaPlaylist {
       self.method = method.uppercased()
       reference = attributes["URI"]
       keyFormat = attributes["KEYFORMAT"] ?? "identity"
-      keyFormatVersions = attributes["KEYFORMATVERSIONS"]
       guard let text = attributes["IV"] else { return }
       guard let bytes = Self.hexadecimal(text) else {
         throw ReelError(

@@ -27,11 +27,8 @@ extension MediaPlaylist {
   /// What the reader gives for a rung's playlist.
   func playlistSegments(url: URL, limits: ManifestLimits) -> MediaPlaylistSegments {
     MediaPlaylistSegments(
-      segments: segments(url: url, limits: limits), live: liveTiming, targetDuration: targetDuration,
-      isIFramesOnly: isIFramesOnly, hasIndependentSegments: hasIndependentSegments,
-      startOffset: start?.timeOffset, mediaSequence: mediaSequence,
-      discontinuitySequence: discontinuitySequence, isEvent: type == .event, serverControl: serverControl,
-      partTarget: partTarget, skippedSegmentCount: skip?.segmentCount ?? 0, warnings: warnings)
+      segments: segments(url: url, limits: limits), live: liveTiming,
+      hasIndependentSegments: hasIndependentSegments, startOffset: startOffset, warnings: warnings)
   }
 
   /// A presentation of this playlist alone: one period, one group, one rung.
@@ -45,7 +42,7 @@ extension MediaPlaylist {
     let period = Period(id: nil, start: .zero, duration: length, trackGroups: [group])
     return Presentation(
       format: .hls, live: liveTiming, duration: length, periods: [period], warnings: warnings,
-      startOffset: start?.timeOffset)
+      startOffset: startOffset)
   }
 
   /// How it is followed. Playback begins three target durations from the end (RFC 8216 §6.3.3), or HOLD-BACK where
@@ -56,7 +53,7 @@ extension MediaPlaylist {
     guard isLive else { return nil }
     let stated = targetDuration.flatMap { $0 > .zero ? $0 : nil }
     let target = stated ?? longestDuration ?? MediaTime(value: 1, timescale: 1)
-    let holdBack = serverControl?.holdBack.flatMap { $0 > .zero ? $0 : nil }
+    let holdBack = holdBack.flatMap { $0 > .zero ? $0 : nil }
     return LiveTiming(reload: .targetDuration(target), delay: holdBack ?? target * 3)
   }
 

@@ -5,24 +5,24 @@ extension MediaPlaylistParser {
   /// Reads a tag that is none of a segment's.
   mutating func readPlaylistTag(_ tag: Range<Int>, _ value: Range<Int>) throws(ReelError) {
     switch bytes.text(in: tag) {
-    case "#EXT-X-VERSION": playlist.version = warnings.version(bytes, in: value, place: lines.place)
+    case "#EXT-X-VERSION": warnings.checkVersion(bytes, in: value, place: lines.place)
     case "#EXT-X-TARGETDURATION": readTargetDuration(value)
     case "#EXT-X-MEDIA-SEQUENCE":
       statedSequence = try sequenceNumber(value, "EXT-X-MEDIA-SEQUENCE") ?? statedSequence
     case "#EXT-X-DISCONTINUITY-SEQUENCE": try readDiscontinuitySequence(value)
     case "#EXT-X-PLAYLIST-TYPE": readType(value)
     case "#EXT-X-ENDLIST": playlist.hasEndList = true
-    case "#EXT-X-I-FRAMES-ONLY": playlist.isIFramesOnly = true
     case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
     case "#EXT-X-START":
-      playlist.start = warnings.startPoint(try attributes(value), place: lines.place) ?? playlist.start
+      let offset = warnings.startOffset(try attributes(value), place: lines.place)
+      playlist.startOffset = offset ?? playlist.startOffset
     case "#EXT-X-DEFINE":
       try variables.define(try attributes(value), imported: imported, url: url, place: lines.place)
-    case "#EXT-X-DATERANGE": try readDateRange(try attributes(value))
-    case "#EXT-X-PART-INF": readPartInformation(try attributes(value))
+    case "#EXT-X-DATERANGE": try checkDateRange(try attributes(value))
+    case "#EXT-X-PART-INF": checkPartInformation(try attributes(value))
     case "#EXT-X-SERVER-CONTROL": readServerControl(try attributes(value))
-    case "#EXT-X-PRELOAD-HINT": try readPreloadHint(try attributes(value))
-    case "#EXT-X-RENDITION-REPORT": try readRenditionReport(try attributes(value))
+    case "#EXT-X-PRELOAD-HINT": try checkPreloadHint(try attributes(value))
+    case "#EXT-X-RENDITION-REPORT": try checkRenditionReport(try attributes(value))
     case "#EXT-X-SKIP": try readSkip(try attributes(value))
     case "#EXT-X-STREAM-INF":
       throw ReelError(
@@ -39,30 +39,27 @@ extension MediaPlaylistParser {
       "EXT-X-PROGRAM-DATE-TIME '\(bytes.text(in: value).excerpt)' is not a date", place: lines.place)
   }
 
-  /// EXT-X-BITRATE, which applies up to the next one.
-  mutating func readBitRate(_ value: Range<Int>) {
-    let rate = bytes.integer(in: value).flatMap { $0 > 0 ? Int(exactly: $0) : nil }
-    if rate == nil {
-      warnings.add("EXT-X-BITRATE '\(bytes.text(in: value).excerpt)' is not a rate", place: lines.place)
-    }
-    let last = playlist.bitRates.last
-    if last?.kilobitsPerSecond == rate { return }
-    let mark = MediaPlaylist.BitRateMark(
-      segment: UInt32(playlist.records.count), kilobitsPerSecond: rate)
-    if last?.segment == mark.segment { playlist.bitRates.removeLast() }
-    playlist.bitRates.append(mark)
+  /// EXT-X-BITRATE (draft-pantos-hls-rfc8216bis §4.4.4.8).
+  mutating func checkBitRate(_ value: Range<Int>) {
+    if let rate = bytes.integer(in: value), rate > 0 { return }
+    warnings.add("EXT-X-BITRATE '\(bytes.text(in: value).excerpt)' is not a rate", place: lines.place)
   }
 
-  mutating func readPart(_ attributes: AttributeList) throws(ReelError) {
-    try count(playlist.parts.count, upTo: limits.segments, "parts")
+  /// EXT-X-PART (draft-pantos-hls-rfc8216bis §4.4.4.9).
+  mutating func checkPart(_ attributes: AttributeList) throws(ReelError) {
+    try check(partCount, upTo: limits.segments, "parts")
     var reader = AttributeReader(attributes)
-    let part = MediaPlaylist.Part(&reader, segment: playlist.records.count, after: playlist.parts.last)
-    if let part {
-      playlist.parts.append(part)
-      reader.warn("EXT-X-PART", in: &warnings, place: lines.place)
-    } else {
+    guard let reference = reader["URI"], reader.length("DURATION") != nil else {
       warnings.add("EXT-X-PART without a URI or a DURATION that can be read", place: lines.place)
+      return
     }
+    partCount += 1
+    let implicitOffset = lastPart?.reference == reference ? lastPart?.end ?? 0 : 0
+    let range = reader.value("BYTERANGE") { text in
+      ByteRangeText(text)?.byteRange(implicitOffset: implicitOffset)
+    }
+    lastPart = (reference, range?.end)
+    reader.warn("EXT-X-PART", in: &warnings, place: lines.place)
   }
 
   // MARK: - Private
@@ -79,64 +76,76 @@ extension MediaPlaylistParser {
 
   private mutating func readDiscontinuitySequence(_ value: Range<Int>) throws(ReelError) {
     guard let number = try sequenceNumber(value, "EXT-X-DISCONTINUITY-SEQUENCE") else { return }
-    let passed = discontinuity - playlist.discontinuitySequence
-    playlist.discontinuitySequence = Int(min(max(number, Int64(Int32.min)), Int64(Int32.max)))
-    discontinuity = playlist.discontinuitySequence + passed
+    let passed = discontinuity - discontinuitySequence
+    discontinuitySequence = Int(min(max(number, Int64(Int32.min)), Int64(Int32.max)))
+    discontinuity = discontinuitySequence + passed
     isRunOpen = false
   }
 
   private mutating func readType(_ value: Range<Int>) {
     let text = bytes.text(in: value)
-    playlist.type = MediaPlaylist.PlaylistType(rawValue: text.uppercased())
-    if playlist.type == nil {
+    let type = text.uppercased()
+    playlist.isVOD = type == "VOD"
+    if type != "VOD", type != "EVENT" {
       warnings.add("EXT-X-PLAYLIST-TYPE '\(text.excerpt)' is neither VOD nor EVENT", place: lines.place)
     }
   }
 
-  private mutating func readDateRange(_ attributes: AttributeList) throws(ReelError) {
-    try count(playlist.dateRanges.count, upTo: limits.tracks, "date ranges")
-    var reader = AttributeReader(attributes)
-    guard let range = MediaPlaylist.DateRange(&reader, line: lines.number) else {
+  /// EXT-X-DATERANGE (RFC 8216 §4.3.2.7).
+  private mutating func checkDateRange(_ attributes: AttributeList) throws(ReelError) {
+    try check(dateRangeCount, upTo: limits.tracks, "date ranges")
+    guard attributes["ID"] != nil else {
       warnings.add("EXT-X-DATERANGE without ID", place: lines.place)
       return
     }
-    playlist.dateRanges.append(range)
+    dateRangeCount += 1
+    var reader = AttributeReader(attributes)
+    for name in ["START-DATE", "END-DATE"] { reader.check(name) { WallTime(iso8601: $0) } }
+    for name in ["DURATION", "PLANNED-DURATION"] { reader.checkLength(name) }
     reader.warn("EXT-X-DATERANGE", in: &warnings, place: lines.place)
   }
 
-  private mutating func readPartInformation(_ attributes: AttributeList) {
+  /// EXT-X-PART-INF (draft-pantos-hls-rfc8216bis §4.4.3.7).
+  private mutating func checkPartInformation(_ attributes: AttributeList) {
     var reader = AttributeReader(attributes)
-    playlist.partTarget = reader.length("PART-TARGET")
-    if playlist.partTarget == nil {
+    if reader.length("PART-TARGET") == nil {
       warnings.add("EXT-X-PART-INF without a PART-TARGET that can be read", place: lines.place)
     }
   }
 
   private mutating func readServerControl(_ attributes: AttributeList) {
     var reader = AttributeReader(attributes)
-    playlist.serverControl = MediaPlaylist.ServerControl(&reader)
+    reader.checkLength("CAN-SKIP-UNTIL")
+    playlist.holdBack = reader.length("HOLD-BACK")
+    reader.checkLength("PART-HOLD-BACK")
     reader.warn("EXT-X-SERVER-CONTROL", in: &warnings, place: lines.place)
   }
 
-  private mutating func readPreloadHint(_ attributes: AttributeList) throws(ReelError) {
-    try count(playlist.preloadHints.count, upTo: limits.tracks, "preload hints")
-    var reader = AttributeReader(attributes)
-    guard let hint = MediaPlaylist.PreloadHint(&reader) else {
+  /// EXT-X-PRELOAD-HINT (draft-pantos-hls-rfc8216bis §4.4.5.3).
+  private mutating func checkPreloadHint(_ attributes: AttributeList) throws(ReelError) {
+    try check(preloadHintCount, upTo: limits.tracks, "preload hints")
+    guard let type = attributes["TYPE"]?.uppercased(), type == "PART" || type == "MAP",
+      attributes["URI"] != nil
+    else {
       warnings.add("EXT-X-PRELOAD-HINT without a URI or a known TYPE", place: lines.place)
       return
     }
-    playlist.preloadHints.append(hint)
+    preloadHintCount += 1
+    var reader = AttributeReader(attributes)
+    for name in ["BYTERANGE-START", "BYTERANGE-LENGTH"] { reader.checkInteger(name, in: 0...Int64.max) }
     reader.warn("EXT-X-PRELOAD-HINT", in: &warnings, place: lines.place)
   }
 
-  private mutating func readRenditionReport(_ attributes: AttributeList) throws(ReelError) {
-    try count(playlist.renditionReports.count, upTo: limits.tracks, "rendition reports")
-    var reader = AttributeReader(attributes)
-    guard let report = MediaPlaylist.RenditionReport(&reader) else {
+  /// EXT-X-RENDITION-REPORT (draft-pantos-hls-rfc8216bis §4.4.5.4).
+  private mutating func checkRenditionReport(_ attributes: AttributeList) throws(ReelError) {
+    try check(renditionReportCount, upTo: limits.tracks, "rendition reports")
+    guard attributes["URI"] != nil else {
       warnings.add("EXT-X-RENDITION-REPORT without URI", place: lines.place)
       return
     }
-    playlist.renditionReports.append(report)
+    renditionReportCount += 1
+    var reader = AttributeReader(attributes)
+    for name in ["LAST-MSN", "LAST-PART"] { reader.checkInteger(name, in: 0...Int64.max) }
     reader.warn("EXT-X-RENDITION-REPORT", in: &warnings, place: lines.place)
   }
 
@@ -145,19 +154,16 @@ extension MediaPlaylistParser {
       warnings.add("EXT-X-SKIP without a number of SKIPPED-SEGMENTS", place: lines.place)
       return
     }
-    var skip = playlist.skip ?? MediaPlaylist.Skip(segmentCount: 0, removedDateRanges: [])
-    let (sum, overflow) = skip.segmentCount.addingReportingOverflow(skipped)
+    let (sum, overflow) = skippedCount.addingReportingOverflow(skipped)
     guard !overflow else {
       throw ReelError(.badManifest, "EXT-X-SKIP leads beyond 63 bits", place: lines.place)
     }
-    skip.segmentCount = sum
-    let removed = attributes["RECENTLY-REMOVED-DATERANGES"] ?? ""
-    skip.removedDateRanges = removed.split(separator: "\t").prefix(limits.tracks).map(String.init)
-    playlist.skip = skip
+    skippedCount = sum
     warnings.add("\(skipped) segments are skipped, and their durations not known", place: lines.place)
   }
 
-  private func count(_ count: Int, upTo limit: Int, _ what: String) throws(ReelError) {
+  /// Throws `badManifest` where there are as many of something already as there may be.
+  private func check(_ count: Int, upTo limit: Int, _ what: String) throws(ReelError) {
     guard count < limit else {
       throw ReelError(.badManifest, "more than \(limit) \(what)", place: lines.place)
     }

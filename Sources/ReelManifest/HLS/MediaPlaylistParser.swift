@@ -30,7 +30,6 @@ struct MediaPlaylistParser {
 
   // What applies to the next segment only.
   var duration: ExactSeconds?
-  var title = 0..<0
   var byteRange: ByteRangeText?
   var isGap = false
   var programDateTime: Range<Int>?
@@ -40,6 +39,7 @@ struct MediaPlaylistParser {
   var keys: [MediaPlaylist.Key] = []
   var keySet: Int?
   var keyCount = 0
+  var discontinuitySequence = 0
   var discontinuity = 0
   var isRunOpen = false
 
@@ -47,6 +47,15 @@ struct MediaPlaylistParser {
   /// What stands in for a duration that is missing, or no number.
   var targetDuration = ExactSeconds.zero
   var statedSequence: Int64 = 0
+  var skippedCount: Int64 = 0
+
+  // How many there are of what is checked and not used.
+  var partCount = 0
+  var dateRangeCount = 0
+  var preloadHintCount = 0
+  var renditionReportCount = 0
+  /// The part before, which a byte range without an offset goes on from.
+  var lastPart: (reference: String, end: Int64?)?
 
   init(_ bytes: [UInt8], url: URL, limits: ManifestLimits, imported: [String: String]) {
     self.url = url
@@ -91,9 +100,9 @@ struct MediaPlaylistParser {
     } else if bytes.isText("#EXT-X-PROGRAM-DATE-TIME", in: tag) {
       readDate(value)
     } else if bytes.isText("#EXT-X-BITRATE", in: tag) {
-      readBitRate(value)
+      checkBitRate(value)
     } else if bytes.isText("#EXT-X-PART", in: tag) {
-      try readPart(try attributes(value))
+      try checkPart(try attributes(value))
     } else if bytes.isText("#EXT-X-KEY", in: tag) {
       try readKey(value)
     } else if bytes.isText("#EXT-X-MAP", in: tag) {
@@ -111,7 +120,6 @@ struct MediaPlaylistParser {
   private mutating func readDuration(_ range: Range<Int>) throws(ReelError) {
     let comma = bytes.firstIndex(of: UInt8(ascii: ","), in: range) ?? range.upperBound
     let field = bytes.trimmed(range.lowerBound..<comma)
-    title = comma < range.upperBound ? bytes.trimmed(comma + 1..<range.upperBound) : 0..<0
     if let (value, end) = ExactSeconds.parse(bytes, in: field) {
       // Some writers put attributes of their own between the duration and the comma.
       if end == field.upperBound || bytes[end].isSpace {
@@ -185,9 +193,7 @@ struct MediaPlaylistParser {
     playlist.records.append(
       MediaPlaylist.Record(
         reference: UInt32(line.lowerBound), referenceCount: UInt32(line.count),
-        title: UInt32(title.lowerBound),
-        titleCount: UInt32(title.count), run: UInt32(playlist.runs.count - 1),
-        start: playlist.length.nanoseconds))
+        run: UInt32(playlist.runs.count - 1), start: playlist.length.nanoseconds))
     guard playlist.length.add(duration) else {
       throw ReelError(.badManifest, "the durations add up to more than 292 years", place: lines.place)
     }
@@ -230,7 +236,6 @@ struct MediaPlaylistParser {
   /// Forgets what applied to one segment only.
   private mutating func endSegment() {
     duration = nil
-    title = 0..<0
     byteRange = nil
     programDateTime = nil
     isGap = false
@@ -285,7 +290,7 @@ struct MediaPlaylistParser {
   }
 
   private mutating func finish() throws(ReelError) {
-    let (first, tooFar) = statedSequence.addingReportingOverflow(playlist.skip?.segmentCount ?? 0)
+    let (first, tooFar) = statedSequence.addingReportingOverflow(skippedCount)
     let (_, overflow) = first.addingReportingOverflow(Int64(playlist.records.count))
     playlist.mediaSequence = first
     guard !tooFar, !overflow else {

@@ -37,7 +37,7 @@ extension MultivariantPlaylist {
     let period = Period(id: nil, start: .zero, duration: nil, trackGroups: groups)
     return Presentation(
       format: .hls, duration: nil, periods: [period], warnings: log.warnings, variables: variables,
-      startOffset: start?.timeOffset)
+      startOffset: startOffset)
   }
 
   // MARK: - Private

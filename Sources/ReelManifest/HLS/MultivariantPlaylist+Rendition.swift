@@ -2,7 +2,7 @@ import ReelCore
 
 extension MultivariantPlaylist {
   /// EXT-X-MEDIA (RFC 8216 §4.3.4.1).
-  public struct Rendition: Sendable, Hashable {
+  public struct Rendition: Sendable {
     /// TYPE.
     public enum MediaType: String, Sendable {
       case audio = "AUDIO"
@@ -21,24 +21,14 @@ extension MultivariantPlaylist {
     public var reference: String?
     /// LANGUAGE.
     public var language: String?
-    /// ASSOC-LANGUAGE.
-    public var associatedLanguage: String?
     /// DEFAULT.
     public var isDefault: Bool
-    /// AUTOSELECT.
-    public var isAutoselect: Bool
     /// FORCED.
     public var isForced: Bool
-    /// INSTREAM-ID.
-    public var instreamID: String?
     /// CHARACTERISTICS.
     public var characteristics: [String]
     /// CHANNELS.
     public var channels: String?
-    /// BIT-DEPTH, in bits a sample.
-    public var bitDepth: Int?
-    /// SAMPLE-RATE, in Hz.
-    public var sampleRate: Int?
     /// STABLE-RENDITION-ID.
     public var stableID: String?
     /// The line of the tag.
@@ -60,16 +50,12 @@ extension MultivariantPlaylist {
       name = attributes["NAME"]
       reference = attributes["URI"]
       language = attributes["LANGUAGE"]
-      associatedLanguage = attributes["ASSOC-LANGUAGE"]
       isDefault = attributes.flag("DEFAULT")
-      isAutoselect = attributes.flag("AUTOSELECT")
       isForced = attributes.flag("FORCED")
-      instreamID = attributes["INSTREAM-ID"]
       characteristics = attributes.list("CHARACTERISTICS")
       channels = attributes["CHANNELS"]
-      bitDepth = reader.integer("BIT-DEPTH", in: 1...Int64.max)
-      sampleRate = reader.integer("SAMPLE-RATE", in: 1...Int64.max)
       stableID = attributes["STABLE-RENDITION-ID"]
+      for name in ["BIT-DEPTH", "SAMPLE-RATE"] { reader.checkInteger(name, in: 1...Int64.max) }
     }
   }
 }

@@ -1,7 +1,8 @@
 public import ReelCore
 
 extension MultivariantPlaylist {
-  /// EXT-X-STREAM-INF or EXT-X-I-FRAME-STREAM-INF (RFC 8216 §4.3.4.2, §4.3.4.3).
+  /// EXT-X-STREAM-INF or EXT-X-I-FRAME-STREAM-INF (RFC 8216 §4.3.4.2, §4.3.4.3). Also has what is not used by itself:
+  /// `VariantLadder` compares variants to find redundant ones.
   public struct Variant: Sendable, Hashable {
     /// The line after the tag, or URI.
     public var reference: String

@@ -19,6 +19,8 @@ struct MultivariantPlaylistParser {
   private var playlist = MultivariantPlaylist()
   private var variables: PlaylistVariables
   private var warnings: WarningLog
+  /// How many I-frame variants, session data and session keys there are, which are checked and not used.
+  private var checkedCount = 0
   /// A variant whose URI line is still to come.
   private var pending: (attributes: AttributeList, line: Int)?
 
@@ -56,20 +58,19 @@ struct MultivariantPlaylistParser {
       dropPending()
       pending = (try attributes(value), lines.number)
     case "#EXT-X-MEDIA": try addRendition(try attributes(value))
-    case "#EXT-X-I-FRAME-STREAM-INF": try addIFrameVariant(try attributes(value))
+    case "#EXT-X-I-FRAME-STREAM-INF": try checkIFrameVariant(try attributes(value))
     case "#EXT-X-VERSION":
-      playlist.version = warnings.version(bytes, in: value, place: lines.place)
+      warnings.checkVersion(bytes, in: value, place: lines.place)
     case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
     case "#EXT-X-START":
-      playlist.start = warnings.startPoint(try attributes(value), place: lines.place) ?? playlist.start
+      let offset = warnings.startOffset(try attributes(value), place: lines.place)
+      playlist.startOffset = offset ?? playlist.startOffset
     case "#EXT-X-DEFINE":
       try variables.define(try attributes(value), imported: [:], url: url, place: lines.place)
-    case "#EXT-X-SESSION-DATA": try addSessionData(try attributes(value))
-    case "#EXT-X-SESSION-KEY":
-      try addSessionKey(try attributes(value))
+    case "#EXT-X-SESSION-DATA": try checkSessionData(try attributes(value))
+    case "#EXT-X-SESSION-KEY": try checkSessionKey(try attributes(value))
     case "#EXT-X-CONTENT-STEERING":
-      playlist.contentSteering = MultivariantPlaylist.ContentSteering(try attributes(value))
-      if playlist.contentSteering == nil {
+      if try attributes(value)["SERVER-URI"] == nil {
         warnings.add("EXT-X-CONTENT-STEERING without SERVER-URI", place: lines.place)
       }
     case "#EXTINF":
@@ -84,7 +85,7 @@ struct MultivariantPlaylistParser {
       return
     }
     pending = nil
-    try countTrack()
+    try checkTrackCount()
     let reference = try variables.substituting(in: bytes.text(in: line), place: lines.place)
     var reader = AttributeReader(attributes)
     let variant = MultivariantPlaylist.Variant(&reader, reference: reference, line: number)
@@ -93,38 +94,39 @@ struct MultivariantPlaylistParser {
     playlist.variants.append(variant)
   }
 
-  private mutating func addIFrameVariant(_ attributes: AttributeList) throws(ReelError) {
+  private mutating func checkIFrameVariant(_ attributes: AttributeList) throws(ReelError) {
     guard let reference = attributes["URI"] else {
       warnings.add("EXT-X-I-FRAME-STREAM-INF without URI", place: lines.place)
       return
     }
-    try countTrack()
+    try checkTrackCount()
     var reader = AttributeReader(attributes)
-    playlist.iFrameVariants.append(
-      MultivariantPlaylist.Variant(&reader, reference: reference, line: lines.number))
+    _ = MultivariantPlaylist.Variant(&reader, reference: reference, line: lines.number)
+    checkedCount += 1
     reader.warn("EXT-X-I-FRAME-STREAM-INF", in: &warnings, place: lines.place)
   }
 
-  private mutating func addSessionData(_ attributes: AttributeList) throws(ReelError) {
-    guard let data = MultivariantPlaylist.SessionData(attributes, line: lines.number) else {
+  private mutating func checkSessionData(_ attributes: AttributeList) throws(ReelError) {
+    guard attributes["DATA-ID"] != nil else {
       warnings.add("EXT-X-SESSION-DATA without DATA-ID", place: lines.place)
       return
     }
-    try countTrack()
-    playlist.sessionData.append(data)
+    try checkTrackCount()
+    checkedCount += 1
   }
 
-  private mutating func addSessionKey(_ attributes: AttributeList) throws(ReelError) {
-    try countTrack()
+  private mutating func checkSessionKey(_ attributes: AttributeList) throws(ReelError) {
+    try checkTrackCount()
     do {
-      playlist.sessionKeys.append(try MediaPlaylist.Key(attributes, place: lines.place))
+      _ = try MediaPlaylist.Key(attributes, place: lines.place)
+      checkedCount += 1
     } catch {
       warnings.add(error)
     }
   }
 
   private mutating func addRendition(_ attributes: AttributeList) throws(ReelError) {
-    try countTrack()
+    try checkTrackCount()
     var reader = AttributeReader(attributes)
     do {
       playlist.renditions.append(try MultivariantPlaylist.Rendition(&reader, line: lines.number))
@@ -140,11 +142,8 @@ struct MultivariantPlaylistParser {
     self.pending = nil
   }
 
-  private func countTrack() throws(ReelError) {
-    let count =
-      playlist.variants.count + playlist.iFrameVariants.count + playlist.renditions.count
-      + playlist.sessionData.count + playlist.sessionKeys.count
-    guard count < limits.tracks else {
+  private func checkTrackCount() throws(ReelError) {
+    guard playlist.variants.count + playlist.renditions.count + checkedCount < limits.tracks else {
       throw ReelError(
         .badManifest, "more than \(limits.tracks) variants and renditions", place: lines.place)
     }

@@ -1,17 +1,16 @@
 import ReelCore
 
 extension WarningLog {
-  /// The value of EXT-X-VERSION (RFC 8216 §4.3.1.2); nil, with a warning, for what is no number.
-  mutating func version(_ bytes: [UInt8], in range: Range<Int>, place: ReelError.Place) -> Int? {
-    if let version = bytes.integer(in: range).flatMap({ Int(exactly: $0) }), version > 0 { return version }
+  /// Adds a warning where the value of EXT-X-VERSION (RFC 8216 §4.3.1.2) is no number above 0.
+  mutating func checkVersion(_ bytes: [UInt8], in range: Range<Int>, place: ReelError.Place) {
+    if let version = bytes.integer(in: range), version > 0 { return }
     add("EXT-X-VERSION '\(bytes.text(in: range).excerpt)' is not a version", place: place)
-    return nil
   }
 
-  /// An EXT-X-START (RFC 8216 §4.3.5.2); nil, with a warning, where it does not say where.
-  mutating func startPoint(_ attributes: AttributeList, place: ReelError.Place) -> StartPoint? {
-    var reader = AttributeReader(attributes)
-    if let start = StartPoint(&reader) { return start }
+  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning, or from the end where it is negative. Nil, with
+  /// a warning, where it is missing or can't be read.
+  mutating func startOffset(_ attributes: AttributeList, place: ReelError.Place) -> MediaTime? {
+    if let offset = attributes["TIME-OFFSET"].flatMap(AttributeList.seconds) { return offset }
     let text = attributes["TIME-OFFSET"].map { "the TIME-OFFSET '\($0.excerpt)'" } ?? "no TIME-OFFSET"
     add("EXT-X-START has \(text)", place: place)
     return nil
