@@ -9,18 +9,12 @@ extension MPD {
     public var language: String?
     /// @contentType, or that of its ContentComponent elements where they agree on one, or one is video.
     public var contentType: String?
-    /// @par, as it is written.
-    public var pictureAspectRatio: String?
-    /// @selectionPriority.
-    public var selectionPriority: Int64?
     /// @xlink:href: where the element is really to be found (§5.5).
     public var href: String?
     /// What Representations inherit.
     public var common: CommonAttributes
     /// Role elements (§5.8.4.2).
     public var roles: [Descriptor] = []
-    /// Accessibility elements (§5.8.4.3).
-    public var accessibilities: [Descriptor] = []
     /// The first Label (§5.3.10).
     public var label: String?
     /// BaseURL elements (§5.6), in order.
@@ -35,14 +29,12 @@ extension MPD {
       id = reader.xml.string("id")
       language = reader.xml.string("lang")
       contentType = reader.xml.string("contentType")?.lowercased()
-      pictureAspectRatio = reader.xml.string("par")
-      selectionPriority = reader.xml.value("selectionPriority", "a whole number") { $0.wholeNumber }
+      reader.xml.checkWhole("selectionPriority")
       href = reader.xml.string(anyPrefix: "href")
       common = CommonAttributes(&reader)
       while let child = try reader.xml.nextChild() {
         switch child {
         case "Role": roles.append(try Descriptor(&reader))
-        case "Accessibility": accessibilities.append(try Descriptor(&reader))
         case "Label":
           let text = try reader.xml.text()
           if label == nil, !text.isEmpty { label = text }

@@ -15,16 +15,6 @@ extension MPD {
     public var sampleAspectRatio: Rational?
     /// @frameRate.
     public var frameRate: Rational?
-    /// @audioSamplingRate, as it is written: one number, or two.
-    public var audioSamplingRate: String?
-    /// @profiles.
-    public var profiles: String?
-    /// @scanType.
-    public var scanType: String?
-    /// @codingDependency.
-    public var codingDependency: Bool?
-    /// @maxPlayoutRate, as it is written.
-    public var maxPlayoutRate: String?
     /// @startWithSAP.
     public var startWithSAP: String?
     /// AudioChannelConfiguration elements (§5.8.5.4).
@@ -35,11 +25,6 @@ extension MPD {
     public var essentialProperties: [Descriptor] = []
     /// SupplementalProperty elements (§5.8.4.9).
     public var supplementalProperties: [Descriptor] = []
-
-    /// InbandEventStream elements (§5.10.3).
-    public var inbandEventStreams: [Descriptor] = []
-    /// ProducerReferenceTime elements (§5.12).
-    public var producerReferenceTimes: [ProducerReferenceTime] = []
 
     /// Reads the attributes of the start tag.
     init(_ reader: inout MPDReader) {
@@ -52,11 +37,6 @@ extension MPD {
       height = reader.xml.positive("height")
       sampleAspectRatio = reader.xml.value("sar", "a ratio") { Rational(ratio: $0, separator: ":") }
       frameRate = reader.xml.value("frameRate", "a frame rate") { Rational(frameRate: $0) }
-      audioSamplingRate = reader.xml.string("audioSamplingRate")
-      profiles = reader.xml.string("profiles")
-      scanType = reader.xml.string("scanType")
-      codingDependency = reader.xml.boolean("codingDependency")
-      maxPlayoutRate = reader.xml.string("maxPlayoutRate")
       startWithSAP = reader.xml.string("startWithSAP")
     }
 
@@ -67,8 +47,7 @@ extension MPD {
       case "ContentProtection": contentProtections.append(try Descriptor(&reader))
       case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
       case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))
-      case "InbandEventStream": inbandEventStreams.append(try Descriptor(&reader))
-      case "ProducerReferenceTime": producerReferenceTimes.append(try ProducerReferenceTime(&reader))
+      case "ProducerReferenceTime": try reader.checkProducerReferenceTime()
       default: return false
       }
       return true
@@ -83,11 +62,6 @@ extension MPD {
       merged.height = height ?? parent.height
       merged.sampleAspectRatio = sampleAspectRatio ?? parent.sampleAspectRatio
       merged.frameRate = frameRate ?? parent.frameRate
-      merged.audioSamplingRate = audioSamplingRate ?? parent.audioSamplingRate
-      merged.profiles = profiles ?? parent.profiles
-      merged.scanType = scanType ?? parent.scanType
-      merged.codingDependency = codingDependency ?? parent.codingDependency
-      merged.maxPlayoutRate = maxPlayoutRate ?? parent.maxPlayoutRate
       merged.startWithSAP = startWithSAP ?? parent.startWithSAP
       if audioChannelConfigurations.isEmpty {
         merged.audioChannelConfigurations = parent.audioChannelConfigurations
@@ -95,8 +69,6 @@ extension MPD {
       if supplementalProperties.isEmpty { merged.supplementalProperties = parent.supplementalProperties }
       if essentialProperties.isEmpty { merged.essentialProperties = parent.essentialProperties }
       if contentProtections.isEmpty { merged.contentProtections = parent.contentProtections }
-      if inbandEventStreams.isEmpty { merged.inbandEventStreams = parent.inbandEventStreams }
-      if producerReferenceTimes.isEmpty { merged.producerReferenceTimes = parent.producerReferenceTimes }
       return merged
     }
   }

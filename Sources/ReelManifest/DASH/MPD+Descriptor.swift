@@ -2,13 +2,11 @@ public import ReelCore
 
 extension MPD {
   /// A descriptor (ISO/IEC 23009-1 §5.8.2): a role, a property, a content protection and the like.
-  public struct Descriptor: Sendable, Hashable {
+  public struct Descriptor: Sendable {
     /// @schemeIdUri.
     public var scheme: String
     /// @value.
     public var value: String?
-    /// @id.
-    public var id: String?
     /// @ref of a ContentProtection: the @refId of the one that it stands for (§5.8.4.1).
     public var reference: String?
     /// @refId of a ContentProtection, which others may refer to.
@@ -19,7 +17,6 @@ extension MPD {
     init(_ reader: inout MPDReader) throws(ReelError) {
       scheme = reader.xml.string("schemeIdUri") ?? ""
       value = reader.xml.string("value")
-      id = reader.xml.string("id")
       reference = reader.xml.string("ref")
       referenceID = reader.xml.string("refId")
       keyIDs =

@@ -17,10 +17,6 @@ extension MPD {
     public var segments = SegmentInformation()
     /// AdaptationSet elements, in order (§5.3.3).
     public var adaptationSets: [AdaptationSet] = []
-    /// EventStream elements (§5.10.2).
-    public var eventStreams: [EventStream] = []
-    /// ServiceDescription elements (Annex K).
-    public var serviceDescriptions: [ServiceDescription] = []
     /// EssentialProperty elements.
     public var essentialProperties: [Descriptor] = []
     /// ContentProtection elements, which those of adaptation sets may refer to.
@@ -36,8 +32,8 @@ extension MPD {
         switch child {
         case "BaseURL": baseURLs.append(try BaseURL(&reader))
         case "AdaptationSet": adaptationSets.append(try AdaptationSet(&reader))
-        case "EventStream": eventStreams.append(try EventStream(&reader))
-        case "ServiceDescription": serviceDescriptions.append(try ServiceDescription(&reader))
+        case "EventStream": try reader.checkEventStream()
+        case "ServiceDescription": _ = try reader.latencyTarget()
         case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
         case "ContentProtection": contentProtections.append(try Descriptor(&reader))
         default:

@@ -7,8 +7,6 @@ extension MPD {
     public var id: String?
     /// @bandwidth, in bits per second.
     public var bandwidth: Int64?
-    /// @qualityRanking.
-    public var qualityRanking: Int64?
     /// @dependencyId: the Representations that this one can't be decoded without.
     public var dependencyID: String?
     /// Its own attributes.
@@ -22,7 +20,7 @@ extension MPD {
       try reader.countTrack()
       id = reader.xml.string("id")
       bandwidth = reader.xml.positive("bandwidth")
-      qualityRanking = reader.xml.value("qualityRanking", "a whole number") { $0.wholeNumber }
+      reader.xml.checkWhole("qualityRanking")
       dependencyID = reader.xml.string("dependencyId")
       common = CommonAttributes(&reader)
       while let child = try reader.xml.nextChild() {

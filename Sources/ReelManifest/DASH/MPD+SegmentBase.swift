@@ -11,8 +11,6 @@ extension MPD {
     public var indexRange: ByteRange?
     /// @availabilityTimeOffset, as it is written (a number of seconds, or `INF`).
     public var availabilityTimeOffset: String?
-    /// @availabilityTimeComplete.
-    public var availabilityTimeComplete: Bool?
     /// Initialization.
     public var initialization: URLReference?
     /// RepresentationIndex.
@@ -34,7 +32,6 @@ extension MPD {
       presentationTimeOffset = malformed.integer("presentationTimeOffset", &reader)
       indexRange = malformed.byteRange("indexRange", &reader)
       availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
-      availabilityTimeComplete = reader.xml.boolean("availabilityTimeComplete")
     }
 
     /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
@@ -55,7 +52,6 @@ extension MPD {
       merged.presentationTimeOffset = presentationTimeOffset ?? parent.presentationTimeOffset
       merged.indexRange = indexRange ?? parent.indexRange
       merged.availabilityTimeOffset = availabilityTimeOffset ?? parent.availabilityTimeOffset
-      merged.availabilityTimeComplete = availabilityTimeComplete ?? parent.availabilityTimeComplete
       merged.initialization = initialization ?? parent.initialization
       merged.representationIndex = representationIndex ?? parent.representationIndex
       merged.malformed.inherit(parent.malformed) { name in

@@ -9,17 +9,11 @@ extension MPD {
     public var media: String?
     /// @initialization.
     public var initialization: String?
-    /// @index.
-    public var index: String?
-    /// @bitstreamSwitching.
-    public var bitstreamSwitching: String?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       common = MultipleSegmentBase(attributesOf: &reader)
       media = reader.xml.string("media")
       initialization = reader.xml.string("initialization")
-      index = reader.xml.string("index")
-      bitstreamSwitching = reader.xml.string("bitstreamSwitching")
       while let child = try reader.xml.nextChild() {
         if try !common.read(child, &reader) { try reader.xml.skip() }
       }
@@ -31,8 +25,6 @@ extension MPD {
       merged.common = common.inheriting(from: parent.common)
       merged.media = media ?? parent.media
       merged.initialization = initialization ?? parent.initialization
-      merged.index = index ?? parent.index
-      merged.bitstreamSwitching = bitstreamSwitching ?? parent.bitstreamSwitching
       return merged
     }
   }

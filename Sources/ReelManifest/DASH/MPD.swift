@@ -9,8 +9,6 @@ public struct MPD: Sendable {
     case dynamic
   }
 
-  /// @id.
-  public var id: String?
   /// @profiles.
   public var profiles: [String] = []
   /// @type.
@@ -37,16 +35,13 @@ public struct MPD: Sendable {
   public var baseURLs: [BaseURL] = []
   /// Location elements.
   public var locations: [String] = []
-  /// PatchLocation elements (§5.15).
-  public var patchLocations: [PatchLocation] = []
-  /// ServiceDescription elements (Annex K).
-  public var serviceDescriptions: [ServiceDescription] = []
+  /// @target of the first Latency element that states one, of the ServiceDescription elements (§K.4.2.2): how far behind
+  /// the live edge to play.
+  public var latencyTarget: MediaTime?
   /// UTCTiming elements (§5.8.5.7).
   public var utcTimings: [Descriptor] = []
   /// EssentialProperty elements.
   public var essentialProperties: [Descriptor] = []
-  /// SupplementalProperty elements.
-  public var supplementalProperties: [Descriptor] = []
   /// ContentProtection elements, which those of adaptation sets may refer to.
   public var contentProtections: [Descriptor] = []
   /// Period elements, in order (§5.3.2).
@@ -77,7 +72,6 @@ public struct MPD: Sendable {
   // MARK: - Private
 
   private mutating func read(_ reader: inout MPDReader) throws(ReelError) {
-    id = reader.xml.string("id")
     profiles = reader.xml.string("profiles").map { $0.split(separator: ",").map { String($0).trimmed } } ?? []
     if let text = reader.xml.string("type") {
       if let type = PresentationType(rawValue: text.lowercased()) {
@@ -100,11 +94,12 @@ public struct MPD: Sendable {
       switch child {
       case "BaseURL": baseURLs.append(try BaseURL(&reader))
       case "Location": locations.append(try reader.xml.text())
-      case "PatchLocation": patchLocations.append(try PatchLocation(&reader))
-      case "ServiceDescription": serviceDescriptions.append(try ServiceDescription(&reader))
+      case "PatchLocation": try reader.checkPatchLocation()
+      case "ServiceDescription":
+        let target = try reader.latencyTarget()
+        latencyTarget = latencyTarget ?? target
       case "UTCTiming": utcTimings.append(try Descriptor(&reader))
       case "EssentialProperty": essentialProperties.append(try Descriptor(&reader))
-      case "SupplementalProperty": supplementalProperties.append(try Descriptor(&reader))
       case "ContentProtection": contentProtections.append(try Descriptor(&reader))
       case "Period": periods.append(try Period(&reader))
       default: try reader.xml.skip()

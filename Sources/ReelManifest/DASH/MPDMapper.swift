@@ -299,8 +299,7 @@ struct MPDMapper {
   /// the time-shift buffer holds.
   private var delay: MediaTime {
     let ten = MediaTime(value: 10, timescale: 1)
-    let stated =
-      mpd.suggestedPresentationDelay ?? mpd.serviceDescriptions.lazy.compactMap(\.latency?.target).first
+    let stated = mpd.suggestedPresentationDelay ?? mpd.latencyTarget
     let longest = longestSegment > .zero ? longestSegment : mpd.maxSegmentDuration ?? .zero
     let minimum = mpd.minBufferTime ?? .zero
     let buffer = min(

@@ -31,7 +31,10 @@ extension XMLReader {
     string(name).flatMap { value($0, of: name, what, read) }
   }
 
-  /// Like the method above, for an attribute with this local name and any prefix.
+  /// Adds a warning for an attribute that is not used and is not a whole number.
+  mutating func checkWhole(_ name: StaticString) { _ = value(name, "a whole number") { $0.wholeNumber } }
+
+  /// Like `value(_:_:_:)`, for an attribute with this local name and any prefix.
   mutating func value<Value>(
     anyPrefix name: StaticString, _ what: String, _ read: (String) -> Value?
   ) -> Value? {

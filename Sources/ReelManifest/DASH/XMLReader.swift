@@ -24,7 +24,6 @@ struct XMLReader {
   private let limits: ManifestLimits
   private var position = 0
   private var tagStart = 0
-  private var endTagStart = 0
   private var attributes: [Attribute] = []
   /// The full names of the open elements.
   private var open: [Range<Int>] = []
@@ -124,14 +123,6 @@ struct XMLReader {
     throw endOfText()
   }
 
-  /// What stands inside of the element that the reader is in, as it is written, without the white space at its ends;
-  /// consumes it.
-  mutating func content() throws(ReelError) -> String {
-    let (start, isEmpty) = (position, isSelfClosed)
-    try skip()
-    return isEmpty ? "" : bytes.text(in: bytes.trimmed(start..<endTagStart))
-  }
-
   // MARK: - Attributes of the start tag that was read last
 
   /// What stands before the colon of the start tag's name; empty where there is none.
@@ -171,15 +162,6 @@ struct XMLReader {
       return number
     }
     throw malformed("@\(name) '\(text.excerpt)' is not a whole number of 64 bits", at: range.lowerBound)
-  }
-
-  /// `true` or `false`; nil where it is missing or something else.
-  func boolean(_ name: StaticString) -> Bool? {
-    switch string(name) {
-    case "true", "1": true
-    case "false", "0": false
-    default: nil
-    }
   }
 
   /// Adds a warning with the place of the start tag that was read last.
@@ -336,7 +318,6 @@ struct XMLReader {
 
   private mutating func readEndTag() throws(ReelError) {
     let start = position
-    endTagStart = start
     position += 2
     let name = readName()
     while position < bytes.count, bytes[position].isSpace { position += 1 }
