@@ -18,8 +18,6 @@ struct PlaylistVariables: Sendable {
     budget = limits.byteCount
   }
 
-  var isEmpty: Bool { values.isEmpty }
-
   /// Defines a variable from the attributes of an EXT-X-DEFINE.
   mutating func define(
     _ attributes: AttributeList, imported: [String: String], url: URL, place: ReelError.Place

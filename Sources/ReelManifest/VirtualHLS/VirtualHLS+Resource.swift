@@ -20,8 +20,6 @@ extension VirtualHLS {
     }
 
     public let kind: Kind
-    /// The index in the track of the first segment that it is for.
-    public let index: Int
     public let url: URL
     /// The same bytes elsewhere, by falling preference.
     public let alternateURLs: [URL]
@@ -64,7 +62,7 @@ extension VirtualHLS.Track {
   func media(of segment: SegmentReference, at index: Int) -> VirtualHLS.Resource {
     let isPart = segment.byteRange != nil
     return VirtualHLS.Resource(
-      kind: isPart ? .file : .segment, index: index, url: segment.url, alternateURLs: segment.alternateURLs,
+      kind: isPart ? .file : .segment, url: segment.url, alternateURLs: segment.alternateURLs,
       name: isPart
         ? "file-\(index).\(container.fileExtension)" : "\(index).\(container.segmentExtension)",
       mediaType: container.mediaType(for: kind))
@@ -72,7 +70,7 @@ extension VirtualHLS.Track {
 
   func initialization(_ reference: InitializationReference, at index: Int) -> VirtualHLS.Resource {
     VirtualHLS.Resource(
-      kind: .initialization, index: index, url: reference.url, alternateURLs: reference.alternateURLs,
+      kind: .initialization, url: reference.url, alternateURLs: reference.alternateURLs,
       name: "init-\(index).\(container.fileExtension)", mediaType: container.mediaType(for: kind))
   }
 
@@ -84,7 +82,7 @@ extension VirtualHLS.Track {
       ["http", "https", "file", "data"].contains(scheme)
     else { return nil }
     return VirtualHLS.Resource(
-      kind: kind, index: index, url: url, alternateURLs: [], name: "\(kind.rawValue)-\(index).key",
+      kind: kind, url: url, alternateURLs: [], name: "\(kind.rawValue)-\(index).key",
       mediaType: "application/octet-stream")
   }
 
@@ -94,11 +92,11 @@ extension VirtualHLS.Track {
   /// gets a segment with nothing in it (in MP4 an empty `free` box, ISO/IEC 14496-12 §8.1.2), which breaks less than
   /// an error does.
   var filler: VirtualHLS.Resource? {
-    guard let part = parts.first(where: \.isFiller),
+    guard parts.contains(where: \.isFiller),
       let url = URL(string: container == .mp4 ? "data:video/mp4;base64,AAAACGZyZWU=" : "data:,")
     else { return nil }
     return VirtualHLS.Resource(
-      kind: .gap, index: part.firstIndex, url: url, alternateURLs: [],
+      kind: .gap, url: url, alternateURLs: [],
       name: "gap.\(container.segmentExtension)", mediaType: container.mediaType(for: kind))
   }
 }

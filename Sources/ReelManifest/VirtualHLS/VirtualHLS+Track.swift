@@ -25,7 +25,6 @@ extension VirtualHLS {
     public let language: String?
     public let label: String?
     public let roles: [String]
-    public let isDefault: Bool
     let videoRange: String?
     let channels: String?
     let container: SegmentContainer

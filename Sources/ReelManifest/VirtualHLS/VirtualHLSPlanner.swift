@@ -214,7 +214,7 @@ extension VirtualHLS.Track {
       codecs: rungs.contains { $0.codecs.isEmpty } ? [] : Self.codecs(rungs),
       frameRate: rungs.compactMap(\.frameRate).max { $0.value < $1.value },
       language: group.language.flatMap { $0.isLanguageTag ? $0 : nil }, label: group.label,
-      roles: group.roles, isDefault: group.isDefault,
+      roles: group.roles,
       videoRange: row.anchor.rung.videoRange, channels: row.anchor.rung.channels,
       container: row.anchor.container,
       // Every frame of sound can be decoded by itself.
