@@ -3,7 +3,7 @@ public import ReelCore
 /// A media playlist (RFC 8216 §4.3.3): the segments of one variant or rendition.
 ///
 /// It keeps the text that it was read from and, for each segment, where things stand in it; a segment is made when it
-/// is asked for. 50,000 segments cost the text and 1.6 MB.
+/// is asked for. 50,000 segments cost the text and 1.2 MB.
 public struct MediaPlaylist: Sendable {
   /// EXT-X-TARGETDURATION (RFC 8216 §4.3.3.1).
   public internal(set) var targetDuration: MediaTime?
