@@ -43,10 +43,10 @@ struct ForwardBufferTests {
     try append(0..<3, to: buffer)
     for index in 0..<3 { #expect(packet(buffer.next(.video, epoch: 0))?.time == time(index)) }
     #expect(isNone(buffer.next(.video, epoch: 0)))
-    #expect(!buffer.isEnded(.video, epoch: 0))
+    #expect(!isEnd(buffer.peekNext(.video, epoch: 0)))
     buffer.end([.video], from: .video, epoch: 0)
     #expect(isEnd(buffer.next(.video, epoch: 0)))
-    #expect(buffer.isEnded(.video, epoch: 0))
+    #expect(isEnd(buffer.peekNext(.video, epoch: 0)))
     #expect(isNone(buffer.next(.audio, epoch: 0)))
     buffer.goOn(from: .video, epoch: 0)
     #expect(isNone(buffer.next(.video, epoch: 0)))

@@ -106,9 +106,6 @@ public final class AudioDecoder {
     clock.reset()
   }
 
-  /// The last error line that the decoder logged.
-  func takeLastError() -> String? { scope.takeLastError() }
-
   // MARK: - Private
 
   private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }

@@ -25,8 +25,6 @@ public struct StreamInfo: Sendable {
   public let codecTag: String?
   /// Seconds per tick of packets and frames.
   public let timeBase: Rational
-  /// Where the container says that the stream starts, in ticks.
-  public let startTicks: Int64?
   /// In ticks; nil where the container has none.
   public let durationTicks: Int64?
   /// Coded size after cropping, as the container or parser says; nil before it is known.
@@ -67,7 +65,6 @@ public struct StreamInfo: Sendable {
     audioCodec = parameters.codec_type == AVMEDIA_TYPE_AUDIO ? AudioCodec(parameters.codec_id) : nil
     codecTag = Self.fourCharacters(parameters.codec_tag)
     timeBase = Rational(stream.pointee.time_base.num, stream.pointee.time_base.den)
-    startTicks = Self.known(stream.pointee.start_time)
     durationTicks = Self.known(stream.pointee.duration).flatMap { $0 > 0 ? $0 : nil }
     size =
       parameters.width > 0 && parameters.height > 0
@@ -106,7 +103,6 @@ public struct StreamInfo: Sendable {
     audioCodec = nil
     codecTag = nil
     timeBase = Rational(1, 1)
-    startTicks = nil
     durationTicks = nil
     size = PixelSize(width: Int(context.pointee.width), height: Int(context.pointee.height))
     averageFrameRate = nil

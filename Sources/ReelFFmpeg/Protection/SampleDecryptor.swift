@@ -53,17 +53,6 @@ final class SampleDecryptor {
     try blockCipher(key).decrypt(bytes, blockCount: bytes.count / Self.blockByteCount, vector: &vector)
   }
 
-  /// Applies AES-CTR.
-  ///
-  /// - Parameter vector: The counter of the first block, 16 bytes.
-  func applyCounter(
-    to bytes: UnsafeMutableRawBufferPointer, vector: [UInt8], key: ContentKey
-  ) throws(ReelError) {
-    let cipher = try streamCipher(key)
-    cipher.begin(vector: vector)
-    cipher.apply(to: bytes)
-  }
-
   // MARK: - Private
 
   /// Calls `body` with each range of encrypted bytes and the number of its subsample.

@@ -58,9 +58,6 @@ public struct AttributeList: Sendable, Hashable {
   /// True where the attribute is there, be it empty.
   func contains(_ name: String) -> Bool { attributes.contains { $0.name == name } }
 
-  /// A decimal integer; nil where there is none, or something else.
-  func integer(_ name: String) -> Int? { self[name].flatMap(\.integer).flatMap { Int(exactly: $0) } }
-
   /// `YES` or `NO`; false where it is missing.
   func flag(_ name: String) -> Bool { self[name]?.uppercased() == "YES" }
 

@@ -1,5 +1,3 @@
-public import ReelCore
-
 /// What has failed and is left alone for a while: rungs by id, locations by URL.
 ///
 /// The first failure of a key costs `baseDuration`, each further one twice as long as the one before, up to
@@ -22,32 +20,17 @@ public struct Penalties<Key: Hashable & Sendable>: Sendable {
   ///
   /// - Returns: When the penalty ends.
   @discardableResult
-  public mutating func penalize(_ key: Key, reason: ReelError, now: Duration) -> Duration {
+  public mutating func penalize(_ key: Key, now: Duration) -> Duration {
     // What is forgotten is thrown away here, so that keys that never come again are not kept.
     entries = entries.filter { now < $0.value.end + maximumDuration }
     if let entry = entries[key], now < entry.end { return entry.end }
     let length = entries[key].map { min($0.length * 2, maximumDuration) } ?? baseDuration
-    entries[key] = Entry(length: length, end: now + length, reason: reason)
+    entries[key] = Entry(length: length, end: now + length)
     return now + length
-  }
-
-  /// Ends the penalty of `key`, and forgets that it failed.
-  public mutating func forgive(_ key: Key) {
-    entries[key] = nil
   }
 
   public func isPenalized(_ key: Key, now: Duration) -> Bool {
     entries[key].map { now < $0.end } ?? false
-  }
-
-  /// Why `key` is left alone; nil where it is not.
-  public func reason(for key: Key, now: Duration) -> ReelError? {
-    entries[key].flatMap { now < $0.end ? $0.reason : nil }
-  }
-
-  /// When the first of the penalties ends; nil where there is none.
-  public func nextEnd(now: Duration) -> Duration? {
-    entries.values.lazy.map(\.end).filter { now < $0 }.min()
   }
 
   // MARK: - Private
@@ -55,6 +38,5 @@ public struct Penalties<Key: Hashable & Sendable>: Sendable {
   private struct Entry: Sendable {
     var length: Duration
     var end: Duration
-    var reason: ReelError
   }
 }

@@ -214,11 +214,6 @@ final class ForwardBuffer: Sendable {
     state.withLock { $0.peek(kind, epoch: epoch) }
   }
 
-  /// True where the last packet has been taken, and none will come.
-  func isEnded(_ kind: MediaPacket.Kind, epoch: Int) -> Bool {
-    if case .end = peekNext(kind, epoch: epoch) { true } else { false }
-  }
-
   /// The video decoder begins again at the last key frame at or before `time` that it has had. False, and nothing moves,
   /// where there is none, or the buffer is in another epoch.
   func rewindToKey(before time: MediaTime, epoch: Int) -> Bool {

@@ -48,9 +48,6 @@ final class SegmentFeed: ByteSource {
   /// Why the segment after the last one that was read could not be had.
   var failure: ReelError? { progress.values.withLock { $0.failure } }
 
-  /// What the bytes that were read last came from.
-  var currentURL: URL? { part(at: transfer.pipe.readCount - 1)?.url }
-
   /// The segment that the byte at `offset` of the stream came from; nil before anything was begun.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
 

@@ -91,7 +91,7 @@ final class RungController: Sendable {
     guard error.kind != .network else { return false }
     let now = conditions().now
     return state.withLock { state in
-      state.penalties.penalize(rung.id, reason: error, now: now)
+      state.penalties.penalize(rung.id, now: now)
       state.pending = nil
       return ladder.contains { !state.penalties.isPenalized($0.id, now: now) }
     }
