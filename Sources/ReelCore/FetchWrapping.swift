@@ -44,19 +44,28 @@ extension FetchBody {
   }
 }
 
-/// A body that tells how it has ended.
+/// A body that tells how it has ended. Pulled again after its end, it ends in the same way.
 private final class EndingBody: Sendable {
+  private enum State {
+    case open(FetchBody.EndHandler)
+    case ended(Result<Void, any Error>)
+  }
+
   private let pull: @Sendable () async throws -> [UInt8]?
-  private let onEnd: Locked<FetchBody.EndHandler?>
+  private let state: Locked<State>
 
   init(onEnd: @escaping FetchBody.EndHandler, pull: @escaping @Sendable () async throws -> [UInt8]?) {
     self.pull = pull
-    self.onEnd = Locked(onEnd)
+    state = Locked(.open(onEnd))
   }
 
   deinit { end(.failure(CancellationError())) }
 
   func next() async throws -> [UInt8]? {
+    if case .ended(let result) = state.withLock({ $0 }) {
+      try result.get()
+      return nil
+    }
     do {
       let chunk = try await pull()
       if chunk == nil { end(.success(())) }
@@ -67,5 +76,12 @@ private final class EndingBody: Sendable {
     }
   }
 
-  private func end(_ result: Result<Void, any Error>) { onEnd.withLock { $0.take() }?(result) }
+  private func end(_ result: Result<Void, any Error>) {
+    let onEnd = state.withLock { state -> FetchBody.EndHandler? in
+      guard case .open(let onEnd) = state else { return nil }
+      state = .ended(result)
+      return onEnd
+    }
+    onEnd?(result)
+  }
 }

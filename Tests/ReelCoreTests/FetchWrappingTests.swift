@@ -49,6 +49,26 @@ struct FetchWrappingTests {
     #expect(notes.withLock { $0 } == ["end", "body"])
   }
 
+  @Test("A body that has ended ends again when it is pulled again, without what it is made of")
+  func again() async throws {
+    let calls = Locked(0)
+    let finished = FetchBody(onEnd: onEnd) {
+      calls.withLock { $0 += 1 }
+      return nil
+    }
+    for _ in 0..<2 { #expect(try await finished.next() == nil) }
+    let failed = FetchBody(onEnd: onEnd) {
+      calls.withLock { $0 += 1 }
+      throw ReelError(.network, "gone", at: "a")
+    }
+    for _ in 0..<2 {
+      let error = await #expect(throws: ReelError.self) { try await failed.next() }
+      #expect(error?.reason == "gone")
+    }
+    #expect(calls.withLock { $0 } == 2)
+    #expect(notes.withLock { $0 } == ["end", "gone"])
+  }
+
   @Test("A body that is let go before its end is cancelled, before that which it holds is let go")
   func release() async throws {
     let url = try #require(URL(string: "http://reel.test/a"))
