@@ -756,11 +756,11 @@ END
 END
 
   mutate cut media/h264-faststart.mp4 bad/cut-in-mdat.mp4 0.5 mdat
-  mutate cut media/h264-faststart.mp4 bad/cut-in-first-picture.mp4 0.1 mdat
+  mutate cut media/h264-faststart.mp4 bad/cut-in-first-frame.mp4 0.1 mdat
   mutate cut media/h264-faststart.mp4 bad/cut-in-moov.mp4 0.5 moov
   # The moov that should follow is missing.
   mutate cut media/h264-moov-last.mp4 bad/cut-before-moov.mp4 1 mdat
-  head -c 3000 media/h264.ts >bad/cut-in-first-picture.ts
+  head -c 3000 media/h264.ts >bad/cut-in-first-frame.ts
   ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" -movflags +faststart "${EXACT[@]}" bad/audio-only.mp4
   ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 0.5)" "${AAC[@]}" "${EXACT[@]}" bad/audio-only.ts
   clip bad/codec-png.mp4 "$(picture 48x32 25 0.1)" -c:v png -threads 1 -movflags +faststart
@@ -778,7 +778,7 @@ END
   copy media/h264-gops.mp4 "$TMP/gops.ts"
   mutate damage "$TMP/gops.ts" bad/damaged-slices.ts 14 17
   # The IDR that comes first is damaged: the first picture is not sound.
-  mutate damage media/h264-gops.mp4 bad/damaged-first-picture.mp4 0 0
+  mutate damage media/h264-gops.mp4 bad/damaged-first-frame.mp4 0 0
   clip media/hevc-gops.mp4 "$(picture 192x108 30 1.2)" "${HEVC[@]}" \
     -x265-params "$X265:keyint=12:min-keyint=12:scenecut=0:open-gop=0:bframes=2:hash=1" -movflags +faststart
   # With the MD5 of each picture in an SEI: entropy coding in HEVC notices little by itself.

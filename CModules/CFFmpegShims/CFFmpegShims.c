@@ -18,16 +18,16 @@ static int installed_level;
 
 static void log_callback(void *context, int level, const char *format, va_list arguments)
 {
-    // One line at debug level tells of lost pictures, and nothing else does.
+    // One line at debug level tells of lost frames, and nothing else does.
     if ((level & 0xff) > installed_level && strncmp(format, "Frame num gap", 13))
         return;
 
     uintptr_t token = 0;
-    int64_t picture = -1;
+    int64_t frame = -1;
     // Contexts are told apart by the name of their class: demuxers log through their AVFormatContext, decoders (and
     // the copies of their context that frame threads use) through their AVCodecContext.
     const AVClass *class = context ? *(const AVClass **)context : NULL;
-    // Helpers (libavutil's checks of picture sizes) log through a class of their own that names its parent.
+    // Helpers (libavutil's checks of frame sizes) log through a class of their own that names its parent.
     for (int depth = 0; class && class->parent_log_context_offset && depth < 4; depth++) {
         void *parent = *(void **)((uint8_t *)context + class->parent_log_context_offset);
         if (!parent)
@@ -41,7 +41,7 @@ static void log_callback(void *context, int level, const char *format, va_list a
         } else if (!strcmp(class->class_name, "AVCodecContext")) {
             token = reel_codec_token(context);
 #if LIBAVCODEC_VERSION_MAJOR < 61
-            picture = ((const AVCodecContext *)context)->reordered_opaque;
+            frame = ((const AVCodecContext *)context)->reordered_opaque;
 #endif
         }
     }
@@ -56,7 +56,7 @@ static void log_callback(void *context, int level, const char *format, va_list a
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
         text[--length] = '\0';
     if (length > 0)
-        installed_sink(token, picture, level & 0xff, text);
+        installed_sink(token, frame, level & 0xff, text);
 }
 
 void reel_log_install(reel_log_sink sink, int level)
@@ -92,7 +92,7 @@ bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int 
     return true;
 }
 
-void reel_codec_enable_picture_tags(AVCodecContext *context)
+void reel_codec_enable_frame_tags(AVCodecContext *context)
 {
 #if LIBAVCODEC_VERSION_MAJOR >= 61
     context->flags |= AV_CODEC_FLAG_COPY_OPAQUE;

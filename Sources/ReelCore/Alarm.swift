@@ -7,14 +7,14 @@ package struct Alarm: Sendable {
   package struct Change: Sendable {
     fileprivate let oldCall: (any ScheduledCall)?
     fileprivate let deadline: Duration?
-    fileprivate let number: Int
+    fileprivate let generation: Int
   }
 
   /// The time it is set to; nil while it is not set.
   package private(set) var deadline: Duration?
 
-  /// The number of the call that is waited for. A call with an earlier number that comes all the same is ignored.
-  private var number = 0
+  /// The generation of the call that is waited for. A call with an earlier generation that comes all the same is ignored.
+  private var generation = 0
   private var call: (any ScheduledCall)?
 
   package init() {}
@@ -23,7 +23,7 @@ package struct Alarm: Sendable {
   package mutating func set(at deadline: Duration?) -> Change {
     let oldCall = clear()
     self.deadline = deadline
-    return Change(oldCall: oldCall, deadline: deadline, number: number)
+    return Change(oldCall: oldCall, deadline: deadline, generation: generation)
   }
 
   /// Sets the alarm, or clears it if `deadline` is nil, but leaves one that is set to an earlier time. Returns nil if
@@ -35,22 +35,22 @@ package struct Alarm: Sendable {
 
   /// Clears the alarm. Returns the call to cancel when the lock is released.
   package mutating func clear() -> (any ScheduledCall)? {
-    number += 1
+    generation += 1
     deadline = nil
     return call.take()
   }
 
-  /// Notes that the call with a number has come. Returns false, and changes nothing, if it is no longer waited for.
-  package mutating func ring(_ number: Int) -> Bool {
-    guard number == self.number, deadline != nil else { return false }
+  /// Notes that the call with a generation has come. Returns false, and changes nothing, if it is no longer waited for.
+  package mutating func ring(_ generation: Int) -> Bool {
+    guard generation == self.generation, deadline != nil else { return false }
     deadline = nil
     call = nil
     return true
   }
 
   /// False if the call has come already, or is no longer waited for.
-  fileprivate mutating func keep(_ call: any ScheduledCall, number: Int) -> Bool {
-    guard number == self.number, deadline != nil else { return false }
+  fileprivate mutating func keep(_ call: any ScheduledCall, generation: Int) -> Bool {
+    guard generation == self.generation, deadline != nil else { return false }
     self.call = call
     return true
   }
@@ -61,7 +61,7 @@ extension Locked {
   ///
   /// - Parameters:
   ///   - alarm: Where the alarm is in the value.
-  ///   - handler: Called at the alarm's time with the number to give to `Alarm.ring`.
+  ///   - handler: Called at the alarm's time with the generation to give to `Alarm.ring`.
   package func carryOut(
     _ change: Alarm.Change, of alarm: any WritableKeyPath<Value, Alarm> & Sendable,
     on clock: any MonotonicClock,
@@ -69,9 +69,9 @@ extension Locked {
   ) {
     change.oldCall?.cancel()
     guard let deadline = change.deadline else { return }
-    let number = change.number
-    let call = clock.schedule(at: deadline) { handler(number) }
+    let generation = change.generation
+    let call = clock.schedule(at: deadline) { handler(generation) }
     // It may have come, or been replaced, before there was anything to cancel.
-    if !withLock({ $0[keyPath: alarm].keep(call, number: number) }) { call.cancel() }
+    if !withLock({ $0[keyPath: alarm].keep(call, generation: generation) }) { call.cancel() }
   }
 }

@@ -6,7 +6,7 @@ public import ReelCore
 /// One image that is no video: a poster, as JPEG, PNG or WebP.
 public struct StillImage: ~Copyable, Sendable {
   public let frame: Frame
-  /// What the picture is shown by: its aspect ratio, and no rotation.
+  /// What the frame is shown by: its aspect ratio, and no rotation.
   public let stream: StreamInfo
 
   /// Larger images are refused before memory is taken for them: 64 million pixels.

@@ -4,12 +4,12 @@ public import ReelPool
 
 /// A pool without players: it records what it is asked, and answers as a test wants. No media is needed for it.
 ///
-/// It says of the same calls the same as a `PlayerPool`: an index that the playlist does not have is an error.
+/// It says of the same calls the same as a `PlayerPool`: an index that the snapshot does not have is an error.
 public final class FakePlayerPool: PlayerPooling {
   /// What it was asked.
   public enum Call: Sendable, Hashable {
-    case show(Int, Playlist, SwipePhase)
-    case update(Playlist, currentIndex: Int?)
+    case show(Int, FeedSnapshot, SwipePhase)
+    case update(FeedSnapshot, currentIndex: Int?)
     case setPlaying(Bool)
   }
 
@@ -64,28 +64,28 @@ public final class FakePlayerPool: PlayerPooling {
   // MARK: PlayerPooling
 
   @discardableResult
-  public func show(_ index: Int, of playlist: Playlist, phase: SwipePhase) throws(ReelError) -> Handover {
+  public func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover {
     typealias Answer = (stage: PreloadStage, error: ReelError?, failure: (() -> Void)?)
     let answer = state.withLock { state -> Answer? in
-      state.calls.append(.show(index, playlist, phase))
-      guard playlist.items.indices.contains(index) else { return nil }
-      let id = playlist.items[index].id
+      state.calls.append(.show(index, snapshot, phase))
+      guard snapshot.items.indices.contains(index) else { return nil }
+      let id = snapshot.items[index].id
       state.current = id
       let (error, handler) = (state.failures[id], state.handler)
       let failure = error.flatMap { error in handler.map { handler in { handler(id, error) } } }
       return (state.stages[id] ?? state.defaultStage, error, failure)
     }
     guard let answer else {
-      throw ReelError(.usage, "the feed \(playlist.feed) has no item \(index)")
+      throw ReelError(.usage, "the feed \(snapshot.feed) has no item \(index)")
     }
     answer.failure?()
     return Handover(frame: nil, stage: answer.stage, duration: .zero, error: answer.error)
   }
 
-  public func update(_ playlist: Playlist, currentIndex index: Int?) {
+  public func update(_ snapshot: FeedSnapshot, currentIndex index: Int?) {
     state.withLock { state in
-      state.calls.append(.update(playlist, currentIndex: index))
-      state.current = index.flatMap { playlist.items.indices.contains($0) ? playlist.items[$0].id : nil }
+      state.calls.append(.update(snapshot, currentIndex: index))
+      state.current = index.flatMap { snapshot.items.indices.contains($0) ? snapshot.items[$0].id : nil }
     }
   }
 

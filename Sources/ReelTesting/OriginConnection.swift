@@ -56,7 +56,7 @@ final class OriginConnection: ChannelInboundHandler {
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     flow?.setWritable(context.channel.isWritable, at: .now())
     if context.channel.isWritable {
-      if let shaper { shaper.wake() } else { pump(context: context) }
+      if let shaper { shaper.wake() } else { taskLoop(context: context) }
     }
     context.fireChannelWritabilityChanged()
   }
@@ -124,11 +124,11 @@ final class OriginConnection: ChannelInboundHandler {
     }
     self.flow = flow
     flow.setWritable(context.channel.isWritable, at: .now())
-    if let shaper { shaper.add(flow) } else { pump(context: context) }
+    if let shaper { shaper.add(flow) } else { taskLoop(context: context) }
   }
 
   /// Sends as much as the client takes, where no link holds it back.
-  private func pump(context: ChannelHandlerContext) {
+  private func taskLoop(context: ChannelHandlerContext) {
     while let flow, flow.isReady {
       flow.take(Self.chunkByteCount).deliver()
       if self.flow === flow { flow.setWritable(context.channel.isWritable, at: .now()) }

@@ -24,17 +24,17 @@ final class HTTPBody: Sendable {
 
   private static let forgivingByteCount: Int64 = 64 << 10
 
-  private let answer: HTTPAnswer
+  private let head: ResponseHead
   private let session: TransferSession
   private let fetcher: HTTPFetcher
   private let state: Locked<State>
 
-  init(transfer: HTTPTransfer, answer: HTTPAnswer, session: TransferSession, fetcher: HTTPFetcher) {
-    self.answer = answer
+  init(transfer: HTTPTransfer, head: ResponseHead, session: TransferSession, fetcher: HTTPFetcher) {
+    self.head = head
     self.session = session
     self.fetcher = fetcher
     state = Locked(
-      State(transfer: transfer, position: answer.bodyOffset, brokeAt: answer.bodyOffset), rank: .body)
+      State(transfer: transfer, position: head.bodyOffset, brokeAt: head.bodyOffset), rank: .body)
   }
 
   /// The next bytes, or nil after the last.
@@ -71,7 +71,7 @@ final class HTTPBody: Sendable {
 
   /// The byte after the last one of the body, where that is known.
   private var end: Int64? {
-    answer.bodyByteCount.map { answer.bodyOffset + $0 }
+    head.bodyByteCount.map { head.bodyOffset + $0 }
   }
 
   /// True where all of the body is there though the transfer is not at its end. Any other is read to its own
@@ -112,24 +112,24 @@ final class HTTPBody: Sendable {
     // A server that breaks off after so much each time brings all in the end.
     if come >= Self.forgivingByteCount { session.forgetFailures() }
     let explained = explained(failure, at: position)
-    let isUntouched = position == answer.bodyOffset
-    guard isUntouched || !answer.isCompressed else {
-      throw explained.reelError(at: answer.url, requestCount: session.requestCount)
+    let isUntouched = position == head.bodyOffset
+    guard isUntouched || !head.isCompressed else {
+      throw explained.reelError(at: head.url, requestCount: session.requestCount)
     }
-    try await fetcher.pause(after: explained, at: answer.url, for: session)
+    try await fetcher.pause(after: explained, at: head.url, for: session)
 
-    var order = HTTPOrder(session.request)
+    var plan = RequestPlan(session.request)
     if !isUntouched {
       let range = ByteRange(offset: position, length: restLength(from: position))
-      order = order.continuing(at: answer.url, range: range, ifRange: answer.validator)
+      plan = plan.continuing(at: head.url, range: range, ifRange: head.validator)
     }
-    let (transfer, next) = try await fetcher.open(order, for: session)
+    let (transfer, next) = try await fetcher.open(plan, for: session)
     guard fits(next) else {
       transfer.cancel()
       throw ReelError(
         .network,
-        "the resource changed after \(position - answer.bodyOffset) bytes, when the connection broke",
-        at: answer.url.absoluteString)
+        "the resource changed after \(position - head.bodyOffset) bytes, when the connection broke",
+        at: head.url.absoluteString)
     }
     state.withLock { state in
       state.transfer = transfer
@@ -146,17 +146,17 @@ final class HTTPBody: Sendable {
   }
 
   /// True where the bytes of `next` can follow those of the first answer.
-  private func fits(_ next: HTTPAnswer) -> Bool {
-    if let old = answer.validator, let new = next.validator, old != new { return false }
-    if let old = answer.resourceByteCount, let new = next.resourceByteCount, old != new { return false }
-    return next.bodyOffset <= state.withLock { $0.position } && (!next.isCompressed || answer.isCompressed)
+  private func fits(_ next: ResponseHead) -> Bool {
+    if let old = head.validator, let new = next.validator, old != new { return false }
+    if let old = head.resourceByteCount, let new = next.resourceByteCount, old != new { return false }
+    return next.bodyOffset <= state.withLock { $0.position } && (!next.isCompressed || head.isCompressed)
   }
 
   /// Says how far a broken transfer came.
   private func explained(_ failure: TransferFailure, at position: Int64) -> TransferFailure {
     guard case .connectionLost(let reason) = failure else { return failure }
-    let count = position - answer.bodyOffset
-    let whole = answer.bodyByteCount.map { " of \($0)" } ?? ""
+    let count = position - head.bodyOffset
+    let whole = head.bodyByteCount.map { " of \($0)" } ?? ""
     return .connectionLost(reason: "\(reason) after \(count)\(whole) bytes")
   }
 

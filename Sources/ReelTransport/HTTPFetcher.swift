@@ -19,14 +19,14 @@ final class HTTPFetcher: Fetching {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let session = TransferSession(request)
     do {
-      let (transfer, answer) = try await open(HTTPOrder(request), for: session)
+      let (transfer, answer) = try await open(RequestPlan(request), for: session)
       let body: FetchBody
       if request.method == .head {
         await transfer.drain()
         session.finish()
         body = FetchBody { nil }
       } else {
-        let chunks = HTTPBody(transfer: transfer, answer: answer, session: session, fetcher: self)
+        let chunks = HTTPBody(transfer: transfer, head: answer, session: session, fetcher: self)
         body = FetchBody(onEnd: { _ in chunks.finish() }) { try await chunks.next() }
       }
       return FetchResponse(
@@ -43,10 +43,10 @@ final class HTTPFetcher: Fetching {
   /// Sends `order` until it is answered with success, within the session's budget of retries.
   ///
   /// - Throws: `ReelError`, `CancellationError`.
-  func open(_ order: HTTPOrder, for session: TransferSession) async throws -> (HTTPTransfer, HTTPAnswer) {
+  func open(_ plan: RequestPlan, for session: TransferSession) async throws -> (HTTPTransfer, ResponseHead) {
     while true {
       do {
-        return try await follow(order, for: session)
+        return try await follow(plan, for: session)
       } catch let located as LocatedFailure {
         try await pause(after: located.failure, at: located.url, for: session)
       }
@@ -74,25 +74,25 @@ final class HTTPFetcher: Fetching {
 
   /// Sends one request, and goes where it is redirected to.
   private func follow(
-    _ order: HTTPOrder, for session: TransferSession
-  ) async throws -> (HTTPTransfer, HTTPAnswer) {
-    var order = order
-    var visited: Set<URL> = [order.url]
+    _ plan: RequestPlan, for session: TransferSession
+  ) async throws -> (HTTPTransfer, ResponseHead) {
+    var plan = plan
+    var visited: Set<URL> = [plan.url]
     while true {
-      let (transfer, head) = try await send(order, for: session)
+      let (transfer, head) = try await send(plan, for: session)
       let status = Int(head.status.code)
       switch status {
       case 200...299:
         do {
-          return (transfer, try HTTPAnswer(head: head, url: order.url, range: order.range))
+          return (transfer, try ResponseHead(head: head, url: plan.url, range: plan.range))
         } catch let failure as TransferFailure {
           transfer.cancel()
-          throw LocatedFailure(failure: failure, url: order.url)
+          throw LocatedFailure(failure: failure, url: plan.url)
         }
       case 301, 302, 303, 307, 308:
         await transfer.drain()
         try Task.checkCancellation()
-        let target = try target(of: head, from: order.url)
+        let target = try target(of: head, from: plan.url)
         guard visited.insert(target).inserted else {
           throw ReelError(
             .server, "a redirect loop", at: session.request.url.absoluteString, status: status)
@@ -103,12 +103,12 @@ final class HTTPFetcher: Fetching {
             at: session.request.url.absoluteString, status: status)
         }
         session.noteRedirect()
-        logger.debug("redirected", metadata: ["url": "\(order.url)", "to": "\(target)"])
-        order.redirect(to: target)
+        logger.debug("redirected", metadata: ["url": "\(plan.url)", "to": "\(target)"])
+        plan.redirect(to: target)
       default:
         await transfer.drain()
         try Task.checkCancellation()
-        throw try refusal(status, head: head, url: order.url)
+        throw try refusal(status, head: head, url: plan.url)
       }
     }
   }
@@ -118,22 +118,22 @@ final class HTTPFetcher: Fetching {
   }
 
   private func send(
-    _ order: HTTPOrder, for session: TransferSession
+    _ plan: RequestPlan, for session: TransferSession
   ) async throws -> (HTTPTransfer, HTTPResponseHead) {
     try Task.checkCancellation()
     var failure: TransferFailure
     do {
       let request = try HTTPClient.Request(
-        url: order.url, method: order.method, headers: order.headers(configuration: configuration))
+        url: plan.url, method: plan.method, headers: plan.headers(configuration: configuration))
       let sentAt = ContinuousClock.now
       session.noteRequest()
       logger.debug(
-        "request", metadata: ["url": "\(order.url)", "range": "\(order.range?.httpHeaderValue ?? "-")"])
+        "request", metadata: ["url": "\(plan.url)", "range": "\(plan.range?.httpHeaderValue ?? "-")"])
       let transfer = HTTPTransfer.start(
         request, on: client, configuration: configuration, logger: logger, noteHeld: session.request.noteHeld)
       let isFollowed = session.request.purpose == .manifest || session.request.purpose == .source
       let callOff = HTTPConnections.openAhead(
-        isFollowed ? configuration.connectionsAhead : 0, for: order.url, on: client, logger: logger)
+        isFollowed ? configuration.connectionsAhead : 0, for: plan.url, on: client, logger: logger)
       defer { callOff() }
       let head = try await transfer.head()
       session.noteAnswer(
@@ -141,16 +141,16 @@ final class HTTPFetcher: Fetching {
       logger.debug(
         "answer",
         metadata: [
-          "url": "\(order.url)", "status": "\(head.status.code)", "after": "\(ContinuousClock.now - sentAt)",
+          "url": "\(plan.url)", "status": "\(head.status.code)", "after": "\(ContinuousClock.now - sentAt)",
         ])
       return (transfer, head)
     } catch let error as TransferFailure {
       failure = error
     } catch let error as HTTPClientError {
       failure = TransferFailure(
-        error, host: order.url.host() ?? "", connectTimeout: configuration.connectTimeout)
+        error, host: plan.url.host() ?? "", connectTimeout: configuration.connectTimeout)
     }
-    throw LocatedFailure(failure: failure, url: order.url)
+    throw LocatedFailure(failure: failure, url: plan.url)
   }
 
   /// Where a redirect leads.

@@ -126,7 +126,7 @@ struct FeedCommandTests {
     #expect(traces[0].contains("connection closed by the server after"))
   }
 
-  @Test("README's walks give what stands there; memory apart, as pictures differ by processor")
+  @Test("README's walks give what stands there; memory apart, as frames differ by processor")
   func readme() async throws {
     let root = Fixtures.folder.deletingLastPathComponent()
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)

@@ -51,7 +51,7 @@ struct FeedFaultTests {
         + Self.walk)
     #expect(result.status == 65)
     #expect(result.outputText.contains("2 of 2 items"), "\(result.outputText)")
-    expectErrorLine(result, names: "sheet.png", words: "no item has shown a picture")
+    expectErrorLine(result, names: "sheet.png", words: "no item has shown a frame")
     #expect(folder.names() == ["feed.txt", "trace.jsonl"])
     #if os(Linux)
       let full = try await Command.run(["feed", feed, "--trace", "/dev/full"] + Self.walk)

@@ -31,7 +31,7 @@ struct FramesCommandTests {
 
   // MARK: What is written
 
-  @Test("The first picture, by default")
+  @Test("The first frame, by default")
   func first() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run("frames", goodSource, "-o", folder.path)
@@ -55,7 +55,7 @@ struct FramesCommandTests {
   }
 
   @Test(
-    "All pictures, with the md5s of ffmpeg",
+    "All frames, with the md5s of ffmpeg",
     arguments: ["h264-faststart.mp4", "h264-bframes.ts", "hevc-main10.mp4", "h264-moov-last.mp4", "vp9.webm"])
   func all(name: String) async throws {
     let folder = try TemporaryFolder()
@@ -199,7 +199,7 @@ struct FramesCommandTests {
     }
   }
 
-  @Test("Pictures at times, and at every step")
+  @Test("Frames at times, and at every step")
   func times() async throws {
     let folder = try TemporaryFolder()
     let source = Fixtures.path("media/h264-gops.mp4")
@@ -214,7 +214,7 @@ struct FramesCommandTests {
     #expect(count.outputLines.map { $0.suffix(32) } == golden.prefix(3).map { $0[...] })
   }
 
-  @Test("A printed time names the picture that it was printed for")
+  @Test("A printed time names the frame that it was printed for")
   func printedTimes() async throws {
     let folder = try TemporaryFolder()
     let source = Fixtures.path("media/rate-24000-1001.mp4")
@@ -328,7 +328,7 @@ struct FramesCommandTests {
     }
   }
 
-  @Test("Standard output holds the picture and nothing else")
+  @Test("Standard output holds the frame and nothing else")
   func standardOutput() async throws {
     let result = try await Command.run("frames", goodSource, "-o", "-")
     #expect(result.status == 0)

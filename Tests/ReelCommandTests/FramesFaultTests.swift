@@ -19,7 +19,7 @@ struct FramesFaultTests {
       ("bad/not-xml.mpd", 65, ""), ("bad/unclosed.mpd", 65, "line 4"), ("bad/no-period.mpd", 65, "Period"),
       ("bad/entities.mpd", 65, "entities"), ("bad/loop.m3u8", 65, "multivariant"),
       ("bad/cut-in-moov.mp4", 65, ""), ("bad/cut-before-moov.mp4", 65, "moov"),
-      ("bad/cut-in-first-picture.mp4", 65, ""), ("bad/audio-only.mp4", 65, "no video"),
+      ("bad/cut-in-first-frame.mp4", 65, ""), ("bad/audio-only.mp4", 65, "no video"),
       ("bad/audio-only.ts", 65, "no video"), ("bad/audio-only.mpd", 65, "no video"),
       ("bad/encrypted-cenc.mp4", 65, "encrypted"), ("bad/encrypted-cenc-fragmented.mp4", 65, "encrypted"),
       ("bad/encrypted.mpd", 65, "encrypted"), ("hls-sample-aes/index.m3u8", 65, "FairPlay"),
@@ -35,7 +35,7 @@ struct FramesFaultTests {
       Fixtures.path(path), status: status, words: words, names: isInPlaylist ? Fixtures.folder.path : nil)
   }
 
-  @Test("Absurd sizes are named however many pictures are wanted", arguments: ["65520", "16000"])
+  @Test("Absurd sizes are named however many frames are wanted", arguments: ["65520", "16000"])
   func absurdSizes(size: String) async throws {
     let folder = try TemporaryFolder()
     let source = Fixtures.path("bad/size-\(size)-in-sps.mp4")
@@ -57,7 +57,7 @@ struct FramesFaultTests {
     #expect(result.outputText.hasSuffix("\t96x64\n"))
   }
 
-  @Test("A file that is cut in its media gives the pictures that are there")
+  @Test("A file that is cut in its media gives the frames that are there")
   func cutInMedia() async throws {
     let folder = try TemporaryFolder()
     let first = try await Command.run("frames", Fixtures.path("bad/cut-in-mdat.mp4"), "-o", folder.path)
@@ -162,7 +162,7 @@ struct FramesFaultTests {
     }
   }
 
-  @Test("A stall in the middle leaves the pictures before it")
+  @Test("A stall in the middle leaves the frames before it")
   func laterStall() async throws {
     let folder = try TemporaryFolder()
     try await withOrigin("segment-1.ts=stall:2000") { origin in
@@ -354,7 +354,7 @@ struct FramesFaultTests {
       command.interrupt()
       let result = try await command.result()
       #expect(result.status == 130)
-      // Nothing under a temporary name; what there is holds whole pictures.
+      // Nothing under a temporary name; what there is holds whole frames.
       #expect(folder.names().allSatisfy { $0 == "master.y4m" })
       if let bytes = try? folder.bytes("master.y4m"), let end = bytes.firstIndex(of: 10) {
         #expect((bytes.count - end - 1) % (6 + 256 * 144 * 3 / 2) == 0)

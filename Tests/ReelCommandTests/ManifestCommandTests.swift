@@ -165,7 +165,7 @@ struct ManifestCommandTests {
   }
 
   @Test(
-    "As HLS, in a folder, it plays to the same pictures",
+    "As HLS, in a folder, it plays to the same frames",
     arguments: [
       ("dash-number/manifest.mpd", "dash-number-1"), ("dash-ondemand/manifest.mpd", "dash-number-1"),
       ("hls-byterange-fmp4/index.m3u8", "hls-byterange-fmp4"), ("hls-aes128/fmp4.m3u8", "hls-fmp4-low"),
@@ -176,13 +176,13 @@ struct ManifestCommandTests {
       "manifest", Fixtures.path(path), "--output", "hls", "-o", "\(folder.path)/out")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(folder.names("out").contains("master.m3u8"))
-    let frames = try await Command.run(
+    let written = try await Command.run(
       "frames", "\(folder.path)/out/master.m3u8", "--count", "0", "--json", "--md5", "--format", "ppm", "-o",
-      "\(folder.path)/pictures")
-    #expect(frames.status == 0, "\(frames.errorText)")
-    let record = try #require(try JSONSerialization.jsonObject(with: Data(frames.output)) as? [String: Any])
-    let pictures = try #require(record["frames"] as? [[String: Any]])
-    #expect(pictures.compactMap { $0["md5"] as? String } == (try Fixtures.golden(golden)))
+      "\(folder.path)/frames")
+    #expect(written.status == 0, "\(written.errorText)")
+    let record = try #require(try JSONSerialization.jsonObject(with: Data(written.output)) as? [String: Any])
+    let frames = try #require(record["frames"] as? [[String: Any]])
+    #expect(frames.compactMap { $0["md5"] as? String } == (try Fixtures.golden(golden)))
   }
 
   @Test("As HLS, on standard output, each playlist is whole and named")

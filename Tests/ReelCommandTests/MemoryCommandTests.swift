@@ -89,7 +89,7 @@ struct MemoryCommandTests {
     }
   }
 
-  @Test("Open decoders hold pictures")
+  @Test("Open decoders hold frames")
   func warm() async throws {
     let arguments = ["memory", Fixtures.path("hls-fmp4/master.m3u8"), "--players", "2", "--json"]
     let cold = try records(try await Command.run(arguments))
@@ -177,19 +177,19 @@ struct MemoryCommandTests {
   }
 
   @Test(
-    "Media of one picture has no second one to wait for, and the report says so",
+    "Media of one frame has no second one to wait for, and the report says so",
     arguments: [[], ["--warm"]])
-  func onePicture(options: [String]) async throws {
+  func oneFrame(options: [String]) async throws {
     // Longer than a command may take here.
     let arguments =
       ["memory", Fixtures.path("media/h264-one-frame.mp4"), "--players", "2", "--timeout", "1000"] + options
     let text = try await Command.run(arguments)
     #expect(text.status == 0, "\(text.errorText)")
     #expect(text.outputLines.last?.hasPrefix("open decoder  not known: ") == true, "\(text.outputText)")
-    #expect(text.outputLines.last?.hasSuffix("h264-one-frame.mp4 has one picture") == true)
+    #expect(text.outputLines.last?.hasSuffix("h264-one-frame.mp4 has one frame") == true)
     let summary = try #require(try records(try await Command.run(arguments + ["--json"])).last)
     #expect(summary["warm_decoder"] == nil)
-    #expect((summary["warm_decoder_absence"] as? String)?.contains("one picture") == true)
+    #expect((summary["warm_decoder_absence"] as? String)?.contains("one frame") == true)
   }
 
   @Test(

@@ -9,12 +9,12 @@ struct PlayCommandTests {
   // MARK: What is shown
 
   @Test(
-    "Every picture is shown, with the md5s of ffmpeg",
+    "Every frame is shown, with the md5s of ffmpeg",
     arguments: [
       "h264-faststart.mp4", "h264-bframes.ts", "h264-open-gop.ts", "hevc-main10.mp4", "h264-moov-last.mp4",
       "h264-clock-wrap.ts", "vp9.webm", "h264-one-frame.mp4", "rate-variable.mp4",
     ])
-  func pictures(name: String) async throws {
+  func frames(name: String) async throws {
     let events = try await PlayEvents.play(Fixtures.path("media/\(name)"), "--rate", "max", "--md5")
     #expect(events.md5s == (try Fixtures.golden(name)))
     let summary = try #require(events.summary)
@@ -27,7 +27,7 @@ struct PlayCommandTests {
   }
 
   @Test(
-    "Every picture of a presentation in segments",
+    "Every frame of a presentation in segments",
     arguments: [("hls-fmp4", "hls-fmp4-high"), ("hls-ts", "hls-ts-high")])
   func segments(folder: String, golden: String) async throws {
     try await withOrigin { origin in
@@ -64,7 +64,7 @@ struct PlayCommandTests {
     #expect(output.errorText.contains(" shown, 0 dropped"))
   }
 
-  @Test("A file for each picture, with the size and format that were asked for")
+  @Test("A file for each frame, with the size and format that were asked for")
   func series() async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(
@@ -143,7 +143,7 @@ struct PlayCommandTests {
   }
 
   @Test(
-    "--start with a time as it is printed names its picture; behind the end it is the last one",
+    "--start with a time as it is printed names its frame; behind the end it is the last one",
     arguments: [
       "h264.ts", "h264-open-gop.ts", "rate-24000-1001.mp4", "h264.mkv",
     ])
@@ -151,7 +151,7 @@ struct PlayCommandTests {
     let source = Fixtures.path("media/\(name)")
     let all = try await PlayEvents.play(source, "--rate", "max", "--md5")
     for index in [1, 4, 7, all.times.count - 1] {
-      // In microseconds: the picture may be a little later.
+      // In microseconds: the frame may be a little later.
       let time = String(format: "%.6f", all.times[index])
       let events = try await PlayEvents.play(source, "--rate", "max", "--md5", "--start", time)
       #expect(events.md5s == Array(all.md5s[index...]), "\(time)")
@@ -175,7 +175,7 @@ struct PlayCommandTests {
     #expect(rungs.map { $0["frames_shown"] as? Int } == [9])
   }
 
-  @Test("Playback ends after --duration, and counts no other pictures", arguments: ["max", "1"])
+  @Test("Playback ends after --duration, and counts no other frames", arguments: ["max", "1"])
   func durationOfRungs(rate: String) async throws {
     try await withOrigin { origin in
       let source = origin.url("hls-fmp4/master.m3u8").absoluteString
@@ -200,9 +200,9 @@ struct PlayCommandTests {
     }
   }
 
-  @Test("Playback ends after --duration where no picture comes then")
-  func durationWithinPicture() async throws {
-    // Ten pictures a second at rate 0.25: the next one is 400 ms away.
+  @Test("Playback ends after --duration where no frame comes then")
+  func durationWithinFrame() async throws {
+    // Ten frames a second at rate 0.25: the next one is 400 ms away.
     let events = try await PlayEvents.play(
       Fixtures.path("media/rate-variable.mp4"), "--rate", "0.25", "--duration", "0.01", "--md5")
     #expect(events.summary?["ended"] as? String == "duration")

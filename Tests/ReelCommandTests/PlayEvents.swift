@@ -21,13 +21,13 @@ struct PlayEvents {
     return try PlayEvents(result)
   }
 
-  /// Without the pictures.
-  var names: [String] { all.compactMap { $0["event"] as? String }.filter { $0 != "picture" } }
+  /// Without the frames.
+  var names: [String] { all.compactMap { $0["event"] as? String }.filter { $0 != "frame" } }
   var summary: [String: Any]? { all.last { $0["event"] as? String == "summary" } }
-  var md5s: [String] { pictures.compactMap { $0["md5"] as? String } }
-  var times: [Double] { pictures.compactMap { $0["time"] as? Double } }
+  var md5s: [String] { frames.compactMap { $0["md5"] as? String } }
+  var times: [Double] { frames.compactMap { $0["time"] as? Double } }
 
   // MARK: - Private
 
-  private var pictures: [[String: Any]] { all.filter { $0["event"] as? String == "picture" } }
+  private var frames: [[String: Any]] { all.filter { $0["event"] as? String == "frame" } }
 }

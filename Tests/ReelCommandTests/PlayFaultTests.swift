@@ -29,7 +29,7 @@ struct PlayFaultTests {
   func timeout() async throws {
     try await withOrigin("hevc.ts=silence") { origin in
       try await expectFailure(
-        origin.url("media/hevc.ts").absoluteString, status: 69, words: "no picture within 3 s",
+        origin.url("media/hevc.ts").absoluteString, status: 69, words: "no frame within 3 s",
         options: ["--timeout", "3"])
       let long = try await PlayEvents.play(
         origin.url("media/h264.ts").absoluteString, "--loop", "--duration", "4", "--timeout", "3")
@@ -82,9 +82,9 @@ struct PlayFaultTests {
     let command = try Command([
       "play", source, "--loop", "--json", "--y4m", folder.path + "/a.y4m", "--wav", folder.path + "/a.wav",
       "-o",
-      folder.path + "/pictures",
+      folder.path + "/frames",
     ])
-    while folder.names("pictures").count < 5, command.isRunning {
+    while folder.names("frames").count < 5, command.isRunning {
       try await Task.sleep(for: .milliseconds(5))
     }
     command.interrupt()
@@ -95,11 +95,11 @@ struct PlayFaultTests {
     #expect(summary["ended"] as? String == "interrupted")
     let shown = try #require(summary["frames_shown"] as? Int)
     #expect(shown >= 5)
-    #expect(folder.names() == ["a.wav", "a.y4m", "pictures"])
-    #expect(folder.names("pictures").count == shown)
-    let pictures = try folder.bytes("a.y4m")
-    let header = try #require(pictures.firstIndex(of: 10)) + 1
-    #expect(pictures.count - header == shown * (6 + 64 * 36 * 3 / 2))
+    #expect(folder.names() == ["a.wav", "a.y4m", "frames"])
+    #expect(folder.names("frames").count == shown)
+    let frames = try folder.bytes("a.y4m")
+    let header = try #require(frames.firstIndex(of: 10)) + 1
+    #expect(frames.count - header == shown * (6 + 64 * 36 * 3 / 2))
     #expect(try WaveSamples(folder.bytes("a.wav")).samples.isEmpty == false)
   }
 

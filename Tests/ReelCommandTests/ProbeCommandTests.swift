@@ -14,12 +14,12 @@ struct ProbeCommandTests {
     return try #require(try JSONSerialization.jsonObject(with: Data(result.output)) as? [String: Any])
   }
 
-  private func picture(_ record: [String: Any]) throws -> [String: Any] {
-    try #require(record["first_picture"] as? [String: Any])
+  private func frame(_ record: [String: Any]) throws -> [String: Any] {
+    try #require(record["first_frame"] as? [String: Any])
   }
 
   @Test(
-    "Facts of the first picture",
+    "Facts of the first frame",
     arguments: [
       ("h264-faststart.mp4", "mp4", "h264", "High", "yuv420p", 8, 0),
       ("h264-baseline.mp4", "mp4", "h264", "Constrained Baseline", "yuv420p", 8, 0),
@@ -28,32 +28,32 @@ struct ProbeCommandTests {
       ("rotate-270.mp4", "mp4", "h264", "High", "yuv420p", 8, 270),
       ("h264.mkv", "matroska", "h264", "High", "yuv420p", 8, 0),
     ])
-  func firstPicture(
+  func firstFrame(
     name: String, kind: String, codec: String, profile: String, format: String, depth: Int, rotation: Int
   ) async throws {
     let record = try await probe("media/\(name)")
     #expect(record["kind"] as? String == kind)
     #expect(record["live"] as? Bool == false)
-    let picture = try picture(record)
-    #expect(picture["codec_name"] as? String == codec)
-    #expect(picture["profile"] as? String == profile)
-    #expect(picture["pix_fmt"] as? String == format)
-    #expect(picture["bit_depth"] as? Int == depth)
-    #expect(picture["rotation"] as? Int == rotation)
-    #expect(picture["md5"] as? String == (try Fixtures.golden(name)).first)
-    let bytes = try #require(picture["bytes"] as? Int)
+    let frame = try frame(record)
+    #expect(frame["codec_name"] as? String == codec)
+    #expect(frame["profile"] as? String == profile)
+    #expect(frame["pix_fmt"] as? String == format)
+    #expect(frame["bit_depth"] as? Int == depth)
+    #expect(frame["rotation"] as? Int == rotation)
+    #expect(frame["md5"] as? String == (try Fixtures.golden(name)).first)
+    let bytes = try #require(frame["bytes"] as? Int)
     #expect((1000..<(try Fixtures.bytes("media/\(name)").count)).contains(bytes))
   }
 
   @Test("Shown sizes, open GOPs, colour")
   func details() async throws {
-    let turned = try picture(try await probe("media/sar-4-3-rotate-90.mp4"))
+    let turned = try frame(try await probe("media/sar-4-3-rotate-90.mp4"))
     #expect(turned["width"] as? Int == 144)
     #expect(turned["display_width"] as? Int == 108)
     #expect(turned["display_height"] as? Int == 192)
     #expect(turned["sample_aspect_ratio"] as? String == "4:3")
-    #expect(try picture(try await probe("media/hevc-open-gop-mid.ts"))["gop"] as? String == "open")
-    let hdr = try picture(try await probe("media/colour-hdr10-pq.mp4"))
+    #expect(try frame(try await probe("media/hevc-open-gop-mid.ts"))["gop"] as? String == "open")
+    let hdr = try frame(try await probe("media/colour-hdr10-pq.mp4"))
     #expect(hdr["hdr"] as? Bool == true)
     #expect(hdr["matrix_used"] as? String == "bt2020nc")
   }
@@ -85,7 +85,7 @@ struct ProbeCommandTests {
     let rungs = try #require(record["rungs"] as? [[String: Any]])
     #expect(rungs.compactMap { $0["chosen"] as? Bool } == [true])
     #expect(rungs.first?["period"] as? Int == 1)
-    #expect(try picture(record)["md5"] as? String == (try Fixtures.golden("dash-number-0")).first)
+    #expect(try frame(record)["md5"] as? String == (try Fixtures.golden("dash-number-0")).first)
     let text = try await Command.run("probe", path.path)
     #expect(text.outputLines.contains("    period 1  talk, at 0 s, 1 s long, audio"), "\(text.outputText)")
     #expect(text.outputLines.contains("    period 2  film, at 1 s, 1 s long, audio and video"))
@@ -145,7 +145,7 @@ struct ProbeCommandTests {
     #expect(both.outputText.contains("h264-faststart.mp4"))
   }
 
-  @Test("A probe asks for no more than a first picture takes")
+  @Test("A probe asks for no more than a first frame takes")
   func requests() async throws {
     try await withOrigin { origin in
       let result = try await Command.run("probe", origin.url("dash-gpac/multirate-full.mpd").absoluteString)

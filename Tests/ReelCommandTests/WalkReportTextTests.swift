@@ -9,36 +9,36 @@ struct WalkReportTextTests {
   @Test("As text")
   func text() {
     let swipes = """
-        swipe    at  kind      item  stage        first frame  motion  stalled  fetched  cause
-            0  0 ms  start        0  none                 9 s    10 s   300 ms      0 B
-            1   2 s  next         1  buffered        0.012 ms   33 ms        -      0 B
-            2   4 s  next         2  first_frame      0.02 ms   50 ms        -      0 B
-            3   6 s  next         3  buffered        0.016 ms   20 ms        -      0 B
-            4   8 s  jump         4  manifest          355 ms  400 ms   900 ms   1.2 MB  manifest 142 ms, segment 201 ms, decode 12 ms
-            5  10 s  previous     5  none                   -       -        -      0 B
-            6  12 s  next         6  manifest               -       -        -      0 B  clip6.mp4: 404\\u{a}not found
-            7  14 s  passing      7  none                   -       -        -      0 B
+        swipe    at  kind      item  stage        first frame  second frame  stalled  fetched  cause
+            0  0 ms  start        0  none                 9 s          10 s   300 ms      0 B
+            1   2 s  next         1  buffered        0.012 ms         33 ms        -      0 B
+            2   4 s  next         2  first_frame      0.02 ms         50 ms        -      0 B
+            3   6 s  next         3  buffered        0.016 ms         20 ms        -      0 B
+            4   8 s  jump         4  manifest          355 ms        400 ms   900 ms   1.2 MB  manifest 142 ms, segment 201 ms, decode 12 ms
+            5  10 s  previous     5  none                   -             -        -      0 B
+            6  12 s  next         6  manifest               -             -        -      0 B  clip6.mp4: 404\\u{a}not found
+            7  14 s  passing      7  none                   -             -        -      0 B
 
       """
     let head = """
       3 slots: 7 swipes over 12 items in 16 s, 3 slots, adjacent, 12 Mbit/s, 70 ms, exp:5s, \
-      seed 18446744073709551615, modelled time, 2.5 ms a picture
+      seed 18446744073709551615, modelled time, 2.5 ms a frame
 
       """
     let figures = """
-                             swipes       p50      p95      p99      max
-        first frame  all          5   0.02 ms      2 s      2 s      2 s
-                     hits         3  0.016 ms  0.02 ms  0.02 ms  0.02 ms
-                     misses       2    355 ms      2 s      2 s      2 s
-        motion       all          5     50 ms      2 s      2 s      2 s
-                     hits         3     33 ms    50 ms    50 ms    50 ms
-                     misses       2    400 ms      2 s      2 s      2 s
+                              swipes       p50      p95      p99      max
+        first frame   all          5   0.02 ms      2 s      2 s      2 s
+                      hits         3  0.016 ms  0.02 ms  0.02 ms  0.02 ms
+                      misses       2    355 ms      2 s      2 s      2 s
+        second frame  all          5     50 ms      2 s      2 s      2 s
+                      hits         3     33 ms    50 ms    50 ms    50 ms
+                      misses       2    400 ms      2 s      2 s      2 s
         slowest first frame: 2 s, swipe 5 to item 5, left
-        slowest motion: 2 s, swipe 5 to item 5, left
+        slowest second frame: 2 s, swipe 5 to item 5, left
         reached    manifest 80 %, initialization 60 %, first_frame 60 %, buffered 40 %
         stalls     3, 1.2 s in all, the longest 600 ms
         bytes      40 MB fetched, 9 MB never shown (22.5 %)
-        pictures   400 decoded, 3 never shown (0.8 %)
+        frames     400 decoded, 3 never shown (0.8 %)
         abandoned  1 left before their first frame
         memory     at most 11 MB, 2.9 MB, 9 MB by slot, 16.5 MB in all
         failed     1 of 12 items

@@ -115,12 +115,12 @@ struct AccessUnitSplitterTests {
       ], codec: .h264)
   }
 
-  @Test("Slices of one H.264 picture stay together")
+  @Test("Slices of one H.264 frame stay together")
   func h264Slices() throws {
-    let picture = { (type: UInt8) in
+    let frame = { (type: UInt8) in
       [0, 1, 6, 40, 300, 3599].flatMap { AnnexB.h264Slice(type, firstMacroblock: $0, longStartCode: $0 == 0) }
     }
-    try expectUnits([picture(5), picture(1), picture(1)], codec: .h264)
+    try expectUnits([frame(5), frame(1), frame(1)], codec: .h264)
   }
 
   @Test("Each H.264 field is an access unit")
@@ -131,15 +131,15 @@ struct AccessUnitSplitterTests {
     try expectUnits([AnnexB.h264(9, payload: [0x10]) + field(5), field(1), field(1), field(1)], codec: .h264)
   }
 
-  @Test("Data partitions belong to the picture of partition A")
+  @Test("Data partitions belong to the frame of partition A")
   func h264Partitions() throws {
-    let picture =
+    let frame =
       AnnexB.h264Slice(2) + AnnexB.h264(3, payload: AnnexB.filler(9))
       + AnnexB.h264(4, payload: AnnexB.filler(9))
-    try expectUnits([picture, picture], codec: .h264)
+    try expectUnits([frame, frame], codec: .h264)
   }
 
-  @Test("An end of sequence or stream stays with the picture before it")
+  @Test("An end of sequence or stream stays with the frame before it")
   func h264EndOfSequence() throws {
     try expectUnits(
       [AnnexB.h264Slice() + AnnexB.h264(10), AnnexB.h264(9, payload: [0x10]) + AnnexB.h264Slice(5)],
@@ -177,12 +177,12 @@ struct AccessUnitSplitterTests {
 
   @Test("Other layers of HEVC do not begin an access unit")
   func hevcLayers() throws {
-    let picture =
+    let frame =
       AnnexB.hevcSlice() + AnnexB.hevcSlice(layer: 1) + AnnexB.hevc(39, layer: 1, payload: AnnexB.filler(4))
-    try expectUnits([picture, picture], codec: .hevc)
+    try expectUnits([frame, frame], codec: .hevc)
   }
 
-  @Test("Key units of HEVC are its random access pictures")
+  @Test("Key units of HEVC are its random access frames")
   func hevcKeys() throws {
     let units = try split(
       [Piece([19, 1, 21, 8, 0, 16].flatMap { AnnexB.hevcSlice($0) })], codec: .hevc)
@@ -330,14 +330,14 @@ struct AccessUnitSplitterTests {
     #expect(trimmed(second.bytes) == trimmed(next))
   }
 
-  @Test("Parameter sets without a picture are no unit")
-  func noPicture() throws {
+  @Test("Parameter sets without a frame are no unit")
+  func noFrame() throws {
     #expect(try split([Piece(AnnexB.h264(7, payload: AnnexB.filler(20)), 1)]).isEmpty)
     #expect(try split([Piece([], 1)]).isEmpty)
     #expect(try split([Piece(AnnexB.filler(1000), 1)]).isEmpty)
   }
 
-  @Test("Random bytes do no harm, and none are lost after the first picture")
+  @Test("Random bytes do no harm, and none are lost after the first frame")
   func randomBytes() throws {
     var generator = SystemRandomNumberGenerator()
     for _ in 0..<30 {

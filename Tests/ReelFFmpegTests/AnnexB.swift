@@ -5,7 +5,7 @@ enum AnnexB {
     startCode(longStartCode) + [type == 9 || type == 6 ? type : 0x60 | type] + payload
   }
 
-  /// A slice of an H.264 picture that begins with this macroblock.
+  /// A slice of an H.264 frame that begins with this macroblock.
   static func h264Slice(
     _ type: UInt8 = 1, firstMacroblock: Int = 0, longStartCode: Bool = true, byteCount: Int = 40
   ) -> [UInt8] {
@@ -19,7 +19,7 @@ enum AnnexB {
     startCode(longStartCode) + [type << 1 | layer >> 5, (layer & 31) << 3 | 1] + payload
   }
 
-  /// A slice segment of a HEVC picture.
+  /// A slice segment of a HEVC frame.
   static func hevcSlice(
     _ type: UInt8 = 1, isFirst: Bool = true, layer: UInt8 = 0, longStartCode: Bool = true, byteCount: Int = 40
   ) -> [UInt8] {

@@ -19,13 +19,13 @@ struct AudioDecoderTests {
   func golden(sound: SoundClip) throws {
     let golden = try sound.golden()
     let (stream, buffers) = try decode(sound)
-    #expect(try buffers.map { try $0.md5() } == golden.pictures.map(\.md5))
+    #expect(try buffers.map { try $0.md5() } == golden.frames.map(\.md5))
     // Timestamps are rounded to ticks where they are written, and by ffmpeg to samples, which it then counts from.
     let tolerance = 2 * (stream.timeBase.value + golden.timeBase.value)
-    for (buffer, picture) in zip(buffers, golden.pictures) {
+    for (buffer, frame) in zip(buffers, golden.frames) {
       #expect(buffer.sampleRate == Int(golden.timeBase.denominator))
       let time = Double(try #require(buffer.ticks)) * stream.timeBase.value
-      #expect(abs(time - Double(picture.ticks) * golden.timeBase.value) <= tolerance)
+      #expect(abs(time - Double(frame.ticks) * golden.timeBase.value) <= tolerance)
     }
   }
 

@@ -27,8 +27,8 @@ struct AudioFrameSplitterTests {
   }
 
   /// Runs of bytes as PES packets; `ticks` of those that have some.
-  private func packets(_ bytes: [UInt8], sizes: [Int], ticks: [Int64?] = []) throws -> [PacketBox] {
-    var packets: [PacketBox] = []
+  private func packets(_ bytes: [UInt8], sizes: [Int], ticks: [Int64?] = []) throws -> [SharedPacket] {
+    var packets: [SharedPacket] = []
     var offset = 0
     while offset < bytes.count {
       let size = min(sizes[packets.count % sizes.count], bytes.count - offset)

@@ -50,34 +50,34 @@ struct SoundClip: Sendable, Hashable, CustomTestStringConvertible {
 }
 
 /// The packets of the audio stream of a clip, as the demuxer gives them, and the stream.
-func soundPackets(_ clip: Clip) throws -> (StreamInfo, [PacketBox]) {
+func soundPackets(_ clip: Clip) throws -> (StreamInfo, [SharedPacket]) {
   let demuxer = try Demuxer(
     source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
   let index = try #require(try demuxer.awaitStream { $0.kind == .audio }).index
   let stream = try demuxer.streamAtFirstPacket(index)
-  var packets: [PacketBox] = []
+  var packets: [SharedPacket] = []
   while let packet = try demuxer.nextPacket() {
-    if packet.streamIndex == stream.index { packets.append(PacketBox(packet)) }
+    if packet.streamIndex == stream.index { packets.append(SharedPacket(packet)) }
   }
   return (stream, packets)
 }
 
 /// Audio frames out of PES packets.
 func splitFrames(
-  _ packets: [PacketBox], codec: AudioCodec, timeBase: Rational = Rational(1, 90000)
-) throws -> [PacketBox] {
+  _ packets: [SharedPacket], codec: AudioCodec, timeBase: Rational = Rational(1, 90000)
+) throws -> [SharedPacket] {
   let splitter = AudioFrameSplitter(codec: codec, streamIndex: 1, timeBase: timeBase)
-  var frames: [PacketBox] = []
+  var frames: [SharedPacket] = []
   for packet in packets {
     splitter.append(try packet.packet.clone())
-    while let frame = try splitter.next() { frames.append(PacketBox(frame)) }
+    while let frame = try splitter.next() { frames.append(SharedPacket(frame)) }
   }
-  while let frame = try splitter.flush() { frames.append(PacketBox(frame)) }
+  while let frame = try splitter.flush() { frames.append(SharedPacket(frame)) }
   return frames
 }
 
 /// Everything that a decoder makes of packets.
-func decodeSound(_ stream: StreamInfo, _ packets: [PacketBox]) throws -> [PCMBuffer] {
+func decodeSound(_ stream: StreamInfo, _ packets: [SharedPacket]) throws -> [PCMBuffer] {
   let decoder = try AudioDecoder(stream: stream, name: "test", logger: silentLogger)
   var buffers: [PCMBuffer] = []
   for packet in packets { buffers += try decoder.decode(packet.packet) }
@@ -85,15 +85,15 @@ func decodeSound(_ stream: StreamInfo, _ packets: [PacketBox]) throws -> [PCMBuf
 }
 
 /// A packet of bytes.
-func makePacket(_ bytes: [UInt8], ticks: Int64? = nil, isCorrupt: Bool = false) throws -> PacketBox {
+func makePacket(_ bytes: [UInt8], ticks: Int64? = nil, isCorrupt: Bool = false) throws -> SharedPacket {
   let packet = try Packet()
   try packet.setBytes(copying: bytes[...], streamIndex: 1)
   packet.setTimestamps(
     presentationTicks: ticks, decodingTicks: ticks, isKey: true, isCorrupt: isCorrupt)
-  return PacketBox(packet)
+  return SharedPacket(packet)
 }
 
-extension PacketBox {
+extension SharedPacket {
   var bytes: [UInt8] { packet.withBytes { Array($0) } }
   var ticks: Int64? { packet.presentationTicks }
   var durationTicks: Int64 { packet.durationTicks }

@@ -13,12 +13,12 @@ final class ClipReader {
 
   let container: ContainerReader
   /// Of the program that is read.
-  private(set) var decoder: PictureDecoder
-  /// Bytes of the source up to the end of the first picture's packet; nil before there was one.
-  var firstPictureEnd: Int64? { units.openingEnd }
+  private(set) var decoder: VideoDecoder
+  /// Bytes of the source up to the end of the first frame's packet; nil before there was one.
+  var firstFrameEnd: Int64? { units.openingEnd }
 
   private let units: Units
-  private let decoding: PictureDecoder.Options
+  private let decoding: VideoDecoder.Options
   private let logger: Logger
   private var closed = (damagedCount: 0, rejectedPacketCount: 0)
 
@@ -32,12 +32,12 @@ final class ClipReader {
       source: source, format: format, options: reading, name: name, logger: logger)
     guard let video = container.video else { throw ReelError(.badMedia, "no video in the media") }
     units = Units(container)
-    var decoding = PictureDecoder.Options()
+    var decoding = VideoDecoder.Options()
     decoding.threads = options.threads
     decoding.isCancelled = options.isCancelled
     self.decoding = decoding
     self.logger = logger
-    decoder = try PictureDecoder(
+    decoder = try VideoDecoder(
       stream: video, source: units, options: decoding, name: name, logger: logger)
   }
 
@@ -45,10 +45,10 @@ final class ClipReader {
   var damagedCount: Int { closed.damagedCount + decoder.damagedCount }
   var rejectedPacketCount: Int { closed.rejectedPacketCount + decoder.rejectedPacketCount }
 
-  /// The earliest picture; only as the first call, or after a seek.
-  func firstPicture() throws -> Frame? { try picture { try $0.firstPicture() } }
+  /// The earliest frame; only as the first call, or after a seek.
+  func firstFrame() throws -> Frame? { try frame { try $0.firstFrame() } }
 
-  func nextPicture() throws -> Frame? { try picture { try $0.nextPicture() } }
+  func nextFrame() throws -> Frame? { try frame { try $0.nextFrame() } }
 
   func seek(toKeyFrameAtOrBefore ticks: Int64) throws -> Bool {
     guard try container.seek(toKeyFrameAtOrBefore: ticks, of: stream) else { return false }
@@ -56,7 +56,7 @@ final class ClipReader {
     return true
   }
 
-  /// All pictures that are left.
+  /// All frames that are left.
   func rest() throws -> [Seen] {
     var seen: [Seen] = []
     while let next = try next() { seen.append(next) }
@@ -64,21 +64,21 @@ final class ClipReader {
   }
 
   func next() throws -> Seen? {
-    guard let frame = try nextPicture() else { return nil }
+    guard let frame = try nextFrame() else { return nil }
     return try Seen(frame)
   }
 
   func first() throws -> Seen? {
-    guard let frame = try firstPicture() else { return nil }
+    guard let frame = try firstFrame() else { return nil }
     return try Seen(frame)
   }
 
   // MARK: - Private
 
-  private func picture(_ step: (PictureDecoder) throws -> PictureDecoder.Step) throws -> Frame? {
+  private func frame(_ step: (VideoDecoder) throws -> VideoDecoder.Step) throws -> Frame? {
     while true {
       switch try step(decoder) {
-      case .picture(let frame): return frame
+      case .frame(let frame): return frame
       case .needsUnit: return nil
       case .end:
         if let refusal = container.refusal { throw refusal }
@@ -86,7 +86,7 @@ final class ClipReader {
         guard units.takeChange(), let video = container.video else { return nil }
         closed.damagedCount += decoder.damagedCount
         closed.rejectedPacketCount += decoder.rejectedPacketCount
-        decoder = try PictureDecoder(
+        decoder = try VideoDecoder(
           stream: video, source: units, options: decoding, name: "test", logger: logger)
       }
     }

@@ -4,7 +4,7 @@ import ReelFFmpeg
 import ReelTestSupport
 import Testing
 
-@Suite("Reading pictures")
+@Suite("Reading frames")
 struct ClipTests {
   @Test("There are clips to try")
   func clips() {
@@ -12,15 +12,15 @@ struct ClipTests {
     #expect(Clip.all.count > Clip.sound.count + 5)
   }
 
-  @Test("All pictures are those that ffmpeg decodes, in its order", arguments: Clip.whole)
-  func allPictures(clip: Clip) throws {
+  @Test("All frames are those that ffmpeg decodes, in its order", arguments: Clip.whole)
+  func allFrames(clip: Clip) throws {
     let golden = try clip.golden()
     let reader = try makeReader(clip)
     let seen = try reader.rest()
-    #expect(seen.map(\.md5) == golden.pictures.map(\.md5))
+    #expect(seen.map(\.md5) == golden.frames.map(\.md5))
     if clip.hasTimestamps {
       #expect(reader.stream.timeBase == golden.timeBase)
-      #expect(seen.map(\.ticks) == golden.pictures.map(\.ticks))
+      #expect(seen.map(\.ticks) == golden.frames.map(\.ticks))
     }
     #expect(try reader.next() == nil)
   }
@@ -28,29 +28,29 @@ struct ClipTests {
   @Test("Frame threads change nothing", arguments: Clip.sound)
   func threads(clip: Clip) throws {
     let seen = try makeReader(clip, threads: 2).rest()
-    #expect(seen.map(\.md5) == (try clip.golden()).pictures.map(\.md5))
-    if clip.hasTimestamps { #expect(seen.map(\.ticks) == (try clip.golden()).pictures.map(\.ticks)) }
+    #expect(seen.map(\.md5) == (try clip.golden()).frames.map(\.md5))
+    if clip.hasTimestamps { #expect(seen.map(\.ticks) == (try clip.golden()).frames.map(\.ticks)) }
   }
 
-  @Test("The first picture is ffmpeg's first, and the second follows it", arguments: Clip.whole)
-  func firstPicture(clip: Clip) throws {
+  @Test("The first frame is ffmpeg's first, and the second follows it", arguments: Clip.whole)
+  func firstFrame(clip: Clip) throws {
     let golden = try clip.golden()
     let reader = try makeReader(clip)
     let first = try #require(try reader.first())
-    #expect(first.md5 == golden.pictures[0].md5)
-    if clip.hasTimestamps { #expect(first.ticks == golden.pictures[0].ticks) }
-    #expect(reader.firstPictureEnd != nil)
+    #expect(first.md5 == golden.frames[0].md5)
+    if clip.hasTimestamps { #expect(first.ticks == golden.frames[0].ticks) }
+    #expect(reader.firstFrameEnd != nil)
     let rest = try reader.rest()
-    #expect(rest.map(\.md5) == golden.pictures.dropFirst().map(\.md5))
-    if clip.hasTimestamps { #expect(rest.map(\.ticks) == golden.pictures.dropFirst().map(\.ticks)) }
+    #expect(rest.map(\.md5) == golden.frames.dropFirst().map(\.md5))
+    if clip.hasTimestamps { #expect(rest.map(\.ticks) == golden.frames.dropFirst().map(\.ticks)) }
   }
 
-  @Test("A first picture by frame threads is the same", arguments: Clip.sound)
-  func firstPictureByThreads(clip: Clip) throws {
+  @Test("A first frame by frame threads is the same", arguments: Clip.sound)
+  func firstFrameByThreads(clip: Clip) throws {
     let golden = try clip.golden()
     let reader = try makeReader(clip, threads: 2)
-    #expect(try reader.first()?.md5 == golden.pictures[0].md5)
-    #expect(try reader.rest().map(\.md5) == golden.pictures.dropFirst().map(\.md5))
+    #expect(try reader.first()?.md5 == golden.frames[0].md5)
+    #expect(try reader.rest().map(\.md5) == golden.frames.dropFirst().map(\.md5))
   }
 
   @Test("Sound clips have no damage", arguments: Clip.sound)
@@ -61,25 +61,25 @@ struct ClipTests {
     #expect(reader.damagedCount == 0)
   }
 
-  @Test("Bytes that trickle in give the same first picture", arguments: Clip.sound, [1, 7, 1000])
+  @Test("Bytes that trickle in give the same first frame", arguments: Clip.sound, [1, 7, 1000])
   func chunks(clip: Clip, chunkByteCount: Int) throws {
     guard try clip.canBeReadForward() else { return }
     let golden = try clip.golden()
     let reader = try makeReader(clip.bytes(), clip.format, chunkByteCount: chunkByteCount, isSeekable: false)
     let first = try reader.first()
-    #expect(first?.md5 == golden.pictures[0].md5)
-    #expect(try reader.next()?.md5 == golden.pictures.dropFirst().first?.md5)
+    #expect(first?.md5 == golden.frames[0].md5)
+    #expect(try reader.next()?.md5 == golden.frames.dropFirst().first?.md5)
   }
 
   @Test(
-    "The first picture needs no more than its own packet and what comes before it",
+    "The first frame needs no more than its own packet and what comes before it",
     arguments: [
       Clip("media/h264-faststart.mp4"), Clip("media/h264-fragmented.mp4"),
       Clip("media/h264-fragmented-sidx.mp4"),
       Clip("media/h264.ts"), Clip("media/h264-bframes.ts"), Clip("media/hevc.ts"), Clip("media/h264.mkv"),
       Clip("media/hevc-hvc1.mp4"),
     ])
-  func firstPictureIsCheap(clip: Clip) throws {
+  func firstFrameIsCheap(clip: Clip) throws {
     let bytes = try clip.bytes()
     let source = MemorySource(bytes, chunkByteCount: 500, isSeekable: false)
     var options = ClipReader.Options()
@@ -87,7 +87,7 @@ struct ClipTests {
     let reader = try ClipReader(
       source: source, format: clip.format, options: options, name: "test", logger: silentLogger)
     _ = try #require(try reader.first())
-    let end = try #require(reader.firstPictureEnd)
+    let end = try #require(reader.firstFrameEnd)
     #expect(end > 1000)
     #expect(end < bytes.count / 2)
     // An AVIO buffer may be filled beyond it.
@@ -116,27 +116,27 @@ struct ClipTests {
   func coverArt() throws {
     let reader = try makeReader(Clip("media/h264-cover-art.mp4"))
     #expect(reader.stream.videoCodec == .h264)
-    #expect(reader.container.streams.filter { $0.isAttachedPicture }.count == 1)
+    #expect(reader.container.streams.filter { $0.isAttachedFrame }.count == 1)
   }
 
   @Test("A seek goes to a key frame at or before a time")
   func seek() throws {
     let clip = Clip("media/h264-gops.mp4")
-    let golden = try clip.golden().pictures
+    let golden = try clip.golden().frames
     let reader = try makeReader(clip.bytes(), .mp4)
-    // Key frames stand at pictures 0, 12 and 24.
+    // Key frames stand at frames 0, 12 and 24.
     for (target, expected) in [(30, 24), (24, 24), (23, 12), (1, 0), (13, 12)] {
       #expect(try reader.seek(toKeyFrameAtOrBefore: golden[target].ticks))
       let first = try #require(try target % 2 == 0 ? reader.first() : reader.next())
-      #expect(first.md5 == golden[expected].md5, "picture \(target)")
-      #expect(try reader.next()?.md5 == golden[expected + 1].md5, "picture \(target)")
+      #expect(first.md5 == golden[expected].md5, "frame \(target)")
+      #expect(try reader.next()?.md5 == golden[expected + 1].md5, "frame \(target)")
     }
   }
 
   @Test("A seek after the end starts anew")
   func seekAfterEnd() throws {
     let clip = Clip("media/h264-gops.mp4")
-    let golden = try clip.golden().pictures
+    let golden = try clip.golden().frames
     let reader = try makeReader(clip.bytes(), .mp4)
     _ = try reader.rest()
     #expect(try reader.seek(toKeyFrameAtOrBefore: 0))
@@ -167,10 +167,10 @@ struct ClipTests {
     options.isSeekable = false
     let reader = try ClipReader(
       source: source, format: clip.format, options: options, name: "test", logger: silentLogger)
-    let golden = try clip.golden().pictures.map(\.md5)
+    let golden = try clip.golden().frames.map(\.md5)
     var seen: [String] = []
     let error = #expect(throws: ReelError.self) {
-      while let picture = try reader.next() { seen.append(picture.md5) }
+      while let frame = try reader.next() { seen.append(frame.md5) }
     }
     #expect(error?.kind == .network)
     // Whatever came out before is sound.
@@ -182,37 +182,37 @@ struct ClipTests {
 @Suite("Damaged media")
 struct DamagedMediaTests {
   @Test(
-    "Damaged slices count, the sound pictures do not",
+    "Damaged slices count, the sound frames do not",
     arguments: [Clip("bad/damaged-slices.mp4"), Clip("bad/damaged-slices.ts")])
   func damagedSlices(clip: Clip) throws {
-    let sound = try Golden("h264-gops.mp4").pictures
+    let sound = try Golden("h264-gops.mp4").frames
     let reader = try makeReader(clip)
     let seen = try reader.rest()
     #expect(seen.count == sound.count)
     let soundIndices = Array(0...12) + [15] + Array(24...35)
     for index in soundIndices {
-      #expect(seen[index].md5 == sound[index].md5, "picture \(index)")
-      #expect(!seen[index].isDamaged, "picture \(index)")
+      #expect(seen[index].md5 == sound[index].md5, "frame \(index)")
+      #expect(!seen[index].isDamaged, "frame \(index)")
     }
     let damaged = seen.indices.filter { seen[$0].isDamaged }
     // Entropy-coded garbage that decodes without an error can't be told by anyone.
     #expect(!damaged.isEmpty)
     #expect(Set(damaged).isDisjoint(with: soundIndices))
     #expect(reader.damagedCount == damaged.count)
-    for index in damaged { #expect(seen[index].md5 != sound[index].md5, "picture \(index)") }
+    for index in damaged { #expect(seen[index].md5 != sound[index].md5, "frame \(index)") }
   }
 
-  @Test("A first picture that is damaged is shown and told")
-  func damagedFirstPicture() throws {
-    let reader = try makeReader(Clip("bad/damaged-first-picture.mp4"))
+  @Test("A first frame that is damaged is shown and told")
+  func damagedFirstFrame() throws {
+    let reader = try makeReader(Clip("bad/damaged-first-frame.mp4"))
     let first = try #require(try reader.first())
     #expect(first.isDamaged)
     #expect(reader.damagedCount == 1)
   }
 
-  @Test("A NAL length beyond the file loses one picture at the most")
+  @Test("A NAL length beyond the file loses one frame at the most")
   func damagedLengths() throws {
-    let sound = try Golden("h264-gops.mp4").pictures
+    let sound = try Golden("h264-gops.mp4").frames
     let reader = try makeReader(Clip("bad/damaged-lengths.mp4"))
     let seen = try reader.rest()
     #expect(seen.count >= sound.count - 1)
@@ -220,21 +220,21 @@ struct DamagedMediaTests {
     #expect(reader.rejectedPacketCount + reader.damagedCount > 0)
   }
 
-  @Test("A picture whose reference is missing is not passed off as sound")
+  @Test("A frame whose reference is missing is not passed off as sound")
   func missingReference() throws {
-    let sound = try Golden("h264-gops.mp4").pictures.map(\.md5)
+    let sound = try Golden("h264-gops.mp4").frames.map(\.md5)
     let reader = try makeReader(Clip("bad/missing-reference.ts"))
     let seen = try reader.rest()
-    for picture in seen where !sound.contains(picture.md5) {
-      #expect(picture.isDamaged, "picture at \(picture.ticks ?? -1)")
+    for frame in seen where !sound.contains(frame.md5) {
+      #expect(frame.isDamaged, "frame at \(frame.ticks ?? -1)")
     }
     #expect(reader.damagedCount > 0)
   }
 
-  @Test("A file that is cut in its media gives the pictures that are there, then says so")
+  @Test("A file that is cut in its media gives the frames that are there, then says so")
   func cutInMedia() throws {
     let clip = Clip("bad/cut-in-mdat.mp4")
-    let golden = try clip.golden().pictures.map(\.md5)
+    let golden = try clip.golden().frames.map(\.md5)
     let reader = try makeReader(clip)
     #expect(try reader.first()?.md5 == golden[0])
     let seen = try [golden[0]] + reader.rest().map(\.md5)
@@ -242,7 +242,7 @@ struct DamagedMediaTests {
     #expect(seen.starts(with: golden.prefix(9)))
   }
 
-  @Test("A stream that is joined late begins with its first whole picture")
+  @Test("A stream that is joined late begins with its first whole frame")
   func joinedLate() throws {
     let clip = Clip("media/h264-joined-late.ts")
     let reader = try makeReader(clip)
@@ -252,8 +252,8 @@ struct DamagedMediaTests {
 
   @Test(
     "A cut file gives what it has, and then ends or says why",
-    arguments: [Clip("bad/cut-in-first-picture.mp4"), Clip("bad/cut-in-first-picture.ts")])
-  func cutInFirstPicture(clip: Clip) throws {
+    arguments: [Clip("bad/cut-in-first-frame.mp4"), Clip("bad/cut-in-first-frame.ts")])
+  func cutInFirstFrame(clip: Clip) throws {
     do {
       let reader = try makeReader(clip)
       if let first = try reader.first() { #expect(first.isDamaged) }
@@ -273,7 +273,7 @@ struct DamagedMediaTests {
     let clip = Clip(path)
     let error = #expect(throws: ReelError.self) {
       let reader = try makeReader(clip)
-      guard try reader.first() != nil else { throw ReelError(.badMedia, "no picture") }
+      guard try reader.first() != nil else { throw ReelError(.badMedia, "no frame") }
     }
     #expect(error?.kind == kind)
   }
@@ -303,7 +303,7 @@ struct DamagedMediaTests {
     ])
   func containerSize(name: String, size: PixelSize) throws {
     let clip = Clip("media/\(name)")
-    let golden = try clip.golden().pictures
+    let golden = try clip.golden().frames
     for threads in [1, 2] {
       var options = ClipReader.Options()
       options.threads = threads
@@ -311,7 +311,7 @@ struct DamagedMediaTests {
         source: MemorySource(try clip.bytes()), format: clip.format, options: options, name: "test",
         logger: silentLogger)
       var md5s: [String] = []
-      while let frame = try reader.nextPicture() {
+      while let frame = try reader.nextFrame() {
         #expect(frame.size == size)
         md5s.append(try frame.md5())
       }
@@ -324,7 +324,7 @@ struct DamagedMediaTests {
     arguments: ["bad/size-65535-in-header.mp4", "bad/size-zero-in-header.mp4"])
   func wrongHeaderSize(path: String) throws {
     let reader = try makeReader(Clip(path))
-    let frame = try reader.firstPicture()
+    let frame = try reader.firstFrame()
     let size = frame?.size
     #expect(size == PixelSize(width: 96, height: 64))
   }
@@ -335,7 +335,7 @@ struct DamagedMediaTests {
   func absurdSize(path: String) throws {
     let error = #expect(throws: ReelError.self) {
       let reader = try makeReader(Clip(path))
-      guard try reader.first() != nil else { throw ReelError(.badMedia, "no picture") }
+      guard try reader.first() != nil else { throw ReelError(.badMedia, "no frame") }
     }
     #expect(
       error?.kind == .badMedia || error?.kind == .unsupported, "\(error.map(String.init(describing:)) ?? "")")

@@ -18,7 +18,7 @@ struct ContainerReaderTests {
     let dts: Int64?
     let byteCount: Int
 
-    init(_ kind: Kind, _ box: PacketBox) {
+    init(_ kind: Kind, _ box: SharedPacket) {
       self.kind = kind
       pts = box.packet.presentationTicks
       dts = box.packet.decodingTicks
@@ -52,18 +52,18 @@ struct ContainerReaderTests {
     return units
   }
 
-  /// Clips whose timestamps the container states, and from which no edit list or decoder drops a picture.
+  /// Clips whose timestamps the container states, and from which no edit list or decoder drops a frame.
   private static let plain = Clip.sound.filter { clip in
     clip.hasTimestamps && !clip.path.contains("editlist") && !clip.path.contains("interlaced-bff")
       && !["-mid.ts", "joined-late.ts"].contains { clip.path.hasSuffix($0) }
   }
 
-  @Test("Each picture of a clip is one unit with its timestamp", arguments: plain)
+  @Test("Each frame of a clip is one unit with its timestamp", arguments: plain)
   func video(clip: Clip) throws {
     let units = try units(makeReader(clip)).filter { $0.kind == .video }
     let golden = try clip.golden()
-    #expect(units.compactMap(\.pts).sorted() == golden.pictures.map(\.ticks))
-    #expect(units.count == golden.pictures.count)
+    #expect(units.compactMap(\.pts).sorted() == golden.frames.map(\.ticks))
+    #expect(units.count == golden.frames.count)
   }
 
   @Test("Each frame of the sound is one unit", arguments: SoundClip.split)
@@ -75,10 +75,10 @@ struct ContainerReaderTests {
     #expect(stream.audioCodec == sound.codec)
     #expect(units.allSatisfy { $0.pts != nil })
     // Golden files of sound count in samples, and a decoder may hold back or add a frame at either end.
-    #expect(abs(units.count - golden.pictures.count) <= 1)
+    #expect(abs(units.count - golden.frames.count) <= 1)
     let first = stream.time(ticks: try #require(units.first?.pts ?? nil))
     let expected = MediaTime(
-      value: golden.pictures[0].ticks * Int64(golden.timeBase.numerator),
+      value: golden.frames[0].ticks * Int64(golden.timeBase.numerator),
       timescale: golden.timeBase.denominator)
     #expect(abs((first - expected).seconds) < 0.03)
   }
@@ -154,7 +154,7 @@ struct ContainerReaderTests {
   func seek(name: String) throws {
     let clip = Clip("media/\(name)")
     let reader = try makeReader(clip, isSeekable: true)
-    var boxes: [PacketBox] = []
+    var boxes: [SharedPacket] = []
     while true {
       let unit = try reader.next()
       if case .video(let box) = unit { boxes.append(box) }

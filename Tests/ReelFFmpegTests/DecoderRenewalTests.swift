@@ -9,28 +9,28 @@ import Testing
 @Suite("A decoder after an error", .hangLimit)
 struct DecoderRenewalTests {
   /// The access units of a file.
-  private static func units(_ path: String) throws -> (stream: StreamInfo, boxes: [PacketBox]) {
+  private static func units(_ path: String) throws -> (stream: StreamInfo, boxes: [SharedPacket]) {
     let clip = Clip(path)
     let container = try ContainerReader(
       source: MemorySource(clip.bytes()), format: clip.format, name: path, logger: silentLogger)
-    var boxes: [PacketBox] = []
+    var boxes: [SharedPacket] = []
     while case .video(let box) = try container.next() { boxes.append(box) }
     return (try #require(container.video), boxes)
   }
 
   /// The first part of a packet.
-  private static func cut(_ box: PacketBox, to count: Int) throws -> PacketBox {
+  private static func cut(_ box: SharedPacket, to count: Int) throws -> SharedPacket {
     let packet = try Packet()
     let bytes = box.packet.withBytes { Array($0) }
     try packet.setBytes(copying: bytes[..<count], streamIndex: box.packet.streamIndex)
     packet.setTimestamps(
       presentationTicks: box.packet.presentationTicks, decodingTicks: box.packet.decodingTicks, isKey: true,
       isCorrupt: false)
-    return PacketBox(packet)
+    return SharedPacket(packet)
   }
 
   /// The frame that a decoder gives for a single unit.
-  private static func drained(_ decoder: Decoder, _ box: PacketBox) throws -> Seen? {
+  private static func drained(_ decoder: Decoder, _ box: SharedPacket) throws -> Seen? {
     _ = try decoder.send(box.packet)
     decoder.finish()
     guard case .frame(let frame) = try decoder.receive() else { return nil }
@@ -81,19 +81,19 @@ struct DecoderRenewalTests {
 
   // MARK: Places where Reel reuses a decoder
 
-  /// `spoiled-cavlc.mp4` has three groups of 12 pictures. The second group is damaged from its third packet on, and
+  /// `spoiled-cavlc.mp4` has three groups of 12 frames. The second group is damaged from its third packet on, and
   /// the third group is intact.
-  private func makeDecoder(_ path: String) throws -> (decoder: PictureDecoder, source: ListedUnits) {
+  private func makeDecoder(_ path: String) throws -> (decoder: VideoDecoder, source: ListedUnits) {
     let (stream, boxes) = try Self.units(path)
     let source = ListedUnits(boxes)
-    return (try PictureDecoder(stream: stream, source: source, name: "test", logger: silentLogger), source)
+    return (try VideoDecoder(stream: stream, source: source, name: "test", logger: silentLogger), source)
   }
 
-  private func rest(_ decoder: PictureDecoder) throws -> [Seen] {
+  private func rest(_ decoder: VideoDecoder) throws -> [Seen] {
     var seen: [Seen] = []
     while true {
-      switch try decoder.nextPicture() {
-      case .picture(let frame): seen.append(try Seen(frame))
+      switch try decoder.nextFrame() {
+      case .frame(let frame): seen.append(try Seen(frame))
       case .needsUnit: return seen
       case .end: return seen
       }
@@ -103,11 +103,11 @@ struct DecoderRenewalTests {
   @Test("Frames are intact from the next key frame on, whichever unit was damaged before", arguments: 0..<12)
   func nextKeyFrame(cutUnit: Int) throws {
     let (stream, boxes) = try Self.units("media/h264-cavlc-gops.mp4")
-    let golden = try Clip("media/h264-cavlc-gops.mp4").golden().pictures.map(\.md5)
+    let golden = try Clip("media/h264-cavlc-gops.mp4").golden().frames.map(\.md5)
     // One unit of the first group ends within a macroblock.
     var damaged = boxes
     damaged[cutUnit] = try Self.cut(boxes[cutUnit], to: boxes[cutUnit].packet.byteCount * 3 / 4)
-    let decoder = try PictureDecoder(
+    let decoder = try VideoDecoder(
       stream: stream, source: ListedUnits(damaged), name: "test", logger: silentLogger)
     let seen = try rest(decoder)
     #expect(seen.suffix(24).map(\.md5) == Array(golden.suffix(24)))
@@ -116,19 +116,19 @@ struct DecoderRenewalTests {
 
   @Test("After a seek, frames are those of a new decoder", arguments: [12, 14, 16, 18, 20])
   func seek(after count: Int) throws {
-    let golden = try Clip("media/h264-cavlc-gops.mp4").golden().pictures.map(\.md5)
+    let golden = try Clip("media/h264-cavlc-gops.mp4").golden().frames.map(\.md5)
     let (decoder, source) = try makeDecoder("bad/spoiled-cavlc.mp4")
-    for _ in 0..<count { guard case .picture = try decoder.nextPicture() else { break } }
+    for _ in 0..<count { guard case .frame = try decoder.nextFrame() else { break } }
     for key in [24, 0] {
       source.next = key
       try decoder.reset()
-      guard case .picture(let frame) = try decoder.firstPicture() else {
+      guard case .frame(let frame) = try decoder.firstFrame() else {
         Issue.record("no frame at \(key)")
         continue
       }
       #expect(try frame.md5() == golden[key])
       // The decoder was drained for the first frame and is fed its units again.
-      guard case .picture(let next) = try decoder.nextPicture() else {
+      guard case .frame(let next) = try decoder.nextFrame() else {
         Issue.record("no second frame at \(key)")
         continue
       }
@@ -142,10 +142,10 @@ struct DecoderRenewalTests {
     var damaged = boxes
     damaged[0] = try Self.cut(boxes[0], to: boxes[0].packet.byteCount * 3 / 4)
     let plain = try rest(
-      PictureDecoder(stream: stream, source: ListedUnits(damaged), name: "plain", logger: silentLogger))
-    let decoder = try PictureDecoder(
+      VideoDecoder(stream: stream, source: ListedUnits(damaged), name: "plain", logger: silentLogger))
+    let decoder = try VideoDecoder(
       stream: stream, source: ListedUnits(damaged), name: "first", logger: silentLogger)
-    guard case .picture(let frame) = try decoder.firstPicture() else {
+    guard case .frame(let frame) = try decoder.firstFrame() else {
       Issue.record("no first frame")
       return
     }
@@ -166,7 +166,7 @@ struct DecoderRenewalTests {
     for key in keys {
       let decoder = try Decoder(stream: stream, name: "test", logger: silentLogger)
       let seen = try #require(try Self.drained(decoder, boxes[key]))
-      let expected = golden.pictures.first { $0.ticks == seen.ticks }
+      let expected = golden.frames.first { $0.ticks == seen.ticks }
       #expect(seen.md5 == expected?.md5)
     }
   }
@@ -188,7 +188,7 @@ struct DecoderRenewalTests {
       source: MemorySource(clip.bytes()), format: clip.format, options: options, name: name,
       logger: silentLogger)
     let stream = try #require(container.audio)
-    var boxes: [PacketBox] = []
+    var boxes: [SharedPacket] = []
     while boxes.count < 12, case .audio(let box) = try container.next() { boxes.append(box) }
     try #require(boxes.count > 3)
     let samples = { (decoder: AudioDecoder) in
@@ -208,9 +208,9 @@ struct DecoderRenewalTests {
 /// Supplies units from a list.
 private final class ListedUnits: AccessUnitSource {
   var next = 0
-  private let boxes: [PacketBox]
+  private let boxes: [SharedPacket]
 
-  init(_ boxes: [PacketBox]) { self.boxes = boxes }
+  init(_ boxes: [SharedPacket]) { self.boxes = boxes }
 
   func nextUnit() -> AccessUnit {
     guard next < boxes.count else { return .end }

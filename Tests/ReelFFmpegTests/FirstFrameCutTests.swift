@@ -16,7 +16,7 @@ struct FirstFrameCutTests {
   @Test("It equals ffmpeg's, in two pieces cut anywhere, and byte by byte", arguments: names)
   func cuts(name: String) throws {
     let bytes = try Fixtures.bytes("transport/\(name)")
-    let expected = try #require(try Golden("transport-\(name)").pictures.first).md5
+    let expected = try #require(try Golden("transport-\(name)").frames.first).md5
     let whole = try #require(try first(of: MemorySource(bytes, isSeekable: false)))
     try #require(whole.md5 == expected)
     #expect(!whole.isDamaged)
@@ -29,7 +29,7 @@ struct FirstFrameCutTests {
   @Test("It is the first of all frames", arguments: names)
   func allFrames(name: String) throws {
     let bytes = try Fixtures.bytes("transport/\(name)")
-    let golden = try Golden("transport-\(name)").pictures.map(\.md5)
+    let golden = try Golden("transport-\(name)").frames.map(\.md5)
     let first = try first(of: MemorySource(bytes, isSeekable: false))
     let plain = try makeReader(bytes, .mpegTS, isSeekable: false).rest()
     #expect(first == plain.first)
@@ -46,7 +46,7 @@ struct FirstFrameCutTests {
     ).first()
   }
 
-  /// Positions around the transport packets, PES packets and NAL units of the first pictures, and some others.
+  /// Positions around the transport packets, PES packets and NAL units of the first frames, and some others.
   private static func positions(in bytes: [UInt8]) -> [Int] {
     // The first access unit ends before the third PES packet begins.
     let begins = stride(from: 0, to: bytes.count, by: 188).filter {

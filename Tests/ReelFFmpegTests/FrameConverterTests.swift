@@ -3,18 +3,18 @@ import Testing
 
 @testable import ReelFFmpeg
 
-@Suite("Converting pictures to RGB")
+@Suite("Converting frames to RGB")
 struct FrameConverterTests {
-  /// The first picture of a clip, converted as its stream says, or otherwise.
+  /// The first frame of a clip, converted as its stream says, or otherwise.
   private func image(
     _ path: String, orientation: Orientation? = nil, target: PixelSize? = nil,
     gravity: VideoGravity = .resizeAspect, converter: FrameConverter = FrameConverter()
   ) throws -> RGBImage {
     let reader = try makeReader(Clip(path))
-    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(path)") }
+    guard let frame = try reader.firstFrame() else { throw ReelError(.badMedia, "no frame in \(path)") }
     let orientation =
       orientation ?? Orientation(rotation: reader.stream.rotation, isMirrored: reader.stream.isMirrored)
-    let geometry = PictureGeometry(
+    let geometry = FrameGeometry(
       stored: frame.size, sampleAspectRatio: reader.stream.sampleAspectRatio ?? frame.sampleAspectRatio,
       orientation: orientation, target: target, gravity: gravity)
     let image = try converter.convert(frame, geometry: geometry, orientation: orientation)
@@ -74,7 +74,7 @@ struct FrameConverterTests {
   }
 
   @Test(
-    "What a picture says of its colour",
+    "What a frame says of its colour",
     arguments: [
       ("601-limited", "smpte170m", "smpte170m", false, 8, false),
       ("601-full", "smpte170m", "smpte170m", true, 8, false),
@@ -96,7 +96,7 @@ struct FrameConverterTests {
   }
 
   private func colour(of reader: ClipReader) throws -> ColorDescription? {
-    try reader.firstPicture()?.color
+    try reader.firstFrame()?.color
   }
 
   @Test("Monochrome is grey")
@@ -114,7 +114,7 @@ struct FrameConverterTests {
   func tenBits() throws {
     let converted = try image("media/h264-high10.mp4")
     #expect(converted.size == PixelSize(width: 192, height: 108))
-    // The same pictures in 8 bits, but for coding and noise.
+    // The same frames in 8 bits, but for coding and noise.
     let other = try image("media/h264-faststart.mp4")
     let total = zip(converted.pixels, other.pixels).map { abs(Int($0) - Int($1)) }.reduce(0, +)
     #expect(total < 20 * converted.pixels.count)
@@ -149,7 +149,7 @@ struct FrameConverterTests {
     return RGBImage(size: size, pixels: pixels)
   }
 
-  @Test("Pictures are turned upright as ffmpeg turns them", arguments: [90, 180, 270])
+  @Test("Frames are turned upright as ffmpeg turns them", arguments: [90, 180, 270])
   func rotation(degrees: Int) throws {
     let path = "media/rotate-\(degrees).mp4"
     let stored = try image(path, orientation: .upright)
@@ -158,13 +158,13 @@ struct FrameConverterTests {
     #expect(turned(stored, rotation: degrees) != stored)
   }
 
-  @Test("A mirrored picture is mirrored back")
+  @Test("A mirrored frame is mirrored back")
   func mirror() throws {
     let stored = try image("media/mirror.mp4", orientation: .upright)
     #expect(try image("media/mirror.mp4") == turned(stored, rotation: 0, isMirrored: true))
   }
 
-  @Test("Every orientation, also where the picture is scaled", arguments: [0, 90, 180, 270], [false, true])
+  @Test("Every orientation, also where the frame is scaled", arguments: [0, 90, 180, 270], [false, true])
   func everyOrientation(rotation: Int, isMirrored: Bool) throws {
     let orientation = Orientation(rotation: rotation, isMirrored: isMirrored)
     let small = PixelSize(width: 80, height: 45)
@@ -197,7 +197,7 @@ struct FrameConverterTests {
     #expect(try image("media/\(name)").size == PixelSize(width: width, height: height))
   }
 
-  @Test("The last column and row of an odd picture are there")
+  @Test("The last column and row of an odd frame are there")
   func oddEdges() throws {
     for name in ["odd-444-161x91.mp4", "odd-420-161x91.webm"] {
       let converted = try image("media/\(name)")
@@ -209,7 +209,7 @@ struct FrameConverterTests {
     }
   }
 
-  @Test("Fit leaves black bars, and the picture between them")
+  @Test("Fit leaves black bars, and the frame between them")
   func fit() throws {
     let own = try image("media/h264.ts")
     let boxed = try image("media/h264.ts", target: PixelSize(width: 192, height: 192))
@@ -230,7 +230,7 @@ struct FrameConverterTests {
     }
   }
 
-  @Test("Stretch fills the output with all of the picture")
+  @Test("Stretch fills the output with all of the frame")
   func stretch() throws {
     let stretched = try image("media/h264.ts", target: PixelSize(width: 96, height: 216), gravity: .resize)
     #expect(stretched.size == PixelSize(width: 96, height: 216))
@@ -246,7 +246,7 @@ struct FrameConverterTests {
     }
   }
 
-  @Test("One converter does pictures of different kinds by turns")
+  @Test("One converter does frames of different kinds by turns")
   func mixed() throws {
     let converter = FrameConverter()
     for name in [

@@ -5,15 +5,15 @@ import Testing
 
 @Suite("Frames")
 struct FrameTests {
-  /// Calls `body` with the first picture of a clip.
+  /// Calls `body` with the first frame of a clip.
   private func withFirst<Result>(_ name: String, _ body: (borrowing Frame) throws -> Result) throws -> Result
   {
     let reader = try makeReader(Clip("media/\(name)"))
-    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(name)") }
+    guard let frame = try reader.firstFrame() else { throw ReelError(.badMedia, "no frame in \(name)") }
     return try body(frame)
   }
 
-  @Test("Planes, sizes and strides of odd pictures")
+  @Test("Planes, sizes and strides of odd frames")
   func planes() throws {
     let sizes = try withFirst("odd-420-161x91.webm") { frame in
       (0..<4).map { index in
@@ -30,9 +30,9 @@ struct FrameTests {
 
   @Test("A clone has the same pixels, and outlives its original")
   func clone() throws {
-    let golden = try Clip("media/h264.ts").golden().pictures[0]
+    let golden = try Clip("media/h264.ts").golden().frames[0]
     let reader = try makeReader(Clip("media/h264.ts"))
-    guard let copy = try reader.firstPicture()?.clone() else { throw ReelError(.badMedia, "no picture") }
+    guard let copy = try reader.firstFrame()?.clone() else { throw ReelError(.badMedia, "no frame") }
     // The decoder goes on, and would write over pixels that nobody holds.
     _ = try reader.rest()
     let seen = try Seen(copy)
@@ -40,7 +40,7 @@ struct FrameTests {
     #expect(seen.ticks == golden.ticks)
   }
 
-  /// What is said of a picture, and its pixels.
+  /// What is said of a frame, and its pixels.
   private struct Said: Equatable {
     let md5: String
     let pixelFormat: String
@@ -71,14 +71,14 @@ struct FrameTests {
       guard let copy = frame.compacted(for: account) else { throw ReelError(.internalFault, "no copy") }
       let (own, all) = (copy.byteCount, frame.byteCount)
       #expect(own < all)
-      #expect(account.pictureByteCount >= own)
+      #expect(account.frameByteCount >= own)
       let (said, expected) = (try Said(copy), try Said(frame))
       #expect(said == expected)
       // There is nothing left to leave out.
       let isSmallest = copy.compacted(for: nil) == nil
       #expect(isSmallest)
     }
-    #expect(account.pictureByteCount == 0)
+    #expect(account.frameByteCount == 0)
   }
 
   @Test(

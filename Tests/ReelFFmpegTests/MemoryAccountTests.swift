@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelFFmpeg
 
-/// Where the process's malloc is not jemalloc, as with a sanitizer, accounts know their pictures only.
+/// Where the process's malloc is not jemalloc, as with a sanitizer, accounts know their frames only.
 @Suite("Memory by account", .hangLimit)
 struct MemoryAccountTests {
   /// Freed with the last reference.
@@ -44,7 +44,7 @@ struct MemoryAccountTests {
     let account = try MemoryAccount()
     #expect((account.heapByteCount != nil) == MemoryAccount.tellsAllocationsApart)
     #expect((account.figures.heap != nil) == MemoryAccount.tellsAllocationsApart)
-    #expect(account.pictureByteCount == 0)
+    #expect(account.frameByteCount == 0)
   }
 
   @Test(
@@ -136,63 +136,63 @@ struct MemoryAccountTests {
     withExtendedLifetime(left) {}
   }
 
-  // MARK: Pictures
+  // MARK: Frames
 
   private let clip = Clip("media/h264-bframes.mp4")
 
-  /// What a picture of the clip takes: in whole pages, a little more than its pixels.
-  private func pictureByteCount(of frame: borrowing Frame) -> Int {
+  /// What a frame of the clip takes: in whole pages, a little more than its pixels.
+  private func frameByteCount(of frame: borrowing Frame) -> Int {
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
     return (frame.byteCount + page - 1) / page * page
   }
 
-  @Test("pictures count until the last owner has let them go", arguments: [1, 3])
-  func pictures(threads: Int) throws {
+  @Test("frames count until the last owner has let them go", arguments: [1, 3])
+  func frames(threads: Int) throws {
     let account = try MemoryAccount()
     var reader: ClipReader? = try account.perform {
       try makeReader(clip.bytes(), clip.format, threads: threads)
     }
     var frames: [Held] = []
     try account.perform {
-      while let frame = try reader?.nextPicture(), frames.count < 5 { frames.append(Held(frame)) }
+      while let frame = try reader?.nextFrame(), frames.count < 5 { frames.append(Held(frame)) }
     }
-    let one = try #require(frames.first.map { pictureByteCount(of: $0.frame) })
-    #expect(account.pictureByteCount >= 5 * one)
-    #expect(account.pictureByteCount % one == 0)
+    let one = try #require(frames.first.map { frameByteCount(of: $0.frame) })
+    #expect(account.frameByteCount >= 5 * one)
+    #expect(account.frameByteCount % one == 0)
     reader = nil
-    #expect(account.pictureByteCount == 5 * one)
+    #expect(account.frameByteCount == 5 * one)
     let clone = Held(try frames[0].frame.clone())
     for left in (0..<5).reversed() {
       frames.removeLast()
-      #expect(account.pictureByteCount == max(left, 1) * one)
+      #expect(account.frameByteCount == max(left, 1) * one)
     }
-    #expect(try clone.frame.md5() == clip.golden().pictures[0].md5)
+    #expect(try clone.frame.md5() == clip.golden().frames[0].md5)
     withExtendedLifetime(clone) {}
   }
 
-  @Test("a decoder keeps few pictures that nobody holds")
+  @Test("a decoder keeps few frames that nobody holds")
   func spares() throws {
     let account = try MemoryAccount()
     let reader = try account.perform { try makeReader(clip.bytes(), clip.format) }
     var frames: [Held] = []
     try account.perform {
-      while let frame = try reader.nextPicture() { frames.append(Held(frame)) }
+      while let frame = try reader.nextFrame() { frames.append(Held(frame)) }
     }
-    let one = try #require(frames.first.map { pictureByteCount(of: $0.frame) })
-    #expect(account.pictureByteCount >= frames.count * one)
+    let one = try #require(frames.first.map { frameByteCount(of: $0.frame) })
+    #expect(account.frameByteCount >= frames.count * one)
     frames = []
     // Up to 4 references, what is being reordered, and 3 spare ones.
-    #expect(account.pictureByteCount <= 16 * one)
+    #expect(account.frameByteCount <= 16 * one)
     withExtendedLifetime(reader) {}
   }
 
   // MARK: Packets
 
-  private func boxes(_ clip: Clip, _ account: MemoryAccount?) throws -> [PacketBox] {
-    func all() throws -> [PacketBox] {
+  private func boxes(_ clip: Clip, _ account: MemoryAccount?) throws -> [SharedPacket] {
+    func all() throws -> [SharedPacket] {
       let container = try ContainerReader(
         source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
-      var boxes: [PacketBox] = []
+      var boxes: [SharedPacket] = []
       while case .video(let box) = try container.next() { boxes.append(box) }
       return boxes
     }
@@ -227,7 +227,7 @@ struct MemoryAccountTests {
   func packetsOfThreads() throws {
     let account = try MemoryAccount()
     let plain = try boxes(clip, nil)
-    let stored = Locked<[[PacketBox]]>([])
+    let stored = Locked<[[SharedPacket]]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
       guard let all = try? boxes(clip, account) else { return }
       stored.withLock { $0.append(all) }
@@ -249,7 +249,7 @@ struct MemoryAccountTests {
     let box = try account.perform {
       let packet = try Packet()
       try packet.setBytes(copying: bytes[...], streamIndex: 0)
-      return PacketBox(packet)
+      return SharedPacket(packet)
     }
     #expect(account.packetByteCount == 0)
     #expect(box.packet.withBytes { $0.elementsEqual(bytes) })
@@ -263,10 +263,10 @@ struct MemoryAccountTests {
     let reader = try makeReader(clip.bytes(), clip.format)
     var frames: [Held] = []
     try account.perform {
-      if let frame = try reader.nextPicture() { frames.append(Held(frame)) }
+      if let frame = try reader.nextFrame() { frames.append(Held(frame)) }
     }
     #expect(frames.count == 1)
-    #expect(account.pictureByteCount == 0)
+    #expect(account.frameByteCount == 0)
   }
 
   /// Noncopyable values do not go into an array.

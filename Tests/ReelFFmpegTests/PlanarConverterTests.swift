@@ -4,15 +4,15 @@ import Testing
 
 @testable import ReelFFmpeg
 
-@Suite("Converting pictures to planar images of one format")
+@Suite("Converting frames to planar images of one format")
 struct PlanarConverterTests {
-  /// The first picture of a clip, converted.
+  /// The first frame of a clip, converted.
   private func image(
     _ path: String, to format: PlanarConverter.Format, orientation: Orientation = .upright,
     converter: PlanarConverter = PlanarConverter()
   ) throws -> PlanarImage {
     let reader = try makeReader(Clip("media/\(path)"))
-    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(path)") }
+    guard let frame = try reader.firstFrame() else { throw ReelError(.badMedia, "no frame in \(path)") }
     let image = try converter.convert(
       frame, orientation: orientation,
       sampleAspectRatio: reader.stream.sampleAspectRatio ?? frame.sampleAspectRatio, to: format)
@@ -35,10 +35,10 @@ struct PlanarConverterTests {
     return image
   }
 
-  /// The first picture of a clip as decoded.
+  /// The first frame of a clip as decoded.
   private func decoded(_ path: String, orientation: Orientation = .upright) throws -> PlanarImage {
     let reader = try makeReader(Clip("media/\(path)"))
-    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture in \(path)") }
+    guard let frame = try reader.firstFrame() else { throw ReelError(.badMedia, "no frame in \(path)") }
     return try PlanarImage(frame, orientation: orientation)
   }
 
@@ -74,7 +74,7 @@ struct PlanarConverterTests {
     return errors.max() ?? .infinity
   }
 
-  @Test("A picture of the format is left as decoded, turned too")
+  @Test("A frame of the format is left as decoded, turned too")
   func unchanged() throws {
     let stored = try image("rotate-90.mp4", to: format())
     #expect(try stored.planes == decoded("rotate-90.mp4").planes)
@@ -87,7 +87,7 @@ struct PlanarConverterTests {
   }
 
   @Test(
-    "One picture in every matrix and range comes out the same",
+    "One frame in every matrix and range comes out the same",
     arguments: ["601-limited", "601-full", "709-limited", "709-full", "2020-limited"],
     [("smpte170m", false, "601-limited"), ("bt709", true, "709-full"), ("bt709", false, "709-limited")])
   func colours(name: String, target: (matrix: String, isFullRange: Bool, name: String)) throws {
@@ -96,7 +96,7 @@ struct PlanarConverterTests {
     let found = differences(converted, try decoded("colour-\(target.name).mp4"))
     #expect(found.allSatisfy { $0 < 3 }, "\(found)")
     if name != target.name {
-      // It is not the picture as it came.
+      // It is not the frame as it came.
       #expect(try converted.planes != decoded("colour-\(name).mp4").planes)
     }
   }
@@ -115,7 +115,7 @@ struct PlanarConverterTests {
     #expect(chromaError <= 1.5)
   }
 
-  /// A picture of grey samples, each column's value by `sample`.
+  /// A frame of grey samples, each column's value by `sample`.
   private func greyFrame(
     width: Int, height: Int, bitDepth: Int, isFullRange: Bool, sample: (Int) -> Int
   ) throws -> Frame {
@@ -165,7 +165,7 @@ struct PlanarConverterTests {
     }
   }
 
-  @Test("The luma of a picture in grey is its own", arguments: [8, 10])
+  @Test("The luma of a frame in grey is its own", arguments: [8, 10])
   func toGrey(bitDepth: Int) throws {
     let converted = try image("h264-high10.mp4", to: format(192, 108, chroma: .none, bitDepth: bitDepth))
     let original = try decoded("h264-high10.mp4")
@@ -180,7 +180,7 @@ struct PlanarConverterTests {
     let reference = try image("h264-high10.mp4", to: format(192, 108, chroma: chroma))
     let converted = try image("h264-high10.mp4", to: format(192, 108, chroma: chroma, bitDepth: bitDepth))
     #expect(differences(converted, reference).allSatisfy { $0 < 1 })
-    // Odd sizes, a scaled picture.
+    // Odd sizes, a scaled frame.
     _ = try image("h264-high10.mp4", to: format(101, 57, chroma: chroma, bitDepth: bitDepth))
   }
 
@@ -247,7 +247,7 @@ struct PlanarConverterTests {
     }
   }
 
-  @Test("One converter does pictures of different kinds by turns")
+  @Test("One converter does frames of different kinds by turns")
   func mixed() throws {
     let converter = PlanarConverter()
     for name in [

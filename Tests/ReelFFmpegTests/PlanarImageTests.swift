@@ -6,11 +6,11 @@ import Testing
 struct PlanarImageTests {
   private func image(_ name: String, rotation: Int = 0, isMirrored: Bool = false) throws -> PlanarImage {
     let reader = try makeReader(Clip("media/\(name)"))
-    guard let frame = try reader.firstPicture() else { throw ReelError(.badMedia, "no picture") }
+    guard let frame = try reader.firstFrame() else { throw ReelError(.badMedia, "no frame") }
     return try PlanarImage(frame, orientation: Orientation(rotation: rotation, isMirrored: isMirrored))
   }
 
-  @Test("Planes without padding, in the chroma format of the picture")
+  @Test("Planes without padding, in the chroma format of the frame")
   func layout() throws {
     let plain = try image("h264.ts")
     #expect(plain.size == PixelSize(width: 192, height: 108))
@@ -29,7 +29,7 @@ struct PlanarImageTests {
     #expect(try image("colour-601-full.mp4").isFullRange)
   }
 
-  @Test("A turned picture has every plane turned")
+  @Test("A turned frame has every plane turned")
   func turned() throws {
     let stored = try image("rotate-90.mp4")
     let upright = try image("rotate-90.mp4", rotation: 90)
@@ -43,7 +43,7 @@ struct PlanarImageTests {
     }
   }
 
-  @Test("A mirrored picture has every row mirrored, of ten bits too")
+  @Test("A mirrored frame has every row mirrored, of ten bits too")
   func mirrored() throws {
     let stored = try image("h264-high10.mp4")
     let mirrored = try image("h264-high10.mp4", isMirrored: true)

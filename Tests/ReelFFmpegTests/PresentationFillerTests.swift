@@ -3,17 +3,17 @@ import Testing
 
 @Suite("Presentation times of MPEG video")
 struct PresentationFillerTests {
-  /// An MPEG-4 picture of type I, P or B, or N for one that is not coded.
-  private func box(_ type: Character, dts: Int64?, pts: Int64? = nil) throws -> PacketBox {
+  /// An MPEG-4 frame of type I, P or B, or N for one that is not coded.
+  private func box(_ type: Character, dts: Int64?, pts: Int64? = nil) throws -> SharedPacket {
     let packet = try Packet()
     let header: [UInt8] = [0, 0, 1, 0xb6, type == "I" ? 0x10 : type == "B" ? 0x90 : 0x50, 0x7f]
     let bytes = header + [UInt8](repeating: 0x55, count: type == "N" ? 0 : 30)
     try packet.setBytes(copying: bytes[...], streamIndex: 0)
     packet.setTimestamps(presentationTicks: pts, decodingTicks: dts, isKey: type == "I", isCorrupt: false)
-    return PacketBox(packet)
+    return SharedPacket(packet)
   }
 
-  /// The presentation times of pictures whose decoding times are one tick apart.
+  /// The presentation times of frames whose decoding times are one tick apart.
   private func times(_ types: String, format: ContainerFormat = .avi, pts: [Int64?] = []) throws -> [Int64?] {
     var filler = try #require(PresentationFiller(codec: .mpeg4, format: format))
     var times: [Int64?] = []
@@ -25,7 +25,7 @@ struct PresentationFillerTests {
     return times
   }
 
-  @Test("I and P pictures are shown when the next one is decoded")
+  @Test("I and P frames are shown when the next one is decoded")
   func order() throws {
     #expect(try times("IPBBPBB") == [1, 4, 2, 3, 7, 5, 6])
     #expect(try times("IPPP") == [1, 2, 3, 4])
@@ -33,7 +33,7 @@ struct PresentationFillerTests {
     #expect(try times("BBIP") == [0, 1, 3, 4])
   }
 
-  @Test("A picture that is not coded gets the time of the one packed before it")
+  @Test("A frame that is not coded gets the time of the one packed before it")
   func packed() throws {
     #expect(try times("IPNPN") == [1, 3, 2, 5, 4])
   }
@@ -45,7 +45,7 @@ struct PresentationFillerTests {
     #expect(try times("IPBB", format: .avi, pts: [0, 1]) == [1, 4, 2, 3])
   }
 
-  @Test("No picture is held for long")
+  @Test("No frame is held for long")
   func bound() throws {
     var filler = try #require(PresentationFiller(codec: .mpeg2, format: .avi))
     filler = try #require(PresentationFiller(codec: .mpeg4, format: .avi))

@@ -17,14 +17,14 @@ struct ProgramSourceTests {
 
   @Test(
     "Each part is decoded as ffmpeg decodes it alone", arguments: [0, 4, 16], [188, 1000, .max])
-  func pictures(frame: Int, chunkByteCount: Int) throws {
+  func frames(frame: Int, chunkByteCount: Int) throws {
     let bytes = Self.framed(try Self.bytes(Self.parts), by: frame)
     let reader = try ClipReader(
       source: MemorySource(bytes, chunkByteCount: chunkByteCount, isSeekable: false), format: .mpegTS,
       name: "parts", logger: silentLogger)
     var seen: [String] = []
-    while let picture = try reader.nextPicture() { seen.append(try picture.md5()) }
-    #expect(seen == (try Self.parts.flatMap { try Golden($0).pictures.map(\.md5) }))
+    while let frame = try reader.nextFrame() { seen.append(try frame.md5()) }
+    #expect(seen == (try Self.parts.flatMap { try Golden($0).frames.map(\.md5) }))
     #expect(reader.damagedCount == 0)
     #expect(reader.rejectedPacketCount == 0)
   }

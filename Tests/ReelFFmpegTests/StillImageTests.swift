@@ -14,8 +14,8 @@ import Testing
       decoding: try Fixtures.bytes("posters/\(name)"), name: name, logger: silentLogger)
     let (size, md5, codec) = (image.frame.size, try image.frame.md5(), image.stream.videoCodec)
     #expect(size == PixelSize(width: width, height: height))
-    #expect(md5 == (try Golden(name)).pictures.first?.md5)
-    // What tells it from a video's picture.
+    #expect(md5 == (try Golden(name)).frames.first?.md5)
+    // What tells it from a video's frame.
     #expect(codec == nil)
   }
 

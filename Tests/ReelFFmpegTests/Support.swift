@@ -99,7 +99,7 @@ final class MemorySource: ByteSource {
   }
 }
 
-/// What a test compares of a picture.
+/// What a test compares of a frame.
 struct Seen: Hashable {
   let ticks: Int64?
   let md5: String

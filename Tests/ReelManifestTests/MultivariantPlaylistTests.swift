@@ -47,7 +47,7 @@ import Testing
     #expect(groups[3].roles == ["public.easy-to-read", "public.x", "forced"])
   }
 
-  @Test func samePicturesWithOtherSoundAreOneRung() throws {
+  @Test func sameFramesWithOtherSoundAreOneRung() throws {
     let presentation = try hlsPresentation(
       """
       #EXTM3U

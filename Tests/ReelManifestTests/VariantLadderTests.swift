@@ -55,7 +55,7 @@ import Testing
     #expect(rungs[0].alternateURLs.map(\.lastPathComponent) == ["b.m3u8"])
   }
 
-  @Test func backupsOfTheSamePicturesWithOtherSoundAreOnce() throws {
+  @Test func backupsOfTheSameFramesWithOtherSoundAreOnce() throws {
     let rungs = try rungs(
       """
       #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="high",NAME="e",URI="high.m3u8"

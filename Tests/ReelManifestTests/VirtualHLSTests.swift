@@ -4,7 +4,7 @@ import ReelManifest
 import Testing
 
 @Suite struct VirtualHLSTests {
-  @Test func picturesAndSound() throws {
+  @Test func framesAndSound() throws {
     let hls = try virtualHLS(
       mpd(
         set(
@@ -213,7 +213,7 @@ import Testing
         "#EXT-X-STREAM-INF:BANDWIDTH=1000000,CODECS=\"avc1.64001f,mp4a.40.2\"\nvideo-0.m3u8\n"))
   }
 
-  /// More than 64 pairs: each picture rung gets the sound of its own rank.
+  /// More than 64 pairs: each frame rung gets the sound of its own rank.
   @Test func manyQualities() throws {
     let video = (1...20).map { rung("v\($0)", $0 * 100_000, "avc1.64001f") }.joined()
     let audio = (1...10).map { rung("a\($0)", $0 * 10_000, "mp4a.40.2") }.joined()

@@ -51,7 +51,7 @@ struct AudioAbsenceTests {
     #expect(absence.since == .milliseconds(9500))
   }
 
-  @Test("After patience runs out, the next check is an interval later")
+  @Test("After patience spans out, the next check is an interval later")
   func over() {
     var absence = AudioAbsence()
     absence.end(at: .zero)

@@ -12,7 +12,7 @@ struct AudioPipelineTests {
     let buffer = ForwardBuffer(limits: ForwardBuffer.Limits(target: MediaTime(value: 1000, timescale: 1)))
     let queue = AudioQueue()
     let pipeline: AudioPipeline
-    var epoch = 0
+    var bufferGeneration = 0
     var generation = 0
 
     init() {
@@ -21,27 +21,27 @@ struct AudioPipelineTests {
 
     convenience init(_ path: String) throws {
       self.init()
-      // A picture for each moment: a seek goes by the key frames of the video.
+      // A frame for each moment: a seek goes by the key frames of the video.
       try append(path, kinds: [.video, .audio])
-      buffer.end([.video, .audio], from: .video, epoch: 0)
+      buffer.end([.video, .audio], from: .video, bufferGeneration: 0)
     }
 
     func append(
-      _ path: String, pass: ItemPass = ItemPass(), start: MediaTime = .zero,
+      _ path: String, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero,
       kinds: Set<MediaPacket.Kind> = [.audio]
     ) throws {
-      for read in try readPackets(path, wantsAudio: true, pass: pass, start: start)
+      for read in try readPackets(path, wantsAudio: true, loop: loop, start: start)
       where kinds.contains(read.kind) {
-        try #require(buffer.append(read.packet, read.kind, from: .video, epoch: 0))
+        try #require(buffer.append(read.packet, read.kind, from: .video, bufferGeneration: 0))
       }
     }
 
-    func turn() throws { try pipeline.turn(epoch: epoch, generation: generation) }
+    func turn() throws { try pipeline.turn(bufferGeneration: bufferGeneration, generation: generation) }
 
     func seek(to time: MediaTime) throws {
       let place = buffer.seek(to: time)
       try #require(place.reload.isEmpty)
-      epoch = place.epoch
+      bufferGeneration = place.bufferGeneration
       generation += 1
       queue.flush(generation: generation, start: time)
     }
@@ -63,7 +63,7 @@ struct AudioPipelineTests {
   private func decoded(_ path: String) throws -> [PCMBuffer] {
     let packets = try readPackets(path, wantsAudio: true).filter { $0.kind == .audio }.map(\.packet)
     let decoder = try AudioDecoder(
-      stream: try #require(packets.first).run.stream, name: "test", logger: silentLogger)
+      stream: try #require(packets.first).span.stream, name: "test", logger: silentLogger)
     var buffers: [PCMBuffer] = []
     for packet in packets { buffers += try decoder.decode(packet.box.packet) }
     return try (buffers + decoder.drain()).filter { $0.frameCount > 0 }
@@ -140,8 +140,8 @@ struct AudioPipelineTests {
     }
   }
 
-  @Test("Another run has a decoder of its own, and what was heard already is not heard again")
-  func runs() throws {
+  @Test("Another span has a decoder of its own, and what was heard already is not heard again")
+  func spans() throws {
     let bench = Bench()
     try bench.append("media/audio-flac.mp4")
     let first = try decoded("media/audio-flac.mp4").flatMap(\.samples)
@@ -150,7 +150,7 @@ struct AudioPipelineTests {
     let length = try #require(bench.buffer.end(of: .audio))
     let start = length - MediaTime(value: 1, timescale: 2)
     try bench.append("media/audio-pcm.mov", start: start)
-    bench.buffer.end([.audio], from: .video, epoch: 0)
+    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
     let chunks = try bench.rest()
     #expect(Array(samples(chunks).prefix(first.count)) == first)
     let added = chunks.last.map { $0.end - length } ?? .zero
@@ -160,12 +160,12 @@ struct AudioPipelineTests {
   }
 
   @Test("Another time through the item goes on with its shift")
-  func passes() throws {
+  func iterations() throws {
     let bench = Bench()
     try bench.append("media/audio-pcm.mov")
     let shift = try #require(bench.buffer.end(of: .audio))
-    try bench.append("media/audio-pcm.mov", pass: ItemPass(iteration: 1, shift: shift))
-    bench.buffer.end([.audio], from: .video, epoch: 0)
+    try bench.append("media/audio-pcm.mov", loop: LoopIteration(iteration: 1, shift: shift))
+    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
     let once = try decoded("media/audio-pcm.mov").flatMap(\.samples)
     let chunks = try bench.rest()
     #expect(samples(chunks) == once + once)
@@ -178,12 +178,12 @@ struct AudioPipelineTests {
     let bench = Bench()
     var heard: [Float] = []
     for read in try readPackets("media/audio-aac.ts", wantsAudio: true) where read.kind == .audio {
-      try #require(bench.buffer.append(read.packet, .audio, from: .video, epoch: 0))
+      try #require(bench.buffer.append(read.packet, .audio, from: .video, bufferGeneration: 0))
       try bench.turn()
       heard += samples(bench.queue.take(until: nil))
     }
     #expect(!bench.queue.isDrained)
-    bench.buffer.end([.audio], from: .video, epoch: 0)
+    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
     heard += samples(try bench.rest())
     #expect(bench.queue.isDrained)
     #expect(try heard == decoded("media/audio-aac.ts").flatMap(\.samples))
@@ -193,11 +193,11 @@ struct AudioPipelineTests {
   func anotherStream() throws {
     let bench = try Bench("media/audio-pcm.mov")
     _ = try bench.rest()
-    bench.epoch = bench.buffer.dropAudio()
+    bench.bufferGeneration = bench.buffer.dropAudio()
     bench.generation += 1
     bench.queue.flush(generation: bench.generation, start: nil)
     try bench.append("media/audio-flac.mp4")
-    bench.buffer.end([.audio], from: .video, epoch: 0)
+    bench.buffer.end([.audio], from: .video, bufferGeneration: 0)
     #expect(try samples(bench.rest()) == decoded("media/audio-flac.mp4").flatMap(\.samples))
   }
 }

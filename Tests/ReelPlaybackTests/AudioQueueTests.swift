@@ -106,7 +106,7 @@ struct AudioQueueTests {
   }
 
   @Test("Sound of later times through the item is dropped from the end")
-  func passes() {
+  func iterations() {
     let queue = AudioQueue()
     for start in [0, 10] { queue.append(chunk(start), generation: 0) }
     for start in [20, 30] { queue.append(chunk(start, shift: time(20)), generation: 0) }

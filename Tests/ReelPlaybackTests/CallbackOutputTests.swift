@@ -6,29 +6,29 @@ import Testing
 
 @Suite("Outputs that are closures", .hangLimit)
 struct CallbackOutputTests {
-  /// Pictures that outlive the call they came with.
+  /// Frames that outlive the call they came with.
   private final class Kept: Sendable {
-    let picture: TimedPicture
-    init(_ picture: consuming TimedPicture) { self.picture = picture }
+    let frame: TimedFrame
+    init(_ frame: consuming TimedFrame) { self.frame = frame }
   }
 
-  @Test("A picture that was cloned outlives the call, and the source")
+  @Test("A frame that was cloned outlives the call, and the source")
   func clone() async throws {
     let kept = Locked<[Kept]>([])
-    let output = CallbackOutput { picture in
-      let copy = Kept(try picture.clone())
+    let output = CallbackOutput { frame in
+      let copy = Kept(try frame.clone())
       kept.withLock { $0.append(copy) }
     }
     try await show("media/h264-bframes.mp4", on: output)
     try output.finish()
-    let md5s = try kept.withLock { $0 }.map { try $0.picture.frame.md5() }
-    #expect(try md5s == Golden("h264-bframes.mp4").pictures.map(\.md5))
+    let md5s = try kept.withLock { $0 }.map { try $0.frame.decoded.md5() }
+    #expect(try md5s == Golden("h264-bframes.mp4").frames.map(\.md5))
   }
 
   @Test("What the closure throws goes to the caller")
   func failure() async throws {
-    let output = CallbackOutput { picture in
-      if picture.time > .zero { throw ReelError(.cannotWriteOutput, "no more") }
+    let output = CallbackOutput { frame in
+      if frame.time > .zero { throw ReelError(.cannotWriteOutput, "no more") }
     }
     try await show("media/h264.ts", count: 1, on: output)
     let error = await reelError { try await show("media/h264.ts", count: 2, on: output) }
@@ -40,7 +40,7 @@ struct CallbackOutputTests {
   func finish() throws {
     let count = Locked(0)
     let output = CallbackOutput(
-      isExternal: true, onFinish: { count.withLock { $0 += 1 } }, onPicture: { _ in })
+      isExternal: true, onFinish: { count.withLock { $0 += 1 } }, onFrame: { _ in })
     #expect(output.isExternal)
     #expect(!CallbackOutput { _ in }.isExternal)
     try output.finish()

@@ -44,12 +44,12 @@ struct DamagedSegmentTests {
     return Outcome(readsAhead: readsAhead, shown: scene.witness.all, events: events, errors: item.errorLog)
   }
 
-  /// Everything but the pictures of the second segment, of three of a second each, was shown, and it was named.
+  /// Everything but the frames of the second segment, of three of a second each, was shown, and it was named.
   private func expectMissing(_ outcome: Outcome, _ clip: StressClip, named name: String) {
     let expected = clip.expected.filter { $0.time.seconds < 0.999 || $0.time.seconds > 1.999 }
     #expect(expected.count < clip.expected.count)
     let (shown, wanted) = (clip.indices(of: outcome.shown), clip.indices(of: expected))
-    // Late pictures may have been dropped.
+    // Late frames may have been dropped.
     #expect(
       outcome.readsAhead ? shown == wanted : Set(shown).isSubset(of: wanted) && shown.last == wanted.last)
     #expect(outcome.missed.count == 1)

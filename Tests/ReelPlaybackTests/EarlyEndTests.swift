@@ -79,7 +79,7 @@ struct EarlyEndTests {
     } else {
       Issue.record("\(String(describing: end))")
     }
-    // Of the last pictures some are there that are shown after one that is not.
+    // Of the last frames some are there that are shown after one that is not.
     let shown = clip.indices(of: scene.witness.all)
     #expect(shown.prefix(5) == [0, 1, 2, 3, 4])
     await scene.player.stopAndWait()

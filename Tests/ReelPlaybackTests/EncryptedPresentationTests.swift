@@ -49,57 +49,57 @@ private final class SlowKeys: KeyProvider {
     return configuration
   }
 
-  private func pictures(
+  private func frames(
     _ path: String, _ keys: (any KeyProvider)?, _ selection: FrameSelection = .count(0)
   ) async throws -> [String] {
     let extractor = FrameExtractor(
       fetcher: makeFetcher(), configuration: configuration(keys), logger: silentLogger)
     let md5s = Locked<[String]>([])
     let source = try MediaSource(argument: Fixtures.folder.appending(path: path).path)
-    try await extractor.extract(selection, from: source) { picture in
-      let md5 = try picture.frame.md5()
+    try await extractor.extract(selection, from: source) { frame in
+      let md5 = try frame.decoded.md5()
       md5s.withLock { $0.append(md5) }
     }
     return md5s.withLock { $0 }
   }
 
-  private func golden() throws -> [String] { try Golden("encrypted-clear").pictures.map { $0.md5 } }
+  private func golden() throws -> [String] { try Golden("encrypted-clear").frames.map { $0.md5 } }
 
   @Test(arguments: [
     "encrypted/cenc/manifest.mpd", "encrypted/cens/manifest.mpd", "encrypted/cbc1/manifest.mpd",
     "encrypted/cbcs/video.mp4", "encrypted/cenc/video.mp4",
   ])
   func `Every scheme gives the frames of the original`(path: String) async throws {
-    #expect(try await pictures(path, KeyList.fixtures) == golden())
+    #expect(try await frames(path, KeyList.fixtures) == golden())
   }
 
   @Test func `VP9 in WebM`() async throws {
-    let golden = try Golden("encrypted-clear-webm").pictures.map { $0.md5 }
-    #expect(try await pictures("encrypted/webm/manifest.mpd", KeyList.fixtures) == golden)
-    #expect(try await pictures("encrypted/webm/video.webm", nil, .first) == [golden[0]])
+    let golden = try Golden("encrypted-clear-webm").frames.map { $0.md5 }
+    #expect(try await frames("encrypted/webm/manifest.mpd", KeyList.fixtures) == golden)
+    #expect(try await frames("encrypted/webm/video.webm", nil, .first) == [golden[0]])
   }
 
   /// The playlist gives the key's URL (KEYFORMAT identity).
   @Test(arguments: ["cbcs/master.m3u8", "hls-ts/master.m3u8", "hls-ts/rotating.m3u8"])
   func `A playlist's own keys`(path: String) async throws {
-    #expect(try await pictures("encrypted/\(path)", nil) == golden())
+    #expect(try await frames("encrypted/\(path)", nil) == golden())
   }
 
   /// A list's only key has another id, so the key at the playlist's URL is used.
   @Test func `A playlist's keys go before a key of another id`() async throws {
     var list = KeyList()
     try list.add(parsing: "31323334353637383930313233343536:6e6f7420746865207269676874206f6e")
-    #expect(try await pictures("encrypted/hls-ts/data-key.m3u8", list) == Array(golden().suffix(25)))
+    #expect(try await frames("encrypted/hls-ts/data-key.m3u8", list) == Array(golden().suffix(25)))
   }
 
   @Test func `A provider is asked for the key of each URL if the media names no id`() async throws {
-    #expect(try await pictures("encrypted/hls-ts/rotating.m3u8", KeysByURL()) == golden())
+    #expect(try await frames("encrypted/hls-ts/rotating.m3u8", KeysByURL()) == golden())
   }
 
   @Test(arguments: ["clear-lead/manifest.mpd", "clear-lead/master.m3u8", "rotation/manifest.mpd"])
   func `What is in the clear is given without a key`(path: String) async throws {
-    #expect(try await pictures("encrypted/\(path)", nil, .first) == Array(golden().prefix(1)))
-    #expect(try await pictures("encrypted/\(path)", nil, .count(25)) == Array(golden().prefix(25)))
+    #expect(try await frames("encrypted/\(path)", nil, .first) == Array(golden().prefix(1)))
+    #expect(try await frames("encrypted/\(path)", nil, .count(25)) == Array(golden().prefix(25)))
   }
 
   @Test func `A refusal names scheme, systems and key id, behind all that is in the clear`() async throws {
@@ -122,7 +122,7 @@ private final class SlowKeys: KeyProvider {
     list.add(try #require(ContentKey(bytes: "not the right on".utf8)))
     for path in ["cbcs/video.mp4", "cenc/manifest.mpd", "hls-ts/video.m3u8"] {
       for selection in [FrameSelection.first, .count(0)] {
-        let error = await reelError { _ = try await pictures("encrypted/\(path)", list, selection) }
+        let error = await reelError { _ = try await frames("encrypted/\(path)", list, selection) }
         #expect(error?.kind == .badMedia, "\(path)")
         #expect(error?.description.contains("key") == true, "\(error?.description ?? "")")
       }
@@ -131,7 +131,7 @@ private final class SlowKeys: KeyProvider {
 
   @Test func `A provider is asked once for each key`() async throws {
     let keys = SlowKeys()
-    #expect(try await pictures("encrypted/rotation/manifest.mpd", keys) == golden())
+    #expect(try await frames("encrypted/rotation/manifest.mpd", keys) == golden())
     let requests = keys.requests.withLock { $0 }
     #expect(
       requests.compactMap(\.id?.description) == [
@@ -156,7 +156,7 @@ private final class SlowKeys: KeyProvider {
     for await status in item.status.values where status != .unknown { break }
     _ = try await player.seek(to: MediaTime(value: 2, timescale: 1))
     _ = try await player.seek(to: MediaTime(value: 1, timescale: 1))
-    recording.pictures.withLock { $0 = [] }
+    recording.frames.withLock { $0 = [] }
     player.setRate(.infinity)
     _ = await events.first { $0.isEnd }
     await player.stopAndWait()

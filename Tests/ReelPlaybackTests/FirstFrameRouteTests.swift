@@ -18,19 +18,19 @@ struct FirstFrameRouteTests {
   @Test("Extraction, the player and preloads show the same frame", arguments: paths)
   func routes(path: String) async throws {
     let file = try MediaSource(argument: Fixtures.folder.appending(path: path).path)
-    let expected = try #require(try await extract(.first, from: file).pictures.first)
+    let expected = try #require(try await extract(.first, from: file).frames.first)
     if let golden = Self.golden(of: path) { #expect(expected.md5 == golden) }
     for selection in [FrameSelection.count(1), .count(0), .times([.zero])] {
-      #expect(try await extract(selection, from: file).pictures.first?.md5 == expected.md5, "\(selection)")
+      #expect(try await extract(selection, from: file).frames.first?.md5 == expected.md5, "\(selection)")
     }
     let url = try #require(URL(string: "http://fixtures.test/\(path)"))
     for chunk in [1, 4096] {
       let fetcher = FixtureFetcher(chunkByteCount: chunk)
-      let fetched = try await extract(.first, from: .url(url), fetcher: fetcher).pictures.first
+      let fetched = try await extract(.first, from: .url(url), fetcher: fetcher).frames.first
       #expect(fetched?.md5 == expected.md5, "pieces of \(chunk)")
     }
     try await Origin.use { origin in
-      let fetched = try await extract(.first, from: origin.source(path)).pictures.first
+      let fetched = try await extract(.first, from: origin.source(path)).frames.first
       #expect(fetched?.md5 == expected.md5, "over HTTP")
     }
     for stage in [PreloadStage.manifest, .initialization, .firstFrame, .buffered] {
@@ -69,6 +69,6 @@ struct FirstFrameRouteTests {
   private static func golden(of path: String) -> String? {
     guard !path.hasSuffix("h264-sets-late.ts") else { return nil }
     let name = path.replacing("media/", with: "").replacing("transport/", with: "transport-")
-    return (try? Golden(name))?.pictures.first?.md5
+    return (try? Golden(name))?.frames.first?.md5
   }
 }

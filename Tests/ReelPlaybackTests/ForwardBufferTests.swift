@@ -18,14 +18,16 @@ struct ForwardBufferTests {
 
   /// Packets of 100 ms and 10 bytes; every fourth is a key.
   private func append(
-    _ range: Range<Int>, _ kind: MediaPacket.Kind = .video, to buffer: ForwardBuffer, epoch: Int = 0,
+    _ range: Range<Int>, _ kind: MediaPacket.Kind = .video, to buffer: ForwardBuffer,
+    bufferGeneration: Int = 0,
     from loader: MediaPacket.Kind = .video, iteration: Int = 0, byteCount: Int = 10
   ) throws {
-    let run = maker.makeRun(kind, iteration: iteration)
+    let span = maker.makeSpan(kind, iteration: iteration)
     for index in range {
       let packet = try maker.make(
-        time(index), lasting: time(1), of: run, isKey: kind == .audio || index % 4 == 0, byteCount: byteCount)
-      try #require(buffer.append(packet, kind, from: loader, epoch: epoch))
+        time(index), lasting: time(1), of: span, isKey: kind == .audio || index % 4 == 0, byteCount: byteCount
+      )
+      try #require(buffer.append(packet, kind, from: loader, bufferGeneration: bufferGeneration))
     }
   }
 
@@ -39,28 +41,28 @@ struct ForwardBufferTests {
   @Test("Packets come out in order, then nothing, then the end")
   func order() throws {
     let buffer = makeBuffer()
-    #expect(isNone(buffer.next(.video, epoch: 0)))
+    #expect(isNone(buffer.next(.video, bufferGeneration: 0)))
     try append(0..<3, to: buffer)
-    for index in 0..<3 { #expect(packet(buffer.next(.video, epoch: 0))?.time == time(index)) }
-    #expect(isNone(buffer.next(.video, epoch: 0)))
-    #expect(!isEnd(buffer.peekNext(.video, epoch: 0)))
-    buffer.end([.video], from: .video, epoch: 0)
-    #expect(isEnd(buffer.next(.video, epoch: 0)))
-    #expect(isEnd(buffer.peekNext(.video, epoch: 0)))
-    #expect(isNone(buffer.next(.audio, epoch: 0)))
-    buffer.goOn(from: .video, epoch: 0)
-    #expect(isNone(buffer.next(.video, epoch: 0)))
+    for index in 0..<3 { #expect(packet(buffer.next(.video, bufferGeneration: 0))?.time == time(index)) }
+    #expect(isNone(buffer.next(.video, bufferGeneration: 0)))
+    #expect(!isEnd(buffer.peekNext(.video, bufferGeneration: 0)))
+    buffer.end([.video], from: .video, bufferGeneration: 0)
+    #expect(isEnd(buffer.next(.video, bufferGeneration: 0)))
+    #expect(isEnd(buffer.peekNext(.video, bufferGeneration: 0)))
+    #expect(isNone(buffer.next(.audio, bufferGeneration: 0)))
+    buffer.goOn(from: .video, bufferGeneration: 0)
+    #expect(isNone(buffer.next(.video, bufferGeneration: 0)))
   }
 
-  @Test("A packet of another run ends the one that is decoded, and stays")
-  func runs() throws {
+  @Test("A packet of another span ends the one that is decoded, and stays")
+  func spans() throws {
     let buffer = makeBuffer()
     try append(0..<1, to: buffer)
     try append(1..<2, to: buffer)
-    let run = try #require(packet(buffer.next(.video, epoch: 0))).run
-    #expect(isEnd(buffer.next(.video, epoch: 0, of: run)))
-    #expect(packet(buffer.peekNext(.video, epoch: 0))?.time == time(1))
-    #expect(packet(buffer.next(.video, epoch: 0))?.time == time(1))
+    let span = try #require(packet(buffer.next(.video, bufferGeneration: 0))).span
+    #expect(isEnd(buffer.next(.video, bufferGeneration: 0, of: span)))
+    #expect(packet(buffer.peekNext(.video, bufferGeneration: 0))?.time == time(1))
+    #expect(packet(buffer.next(.video, bufferGeneration: 0))?.time == time(1))
   }
 
   @Test("It is full at its target in time or bytes, and is refilled below a share of both")
@@ -73,21 +75,21 @@ struct ForwardBufferTests {
     #expect(buffer.level.ahead == time(8))
     #expect(!buffer.wantsMore(.video))
     #expect(!buffer.takeRefill(.video))
-    buffer.setPosition(time(1), epoch: 0)
+    buffer.setPosition(time(1), bufferGeneration: 0)
     #expect(!buffer.level.isFull)
     // 0.7 s is not below three quarters of the target.
     #expect(!buffer.takeRefill(.video))
     #expect(!buffer.wantsMore(.video))
-    buffer.setPosition(time(3), epoch: 0)
+    buffer.setPosition(time(3), bufferGeneration: 0)
     #expect(buffer.takeRefill(.video))
     #expect(!buffer.takeRefill(.video))
     #expect(buffer.wantsMore(.video))
     try append(8..<9, to: buffer, byteCount: 200)
     #expect(!buffer.wantsMore(.video))
-    for _ in 0..<8 { _ = buffer.next(.video, epoch: 0) }
-    buffer.setPosition(time(7), epoch: 0)
+    for _ in 0..<8 { _ = buffer.next(.video, bufferGeneration: 0) }
+    buffer.setPosition(time(7), bufferGeneration: 0)
     #expect(!buffer.takeRefill(.video))
-    _ = buffer.next(.video, epoch: 0)
+    _ = buffer.next(.video, bufferGeneration: 0)
     #expect(buffer.takeRefill(.video))
     #expect(buffer.highWaterByteCount == 280)
   }
@@ -104,9 +106,9 @@ struct ForwardBufferTests {
     #expect(buffer.level.ahead == time(5))
     #expect(!buffer.isAudioBehind(time(5)))
     #expect(buffer.isAudioBehind(time(6)))
-    buffer.end([.video], from: .video, epoch: 0)
+    buffer.end([.video], from: .video, bufferGeneration: 0)
     #expect(!buffer.level.isComplete)
-    buffer.end([.audio], from: .audio, epoch: 0)
+    buffer.end([.audio], from: .audio, bufferGeneration: 0)
     #expect(buffer.level.isComplete)
     #expect(buffer.level.ahead == time(10))
     #expect(!buffer.isAudioBehind(time(6)))
@@ -119,16 +121,16 @@ struct ForwardBufferTests {
     try append(0..<10, to: buffer)
     try append(0..<5, .audio, to: buffer, from: .audio)
     #expect(buffer.seek(to: time(4)) == (1, []))
-    #expect(packet(buffer.next(.audio, epoch: 1))?.time == time(4))
-    #expect(packet(buffer.next(.video, epoch: 1))?.time == time(4))
+    #expect(packet(buffer.next(.audio, bufferGeneration: 1))?.time == time(4))
+    #expect(packet(buffer.next(.video, bufferGeneration: 1))?.time == time(4))
     #expect(buffer.seek(to: time(5)) == (2, [.audio]))
-    #expect(isNone(buffer.next(.audio, epoch: 2)))
-    #expect(packet(buffer.next(.video, epoch: 2))?.time == time(4))
-    // The loader of the video goes on in its epoch, that of the sound in the new one.
-    #expect((buffer.loadEpoch(of: .video), buffer.loadEpoch(of: .audio)) == (0, 2))
-    try append(5..<7, .audio, to: buffer, epoch: 2, from: .audio)
+    #expect(isNone(buffer.next(.audio, bufferGeneration: 2)))
+    #expect(packet(buffer.next(.video, bufferGeneration: 2))?.time == time(4))
+    // The loader of the video goes on in its bufferGeneration, that of the sound in the new one.
+    #expect((buffer.loadGeneration(of: .video), buffer.loadGeneration(of: .audio)) == (0, 2))
+    try append(5..<7, .audio, to: buffer, bufferGeneration: 2, from: .audio)
     #expect(buffer.seek(to: time(20)) == (3, [.video, .audio]))
-    #expect((buffer.loadEpoch(of: .video), buffer.loadEpoch(of: .audio)) == (3, 3))
+    #expect((buffer.loadGeneration(of: .video), buffer.loadGeneration(of: .audio)) == (3, 3))
     #expect(buffer.byteCount == 0)
     #expect(buffer.position == time(20))
   }
@@ -139,28 +141,28 @@ struct ForwardBufferTests {
     try append(0..<10, to: buffer)
     try append(0..<5, .audio, to: buffer)
     #expect(buffer.seek(to: time(3)) == (1, []))
-    #expect(packet(buffer.next(.audio, epoch: 1))?.time == time(3))
+    #expect(packet(buffer.next(.audio, bufferGeneration: 1))?.time == time(3))
     #expect(buffer.seek(to: time(9)) == (2, []))
-    #expect(isNone(buffer.next(.audio, epoch: 2)))
+    #expect(isNone(buffer.next(.audio, bufferGeneration: 2)))
     #expect(buffer.seek(to: time(10)) == (3, [.video, .audio]))
   }
 
-  @Test("What is of an earlier epoch does nothing")
-  func epochs() throws {
+  @Test("What is of an earlier bufferGeneration does nothing")
+  func generations() throws {
     let buffer = makeBuffer()
     try append(0..<6, to: buffer)
     #expect(buffer.reset(position: nil) == 1)
-    let late = try maker.make(.zero, lasting: time(1), of: maker.makeRun())
-    #expect(!buffer.append(late, .video, from: .video, epoch: 0))
-    buffer.end([.video, .audio], from: .video, epoch: 0)
-    buffer.setPosition(time(3), epoch: 0)
+    let late = try maker.make(.zero, lasting: time(1), of: maker.makeSpan())
+    #expect(!buffer.append(late, .video, from: .video, bufferGeneration: 0))
+    buffer.end([.video, .audio], from: .video, bufferGeneration: 0)
+    buffer.setPosition(time(3), bufferGeneration: 0)
     #expect(buffer.position == nil)
-    #expect(isStale(buffer.next(.video, epoch: 0)))
-    #expect(isStale(buffer.peekNext(.audio, epoch: 0)))
-    #expect(isNone(buffer.next(.video, epoch: 1)))
-    try append(7..<8, to: buffer, epoch: 1)
+    #expect(isStale(buffer.next(.video, bufferGeneration: 0)))
+    #expect(isStale(buffer.peekNext(.audio, bufferGeneration: 0)))
+    #expect(isNone(buffer.next(.video, bufferGeneration: 1)))
+    try append(7..<8, to: buffer, bufferGeneration: 1)
     #expect(buffer.position == time(7))
-    #expect(!buffer.rewindToKey(before: time(9), epoch: 0))
+    #expect(!buffer.rewindToKey(before: time(9), bufferGeneration: 0))
   }
 
   @Test("Sound is let go when it is dropped, and loaded again")
@@ -170,9 +172,9 @@ struct ForwardBufferTests {
     try append(0..<5, .audio, to: buffer, from: .audio)
     #expect(!buffer.wantsMore(.audio))
     #expect(buffer.dropAudio() == 1)
-    #expect((buffer.epoch(of: .video), buffer.epoch(of: .audio)) == (0, 1))
-    #expect((buffer.loadEpoch(of: .video), buffer.loadEpoch(of: .audio)) == (0, 1))
-    #expect(isStale(buffer.next(.audio, epoch: 0)))
+    #expect((buffer.bufferGeneration(of: .video), buffer.bufferGeneration(of: .audio)) == (0, 1))
+    #expect((buffer.loadGeneration(of: .video), buffer.loadGeneration(of: .audio)) == (0, 1))
+    #expect(isStale(buffer.next(.audio, bufferGeneration: 0)))
     #expect(buffer.byteCount == 0)
     #expect(buffer.wantsMore(.audio))
   }
@@ -191,7 +193,7 @@ struct ForwardBufferTests {
     }
 
     var entries: [Entry] = []
-    var epoch = 0
+    var bufferGeneration = 0
     /// Of the loader.
     var load = 0
     var position: Int?
@@ -218,7 +220,7 @@ struct ForwardBufferTests {
     let byteLimit = seed % 3 == 0 ? 400 : Int.max / 4
     let buffer = makeBuffer(byteCount: byteLimit)
     var model = Model()
-    var runs = [maker.makeRun()]
+    var spans = [maker.makeSpan()]
     var lastEnd: Int?
     for _ in 0..<400 {
       switch Int.random(in: 0..<20, using: &random) {
@@ -229,10 +231,10 @@ struct ForwardBufferTests {
           let byteCount = Int.random(in: 1...40, using: &random)
           let start = model.nextStart + place
           let packet = try maker.make(
-            time(start), lasting: time(1), of: runs[model.iteration], isKey: place == 0,
+            time(start), lasting: time(1), of: spans[model.iteration], isKey: place == 0,
             byteCount: byteCount)
-          #expect(!buffer.append(packet, .video, from: .video, epoch: model.load - 1))
-          #expect(buffer.append(packet, .video, from: .video, epoch: model.load))
+          #expect(!buffer.append(packet, .video, from: .video, bufferGeneration: model.load - 1))
+          #expect(buffer.append(packet, .video, from: .video, bufferGeneration: model.load))
           model.entries.append(
             Model.Entry(
               id: start, start: start, isKey: place == 0, byteCount: byteCount, iteration: model.iteration))
@@ -241,7 +243,7 @@ struct ForwardBufferTests {
         }
         model.nextStart += order.count
       case 7..<13:
-        let next = buffer.next(.video, epoch: model.epoch)
+        let next = buffer.next(.video, bufferGeneration: model.bufferGeneration)
         if let expected = model.entries.firstIndex(where: { !$0.isTaken }) {
           #expect(packet(next)?.time == time(model.entries[expected].start))
           model.entries[expected].isTaken = true
@@ -251,7 +253,7 @@ struct ForwardBufferTests {
       case 13, 14:
         guard let position = model.position, let end = model.end else { break }
         let new = Int.random(in: position...max(position, end), using: &random)
-        buffer.setPosition(time(new), epoch: model.epoch)
+        buffer.setPosition(time(new), bufferGeneration: model.bufferGeneration)
         model.position = new
         let taken = model.entries.prefix { $0.isTaken }
         let keep = taken.lastIndex { $0.isKey && $0.start <= new } ?? 0
@@ -264,36 +266,40 @@ struct ForwardBufferTests {
       case 15, 16:
         let target = Int.random(in: -2...(model.nextStart + 3), using: &random)
         let place = buffer.seek(to: time(target))
-        model.epoch += 1
-        #expect(place.epoch == model.epoch)
+        model.bufferGeneration += 1
+        #expect(place.bufferGeneration == model.bufferGeneration)
         model.position = target
         if let key = model.key(for: target), target < lastEnd ?? 0 || model.hasEnded {
           #expect(place.reload.isEmpty)
           model.place(at: key)
-          #expect(packet(buffer.peekNext(.video, epoch: model.epoch))?.time == time(model.entries[key].start))
+          #expect(
+            packet(buffer.peekNext(.video, bufferGeneration: model.bufferGeneration))?.time
+              == time(model.entries[key].start))
         } else {
           #expect(place.reload == [.video, .audio])
-          model.load = model.epoch
+          model.load = model.bufferGeneration
           model.entries = []
           model.hasEnded = false
           model.nextStart = max(target, 0)
           lastEnd = nil
         }
-        #expect(isStale(buffer.next(.video, epoch: model.epoch - 1)))
+        #expect(isStale(buffer.next(.video, bufferGeneration: model.bufferGeneration - 1)))
       case 17:
         guard let time = model.entries.last(where: \.isTaken)?.start else { break }
         let key = model.entries.lastIndex { $0.isTaken && $0.isKey && $0.start <= time }
-        #expect(buffer.rewindToKey(before: self.time(time), epoch: model.epoch) == (key != nil))
+        #expect(
+          buffer.rewindToKey(before: self.time(time), bufferGeneration: model.bufferGeneration)
+            == (key != nil))
         if let key { model.place(at: key) }
       case 18:
-        buffer.end([.video], from: .video, epoch: model.load)
+        buffer.end([.video], from: .video, bufferGeneration: model.load)
         model.hasEnded = true
         if Bool.random(using: &random) {
           // The item begins anew.
-          buffer.goOn(from: .video, epoch: model.load)
+          buffer.goOn(from: .video, bufferGeneration: model.load)
           model.hasEnded = false
           model.iteration += 1
-          runs.append(maker.makeRun(iteration: model.iteration))
+          spans.append(maker.makeSpan(iteration: model.iteration))
         }
       default:
         guard let first = model.entries.first else { break }
@@ -314,7 +320,8 @@ struct ForwardBufferTests {
       #expect(level.ahead == (lastEnd == nil ? .zero : time(ahead)))
       #expect(level.isFull == (model.pending >= byteLimit || level.ahead >= time(100)))
       #expect(
-        packet(buffer.peekNext(.video, epoch: model.epoch))?.time == model.next.map { time($0.start) })
+        packet(buffer.peekNext(.video, bufferGeneration: model.bufferGeneration))?.time
+          == model.next.map { time($0.start) })
     }
   }
 }

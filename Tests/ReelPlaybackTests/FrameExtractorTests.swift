@@ -6,56 +6,56 @@ import ReelTesting
 import ReelTestSupport
 import Testing
 
-@Suite("Extracting pictures", .hangLimit)
+@Suite("Extracting frames", .hangLimit)
 struct FrameExtractorTests {
-  @Test("The first picture of the chosen rung", arguments: PresentationCase.all, [true, false])
+  @Test("The first frame of the chosen rung", arguments: PresentationCase.all, [true, false])
   func first(presentation: PresentationCase, isRemote: Bool) async throws {
     let expected = try presentation.expected()
     let extraction = try await run(.first, presentation, isRemote: isRemote)
-    #expect(extraction.pictures == [expected[0]])
-    #expect(extraction.report.pictureCount == 1)
+    #expect(extraction.frames == [expected[0]])
+    #expect(extraction.report.frameCount == 1)
     #expect(extraction.report.damagedCount == 0)
-    #expect(extraction.report.firstPictureEnd != nil)
+    #expect(extraction.report.firstFrameEnd != nil)
   }
 
-  @Test("All pictures of the chosen rung", arguments: PresentationCase.all, [true, false])
+  @Test("All frames of the chosen rung", arguments: PresentationCase.all, [true, false])
   func all(presentation: PresentationCase, isRemote: Bool) async throws {
     let expected = try presentation.expected()
     let extraction = try await run(.count(0), presentation, isRemote: isRemote)
-    #expect(extraction.pictures.map(\.md5) == expected.map(\.md5))
-    #expect(extraction.pictures.map(\.time) == expected.map(\.time))
-    #expect(extraction.report.pictureCount == expected.count)
+    #expect(extraction.frames.map(\.md5) == expected.map(\.md5))
+    #expect(extraction.frames.map(\.time) == expected.map(\.time))
+    #expect(extraction.report.frameCount == expected.count)
     #expect(extraction.report.damagedCount == 0)
   }
 
-  @Test("The first few pictures, also beyond a segment's end", arguments: PresentationCase.all)
+  @Test("The first few frames, also beyond a segment's end", arguments: PresentationCase.all)
   func count(presentation: PresentationCase) async throws {
     let expected = try presentation.expected()
-    #expect(try await run(.count(1), presentation).pictures == [expected[0]])
-    #expect(try await run(.count(35), presentation).pictures == Array(expected.prefix(35)))
-    #expect(try await run(.count(100_000), presentation).pictures == expected)
+    #expect(try await run(.count(1), presentation).frames == [expected[0]])
+    #expect(try await run(.count(35), presentation).frames == Array(expected.prefix(35)))
+    #expect(try await run(.count(100_000), presentation).frames == expected)
   }
 
-  @Test("The pictures on show at some times, in the order of time", arguments: PresentationCase.all)
+  @Test("The frames on show at some times, in the order of time", arguments: PresentationCase.all)
   func times(presentation: PresentationCase) async throws {
     let expected = try presentation.expected()
     let times = [0.0, 0.51, 1.02, 1.999, 2.0, 0.3, 1.5, 0.0].map { MediaTime(seconds: $0) }
       .filter { $0 < expected[expected.count - 1].time }
     let extraction = try await run(.times(times), presentation)
-    #expect(extraction.pictures == times.sorted().map { shown(at: $0, in: expected) })
+    #expect(extraction.frames == times.sorted().map { shown(at: $0, in: expected) })
   }
 
-  @Test("A picture's own time names it", arguments: PresentationCase.all)
+  @Test("A frame's own time names it", arguments: PresentationCase.all)
   func ownTimes(presentation: PresentationCase) async throws {
     let expected = try presentation.expected()
     let wanted = [0, 29, expected.count / 2, 45, expected.count - 1].sorted().map { expected[$0] }
-    #expect(try await run(.times(wanted.reversed().map(\.time)), presentation).pictures == wanted)
+    #expect(try await run(.times(wanted.reversed().map(\.time)), presentation).frames == wanted)
     // As printed with six decimals, too.
     let printed = wanted.map { MediaTime(seconds: ($0.time.seconds * 1e6).rounded() / 1e6) }
-    #expect(try await run(.times(printed), presentation).pictures == wanted)
+    #expect(try await run(.times(printed), presentation).frames == wanted)
   }
 
-  @Test("A picture at every step", arguments: PresentationCase.all)
+  @Test("A frame at every step", arguments: PresentationCase.all)
   func every(presentation: PresentationCase) async throws {
     let expected = try presentation.expected()
     let step = MediaTime(value: 7, timescale: 20)
@@ -67,9 +67,9 @@ struct FrameExtractorTests {
       time = time + step
     }
     let extraction = try await run(.every(step), presentation)
-    #expect(Array(extraction.pictures.prefix(wanted.count)) == wanted)
-    // One more may fall within the time that the last picture is on show.
-    #expect(extraction.pictures.count - wanted.count <= 1)
+    #expect(Array(extraction.frames.prefix(wanted.count)) == wanted)
+    // One more may fall within the time that the last frame is on show.
+    #expect(extraction.frames.count - wanted.count <= 1)
   }
 
   @Test(
@@ -99,10 +99,10 @@ struct FrameExtractorTests {
       "vp8.webm", "mjpeg.avi", "mjpeg-422.mov", "prores.mov", "prores-alpha.mov",
     ], [true, false])
   func files(name: String, isRemote: Bool) async throws {
-    let golden = try Golden(name).pictures.map(\.md5)
+    let golden = try Golden(name).frames.map(\.md5)
     let presentation = PresentationCase(path: "media/\(name)", parts: [])
-    #expect(try await run(.first, presentation, isRemote: isRemote).pictures.map(\.md5) == [golden[0]])
-    #expect(try await run(.count(0), presentation, isRemote: isRemote).pictures.map(\.md5) == golden)
+    #expect(try await run(.first, presentation, isRemote: isRemote).frames.map(\.md5) == [golden[0]])
+    #expect(try await run(.count(0), presentation, isRemote: isRemote).frames.map(\.md5) == golden)
   }
 
   @Test(
@@ -115,12 +115,12 @@ struct FrameExtractorTests {
     let golden = try Golden(name)
     // All formats but MP4 and Matroska count from their first frame.
     let origin =
-      [".ts", ".flv", ".avi", ".mpg"].contains { name.hasSuffix($0) } ? golden.pictures[0].ticks : 0
-    let expected = golden.pictures.map { Shown(time: golden.time($0.ticks - origin), md5: $0.md5) }
+      [".ts", ".flv", ".avi", ".mpg"].contains { name.hasSuffix($0) } ? golden.frames[0].ticks : 0
+    let expected = golden.frames.map { Shown(time: golden.time($0.ticks - origin), md5: $0.md5) }
     let times = [0.7, 0.2, 0.55, 0.0].map { MediaTime(seconds: $0) }
     let presentation = PresentationCase(path: "media/\(name)", parts: [])
     let extraction = try await run(.times(times), presentation, isRemote: isRemote)
-    #expect(extraction.pictures.map(\.md5) == times.sorted().map { shown(at: $0, in: expected).md5 })
+    #expect(extraction.frames.map(\.md5) == times.sorted().map { shown(at: $0, in: expected).md5 })
   }
 
   @Test("An index at the end, and a server that serves no ranges: the file is kept for the time being")
@@ -128,9 +128,9 @@ struct FrameExtractorTests {
     let before = try spooledFiles()
     let configuration = Origin.Configuration(directory: Fixtures.folder, supportsRanges: false)
     try await Origin.use(configuration) { origin in
-      let golden = try Golden("h264-moov-last.mp4").pictures.map(\.md5)
+      let golden = try Golden("h264-moov-last.mp4").frames.map(\.md5)
       let source = try origin.source("media/h264-moov-last.mp4")
-      #expect(try await extract(.count(0), from: source).pictures.map(\.md5) == golden)
+      #expect(try await extract(.count(0), from: source).frames.map(\.md5) == golden)
       #expect(origin.requestLog.count == 1)
     }
     // It goes with the last of what the extraction held.
@@ -151,7 +151,7 @@ struct FrameExtractorTests {
         ("dash-segmentlist/manifest.mpd", "dash-number-1"),
       ] {
         let extraction = try await extract(.count(0), from: origin.source(path))
-        #expect(extraction.pictures.map(\.md5) == (try Golden(golden)).pictures.map(\.md5), "\(path)")
+        #expect(extraction.frames.map(\.md5) == (try Golden(golden)).frames.map(\.md5), "\(path)")
       }
     }
   }
@@ -164,7 +164,7 @@ struct FrameExtractorTests {
         ("hls-ts/master.m3u8", "hls-ts-high"), ("dash-number/manifest.mpd", "dash-number-1"),
       ] {
         let extraction = try await extract(.first, from: origin.source(path))
-        #expect(extraction.pictures.map(\.md5) == [(try Golden(golden)).pictures[0].md5])
+        #expect(extraction.frames.map(\.md5) == [(try Golden(golden)).frames[0].md5])
       }
     }
   }
@@ -174,7 +174,7 @@ struct FrameExtractorTests {
     let faults = try FaultRule.parse("start.m3u8=redirect:/hls-ts/master.m3u8")
     try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let extraction = try await extract(.first, from: origin.source("start.m3u8"))
-      #expect(extraction.pictures.map(\.md5) == [(try Golden("hls-ts-high")).pictures[0].md5])
+      #expect(extraction.frames.map(\.md5) == [(try Golden("hls-ts-high")).frames[0].md5])
     }
   }
 
@@ -183,7 +183,7 @@ struct FrameExtractorTests {
     let faults = try FaultRule.parse("segment-*.ts=close:9000x1,segment-1.ts=close:3000x1")
     try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let extraction = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"))
-      #expect(extraction.pictures.map(\.md5) == (try Golden("hls-ts-high")).pictures.map(\.md5))
+      #expect(extraction.frames.map(\.md5) == (try Golden("hls-ts-high")).frames.map(\.md5))
       #expect(extraction.report.damagedCount == 0)
     }
   }
@@ -202,8 +202,8 @@ struct FrameExtractorTests {
       #expect(report.startup[.segment].byteCount > 1000)
       #expect(report.startup[.decode].duration > .zero)
       #expect(report.startup.total > .zero)
-      // The init segment and what of the first segment came before its first picture's end.
-      #expect(try #require(report.firstPictureEnd) < 847 + 13977)
+      // The init segment and what of the first segment came before its first frame's end.
+      #expect(try #require(report.firstFrameEnd) < 847 + 13977)
     }
     let file = try await extract(.first, path: "media/h264-faststart.mp4").report
     #expect(file.rungBitsPerSecond == nil)
@@ -257,8 +257,8 @@ struct FrameExtractorTests {
         for presentation in cases + cases + cases {
           group.addTask {
             let seen = Locked<[String]>([])
-            try await extractor.extract(.count(3), from: origin.source(presentation.path)) { picture in
-              let md5 = try picture.frame.md5()
+            try await extractor.extract(.count(3), from: origin.source(presentation.path)) { frame in
+              let md5 = try frame.decoded.md5()
               seen.withLock { $0.append(md5) }
             }
             let expected = try presentation.expected().prefix(3).map(\.md5)
@@ -290,13 +290,13 @@ struct FrameExtractorTests {
     return Set(names.filter { $0.hasSuffix(".spool") })
   }
 
-  /// The last picture that begins at or before `time`; before the first, the first.
-  private func shown(at time: MediaTime, in pictures: [Shown]) -> Shown {
-    pictures.last { $0.time <= time } ?? pictures[0]
+  /// The last frame that begins at or before `time`; before the first, the first.
+  private func shown(at time: MediaTime, in frames: [Shown]) -> Shown {
+    frames.last { $0.time <= time } ?? frames[0]
   }
 }
 
-@Suite("Requests for pictures", .hangLimit)
+@Suite("Requests for frames", .hangLimit)
 struct FrameExtractorRequestTests {
   private func paths(_ origin: Origin) -> [String] { origin.requestLog.map(\.path) }
 
@@ -348,7 +348,7 @@ struct FrameExtractorRequestTests {
     }
   }
 
-  @Test("All pictures take each segment once, in order")
+  @Test("All frames take each segment once, in order")
   func allSegments() async throws {
     try await Origin.use { origin in
       _ = try await extract(.count(0), from: origin.source("hls-ts/master.m3u8"))
@@ -396,7 +396,7 @@ struct FrameExtractorRequestTests {
   }
 
   @Test(
-    "The transfer is cut when the picture is there",
+    "The transfer is cut when the frame is there",
     arguments: [
       ("hls-ts/master.m3u8", "high/segment-0.ts"), ("hls-fmp4/master.m3u8", "high/segment-0.m4s"),
       ("dash-number/manifest.mpd", "1/segment-00001.m4s"), ("dash-ondemand/manifest.mpd", "high.mp4"),
@@ -406,12 +406,12 @@ struct FrameExtractorRequestTests {
   func cut(path: String, media: String) async throws {
     let folder = path.split(separator: "/")[0]
     let size = Int64(try Fixtures.bytes("\(folder)/\(media)").count)
-    // A picture is 3 to 6 kB. The last third of the file never comes, so whoever waits for it gets nothing.
+    // A frame is 3 to 6 kB. The last third of the file never comes, so whoever waits for it gets nothing.
     let name = media.split(separator: "/").last ?? ""
     let faults = try FaultRule.parse("\(name)=stall:\(size * 2 / 3)")
     try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
       let extraction = try await extract(.first, from: origin.source(path))
-      #expect(extraction.pictures.count == 1)
+      #expect(extraction.frames.count == 1)
       let records = origin.requestLog.filter { $0.path.hasSuffix(media) }
       #expect(records.count == 1)
       #expect(records.first?.isComplete == false)
@@ -431,12 +431,12 @@ struct FrameExtractorRequestTests {
     bytes.replaceSubrange(
       mediaBox..<(mediaBox + 4),
       with: (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * UInt32($0))) })
-    let golden = try Golden("h264-moov-last.mp4").pictures
+    let golden = try Golden("h264-moov-last.mp4").frames
     let configuration = Origin.Configuration(
       routes: ["/large.mp4": Origin.Response(bytes)], link: try LinkSpec(parsing: "10Mbit/10ms"))
     try await Origin.use(configuration) { origin in
       let extraction = try await extract(.first, from: origin.source("large.mp4"))
-      #expect(extraction.pictures.map(\.md5) == [golden[0].md5])
+      #expect(extraction.frames.map(\.md5) == [golden[0].md5])
       let records = origin.requestLog
       try #require(!records.isEmpty)
       #expect(records[0].range == nil)
@@ -554,22 +554,22 @@ struct FrameExtractorErrorTests {
   func shortSegment() async throws {
     let faults = try FaultRule.parse("segment-1.ts=close:8000")
     try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
-      let golden = try Golden("hls-ts-high").pictures.map(\.md5)
+      let golden = try Golden("hls-ts-high").frames.map(\.md5)
       let seen = Locked<[String]>([])
       let extractor = FrameExtractor(fetcher: makeFetcher(attempts: 0), logger: silentLogger)
       let source = try origin.source("hls-ts/master.m3u8")
       let error = await reelError {
-        try await extractor.extract(.count(0), from: source) { picture in
-          let md5 = try picture.frame.md5()
+        try await extractor.extract(.count(0), from: source) { frame in
+          let md5 = try frame.decoded.md5()
           seen.withLock { $0.append(md5) }
         }
       }
       #expect(error?.kind == .network, "\(error?.description ?? "none")")
       #expect(error?.location?.hasSuffix("segment-1.ts") == true)
       // What came out before is sound.
-      let pictures = seen.withLock { $0 }
-      #expect(pictures == Array(golden.prefix(pictures.count)))
-      #expect(pictures.count >= 25)
+      let frames = seen.withLock { $0 }
+      #expect(frames == Array(golden.prefix(frames.count)))
+      #expect(frames.count >= 25)
     }
   }
 
@@ -579,12 +579,12 @@ struct FrameExtractorErrorTests {
   func badSegment(fault: String) async throws {
     let faults = try FaultRule.parse(fault)
     try await Origin.use(Origin.Configuration(directory: Fixtures.folder, faults: faults)) { origin in
-      let golden = try Golden("hls-ts-high").pictures.map(\.md5)
+      let golden = try Golden("hls-ts-high").frames.map(\.md5)
       let source = try origin.source("hls-ts/high/index.m3u8")
       let extraction = try await extract(.count(0), from: source)
       // Of the three segments, of a second each, the first and the last.
-      #expect(extraction.pictures.map(\.md5) == Array(golden[..<30] + golden[60...]))
-      #expect(extraction.pictures.last.map { $0.time.seconds > 2.9 } == true)
+      #expect(extraction.frames.map(\.md5) == Array(golden[..<30] + golden[60...]))
+      #expect(extraction.frames.last.map { $0.time.seconds > 2.9 } == true)
       #expect(extraction.report.missedSegmentCount == 1)
       #expect(extraction.report.faults.count == 1)
       #expect(extraction.report.faults.first?.location?.contains("segment-1.ts") == true)
@@ -594,7 +594,7 @@ struct FrameExtractorErrorTests {
   @Test("Local manifests may name local files")
   func localManifest() async throws {
     let extraction = try await extract(.first, path: "hls-discontinuity/ts.m3u8")
-    #expect(extraction.pictures.count == 1)
+    #expect(extraction.frames.count == 1)
   }
 
   @Test("A file that is not there, and a folder")

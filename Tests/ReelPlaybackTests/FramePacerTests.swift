@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Pacing pictures")
+@Suite("Pacing frames")
 struct FramePacerTests {
   private let pacer = FramePacer()
 
@@ -17,21 +17,21 @@ struct FramePacerTests {
       now: .milliseconds(now), lastShownAt: lastShown.map { .milliseconds($0) })
   }
 
-  @Test("A picture waits for its time")
+  @Test("A frame waits for its time")
   func early() {
     #expect(decide(next: 40, following: 80, now: 39, lastShown: 0) == .wait(until: .milliseconds(40)))
     #expect(decide(next: 40, following: nil, now: 0, lastShown: 0) == .wait(until: .milliseconds(40)))
     #expect(decide(next: 40, following: 80, now: 2, lastShown: 0, rate: 8) == .wait(until: .milliseconds(5)))
   }
 
-  @Test("A picture is shown when its time has come")
+  @Test("A frame is shown when its time has come")
   func due() {
     #expect(decide(next: 40, following: 80, now: 40, lastShown: 0) == .show)
     #expect(decide(next: 40, following: 80, now: 79, lastShown: 0) == .show)
     #expect(decide(next: 40, following: nil, now: 9999, lastShown: 0) == .show)
   }
 
-  @Test("A picture whose successor is due as well is dropped, unless nothing was shown for too long")
+  @Test("A frame whose successor is due as well is dropped, unless nothing was shown for too long")
   func late() {
     #expect(decide(next: 40, following: 80, now: 80, lastShown: 0) == .drop)
     #expect(decide(next: 40, following: 80, now: 249, lastShown: 0) == .drop)
@@ -39,7 +39,7 @@ struct FramePacerTests {
     #expect(decide(next: 40, following: 80, now: 250, lastShown: 1) == .drop)
   }
 
-  @Test("The first picture is shown at once, late or early, at any rate", arguments: [0, 1, 8.0])
+  @Test("The first frame is shown at once, late or early, at any rate", arguments: [0, 1, 8.0])
   func first(rate: Double) {
     for (next, now) in [(500, 0), (0, 0), (0, 500)] as [(Int64, Int64)] {
       #expect(decide(next: next, following: next + 40, now: now, lastShown: nil, rate: rate) == .show)
@@ -54,7 +54,7 @@ struct FramePacerTests {
     #expect(decide(next: 0, following: 0, now: 100, lastShown: 0, rate: 0) == .drop)
   }
 
-  /// What became of the pictures of a film.
+  /// What became of the frames of a film.
   private struct Run {
     var shown: [(index: Int, at: Duration)] = []
     var dropped = 0
@@ -62,12 +62,12 @@ struct FramePacerTests {
     var longestFreeze: Duration = .zero
   }
 
-  /// Plays `count` pictures of 60 a second. Picture n is there from `decoding` times n on; with `ticks` the pictures
+  /// Plays `count` frames of 60 a second. Frame n is there from `decoding` times n on; with `ticks` the frames
   /// are looked at only at the ticks of a display, else when the pacer says so.
   private func play(_ count: Int, rate: Double, decoding: Duration = .zero, ticks: Duration? = nil) -> Run {
     let timebase = Timebase(rate: rate)
     func time(_ index: Int) -> MediaTime { MediaTime(value: Int64(index), timescale: 60) }
-    var run = Run()
+    var span = Run()
     var now = Duration.zero
     var index = 0
     while index < count {
@@ -75,51 +75,51 @@ struct FramePacerTests {
       let hasFollowing = index + 1 < count && decoding * (index + 1) <= now
       let decision = pacer.decision(
         next: time(index), following: hasFollowing ? time(index + 1) : nil, timebase: timebase, now: now,
-        lastShownAt: run.shown.last?.at)
+        lastShownAt: span.shown.last?.at)
       switch decision {
       case .show:
-        if let last = run.shown.last { run.longestFreeze = max(run.longestFreeze, now - last.at) }
-        run.shown.append((index, now))
+        if let last = span.shown.last { span.longestFreeze = max(span.longestFreeze, now - last.at) }
+        span.shown.append((index, now))
         index += 1
         if let ticks { now += ticks }
       case .drop:
-        run.dropped += 1
+        span.dropped += 1
         index += 1
       case .wait(let deadline):
-        run.waits += 1
+        span.waits += 1
         while now < deadline { now = ticks.map { now + $0 } ?? deadline }
       }
     }
-    return run
+    return span
   }
 
   @Test(
-    "A film whose pictures come in time is shown whole, each picture at its time", arguments: [0.25, 1, 2, 8])
+    "A film whose frames come in time is shown whole, each frame at its time", arguments: [0.25, 1, 2, 8])
   func inTime(rate: Double) throws {
-    let run = play(3000, rate: rate)
-    #expect(run.dropped == 0)
-    #expect(run.shown.count == 3000)
-    #expect(run.waits == 2999)
+    let span = play(3000, rate: rate)
+    #expect(span.dropped == 0)
+    #expect(span.shown.count == 3000)
+    #expect(span.waits == 2999)
     let timebase = Timebase(rate: rate)
-    for (index, at) in run.shown {
+    for (index, at) in span.shown {
       #expect(at == (try #require(timebase.clockTime(of: MediaTime(value: Int64(index), timescale: 60)))))
     }
   }
 
-  @Test("At eight times the speed a display of 60 pictures a second shows one at each tick")
+  @Test("At eight times the speed a display of 60 frames a second shows one at each tick")
   func fastOnDisplay() {
-    let run = play(4800, rate: 8, ticks: .microseconds(16_667))
-    #expect(run.shown.count + run.dropped == 4800)
-    #expect((590...610).contains(run.shown.count))
-    #expect(run.longestFreeze <= .milliseconds(34))
+    let span = play(4800, rate: 8, ticks: .microseconds(16_667))
+    #expect(span.shown.count + span.dropped == 4800)
+    #expect((590...610).contains(span.shown.count))
+    #expect(span.longestFreeze <= .milliseconds(34))
   }
 
   @Test("A decoder that can't keep up gives a slow film, and no still")
   func slowDecoder() {
-    // 480 pictures a second are asked for, 300 are decoded: every one is late when it comes.
-    let run = play(6000, rate: 8, decoding: .microseconds(3333), ticks: nil)
-    #expect(run.shown.count + run.dropped == 6000)
-    #expect(run.shown.count > 70)
-    #expect(run.longestFreeze < .milliseconds(260))
+    // 480 frames a second are asked for, 300 are decoded: every one is late when it comes.
+    let span = play(6000, rate: 8, decoding: .microseconds(3333), ticks: nil)
+    #expect(span.shown.count + span.dropped == 6000)
+    #expect(span.shown.count > 70)
+    #expect(span.longestFreeze < .milliseconds(260))
   }
 }

@@ -8,9 +8,9 @@ import Testing
 
 @Suite("Frame rings", .hangLimit)
 struct FrameRingTests {
-  private let maker: PictureMaker
+  private let maker: FrameMaker
 
-  init() throws { maker = try PictureMaker() }
+  init() throws { maker = try FrameMaker() }
 
   private func time(_ index: Int) -> MediaTime { MediaTime(value: Int64(index), timescale: 60) }
 
@@ -26,25 +26,25 @@ struct FrameRingTests {
   {
     switch ring.offer(try maker.make(time(index), isLarge: isLarge), generation: generation) {
     case .accepted: .accepted
-    case .full(let picture): .full(picture.time)
+    case .full(let frame): .full(frame.time)
     case .stale: .stale
     }
   }
 
   // MARK: The rules
 
-  @Test("Pictures come out as they went in, until it is drained")
+  @Test("Frames come out as they went in, until it is drained")
   func order() throws {
     let ring = FrameRing(frameCapacity: 3, byteCapacity: .max / 2)
     #expect(ring.head() == .empty)
     for index in 0..<3 { #expect(try offer(index, to: ring) == .accepted) }
     #expect(try offer(3, to: ring) == .full(time(3)))
-    #expect(ring.head() == .picture(time(0), following: time(1)))
+    #expect(ring.head() == .frame(time(0), following: time(1)))
     for index in 0..<3 { #expect(ring.take(generation: 0)?.time == time(index)) }
     #expect(ring.take(generation: 0)?.time == nil)
     #expect(try offer(3, to: ring) == .accepted)
     ring.finish(generation: 0)
-    #expect(ring.head() == .picture(time(3), following: nil))
+    #expect(ring.head() == .frame(time(3), following: nil))
     #expect(try offer(4, to: ring) == .stale)
     #expect(ring.take(generation: 0)?.time == time(3))
     #expect(ring.head() == .drained)
@@ -56,7 +56,7 @@ struct FrameRingTests {
     #expect(statistics.highWaterByteCount == 3 * maker.smallByteCount)
   }
 
-  @Test("There is always room for one picture, whatever its size")
+  @Test("There is always room for one frame, whatever its size")
   func oversized() throws {
     let ring = FrameRing(frameCapacity: 0, byteCapacity: 1)
     #expect(try offer(0, to: ring, isLarge: true) == .accepted)
@@ -84,26 +84,26 @@ struct FrameRingTests {
     #expect(ring.statistics.frameCount == 0)
   }
 
-  @Test("The bytes of a picture are those of its planes at least")
+  @Test("The bytes of a frame are those of its planes at least")
   func bytes() throws {
-    let picture = try maker.make(.zero)
-    let planes = (0..<picture.frame.planeCount).compactMap { index in
-      picture.frame.withPlane(index) { _, rows, _, stride in rows * stride }
+    let frame = try maker.make(.zero)
+    let planes = (0..<frame.decoded.planeCount).compactMap { index in
+      frame.decoded.withPlane(index) { _, rows, _, stride in rows * stride }
     }
     #expect(planes.count == 3)
-    #expect(picture.frame.byteCount >= planes.reduce(0, +))
-    #expect(picture.frame.byteCount < 4 * planes.reduce(0, +))
+    #expect(frame.decoded.byteCount >= planes.reduce(0, +))
+    #expect(frame.decoded.byteCount < 4 * planes.reduce(0, +))
     #expect(maker.largeByteCount > maker.smallByteCount)
   }
 
-  @Test("Pictures are freed by a flush, and with the ring")
+  @Test("Frames are freed by a flush, and with the ring")
   func release() throws {
     final class Reference { weak var object: AnyObject? }
     for flushes in [true, false] {
       let references = (0..<2).map { _ in Reference() }
       var ring: FrameRing? = FrameRing(frameCapacity: 8, byteCapacity: .max / 2)
       do {
-        let maker = try PictureMaker()
+        let maker = try FrameMaker()
         for (reference, object) in zip(references, maker.heldByAll) { reference.object = object }
         for index in 0..<8 {
           _ = ring?.offer(try maker.make(time(index), isLarge: index % 2 == 0), generation: 0)
@@ -122,24 +122,24 @@ struct FrameRingTests {
 
   /// The rules of a ring, as plainly as can be.
   private struct Model {
-    var pictures: [(time: MediaTime, byteCount: Int)] = []
+    var frames: [(time: MediaTime, byteCount: Int)] = []
     var generation = 0
     var isFinished = false
     var refused: Int?
     var consumerWaits = false
     var statistics: FrameRing.Statistics
     var roomCalls = 0
-    var pictureCalls = 0
+    var frameCalls = 0
 
     func hasRoom(_ byteCount: Int) -> Bool {
-      pictures.isEmpty
-        || pictures.count < statistics.frameCapacity
-          && pictures.map(\.byteCount).reduce(byteCount, +) <= statistics.byteCapacity
+      frames.isEmpty
+        || frames.count < statistics.frameCapacity
+          && frames.map(\.byteCount).reduce(byteCount, +) <= statistics.byteCapacity
     }
 
     mutating func count() {
-      statistics.frameCount = pictures.count
-      statistics.byteCount = pictures.map(\.byteCount).reduce(0, +)
+      statistics.frameCount = frames.count
+      statistics.byteCount = frames.map(\.byteCount).reduce(0, +)
       statistics.highWaterFrameCount = max(statistics.highWaterFrameCount, statistics.frameCount)
       statistics.highWaterByteCount = max(statistics.highWaterByteCount, statistics.byteCount)
     }
@@ -152,7 +152,7 @@ struct FrameRingTests {
         return .full(time)
       }
       refused = nil
-      pictures.append((time, byteCount))
+      frames.append((time, byteCount))
       count()
       tellConsumer()
       return .accepted
@@ -165,26 +165,26 @@ struct FrameRingTests {
     }
 
     mutating func head() -> FrameRing.Head {
-      if let first = pictures.first {
-        return .picture(first.time, following: pictures.dropFirst().first?.time)
+      if let first = frames.first {
+        return .frame(first.time, following: frames.dropFirst().first?.time)
       }
       return noteEmpty() ? .empty : .drained
     }
 
     mutating func take(_ generation: Int) -> MediaTime? {
       guard generation == self.generation else { return nil }
-      guard !pictures.isEmpty else {
+      guard !frames.isEmpty else {
         _ = noteEmpty()
         return nil
       }
-      let time = pictures.removeFirst().time
+      let time = frames.removeFirst().time
       count()
       tellProducer()
       return time
     }
 
     mutating func flush() {
-      pictures = []
+      frames = []
       generation += 1
       isFinished = false
       count()
@@ -199,7 +199,7 @@ struct FrameRingTests {
     }
 
     private mutating func tellConsumer() {
-      if consumerWaits { pictureCalls += 1 }
+      if consumerWaits { frameCalls += 1 }
       consumerWaits = false
     }
 
@@ -216,18 +216,18 @@ struct FrameRingTests {
     let frameCapacity = Int.random(in: 1...6, using: &random)
     let byteCapacity = Int.random(in: 1...(3 * maker.largeByteCount), using: &random)
     let ring = FrameRing(frameCapacity: frameCapacity, byteCapacity: byteCapacity)
-    let calls = Locked((room: 0, picture: 0))
+    let calls = Locked((room: 0, frame: 0))
     ring.setHandlers(
       onRoom: {
         // Called outside the lock: the ring can be used.
         _ = ring.statistics
         calls.withLock { $0.room += 1 }
       },
-      onPicture: {
+      onFrame: {
         _ = ring.generation
-        calls.withLock { $0.picture += 1 }
+        calls.withLock { $0.frame += 1 }
       })
-    defer { ring.setHandlers(onRoom: {}, onPicture: {}) }
+    defer { ring.setHandlers(onRoom: {}, onFrame: {}) }
     var model = Model(statistics: ring.statistics)
     for step in 0..<3000 {
       let isPast = Int.random(in: 0..<10, using: &random) == 0
@@ -251,13 +251,13 @@ struct FrameRingTests {
       }
       #expect(ring.statistics == model.statistics)
       let seen = calls.withLock { $0 }
-      try #require(seen == (model.roomCalls, model.pictureCalls), "after step \(step)")
+      try #require(seen == (model.roomCalls, model.frameCalls), "after step \(step)")
     }
   }
 
   // MARK: Two threads
 
-  /// The consumer's side of a film that is played by two pumps.
+  /// The consumer's side of a film that is played by two task loops.
   private struct Received: Equatable {
     var generation = -1
     var count = 0
@@ -266,24 +266,24 @@ struct FrameRingTests {
   @Test(
     "Two threads and random flushes: in order, none lost, none of an earlier generation, nothing left",
     arguments: [(1, 1), (3, 8), (16, 4)])
-  func twoThreads(frameCapacity: Int, byteCapacityInPictures: Int) async throws {
+  func twoThreads(frameCapacity: Int, byteCapacityInFrames: Int) async throws {
     let length = 400
     let maker = maker
     let ring = FrameRing(
-      frameCapacity: frameCapacity, byteCapacity: byteCapacityInPictures * maker.largeByteCount)
+      frameCapacity: frameCapacity, byteCapacity: byteCapacityInFrames * maker.largeByteCount)
     let clock = ManualMonotonicClock()
     let offered = Locked((generation: -1, count: 0))
-    let producer = Pump(named: "producer", clock: clock) {
+    let producer = TaskLoop(named: "producer", clock: clock) {
       let generation = ring.generation
       var next = offered.withLock { $0.generation == generation ? $0.count : 0 }
       defer { offered.withLock { $0 = (generation, next) } }
       while next < length {
         let time = MediaTime(value: Int64(generation * length + next), timescale: 60)
-        guard let picture = try? maker.make(time, isLarge: next % 3 == 0) else {
+        guard let frame = try? maker.make(time, isLarge: next % 3 == 0) else {
           Issue.record("no memory")
           return .idle
         }
-        switch ring.offer(picture, generation: generation) {
+        switch ring.offer(frame, generation: generation) {
         case .accepted: next += 1
         case .full: return .idle
         case .stale: return .again
@@ -294,7 +294,7 @@ struct FrameRingTests {
     }
     let received = ObservedProperty(Received())
     let drained = ObservedProperty(-1)
-    let consumer = Pump(named: "consumer", clock: clock) {
+    let consumer = TaskLoop(named: "consumer", clock: clock) {
       while true {
         let generation = ring.generation
         switch ring.head() {
@@ -305,18 +305,18 @@ struct FrameRingTests {
           #expect(received.value == Received(generation: generation, count: length))
           drained.set(generation)
           return .idle
-        case .picture(let first, let following):
+        case .frame(let first, let following):
           if let following { #expect(following > first) }
-          guard let picture = ring.take(generation: generation) else { continue }
+          guard let frame = ring.take(generation: generation) else { continue }
           received.update {
             if $0.generation != generation { ($0.generation, $0.count) = (generation, 0) }
-            #expect(picture.time == MediaTime(value: Int64(generation * length + $0.count), timescale: 60))
+            #expect(frame.time == MediaTime(value: Int64(generation * length + $0.count), timescale: 60))
             $0.count += 1
           }
         }
       }
     }
-    ring.setHandlers(onRoom: { producer.wake() }, onPicture: { consumer.wake() })
+    ring.setHandlers(onRoom: { producer.wake() }, onFrame: { consumer.wake() })
     producer.wake()
     consumer.wake()
     for round in 1...60 {
@@ -335,7 +335,7 @@ struct FrameRingTests {
     consumer.stop()
     await producer.waitUntilStopped()
     await consumer.waitUntilStopped()
-    ring.setHandlers(onRoom: {}, onPicture: {})
+    ring.setHandlers(onRoom: {}, onFrame: {})
     let statistics = ring.statistics
     #expect(statistics.frameCount == 0)
     #expect(statistics.byteCount == 0)

@@ -10,7 +10,7 @@ struct LandingReaderTests {
   /// A stream of one packet a second, which lands so much later than it is asked to.
   private final class LateReader: PacketReader {
     private let maker: PacketMaker
-    private let run: MediaRun
+    private let span: StreamSpan
     private let keys: Set<Int>
     private let lateness: Int
     private let count: Int
@@ -19,7 +19,7 @@ struct LandingReaderTests {
 
     init(keys: Set<Int>, count: Int, lateness: Int) throws {
       maker = try PacketMaker()
-      run = maker.makeRun()
+      span = maker.makeSpan()
       self.keys = keys
       self.count = count
       self.lateness = lateness
@@ -38,11 +38,11 @@ struct LandingReaderTests {
       defer { index += 1 }
       let second = MediaTime(value: 1, timescale: 1)
       let packet = try maker.make(
-        second * Int64(index), lasting: second, of: run, isKey: keys.contains(index))
+        second * Int64(index), lasting: second, of: span, isKey: keys.contains(index))
       return .packet(packet, .video)
     }
 
-    func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws {
+    func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
       seeks.append(time)
       guard let time, time > .zero else { return index = 0 }
       index = min(Int(time.seconds) + lateness, count)
@@ -66,7 +66,7 @@ struct LandingReaderTests {
     let scope = LoadScope()
     let late = try LateReader(keys: [0, 10, 20], count: 30, lateness: 3)
     let reader = LandingReader(late, scope: scope)
-    try reader.seek(to: seconds(19), needsKeyFrame: true, pass: ItemPass(), scope: scope)
+    try reader.seek(to: seconds(19), needsKeyFrame: true, loop: LoopIteration(), scope: scope)
     #expect(try times(reader, count: 3) == [10, 11, 12].map(seconds))
     #expect(late.seeks == [19, 17, 15, 11, 3].map(seconds))
   }
@@ -76,12 +76,12 @@ struct LandingReaderTests {
     let scope = LoadScope()
     let late = try LateReader(keys: [25], count: 30, lateness: 0)
     let reader = LandingReader(late, scope: scope)
-    try reader.seek(to: seconds(20), needsKeyFrame: true, pass: ItemPass(), scope: scope)
+    try reader.seek(to: seconds(20), needsKeyFrame: true, loop: LoopIteration(), scope: scope)
     // Nothing before the key frame can be decoded.
     #expect(try times(reader, count: 2) == [25, 26].map(seconds))
     #expect(late.seeks.last == .some(.zero))
     let none = LandingReader(try LateReader(keys: [], count: 5, lateness: 0), scope: scope)
-    try none.seek(to: seconds(3), needsKeyFrame: true, pass: ItemPass(), scope: scope)
+    try none.seek(to: seconds(3), needsKeyFrame: true, loop: LoopIteration(), scope: scope)
     #expect(try times(none, count: 9) == [])
   }
 
@@ -89,9 +89,9 @@ struct LandingReaderTests {
   func plain() throws {
     let scope = LoadScope()
     let reader = LandingReader(try LateReader(keys: [0], count: 30, lateness: 2), scope: scope)
-    try reader.seek(to: seconds(4), needsKeyFrame: false, pass: ItemPass(), scope: scope)
+    try reader.seek(to: seconds(4), needsKeyFrame: false, loop: LoopIteration(), scope: scope)
     #expect(try times(reader, count: 2) == [6, 7].map(seconds))
-    try reader.seek(to: seconds(20), needsKeyFrame: true, pass: ItemPass(), scope: scope)
+    try reader.seek(to: seconds(20), needsKeyFrame: true, loop: LoopIteration(), scope: scope)
     scope.cancel()
     #expect(throws: CancellationError.self) { _ = try reader.next() }
   }

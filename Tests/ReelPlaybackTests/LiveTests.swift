@@ -13,10 +13,10 @@ private let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
 
 private func seconds(_ value: Double) -> MediaTime { MediaTime(seconds: value, timescale: 1_000_000) }
 
-/// The low rung of the fixtures that carry the same encode: 3 segments of 30 pictures, endless.
+/// The low rung of the fixtures that carry the same encode: 3 segments of 30 frames, endless.
 private func looped(_ golden: String, from segment: Int, count: Int) throws -> [String] {
-  let pictures = try Golden(golden).pictures.map(\.md5)
-  return (0..<count).map { pictures[(segment * 30 + $0) % pictures.count] }
+  let frames = try Golden(golden).frames.map(\.md5)
+  return (0..<count).map { frames[(segment * 30 + $0) % frames.count] }
 }
 
 @Suite("Live presentations", .hangLimit)
@@ -33,19 +33,19 @@ struct LiveTests {
     return configuration
   }
 
-  /// Pictures of a live source that has gone on for `elapsed` seconds when it is opened.
-  private func pictures(
+  /// Frames of a live source that has gone on for `elapsed` seconds when it is opened.
+  private func frames(
     _ selection: FrameSelection, of simulation: any DynamicResource, at path: String, faults: [FaultRule] = []
   ) async throws -> [Shown] {
     try await Origin.use(.init(resources: [simulation], faults: faults)) { origin in
       let extractor = FrameExtractor(
         fetcher: makeFetcher(attempts: 0), configuration: configuration(), logger: silentLogger)
-      let pictures = Locked<[Shown]>([])
-      try await extractor.extract(selection, from: source(of: origin, path)) { picture in
-        let shown = try Shown(picture)
-        pictures.withLock { $0.append(shown) }
+      let frames = Locked<[Shown]>([])
+      try await extractor.extract(selection, from: source(of: origin, path)) { frame in
+        let shown = try Shown(frame)
+        frames.withLock { $0.append(shown) }
       }
-      return pictures.withLock { $0 }
+      return frames.withLock { $0 }
     }
   }
 
@@ -74,26 +74,26 @@ struct LiveTests {
     arguments: [("hls-ts/master.m3u8", "hls-ts-high"), ("hls-fmp4/master.m3u8", "hls-fmp4-high")])
   func hlsGoesOn(name: String, golden: String) async throws {
     let live = try hls(name)
-    let shown = try await pictures(.count(1800), of: live, at: live.manifestPath)
+    let shown = try await frames(.count(1800), of: live, at: live.manifestPath)
     #expect(shown.map(\.md5) == (try looped(golden, from: 97, count: 1800)))
-    for (index, picture) in shown.enumerated() {
+    for (index, frame) in shown.enumerated() {
       // The window's oldest segment is number 94: the timeline begins there.
       let expected = MediaTime(value: Int64(3 * 30 + index), timescale: 30)
-      #expect(abs((picture.time - expected).seconds) < 0.02, "picture \(index)")
+      #expect(abs((frame.time - expected).seconds) < 0.02, "frame \(index)")
     }
   }
 
   @Test("A media playlist by itself is followed too")
   func mediaPlaylist() async throws {
     let live = try hls("hls-ts/low/index.m3u8")
-    let shown = try await pictures(.count(400), of: live, at: live.manifestPath)
+    let shown = try await frames(.count(400), of: live, at: live.manifestPath)
     #expect(shown.map(\.md5) == (try looped("hls-ts-low", from: 97, count: 400)))
   }
 
   @Test("A stream that ends is played to its end")
   func ending() async throws {
     let live = try hls(options(.init(segmentCount: 108)))
-    let shown = try await pictures(.count(0), of: live, at: live.manifestPath)
+    let shown = try await frames(.count(0), of: live, at: live.manifestPath)
     #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 11 * 30)))
   }
 
@@ -110,7 +110,7 @@ struct LiveTests {
       staleCopies: .init(every: 2, age: seconds(2)))
     for isEvent in [false, true] {
       let live = try hls(.init(isEvent: isEvent, disturbances: disturbed))
-      let shown = try await pictures(.count(900), of: live, at: live.manifestPath)
+      let shown = try await frames(.count(900), of: live, at: live.manifestPath)
       #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 900)))
     }
   }
@@ -120,7 +120,7 @@ struct LiveTests {
     let stalled = LiveDisturbances(stalls: [.init(after: seconds(104), length: seconds(100_000))])
     let live = try hls(.init(disturbances: stalled))
     let error = await #expect(throws: ReelError.self) {
-      _ = try await pictures(.count(0), of: live, at: live.manifestPath)
+      _ = try await frames(.count(0), of: live, at: live.manifestPath)
     }
     #expect(error?.kind == .timedOut)
     #expect(error?.reason.contains("no new segment") == true)
@@ -130,7 +130,7 @@ struct LiveTests {
   @Test("A segment that is not to be had is passed over, and the time goes on")
   func missingSegment() async throws {
     let live = try hls()
-    let shown = try await pictures(
+    let shown = try await frames(
       .count(150), of: live, at: live.manifestPath, faults: FaultRule.parse("*-100.ts=status:404"))
     let expected = try looped("hls-ts-high", from: 97, count: 180)
     try #require(shown.map(\.md5) == Array(expected[0..<90] + expected[120..<180]))
@@ -140,7 +140,7 @@ struct LiveTests {
   @Test("Connections that break are waited out, and nothing is lost")
   func outage() async throws {
     let live = try hls()
-    let shown = try await pictures(
+    let shown = try await frames(
       .count(300), of: live, at: live.manifestPath, faults: FaultRule.parse("*-100.ts=reset:0x5"))
     #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 300)))
   }
@@ -149,7 +149,7 @@ struct LiveTests {
   func allMissing() async throws {
     let live = try hls()
     let error = await #expect(throws: ReelError.self) {
-      _ = try await pictures(
+      _ = try await frames(
         .count(0), of: live, at: live.manifestPath, faults: FaultRule.parse("*.ts=status:404"))
     }
     #expect(error?.kind == .server)
@@ -158,7 +158,7 @@ struct LiveTests {
   @Test("Playlists that can't be had for a while are asked for again")
   func failingPlaylist() async throws {
     let live = try hls()
-    let shown = try await pictures(
+    let shown = try await frames(
       .count(600), of: live, at: live.manifestPath,
       faults: FaultRule.parse("*/high/index.m3u8=delay:1msx2,*/high/index.m3u8=status:503x4"))
     #expect(shown.map(\.md5) == (try looped("hls-ts-high", from: 97, count: 600)))
@@ -169,7 +169,7 @@ struct LiveTests {
   @Test(
     "DASH is played from its delay before the edge, and on through new periods",
     arguments: [
-      DASHCase("by number, a period each pass", .init(minimumUpdatePeriod: seconds(2))),
+      DASHCase("by number, a period each loop", .init(minimumUpdatePeriod: seconds(2))),
       DASHCase("by number, by the clock alone", .init(periods: .single, minimumUpdatePeriod: nil)),
       DASHCase(
         "a growing timeline", .init(addressing: .timeline, periods: .single, minimumUpdatePeriod: seconds(2))),
@@ -208,7 +208,7 @@ struct LiveTests {
     var options = variant.options
     options.suggestedPresentationDelay = seconds(4)
     let live = try dash("dash-number/manifest.mpd", options, after: 3100)
-    let shown = try await pictures(.count(1200), of: live, at: live.manifestPath)
+    let shown = try await frames(.count(1200), of: live, at: live.manifestPath)
     // 4 s before the edge, in whole segments; where the clock is set by whole seconds, maybe one segment more.
     let edge = Int((3100 + options.serverClockOffset.seconds).rounded(.down))
     let expected = try looped("dash-number-1", from: edge - 4, count: 1200)
@@ -234,7 +234,7 @@ struct LiveTests {
     let live = try dash(
       "dash-number/manifest.mpd",
       .init(minimumUpdatePeriod: seconds(2), suggestedPresentationDelay: seconds(4), passCount: 35))
-    let shown = try await pictures(.count(0), of: live, at: live.manifestPath)
+    let shown = try await frames(.count(0), of: live, at: live.manifestPath)
     #expect(shown.map(\.md5) == (try looped("dash-number-1", from: 96, count: 9 * 30)))
   }
 
@@ -248,9 +248,9 @@ struct LiveTests {
     let restart = launch + seconds(110)
     let second = try DASHLiveSimulation(material, start: restart, options: options) { [clock] in clock.now }
     let live = Restarted(first: first, second: second, at: restart + seconds(6)) { [clock] in clock.now }
-    let shown = try await pictures(.count(1200), of: live, at: first.manifestPath)
+    let shown = try await frames(.count(1200), of: live, at: first.manifestPath)
     try #require(shown.count == 1200)
-    // 40 s of pictures, and what was not there while it began anew.
+    // 40 s of frames, and what was not there while it began anew.
     let span = (shown[1199].time - shown[0].time).seconds
     #expect(span >= 39.9 && span < 52, "\(span)")
     for (earlier, later) in zip(shown, shown.dropFirst()) { #expect(later.time > earlier.time) }

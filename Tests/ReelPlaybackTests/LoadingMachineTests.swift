@@ -25,10 +25,10 @@ struct LoadingMachineTests {
   }
 
   /// The order of a seek.
-  private func order(to seconds: Int64, epoch: Int) -> VideoPipeline.Order {
+  private func order(to seconds: Int64, bufferGeneration: Int) -> VideoPipeline.Order {
     var order = VideoPipeline.Order()
-    order.epoch = epoch
-    order.generation = epoch
+    order.bufferGeneration = bufferGeneration
+    order.generation = bufferGeneration
     order.target = MediaTime(value: seconds, timescale: 1)
     return order
   }
@@ -67,11 +67,11 @@ struct LoadingMachineTests {
   func start() {
     var machine = machine(after: [])
     let place = MediaTime(value: 5, timescale: 1)
-    machine.start(at: place, epoch: 3)
+    machine.start(at: place, bufferGeneration: 3)
     for event in Self.openedApart { _ = machine.handle(event) }
     #expect(machine.order.target == place)
     for loader in [LoadingMachine.Loader.video, .audio] {
-      #expect(machine.assignment(of: loader)?.seek == LoadingMachine.Seek(epoch: 3, time: place))
+      #expect(machine.assignment(of: loader)?.seek == LoadingMachine.Seek(bufferGeneration: 3, time: place))
       #expect(machine.assignment(of: loader)?.seek == nil)
     }
   }
@@ -95,7 +95,7 @@ struct LoadingMachineTests {
 
   // MARK: Failures
 
-  @Test("What may pass is tried again after longer and longer pauses, then it is final")
+  @Test("What may loop is tried again after longer and longer pauses, then it is final")
   func resolvingFails() {
     var machine = machine(after: [.began])
     for (attempt, pause) in [(1, Duration.seconds(1)), (2, .seconds(2))] {
@@ -109,7 +109,7 @@ struct LoadingMachineTests {
     #expect(machine.dueFailure == network)
   }
 
-  @Test("What can't pass is final at once, and nothing is told of what was stopped")
+  @Test("What can't loop is final at once, and nothing is told of what was stopped")
   func finalFailure() {
     var failed = machine(after: [.began])
     #expect(failed.handle(.resolvingFailed(damage)) == [.log(damage), .wakePlayer])
@@ -122,9 +122,9 @@ struct LoadingMachineTests {
   func loaderFails() {
     var machine = machine(after: Self.opened + [.packetRead(.video, isNews: true)])
     let place = MediaTime(value: 4, timescale: 1)
-    let actions = machine.handle(.failed(.video, network, epoch: 0, place: place))
+    let actions = machine.handle(.failed(.video, network, bufferGeneration: 0, place: place))
     #expect(actions.last == .loadAgain(.video, after: .seconds(1)))
-    #expect(machine.assignment(of: .video)?.seek == LoadingMachine.Seek(epoch: 0, time: place))
+    #expect(machine.assignment(of: .video)?.seek == LoadingMachine.Seek(bufferGeneration: 0, time: place))
     #expect(machine.handle(.packetRead(.video, isNews: false)) == [])
     #expect(machine.handle(.packetRead(.video, isNews: true)) == [.publishRetries(remaining: 2)])
   }
@@ -132,8 +132,9 @@ struct LoadingMachineTests {
   @Test("A final failure ends the buffer, and is told when what was loaded has been shown")
   func failureWhilePlaying() {
     var machine = machine(attempts: 0, after: Self.opened + [.packetRead(.video, isNews: true)])
-    let actions = machine.handle(.failed(.video, network, epoch: 2, place: nil))
-    #expect(actions.contains(.endBuffer([.video, .audio], from: .video, epoch: 2, isBroken: true)))
+    let actions = machine.handle(.failed(.video, network, bufferGeneration: 2, place: nil))
+    #expect(
+      actions.contains(.endBuffer([.video, .audio], from: .video, bufferGeneration: 2, isBroken: true)))
     #expect(machine.failure == network)
     #expect(machine.dueFailure == nil)
     _ = machine.handle(.failureIsDue)
@@ -144,10 +145,12 @@ struct LoadingMachineTests {
   @Test("A failure of the place before is nobody's")
   func failureBeforeSeek() {
     var machine = machine(attempts: 0, after: Self.opened)
-    _ = machine.handle(.sought(order(to: 3, epoch: 1), reload: [.video]))
+    _ = machine.handle(.sought(order(to: 3, bufferGeneration: 1), reload: [.video]))
     #expect(machine.isSent(.video))
     #expect(
-      machine.handle(.failed(.video, network, epoch: 0, place: nil)) == [.loadAgain(.video, after: .zero)])
+      machine.handle(.failed(.video, network, bufferGeneration: 0, place: nil)) == [
+        .loadAgain(.video, after: .zero)
+      ])
     #expect(machine.failure == nil)
   }
 
@@ -156,28 +159,28 @@ struct LoadingMachineTests {
   @Test("A seek interrupts the loaders that have to go elsewhere, and wakes everybody")
   func seek() {
     var machine = machine(after: Self.openedApart)
-    let inside = machine.handle(.sought(order(to: 3, epoch: 1), reload: []))
+    let inside = machine.handle(.sought(order(to: 3, bufferGeneration: 1), reload: []))
     #expect(inside == ItemSession.PumpKind.allCases.map(Action.wake))
-    let outside = machine.handle(.sought(order(to: 9, epoch: 2), reload: [.video, .audio]))
+    let outside = machine.handle(.sought(order(to: 9, bufferGeneration: 2), reload: [.video, .audio]))
     #expect(outside.prefix(2) == [.interrupt(.video), .interrupt(.audio)])
-    #expect(machine.order.epoch == 2)
+    #expect(machine.order.bufferGeneration == 2)
     #expect(
       machine.assignment(of: .audio)?.seek
-        == LoadingMachine.Seek(epoch: 2, time: MediaTime(value: 9, timescale: 1)))
+        == LoadingMachine.Seek(bufferGeneration: 2, time: MediaTime(value: 9, timescale: 1)))
   }
 
-  @Test("A seek tries again what has failed and may pass, from the source on where that is not known")
+  @Test("A seek tries again what has failed and may loop, from the source on where that is not known")
   func seekAfterFailure() {
     var machine = machine(attempts: 0, after: [.began, .resolvingFailed(network)])
     #expect(machine.startsOver)
-    let actions = machine.handle(.sought(order(to: 1, epoch: 1), reload: [.video, .audio]))
+    let actions = machine.handle(.sought(order(to: 1, bufferGeneration: 1), reload: [.video, .audio]))
     #expect(actions.contains(.resolve(after: .zero)))
     #expect(machine.failure == nil)
     // A failure that is final stays, where the place is one that was loaded.
     var ended = self.machine(attempts: 0, after: Self.opened)
-    _ = ended.handle(.failed(.video, damage, epoch: 0, place: nil))
+    _ = ended.handle(.failed(.video, damage, bufferGeneration: 0, place: nil))
     #expect(!ended.startsOver)
-    _ = ended.handle(.sought(order(to: 1, epoch: 1), reload: []))
+    _ = ended.handle(.sought(order(to: 1, bufferGeneration: 1), reload: []))
     #expect(ended.failure == damage)
   }
 
@@ -189,9 +192,9 @@ struct LoadingMachineTests {
     #expect(
       machine.handle(.packetRead(.video, isNews: true)) == [.reached(.initialization), .wake(.audioReader)])
     #expect(machine.playsSeparateAudio)
-    let actions = machine.handle(.failed(.audio, network, epoch: 0, place: nil))
+    let actions = machine.handle(.failed(.audio, network, bufferGeneration: 0, place: nil))
     #expect(actions.contains(.setHasSeparateAudio(false)))
-    #expect(actions.contains(.endBuffer([.audio], from: .audio, epoch: 0, isBroken: false)))
+    #expect(actions.contains(.endBuffer([.audio], from: .audio, bufferGeneration: 0, isBroken: false)))
     #expect(machine.failure == nil)
     #expect(machine.isOver(.audio))
     #expect(machine.assignment(of: .audio) == nil)
@@ -201,24 +204,25 @@ struct LoadingMachineTests {
   func missedAudio() {
     var machine = machine(after: Self.openedApart)
     let late = ReelError(.timedOut, "no sound")
-    let actions = machine.handle(.audioMissed(late, epoch: 4))
+    let actions = machine.handle(.audioMissed(late, bufferGeneration: 4))
     #expect(actions.prefix(2) == [.log(late), .interrupt(.audio)])
     let place = MediaTime(value: 7, timescale: 1)
     #expect(
-      machine.handle(.audioWanted(true, epoch: 5, place: place)).contains(.setHasSeparateAudio(true)))
-    #expect(machine.assignment(of: .audio)?.seek == LoadingMachine.Seek(epoch: 5, time: place))
+      machine.handle(.audioWanted(true, bufferGeneration: 5, place: place)).contains(
+        .setHasSeparateAudio(true)))
+    #expect(machine.assignment(of: .audio)?.seek == LoadingMachine.Seek(bufferGeneration: 5, time: place))
   }
 
   @Test("The end of video is the end of what is muxed with it")
   func end() {
     var muxed = machine(after: Self.opened)
     #expect(
-      muxed.handle(.ended(.video, epoch: 1, fault: nil)).first
-        == .endBuffer([.video, .audio], from: .video, epoch: 1, isBroken: false))
+      muxed.handle(.ended(.video, bufferGeneration: 1, fault: nil)).first
+        == .endBuffer([.video, .audio], from: .video, bufferGeneration: 1, isBroken: false))
     var apart = machine(after: Self.openedApart)
     #expect(
-      apart.handle(.ended(.video, epoch: 1, fault: damage)).prefix(2) == [
-        .log(damage), .endBuffer([.video], from: .video, epoch: 1, isBroken: false),
+      apart.handle(.ended(.video, bufferGeneration: 1, fault: damage)).prefix(2) == [
+        .log(damage), .endBuffer([.video], from: .video, bufferGeneration: 1, isBroken: false),
       ])
     #expect(apart.failure == damage)
   }
@@ -241,65 +245,65 @@ struct LoadingMachineTests {
 
     var silent = machine(after: Self.opened)
     _ = silent.note([video], of: .video, areAll: false)
-    #expect(silent.handle(.ended(.video, epoch: 0, fault: nil)).contains(.tracksAreKnown))
+    #expect(silent.handle(.ended(.video, bufferGeneration: 0, fault: nil)).contains(.tracksAreKnown))
   }
 }
 
 @Suite("The times through an item")
-struct ItemPassesTests {
+struct LoopIterationsTests {
   private func time(_ seconds: Int64) -> MediaTime { MediaTime(value: seconds, timescale: 1) }
   private let instant = MediaTime(value: 1, timescale: 1_000_000)
 
-  @Test("Each pass lies behind the one before it, and behind its longer sound")
-  func passes() throws {
-    var passes = ItemPasses(loops: true)
-    #expect(passes.begin(at: nil, of: .video).iteration == 0)
-    #expect(passes.next(after: 0, of: .audio, videoEnd: time(3), audioEnd: time(4)) == nil)
-    let found = passes.next(after: 0, of: .video, videoEnd: time(3), audioEnd: time(4))
+  @Test("Each loop lies behind the one before it, and behind its longer sound")
+  func iterations() throws {
+    var iterations = LoopIterations(loops: true)
+    #expect(iterations.begin(at: nil, of: .video).iteration == 0)
+    #expect(iterations.next(after: 0, of: .audio, videoEnd: time(3), audioEnd: time(4)) == nil)
+    let found = iterations.next(after: 0, of: .video, videoEnd: time(3), audioEnd: time(4))
     let second = try #require(found)
     #expect(second.iteration == 1)
     #expect(second.shift == time(4))
-    #expect(passes.next(after: 0, of: .audio, videoEnd: nil, audioEnd: nil)?.shift == time(4))
-    #expect(passes.begin(at: time(5), of: .video).iteration == 1)
-    #expect(passes.begin(at: time(2), of: .video).iteration == 0)
+    #expect(iterations.next(after: 0, of: .audio, videoEnd: nil, audioEnd: nil)?.shift == time(4))
+    #expect(iterations.begin(at: time(5), of: .video).iteration == 1)
+    #expect(iterations.begin(at: time(2), of: .video).iteration == 0)
   }
 
   @Test("Nothing goes round that does not loop, or that is empty")
   func noPasses() {
-    var once = ItemPasses(loops: false)
+    var once = LoopIterations(loops: false)
     #expect(once.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil) == nil)
-    var empty = ItemPasses(loops: true)
+    var empty = LoopIterations(loops: true)
     #expect(empty.next(after: 0, of: .video, videoEnd: nil, audioEnd: nil) == nil)
     #expect(empty.next(after: 0, of: .video, videoEnd: .zero, audioEnd: nil) == nil)
   }
 
-  @Test("A seek stays in the pass that is on show")
+  @Test("A seek stays in the loop that is on show")
   func place() {
-    var passes = ItemPasses(loops: true)
-    _ = passes.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
-    #expect(passes.place(of: time(2), iteration: 0, instant: instant) == time(2) + instant)
-    #expect(passes.place(of: .zero, iteration: 0, instant: instant) == .zero)
-    #expect(passes.place(of: time(9), iteration: 0, instant: instant) == time(3) - instant)
-    #expect(passes.place(of: time(9), iteration: 1, instant: instant) == time(9) + instant)
+    var iterations = LoopIterations(loops: true)
+    _ = iterations.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
+    #expect(iterations.place(of: time(2), iteration: 0, instant: instant) == time(2) + instant)
+    #expect(iterations.place(of: .zero, iteration: 0, instant: instant) == .zero)
+    #expect(iterations.place(of: time(9), iteration: 0, instant: instant) == time(3) - instant)
+    #expect(iterations.place(of: time(9), iteration: 1, instant: instant) == time(9) + instant)
   }
 
   @Test("When looping is given up, loaders that were ahead go back to the end, once")
   func cut() throws {
-    var passes = ItemPasses(loops: true)
-    _ = passes.begin(at: nil, of: .audio)
-    _ = passes.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
-    let found = passes.setLoops(false, iteration: 0, sent: [])
+    var iterations = LoopIterations(loops: true)
+    _ = iterations.begin(at: nil, of: .audio)
+    _ = iterations.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
+    let found = iterations.setLoops(false, iteration: 0, sent: [])
     let cut = try #require(found)
     #expect(cut.iteration == 0)
     #expect(cut.ended == [.video])
-    #expect(passes.returnFromCut(.audio) == nil)
-    #expect(passes.returnFromCut(.video) == 0)
-    #expect(passes.returnFromCut(.video) == nil)
-    #expect(passes.setLoops(false, iteration: 0, sent: []) == nil)
+    #expect(iterations.returnFromCut(.audio) == nil)
+    #expect(iterations.returnFromCut(.video) == 0)
+    #expect(iterations.returnFromCut(.video) == nil)
+    #expect(iterations.setLoops(false, iteration: 0, sent: []) == nil)
     // Begun anew, a later pass has a later number than what was called off.
-    #expect(passes.setLoops(true, iteration: 0, sent: []) == nil)
-    let again = passes.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
-    #expect(again.map { $0.serial > cut.serial } == true)
-    #expect(passes.returnFromCut(.video) == nil)
+    #expect(iterations.setLoops(true, iteration: 0, sent: []) == nil)
+    let again = iterations.next(after: 0, of: .video, videoEnd: time(3), audioEnd: nil)
+    #expect(again.map { $0.generation > cut.generation } == true)
+    #expect(iterations.returnFromCut(.video) == nil)
   }
 }

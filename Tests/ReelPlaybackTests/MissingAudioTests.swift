@@ -27,15 +27,15 @@ struct MissingAudioTests {
   }
 
   @Test(
-    "The picture waits for sound of its own for a time, and goes on without it",
+    "The frame waits for sound of its own for a time, and goes on without it",
     arguments: ["index.m3u8", "init.mp4", "segment-0.m4s", "segment-1.m4s"], [1.0, .infinity])
   func givesUp(name: String, rate: Double) async throws {
     let clip = try StressClip(Self.path, golden: "hls-fmp4-high", clock: .fromZero)
-    let world = VirtualWorld()
-    let fetcher = FixtureFetcher(clock: world) { request, _ in
+    let simulation = SimulatedRuntime()
+    let fetcher = FixtureFetcher(clock: simulation) { request, _ in
       request.url.path.hasSuffix("audio/\(name)") ? .never : .none
     }
-    let stage = try WorldStage(Self.path, fetcher: fetcher, in: world)
+    let stage = try SimulatedStage(Self.path, fetcher: fetcher, in: simulation)
     stage.begin(rate: rate)
     let end = try await stage.end()
     if case .playedToEnd = end {} else { Issue.record("\(end)") }
@@ -43,7 +43,7 @@ struct MissingAudioTests {
     let errors = stage.item.errorLog.map(\.error)
     #expect(errors.contains { $0.kind == .timedOut && $0.reason.contains("sound") }, "\(errors)")
     // 10 s of patience, and 3 s of media.
-    #expect(world.now >= .seconds(10) && world.now < .seconds(16), "\(world.now)")
+    #expect(simulation.now >= .seconds(10) && simulation.now < .seconds(16), "\(simulation.now)")
     try await stage.close()
     // What waited for it has ended.
     #expect(fetcher.heldCount == 0)
@@ -51,11 +51,11 @@ struct MissingAudioTests {
 
   @Test("Sound that comes slowly, but comes, is waited for")
   func slow() async throws {
-    let world = VirtualWorld()
-    let fetcher = FixtureFetcher(chunkByteCount: 500, clock: world) { request, _ in
+    let simulation = SimulatedRuntime()
+    let fetcher = FixtureFetcher(chunkByteCount: 500, clock: simulation) { request, _ in
       request.url.path.contains("audio/") ? .slow(.milliseconds(500)) : .none
     }
-    let stage = try WorldStage(Self.path, fetcher: fetcher, in: world)
+    let stage = try SimulatedStage(Self.path, fetcher: fetcher, in: simulation)
     stage.begin(rate: .infinity)
     try await stage.end()
     #expect(stage.item.errorLog.isEmpty)
@@ -67,9 +67,9 @@ struct MissingAudioTests {
     [4, 12])
   func busyMachine(rate: Double, seconds: Int) async throws {
     let clip = try StressClip(Self.path, golden: "hls-fmp4-high", clock: .fromZero)
-    let world = VirtualWorld()
-    let stage = try WorldStage(Self.path, fetcher: FixtureFetcher(clock: world), in: world) {
-      $0.execution = LateExecution(world, lateness: .seconds(seconds))
+    let simulation = SimulatedRuntime()
+    let stage = try SimulatedStage(Self.path, fetcher: FixtureFetcher(clock: simulation), in: simulation) {
+      $0.runtime = LateExecution(simulation, lateness: .seconds(seconds))
     }
     let sound = Sound()
     stage.player.attach(sound)

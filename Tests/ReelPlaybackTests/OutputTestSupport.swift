@@ -5,16 +5,16 @@ import ReelPlayback
 import ReelTestSupport
 import Testing
 
-/// Calls `body` with the first pictures of a clip, as the player gets them; 0 for all of them.
-func withPictures(
-  of path: String, count: Int = 0, _ body: @escaping @Sendable (borrowing TimedPicture) throws -> Void
+/// Calls `body` with the first frames of a clip, as the player gets them; 0 for all of them.
+func withFrames(
+  of path: String, count: Int = 0, _ body: @escaping @Sendable (borrowing TimedFrame) throws -> Void
 ) async throws {
   let extractor = FrameExtractor(fetcher: makeFetcher(), logger: silentLogger)
   let source = try MediaSource(argument: Fixtures.folder.appending(path: path).path)
   try await extractor.extract(count == 0 ? .count(0) : .count(count), from: source) { try body($0) }
 }
 
-/// Shows the first pictures of a clip; 0 for all of them.
+/// Shows the first frames of a clip; 0 for all of them.
 func show(_ path: String, count: Int = 0, on output: any FrameOutput) async throws {
-  try await withPictures(of: path, count: count) { try output.show($0) }
+  try await withFrames(of: path, count: count) { try output.show($0) }
 }

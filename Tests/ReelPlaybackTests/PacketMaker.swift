@@ -22,27 +22,29 @@ final class PacketMaker {
     self.audio = audio
   }
 
-  func makeRun(
+  func makeSpan(
     _ kind: MediaPacket.Kind = .video, iteration: Int = 0, shift: MediaTime = .zero, rung: Rung? = nil
-  ) -> MediaRun {
-    MediaRun(
-      stream: kind == .video ? video : audio, domain: TimestampDomain(offset: .zero), rung: rung,
-      pass: ItemPass(iteration: iteration, shift: shift), followsGap: false)
+  ) -> StreamSpan {
+    StreamSpan(
+      stream: kind == .video ? video : audio, offset: TimestampOffset(offset: .zero), rung: rung,
+      loop: LoopIteration(iteration: iteration, shift: shift), followsGap: false)
   }
 
   func make(
-    _ time: MediaTime, lasting duration: MediaTime, of run: MediaRun, isKey: Bool = true, byteCount: Int = 1
+    _ time: MediaTime, lasting duration: MediaTime, of span: StreamSpan, isKey: Bool = true,
+    byteCount: Int = 1
   ) throws -> MediaPacket {
     MediaPacket(
-      box: PacketBox(try Packet()), run: run, mediaTime: time - run.shift, duration: duration, isKey: isKey,
+      box: SharedPacket(try Packet()), span: span, mediaTime: time - span.shift, duration: duration,
+      isKey: isKey,
       byteCount: byteCount)
   }
 
   /// An access unit with timestamps of a stream.
-  func makeUnit(pts: Int64?, dts: Int64?, isKey: Bool = true) throws -> PacketBox {
+  func makeUnit(pts: Int64?, dts: Int64?, isKey: Bool = true) throws -> SharedPacket {
     let packet = try Packet()
     packet.setTimestamps(presentationTicks: pts, decodingTicks: dts, isKey: isKey, isCorrupt: false)
-    return PacketBox(packet)
+    return SharedPacket(packet)
   }
 }
 
@@ -64,31 +66,31 @@ struct ReadPacket {
 
 /// All packets of a file, as a player reads them.
 func readPackets(
-  _ path: String, wantsAudio: Bool = false, pass: ItemPass = ItemPass(), start: MediaTime = .zero,
+  _ path: String, wantsAudio: Bool = false, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero,
   rung: Rung? = nil
 ) throws -> [ReadPacket] {
   var options = ContainerReader.Options()
   options.wantsAudio = wantsAudio
   let container = try makeContainer(path, options: options)
   let isPlaced = container.format == .mp4 || container.format == .matroska
-  var placement = PacketStamper.Placement(domain: TimestampDomain(offset: isPlaced ? start : nil))
+  var placement = TimestampMapper.Placement(offset: TimestampOffset(offset: isPlaced ? start : nil))
   placement.start = start
-  placement.pass = pass
+  placement.loop = loop
   placement.rung = rung
-  var stamper = PacketStamper(container, placement)
+  var mapper = TimestampMapper(container, placement)
   var packets: [ReadPacket] = []
   while true {
     switch try container.next() {
     case .video(let box):
-      if let packet = try stamper.stamped(box, .video) {
+      if let packet = try mapper.stamped(box, .video) {
         packets.append(ReadPacket(packet: packet, kind: .video))
       }
     case .audio(let box):
-      if let packet = try stamper.stamped(box, .audio) {
+      if let packet = try mapper.stamped(box, .audio) {
         packets.append(ReadPacket(packet: packet, kind: .audio))
       }
     case .programChanged:
-      stamper.begin(container)
+      mapper.begin(container)
     case .end:
       return packets
     }
@@ -103,8 +105,8 @@ final class PacketList: PacketSource {
 
   func peek() -> NextPacket { packets.first.map(NextPacket.packet) ?? .end }
 
-  func next(of run: MediaRun?) -> NextPacket {
-    guard let packet = packets.first, run.map({ $0 === packet.run }) ?? true else { return .end }
+  func next(of span: StreamSpan?) -> NextPacket {
+    guard let packet = packets.first, span.map({ $0 === packet.span }) ?? true else { return .end }
     return .packet(packets.removeFirst())
   }
 }

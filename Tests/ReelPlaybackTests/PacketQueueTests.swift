@@ -9,19 +9,20 @@ struct PacketQueueTests {
 
   init() throws { maker = try PacketMaker() }
 
-  /// A packet of 100 ms, of a GOP of `length` pictures at most.
-  private func packet(_ index: Int, isKey: Bool, of run: MediaRun, byteCount: Int = 10) throws -> MediaPacket
+  /// A packet of 100 ms, of a GOP of `length` frames at most.
+  private func packet(_ index: Int, isKey: Bool, of span: StreamSpan, byteCount: Int = 10) throws
+    -> MediaPacket
   {
     try maker.make(
-      MediaTime(value: Int64(index), timescale: 10), lasting: MediaTime(value: 1, timescale: 10), of: run,
+      MediaTime(value: Int64(index), timescale: 10), lasting: MediaTime(value: 1, timescale: 10), of: span,
       isKey: isKey, byteCount: byteCount)
   }
 
   /// Ten packets, the keys at 0, 4 and 8.
   private func queue(taken: Int = 0) throws -> PacketQueue {
     var queue = PacketQueue()
-    let run = maker.makeRun()
-    for index in 0..<10 { queue.append(try packet(index, isKey: index % 4 == 0, of: run)) }
+    let span = maker.makeSpan()
+    for index in 0..<10 { queue.append(try packet(index, isKey: index % 4 == 0, of: span)) }
     for _ in 0..<taken { _ = queue.takeNext() }
     return queue
   }
@@ -79,7 +80,7 @@ struct PacketQueueTests {
     expectSeek(false, &queue, to: time(10))
     expectSeek(false, &queue, to: time(-1))
     #expect(queue.next?.time == time(6))
-    // Behind the end of what has ended there is its last picture.
+    // Behind the end of what has ended there is its last frame.
     queue.hasEnded = true
     expectSeek(true, &queue, to: time(10))
     #expect(queue.next?.time == time(8))
@@ -89,7 +90,7 @@ struct PacketQueueTests {
     expectSeek(false, &empty, to: .zero)
   }
 
-  @Test("Decoding is begun again at the key frame of a picture, not at a later one that was taken already")
+  @Test("Decoding is begun again at the key frame of a frame, not at a later one that was taken already")
   func rewind() throws {
     var queue = try queue(taken: 6)
     expectRewind(true, &queue, before: time(3))
@@ -160,9 +161,9 @@ struct PacketQueueTests {
   @Test("Later times through the item are dropped from the end", arguments: [0, 3, 5, 8, 10])
   func dropPasses(taken: Int) throws {
     var queue = PacketQueue()
-    let runs = [maker.makeRun(iteration: 0), maker.makeRun(iteration: 1, shift: time(5))]
+    let spans = [maker.makeSpan(iteration: 0), maker.makeSpan(iteration: 1, shift: time(5))]
     for index in 0..<10 {
-      queue.append(try packet(index, isKey: index % 5 == 0, of: runs[index / 5]))
+      queue.append(try packet(index, isKey: index % 5 == 0, of: spans[index / 5]))
     }
     for _ in 0..<taken { _ = queue.takeNext() }
     queue.drop(after: 1)
@@ -174,17 +175,17 @@ struct PacketQueueTests {
     #expect(queue.isConsumed == (taken >= 5))
   }
 
-  @Test("Times follow the domain, where the first picture puts it right")
+  @Test("Times follow the offset, where the first frame puts it right")
   func settledDomain() throws {
-    let domain = TimestampDomain(offset: nil)
-    domain.begin(time(2), at: .zero)
-    let run = MediaRun(
-      stream: maker.video, domain: domain, rung: nil, pass: ItemPass(), followsGap: false)
+    let offset = TimestampOffset(offset: nil)
+    offset.begin(time(2), at: .zero)
+    let span = StreamSpan(
+      stream: maker.video, offset: offset, rung: nil, loop: LoopIteration(), followsGap: false)
     var queue = PacketQueue()
-    for index in 0..<4 { queue.append(try packet(index, isKey: index % 2 == 0, of: run)) }
+    for index in 0..<4 { queue.append(try packet(index, isKey: index % 2 == 0, of: span)) }
     #expect(queue.start == time(-2))
     #expect(queue.end == time(2))
-    domain.settle(firstPicture: time(1))
+    offset.settle(firstFrame: time(1))
     #expect(queue.start == time(-1))
     #expect(queue.end == time(3))
     expectSeek(true, &queue, to: time(2))

@@ -45,7 +45,7 @@ struct PeriodMediaTests {
   private func expected(_ kinds: [String]) throws -> [Shown] {
     let golden = try Golden("dash-number-0")
     return kinds.indices.filter { kinds[$0].contains("v") }.flatMap { index in
-      golden.pictures[index * 30..<(index + 1) * 30].map { Shown(time: golden.time($0.ticks), md5: $0.md5) }
+      golden.frames[index * 30..<(index + 1) * 30].map { Shown(time: golden.time($0.ticks), md5: $0.md5) }
     }
   }
 
@@ -62,9 +62,9 @@ struct PeriodMediaTests {
     let (source, fetcher) = presentation(kinds)
     let all = try await extract(.count(0), from: source, fetcher: fetcher)
     let wanted = try expected(kinds)
-    #expect(all.pictures == wanted)
+    #expect(all.frames == wanted)
     let first = try await extract(.first, from: source, fetcher: fetcher)
-    #expect(first.pictures == Array(wanted.prefix(1)))
+    #expect(first.frames == Array(wanted.prefix(1)))
   }
 
   @Test("At a time without video, the last frame before it is taken")
@@ -72,14 +72,14 @@ struct PeriodMediaTests {
     let kinds = ["av", "a", "av"]
     let (source, fetcher) = presentation(kinds)
     let times = [0.5, 1.5, 2.0].map { MediaTime(seconds: $0) }
-    let shown = try await extract(.times(times), from: source, fetcher: fetcher).pictures
+    let shown = try await extract(.times(times), from: source, fetcher: fetcher).frames
     let all = try expected(kinds)
     #expect(shown == [all[15], all[29], all[30]])
     // Before the first frame, the first one is taken.
     let late = presentation(["a", "av"])
     let early = try await extract(.times([MediaTime(seconds: 0.5)]), from: late.source, fetcher: late.fetcher)
     let first = try expected(["a", "av"]).prefix(1)
-    #expect(early.pictures == Array(first))
+    #expect(early.frames == Array(first))
   }
 
   @Test("Without any video, the error names what there is")
@@ -104,7 +104,7 @@ struct PeriodMediaTests {
     #expect(description.chosenPeriod == 1)
     #expect(description.chosenRung?.id == "0")
     let first = try expected(["a", "av"]).first
-    #expect(description.firstPicture?.md5 == first?.md5)
+    #expect(description.firstFrame?.md5 == first?.md5)
   }
 
   // MARK: Playback
@@ -140,19 +140,19 @@ struct PeriodMediaTests {
   /// Records each frame that was shown, with its time on the player's clock.
   private final class Screen: FrameOutput {
     let isExternal = false
-    let pictures = Locked<[(shown: Shown, at: Duration)]>([])
+    let frames = Locked<[(shown: Shown, at: Duration)]>([])
     private let clock: ManualMonotonicClock
 
     init(_ clock: ManualMonotonicClock) { self.clock = clock }
 
-    func show(_ picture: borrowing TimedPicture) throws {
-      let shown = try Shown(picture)
-      pictures.withLock { $0.append((shown, clock.now)) }
+    func show(_ frame: borrowing TimedFrame) throws {
+      let shown = try Shown(frame)
+      frames.withLock { $0.append((shown, clock.now)) }
     }
 
     func finish() throws {}
 
-    var all: [(shown: Shown, at: Duration)] { pictures.withLock { $0 } }
+    var all: [(shown: Shown, at: Duration)] { frames.withLock { $0 } }
   }
 
   private struct Played {
@@ -250,7 +250,7 @@ struct PeriodMediaTests {
   /// A live presentation with one period per pass, some of which lack a kind of media.
   private struct Thinned: DynamicResource {
     let base: DASHLiveSimulation
-    /// The kind of media that a pass lacks: `video`, `audio`, or nil.
+    /// The kind of media that an iteration lacks: `video`, `audio`, or nil.
     let lack: @Sendable (Int) -> String?
 
     func response(at path: String) -> Origin.Response? {
@@ -260,7 +260,7 @@ struct PeriodMediaTests {
       let text = String(decoding: response.bytes, as: UTF8.self)
       var parts = text.components(separatedBy: "<Period id=\"p")
       for index in parts.indices.dropFirst() {
-        guard let pass = Int(parts[index].prefix { $0.isNumber }), let kind = lack(pass) else { continue }
+        guard let loop = Int(parts[index].prefix { $0.isNumber }), let kind = lack(loop) else { continue }
         let sets = parts[index].components(separatedBy: "<AdaptationSet")
         parts[index] =
           sets.first.map { first in
@@ -353,8 +353,8 @@ struct PeriodMediaTests {
       let times = Locked<[Double]>([])
       try await extractor.extract(
         .count(200), from: .url(origin.baseURL.appending(path: simulation.manifestPath))
-      ) { picture in
-        times.withLock { $0.append(picture.time.seconds) }
+      ) { frame in
+        times.withLock { $0.append(frame.time.seconds) }
       }
       let shown = times.withLock { $0 }
       #expect(shown.allSatisfy { Int(($0 + 0.001) / 3) % 2 == 1 }, "\(shown)")

@@ -18,7 +18,7 @@ struct PlaybackMachineTests {
   }
 
   private static let playing: [Event] = [
-    .itemReplaced(hasItem: true), .play, .pictureShown, .buffer(isLikelyToKeepUp: true),
+    .itemReplaced(hasItem: true), .play, .frameShown, .buffer(isLikelyToKeepUp: true),
   ]
   private static let stalled = playing + [.ranDry]
 
@@ -28,12 +28,12 @@ struct PlaybackMachineTests {
     let (actions, machine) = last([.play])
     #expect(actions == [.changed(.waitingToPlay(.noItemToPlay))])
     #expect(machine.status == .waitingToPlay(.noItemToPlay))
-    #expect(last([.play, .pictureShown, .buffer(isLikelyToKeepUp: true)]).actions == [])
+    #expect(last([.play, .frameShown, .buffer(isLikelyToKeepUp: true)]).actions == [])
   }
 
-  @Test("It begins with the first picture and enough behind it, in any order")
+  @Test("It begins with the first frame and enough behind it, in any order")
   func start() {
-    let parts: [Event] = [.play, .pictureShown, .buffer(isLikelyToKeepUp: true)]
+    let parts: [Event] = [.play, .frameShown, .buffer(isLikelyToKeepUp: true)]
     for first in 0..<3 {
       for second in 0..<3 where second != first {
         let order = [parts[first], parts[second], parts[3 - first - second]]
@@ -41,34 +41,34 @@ struct PlaybackMachineTests {
       }
     }
     #expect(
-      last([.itemReplaced(hasItem: true), .play, .pictureShown]).machine.status
+      last([.itemReplaced(hasItem: true), .play, .frameShown]).machine.status
         == .waitingToPlay(.evaluatingBufferingRate))
     #expect(
       last([.itemReplaced(hasItem: true), .play, .buffer(isLikelyToKeepUp: true)]).machine.status
         == .waitingToPlay(.evaluatingBufferingRate))
   }
 
-  @Test("Without waiting it begins with the first picture")
+  @Test("Without waiting it begins with the first frame")
   func startAtOnce() {
-    let (actions, _) = last([.itemReplaced(hasItem: true), .play, .pictureShown], waits: false)
+    let (actions, _) = last([.itemReplaced(hasItem: true), .play, .frameShown], waits: false)
     #expect(actions == [.startClock, .changed(.playing)])
   }
 
-  @Test("Once begun, a buffer that falls short stops nothing until it has run dry")
+  @Test("Once begun, a buffer that falls short stops nothing until it has span dry")
   func fallingShort() {
     #expect(last(Self.playing + [.buffer(isLikelyToKeepUp: false)]).actions == [])
     #expect(
       last(Self.playing + [.buffer(isLikelyToKeepUp: false), .pause, .play]).machine.status == .playing)
   }
 
-  @Test("It stalls when it has run dry, and goes on when the buffer keeps up again")
+  @Test("It stalls when it has span dry, and goes on when the buffer keeps up again")
   func stall() {
     let (actions, machine) = last(Self.stalled)
     #expect(actions == [.stalled, .stopClock, .changed(.waitingToPlay(.toMinimizeStalls))])
     #expect(machine.isStalled && machine.isAfterStall)
     #expect(last(Self.stalled + [.ranDry]).actions == [])
     #expect(last(Self.stalled + [.buffer(isLikelyToKeepUp: false)]).actions == [])
-    #expect(last(Self.stalled + [.pictureShown]).actions == [])
+    #expect(last(Self.stalled + [.frameShown]).actions == [])
     #expect(
       last(Self.stalled + [.buffer(isLikelyToKeepUp: true)]).actions
         == [.resumed, .startClock, .changed(.playing)])
@@ -98,14 +98,14 @@ struct PlaybackMachineTests {
     #expect(last(Self.stalled + [.pause, .buffer(isLikelyToKeepUp: true)]).actions == [.resumed])
   }
 
-  @Test("After a seek it waits for its picture and for the buffer, and no stall is left")
+  @Test("After a seek it waits for its frame and for the buffer, and no stall is left")
   func seek() {
     let waiting = TimeControlStatus.waitingToPlay(.evaluatingBufferingRate)
     #expect(last(Self.playing + [.seekBegan]).actions == [.stopClock, .changed(waiting)])
     #expect(last(Self.stalled + [.seekBegan]).actions == [.resumed, .changed(waiting)])
-    #expect(last(Self.playing + [.seekBegan, .pictureShown]).machine.status == waiting)
+    #expect(last(Self.playing + [.seekBegan, .frameShown]).machine.status == waiting)
     #expect(
-      last(Self.playing + [.seekBegan, .pictureShown, .buffer(isLikelyToKeepUp: true)]).actions
+      last(Self.playing + [.seekBegan, .frameShown, .buffer(isLikelyToKeepUp: true)]).actions
         == [.startClock, .changed(.playing)])
   }
 
@@ -122,11 +122,11 @@ struct PlaybackMachineTests {
         == [.changed(.waitingToPlay(.noItemToPlay))])
   }
 
-  @Test("Whatever happens, the clock runs while it plays, and only then", arguments: 0..<200)
+  @Test("Whatever happens, the clock spans while it plays, and only then", arguments: 0..<200)
   func invariants(seed: Int) {
     let events: [Event] = [
-      .play, .play, .pause, .itemReplaced(hasItem: true), .itemReplaced(hasItem: false), .pictureShown,
-      .pictureShown, .seekBegan, .buffer(isLikelyToKeepUp: true), .buffer(isLikelyToKeepUp: true),
+      .play, .play, .pause, .itemReplaced(hasItem: true), .itemReplaced(hasItem: false), .frameShown,
+      .frameShown, .seekBegan, .buffer(isLikelyToKeepUp: true), .buffer(isLikelyToKeepUp: true),
       .buffer(isLikelyToKeepUp: false), .ranDry, .reachedEnd, .failed,
     ]
     var random = SplitMix(seed: seed)

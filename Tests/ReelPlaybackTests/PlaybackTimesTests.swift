@@ -35,7 +35,7 @@ struct PlaybackTimesTests {
       ], until: 13_710)
     expect(times, [.startup: 37, .buffering: 3013, .playing: 1150, .stalled: 8500, .paused: 10])
     #expect(times.total == .milliseconds(12_710))
-    #expect(times.timeToMotion == .milliseconds(3083))
+    #expect(times.timeToSecondFrame == .milliseconds(3083))
     #expect(abs(try #require(times.rebufferingRatio) - 8500.0 / 9650) < 1e-9)
   }
 
@@ -44,7 +44,7 @@ struct PlaybackTimesTests {
     let times = times(
       [(0, .status(.waitingToPlay(.evaluatingBufferingRate))), (900, .status(.paused))], until: 1000)
     expect(times, [.startup: 1000])
-    #expect(times.timeToMotion == nil)
+    #expect(times.timeToSecondFrame == nil)
     #expect(times.rebufferingRatio == nil)
   }
 
@@ -57,7 +57,7 @@ struct PlaybackTimesTests {
         (330, .frame),
       ], until: 400)
     expect(times, [.startup: 10, .paused: 90, .playing: 200, .seeking: 100])
-    #expect(times.timeToMotion == .milliseconds(130))
+    #expect(times.timeToSecondFrame == .milliseconds(130))
     #expect(abs(try #require(times.rebufferingRatio) - 100.0 / 300) < 1e-9)
   }
 

@@ -91,15 +91,15 @@ struct PlayerBehaviourTests {
     return names.sorted().map { "media/\($0)" }
   }()
 
-  @Test("Every clip gives the pictures that an extraction gives", arguments: clips)
+  @Test("Every clip gives the frames that an extraction gives", arguments: clips)
   func clip(_ path: String) async throws {
-    let expected = try await pictures(of: path)
+    let expected = try await frames(of: path)
     let result = try await playThrough(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
     #expect(result.shown.map(\.md5) == expected.map(\.md5))
     #expect(result.shown.map(\.time) == result.shown.map(\.time).sorted())
   }
 
-  @Test("At rate 1 every picture is shown at its time")
+  @Test("At rate 1 every frame is shown at its time")
   func realTime() async throws {
     let stage = try Stage(
       try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path))
@@ -108,7 +108,7 @@ struct PlayerBehaviourTests {
     let start = clock.now
     _ = try await stage.end()
     let elapsed = clock.now - start
-    let expected = try await pictures(of: "hls-fmp4/master.m3u8")
+    let expected = try await frames(of: "hls-fmp4/master.m3u8")
     #expect(elapsed > .seconds(2.9))
     let statistics = stage.player.statistics
     #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
@@ -123,9 +123,9 @@ struct PlayerBehaviourTests {
     "media/h264-fragmented-sidx.mp4", "media/h264.flv",
   ]
 
-  @Test("A seek shows the picture at the time", arguments: seekable)
+  @Test("A seek shows the frame at the time", arguments: seekable)
   func seeks(_ path: String) async throws {
-    let expected = try await pictures(of: path)
+    let expected = try await frames(of: path)
     try await Origin.use { origin in
       let stage = try Stage(try origin.source(path))
       stage.player.replaceCurrentItem(with: stage.item)
@@ -139,7 +139,7 @@ struct PlayerBehaviourTests {
         let found = expected.firstIndex { $0.md5 == shown.md5 } ?? -1
         #expect(
           shown.md5 == expected[index].md5,
-          "\(path) picture \(index) at \(expected[index].time.seconds), shown \(found) at \(shown.time.seconds), \(stage.recording.all.count) shown"
+          "\(path) frame \(index) at \(expected[index].time.seconds), shown \(found) at \(shown.time.seconds), \(stage.recording.all.count) shown"
         )
       }
       await stage.close()
@@ -210,7 +210,7 @@ struct PlayerBehaviourTests {
     let events = next.events.events
     stage.player.replaceCurrentItem(with: next)
     #expect(await events.first { $0.isEnd } != nil)
-    let expected = try await pictures(of: "media/h264-gops.mp4")
+    let expected = try await frames(of: "media/h264-gops.mp4")
     #expect(stage.recording.all == expected)
     await stage.close()
   }
@@ -244,23 +244,23 @@ struct PlayerBehaviourTests {
       for (first, second) in zip(shown, shown.dropFirst()) {
         #expect((second.time - first.time).seconds < 0.05)
       }
-      let golden = try Golden("hls-ts-high").pictures.map(\.md5)
+      let golden = try Golden("hls-ts-high").frames.map(\.md5)
       let start = try #require(golden.firstIndex(of: shown[0].md5))
       #expect(shown.map(\.md5) == (0..<300).map { golden[(start + $0) % golden.count] })
     }
   }
 
-  /// A player in a virtual world, on a simulated broadcast that began long before.
+  /// A player in a simulation, on a simulated broadcast that began long before.
   private func broadcast(
     at begin: Double, options: DASHLiveSimulation.Options
-  ) throws -> WorldStage {
+  ) throws -> SimulatedStage {
     let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
-    let world = VirtualWorld()
-    let wall = VirtualWallClock(world, beginning: launch + MediaTime(seconds: begin))
+    let simulation = SimulatedRuntime()
+    let wall = SimulatedWallClock(simulation, beginning: launch + MediaTime(seconds: begin))
     let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "dash-number/manifest.mpd"))
-    let simulation = try DASHLiveSimulation(material, start: launch, options: options) { wall.now }
-    let url = try #require(URL(string: "http://origin\(simulation.manifestPath)"))
-    return try WorldStage(.url(url), fetcher: SimulationFetcher(resource: simulation), in: world) {
+    let broadcast = try DASHLiveSimulation(material, start: launch, options: options) { wall.now }
+    let url = try #require(URL(string: "http://origin\(broadcast.manifestPath)"))
+    return try SimulatedStage(.url(url), fetcher: SimulationFetcher(resource: broadcast), in: simulation) {
       $0.loading.clock = wall
     }
   }
@@ -279,12 +279,12 @@ struct PlayerBehaviourTests {
         disturbances: LiveDisturbances(stalls: [stall])))
     let media = Locked(ShownMedia())
     try stage.player.attach(
-      CallbackOutput { picture in
-        let (time, length, skipped) = (picture.time, picture.displayTime, picture.skipped)
+      CallbackOutput { frame in
+        let (time, length, skipped) = (frame.time, frame.displayTime, frame.skipped)
         media.withLock { $0.show(time, length: length, skipped: skipped) }
       })
     stage.begin()
-    await stage.world.run(until: .seconds(10 + length))
+    await stage.simulation.run(until: .seconds(10 + length))
     let shown = stage.recording.all
     #expect(zip(shown, shown.dropFirst()).allSatisfy { $0.time < $1.time })
     let jumps = stage.events.compactMap { event -> (from: MediaTime, to: MediaTime)? in
@@ -303,7 +303,7 @@ struct PlayerBehaviourTests {
     #expect(counted.skipped > .zero)
     let span = try #require(shown.last).time - (try #require(shown.first).time)
     #expect(abs((counted.played + counted.skipped - span).seconds - 1.0 / 30) < 0.001)
-    #expect(statistics.times.total == stage.world.now)
+    #expect(statistics.times.total == stage.simulation.now)
     #expect(statistics.times[.stalled] == statistics.stallDuration)
     #expect(statistics.times[.stalled] + statistics.times[.seeking] > .zero)
     try await stage.close()
@@ -319,7 +319,7 @@ struct PlayerBehaviourTests {
         addressing: addressing, periods: .single, minimumUpdatePeriod: MediaTime(value: 1, timescale: 1),
         suggestedPresentationDelay: MediaTime(value: 1, timescale: 1)))
     stage.begin()
-    await stage.world.run(until: .seconds(8))
+    await stage.simulation.run(until: .seconds(8))
     let last = try #require(stage.recording.all.last)
     // At least a segment and a second behind the edge, and hardly more than another segment.
     #expect((104.8..<106.2).contains(last.time.seconds - begin + 100), "\(last.time.seconds)")
@@ -331,7 +331,7 @@ struct PlayerBehaviourTests {
     "Loops go round without a gap",
     arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
   func loop(_ path: String) async throws {
-    let expected = try await pictures(of: path)
+    let expected = try await frames(of: path)
     let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
     stage.player.actionAtItemEnd = .loop
     stage.begin(rate: .infinity)
@@ -342,9 +342,9 @@ struct PlayerBehaviourTests {
     _ = try await stage.end()
     let shown = stage.recording.all
     #expect(shown.count % expected.count == 0)
-    for (index, picture) in shown.enumerated() {
-      #expect(picture == expected[index % expected.count])
-      if picture != expected[index % expected.count] { break }
+    for (index, frame) in shown.enumerated() {
+      #expect(frame == expected[index % expected.count])
+      if frame != expected[index % expected.count] { break }
     }
     await stage.close()
   }
@@ -403,7 +403,7 @@ struct PlayerBehaviourTests {
       let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
       stage.begin(rate: .infinity)
       let end = try await stage.end()
-      let expected = try await pictures(of: "hls-fmp4/master.m3u8")
+      let expected = try await frames(of: "hls-fmp4/master.m3u8")
       #expect(end != .failed(ReelError(.server, "")))
       #expect(stage.events.contains { if case .segmentMissed = $0 { true } else { false } })
       let shown = stage.recording.all
@@ -422,8 +422,8 @@ struct PlayerBehaviourTests {
       let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
       stage.begin(rate: .infinity)
       _ = try await stage.end()
-      let high = try await pictures(of: "hls-fmp4/master.m3u8")
-      let low = try await pictures(of: "hls-fmp4/master.m3u8", bandwidthCap: 500_000)
+      let high = try await frames(of: "hls-fmp4/master.m3u8")
+      let low = try await frames(of: "hls-fmp4/master.m3u8", bandwidthCap: 500_000)
       #expect(stage.recording.all == Array(high.prefix(30) + low.dropFirst(30)))
       #expect(stage.events.contains { if case .rungSwitched = $0 { true } else { false } })
       await stage.close()
@@ -451,10 +451,10 @@ struct PlayerBehaviourTests {
   private static let stalled = "hls-fmp4/master.m3u8"
 
   /// A stage of which the second segments are held back, at the stall that this makes.
-  private func stalledStage(rate: Double) async throws -> (WorldStage, GatedFetcher) {
+  private func stalledStage(rate: Double) async throws -> (SimulatedStage, GatedFetcher) {
     let gate = GatedFetcher(holding: "segment-1.m4s")
     let url = try #require(URL(string: "http://fixtures.test/\(Self.stalled)"))
-    let stage = try WorldStage(.url(url), fetcher: gate)
+    let stage = try SimulatedStage(.url(url), fetcher: gate)
     stage.begin(rate: rate)
     try await stage.run { stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls) }
     return (stage, gate)
@@ -466,12 +466,12 @@ struct PlayerBehaviourTests {
   func stall(rate: Double) async throws {
     let (stage, gate) = try await stalledStage(rate: rate)
     let shown = stage.recording.all.count
-    await stage.world.run(until: stage.world.now + .seconds(5))
+    await stage.simulation.run(until: stage.simulation.now + .seconds(5))
     #expect(stage.recording.all.count == shown)
     gate.open()
     try await stage.end()
     #expect(stage.eventNames == ["firstFrame", "stalled", "resumed", "playedToEnd"])
-    #expect(stage.recording.all == (try await pictures(of: Self.stalled)))
+    #expect(stage.recording.all == (try await frames(of: Self.stalled)))
     let statistics = stage.player.statistics
     #expect(statistics.stallCount == 1)
     // At an infinite rate, the stall counts from when media ran out, before it was reported as a stall.
@@ -482,9 +482,9 @@ struct PlayerBehaviourTests {
   @Test("A stall that a seek ends counts, and is told to be over")
   func stallEndedBySeek() async throws {
     let (stage, gate) = try await stalledStage(rate: 1)
-    await stage.world.run(until: stage.world.now + .seconds(5))
+    await stage.simulation.run(until: stage.simulation.now + .seconds(5))
     let player = stage.player
-    #expect(try await stage.world.run { try await player.seek(to: .zero) })
+    #expect(try await stage.simulation.run { try await player.seek(to: .zero) })
     let statistics = stage.player.statistics
     #expect(statistics.stallCount == 1)
     #expect(statistics.stallDuration >= .seconds(5) && statistics.stallDuration < .seconds(6))
@@ -510,7 +510,7 @@ struct PlayerBehaviourTests {
       let end = try await stage.end()
       if case .failed(let error) = end { Issue.record("\(error)") }
       #expect(stage.events.contains { if case .retry = $0 { true } else { false } })
-      let expected = try await pictures(of: "hls-fmp4/high/index.m3u8")
+      let expected = try await frames(of: "hls-fmp4/high/index.m3u8")
       #expect(stage.recording.all == expected)
       #expect(stage.item.remainingRetries.value == 5)
       await stage.close()

@@ -4,7 +4,7 @@ import Testing
 @testable import ReelPlayback
 
 @Suite("The state of a player") struct PlayerStateTests {
-  /// A picture of 40 ms is on show since 10 s of the clock, at 1 s of the item.
+  /// A frame of 40 ms is on show since 10 s of the clock, at 1 s of the item.
   private static var parked: PlayerCore.State {
     var state = PlayerCore.State()
     state.timebase.setTime(MediaTime(value: 1, timescale: 1), at: .seconds(10))
@@ -15,13 +15,13 @@ import Testing
   }
 
   @Test(
-    "The picture on show has had its time since playing was asked for",
+    "The frame on show has had its time since playing was asked for",
     arguments: [
-      // Asked for, done, when the next picture is due; milliseconds after 10 s.
+      // Asked for, done, when the next frame is due; milliseconds after 10 s.
       (500, 510, 540), (500, 500, 540), (500, 540, 540),
-      // Not before it is done: no picture is late.
+      // Not before it is done: no frame is late.
       (500, 700, 700),
-      // Not before the picture was on show.
+      // Not before the frame was on show.
       (-100, 20, 40),
       // Nothing begins later than it is done.
       (900, 500, 540),
@@ -34,7 +34,7 @@ import Testing
     #expect(state.timebase.clockTime(of: next) == .milliseconds(10_000 + due))
   }
 
-  @Test("A clock that stood still within the picture has the rest of its time left")
+  @Test("A clock that stood still within the frame has the rest of its time left")
   func rest() {
     var state = Self.parked
     state.timebase.setTime(MediaTime(value: 1030, timescale: 1000), at: .seconds(10))
@@ -51,8 +51,8 @@ import Testing
     #expect(state.timebase.clockTime(of: MediaTime(value: 1040, timescale: 1000)) == .milliseconds(10_700))
   }
 
-  @Test("Without a picture, or without a time, the clock begins when it is told to")
-  func noPicture() {
+  @Test("Without a frame, or without a time, the clock begins when it is told to")
+  func noFrame() {
     var state = PlayerCore.State()
     state.follow([.startClock], now: .seconds(3), began: .seconds(1))
     #expect(state.timebase.clockTime(of: .zero) == .seconds(3))

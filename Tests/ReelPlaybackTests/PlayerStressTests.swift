@@ -11,12 +11,12 @@ struct PlayerStressTests {
   // MARK: Random operations
 
   @Test(
-    "Random operations: the right picture after each seek, none of an earlier place or item, no hang",
+    "Random operations: the right frame after each seek, none of an earlier place or item, no hang",
     arguments: 1...4)
   func randomOperations(seed: UInt64) async throws {
-    var run = try StressRun(seed: seed, clips: StressClip.all())
-    for step in 0..<250 { try await run.perform(step) }
-    try await run.finish()
+    var span = try StressRun(seed: seed, clips: StressClip.all())
+    for step in 0..<250 { try await span.perform(step) }
+    try await span.finish()
   }
 
   /// In a process of its own: the counts are of nobody else.
@@ -26,9 +26,9 @@ struct PlayerStressTests {
       let clips = try StressClip.all()
       func round() async throws {
         for seed: UInt64 in 11...13 {
-          var run = try StressRun(seed: seed, clips: clips)
-          for step in 0..<120 { try await run.perform(step) }
-          try await run.finish()
+          var span = try StressRun(seed: seed, clips: clips)
+          for step in 0..<120 { try await span.perform(step) }
+          try await span.finish()
         }
       }
       func settled() async throws -> ProcessMemory {
@@ -178,7 +178,7 @@ struct PlayerStressTests {
       let target = clip.expected[Int(Double(clip.expected.count) * fraction)].time
       _ = try await scene.seek(clip, to: target)
       let count = scene.witness.count
-      try await scene.until("ten more pictures") { scene.witness.count >= count + 10 }
+      try await scene.until("ten more frames") { scene.witness.count >= count + 10 }
     }
     await scene.player.stopAndWait()
   }
@@ -271,10 +271,10 @@ struct PlayerStressTests {
       for _ in 0..<wait { try await Task.sleep(for: .microseconds(700)) }
       scene.player.replaceCurrentItem(with: nil)
       let shown = scene.witness.all
-      #expect(shown[count...].allSatisfy { clip.index(of: $0) != nil }, "a picture of another item")
+      #expect(shown[count...].allSatisfy { clip.index(of: $0) != nil }, "a frame of another item")
       #expect(scene.player.timeControlStatus.value == .waitingToPlay(.noItemToPlay))
       await Task.yield()
-      #expect(scene.witness.count == shown.count, "a picture of an item that was taken away")
+      #expect(scene.witness.count == shown.count, "a frame of an item that was taken away")
     }
     try await scene.until("the end of all requests") { fetcher.heldCount == 0 }
     let boxes = items
@@ -399,13 +399,13 @@ struct PlayerStressTests {
     try player.attach(output)
     player.setRate(.infinity)
     player.replaceCurrentItem(with: PlayerItem(try clip.source()))
-    try await scene.until("five pictures") { count.withLock { $0 } >= 5 }
+    try await scene.until("five frames") { count.withLock { $0 } >= 5 }
     try await scene.bounded("the end of the player") { await player.stopAndWait() }
     if what < 2 { #expect(count.withLock { $0 } == 5, "shown to after it was detached") }
     itself.withLock { $0 = nil }
   }
 
-  @Test("Outputs that come and go get pictures in order, and none after they have gone")
+  @Test("Outputs that come and go get frames in order, and none after they have gone")
   func outputsComeAndGo() async throws {
     let clip = try #require(try StressClip.all().first { $0.path == "hls-fmp4/master.m3u8" })
     let scene = try StressScene()
@@ -421,7 +421,7 @@ struct PlayerStressTests {
       let shown = witness.all.map(\.time)
       let falls = zip(shown, shown.dropFirst()).filter { $1 <= $0 }
       #expect(
-        falls.allSatisfy { $1 == .zero }, "only the first picture of a new round comes after a later one")
+        falls.allSatisfy { $1 == .zero }, "only the first frame of a new round comes after a later one")
       await Task.yield()
       #expect(witness.lateCount == 0)
     }
@@ -439,7 +439,7 @@ struct PlayerStressTests {
     for rate: Double in [.infinity, 1, .infinity, 8, 0, 1, .infinity, 0, 2, 0.25, .infinity, 1] {
       scene.player.setRate(rate)
       let count = scene.witness.count
-      if rate > 0 { try await scene.until("pictures at rate \(rate)") { scene.witness.count >= count + 3 } }
+      if rate > 0 { try await scene.until("frames at rate \(rate)") { scene.witness.count >= count + 3 } }
     }
     await scene.player.stopAndWait()
   }
@@ -487,7 +487,7 @@ struct PlayerStressTests {
   }
 
   @Test(
-    "Muting and unmuting at any time holds up neither the picture nor the end",
+    "Muting and unmuting at any time holds up neither the frame nor the end",
     arguments: ["hls-fmp4/master.m3u8", "hls-ts/low/index.m3u8", "dash-gpac/multirate.mpd"])
   func muting(_ path: String) async throws {
     let clip = try #require(try StressClip.all().first { $0.path == path })
@@ -551,7 +551,7 @@ struct PlayerStressTests {
       let count = scene.witness.count
       scene.player.play()
       let wanted = count + Int.random(in: 0..<20, using: &random)
-      try await scene.until("more pictures, or the end") {
+      try await scene.until("more frames, or the end") {
         scene.witness.count >= wanted || scene.player.timeControlStatus.value == .paused
       }
       if Int.random(in: 0..<3, using: &random) == 0 {

@@ -10,17 +10,17 @@ import Testing
 /// Collects what a player shows.
 final class Recording: FrameOutput {
   let isExternal = false
-  let pictures = Locked<[Shown]>([])
+  let frames = Locked<[Shown]>([])
   let isFinished = Locked(false)
 
-  func show(_ picture: borrowing TimedPicture) throws {
-    let shown = try Shown(picture)
-    pictures.withLock { $0.append(shown) }
+  func show(_ frame: borrowing TimedFrame) throws {
+    let shown = try Shown(frame)
+    frames.withLock { $0.append(shown) }
   }
 
   func finish() throws { isFinished.withLock { $0 = true } }
 
-  var all: [Shown] { pictures.withLock { $0 } }
+  var all: [Shown] { frames.withLock { $0 } }
 }
 
 extension AsyncStream {
@@ -59,7 +59,7 @@ func playThrough(
 
 @Suite struct PlayerTests {
   @Test(arguments: PresentationCase.all)
-  func `Every picture of a presentation is shown once, in order`(_ presentation: PresentationCase)
+  func `Every frame of a presentation is shown once, in order`(_ presentation: PresentationCase)
     async throws
   {
     let configuration = presentation.configuration

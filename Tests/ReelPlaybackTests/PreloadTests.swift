@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.hangLimit) struct PreloadTests {
   @Test(arguments: PresentationCase.all, [PreloadTarget.buffered, .warm])
-  func `What was preloaded plays on, every picture once, and nothing is fetched twice`(
+  func `What was preloaded plays on, every frame once, and nothing is fetched twice`(
     _ presentation: PresentationCase, _ target: PreloadTarget
   ) async throws {
     let configuration = presentation.configuration
@@ -46,20 +46,20 @@ import Testing
     let item = PlayerItem(.url(try #require(URL(string: "http://fixtures.test/hls-fmp4/master.m3u8"))))
     player.replaceCurrentItem(with: item)
     for await stage in item.preloadStage.values where stage == target.stage { break }
-    #expect(!hasPicture(player))
+    #expect(!hasFrame(player))
     #expect(player.statistics.decodedFrameCount == 0)
     #expect(item.preloadStage.value == target.stage)
     #expect(fetcher.requests.isEmpty == (target.stage == .none))
     player.preloadTarget = PreloadTarget(stage: .firstFrame)
     for await stage in item.preloadStage.values where stage == .firstFrame { break }
-    #expect(hasPicture(player))
+    #expect(hasFrame(player))
     await player.stopAndWait()
   }
 
   @Test(arguments: [
     "hls-fmp4/master.m3u8", "hls-ts/low/index.m3u8", "dash-gpac/multirate.mpd", "media/h264-bframes.mp4",
   ])
-  func `An item that rests in the middle gives back its pictures, and goes on where it was`(_ path: String)
+  func `An item that rests in the middle gives back its frames, and goes on where it was`(_ path: String)
     async throws
   {
     let whole = try await playThrough(
@@ -99,7 +99,7 @@ extension PreloadTarget {
   static let warm = PreloadTarget(stage: .buffered, isDecoderWarm: true)
 }
 
-private func hasPicture(_ player: Player) -> Bool {
-  if let picture = player.currentPicture() { return picture.time >= .zero }
+private func hasFrame(_ player: Player) -> Bool {
+  if let frame = player.currentFrame() { return frame.time >= .zero }
   return false
 }

@@ -3,12 +3,12 @@ import ReelPlayback
 import ReelTestSupport
 import Testing
 
-/// A presentation among the fixtures, and what its pictures are by the golden files.
+/// A presentation among the fixtures, and what its frames are by the golden files.
 struct PresentationCase: Sendable, CustomTestStringConvertible {
-  /// A stretch of pictures.
+  /// A stretch of frames.
   struct Part: Sendable {
     enum Clock: Sendable {
-      /// The first picture of the stretch stands at this time (HLS).
+      /// The first frame of the stretch stands at this time (HLS).
       case startsAt(MediaTime)
       /// Media time is presentation time (DASH).
       case media
@@ -35,18 +35,18 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
     return configuration
   }
 
-  /// Every picture with its time.
+  /// Every frame with its time.
   func expected() throws -> [Shown] {
     try parts.flatMap { part in
       let golden = try Golden(part.golden)
       let clock = try part.timestamps.map { try Golden($0) } ?? golden
-      let indices = part.range ?? golden.pictures.indices
-      let first = clock.time(clock.pictures[indices.lowerBound].ticks)
+      let indices = part.range ?? golden.frames.indices
+      let first = clock.time(clock.frames[indices.lowerBound].ticks)
       return indices.map { index in
-        let media = clock.time(clock.pictures[index].ticks)
+        let media = clock.time(clock.frames[index].ticks)
         switch part.clock {
-        case .startsAt(let start): return Shown(time: start + media - first, md5: golden.pictures[index].md5)
-        case .media: return Shown(time: media, md5: golden.pictures[index].md5)
+        case .startsAt(let start): return Shown(time: start + media - first, md5: golden.frames[index].md5)
+        case .media: return Shown(time: media, md5: golden.frames[index].md5)
         }
       }
     }

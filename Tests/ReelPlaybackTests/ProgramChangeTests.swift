@@ -22,10 +22,10 @@ struct ProgramChangeTests {
     """
 
   /// Served as one file, or as segments of one playlist without a discontinuity between them.
-  @Test("Every picture of each part is shown once, and in order", arguments: ["all.ts", "index.m3u8"])
+  @Test("Every frame of each part is shown once, and in order", arguments: ["all.ts", "index.m3u8"])
   func changes(name: String) async throws {
     let files = try Self.parts.map { try Fixtures.bytes("media/\($0)") }
-    let expected = try Self.parts.flatMap { try Golden($0).pictures.map(\.md5) }
+    let expected = try Self.parts.flatMap { try Golden($0).frames.map(\.md5) }
     let fetcher = FixtureFetcher { request, _ in
       let name = request.url.lastPathComponent
       if name == "index.m3u8" { return .bytes(Array(Self.playlist.utf8)) }

@@ -7,14 +7,14 @@ import Testing
 
 // The examples of README.md, word for word.
 
-/// Writes the first picture of `source` (a path or URL of a media file, an HLS playlist or an MPD) as PPM.
-func writeFirstPicture(of source: String, to file: URL) async throws {
+/// Writes the first frame of `source` (a path or URL of a media file, an HLS playlist or an MPD) as PPM.
+func writeFirstFrame(of source: String, to file: URL) async throws {
   let logger = Logger(label: "example")
   let extractor = FrameExtractor(
     fetcher: TransportFetcher(logger: logger), gate: CoreGate(), logger: logger)
-  try await extractor.extract(.first, from: try MediaSource(argument: source)) { picture in
+  try await extractor.extract(.first, from: try MediaSource(argument: source)) { frame in
     let image = try FrameConverter().convert(
-      picture.frame, geometry: picture.geometry(), orientation: picture.orientation)
+      frame.decoded, geometry: frame.geometry(), orientation: frame.orientation)
     try Data(image.ppmHeader + image.pixels).write(to: file)
   }
 }
@@ -22,14 +22,14 @@ func writeFirstPicture(of source: String, to file: URL) async throws {
 /// Plays `source` from `start` to its end, its sound into a WAVE file. Gives an account of what was shown.
 func play(
   _ source: String, from start: MediaTime, sound path: String,
-  onPicture: @escaping @Sendable (MediaTime, PixelSize) -> Void
+  onFrame: @escaping @Sendable (MediaTime, PixelSize) -> Void
 ) async throws -> PlayerStatistics {
   let logger = Logger(label: "example")
   let player = Player(fetcher: TransportFetcher(logger: logger), logger: logger)
   let sound = try WAVOutput(path: path)
   player.attach(sound)
-  // Called with each picture when its time has come. The picture is lent: `clone()` keeps it.
-  try player.attach(CallbackOutput { picture in onPicture(picture.time, picture.geometry().output) })
+  // Called with each frame when its time has come. The frame is lent: `clone()` keeps it.
+  try player.attach(CallbackOutput { frame in onFrame(frame.time, frame.geometry().output) })
 
   let item = PlayerItem(try MediaSource(argument: source))
   item.preferredForwardBufferDuration = .seconds(5)
@@ -65,7 +65,7 @@ struct ReadmeExampleTests {
 
   @Test(
     "A Swift example in README.md is the code in this file",
-    arguments: [("func writeFirstPicture", "FrameExtractor"), ("func play(", "PlayerItem")])
+    arguments: [("func writeFirstFrame", "FrameExtractor"), ("func play(", "PlayerItem")])
   func readmeHoldsThisCode(function: String, name: String) throws {
     let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
     let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
@@ -85,7 +85,7 @@ struct ReadmeExampleTests {
 
   @Test(
     "The Swift example writes a whole PPM", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
-  func writesPicture(path: String) async throws {
+  func writesFrame(path: String) async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "reel-readme-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -94,7 +94,7 @@ struct ReadmeExampleTests {
     let file = folder.appending(path: "first.ppm")
     let result: Result<Void, any Error>
     do {
-      result = .success(try await writeFirstPicture(of: origin.url(path).absoluteString, to: file))
+      result = .success(try await writeFirstFrame(of: origin.url(path).absoluteString, to: file))
     } catch {
       result = .failure(error)
     }
@@ -121,15 +121,15 @@ struct ReadmeExampleTests {
     let statistics = try await play(source, from: start, sound: file.path) { time, size in
       shown.withLock { $0.append((time, size)) }
     }
-    // From 2.5 s to the end at 3 s, less the late ones; before them the first picture, unless the seek was earlier.
-    let pictures = shown.withLock { $0 }
-    #expect(pictures.count == statistics.shownFrameCount)
-    #expect(pictures.allSatisfy { $0.size == PixelSize(width: 256, height: 144) })
-    #expect(pictures.allSatisfy { $0.time >= start || $0.time == .zero })
-    let played = pictures.filter { $0.time >= start }
+    // From 2.5 s to the end at 3 s, less the late ones; before them the first frame, unless the seek was earlier.
+    let frames = shown.withLock { $0 }
+    #expect(frames.count == statistics.shownFrameCount)
+    #expect(frames.allSatisfy { $0.size == PixelSize(width: 256, height: 144) })
+    #expect(frames.allSatisfy { $0.time >= start || $0.time == .zero })
+    let played = frames.filter { $0.time >= start }
     #expect(played.first?.time == start)
     #expect(played.count + statistics.droppedFrameCount == 15)
-    // Half a second of one channel in 16 bits at 48 kHz, less what the sound begins before the picture.
+    // Half a second of one channel in 16 bits at 48 kHz, less what the sound begins before the frame.
     let byteCount = try Data(contentsOf: file).count - 44
     #expect((20_000...26_000).contains(byteCount / 2))
   }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.hangLimit) struct RestingReaderTests {
   @Test(arguments: PresentationCase.all)
-  func `Reading that rests again and again gives every picture once, and fetches nothing twice`(
+  func `Reading that rests again and again gives every frame once, and fetches nothing twice`(
     _ presentation: PresentationCase
   ) async throws {
     let configuration = presentation.configuration

@@ -67,7 +67,7 @@ struct RungControllerTests {
     #expect(asked[1].state.maximumHeight == 720)
   }
 
-  @Test("What ended a run is what the next one is of, though another would be chosen by then")
+  @Test("What ended a span is what the next one is of, though another would be chosen by then")
   func pending() {
     let controller = makeController()
     cap(1_500_000)
@@ -81,7 +81,7 @@ struct RungControllerTests {
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "low")
   }
 
-  @Test("What was chosen for the next run is forgotten where it is not there, or has failed")
+  @Test("What was chosen for the next span is forgotten where it is not there, or has failed")
   func pendingGone() {
     let controller = makeController()
     cap(1_500_000)
@@ -117,7 +117,7 @@ struct RungControllerTests {
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "low")
     #expect(!controller.leave(ladder[2], after: failure, among: ladder))
     #expect(controller.choose(among: ladder, segmentDuration: nil) == nil)
-    // A run of a rung that can't be left goes on.
+    // A span of a rung that can't be left goes on.
     #expect(controller.staysAt(ladder[2], among: ladder, segmentDuration: nil))
     conditions.withLock { $0.now = .seconds(60) }
     #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "high")

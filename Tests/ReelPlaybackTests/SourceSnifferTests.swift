@@ -21,7 +21,7 @@ struct SourceSnifferTests {
       ("media/mpeg2.mpg", .mpegPS), ("media/mpeg1.mpg", .mpegPS), ("media/mpeg2-ac3.vob", .mpegPS),
       ("media/mpeg4.avi", .avi), ("media/flv1.flv", .flv), ("media/vp8.webm", .matroska),
       ("media/h263.3gp", .mp4), ("media/prores.mov", .mp4), ("media/annexb-recovery-point.h264", .h264),
-      ("media/annexb-no-sets.h264", .h264), ("bad/cut-in-first-picture.ts", .mpegTS),
+      ("media/annexb-no-sets.h264", .h264), ("bad/cut-in-first-frame.ts", .mpegTS),
     ])
   func media(path: String, format: ContainerFormat) throws {
     let bytes = try Fixtures.bytes(path)

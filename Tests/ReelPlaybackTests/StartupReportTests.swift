@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("What it took to get to the first picture", .hangLimit)
+@Suite("What it took to get to the first frame", .hangLimit)
 struct StartupReportTests {
   @Test(
     "The decoder's time is in the report whoever is faster",

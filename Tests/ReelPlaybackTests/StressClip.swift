@@ -5,10 +5,10 @@ import Testing
 
 @testable import ReelPlayback
 
-/// A source whose pictures are known, and shared with no other clip.
+/// A source whose frames are known, and shared with no other clip.
 struct StressClip: Sendable, CustomTestStringConvertible {
   enum Clock: Sendable {
-    /// The first picture stands at 0.
+    /// The first frame stands at 0.
     case fromZero
     /// Timestamps are times.
     case media
@@ -16,7 +16,7 @@ struct StressClip: Sendable, CustomTestStringConvertible {
 
   let path: String
   let expected: [Shown]
-  /// Pictures that look the same have several.
+  /// Frames that look the same have several.
   private let indices: [String: [Int]]
 
   var testDescription: String { path }
@@ -24,13 +24,13 @@ struct StressClip: Sendable, CustomTestStringConvertible {
   init(_ path: String, golden: String, clock: Clock) throws {
     self.path = path
     let golden = try Golden(golden)
-    let first = golden.time(try #require(golden.pictures.first).ticks)
-    expected = golden.pictures.map { picture in
+    let first = golden.time(try #require(golden.frames.first).ticks)
+    expected = golden.frames.map { frame in
       Shown(
-        time: golden.time(picture.ticks) - (clock == .fromZero ? first : .zero), md5: picture.md5)
+        time: golden.time(frame.ticks) - (clock == .fromZero ? first : .zero), md5: frame.md5)
     }
     var indices: [String: [Int]] = [:]
-    for (index, picture) in expected.enumerated() { indices[picture.md5, default: []].append(index) }
+    for (index, frame) in expected.enumerated() { indices[frame.md5, default: []].append(index) }
     self.indices = indices
   }
 
@@ -40,13 +40,13 @@ struct StressClip: Sendable, CustomTestStringConvertible {
       argument: isLocal ? Fixtures.folder.appending(path: path).path : "http://fixtures.test/\(path)")
   }
 
-  /// Which picture of the clip it is; nil for one of another clip.
-  func index(of picture: Shown) -> Int? {
-    let indices = indices[picture.md5]
-    return indices?.first { expected[$0].time == picture.time } ?? indices?.first
+  /// Which frame of the clip it is; nil for one of another clip.
+  func index(of frame: Shown) -> Int? {
+    let indices = indices[frame.md5]
+    return indices?.first { expected[$0].time == frame.time } ?? indices?.first
   }
 
-  /// The picture on show at `time`.
+  /// The frame on show at `time`.
   func index(at time: MediaTime) -> Int {
     expected.lastIndex { $0.time <= time + MediaTime(value: 1, timescale: 1_000_000) } ?? 0
   }

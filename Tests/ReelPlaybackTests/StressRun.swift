@@ -12,12 +12,12 @@ struct StressRun {
   private var random: SplitMix
   /// The clip on show; nil for none, or one of which nothing is known.
   private var clip: StressClip?
-  /// From here on pictures are of `clip`.
+  /// From here on frames are of `clip`.
   private var itemMark = 0
   /// From here on the order rises, but for loops; nil where seeks are under way.
   private var orderMark: Int?
   private var loops = false
-  /// Has been set to more than the media's own rate, so that many pictures are dropped.
+  /// Has been set to more than the media's own rate, so that many frames are dropped.
   private var hasBeenFast = false
   private var seeks: [Task<Bool?, Never>] = []
   private var outputs: [StressScene.Witness] = []
@@ -98,7 +98,7 @@ struct StressRun {
     // The last one: the place may have been on show before.
     guard let index = shown.lastIndex(where: { clip.index(of: $0) == wanted }) else {
       Issue.record(
-        "\(clip.path) at \(time.seconds): picture \(wanted) wanted, shown \(clip.indices(of: shown.suffix(20)))\n\(scene.state)"
+        "\(clip.path) at \(time.seconds): frame \(wanted) wanted, shown \(clip.indices(of: shown.suffix(20)))\n\(scene.state)"
       )
       return
     }
@@ -189,7 +189,7 @@ struct StressRun {
     scene.player.actionAtItemEnd = loops ? .loop : .pause
   }
 
-  /// Lets the player do something: as long as it takes to show so many pictures, but not long.
+  /// Lets the player do something: as long as it takes to show so many frames, but not long.
   private mutating func pause() async throws {
     let wanted = scene.witness.count + Int.random(in: 0..<6, using: &random)
     let limit = ContinuousClock.now + .milliseconds(Int.random(in: 0..<12, using: &random))
@@ -201,17 +201,17 @@ struct StressRun {
   private func check(_ step: Int) {
     guard let clip else { return }
     let shown = scene.witness.all
-    for picture in shown[itemMark...] where clip.index(of: picture) == nil {
+    for frame in shown[itemMark...] where clip.index(of: frame) == nil {
       Issue.record(
-        "step \(step): a picture of another item than \(clip.path), at \(picture.time)\n\(scene.state)")
+        "step \(step): a frame of another item than \(clip.path), at \(frame.time)\n\(scene.state)")
       return
     }
     guard let orderMark else { return }
-    // Late pictures are dropped for at most a quarter of a second, and a little more where the machine is slow.
+    // Late frames are dropped for at most a quarter of a second, and a little more where the machine is slow.
     let leeway = hasBeenFast ? 100 : 16
     let indices = shown[orderMark...].compactMap { clip.index(of: $0) }
     for (left, right) in zip(indices, indices.dropFirst()) where right <= left {
-      // A new time through the item, by a loop or by playing on after the end; pictures may be dropped there.
+      // A new time through the item, by a loop or by playing on after the end; frames may be dropped there.
       if right < leeway, left >= clip.expected.count - leeway { continue }
       Issue.record(
         "step \(step): \(clip.path) shows \(right) after \(left), of \(indices.suffix(40))\n\(scene.state)")

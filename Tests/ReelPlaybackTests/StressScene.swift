@@ -13,7 +13,7 @@ final class StressScene: Sendable {
   let fetcher: FixtureFetcher
   let witness: Witness
 
-  /// Keeps all pictures in order.
+  /// Keeps all frames in order.
   final class Witness: FrameOutput {
     let isExternal = false
     private struct State {
@@ -26,11 +26,11 @@ final class StressScene: Sendable {
     var all: [Shown] { state.withLock { $0.shown } }
     var count: Int { state.withLock { $0.shown.count } }
     var isFinished: Bool { state.withLock { $0.isFinished } }
-    /// Pictures shown after `finish()`.
+    /// Frames shown after `finish()`.
     var lateCount: Int { state.withLock { $0.lateCount } }
 
-    func show(_ picture: borrowing TimedPicture) throws {
-      let shown = try Shown(picture)
+    func show(_ frame: borrowing TimedFrame) throws {
+      let shown = try Shown(frame)
       state.withLock { state in
         state.shown.append(shown)
         if state.isFinished { state.lateCount += 1 }
@@ -105,12 +105,12 @@ final class StressScene: Sendable {
       """
   }
 
-  /// Waits for the first picture, or the failure, of an item.
+  /// Waits for the first frame, or the failure, of an item.
   func opened(_ item: PlayerItem) async throws {
-    try await until("the first picture of \(item.source.name)") { item.status.value != .unknown }
+    try await until("the first frame of \(item.source.name)") { item.status.value != .unknown }
   }
 
-  /// Seeks, and gives what was shown from the picture of the seek on.
+  /// Seeks, and gives what was shown from the frame of the seek on.
   func seek(_ clip: StressClip, to time: MediaTime) async throws -> [Shown] {
     let mark = witness.count
     let player = player
@@ -121,13 +121,13 @@ final class StressScene: Sendable {
     let first = shown.firstIndex { $0.md5 == wanted.md5 }
     #expect(
       first != nil,
-      "\(clip.path) at \(time.seconds): picture \(clip.index(at: time)) wanted, shown \(clip.indices(of: shown))"
+      "\(clip.path) at \(time.seconds): frame \(clip.index(at: time)) wanted, shown \(clip.indices(of: shown))"
     )
     return Array(shown[(first ?? shown.endIndex)...])
   }
 }
 
 extension StressClip {
-  /// Which pictures these are, for messages.
+  /// Which frames these are, for messages.
   func indices(of shown: some Sequence<Shown>) -> [Int?] { shown.map { index(of: $0) } }
 }

@@ -9,7 +9,7 @@ import Testing
 
 /// What an extraction gave.
 struct Extraction: Sendable {
-  let pictures: [Shown]
+  let frames: [Shown]
   let report: FrameExtractor.Report
 }
 
@@ -23,12 +23,12 @@ func extract(
   configuration.maximumHeight = maximumHeight
   configuration.keyProvider = KeyList.fixtures
   let extractor = FrameExtractor(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-  let pictures = Locked<[Shown]>([])
-  let report = try await extractor.extract(selection, from: source) { picture in
-    let shown = try Shown(picture)
-    pictures.withLock { $0.append(shown) }
+  let frames = Locked<[Shown]>([])
+  let report = try await extractor.extract(selection, from: source) { frame in
+    let shown = try Shown(frame)
+    frames.withLock { $0.append(shown) }
   }
-  return Extraction(pictures: pictures.withLock { $0 }, report: report)
+  return Extraction(frames: frames.withLock { $0 }, report: report)
 }
 
 /// Extracts from a file below Fixtures.
@@ -41,11 +41,11 @@ func extract(
 }
 
 /// All frames of a file in Fixtures, decoded only once for all tests.
-func pictures(of path: String, bandwidthCap: Int? = nil) async throws -> [Shown] {
+func frames(of path: String, bandwidthCap: Int? = nil) async throws -> [Shown] {
   let task = extractions.withLock { extractions in
     let key = "\(path) \(bandwidthCap ?? 0)"
     if let task = extractions[key] { return task }
-    let task = Task { try await extract(.count(0), path: path, bandwidthCap: bandwidthCap).pictures }
+    let task = Task { try await extract(.count(0), path: path, bandwidthCap: bandwidthCap).frames }
     extractions[key] = task
     return task
   }

@@ -22,7 +22,7 @@ struct TimestampContinuityTests {
     var step: Int64 { stream == 0 ? videoStep : audioStep }
   }
 
-  /// Video is stream 0, with 25 pictures a second; audio is stream 1, with frames of 1024 samples at 48 kHz.
+  /// Video is stream 0, with 25 frames a second; audio is stream 1, with frames of 1024 samples at 48 kHz.
   ///
   /// - Parameters:
   ///   - parts: The first raw timestamp and the length of each part.
@@ -300,12 +300,12 @@ struct TimestampContinuityTests {
       #expect(shift(&continuity, 0, dts, dts + 2 * Self.videoStep) == .zero)
       #expect(shift(&continuity, 1, dts, dts) == .zero)
     }
-    continuity.beginStreams(pictures: 0)
-    // The last picture is presented two steps after the last was decoded: these are not held back.
+    continuity.beginStreams(frames: 0)
+    // The last frame is presented two steps after the last was decoded: these are not held back.
     #expect(shift(&continuity, 0, 0, 0) == time(12 * Self.videoStep))
     #expect(shift(&continuity, 1, 0, 0) == time(12 * Self.videoStep))
     #expect(shift(&continuity, 0, Self.videoStep, Self.videoStep) == time(12 * Self.videoStep))
-    continuity.beginStreams(pictures: 0)
+    continuity.beginStreams(frames: 0)
     // What goes on where it was is where it is.
     #expect(shift(&continuity, 0, 2 * Self.videoStep, 2 * Self.videoStep) == time(12 * Self.videoStep))
     #expect(continuity.jumpCount == 1)

@@ -16,7 +16,7 @@ struct VideoPipelineTests {
     var order = VideoPipeline.Order()
     var lastOutcome = VideoPipeline.Outcome.idle
     let isCancelled = Locked(false)
-    /// What was noted with each picture, and how many were in the ring then.
+    /// What was noted with each frame, and how many were in the ring then.
     let notes = Locked<[(account: DecodingAccount, frameCount: Int)]>([])
     /// Of the packets that were appended.
     var keyTimes: [MediaTime] { keys.map(\.time) }
@@ -40,12 +40,12 @@ struct VideoPipelineTests {
     convenience init(_ path: String, frameCapacity: Int = 1000, threads: Int = 1) throws {
       self.init(frameCapacity: frameCapacity, threads: threads)
       try append(path)
-      buffer.end([.video], from: .video, epoch: 0)
+      buffer.end([.video], from: .video, bufferGeneration: 0)
     }
 
-    func append(_ path: String, pass: ItemPass = ItemPass(), start: MediaTime = .zero) throws {
-      for read in try readPackets(path, pass: pass, start: start) {
-        try #require(buffer.append(read.packet, read.kind, from: .video, epoch: 0))
+    func append(_ path: String, loop: LoopIteration = LoopIteration(), start: MediaTime = .zero) throws {
+      for read in try readPackets(path, loop: loop, start: start) {
+        try #require(buffer.append(read.packet, read.kind, from: .video, bufferGeneration: 0))
         if read.packet.isKey { keys.append(read.packet) }
       }
     }
@@ -54,7 +54,7 @@ struct VideoPipelineTests {
       order.generation = ring.flush()
       let place = buffer.seek(to: time)
       try #require(place.reload.isEmpty)
-      order.epoch = place.epoch
+      order.bufferGeneration = place.bufferGeneration
       order.target = time
       order.tolerance = tolerance
     }
@@ -64,8 +64,8 @@ struct VideoPipelineTests {
     /// What is in the ring.
     func taken(_ count: Int = .max) throws -> [Shown] {
       var shown: [Shown] = []
-      while shown.count < count, let picture = ring.take(generation: ring.generation) {
-        shown.append(try Shown(picture))
+      while shown.count < count, let frame = ring.take(generation: ring.generation) {
+        shown.append(try Shown(frame))
       }
       return shown
     }
@@ -90,12 +90,12 @@ struct VideoPipelineTests {
 
     init(_ name: String) { self.name = name }
 
-    /// The pictures by ffmpeg; transport streams begin at 0.
-    func pictures(from start: MediaTime = .zero) throws -> [Shown] {
+    /// The frames by ffmpeg; transport streams begin at 0.
+    func frames(from start: MediaTime = .zero) throws -> [Shown] {
       let golden = try Golden(name)
       let first =
-        [".ts", ".flv", ".avi", ".mpg"].contains { name.hasSuffix($0) } ? golden.pictures[0].ticks : 0
-      return golden.pictures.map { Shown(time: golden.time($0.ticks - first) + start, md5: $0.md5) }
+        [".ts", ".flv", ".avi", ".mpg"].contains { name.hasSuffix($0) } ? golden.frames[0].ticks : 0
+      return golden.frames.map { Shown(time: golden.time($0.ticks - first) + start, md5: $0.md5) }
     }
 
     static let all = [
@@ -118,212 +118,211 @@ struct VideoPipelineTests {
     static let sought = all.filter { !["h264-open-gop-mid.ts", "mpeg4-packed.avi"].contains($0.name) }
   }
 
-  @Test("All pictures of a clip are those that ffmpeg decodes", arguments: Clip.all, [1, 2])
-  func allPictures(clip: Clip, threads: Int) throws {
+  @Test("All frames of a clip are those that ffmpeg decodes", arguments: Clip.all, [1, 2])
+  func allFrames(clip: Clip, threads: Int) throws {
     let bench = try Bench(clip.path, threads: threads)
-    #expect(try bench.rest() == clip.pictures())
+    #expect(try bench.rest() == clip.frames())
     #expect(bench.lastOutcome == .ended)
   }
 
   @Test(
-    "Without timestamps every picture is shown once", arguments: ["annexb-bframes.h264", "annexb.hevc"],
+    "Without timestamps every frame is shown once", arguments: ["annexb-bframes.h264", "annexb.hevc"],
     [1, 2])
   func noTimestamps(name: String, threads: Int) throws {
     let bench = try Bench("media/\(name)", threads: threads)
     let shown = try bench.rest()
-    #expect(shown.map(\.md5) == (try Golden(name)).pictures.map(\.md5))
+    #expect(shown.map(\.md5) == (try Golden(name)).frames.map(\.md5))
     #expect(zip(shown, shown.dropFirst()).allSatisfy { $0.time < $1.time })
   }
 
-  @Test("A seek to any picture shows it first, and then all that follow", arguments: Clip.sought, [1, 2])
+  @Test("A seek to any frame shows it first, and then all that follow", arguments: Clip.sought, [1, 2])
   func exactSeek(clip: Clip, threads: Int) throws {
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let bench = try Bench(clip.path, threads: threads)
     _ = try bench.rest()
     let start = try #require(bench.keyTimes.first)
-    for (index, picture) in pictures.enumerated().shuffled().prefix(4) where picture.time >= start {
-      try bench.seek(to: picture.time)
-      #expect(try bench.rest() == Array(pictures[index...]), "picture \(index)")
+    for (index, frame) in frames.enumerated().shuffled().prefix(4) where frame.time >= start {
+      try bench.seek(to: frame.time)
+      #expect(try bench.rest() == Array(frames[index...]), "frame \(index)")
     }
   }
 
-  @Test("A seek between two pictures shows the earlier one first", arguments: Clip.sought)
+  @Test("A seek between two frames shows the earlier one first", arguments: Clip.sought)
   func seekBetween(clip: Clip) throws {
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let bench = try Bench(clip.path)
     _ = try bench.rest()
     let start = try #require(bench.keyTimes.first)
-    for (index, picture) in pictures.enumerated().dropLast().shuffled().prefix(6) where picture.time >= start
-    {
-      let between = pictures[index + 1].time - MediaTime(value: 1, timescale: 1_000_000)
-      try #require(between > picture.time)
+    for (index, frame) in frames.enumerated().dropLast().shuffled().prefix(6) where frame.time >= start {
+      let between = frames[index + 1].time - MediaTime(value: 1, timescale: 1_000_000)
+      try #require(between > frame.time)
       try bench.seek(to: between)
-      #expect(try bench.rest() == Array(pictures[index...]), "picture \(index)")
+      #expect(try bench.rest() == Array(frames[index...]), "frame \(index)")
     }
   }
 
-  @Test("Seeks while pictures are decoded are as exact", arguments: Clip.sought, [1, 2])
+  @Test("Seeks while frames are decoded are as exact", arguments: Clip.sought, [1, 2])
   func seekOnTheWay(clip: Clip, threads: Int) throws {
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let bench = try Bench(clip.path, frameCapacity: 3, threads: threads)
     try bench.turn()
     let start = try #require(bench.keyTimes.first)
     var random = SplitMix(seed: threads)
     for _ in 0..<8 {
-      let index = Int.random(in: 0..<pictures.count, using: &random)
-      guard pictures[index].time >= start else { continue }
-      try bench.seek(to: pictures[index].time)
+      let index = Int.random(in: 0..<frames.count, using: &random)
+      guard frames[index].time >= start else { continue }
+      try bench.seek(to: frames[index].time)
       let count = Int.random(in: 1...8, using: &random)
       var shown: [Shown] = []
       while shown.count < count, bench.ring.head() != .drained {
         try bench.turn()
         shown += try bench.taken()
       }
-      #expect(shown == Array(pictures[index...].prefix(shown.count)), "picture \(index)")
-      #expect(shown.count >= min(count, pictures.count - index))
+      #expect(shown == Array(frames[index...].prefix(shown.count)), "frame \(index)")
+      #expect(shown.count >= min(count, frames.count - index))
     }
   }
 
-  @Test("A first packet that is not the first picture moves no seek", arguments: [-100, -33, 33, 100])
+  @Test("A first packet that is not the first frame moves no seek", arguments: [-100, -33, 33, 100])
   func settledDomain(milliseconds: Int64) throws {
     let clip = Clip("h264-bframes.ts")
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let packets = try readPackets(clip.path)
     let first = try #require(packets.first).packet
     // As sound does that begins so much later, or earlier.
-    let domain = TimestampDomain(offset: nil)
-    domain.begin(first.mediaTime + MediaTime(value: milliseconds, timescale: 1000), at: .zero)
-    let run = MediaRun(
-      stream: first.run.stream, domain: domain, rung: nil, pass: ItemPass(), followsGap: false,
-      beginsDomain: true)
+    let offset = TimestampOffset(offset: nil)
+    offset.begin(first.mediaTime + MediaTime(value: milliseconds, timescale: 1000), at: .zero)
+    let span = StreamSpan(
+      stream: first.span.stream, offset: offset, rung: nil, loop: LoopIteration(), followsGap: false,
+      setsOffset: true)
     let bench = Bench()
     for read in packets {
       let packet = MediaPacket(
-        box: read.packet.box, run: run, mediaTime: read.packet.mediaTime, duration: read.packet.duration,
+        box: read.packet.box, span: span, mediaTime: read.packet.mediaTime, duration: read.packet.duration,
         isKey: read.packet.isKey, byteCount: read.packet.byteCount, isFirst: read.packet.isFirst)
-      try #require(bench.buffer.append(packet, .video, from: .video, epoch: 0))
+      try #require(bench.buffer.append(packet, .video, from: .video, bufferGeneration: 0))
     }
-    bench.buffer.end([.video], from: .video, epoch: 0)
-    #expect(try bench.rest() == pictures)
+    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    #expect(try bench.rest() == frames)
     #expect(bench.buffer.level.range?.lowerBound == .zero)
-    for (index, picture) in pictures.enumerated().shuffled().prefix(6) {
-      try bench.seek(to: picture.time)
-      #expect(try bench.rest() == Array(pictures[index...]), "picture \(index)")
+    for (index, frame) in frames.enumerated().shuffled().prefix(6) {
+      try bench.seek(to: frame.time)
+      #expect(try bench.rest() == Array(frames[index...]), "frame \(index)")
     }
   }
 
-  @Test("A picture that is early by less than the tolerance will do")
+  @Test("A frame that is early by less than the tolerance will do")
   func tolerance() throws {
     let clip = Clip("h264-bframes.mp4")
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let bench = try Bench(clip.path)
     _ = try bench.rest()
-    // Key frames are the pictures 0 and 15.
-    try #require(pictures.count > 20)
-    try bench.seek(to: pictures[20].time, tolerance: MediaTime(value: 5, timescale: 30))
-    #expect(try bench.rest() == Array(pictures[15...]))
-    try bench.seek(to: pictures[20].time, tolerance: MediaTime(value: 3, timescale: 30))
-    #expect(try bench.rest() == Array(pictures[17...]))
+    // Key frames are the frames 0 and 15.
+    try #require(frames.count > 20)
+    try bench.seek(to: frames[20].time, tolerance: MediaTime(value: 5, timescale: 30))
+    #expect(try bench.rest() == Array(frames[15...]))
+    try bench.seek(to: frames[20].time, tolerance: MediaTime(value: 3, timescale: 30))
+    #expect(try bench.rest() == Array(frames[17...]))
   }
 
   @Test("A small ring is filled, and never overfilled", arguments: [1, 2, 5], [1, 2])
   func smallRing(frameCapacity: Int, threads: Int) throws {
     let clip = Clip("h264-bframes.mp4")
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let bench = try Bench(clip.path, frameCapacity: frameCapacity, threads: threads)
     var shown: [Shown] = []
     var random = SplitMix(seed: frameCapacity)
     while bench.ring.head() != .drained {
       try bench.turn()
-      let left = pictures.count - shown.count
+      let left = frames.count - shown.count
       #expect(bench.ring.statistics.frameCount == min(frameCapacity, left))
       shown += try bench.taken(.random(in: 1...frameCapacity, using: &random))
     }
-    #expect(shown == pictures)
+    #expect(shown == frames)
   }
 
-  @Test("No more pictures than the limit are decoded, until it is raised")
+  @Test("No more frames than the limit are decoded, until it is raised")
   func limit() throws {
     let clip = Clip("h264-bframes.ts")
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let bench = try Bench(clip.path)
     bench.order.limit = 1
     try bench.turn()
     try bench.turn()
     #expect(bench.lastOutcome == .idle)
     var shown = try bench.taken()
-    try #require(!pictures.isEmpty)
-    #expect(shown == [pictures[0]])
+    try #require(!frames.isEmpty)
+    #expect(shown == [frames[0]])
     bench.order.limit = 4
     try bench.turn()
     shown += try bench.taken()
-    #expect(shown == Array(pictures[..<4]))
+    #expect(shown == Array(frames[..<4]))
     bench.order.limit = nil
-    #expect(try shown + bench.rest() == pictures)
+    #expect(try shown + bench.rest() == frames)
   }
 
-  @Test("Packets that come one by one give the same pictures", arguments: Clip.all, [1, 2])
+  @Test("Packets that come one by one give the same frames", arguments: Clip.all, [1, 2])
   func oneByOne(clip: Clip, threads: Int) throws {
     let bench = Bench(threads: threads)
     var shown: [Shown] = []
     for read in try readPackets(clip.path) {
-      try #require(bench.buffer.append(read.packet, .video, from: .video, epoch: 0))
+      try #require(bench.buffer.append(read.packet, .video, from: .video, bufferGeneration: 0))
       try bench.turn()
       #expect(bench.lastOutcome == .idle)
       shown += try bench.taken()
     }
-    bench.buffer.end([.video], from: .video, epoch: 0)
-    #expect(try shown + bench.rest() == clip.pictures())
+    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    #expect(try shown + bench.rest() == clip.frames())
   }
 
-  @Test("The next run begins when the last is drained", arguments: [1, 2])
-  func runs(threads: Int) throws {
+  @Test("The next span begins when the last is drained", arguments: [1, 2])
+  func spans(threads: Int) throws {
     let bench = Bench(threads: threads)
     try bench.append("media/h264-bframes.mp4")
     try bench.append("media/hevc-gops.mp4", start: MediaTime(value: 1, timescale: 1))
     try bench.append("media/vp9.webm", start: MediaTime(value: 3, timescale: 1))
-    bench.buffer.end([.video], from: .video, epoch: 0)
+    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
     let expected =
-      try Clip("h264-bframes.mp4").pictures()
-      + Clip("hevc-gops.mp4").pictures(from: MediaTime(value: 1, timescale: 1))
-      + Clip("vp9.webm").pictures(from: MediaTime(value: 3, timescale: 1))
+      try Clip("h264-bframes.mp4").frames()
+      + Clip("hevc-gops.mp4").frames(from: MediaTime(value: 1, timescale: 1))
+      + Clip("vp9.webm").frames(from: MediaTime(value: 3, timescale: 1))
     #expect(try bench.rest() == expected)
-    for (index, picture) in expected.enumerated() {
-      try bench.seek(to: picture.time)
-      #expect(try bench.rest() == Array(expected[index...]), "picture \(index)")
+    for (index, frame) in expected.enumerated() {
+      try bench.seek(to: frame.time)
+      #expect(try bench.rest() == Array(expected[index...]), "frame \(index)")
     }
   }
 
-  @Test("A run that covers what was shown already shows only what is new")
+  @Test("A span that covers what was shown already shows only what is new")
   func overlappingRuns() throws {
     let bench = Bench()
     try bench.append("media/h264-bframes.mp4")
     try bench.append("media/hevc-gops.mp4", start: MediaTime(value: 1, timescale: 2))
-    bench.buffer.end([.video], from: .video, epoch: 0)
-    let first = try Clip("h264-bframes.mp4").pictures()
-    let second = try Clip("hevc-gops.mp4").pictures(from: MediaTime(value: 1, timescale: 2))
+    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    let first = try Clip("h264-bframes.mp4").frames()
+    let second = try Clip("hevc-gops.mp4").frames(from: MediaTime(value: 1, timescale: 2))
     #expect(try bench.rest() == first + second.filter { $0.time > first[first.count - 1].time })
   }
 
   @Test("Times through the item follow each other, and later ones can be let go")
-  func passes() throws {
+  func iterations() throws {
     let clip = Clip("h264-bframes.ts")
-    let pictures = try clip.pictures()
+    let frames = try clip.frames()
     let bench = Bench(frameCapacity: 40)
-    let pass = ItemPass(iteration: 1, shift: MediaTime(value: 1, timescale: 1))
+    let loop = LoopIteration(iteration: 1, shift: MediaTime(value: 1, timescale: 1))
     try bench.append(clip.path)
-    try bench.append(clip.path, pass: pass)
-    bench.buffer.end([.video], from: .video, epoch: 0)
+    try bench.append(clip.path, loop: loop)
+    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
     try bench.turn()
-    let second = pictures.map { Shown(time: $0.time + pass.shift, md5: $0.md5) }
-    #expect(try bench.taken() == Array((pictures + second)[..<40]))
+    let second = frames.map { Shown(time: $0.time + loop.shift, md5: $0.md5) }
+    #expect(try bench.taken() == Array((frames + second)[..<40]))
     bench.order.lastIteration = 0
     bench.buffer.drop(after: 0)
     #expect(try bench.rest() == [])
     #expect(bench.lastOutcome == .ended)
   }
 
-  @Test("A pipeline that was parked goes on at the same picture", arguments: Clip.sought, [1, 2])
+  @Test("A pipeline that was parked goes on at the same frame", arguments: Clip.sought, [1, 2])
   func parking(clip: Clip, threads: Int) throws {
     let bench = try Bench(clip.path, frameCapacity: 2, threads: threads)
     var shown: [Shown] = []
@@ -332,7 +331,7 @@ struct VideoPipelineTests {
       shown += try bench.taken()
       _ = bench.pipeline.park()
     }
-    #expect(try shown == clip.pictures())
+    #expect(try shown == clip.frames())
   }
 
   @Test("What was begun before a seek is neither shown nor decoded")
@@ -344,26 +343,26 @@ struct VideoPipelineTests {
     try bench.seek(to: MediaTime(value: 1, timescale: 2))
     _ = try? bench.pipeline.turn(old)
     #expect(bench.ring.head() == .empty)
-    #expect(try bench.rest() == Array(clip.pictures()[15...]))
+    #expect(try bench.rest() == Array(clip.frames()[15...]))
   }
 
-  @Test("What a picture took is noted before the ring has it")
+  @Test("What a frame took is noted before the ring has it")
   func notes() throws {
     let bench = try Bench("media/h264-bframes.mp4")
     try bench.turn()
     let notes = bench.notes.withLock { $0 }
     #expect(notes.map(\.frameCount) == Array(notes.indices))
-    #expect(notes.map(\.account.pictureCount) == Array(1...notes.count))
+    #expect(notes.map(\.account.frameCount) == Array(1...notes.count))
     let account = try #require(notes.first).account
     #expect(account.duration > .zero)
-    #expect(account.firstPictureDuration == account.duration)
+    #expect(account.firstFrameDuration == account.duration)
     // Later ones do not count.
     let last = try #require(notes.last).account
-    #expect(last.firstPictureDuration == account.duration)
+    #expect(last.firstFrameDuration == account.duration)
     #expect(last.duration > account.duration)
   }
 
-  @Test("The first picture of a place takes all that is decoded to get there")
+  @Test("The first frame of a place takes all that is decoded to get there")
   func notesOfPlace() throws {
     let bench = try Bench("media/h264-bframes.mp4")
     try bench.turn()
@@ -374,8 +373,8 @@ struct VideoPipelineTests {
     let index = try #require(notes.lastIndex { $0.frameCount == 0 })
     try #require(index > 0)
     let account = notes[index].account
-    #expect(account.firstPictureDuration == account.duration)
-    #expect(notes.last?.account.firstPictureDuration == account.duration)
+    #expect(account.firstFrameDuration == account.duration)
+    #expect(notes.last?.account.firstFrameDuration == account.duration)
   }
 
   @Test("Cancelled work ends with a cancellation")

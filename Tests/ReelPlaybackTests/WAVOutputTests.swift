@@ -42,16 +42,16 @@ struct WAVOutputTests {
   private func milliseconds(_ value: Int64) -> MediaTime { MediaTime(value: value, timescale: 1000) }
 
   /// Values and how often they follow each other.
-  private func runs(_ samples: [Int16]) -> [[Int]] {
-    var runs: [[Int]] = []
+  private func spans(_ samples: [Int16]) -> [[Int]] {
+    var spans: [[Int]] = []
     for sample in samples {
-      if runs.last?[0] == Int(sample) {
-        runs[runs.count - 1][1] += 1
+      if spans.last?[0] == Int(sample) {
+        spans[spans.count - 1][1] += 1
       } else {
-        runs.append([Int(sample), 1])
+        spans.append([Int(sample), 1])
       }
     }
-    return runs
+    return spans
   }
 
   @Test("16-bit samples under a plain header")
@@ -96,7 +96,7 @@ struct WAVOutputTests {
         try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(5000))
         try $0.write(buffer(mono, 0.25, frameCount: 50), at: milliseconds(5100 + length))
       }
-      return runs(content.int16Samples)
+      return spans(content.int16Samples)
     }
     #expect(try gap(0) == [[16384, 100], [8192, 50]])
     #expect(try gap(20) == [[16384, 100], [8192, 50]])
@@ -115,7 +115,7 @@ struct WAVOutputTests {
       }
     }
     // 5 ms each: the fifth makes it 25 ms, and again the tenth would.
-    #expect(runs(content.int16Samples) == [[16384, 500], [0, 25], [16384, 500]])
+    #expect(spans(content.int16Samples) == [[16384, 500], [0, 25], [16384, 500]])
   }
 
   @Test("Timestamps that are rounded to milliseconds leave no trace")
@@ -127,7 +127,7 @@ struct WAVOutputTests {
           buffer(format, 0.5, frameCount: 1024), at: milliseconds(Int64(index * 1_024_000 / 44100)))
       }
     }
-    #expect(runs(content.int16Samples) == [[16384, 512_000]])
+    #expect(spans(content.int16Samples) == [[16384, 512_000]])
   }
 
   @Test("After a seek the timeline goes on from where it was sought to")
@@ -141,7 +141,7 @@ struct WAVOutputTests {
       try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(90_100))
     }
     #expect(
-      runs(content.int16Samples) == [
+      spans(content.int16Samples) == [
         [16384, 100], [8192, 100], [4096, 100], [0, 50], [16384, 100], [8192, 100], [16384, 100],
       ])
   }

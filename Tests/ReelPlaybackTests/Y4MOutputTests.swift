@@ -16,34 +16,34 @@ struct Y4MOutputTests {
   /// A Y4M file in its parts.
   private struct Parsed {
     let header: String
-    /// The samples of each picture.
-    let pictures: [ArraySlice<UInt8>]
+    /// The samples of each frame.
+    let frames: [ArraySlice<UInt8>]
 
-    /// `pictureByteCount` is what a picture should have.
-    init(_ bytes: [UInt8], pictureByteCount: Int) throws {
+    /// `frameByteCount` is what a frame should have.
+    init(_ bytes: [UInt8], frameByteCount: Int) throws {
       let end = try #require(bytes.firstIndex(of: 10))
       header = String(decoding: bytes[..<end], as: UTF8.self)
-      var pictures: [ArraySlice<UInt8>] = []
+      var frames: [ArraySlice<UInt8>] = []
       var rest = bytes[(end + 1)...]
       while !rest.isEmpty {
         try #require(rest.starts(with: "FRAME\n".utf8))
         rest = rest.dropFirst(6)
-        try #require(rest.count >= pictureByteCount)
-        pictures.append(rest.prefix(pictureByteCount))
-        rest = rest.dropFirst(pictureByteCount)
+        try #require(rest.count >= frameByteCount)
+        frames.append(rest.prefix(frameByteCount))
+        rest = rest.dropFirst(frameByteCount)
       }
-      self.pictures = pictures
+      self.frames = frames
     }
   }
 
-  /// The planes of each picture of a clip, as decoded and turned upright.
+  /// The planes of each frame of a clip, as decoded and turned upright.
   private func planes(of path: String, count: Int = 0) async throws -> [[UInt8]] {
-    let pictures = Locked<[[UInt8]]>([])
-    try await withPictures(of: path, count: count) { picture in
-      let image = try PlanarImage(picture.frame, orientation: picture.orientation)
-      pictures.withLock { $0.append(image.planes.flatMap { $0 }) }
+    let frames = Locked<[[UInt8]]>([])
+    try await withFrames(of: path, count: count) { frame in
+      let image = try PlanarImage(frame.decoded, orientation: frame.orientation)
+      frames.withLock { $0.append(image.planes.flatMap { $0 }) }
     }
-    return pictures.withLock { $0 }
+    return frames.withLock { $0 }
   }
 
   private func meanDifference(_ left: some Sequence<Double>, _ right: some Sequence<Double>) -> Double {
@@ -51,7 +51,7 @@ struct Y4MOutputTests {
     return differences.reduce(0, +) / Double(max(1, differences.count))
   }
 
-  /// The mean luma of each of 16x9 parts of a picture.
+  /// The mean luma of each of 16x9 parts of a frame.
   private func blockMeans(_ samples: [UInt8], width: Int, height: Int) -> [Double] {
     let (columns, rows) = (16, 9)
     var sums = [Double](repeating: 0, count: columns * rows)
@@ -83,10 +83,10 @@ struct Y4MOutputTests {
     try output.finish()
     try output.finish()
     #expect(folder.names() == ["clip.y4m"])
-    let pictures = try await planes(of: "media/\(name)")
-    let expected = Array("YUV4MPEG2 \(header)\n".utf8) + pictures.flatMap { Array("FRAME\n".utf8) + $0 }
+    let frames = try await planes(of: "media/\(name)")
+    let expected = Array("YUV4MPEG2 \(header)\n".utf8) + frames.flatMap { Array("FRAME\n".utf8) + $0 }
     #expect(try folder.bytes("clip.y4m") == expected)
-    #expect(pictures.count > 1)
+    #expect(frames.count > 1)
   }
 
   @Test("A size that changes: the file goes on in the first one")
@@ -95,40 +95,40 @@ struct Y4MOutputTests {
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     try await show("media/h264-size-change.ts", on: output)
     try output.finish()
-    let parsed = try Parsed(folder.bytes("clip.y4m"), pictureByteCount: 160 * 90 * 3 / 2)
+    let parsed = try Parsed(folder.bytes("clip.y4m"), frameByteCount: 160 * 90 * 3 / 2)
     #expect(parsed.header == "YUV4MPEG2 W160 H90 F30:1 Ip A1:1 C420mpeg2")
     let decoded = try await planes(of: "media/h264-size-change.ts")
-    #expect(parsed.pictures.count == decoded.count)
+    #expect(parsed.frames.count == decoded.count)
     #expect(decoded.filter { $0.count == 192 * 108 * 3 / 2 }.count == 15)
-    for (picture, original) in zip(parsed.pictures, decoded) where original.count == picture.count {
-      #expect(picture.elementsEqual(original))
+    for (frame, original) in zip(parsed.frames, decoded) where original.count == frame.count {
+      #expect(frame.elementsEqual(original))
     }
-    // The rest shows the whole picture, smaller.
+    // The rest shows the whole frame, smaller.
     for index in 15..<30 {
-      let small = blockMeans(Array(parsed.pictures[index]), width: 160, height: 90)
+      let small = blockMeans(Array(parsed.frames[index]), width: 160, height: 90)
       let large = blockMeans(decoded[index], width: 192, height: 108)
       #expect(meanDifference(small, large) < 1)
     }
   }
 
-  @Test("Another shape gets bars; a turned picture is turned before")
+  @Test("Another shape gets bars; a turned frame is turned before")
   func shapeChange() async throws {
     let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     try await show("media/rotate-180.mp4", count: 1, on: output)
     try await show("media/rotate-90.mp4", count: 1, on: output)
     try output.finish()
-    let parsed = try Parsed(folder.bytes("clip.y4m"), pictureByteCount: 160 * 96 * 3 / 2)
-    try #require(parsed.pictures.count == 2)
-    let picture = Array(parsed.pictures[1])
+    let parsed = try Parsed(folder.bytes("clip.y4m"), frameByteCount: 160 * 96 * 3 / 2)
+    try #require(parsed.frames.count == 2)
+    let frame = Array(parsed.frames[1])
     // 96x160 in 160x96 is 58x96, from column 50 or 51 on; 50, as chroma samples are whole.
     for row in [0, 47, 95] {
-      let luma = picture[(row * 160)..<((row + 1) * 160)]
+      let luma = frame[(row * 160)..<((row + 1) * 160)]
       #expect(luma.prefix(50).allSatisfy { $0 == 16 })
       #expect(luma.suffix(52).allSatisfy { $0 == 16 })
       #expect(luma.dropFirst(50).prefix(58).contains { $0 > 40 })
     }
-    let chroma = picture[(160 * 96)..<(160 * 96 + 80)]
+    let chroma = frame[(160 * 96)..<(160 * 96 + 80)]
     #expect(chroma.prefix(25).allSatisfy { $0 == 128 })
     #expect(chroma.suffix(26).allSatisfy { $0 == 128 })
   }
@@ -140,18 +140,18 @@ struct Y4MOutputTests {
     let names = ["h264-faststart.mp4", "h264-high10.mp4", "colour-601-limited.mp4", "colour-709-full.mp4"]
     for name in names { try await show("media/\(name)", count: 2, on: output) }
     try output.finish()
-    let parsed = try Parsed(folder.bytes("clip.y4m"), pictureByteCount: 192 * 108 * 3 / 2)
+    let parsed = try Parsed(folder.bytes("clip.y4m"), frameByteCount: 192 * 108 * 3 / 2)
     #expect(parsed.header == "YUV4MPEG2 W192 H108 F30:1 Ip A1:1 C420mpeg2")
-    try #require(parsed.pictures.count == 8)
-    let pictures = parsed.pictures.map { $0.map(Double.init) }
-    // The same pictures in ten bits, but for coding and noise.
-    #expect(meanDifference(pictures[0], pictures[2]) < 12)
-    // One picture, coded with two matrices and ranges.
-    #expect(meanDifference(pictures[4], pictures[6]) < 3)
-    #expect(meanDifference(pictures[2], pictures[4]) > 12)
+    try #require(parsed.frames.count == 8)
+    let frames = parsed.frames.map { $0.map(Double.init) }
+    // The same frames in ten bits, but for coding and noise.
+    #expect(meanDifference(frames[0], frames[2]) < 12)
+    // One frame, coded with two matrices and ranges.
+    #expect(meanDifference(frames[4], frames[6]) < 3)
+    #expect(meanDifference(frames[2], frames[4]) > 12)
   }
 
-  @Test("Without a picture there is no file, and none of a picture that could not be shown")
+  @Test("Without a frame there is no file, and none of a frame that could not be shown")
   func empty() async throws {
     let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))

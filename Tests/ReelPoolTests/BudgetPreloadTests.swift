@@ -25,7 +25,7 @@ struct BudgetPreloadTests {
     ).entries.dropFirst().map(\.target)
   }
 
-  @Test("Before anything is known: one neighbour, to its first picture")
+  @Test("Before anything is known: one neighbour, to its first frame")
   func unknown() {
     #expect(Self.window(1_000_000, costs: StageCosts()) == [PreloadTarget(stage: .firstFrame)])
     #expect(Self.window(0, costs: StageCosts()).isEmpty)

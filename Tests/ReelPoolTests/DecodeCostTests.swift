@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct DecodeCostTests {
   @Test func aNegativeCostIsNone() {
-    #expect(DecodeCost(picture: .milliseconds(-1)).picture == .zero)
-    #expect(DecodeCost(picture: .milliseconds(3)).picture == .milliseconds(3))
+    #expect(DecodeCost(frame: .milliseconds(-1)).frame == .zero)
+    #expect(DecodeCost(frame: .milliseconds(3)).frame == .milliseconds(3))
   }
 }

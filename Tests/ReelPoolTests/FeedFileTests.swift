@@ -111,7 +111,7 @@ struct FeedFileTests {
       file.feeds.first?.items.map(\.title) == ["First, with a comma", "Second", nil, nil, nil, "Last"])
   }
 
-  @Test("An HLS playlist is no feed, and is told so")
+  @Test("An HLS snapshot is no feed, and is told so")
   func hls() {
     let media = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\ns1.ts\n"
     let error = Self.failure(media)

@@ -91,7 +91,7 @@ import Testing
     let requests = scene.fetcher.keys
     let lines = scene.lines
     for removed in 1...3 {
-      let rest = Playlist(feed: "feed", items: Array(scene.feed.items.dropFirst(removed)))
+      let rest = FeedSnapshot(feed: "feed", items: Array(scene.feed.items.dropFirst(removed)))
       scene.pool.update(rest, currentIndex: 4 - removed)
       try await until { scene.pool.core.isSteady }
       for item in [3, 4, 5] { #expect(scene.slots[(item - removed) % 3] == item) }
@@ -101,7 +101,7 @@ import Testing
     #expect(scene.fetcher.keys == requests)
     #expect(scene.evicted.isEmpty)
     // The surface has stayed where it was.
-    #expect(scene.lines.filter { if case .picture = $0 { false } else { true } } == [.attached(4)])
+    #expect(scene.lines.filter { if case .frame = $0 { false } else { true } } == [.attached(4)])
     #expect(scene.lines.starts(with: lines))
     scene.pool.close()
   }
@@ -113,7 +113,7 @@ import Testing
     let item = scene.item(0)
     var items = scene.feed.items
     items.remove(at: 2)
-    scene.pool.update(Playlist(feed: "feed", items: items), currentIndex: 1)
+    scene.pool.update(FeedSnapshot(feed: "feed", items: items), currentIndex: 1)
     try await scene.rest()
     #expect(scene.slots == [0, 1, 3])
     #expect(scene.evicted == [scene.id(2)])
@@ -129,14 +129,14 @@ import Testing
     try await scene.rest(at: 0)
     let (first, second) = (try #require(scene.item(0)), try #require(scene.item(1)))
     #expect(first !== second)
-    try scene.pool.show(0, of: Playlist(other))
+    try scene.pool.show(0, of: FeedSnapshot(other))
     try await until { scene.pool.core.isSteady }
     #expect(scene.item(0) == nil)
     #expect(scene.pool.slotReadiness.map(\.item) == [other.items[0].id, other.items[1].id, nil])
     #expect(Set(scene.evicted) == [scene.id(0), scene.id(1)])
     // The first one goes: the second does not become it.
     try await scene.rest(at: 1)
-    let rest = Playlist(feed: "feed", items: [scene.feed.items[1]])
+    let rest = FeedSnapshot(feed: "feed", items: [scene.feed.items[1]])
     let item = try #require(scene.item(1))
     scene.pool.update(rest, currentIndex: 0)
     try await until { scene.pool.core.isSteady }
@@ -148,7 +148,7 @@ import Testing
   // MARK: Edges
 
   @Test(
-    "An index that the playlist does not have is an error, and changes nothing",
+    "An index that the snapshot does not have is an error, and changes nothing",
     arguments: [-1, 8, .max, .min])
   func range(_ index: Int) async throws {
     let scene = try PoolScene(Self.paths)
@@ -157,13 +157,13 @@ import Testing
     #expect(error?.kind == .usage)
     #expect(error?.reason == "the feed feed has no item \(index): its 8 items count from 0")
     let none = #expect(throws: ReelError.self) {
-      try scene.pool.show(0, of: Playlist(feed: "none", items: []))
+      try scene.pool.show(0, of: FeedSnapshot(feed: "none", items: []))
     }
     #expect(none?.reason == "the feed none has no items")
     #expect(scene.pool.core.isSteady)
     #expect(scene.pool.surfaceItem == scene.id(0))
     // In an update it counts as none.
-    scene.pool.update(scene.playlist, currentIndex: index)
+    scene.pool.update(scene.snapshot, currentIndex: index)
     try await until { scene.pool.core.isSteady && scene.slots == [nil, nil, nil] }
     #expect(scene.pool.surfaceItem == nil)
     #expect(scene.pool.currentPlayer == nil)
@@ -216,14 +216,14 @@ import Testing
     try await scene.rest(at: 4)
     #expect(Set(scene.slots) == [2, 3, 4])
     // The same item, from the other side, in a list that has become shorter.
-    let rest = Playlist(feed: "feed", items: Array(scene.feed.items.dropFirst(2)))
+    let rest = FeedSnapshot(feed: "feed", items: Array(scene.feed.items.dropFirst(2)))
     try scene.pool.show(3, of: rest)
     try await until { scene.pool.core.isSteady }
     #expect(Set(scene.slots) == [5, 6, 7])
     // Another feed is begun forwards.
     try await scene.rest(at: 4)
     let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
-    try scene.pool.show(3, of: Playlist(other))
+    try scene.pool.show(3, of: FeedSnapshot(other))
     try await until { scene.pool.core.isSteady }
     #expect(Set(scene.pool.slotReadiness.map(\.index)) == [3, 4, 5])
     scene.pool.close()
@@ -238,9 +238,9 @@ import Testing
     var configuration = PoolConfiguration()
     configuration.connectionsAhead = 2
     let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-    try pool.show(2, of: Playlist(feed))
+    try pool.show(2, of: FeedSnapshot(feed))
     try await until { fetcher.opened.compactMap(\.host).prefix(2) == ["host4", "host5"] }
-    try pool.show(1, of: Playlist(feed))
+    try pool.show(1, of: FeedSnapshot(feed))
     try await until {
       fetcher.opened.last?.host == "host0" || fetcher.opened.last?.host == "host1" || fetcher.opened.count > 2
         || pool.core.isSteady

@@ -28,8 +28,8 @@ struct ServiceScene {
   /// The indices that were shown, in order, with `...` where the swipe has not settled.
   var shown: [String] {
     pool.calls.compactMap { call in
-      guard case .show(let index, let playlist, let phase) = call else { return nil }
-      return "\(playlist.feed)\(index)\(phase == .settled ? "" : "...")"
+      guard case .show(let index, let snapshot, let phase) = call else { return nil }
+      return "\(snapshot.feed)\(index)\(phase == .settled ? "" : "...")"
     }
   }
 
@@ -137,7 +137,7 @@ struct ServiceScene {
     #expect(!shows(scene.service) { $0.select(feed: "c") })
     #expect(scene.playing == nil)
     #expect(scene.pool.currentItem == nil)
-    #expect(scene.pool.calls.last == .update(Playlist(scene.feeds[2]), currentIndex: nil))
+    #expect(scene.pool.calls.last == .update(FeedSnapshot(scene.feeds[2]), currentIndex: nil))
     #expect(scene.service.position(in: "b") == 1)
   }
 
@@ -152,7 +152,7 @@ struct ServiceScene {
     #expect(item.title == "again")
     var feed = scene.feeds[0]
     feed.append(source) { $0.title = "again" }
-    #expect(scene.pool.calls.last == .update(Playlist(feed), currentIndex: 0))
+    #expect(scene.pool.calls.last == .update(FeedSnapshot(feed), currentIndex: 0))
     try #require(!scene.service.feeds.isEmpty)
     #expect(scene.service.feeds[0] == feed)
     // Another feed's is of no interest to the pool.
@@ -200,7 +200,7 @@ struct ServiceScene {
     #expect(scene.service.remove(scene.item(0).id))
     #expect(scene.service.nowPlaying.value == nil)
     #expect(scene.pool.currentItem == nil)
-    #expect(scene.pool.calls.last == .update(Playlist(feed: "a", items: []), currentIndex: nil))
+    #expect(scene.pool.calls.last == .update(FeedSnapshot(feed: "a", items: []), currentIndex: nil))
     #expect(!shows(scene.service) { $0.next() })
     #expect(scene.service.position(in: "a") == nil)
   }
@@ -281,12 +281,12 @@ struct ServiceScene {
     #expect(feed.items[playing.index] == playing.item)
     #expect(scene.service.position(in: feed.name) == playing.index)
     switch try #require(scene.pool.calls.last) {
-    case .show(let index, let playlist, _):
+    case .show(let index, let snapshot, _):
       #expect(index == playing.index)
-      #expect(playlist == Playlist(feed))
-    case .update(let playlist, let index):
+      #expect(snapshot == FeedSnapshot(feed))
+    case .update(let snapshot, let index):
       #expect(index == playing.index)
-      #expect(playlist == Playlist(feed))
+      #expect(snapshot == FeedSnapshot(feed))
     case .setPlaying: Issue.record("nobody has asked for that")
     }
   }

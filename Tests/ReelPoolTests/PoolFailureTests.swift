@@ -28,7 +28,7 @@ import Testing
     #expect(error.location != nil)
     #expect(readiness.waiting == .failed)
     #expect(scene.events.contains(.player(scene.id(1), .failed(error))))
-    #expect(!scene.pool.currentPlayer.map(\.hasPicture)!)
+    #expect(!scene.pool.currentPlayer.map(\.hasFrame)!)
     try await scene.rest(at: 2)
     let count = scene.shown.count
     try await until { scene.shown.count > count + 3 }
@@ -191,7 +191,7 @@ import Testing
     fetcher.setFault { _, _ in .none }
     try await until {
       clock.advance(by: .seconds(10))
-      return scene.pool.currentPlayer?.hasPicture == true
+      return scene.pool.currentPlayer?.hasFrame == true
     }
     scene.pool.close()
   }

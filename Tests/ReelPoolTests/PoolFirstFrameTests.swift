@@ -73,7 +73,7 @@ import Testing
   @Test("Ends when another item is shown, and when the pool is closed")
   func ending() async throws {
     let scene = try PoolScene(Self.good, policy: NoPreload(), fetcher: FixtureFetcher { _, _ in .hold })
-    let first = try scene.pool.show(0, of: scene.playlist)
+    let first = try scene.pool.show(0, of: scene.snapshot)
     let second = scene.pool.show(1)
     #expect(await reelError { try await first.firstFrame() }?.kind == .cancelled)
     let waiting = Task { try await second.firstFrame() }

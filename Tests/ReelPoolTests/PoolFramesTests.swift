@@ -22,12 +22,12 @@ import Testing
     let frame = try #require(await reader.next())
     #expect(frame.item == scene.id(0))
     #expect(frame.time == last.time)
-    #expect(try frame.picture.frame.md5() == last.md5)
+    #expect(try frame.timed.decoded.md5() == last.md5)
     #expect(frame.size == scene.item(0)?.presentationSize.value)
     scene.pool.close()
     #expect(await reader.next() == nil)
     // It is there for as long as somebody has it.
-    #expect(try frame.picture.frame.md5() == last.md5)
+    #expect(try frame.timed.decoded.md5() == last.md5)
     var late = scene.pool.frames.makeAsyncIterator()
     #expect(await late.next() == nil)
   }
@@ -94,8 +94,8 @@ import Testing
     try await scene.rest(at: 0)
     #expect(await reader.next()?.item == scene.id(0))
     let window = NullOutput()
-    let pinned = try scene.pool.pin(to: window)
-    try await until { window.pictureCount > 3 }
+    let pinned = try scene.pool.startPictureInPicture(to: window)
+    try await until { window.frameCount > 3 }
     try await scene.rest(at: 1)
     #expect(await reader.next()?.item == scene.id(1))
     pinned.stop()

@@ -17,10 +17,10 @@ import Testing
   static let other = "media/portrait-90x160.mp4"
 
   @Test(
-    "Shows every picture once, fetches no byte twice, and decodes little again", arguments: paths,
+    "Shows every frame once, fetches no byte twice, and decodes little again", arguments: paths,
     [true, false])
   func becomesCurrent(_ path: String, isNext: Bool) async throws {
-    let expected = try await plainPictures(path)
+    let expected = try await plainFrames(path)
     // The one that is next keeps its decoder open, the one before does not.
     let scene = try PoolScene(isNext ? [Self.other, path] : [path, Self.other])
     let index = isNext ? 1 : 0
@@ -34,9 +34,9 @@ import Testing
 
     let found = try scene.show(index)
     #expect(found.stage == .buffered)
-    #expect(found.hasPicture)
+    #expect(found.hasFrame)
     // Within the call.
-    #expect(scene.lines == [.detached(1 - index), .attached(index), .picture(expected[0])])
+    #expect(scene.lines == [.detached(1 - index), .attached(index), .frame(expected[0])])
     #expect(scene.item(index) === preload)
     try await until { scene.pool.core.isSteady }
     try await scene.playOut()
@@ -44,7 +44,7 @@ import Testing
     #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
     let statistics = try #require(scene.pool.currentPlayer?.statistics)
     #expect(statistics.droppedFrameCount == 0)
-    // Cold: the key frame, and what was decoded to get to its picture.
+    // Cold: the key frame, and what was decoded to get to its frame.
     #expect(statistics.repeatedFrameCount <= (isNext ? 0 : 1))
     #expect(statistics.decodedFrameCount == expected.count + statistics.repeatedFrameCount)
     scene.pool.close()
@@ -56,7 +56,7 @@ import Testing
 
   @Test("Shows the same first frame after a preload to any stage", arguments: Set(firstFramePaths).sorted())
   func firstFrame(_ path: String) async throws {
-    let expected = try #require(try await plainPictures(path).first)
+    let expected = try #require(try await plainFrames(path).first)
     for stage in PreloadStage.allCases {
       let scene = try PoolScene([Self.other, path], policy: StagePreload(stage: stage))
       try scene.show(0)
@@ -66,7 +66,7 @@ import Testing
       try scene.show(1)
       let shown = {
         scene.lines.drop { $0 != .attached(1) }.compactMap { line in
-          if case .picture(let shown) = line { shown } else { nil }
+          if case .frame(let shown) = line { shown } else { nil }
         }
       }
       try await until(scene.state) { !shown().isEmpty }
@@ -85,36 +85,36 @@ import Testing
 
   @Test("An item that is left and gone back to goes on where it was", arguments: paths.prefix(5))
   func back(_ path: String) async throws {
-    let expected = try await plainPictures(path)
+    let expected = try await plainFrames(path)
     let scene = try PoolScene([path, Self.other])
-    // However late its player is told: the fifth picture is the last one that it shows. Some may be left out before, where
+    // However late its player is told: the fifth frame is the last one that it shows. Some may be left out before, where
     // decoding is late.
-    scene.setOnPicture { scene in if scene.shown.count == 5 { try scene.show(1) } }
+    scene.setOnFrame { scene in if scene.shown.count == 5 { try scene.show(1) } }
     try scene.show(0)
     try await until { scene.shown.count >= 6 }
-    scene.setOnPicture(nil)
+    scene.setOnFrame(nil)
     try await scene.rest()
     let last = try #require(scene.shown.dropFirst(4).first.flatMap(expected.firstIndex))
-    let time = scene.pool.core.state.withLock { $0.slots[0] }.player.currentPicture()?.time
+    let time = scene.pool.core.state.withLock { $0.slots[0] }.player.currentFrame()?.time
     #expect(time == expected[last].time)
     scene.pool.setPlaying(false)
     scene.forgetLines()
     try scene.show(0)
-    // A picture of the other item may have come before the swipe.
+    // A frame of the other item may have come before the swipe.
     let lines = { Array(scene.lines.drop { $0 != .detached(1) }) }
-    #expect(lines() == [.detached(1), .attached(0), .picture(expected[last])])
+    #expect(lines() == [.detached(1), .attached(0), .frame(expected[last])])
     try await until { scene.pool.core.isSteady }
     try await scene.playOut()
-    #expect(lines().dropFirst(2) == expected[last...].map { .picture($0) }[...])
+    #expect(lines().dropFirst(2) == expected[last...].map { .frame($0) }[...])
     #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
     scene.pool.close()
   }
 
-  @Test("A drag that ends shows the picture, and the item plays when the swipe has settled")
+  @Test("A drag that ends shows the frame, and the item plays when the swipe has settled")
   func headStart() async throws {
     let scene = try PoolScene([Self.other, "hls-ts/master.m3u8"])
     try await scene.rest(at: 0)
-    #expect(try scene.show(1, phase: .dragEnded).hasPicture)
+    #expect(try scene.show(1, phase: .dragEnded).hasFrame)
     // The item before has played until then.
     let shown = { scene.shown(since: .attached(1)) }
     #expect(shown().count == 1)
@@ -126,7 +126,7 @@ import Testing
     #expect(scene.pool.surfaceItem == scene.id(1))
     try scene.show(1)
     try await until { shown().count >= 3 }
-    let expected = try await plainPictures("hls-ts/master.m3u8")
+    let expected = try await plainFrames("hls-ts/master.m3u8")
     #expect(shown()[0] == expected[0])
     #expect(shown().map(\.time) == shown().map(\.time).sorted())
     #expect(Set(shown()).count == shown().count)
@@ -146,7 +146,7 @@ import Testing
     scene.pool.close()
   }
 
-  @Test("A miss: the surface leaves, and comes back with the first picture")
+  @Test("A miss: the surface leaves, and comes back with the first frame")
   func miss() async throws {
     let scene = try PoolScene([Self.other, Self.other, "hls-ts/master.m3u8"], policy: NoPreload())
     try await scene.rest(at: 0)
@@ -155,12 +155,12 @@ import Testing
     scene.forgetLines()
     let found = try scene.show(2)
     #expect(found.stage == .none)
-    #expect(!found.hasPicture)
+    #expect(!found.hasFrame)
     // It may come back already. What comes in all, and in which order, is looked at below.
     #expect(scene.lines.first == .detached(0))
     try await until { !scene.shown.isEmpty }
-    let expected = try await plainPictures("hls-ts/master.m3u8")
-    #expect(scene.lines == [.detached(0), .attached(2), .picture(expected[0])])
+    let expected = try await plainFrames("hls-ts/master.m3u8")
+    #expect(scene.lines == [.detached(0), .attached(2), .frame(expected[0])])
     scene.pool.close()
   }
 

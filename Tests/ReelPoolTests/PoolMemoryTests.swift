@@ -38,7 +38,7 @@ import Testing
     #expect(last < first)
     // The same item once more, and more items: nothing is loaded.
     try scene.show(1)
-    scene.pool.update(scene.playlist, currentIndex: 1)
+    scene.pool.update(scene.snapshot, currentIndex: 1)
     try await until { scene.pool.core.isSteady }
     #expect(scene.slots.compactMap { $0 } == [1])
     #expect(scene.item(1) === item)
@@ -64,7 +64,7 @@ import Testing
     try await scene.rest(at: 2)
     // Backwards.
     #expect(scene.slots == [0, 1, 2, nil])
-    #expect(scene.pool.currentPlayer?.hasPicture == true)
+    #expect(scene.pool.currentPlayer?.hasFrame == true)
     scene.pool.close()
   }
 
@@ -80,10 +80,10 @@ import Testing
       #expect(entry.account[.packets] >= readiness.bufferedByteCount)
       #expect(entry.account[.inFlight] >= 0)
     }
-    // One picture each: 4:2:0 at 256 x 144 and more.
+    // One frame each: 4:2:0 at 256 x 144 and more.
     #expect(ledger.entries.allSatisfy { $0.account[.frames] + $0.account[.output] >= 192 * 108 * 3 / 2 })
     // The one before rests without a decoder, the next one with.
-    // A picture has whole pages.
+    // A frame has whole pages.
     #expect(ledger.entries[0].account[.decoder] < 4096)
     #expect(ledger.entries[2].account[.decoder] > 20_000)
     #expect(ledger.byteCount == ledger.entries.reduce(0) { $0 + $1.account.byteCount })
@@ -113,10 +113,10 @@ import Testing
           round % 3 == 0 && request.url.path.contains("segment-1") ? .hold : .none
         }
         var scene: PoolScene? = try PoolScene(
-          Self.paths, fetcher: fetcher, configure: { $0.player.execution = SystemExecution.shared })
+          Self.paths, fetcher: fetcher, configure: { $0.player.runtime = SystemRuntime.shared })
         try scene?.show(round % 7)
         // At any moment.
-        if round % 2 == 0 { try await until { scene?.pool.currentPlayer?.hasPicture == true } }
+        if round % 2 == 0 { try await until { scene?.pool.currentPlayer?.hasFrame == true } }
         if round % 4 < 2 { scene?.pool.close() }
         weak let pool = scene?.pool
         scene = nil
@@ -138,7 +138,7 @@ import Testing
     scene.pool.close()
     let requests = scene.fetcher.requests.count
     try scene.show(1)
-    scene.pool.update(scene.playlist, currentIndex: 2)
+    scene.pool.update(scene.snapshot, currentIndex: 2)
     scene.pool.setPlaying(true)
     scene.pool.trim(to: 0)
     try await until { scene.fetcher.underWayCount == 0 && scene.threads.count == 0 }

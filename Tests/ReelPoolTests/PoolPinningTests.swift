@@ -12,7 +12,7 @@ import Testing
     "hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "media/h264-bframes.mp4", "media/h264.ts",
   ]
 
-  private static func states(_ scene: PoolScene) -> [PinnedState] {
+  private static func states(_ scene: PoolScene) -> [PictureInPictureState] {
     scene.events.compactMap { if case .pinned(_, let state) = $0 { state } else { nil } }
   }
 
@@ -24,12 +24,12 @@ import Testing
     let output = EndingOutput()
     let item = scene.item(0)
     let player = try #require(scene.pool.currentPlayer)
-    let pinned = try scene.pool.pin(to: output)
+    let pinned = try scene.pool.startPictureInPicture(to: output)
     #expect(Self.states(scene) == [.willStart, .didStart])
     #expect(pinned.state.value == .didStart)
     #expect(pinned.item == scene.feed.items[0])
     #expect(pinned.player === player)
-    // The picture on show.
+    // The frame on show.
     #expect(output.count >= 1)
     #expect(scene.pool.surfaceItem == nil)
     #expect(scene.pool.pinnedItems == [scene.id(0)])
@@ -50,7 +50,7 @@ import Testing
     pinned.stop()
     pinned.stop()
     #expect(output.ends == 1)
-    var seen: [PinnedState] = []
+    var seen: [PictureInPictureState] = []
     for await state in states { seen.append(state) }
     #expect(seen.last == .didStop)
     #expect(Self.states(scene) == [.willStart, .didStart, .willStop, .didStop])
@@ -70,11 +70,11 @@ import Testing
     let scene = try PoolScene(Self.paths)
     try scene.show(0)
     try await until { scene.shown.count >= 2 }
-    var pinned: PinnedPlayer? = try scene.pool.pin(to: EndingOutput())
+    var pinned: PictureInPicturePlayer? = try scene.pool.startPictureInPicture(to: EndingOutput())
     try await until { scene.pool.core.isSteady }
     #expect(scene.slots == [nil, 1, nil])
     #expect(scene.pool.currentPlayer == nil)
-    #expect(throws: ReelError.self) { try scene.pool.pin(to: EndingOutput()) }
+    #expect(throws: ReelError.self) { try scene.pool.startPictureInPicture(to: EndingOutput()) }
     #expect(pinned?.state.value == .didStart)
     scene.forgetLines()
     // To let it go stops it.
@@ -87,19 +87,19 @@ import Testing
 
   @Test("Is refused by the pool, by the player, and where nothing is current", arguments: 0..<4)
   func refusal(_ reason: Int) async throws {
-    let scene = try PoolScene(Self.paths, configure: { $0.allowsPinning = reason != 0 })
+    let scene = try PoolScene(Self.paths, configure: { $0.allowsPictureInPicture = reason != 0 })
     if reason != 2 { try await scene.rest(at: 0) }
     if reason == 1 { scene.pool.currentPlayer?.allowsPictureInPicture = false }
     if reason == 3 { scene.pool.currentPlayer?.allowsExternalPlayback = false }
     let output = EndingOutput(isExternal: true)
-    let lines = scene.lines.filter { if case .picture = $0 { false } else { true } }
-    let error = #expect(throws: ReelError.self) { try scene.pool.pin(to: output) }
+    let lines = scene.lines.filter { if case .frame = $0 { false } else { true } }
+    let error = #expect(throws: ReelError.self) { try scene.pool.startPictureInPicture(to: output) }
     #expect(error?.kind == .usage)
     #expect(Self.states(scene).isEmpty)
     #expect(output.count == 0)
     #expect(output.ends == 0)
     // Nothing has changed.
-    #expect(scene.lines.filter { if case .picture = $0 { false } else { true } } == lines)
+    #expect(scene.lines.filter { if case .frame = $0 { false } else { true } } == lines)
     #expect(scene.pool.core.isSteady)
     #expect(scene.evicted.isEmpty)
     scene.pool.close()
@@ -111,7 +111,7 @@ import Testing
     try scene.show(0)
     try await until { scene.shown.count >= 2 }
     let output = HeldOutput()
-    let pinned = try scene.pool.pin(to: output)
+    let pinned = try scene.pool.startPictureInPicture(to: output)
     try await until { output.isHeld }
     for index in [1, 2, 3, 2] {
       scene.forgetLines()
@@ -133,7 +133,7 @@ import Testing
     let scene = try PoolScene(Self.paths)
     try await scene.rest(at: 0)
     let output = EndingOutput()
-    let pinned = try scene.pool.pin(to: output)
+    let pinned = try scene.pool.startPictureInPicture(to: output)
     scene.pool.close()
     #expect(pinned.state.value == .didStop)
     #expect(output.ends == 1)
@@ -147,10 +147,10 @@ import Testing
     let fetcher = FixtureFetcher()
     let feed = Feed(name: "a", sources: [try MediaSource(argument: "http://o/media/h264-bframes.mp4")])
     var pool: PlayerPool? = PlayerPool(fetcher: fetcher, logger: silentLogger)
-    try pool?.show(0, of: Playlist(feed))
-    try await until { pool?.currentPlayer?.hasPicture == true }
+    try pool?.show(0, of: FeedSnapshot(feed))
+    try await until { pool?.currentPlayer?.hasFrame == true }
     let output = EndingOutput()
-    let pinned = try #require(try pool?.pin(to: output))
+    let pinned = try #require(try pool?.startPictureInPicture(to: output))
     pool = nil
     pinned.stop()
     #expect(output.ends == 1)
@@ -158,7 +158,7 @@ import Testing
   }
 }
 
-/// Holds up who shows it a second picture until it is let go.
+/// Holds up who shows it a second frame until it is let go.
 private final class HeldOutput: FrameOutput {
   private let state = Locked((shown: 0, isHeld: false, isOpen: false, hasEnded: false))
 
@@ -169,7 +169,7 @@ private final class HeldOutput: FrameOutput {
 
   func letGo() { state.withLock { $0.isOpen = true } }
 
-  func show(_ picture: borrowing TimedPicture) throws {
+  func show(_ frame: borrowing TimedFrame) throws {
     let holds = state.withLock { state in
       state.shown += 1
       state.isHeld = state.shown > 1

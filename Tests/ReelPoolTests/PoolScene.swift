@@ -13,7 +13,7 @@ final class PoolScene: Sendable {
   enum Line: Hashable, Sendable {
     case attached(Int)
     case detached(Int)
-    case picture(Shown)
+    case frame(Shown)
     case poster(PixelSize)
   }
 
@@ -24,7 +24,7 @@ final class PoolScene: Sendable {
   let threads: WorkerThreads
   private let log = Locked<[Line]>([])
   private let told = Locked<[PoolEvent]>([])
-  private let onPicture = Locked<(@Sendable (PoolScene) throws -> Void)?>(nil)
+  private let onFrame = Locked<(@Sendable (PoolScene) throws -> Void)?>(nil)
 
   /// - Parameter paths: of the items, below Fixtures.
   init(
@@ -37,7 +37,7 @@ final class PoolScene: Sendable {
     configuration.policy = policy
     configuration.player.retryPolicy = ItemRetryPolicy(attempts: 1, baseDelay: .milliseconds(1))
     let threads = WorkerThreads(idleTime: .milliseconds(1))
-    configuration.player.execution = SystemExecution(threads: threads, promptThreads: threads)
+    configuration.player.runtime = SystemRuntime(threads: threads, promptThreads: threads)
     configure(&configuration)
     var feed = Feed(name: "feed")
     for (number, path) in paths.enumerated() {
@@ -54,7 +54,7 @@ final class PoolScene: Sendable {
   /// What notes in the scene what it is shown; the scene is not held by it.
   func makeOutput() -> any FrameOutput { CallbackOutput { [weak self] in try self?.show($0) } }
 
-  var playlist: Playlist { Playlist(feed) }
+  var snapshot: FeedSnapshot { FeedSnapshot(feed) }
   func id(_ index: Int) -> FeedItem.ID { feed.items[index].id }
   func url(_ index: Int) -> URL? { if case .url(let url) = feed.items[index].source { url } else { nil } }
 
@@ -62,11 +62,11 @@ final class PoolScene: Sendable {
 
   /// What a swipe finds; the frame itself is let go.
   @discardableResult
-  func show(_ index: Int, phase: SwipePhase = .settled) throws -> (stage: PreloadStage, hasPicture: Bool) {
-    let handover = try pool.show(index, of: playlist, phase: phase)
-    let (stage, isHit, hasPicture) = (handover.stage, handover.isHit, handover.frame != nil)
-    #expect(isHit == hasPicture)
-    return (stage, hasPicture)
+  func show(_ index: Int, phase: SwipePhase = .settled) throws -> (stage: PreloadStage, hasFrame: Bool) {
+    let handover = try pool.show(index, of: snapshot, phase: phase)
+    let (stage, isHit, hasFrame) = (handover.stage, handover.isHit, handover.frame != nil)
+    #expect(isHit == hasFrame)
+    return (stage, hasFrame)
   }
 
   /// Goes to an item, and returns when all of its window are as far as they are to be.
@@ -126,24 +126,24 @@ final class PoolScene: Sendable {
   /// What is loaded for an item.
   func item(_ index: Int) -> PlayerItem? { pool.core.state.withLock { $0.player(of: id(index)) }?.load?.item }
 
-  /// Calls `body` on the player's thread, with its output's lock held, after each picture.
-  func setOnPicture(_ body: (@Sendable (PoolScene) throws -> Void)?) { onPicture.withLock { $0 = body } }
+  /// Calls `body` on the player's thread, with its output's lock held, after each frame.
+  func setOnFrame(_ body: (@Sendable (PoolScene) throws -> Void)?) { onFrame.withLock { $0 = body } }
 
   // MARK: - Private
 
   private static func shown(_ lines: [Line]) -> [Shown] {
-    lines.compactMap { if case .picture(let shown) = $0 { shown } else { nil } }
+    lines.compactMap { if case .frame(let shown) = $0 { shown } else { nil } }
   }
 
-  private func show(_ picture: borrowing TimedPicture) throws {
-    if picture.stream.videoCodec == nil {
-      let size = picture.geometry().output
+  private func show(_ frame: borrowing TimedFrame) throws {
+    if frame.stream.videoCodec == nil {
+      let size = frame.geometry().output
       log.withLock { $0.append(.poster(size)) }
     } else {
-      let shown = try Shown(picture)
-      log.withLock { $0.append(.picture(shown)) }
+      let shown = try Shown(frame)
+      log.withLock { $0.append(.frame(shown)) }
     }
-    try onPicture.withLock { $0 }?(self)
+    try onFrame.withLock { $0 }?(self)
   }
 
   private func note(_ event: PoolEvent) {
@@ -163,7 +163,7 @@ extension PoolCore {
     guard let plan = makePlan() else { return true }
     let wanted = plan.entries.map(\.item.id)
     let loads = state.slots.compactMap(\.load)
-    return plan.revision == state.revision && Set(loads.map(\.feedItem.id)) == Set(wanted)
+    return plan.generation == state.generation && Set(loads.map(\.feedItem.id)) == Set(wanted)
       && loads.allSatisfy { load in
         guard let order = plan.entries.first(where: { $0.item.id == load.feedItem.id })?.order else {
           return false
@@ -174,13 +174,13 @@ extension PoolCore {
   }
 }
 
-/// The pictures of an item that a player by itself shows.
-func plainPictures(_ path: String) async throws -> [Shown] {
+/// The frames of an item that a player by itself shows.
+func plainFrames(_ path: String) async throws -> [Shown] {
   let shown = Locked<[Shown]>([])
   let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
   try player.attach(
-    CallbackOutput { picture in
-      let one = try Shown(picture)
+    CallbackOutput { frame in
+      let one = try Shown(frame)
       shown.withLock { $0.append(one) }
     })
   let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))

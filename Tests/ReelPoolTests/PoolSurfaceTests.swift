@@ -13,12 +13,12 @@ import Testing
   ]
 
   @Test(
-    "Goes from item to item: left before the next one is entered, and each picture to the item that has it")
+    "Goes from item to item: left before the next one is entered, and each frame to the item that has it")
   func order() async throws {
     let scene = try PoolScene(Self.paths)
     let expected = try await withThrowingTaskGroup(of: (Int, [Shown]).self) { group in
       for (index, path) in Self.paths.enumerated() {
-        group.addTask { (index, try await plainPictures(path)) }
+        group.addTask { (index, try await plainFrames(path)) }
       }
       return try await group.reduce(into: [Int: [Shown]]()) { $0[$1.0] = $1.1 }
     }
@@ -38,9 +38,9 @@ import Testing
       case .detached(let index):
         #expect(attached == index)
         attached = nil
-      case .picture(let shown):
-        let pictures = try #require(attached.flatMap { expected[$0] })
-        #expect(pictures.contains(shown))
+      case .frame(let shown):
+        let frames = try #require(attached.flatMap { expected[$0] })
+        #expect(frames.contains(shown))
         if let last { #expect(shown.time > last) }
         last = shown.time
       case .poster: Issue.record("there are no posters")
@@ -50,7 +50,7 @@ import Testing
     #expect(scene.pool.surfaceItem == nil)
   }
 
-  @Test("An output that is set later gets the picture on show; the one before is finished")
+  @Test("An output that is set later gets the frame on show; the one before is finished")
   func exchange() async throws {
     let scene = try PoolScene(Self.paths)
     scene.pool.setPlaying(false)
@@ -115,12 +115,12 @@ import Testing
     scene.pool.close()
   }
 
-  @Test("An output may swipe while it is shown a picture", arguments: [false, true])
+  @Test("An output may swipe while it is shown a frame", arguments: [false, true])
   func swipingOutput(withOthers: Bool) async throws {
     let scene = try PoolScene(Self.paths)
     let service = PlayerService(pool: scene.pool, feeds: [scene.feed])
     let swipes = Locked(0)
-    scene.setOnPicture { _ in
+    scene.setOnFrame { _ in
       let count = swipes.withLock { count in
         count += 1
         return count
@@ -137,7 +137,7 @@ import Testing
       }
     }
     try await until { swipes.withLock { $0 > 45 } }
-    scene.setOnPicture(nil)
+    scene.setOnFrame(nil)
     try await scene.rest()
     #expect(scene.pool.surfaceItem == service.nowPlaying.value?.item.id)
     scene.pool.close()
@@ -149,7 +149,7 @@ import Testing
     item.poster = URL(string: "http://fixtures.test/posters/\(index == 1 ? "portrait" : "poster").jpg")
   }
 
-  @Test("An item's poster is shown on a miss, once, until its first picture is there")
+  @Test("An item's poster is shown on a miss, once, until its first frame is there")
   func posters() async throws {
     let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-fmp4") ? .hold : .none }
     let scene = try PoolScene(Self.paths, fetcher: fetcher, describe: Self.poster)
@@ -186,7 +186,7 @@ import Testing
   }
 
   @Test(
-    "A poster that is no picture, or is not to be had, is passed over", arguments: ["cut.png", "none.jpg"])
+    "A poster that is no frame, or is not to be had, is passed over", arguments: ["cut.png", "none.jpg"])
   func brokenPoster(_ name: String) async throws {
     let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls") ? .hold : .none }
     let scene = try PoolScene(
@@ -225,7 +225,7 @@ final class EndingOutput: FrameOutput {
   var count: Int { counts.withLock { $0.shown } }
   var ends: Int { counts.withLock { $0.ends } }
 
-  func show(_ picture: borrowing TimedPicture) throws {
+  func show(_ frame: borrowing TimedFrame) throws {
     let count = counts.withLock { counts in
       counts.shown += 1
       return counts.shown

@@ -20,7 +20,7 @@ import Testing
   func burst() async throws {
     let scene = try PoolScene(Self.paths(502))
     for index in 0...500 { try scene.show(index, phase: index < 500 ? .dragEnded : .settled) }
-    let last = try await plainPictures(Self.kinds[500 % Self.kinds.count])
+    let last = try await plainFrames(Self.kinds[500 % Self.kinds.count])
     try #require(!last.isEmpty)
     try await until { scene.shown.contains(last[0]) && scene.pool.surfaceItem == scene.id(500) }
     #expect(scene.pool.currentPlayer?.currentItem.value === scene.item(500))
@@ -32,41 +32,41 @@ import Testing
     scene.pool.close()
   }
 
-  @Test("50 swipes in a second: the last item's first picture comes as if it had been reached directly")
+  @Test("50 swipes in a second: the last item's first frame comes as if it had been reached directly")
   func second() async throws {
-    /// From the last swipe to the first picture, in the world's time.
+    /// From the last swipe to the first frame, in the simulation's time.
     @Sendable func walk(swipes: Int) async throws -> (duration: Duration, transfers: Int, waiting: Int) {
-      let world = VirtualWorld()
-      let fetcher = LinkedFetcher(FixtureFetcher(), link: .lte, in: world)
+      let simulation = SimulatedRuntime()
+      let fetcher = ThrottledFetcher(FixtureFetcher(), link: .lte, in: simulation)
       var configuration = PoolConfiguration()
-      configuration.enter(world)
+      configuration.enter(simulation)
       let feed = Feed(
         name: "feed",
         sources: try Self.paths(52).map { try MediaSource(argument: "http://origin/\($0)") })
       let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-      let duration = try await world.run {
-        let playlist = Playlist(feed)
+      let duration = try await simulation.run {
+        let snapshot = FeedSnapshot(feed)
         for index in (50 - swipes)..<50 {
-          try pool.show(index, of: playlist, phase: .dragEnded)
-          try await world.sleep(for: .milliseconds(20))
+          try pool.show(index, of: snapshot, phase: .dragEnded)
+          try await simulation.sleep(for: .milliseconds(20))
         }
-        let began = world.now
-        try pool.show(50, of: playlist)
+        let began = simulation.now
+        try pool.show(50, of: snapshot)
         let player = { pool.currentPlayer }
-        while player()?.hasPicture != true { try await world.sleep(for: .milliseconds(1)) }
-        return world.now - began
+        while player()?.hasFrame != true { try await simulation.sleep(for: .milliseconds(1)) }
+        return simulation.now - began
       }
       // All three slots rest.
-      try await world.run {
+      try await simulation.run {
         while pool.slotReadiness.contains(where: { $0.stage < .buffered }) {
-          try await world.sleep(for: .milliseconds(10))
+          try await simulation.sleep(for: .milliseconds(10))
         }
       }
       let counts = (fetcher.transferCount, pool.core.resources.network.waiterCount)
       pool.setPlaying(false)
-      try await world.run { pool.close() }
-      await world.runToRest()
-      #expect(world.bodyCount == 0)
+      try await simulation.run { pool.close() }
+      await simulation.runToRest()
+      #expect(simulation.bodyCount == 0)
       return (duration, counts.0, counts.1)
     }
     let (fast, direct) = (try await walk(swipes: 50), try await walk(swipes: 0))
@@ -105,7 +105,7 @@ import Testing
       for number in 0..<count {
         index = min(19, max(0, index + (random.next() % 3 == 0 ? -1 : 1) * (index > 15 ? -1 : 1)))
         try scene.show(index, phase: number % 3 == 0 ? .dragEnded : .settled)
-        if number % 25 == 0 { try await until { scene.pool.currentPlayer?.hasPicture == true } }
+        if number % 25 == 0 { try await until { scene.pool.currentPlayer?.hasFrame == true } }
       }
     }
     try await swipe(50)
@@ -132,7 +132,7 @@ import Testing
       Self.paths(12) + ["bad/text.mp4"], slots: 4, policy: AheadPreload(3), fetcher: fetcher,
       describe: { $1.poster = URL(string: "http://fixtures.test/posters/poster.jpg") })
     let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
-    let pins = Locked<[PinnedPlayer]>([], rank: .outputs)
+    let pins = Locked<[PictureInPicturePlayer]>([], rank: .outputs)
     await withTaskGroup(of: Void.self) { group in
       for thread in 0..<6 {
         group.addTask {
@@ -149,10 +149,10 @@ import Testing
     scene.pool.setPlaying(true)
     try scene.pool.setSurface(scene.makeOutput())
     try await scene.rest(at: 4)
-    let expected = try await plainPictures(Self.kinds[4])
+    let expected = try await plainFrames(Self.kinds[4])
     #expect(scene.pool.surfaceItem == scene.id(4))
     #expect(scene.pool.currentPlayer?.currentItem.value === scene.item(4))
-    let time = scene.pool.currentPlayer?.currentPicture()?.time
+    let time = scene.pool.currentPlayer?.currentFrame()?.time
     #expect(expected.contains { $0.time == time })
     #expect(scene.pool.pinnedItems.isEmpty)
     scene.pool.close()
@@ -160,16 +160,18 @@ import Testing
   }
 
   private static func act(
-    _ scene: PoolScene, _ other: Feed, _ pins: Locked<[PinnedPlayer]>, _ choice: Int, index: Int
+    _ scene: PoolScene, _ other: Feed, _ pins: Locked<[PictureInPicturePlayer]>, _ choice: Int, index: Int
   ) {
     let pool = scene.pool
     switch choice {
     case 0...11: _ = try? scene.show(index, phase: choice % 2 == 0 ? .settled : .dragEnded)
-    case 12, 13: _ = try? pool.show(index, of: Playlist(other))
+    case 12, 13: _ = try? pool.show(index, of: FeedSnapshot(other))
     case 14: pool.setPlaying(index % 2 == 0)
     case 15: pool.trim(to: index * 100_000)
     case 16, 17:
-      if let pinned = try? pool.pin(to: EndingOutput()) { pins.withLock { $0.append(pinned) } }
+      if let pinned = try? pool.startPictureInPicture(to: EndingOutput()) {
+        pins.withLock { $0.append(pinned) }
+      }
     case 18, 19:
       let pinned = pins.withLock { $0.popLast() }
       if index % 2 == 0 { pinned?.stop() }
@@ -177,15 +179,15 @@ import Testing
     case 21: try? pool.setSurface(index % 3 == 0 ? nil : EndingOutput(failsAt: 3))
     case 22, 23:
       let rest = Array(scene.feed.items.dropFirst(index))
-      pool.update(Playlist(feed: "feed", items: rest), currentIndex: rest.isEmpty ? nil : 0)
-    case 24: pool.update(scene.playlist, currentIndex: index)
+      pool.update(FeedSnapshot(feed: "feed", items: rest), currentIndex: rest.isEmpty ? nil : 0)
+    case 24: pool.update(scene.snapshot, currentIndex: index)
     case 25: #expect(pool.memory.byteCount >= 0)
     case 26: #expect(pool.slotReadiness.count == 4)
     case 27: pool.currentPlayer?.setRate(index % 2 == 0 ? 2 : .infinity)
     case 28: pool.currentPlayer?.allowsExternalPlayback = index % 2 == 0
     case 29: _ = pool.startup(of: scene.id(index))
     case 30: #expect(pool.fetchedByteCount(of: scene.id(index)) >= 0)
-    default: _ = pool.currentPlayer?.currentPicture()?.time
+    default: _ = pool.currentPlayer?.currentFrame()?.time
     }
   }
 }

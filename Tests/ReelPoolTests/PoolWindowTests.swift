@@ -18,7 +18,7 @@ struct PoolWindowTests {
     var description: String { "table" }
   }
 
-  /// Wants the first picture of everything, and notes what it was asked.
+  /// Wants the first frame of everything, and notes what it was asked.
   private struct WatchingPolicy: PreloadPolicy {
     let asked = Locked<[(distance: Int, context: PreloadContext)]>([])
 

@@ -14,12 +14,12 @@ struct PriorityGateTests {
   @Test("Who waits is served by rank, then in the order of arrival, by the rank of that moment")
   func ranks() async throws {
     let gate = PriorityGate(permits: 1)
-    let holder = RankedGate(gate, rank: 9)
+    let holder = SlotGate(gate, rank: 9)
     holder.acquire()
-    let slots = [("c", 2), ("b1", 1), ("b2", 1), ("a", 5)].map { ($0.0, RankedGate(gate, rank: $0.1)) }
+    let slots = [("c", 2), ("b1", 1), ("b2", 1), ("a", 5)].map { ($0.0, SlotGate(gate, rank: $0.1)) }
     let done = ObservedProperty(0)
     for (index, slot) in slots.enumerated() {
-      SystemExecution.shared.run(named: "test") {
+      SystemRuntime.shared.run(named: "test") {
         slot.1.acquire()
         note(slot.0)
         slot.1.release()
@@ -38,8 +38,8 @@ struct PriorityGateTests {
     let gate = PriorityGate(permits: permits)
     let (inside, most, done) = (Locked(0), Locked(0), ObservedProperty(0))
     for slot in 0..<8 {
-      let ranked = RankedGate(gate, rank: slot % 3)
-      SystemExecution.shared.run(named: "test") {
+      let ranked = SlotGate(gate, rank: slot % 3)
+      SystemRuntime.shared.run(named: "test") {
         for _ in 0..<200 {
           ranked.acquire()
           let count = inside.withLock { value in
@@ -55,7 +55,7 @@ struct PriorityGateTests {
     }
     for await count in done.values where count == 8 { break }
     #expect(most.withLock { $0 } <= permits)
-    let all = (0..<permits).map { _ in RankedGate(gate) }
+    let all = (0..<permits).map { _ in SlotGate(gate) }
     for gate in all { gate.acquire() }
     #expect(gate.waiterCount == 0)
     for gate in all { gate.release() }
@@ -63,24 +63,24 @@ struct PriorityGateTests {
 
   @Test("A modelled core is held for the cost of a packet, and for nothing where none went in")
   func cost() async {
-    let world = VirtualWorld()
-    let gate = PriorityGate(cores: 2, cost: DecodeCost(picture: .milliseconds(10)), in: world)
+    let simulation = SimulatedRuntime()
+    let gate = PriorityGate(cores: 2, cost: DecodeCost(frame: .milliseconds(10)), in: simulation)
     for name in ["a", "b", "c"] {
-      let ranked = RankedGate(gate)
-      world.run(named: name) {
+      let ranked = SlotGate(gate)
+      simulation.run(named: name) {
         ranked.acquire()
-        note("\(name) begins \(world.now / .milliseconds(1))")
+        note("\(name) begins \(simulation.now / .milliseconds(1))")
         ranked.release(afterPacket: true)
         ranked.acquire()
         ranked.release(afterPacket: false)
-        note("\(name) ends \(world.now / .milliseconds(1))")
+        note("\(name) ends \(simulation.now / .milliseconds(1))")
       }
     }
-    await world.runToRest()
+    await simulation.runToRest()
     #expect(
       order.withLock { $0 } == [
         "a begins 0.0", "b begins 0.0", "c begins 10.0", "a ends 10.0", "b ends 10.0", "c ends 20.0",
       ])
-    #expect(world.bodyCount == 0)
+    #expect(simulation.bodyCount == 0)
   }
 }

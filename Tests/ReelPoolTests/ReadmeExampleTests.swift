@@ -13,10 +13,10 @@ struct Swipe: Sendable {
   let name: String
   /// How far the item was loaded.
   let stage: PreloadStage
-  /// From the call to the first picture in the caller's hand, or on the surface where it was not there yet.
+  /// From the call to the first frame in the caller's hand, or on the surface where it was not there yet.
   let firstFrame: Duration?
-  /// From the call to the second picture on the surface.
-  let motion: Duration?
+  /// From the call to the second frame on the surface.
+  let secondFrame: Duration?
 }
 
 /// Swipes from the first item of `feed` to the last; looks at each until it moves and the next one is loaded, but no longer
@@ -26,12 +26,12 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
   var configuration = PoolConfiguration()
   configuration.slotCount = 3
   configuration.policy = AdjacentPreload()
-  configuration.showsPosters = false  // The surface gets pictures of the videos only.
+  configuration.showsPosters = false  // The surface gets frames of the videos only.
   let pool = PlayerPool(
     fetcher: TransportFetcher(logger: logger), configuration: configuration, logger: logger)
   defer { pool.close() }
 
-  // The surface follows the current item. It is called with each picture as it is due.
+  // The surface follows the current item. It is called with each frame as it is due.
   let clock = SystemMonotonicClock()
   let shown = Locked<[FeedItem.ID: [Duration]]>([:])
   try pool.setSurface(
@@ -59,7 +59,7 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
     swipes.append(
       Swipe(
         name: item.name, stage: handover.stage, firstFrame: handover.isHit ? inHand : times.first,
-        motion: times.dropFirst().first))
+        secondFrame: times.dropFirst().first))
   }
   return swipes
 }
@@ -68,7 +68,7 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
 func printSwipes(throughFeedAt path: String) async throws {
   let swipes = try await measureSwipes(over: try FeedFile(path: path).feeds[0])
   for swipe in swipes {
-    let times = [swipe.firstFrame, swipe.motion].map { $0.map { "\(WaitTime($0))" } ?? "-" }
+    let times = [swipe.firstFrame, swipe.secondFrame].map { $0.map { "\(WaitTime($0))" } ?? "-" }
     print("\(swipe.name): \(swipe.stage), first frame \(times[0]), motion \(times[1])")
   }
   if let hits = LatencySummary(swipes.filter { $0.stage >= .firstFrame }.compactMap(\.firstFrame)) {
@@ -98,7 +98,7 @@ func browse(_ feeds: [Feed], surface: any FrameOutput, window: any FrameOutput) 
   service.settle()
 
   // It plays on in a window of its own, until it is stopped. Another feed begins; then the first one is where it was.
-  let pinned = try pool.pin(to: window)
+  let pinned = try pool.startPictureInPicture(to: window)
   service.select(feed: feeds[1].name)
   service.select(feed: feeds[0].name)
   service.next()
@@ -131,7 +131,7 @@ struct ReadmeExampleTests {
     #expect(code.contains(body))
   }
 
-  @Test("The Swift example of several feeds shows pictures on the surface and in the window")
+  @Test("The Swift example of several feeds shows frames on the surface and in the window")
   func browses() async throws {
     let origin = try await Origin.start(
       Origin.Configuration(directory: Self.root.appending(path: "Fixtures")))
@@ -146,8 +146,8 @@ struct ReadmeExampleTests {
     }
     await origin.stop()
     try result.get()
-    #expect(surface.pictureCount > 1)
-    #expect(window.pictureCount > 0)
+    #expect(surface.frameCount > 1)
+    #expect(window.frameCount > 0)
   }
 
   @Test("The Swift example finds what was preloaded, and waits for what was not")
@@ -174,9 +174,9 @@ struct ReadmeExampleTests {
     // Nothing is there at the beginning; then each was loaded while the one before was looked at.
     #expect(swipes.map { $0.stage >= .firstFrame } == [false, true, true, false])
     for swipe in swipes.dropLast() {
-      let (first, motion) = (try #require(swipe.firstFrame), try #require(swipe.motion))
-      #expect(first > .zero && first < motion)
+      let (first, secondFrame) = (try #require(swipe.firstFrame), try #require(swipe.secondFrame))
+      #expect(first > .zero && first < secondFrame)
     }
-    #expect(swipes[3].firstFrame == nil && swipes[3].motion == nil)
+    #expect(swipes[3].firstFrame == nil && swipes[3].secondFrame == nil)
   }
 }

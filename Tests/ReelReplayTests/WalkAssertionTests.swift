@@ -13,8 +13,8 @@ struct WalkAssertionTests {
       ("ttff.p50<=355ms", true),
       ("ttff.hit.p99<=1ms", true),
       ("ttff.hit.max<20us", false), ("ttff.hit.max<=0.02ms", true), ("ttff.hit.max==20us", true),
-      ("ttff.hit.max=20us", true), ("ttff.miss.p50>0.3s", true), ("motion.p95<3s", true),
-      ("motion.hit.p50==33ms", true),
+      ("ttff.hit.max=20us", true), ("ttff.miss.p50>0.3s", true), ("second_frame.p95<3s", true),
+      ("second_frame.hit.p50==33ms", true),
       ("stall.max<1s", true), ("stall.max<600ms", false), ("stall.total<0.02min", false),
       ("stall.count<=0", false),
       ("stall.count==3", true), ("slot.memory<30MB", true), ("slot.memory<=11MB", true),
@@ -23,8 +23,8 @@ struct WalkAssertionTests {
       ("hit.ratio>60%", false),
       ("hit.ratio.manifest==80%", true), ("hit.ratio.buffered>=50%", false), ("bytes.wasted<22.5%", false),
       ("bytes.wasted<=22.5 %", true), ("bytes.wasted<10MB", true), ("bytes.wasted<9MB", false),
-      ("bytes.fetched<=40MB", true), ("pictures.wasted<1%", true), ("pictures.wasted<=3", true),
-      ("pictures.decoded==400", true), ("failed<=0", false), ("failed==1", true), ("abandoned<2", true),
+      ("bytes.fetched<=40MB", true), ("frames.wasted<1%", true), ("frames.wasted<=3", true),
+      ("frames.decoded==400", true), ("failed<=0", false), ("failed==1", true), ("abandoned<2", true),
       (" TTFF.P50 < 1s ", true),
     ])
   func evaluation(text: String, isMet: Bool) throws {
@@ -38,9 +38,9 @@ struct WalkAssertionTests {
     "A walk that has no such figure does not hold it, and is told why",
     arguments: [
       ("ttff.p95<150ms", "no swipe counts"), ("ttff.hit.p99>=0us", "no swipe was a hit"),
-      ("motion.miss.max<1s", "no swipe was a miss"), ("slot.memory<30MB", "memory was not measured"),
+      ("second_frame.miss.max<1s", "no swipe was a miss"), ("slot.memory<30MB", "memory was not measured"),
       ("pool.memory<30MB", "memory was not measured"), ("hit.ratio>=0%", "no swipe counts"),
-      ("bytes.wasted<20%", "nothing was fetched"), ("pictures.wasted<20%", "no picture was decoded"),
+      ("bytes.wasted<20%", "nothing was fetched"), ("frames.wasted<20%", "no frame was decoded"),
     ])
   func absent(text: String, reason: String) throws {
     let outcome = try WalkAssertion(parsing: text).evaluate(.empty)
@@ -60,8 +60,8 @@ struct WalkAssertionTests {
   @Test("Outcomes in words")
   func description() throws {
     #expect(
-      try WalkAssertion(parsing: "motion.hit.p50 < 1s").evaluate(.sample()).description
-        == "motion.hit.p50 < 1s: met, 33 ms")
+      try WalkAssertion(parsing: "second_frame.hit.p50 < 1s").evaluate(.sample()).description
+        == "second_frame.hit.p50 < 1s: met, 33 ms")
     #expect(
       try WalkAssertion(parsing: "hit.ratio>=90%").evaluate(.sample()).description
         == "hit.ratio>=90%: not met, 60 %")

@@ -22,7 +22,7 @@ struct WalkReportTests {
     // The swipe that was left early counts with how long it was looked at, and is the slowest.
     #expect(first.all?.max == .seconds(2))
     #expect(first.slowest?.swipe == 5)
-    #expect(totals.motion.all?.p50 == .milliseconds(50))
+    #expect(totals.secondFrame.all?.p50 == .milliseconds(50))
     #expect(totals.hitRatio() == 0.6)
     #expect(totals.hitRatio(.manifest) == 0.8)
     #expect(totals.hitRatio(.buffered) == 0.4)
@@ -34,19 +34,19 @@ struct WalkReportTests {
     #expect(totals.failedItemCount == 1)
   }
 
-  @Test("An item of one picture does not wait for a second, one that failed between them neither")
+  @Test("An item of one frame does not wait for a second, one that failed between them neither")
   func still() {
     var report = WalkReport.sample()
     report.swipes = [.sample(1, .buffered, firstFrame: .zero), .sample(2, .buffered, firstFrame: .zero)]
-    #expect(report.totals.motion.all?.count == 2)
-    #expect(report.totals.motion.all?.max == .seconds(2))
+    #expect(report.totals.secondFrame.all?.count == 2)
+    #expect(report.totals.secondFrame.all?.max == .seconds(2))
     report.swipes[0].isStill = true
     report.swipes[1].error = "damaged"
-    #expect(report.totals.motion.all == nil)
+    #expect(report.totals.secondFrame.all == nil)
     #expect(report.totals.firstFrame.all?.count == 2)
   }
 
-  @Test("The cause of a slow first picture")
+  @Test("The cause of a slow first frame")
   func cause() {
     #expect(WalkReport.sample().swipes[4].cause == "manifest 142 ms, segment 201 ms, decode 12 ms")
     #expect(SwipeRecord.cause(of: [StageTime(stage: "decode", duration: .microseconds(499))]) == nil)
@@ -78,7 +78,8 @@ struct WalkReportTests {
     }
     collect(root)
     #expect(keys.allSatisfy { $0.wholeMatch(of: /[a-z][a-z0-9_]*/) != nil })
-    #expect(keys.isSuperset(of: ["ttff_ms", "motion_ms", "fetched_bytes", "p95_ms", "slot_peak_bytes"]))
+    #expect(
+      keys.isSuperset(of: ["ttff_ms", "second_frame_ms", "fetched_bytes", "p95_ms", "slot_peak_bytes"]))
     let totals = try #require(root["totals"] as? [String: Any])
     let all = try #require((totals["ttff"] as? [String: Any])?["hits"] as? [String: Any])
     #expect(all["max_ms"] as? Double == 0.02)

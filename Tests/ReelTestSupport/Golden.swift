@@ -3,19 +3,19 @@ import Testing
 
 /// A golden file: what ffmpeg decodes from a clip.
 public struct Golden: Sendable {
-  public struct Picture: Hashable, Sendable {
+  public struct Frame: Hashable, Sendable {
     public let ticks: Int64
     public let md5: String
   }
 
   public let timeBase: Rational
-  public let pictures: [Picture]
+  public let frames: [Frame]
 
   /// Reads `golden/NAME.framemd5`.
   public init(_ name: String) throws {
     let text = String(decoding: try Fixtures.bytes("golden/\(name).framemd5"), as: UTF8.self)
     var timeBase = Rational(0, 1)
-    var pictures: [Picture] = []
+    var frames: [Frame] = []
     for line in text.split(separator: "\n") {
       if line.hasPrefix("#tb 0:") {
         let numbers = line.dropFirst(6).split(separator: "/").compactMap { Int32($0.filter { $0 != " " }) }
@@ -25,10 +25,10 @@ public struct Golden: Sendable {
       guard !line.hasPrefix("#") else { continue }
       let fields = line.split(separator: ",").map { $0.filter { $0 != " " } }
       try #require(fields.count == 6)
-      pictures.append(Picture(ticks: try #require(Int64(fields[2])), md5: fields[5]))
+      frames.append(Frame(ticks: try #require(Int64(fields[2])), md5: fields[5]))
     }
     self.timeBase = timeBase
-    self.pictures = pictures
+    self.frames = frames
   }
 
   public func time(_ ticks: Int64) -> MediaTime {

@@ -2,7 +2,7 @@ package import ReelCore
 import ReelFFmpeg
 package import ReelPlayback
 
-/// A picture with its place on a timeline.
+/// A frame with its place on a timeline.
 package struct Shown: Hashable, Sendable, CustomStringConvertible {
   package let time: MediaTime
   package let md5: String
@@ -12,8 +12,8 @@ package struct Shown: Hashable, Sendable, CustomStringConvertible {
     self.md5 = md5
   }
 
-  package init(_ picture: borrowing TimedPicture) throws {
-    self.init(time: picture.time, md5: try picture.frame.md5())
+  package init(_ frame: borrowing TimedFrame) throws {
+    self.init(time: frame.time, md5: try frame.decoded.md5())
   }
 
   package var description: String { "\(time) \(md5.prefix(6))" }

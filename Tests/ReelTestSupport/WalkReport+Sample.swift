@@ -11,7 +11,7 @@ extension WalkSettings {
 extension SwipeRecord {
   /// A swipe that was looked at for 2 s.
   package static func sample(
-    _ number: Int, _ stage: PreloadStage, firstFrame: Duration?, motion: Duration? = nil,
+    _ number: Int, _ stage: PreloadStage, firstFrame: Duration?, secondFrame: Duration? = nil,
     kind: SwipeKind = .next
   ) -> SwipeRecord {
     var record = SwipeRecord(
@@ -19,7 +19,7 @@ extension SwipeRecord {
       stage: stage)
     record.watched = .seconds(2)
     record.timeToFirstFrame = firstFrame
-    record.timeToMotion = motion
+    record.timeToSecondFrame = secondFrame
     return record
   }
 }
@@ -28,16 +28,16 @@ extension WalkReport {
   /// A start, three hits, a miss, one that was left early, one that failed, one that was passed by.
   package static func sample(label: String = "3 slots") -> WalkReport {
     var report = WalkReport(label: label, settings: .sample)
-    var start = SwipeRecord.sample(0, .none, firstFrame: .seconds(9), motion: .seconds(10), kind: .start)
+    var start = SwipeRecord.sample(0, .none, firstFrame: .seconds(9), secondFrame: .seconds(10), kind: .start)
     start.stallCount = 1
     start.stallDuration = .milliseconds(300)
     start.longestStall = .milliseconds(300)
     report.swipes = [
       start,
-      .sample(1, .buffered, firstFrame: .microseconds(12), motion: .milliseconds(33)),
-      .sample(2, .firstFrame, firstFrame: .microseconds(20), motion: .milliseconds(50)),
-      .sample(3, .buffered, firstFrame: .microseconds(16), motion: .milliseconds(20)),
-      .sample(4, .manifest, firstFrame: .milliseconds(355), motion: .milliseconds(400), kind: .jump),
+      .sample(1, .buffered, firstFrame: .microseconds(12), secondFrame: .milliseconds(33)),
+      .sample(2, .firstFrame, firstFrame: .microseconds(20), secondFrame: .milliseconds(50)),
+      .sample(3, .buffered, firstFrame: .microseconds(16), secondFrame: .milliseconds(20)),
+      .sample(4, .manifest, firstFrame: .milliseconds(355), secondFrame: .milliseconds(400), kind: .jump),
       .sample(5, .none, firstFrame: nil, kind: .previous), .sample(6, .manifest, firstFrame: nil),
       .sample(7, .none, firstFrame: nil, kind: .burst),
     ]
@@ -57,8 +57,8 @@ extension WalkReport {
     report.duration = .seconds(16)
     report.fetchedByteCount = 40_000_000
     report.unshownByteCount = 9_000_000
-    report.decodedPictureCount = 400
-    report.unshownPictureCount = 3
+    report.decodedFrameCount = 400
+    report.unshownFrameCount = 3
     report.slotHighWaterByteCounts = [11_000_000, 2_900_000, 9_000_000]
     report.poolHighWaterByteCount = 16_500_000
     report.failedItems = [.init(index: 6, id: "clip6.mp4", error: "404\nnot found")]

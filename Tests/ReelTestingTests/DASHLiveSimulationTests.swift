@@ -72,17 +72,17 @@ struct DASHLiveSimulationTests {
     #expect(first.values(of: "d") == ["15360", "15360", "45056"])
     let text = try live.text(after: 7)
     #expect(text.values(of: "start") == ["PT3S", "PT6S"])
-    // The window begins at 3 s; the first segment of the sound ends 61 ms before the first of the pictures.
-    let pictures = ["0", "15360", "30720"]
+    // The window begins at 3 s; the first segment of the sound ends 61 ms before the first of the frames.
+    let frames = ["0", "15360", "30720"]
     let sound = ["0", "45056", "93184", "141312"]
-    #expect(text.values(of: "t") == pictures + pictures + sound + ["0", "0", "0"])
+    #expect(text.values(of: "t") == frames + frames + sound + ["0", "0", "0"])
   }
 
   @Test("A Period is there when each of its tracks has a segment")
   func newPeriod() throws {
     let options = Options(addressing: .timeline)
     let (live, _) = try dashSimulation("dash-timeline/manifest.mpd", options)
-    // The first segment of the sound ends 61 ms before that of the pictures.
+    // The first segment of the sound ends 61 ms before that of the frames.
     #expect(try live.text(after: 3.95).values(of: "id").filter { $0.hasPrefix("p") } == ["p0"])
     #expect(try live.text(after: 4).values(of: "id").filter { $0.hasPrefix("p") } == ["p0", "p1"])
   }

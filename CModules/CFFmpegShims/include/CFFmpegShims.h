@@ -23,9 +23,9 @@ static inline int reel_averror_io(void) { return AVERROR(EIO); }
 static inline int64_t reel_nopts(void) { return AV_NOPTS_VALUE; }
 
 /// Receives one formatted log line. `token` is the number given to reel_format_set_token or reel_codec_prepare, or
-/// 0 where the line belongs to neither; `picture` is the tag of the packet that was being decoded, or -1. `text` is
+/// 0 where the line belongs to neither; `frame` is the tag of the packet that was being decoded, or -1. `text` is
 /// valid during the call only. May be called on any thread.
-typedef void (*reel_log_sink)(uintptr_t token, int64_t picture, int level, const char *text);
+typedef void (*reel_log_sink)(uintptr_t token, int64_t frame, int level, const char *text);
 
 /// Sends every line at `level` or more severe to `sink`. The callback of libavutil takes a va_list, which Swift can't
 /// receive. Called once in a process.
@@ -34,22 +34,22 @@ void reel_log_install(reel_log_sink sink, int level);
 /// Ties the log lines of a context to a number of the caller's, which it carries in its `opaque`.
 static inline void reel_format_set_token(AVFormatContext *context, uintptr_t token) { context->opaque = (void *)token; }
 
-/// What goes with a decoder: the number for its log lines, and where the memory of its pictures comes from. Contexts
+/// What goes with a decoder: the number for its log lines, and where the memory of its frames comes from. Contexts
 /// carry it in their `opaque`, which FFmpeg copies to the contexts of its worker threads.
 typedef struct reel_codec reel_codec;
 
-/// To be called before the context is opened, whose pictures will then be mappings of their own, counted on the account
+/// To be called before the context is opened, whose frames will then be mappings of their own, counted on the account
 /// that the calling thread works for. NULL where there is no memory.
 reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token);
 
 /// Replaces the codec configuration of a decoder that is not open yet. Returns false if memory runs out.
 bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int size);
 
-/// To be called once the context has been freed. Pictures that are still held stay as they are.
+/// To be called once the context has been freed. Frames that are still held stay as they are.
 void reel_codec_release(reel_codec *codec);
 
-/// A copy of a picture without what decoders want between and behind its rows, in a mapping of its own that is counted
-/// on `account` (which may be NULL). NULL where there is no memory, where it would be no smaller, or for a picture that
+/// A copy of a frame without what decoders want between and behind its rows, in a mapping of its own that is counted
+/// on `account` (which may be NULL). NULL where there is no memory, where it would be no smaller, or for a frame that
 /// does not lie in memory plane by plane.
 AVFrame *reel_frame_compact(const AVFrame *frame, reel_account *account);
 
@@ -60,10 +60,10 @@ uintptr_t reel_codec_token(const AVCodecContext *context);
 /// the importer can't spell.
 void reel_format_refuse_io_open(AVFormatContext *context);
 
-/// Numbers the packet that is sent next, so that the picture which comes of it, and the log lines on the way, can be
+/// Numbers the packet that is sent next, so that the frame which comes of it, and the log lines on the way, can be
 /// told. `reordered_opaque` did this up to FFmpeg 6; from 7 on the packet's `opaque` does, by
 /// AV_CODEC_FLAG_COPY_OPAQUE.
-void reel_codec_enable_picture_tags(AVCodecContext *context);
+void reel_codec_enable_frame_tags(AVCodecContext *context);
 void reel_codec_tag_packet(AVCodecContext *context, AVPacket *packet, int64_t tag);
 int64_t reel_frame_tag(const AVFrame *frame);
 

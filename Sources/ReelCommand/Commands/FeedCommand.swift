@@ -16,10 +16,10 @@ struct FeedCommand: AsyncParsableCommand {
       FEED is a list of URLs or paths (one a line, # begins a comment), an .m3u list, or JSON with items and named \
       feeds. The walk looks at an item for its dwell time, then swipes to the next; 15 % of the swipes go back, 5 % are \
       bursts. A swipe's drag ends \(FeedReplay.settleTime / .milliseconds(1)) ms before it settles; waits are counted \
-      from settling: ttff to the first picture, motion to the second.
+      from settling: ttff to the first frame, motion to the second.
 
       --link models the network inside of reel: 10Mbit/50ms, or \(LinkSpec.profileList). With --virtual the clock is \
-      modelled too: demuxing and decoding are done, but a picture costs --decode-cost on one of --cores; the same \
+      modelled too: demuxing and decoding are done, but a frame costs --decode-cost on one of --cores; the same \
       arguments then give the same report, byte for byte (memory without what the allocator holds).
 
       Preload policies:
@@ -61,13 +61,13 @@ struct FeedCommand: AsyncParsableCommand {
   var virtual = false
 
   @Option(
-    help: ArgumentHelp("With --virtual: what decoding a picture takes. Default: 4ms.", valueName: "time"))
+    help: ArgumentHelp("With --virtual: what decoding a frame takes. Default: 4ms.", valueName: "time"))
   var decodeCost: String?
 
   @Option(help: ArgumentHelp("Cores that decode; with --virtual modelled ones. Default: 2.", valueName: "n"))
   var cores: Int?
 
-  @Flag(help: "With --virtual: measure what decoding a picture takes here, first.")
+  @Flag(help: "With --virtual: measure what decoding a frame takes here, first.")
   var calibrate = false
 
   @Option(
@@ -86,7 +86,7 @@ struct FeedCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write the first picture of each item that was shown into one PNG.", valueName: "file"))
+      "Write the first frame of each item that was shown into one PNG.", valueName: "file"))
   var contactSheet: String?
 
   @Flag(help: "Print every swipe.")
@@ -177,12 +177,12 @@ struct FeedCommand: AsyncParsableCommand {
         let limit = Self.decodeCostLimit.formatted(places: 0)
         throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is more than the limit of \(limit) s")
       }
-      return DecodeCost(picture: .microseconds(Int64((value * factor).rounded())))
+      return DecodeCost(frame: .microseconds(Int64((value * factor).rounded())))
     }
     throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is no time", advice: "write it as 4ms or 800us")
   }
 
-  /// What decoding a picture may take, in seconds.
+  /// What decoding a frame may take, in seconds.
   private static let decodeCostLimit = 10.0
 
   private static func list(_ entries: [(String, String)]) -> String {

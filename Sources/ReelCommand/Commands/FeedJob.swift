@@ -87,30 +87,30 @@ struct FeedJob: Sendable {
     // What is read of a file counts as what comes over a network does.
     configuration.player.loading.fetchesFiles = true
     let link = try command.link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
-    let world = command.virtual ? VirtualWorld() : nil
+    let simulation = command.virtual ? SimulatedRuntime() : nil
     var settings = WalkSettings(
       feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
       policy: pool.policy.description, link: command.link, dwell: command.dwell, seed: command.seed)
-    if let world {
-      configuration.enter(world, decodeCost: cost)
+    if let simulation {
+      configuration.enter(simulation, decodeCost: cost)
       settings.isVirtual = true
-      settings.decodeCost = cost.picture
+      settings.decodeCost = cost.frame
     }
     var network: any Fetching = fetcher
-    if let world {
+    if let simulation {
       // Without a link, bytes cost nothing but must come one after the other all the same.
-      network = LinkedFetcher(
-        fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: world,
+      network = ThrottledFetcher(
+        fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: simulation,
         limit: .seconds(command.options.timeout))
     } else if let link {
-      network = LinkedFetcher(fetcher, link: link)
+      network = ThrottledFetcher(fetcher, link: link)
     }
-    var pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
-    if let sheet = outputs.sheet { pictures = { _, picture in sheet.add(picture) } }
+    var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+    if let sheet = outputs.sheet { frames = { _, frame in sheet.add(frame) } }
     let replay = FeedReplay(
       feed, plan: plan, settings: settings, label: pool.label, configuration: configuration, fetcher: network,
-      trace: outputs.trace.map { file in WalkTrace { file.write($0) } }, pictures: pictures, logger: logger)
-    return try await replay.run(in: world)
+      trace: outputs.trace.map { file in WalkTrace { file.write($0) } }, frames: frames, logger: logger)
+    return try await replay.run(in: simulation)
   }
 
   /// Prints; false where an assertion does not hold.

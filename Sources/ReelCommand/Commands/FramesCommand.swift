@@ -11,16 +11,16 @@ import ReelPlayback
   import Darwin
 #endif
 
-/// `reel frames`: writes pictures of sources to files.
+/// `reel frames`: writes frames of sources to files.
 struct FramesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "frames",
-    abstract: "Write the first picture of each source, or others, to files.",
+    abstract: "Write the first frame of each source, or others, to files.",
     discussion: """
-      Without --count, --at or --every the first picture in presentation order is written, as NAME-000001.ppm, and the \
-      transfer is cut as soon as it is there. Times count from the beginning of the presentation; the picture at a \
-      time is the one on show then. Pictures are turned upright and their pixels made square; --format y4m keeps the \
-      decoded samples (turned upright only). HDR is not tone mapped, which the result says. A picture that missed a \
+      Without --count, --at or --every the first frame in presentation order is written, as NAME-000001.ppm, and the \
+      transfer is cut as soon as it is there. Times count from the beginning of the presentation; the frame at a \
+      time is the one on show then. Frames are turned upright and their pixels made square; --format y4m keeps the \
+      decoded samples (turned upright only). HDR is not tone mapped, which the result says. A frame that missed a \
       reference or was concealed is called damaged.
       """)
 
@@ -41,33 +41,33 @@ struct FramesCommand: AsyncParsableCommand {
   @Option(help: "ppm (P6), png, or y4m.")
   var format = FramesFormat.ppm
 
-  @Option(help: ArgumentHelp("Write so many pictures from the beginning; 0 for all.", valueName: "n"))
+  @Option(help: ArgumentHelp("Write so many frames from the beginning; 0 for all.", valueName: "n"))
   var count: Int?
 
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "Write the picture on show at this time. Can be repeated; the earliest comes first.", valueName: "s"))
+      "Write the frame on show at this time. Can be repeated; the earliest comes first.", valueName: "s"))
   var at: [Double] = []
 
-  @Option(help: ArgumentHelp("Write the picture on show at 0 and at every multiple of this.", valueName: "s"))
+  @Option(help: ArgumentHelp("Write the frame on show at 0 and at every multiple of this.", valueName: "s"))
   var every: Double?
 
   @Option(
-    help: ArgumentHelp("The size of the written pictures, as 320x180.", valueName: "WxH"),
-    transform: PictureOptions.size)
+    help: ArgumentHelp("The size of the written frames, as 320x180.", valueName: "WxH"),
+    transform: ImageOptions.size)
   var size: PixelSize?
 
   @Option(
     help: ArgumentHelp(
-      "How a picture fits --size: fit (with bars), fill (cut), or stretch.", valueName: "gravity"),
-    transform: PictureOptions.gravity)
+      "How a frame fits --size: fit (with bars), fill (cut), or stretch.", valueName: "gravity"),
+    transform: ImageOptions.gravity)
   var gravity = VideoGravity.resizeAspect
 
   @Option(help: ArgumentHelp("Open so many sources at once.", valueName: "n"))
   var jobs = 32
 
-  @Flag(help: "Add the md5 of each picture's decoded samples, as ffmpeg -f framemd5 gives it.")
+  @Flag(help: "Add the md5 of each frame's decoded samples, as ffmpeg -f framemd5 gives it.")
   var md5 = false
 
   @OptionGroup var options: SourceOptions
@@ -164,8 +164,8 @@ struct FramesCommand: AsyncParsableCommand {
   ) async throws {
     let job = FramesJob(
       argument: argument,
-      writer: PictureWriter(
-        options: PictureWriter.Options(
+      writer: FrameWriter(
+        options: FrameWriter.Options(
           directory: output, format: format, size: size, gravity: gravity, computesMD5: md5, owner: owner),
         stem: stem),
       printsLines: !options.json && !options.quiet, printsToStandardError: output == "-")

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelPlayback
 
-/// The pictures of one source on their way to files, and what is said of them.
+/// The frames of one source on their way to files, and what is said of them.
 final class FramesJob: Sendable {
   private let argument: String
   private let printsLines: Bool
@@ -9,30 +9,30 @@ final class FramesJob: Sendable {
   private let state: Locked<State>
 
   private struct State {
-    let writer: PictureWriter
-    var written: [WrittenPicture] = []
-    /// How long the conversion of the first picture took.
+    let writer: FrameWriter
+    var written: [WrittenFrame] = []
+    /// How long the conversion of the first frame took.
     var firstConversion = Duration.zero
   }
 
-  init(argument: String, writer: sending PictureWriter, printsLines: Bool, printsToStandardError: Bool) {
+  init(argument: String, writer: sending FrameWriter, printsLines: Bool, printsToStandardError: Bool) {
     self.argument = argument
     self.printsLines = printsLines
     self.printsToStandardError = printsToStandardError
     state = Locked(State(writer: writer), rank: .writer)
   }
 
-  /// Extracts and writes. With more than a few pictures, conversion and writing run beside decoding.
+  /// Extracts and writes. With more than a few frames, conversion and writing run beside decoding.
   func run(
     _ selection: FrameSelection, source: MediaSource, extractor: FrameExtractor
   ) async throws -> FrameExtractor.Report {
     try state.withLock { try $0.writer.check() }
     let result: Result<FrameExtractor.Report, any Error>
-    let pipeline = PicturePipeline { [self] picture in try write(picture) }
+    let pipeline = FramePipeline { [self] frame in try write(frame) }
     do {
       let isSingle = selection == .first || selection == .count(1)
-      var report = try await extractor.extract(selection, from: source) { [self] picture in
-        if isSingle { try write(picture) } else { try pipeline.submit(picture) }
+      var report = try await extractor.extract(selection, from: source) { [self] frame in
+        if isSingle { try write(frame) } else { try pipeline.submit(frame) }
       }
       try await pipeline.drain()
       report.startup.entries[.convert, default: .init()].duration = state.withLock { $0.firstConversion }
@@ -41,7 +41,7 @@ final class FramesJob: Sendable {
       try? await pipeline.drain()
       result = .failure(error)
     }
-    // Pictures that were written whole stay, also after an error; a Y4M file is whole with its last picture.
+    // Frames that were written whole stay, also after an error; a Y4M file is whole with its last frame.
     try state.withLock { state in
       if case .success = result {
         try state.writer.finish()
@@ -65,16 +65,16 @@ final class FramesJob: Sendable {
       source: argument, frames: state.withLock { $0.written.map(FramesRecord.Frame.init) },
       damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.isDamaged) },
       missedSegments: report.flatMap { $0.missedSegmentCount > 0 ? $0.missedSegmentCount : nil },
-      rungBandwidth: report?.rungBitsPerSecond, firstPictureBytes: report?.firstPictureEnd,
+      rungBandwidth: report?.rungBitsPerSecond, firstFrameBytes: report?.firstFrameEnd,
       startup: report.map { StartupRecord($0.startup) }, error: error.map(ErrorRecord.init))
   }
 
   // MARK: - Private
 
-  private func write(_ picture: borrowing TimedPicture) throws {
-    let copy = PictureBox(try picture.clone())
+  private func write(_ frame: borrowing TimedFrame) throws {
+    let copy = SharedFrame(try frame.clone())
     let written = try state.withLock { state in
-      let (written, converted) = try state.writer.write(copy.picture)
+      let (written, converted) = try state.writer.write(copy.frame)
       if state.written.isEmpty { state.firstConversion = converted }
       state.written.append(written)
       return written
@@ -84,14 +84,14 @@ final class FramesJob: Sendable {
     if printsToStandardError { Console.note(line) } else { try Console.print(line) }
   }
 
-  /// A picture that a closure can borrow.
-  private final class PictureBox: Sendable {
-    let picture: TimedPicture
+  /// A frame that a closure can borrow.
+  private final class SharedFrame: Sendable {
+    let frame: TimedFrame
 
-    init(_ picture: consuming TimedPicture) { self.picture = picture }
+    init(_ frame: consuming TimedFrame) { self.frame = frame }
   }
 
-  private static func line(for written: WrittenPicture) -> String {
+  private static func line(for written: WrittenFrame) -> String {
     var line = "\(written.path.printable)\tpts \(written.ptsTime)\t\(written.size)"
     if let md5 = written.md5 { line += "\tmd5 \(md5)" }
     if written.isHDR { line += "\tHDR, not tone mapped" }

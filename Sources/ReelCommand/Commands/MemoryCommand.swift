@@ -16,7 +16,7 @@ struct MemoryCommand: AsyncParsableCommand {
       process's private memory has grown from before the first player until now, what of that the players' sums leave \
       unexplained, how many players fit a budget, and what an open decoder costs and gains.
 
-      Kinds: manifest; in flight (bytes that have come and are not demuxed); packets; frames (decoded pictures); decoder \
+      Kinds: manifest; in flight (bytes that have come and are not demuxed); packets; frames (decoded frames); decoder \
       (its reference pictures); internals (all else that was allocated for the player); allocator (gaps between \
       allocations, and tables). MB are 1,000,000 bytes.
 
@@ -42,7 +42,7 @@ struct MemoryCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      How far each is loaded: manifest, initialization, first_frame, or buffered (the first picture and --buffer). \
+      How far each is loaded: manifest, initialization, first_frame, or buffered (the first frame and --buffer). \
       Default: buffered.
       """, valueName: "stage"),
     transform: Self.stage)
@@ -51,7 +51,7 @@ struct MemoryCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Compressed media that a player at stage buffered holds.", valueName: "s"))
   var buffer = 3.0
 
-  @Flag(help: "Keep the decoders open, and the second picture decoded.")
+  @Flag(help: "Keep the decoders open, and the second frame decoded.")
   var warm = false
 
   @Option(

@@ -262,7 +262,7 @@ final class MemoryJob: Sendable {
       var sampled: [Duration] = []
       var absence: String?
       for player in sample {
-        let second = await player.secondPicture(within: options.timeout)
+        let second = await player.secondFrame(within: options.timeout)
         if case .shown(let time) = second { sampled.append(time) }
         absence = absence ?? self.absence(of: second, from: player)
         await player.close()
@@ -283,15 +283,15 @@ final class MemoryJob: Sendable {
       coldSecondFrameMs: (isWarm ? second : first).milliseconds)
   }
 
-  /// Why there was no second picture; nil where there was one.
-  private func absence(of second: MemoryPlayer.SecondPicture, from player: MemoryPlayer) -> String? {
+  /// Why there was no second frame; nil where there was one.
+  private func absence(of second: MemoryPlayer.SecondFrame, from player: MemoryPlayer) -> String? {
     let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
     switch second {
     case .shown: return nil
-    case .onlyOne: return "\(name) has one picture"
+    case .onlyOne: return "\(name) has one frame"
     case .failed(let error): return error.located(at: name).description
     case .late:
-      return "\(name) gave no second picture within \(DurationText.readable(options.timeout))"
+      return "\(name) gave no second frame within \(DurationText.readable(options.timeout))"
     }
   }
 

@@ -111,7 +111,7 @@ enum MemoryText {
     if let warm = summary.warmDecoder {
       lines.append([
         "open decoder",
-        "costs \(megabytes(warm.costBytes)) MB a player; second picture"
+        "costs \(megabytes(warm.costBytes)) MB a player; second frame"
           + " \(warm.warmSecondFrameMs.formatted(places: 1)) ms after play,"
           + " \(warm.coldSecondFrameMs.formatted(places: 1)) ms without",
       ])

@@ -22,7 +22,7 @@ struct PlayCommand: AsyncParsableCommand {
       A live source is played until it ends. Ctrl-C ends playback with the summary; a Y4M or WAV file is then finished \
       and kept as far as it goes, as it is at any other end.
 
-      Late pictures are dropped, and counted, where the next one is due as well; never with --rate max. The pictures \
+      Late frames are dropped, and counted, where the next one is due as well; never with --rate max. The frames \
       of a Y4M follow each other at one rate whatever was dropped. HDR is not tone mapped.
       """)
 
@@ -40,7 +40,7 @@ struct PlayCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Begin at the picture on show at this time, as it is printed; behind the end at the last one.",
+      "Begin at the frame on show at this time, as it is printed; behind the end at the last one.",
       valueName: "s"))
   var start: Double?
 
@@ -68,25 +68,25 @@ struct PlayCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "Write each picture that is shown into this folder, made if needed, as NAME-000001.ppm.",
+      "Write each frame that is shown into this folder, made if needed, as NAME-000001.ppm.",
       valueName: "dir"))
   var output: String?
 
   @Option(
     help: ArgumentHelp("With -o: ppm (P6), or png. Default: ppm.", valueName: "ppm|png"),
-    transform: Self.pictureFormat)
-  var format: PictureFormat?
+    transform: Self.imageFormat)
+  var format: ImageFormat?
 
   @Option(
-    help: ArgumentHelp("With -o: the size of the written pictures, as 320x180.", valueName: "WxH"),
-    transform: PictureOptions.size)
+    help: ArgumentHelp("With -o: the size of the written frames, as 320x180.", valueName: "WxH"),
+    transform: ImageOptions.size)
   var size: PixelSize?
 
   @Option(
     help: ArgumentHelp(
-      "With -o: how a picture fits --size: fit (with bars), fill (cut), or stretch. Default: fit.",
+      "With -o: how a frame fits --size: fit (with bars), fill (cut), or stretch. Default: fit.",
       valueName: "gravity"),
-    transform: PictureOptions.gravity)
+    transform: ImageOptions.gravity)
   var gravity: VideoGravity?
 
   @Flag(help: "With -o: replace any existing file, not only those that the same source wrote.")
@@ -105,7 +105,7 @@ struct PlayCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Threads of the decoder. Default: one a processor.", valueName: "n"))
   var threads: Int?
 
-  @Flag(help: "With --json: an event for each picture shown, with the md5 of its decoded samples.")
+  @Flag(help: "With --json: an event for each frame shown, with the md5 of its decoded samples.")
   var md5 = false
 
   @OptionGroup var options: SourceOptions
@@ -256,8 +256,8 @@ struct PlayCommand: AsyncParsableCommand {
     return rate
   }
 
-  private static func pictureFormat(_ text: String) throws -> PictureFormat {
-    guard let format = PictureFormat(rawValue: text) else {
+  private static func imageFormat(_ text: String) throws -> ImageFormat {
+    guard let format = ImageFormat(rawValue: text) else {
       throw ValidationError("'\(text)' is no format: ppm or png")
     }
     return format

@@ -21,17 +21,17 @@ final class PlayJob: Sendable {
     /// `-` for standard output.
     var y4m: String?
     var wav: String?
-    /// Where each picture gets a file of its own.
+    /// Where each frame gets a file of its own.
     var series: Series?
     var computesMD5 = false
-    /// For the first picture.
+    /// For the first frame.
     var timeout = Duration.seconds(30)
   }
 
   struct Series: Sendable {
     var directory: String
     var stem: String
-    var format = PictureFormat.ppm
+    var format = ImageFormat.ppm
     var size: PixelSize?
     var gravity = VideoGravity.resizeAspect
     var owner: OutputFile.Owner
@@ -85,7 +85,7 @@ final class PlayJob: Sendable {
   private struct Session: Sendable {
     let player: Player
     let item: PlayerItem
-    let pictures: PlayPictures
+    let frames: PlayFrames
     let sound: PlaySound?
     /// The pipes for frames and audio, which one reader may read in any order.
     let pipes: OutputPipes?
@@ -102,7 +102,7 @@ final class PlayJob: Sendable {
     /// All streams that are played are known.
     case tracksKnown
     case reachedLimit
-    /// The time for the first picture is up.
+    /// The time for the first frame is up.
     case late
     /// The progress line is due.
     case tick
@@ -123,26 +123,26 @@ final class PlayJob: Sendable {
 
   private func begin(_ source: MediaSource) throws(ReelError) -> Session {
     let pipes = makePipes()
-    let pictures = try makePictures(pipes)
-    let sound = try makeSound(pipes, for: pictures)
+    let frames = try makeFrames(pipes)
+    let sound = try makeSound(pipes, for: frames)
     let player = Player(fetcher: traffic, configuration: configuration, logger: logger)
     let item = PlayerItem(source)
     item.preferredForwardBufferDuration = options.bufferDuration
     let (signals, signal) = AsyncStream.makeStream(
       of: Signal.self, bufferingPolicy: .bufferingNewest(Self.signalLimit))
-    pictures.setOnLimit { [weak player] in
-      // At once: at a rate of max a later picture would be on its way before the signal is seen.
+    frames.setOnLimit { [weak player] in
+      // At once: at a rate of max a later frame would be on its way before the signal is seen.
       player?.pause()
       signal.yield(.reachedLimit)
     }
     let session = Session(
-      player: player, item: item, pictures: pictures, sound: sound, pipes: pipes, signals: signals,
+      player: player, item: item, frames: frames, sound: sound, pipes: pipes, signals: signals,
       signal: signal, events: player.events.events)
     player.isLinear = options.isLinear
     if options.loops { player.actionAtItemEnd = .loop }
     player.setMuted(options.isMuted)
     player.setVolume(options.volume)
-    try player.attach(pictures)
+    try player.attach(frames)
     if let sound { player.attach(sound) }
     player.setRate(options.rate)
     if let start = options.start {
@@ -162,15 +162,15 @@ final class PlayJob: Sendable {
   }
 
   private func makeSound(
-    _ pipes: OutputPipes?, for pictures: PlayPictures
+    _ pipes: OutputPipes?, for frames: PlayFrames
   ) throws(ReelError) -> PlaySound? {
     guard let wav = options.wav else { return nil }
-    let keepsEmpty = { @Sendable [weak pictures] in (pictures?.account.shownCount ?? 0) > 0 }
+    let keepsEmpty = { @Sendable [weak frames] in (frames?.account.shownCount ?? 0) > 0 }
     if let pipes { return PlaySound(pipe: pipes.add(path: wav), keepsEmpty: keepsEmpty) }
     return try PlaySound(path: wav, keepsEmpty: keepsEmpty)
   }
 
-  private func makePictures(_ pipes: OutputPipes?) throws(ReelError) -> PlayPictures {
+  private func makeFrames(_ pipes: OutputPipes?) throws(ReelError) -> PlayFrames {
     var outputs: [any FrameOutput] = []
     if let path = options.y4m {
       if let pipes {
@@ -181,14 +181,14 @@ final class PlayJob: Sendable {
     }
     if let series = options.series {
       outputs.append(
-        try PictureSeriesOutput(
+        try ImageSequenceOutput(
           directory: series.directory, stem: series.stem, format: series.format, size: series.size,
           gravity: series.gravity, owner: series.owner))
     }
     if outputs.isEmpty { outputs.append(NullOutput()) }
-    var pictureOptions = PlayPictures.Options(duration: options.duration, start: start)
-    if options.computesMD5 { pictureOptions.report = { [report] record in try report.tell(record) } }
-    return PlayPictures(outputs, options: pictureOptions)
+    var imageOptions = PlayFrames.Options(duration: options.duration, start: start)
+    if options.computesMD5 { imageOptions.report = { [report] record in try report.tell(record) } }
+    return PlayFrames(outputs, options: imageOptions)
   }
 
   // MARK: While it plays
@@ -247,14 +247,14 @@ final class PlayJob: Sendable {
     }
   }
 
-  /// Ends playback when as long as was wanted has been played, also where no picture comes then. As fast as it goes there
-  /// is no such time: the next picture tells.
+  /// Ends playback when as long as was wanted has been played, also where no frame comes then. As fast as it goes there
+  /// is no such time: the next frame tells.
   private func watchLimit(of session: Session) async {
     guard options.duration != nil, options.rate.isFinite else { return }
     while !Task.isCancelled {
-      let left = session.pictures.timeLeft(at: session.player.currentTime)
-      // A picture that is due just before, and late, goes first.
-      if let left, left.seconds <= -Self.limitGrace { return session.pictures.reachLimit() }
+      let left = session.frames.timeLeft(at: session.player.currentTime)
+      // A frame that is due just before, and late, goes first.
+      if let left, left.seconds <= -Self.limitGrace { return session.frames.reachLimit() }
       let pause = left.map { max($0.seconds + Self.limitGrace, 0) / options.rate } ?? 0
       try? await Task.sleep(for: .seconds(min(max(pause, 0.005), 0.1)))
     }
@@ -283,7 +283,7 @@ final class PlayJob: Sendable {
       if case .outputFailed(let error) = event { return Outcome(ending: .failed, failure: error) }
     case .reachedLimit: return Outcome(ending: .duration)
     case .late:
-      guard session.pictures.account.lastTime == nil else { return nil }
+      guard session.frames.account.lastTime == nil else { return nil }
       return Outcome(ending: .failed, failure: lateness(of: session, lastRetry: lastRetry))
     case .tick:
       report.showProgress(
@@ -295,7 +295,7 @@ final class PlayJob: Sendable {
   private func lateness(of session: Session, lastRetry: ReelError?) -> ReelError {
     let cause = lastRetry.map { " (\($0.reason))" } ?? ""
     return ReelError(
-      .timedOut, "no picture within \(DurationText.readable(options.timeout))\(cause)",
+      .timedOut, "no frame within \(DurationText.readable(options.timeout))\(cause)",
       at: session.item.source.name,
       advice: "allow more time with --timeout")
   }
@@ -307,7 +307,7 @@ final class PlayJob: Sendable {
     let statistics = session.player.statistics
     let wall = elapsed
     let (position, latency) = (session.player.currentTime, session.item.liveLatency.value)
-    if outcome.ending == .interrupted, options.rate.isFinite { session.pictures.end(at: position) }
+    if outcome.ending == .interrupted, options.rate.isFinite { session.frames.end(at: position) }
     if outcome.ending == .interrupted {
       // The outputs are finished here; what still reads ends by itself, and is not waited for.
       session.pipes?.stopWaiting()
@@ -315,7 +315,7 @@ final class PlayJob: Sendable {
     } else {
       await session.player.stopAndWait()
     }
-    let account = session.pictures.account
+    let account = session.frames.account
     // A reader that is still there gets all data, unless playback was interrupted or failed.
     let isEarly = outcome.ending == .interrupted || outcome.ending == .failed
     let unread = await session.pipes?.drain(within: isEarly ? .milliseconds(300) : nil)

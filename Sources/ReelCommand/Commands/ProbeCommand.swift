@@ -6,8 +6,8 @@ import ReelPlayback
 struct ProbeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "probe",
-    abstract: "Say what each source is: rungs, renditions, segments, first picture.",
-    discussion: "Opens one rung of a manifest, as frames does, and decodes its first picture.")
+    abstract: "Say what each source is: rungs, renditions, segments, first frame.",
+    discussion: "Opens one rung of a manifest, as frames does, and decodes its first frame.")
 
   @Argument(help: "Paths, URLs, or - for standard input.")
   var sources: [String] = []
@@ -48,7 +48,7 @@ struct ProbeCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  /// Prints what a source is; gives the error of one whose picture can't be decoded.
+  /// Prints what a source is; gives the error of one whose frame can't be decoded.
   private func probe(_ argument: String, prober: SourceProber) async throws -> ReelError? {
     do {
       let source = try MediaSource(argument: argument)

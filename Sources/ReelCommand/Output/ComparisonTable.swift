@@ -7,11 +7,11 @@ struct ComparisonTable: Sendable, Hashable {
 
   /// The metrics that have a row, unless others are asked for.
   static let usualMetrics = [
-    "ttff.p50", "ttff.p95", "ttff.p99", "ttff.max", "ttff.hit.p99", "ttff.miss.p95", "motion.p50",
-    "motion.p95",
-    "motion.max", "hit.ratio", "hit.ratio.buffered", "stall.count", "stall.total", "stall.max",
+    "ttff.p50", "ttff.p95", "ttff.p99", "ttff.max", "ttff.hit.p99", "ttff.miss.p95", "second_frame.p50",
+    "second_frame.p95",
+    "second_frame.max", "hit.ratio", "hit.ratio.buffered", "stall.count", "stall.total", "stall.max",
     "bytes.fetched",
-    "bytes.wasted", "pictures.wasted", "slot.memory", "pool.memory", "failed", "abandoned",
+    "bytes.wasted", "frames.wasted", "slot.memory", "pool.memory", "failed", "abandoned",
   ]
 
   /// The names of the rows.

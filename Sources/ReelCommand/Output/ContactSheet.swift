@@ -2,7 +2,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// Pictures side by side in one: the file that `--contact-sheet` writes.
+/// Frames side by side in one: the file that `--contact-sheet` writes.
 final class ContactSheet: Sendable {
   private struct State: ~Copyable {
     let file: OutputFile
@@ -11,7 +11,7 @@ final class ContactSheet: Sendable {
 
   private let state: Locked<State>
 
-  /// Of one picture, which is fitted into it.
+  /// Of one frame, which is fitted into it.
   private static let tile = PixelSize(width: 160, height: 160)
   private static let gap = 8
   private static let columnLimit = 6
@@ -21,23 +21,23 @@ final class ContactSheet: Sendable {
   init(_ file: sending OutputFile) { state = Locked(State(file: file), rank: .writer) }
 
   /// One that can't be converted is left out; so are those beyond the limit.
-  func add(_ picture: borrowing TimedPicture) {
+  func add(_ frame: borrowing TimedFrame) {
     guard state.withLock({ $0.tiles.count < Self.tileLimit }) else { return }
     var image = RGBImage.empty
     do {
       try FrameConverter().convert(
-        picture.frame, geometry: picture.geometry(target: Self.tile, gravity: .resizeAspect),
-        orientation: picture.orientation, into: &image)
+        frame.decoded, geometry: frame.geometry(target: Self.tile, gravity: .resizeAspect),
+        orientation: frame.orientation, into: &image)
     } catch { return }
     state.withLock { $0.tiles.append(image) }
   }
 
-  /// Throws `ReelError` where there is no picture, or the file can't be written.
+  /// Throws `ReelError` where there is no frame, or the file can't be written.
   func commit() throws(ReelError) {
     let failure = state.withLock { state -> ReelError? in
       do throws(ReelError) {
         guard !state.tiles.isEmpty else {
-          throw ReelError(.badMedia, "no item has shown a picture", at: state.file.path)
+          throw ReelError(.badMedia, "no item has shown a frame", at: state.file.path)
         }
         try state.file.write(try PNGEncoder.encode(Self.sheet(of: state.tiles)))
         try state.file.commit()

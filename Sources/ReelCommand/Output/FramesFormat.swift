@@ -1,7 +1,7 @@
 import ArgumentParser
 import ReelPlayback
 
-/// How `reel frames` writes pictures.
+/// How `reel frames` writes frames.
 enum FramesFormat: String, ExpressibleByArgument, CaseIterable {
   /// Binary portable pixmap (P6), 8-bit RGB.
   case ppm
@@ -9,8 +9,8 @@ enum FramesFormat: String, ExpressibleByArgument, CaseIterable {
   /// YUV4MPEG2: the decoded samples as they are, one file a source.
   case y4m
 
-  /// The format of a file for each picture; nil where one file holds them all.
-  var picture: PictureFormat? {
+  /// The format of a file for each frame; nil where one file holds them all.
+  var frame: ImageFormat? {
     switch self {
     case .ppm: .ppm
     case .png: .png

@@ -16,7 +16,7 @@ struct FramesRecord: Encodable {
     let hdrNotToneMapped: Bool
     let md5: String?
 
-    init(_ written: WrittenPicture) {
+    init(_ written: WrittenFrame) {
       path = written.path
       pts = written.ticks
       ptsTime = written.ptsSeconds.rounded(places: 6)
@@ -33,14 +33,14 @@ struct FramesRecord: Encodable {
 
   let source: String
   let frames: [Frame]
-  /// Pictures that missed a reference or were concealed.
+  /// Frames that missed a reference or were concealed.
   let damaged: Int
   /// Live: segments that could not be had, or were gone before they were read.
   let missedSegments: Int?
   /// The bit rate of the rung that was opened, as the manifest states it.
   let rungBandwidth: Int?
-  /// Bytes of the container up to the end of the first picture.
-  let firstPictureBytes: Int64?
+  /// Bytes of the container up to the end of the first frame.
+  let firstFrameBytes: Int64?
   let startup: StartupRecord?
   let error: ErrorRecord?
 }
@@ -49,12 +49,12 @@ extension FramesRecord {
   /// The record of a source from which nothing was written.
   init(source: String, error: ReelError) {
     self.init(
-      source: source, frames: [], damaged: 0, missedSegments: nil, rungBandwidth: nil, firstPictureBytes: nil,
+      source: source, frames: [], damaged: 0, missedSegments: nil, rungBandwidth: nil, firstFrameBytes: nil,
       startup: nil, error: ErrorRecord(error))
   }
 }
 
-extension WrittenPicture {
+extension WrittenFrame {
   /// The presentation timestamp in seconds, as the media has it.
   var ptsSeconds: Double { Double(ticks ?? 0) * timeBase.value }
 

@@ -6,8 +6,8 @@ import ReelPool
 
 /// A player of `reel memory`, with the account of what it holds.
 final class MemoryPlayer: Sendable {
-  /// What became of the wait for a second picture.
-  enum SecondPicture: Sendable {
+  /// What became of the wait for a second frame.
+  enum SecondFrame: Sendable {
     /// So long after the call.
     case shown(after: Duration)
     /// The item was played to its end before.
@@ -57,7 +57,7 @@ final class MemoryPlayer: Sendable {
     let statistics = player.statistics
     return [
       statistics.bufferByteCount, statistics.inFlightByteCount, statistics.ring?.frameCount ?? 0,
-      statistics.onShowByteCount, statistics.decodedFrameCount, account?.pictureByteCount ?? 0,
+      statistics.onShowByteCount, statistics.decodedFrameCount, account?.frameByteCount ?? 0,
     ]
   }
 
@@ -65,10 +65,10 @@ final class MemoryPlayer: Sendable {
 
   func setTarget(_ target: PreloadTarget) { player.preloadTarget = target }
 
-  /// Plays until the second picture is there, or it is known that none will come; `limit` at most.
+  /// Plays until the second frame is there, or it is known that none will come; `limit` at most.
   ///
-  /// Pictures are shown as soon as they are there, not when their time has come.
-  func secondPicture(within limit: Duration) async -> SecondPicture {
+  /// Frames are shown as soon as they are there, not when their time has come.
+  func secondFrame(within limit: Duration) async -> SecondFrame {
     let clock = SystemMonotonicClock()
     let times = Locked<[Duration]>([])
     let output = CallbackOutput { _ in times.withLock { $0.append(clock.now) } }
@@ -85,7 +85,7 @@ final class MemoryPlayer: Sendable {
     player.preloadTarget = nil
     player.setRate(.infinity)
     while true {
-      // Asked for before the pictures, which are all shown by then.
+      // Asked for before the frames, which are all shown by then.
       let (isOver, error) = (hasEnded.withLock { $0 }, failure)
       if let second = times.withLock({ $0.count > 1 ? $0[1] : nil }) { return .shown(after: second - began) }
       if let error { return .failed(error) }

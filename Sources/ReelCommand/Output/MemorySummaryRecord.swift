@@ -48,7 +48,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
     let players: Int
     /// Growth of the process's memory for each.
     let costBytes: Int
-    /// From play to the second picture, the middle one of the players.
+    /// From play to the second frame, the middle one of the players.
     let warmSecondFrameMs: Double
     let coldSecondFrameMs: Double
   }

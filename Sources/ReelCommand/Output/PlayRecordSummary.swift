@@ -79,15 +79,15 @@ struct PlayRecordSummary: Encodable {
   var duration: Double?
   var wallMs: Double
   var wall: Wall
-  /// From the beginning of loading to the first picture shown.
+  /// From the beginning of loading to the first frame shown.
   var startupMs: Double?
   var startup: StartupRecord?
   /// The time from the beginning of loading to the second frame.
-  var motionMs: Double?
+  var secondFrameMs: Double?
   var framesShown: Int
   var framesDropped: Int
   var framesDamaged: Int
-  /// How late pictures were shown; nil at a rate of max, which has no times to be late for.
+  /// How late frames were shown; nil at a rate of max, which has no times to be late for.
   var latenessP50Ms: Double?
   var latenessP99Ms: Double?
   var stalls: Int
@@ -137,7 +137,7 @@ struct PlayRecordSummary: Encodable {
     duration = item?.duration.value?.seconds.rounded(places: 6)
     wallMs = wall.milliseconds
     self.wall = Wall(statistics.times, wall: wall)
-    motionMs = statistics.times.timeToMotion?.milliseconds
+    secondFrameMs = statistics.times.timeToSecondFrame?.milliseconds
     rebufferingRatio = statistics.times.rebufferingRatio?.rounded(places: 6)
     startupMs = statistics.startupTime?.milliseconds
     startup = item?.startup.map(StartupRecord.init)
@@ -191,7 +191,7 @@ struct PlayRecordSummary: Encodable {
     )
   }
 
-  /// Sets how many pictures were shown. What rungs count beyond that was handed out last, and not shown.
+  /// Sets how many frames were shown. What rungs count beyond that was handed out last, and not shown.
   mutating func setFramesShown(_ count: Int) {
     framesShown = count
     var excess = max(0, rungs.map(\.framesShown).reduce(0, +) - count)

@@ -6,7 +6,7 @@ import ReelPlayback
 final class PlayReport: Sendable {
   enum Form: Sendable, Hashable {
     case json
-    /// `toStandardError`: the summary as well, where standard output holds pictures.
+    /// `toStandardError`: the summary as well, where standard output holds frames.
     case text(toStandardError: Bool)
     case nothing
   }
@@ -35,8 +35,8 @@ final class PlayReport: Sendable {
   }
 
   /// Of JSON only. Throws `ReelError.cannotWriteOutput`.
-  func tell(_ picture: PlayRecordPicture) throws(ReelError) {
-    if form == .json { try Console.print(JSONLine.string(picture)) }
+  func tell(_ frame: PlayRecordFrame) throws(ReelError) {
+    if form == .json { try Console.print(JSONLine.string(frame)) }
   }
 
   func showProgress(_ line: String) { progress?.show(line) }

@@ -35,14 +35,14 @@ enum PlayText {
   static func summary(_ record: PlayRecordSummary) -> String {
     var lines = ["\(record.source.printable): \(ending(record))"]
     func add(_ name: String, _ text: String) {
-      lines.append("  \(name.padding(toLength: 10, withPad: " ", startingAt: 0)) \(text)")
+      lines.append("  \(name.padding(toLength: 12, withPad: " ", startingAt: 0)) \(text)")
     }
     var played = "\(record.played.formatted(places: 3)) s in \(milliseconds(record.wallMs))"
     if record.skipped > 0 { played += ", \(record.skipped.formatted(places: 3)) s skipped" }
     add("played", played)
     add("time", wall(record.wall))
     if let text = startup(record) { add("start-up", text) }
-    if let motion = record.motionMs { add("motion", "after \(milliseconds(motion))") }
+    if let secondFrame = record.secondFrameMs { add("second frame", "after \(milliseconds(secondFrame))") }
     add(
       "frames",
       "\(record.framesShown) shown, \(record.framesDropped) dropped, \(record.framesDamaged) damaged")

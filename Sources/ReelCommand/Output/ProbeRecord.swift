@@ -56,7 +56,7 @@ struct ProbeRecord: Encodable {
     let `default`: Bool
   }
 
-  struct Picture: Encodable {
+  struct Frame: Encodable {
     let bytes: Int64?
     let codecName: String
     let profile: String?
@@ -107,7 +107,7 @@ struct ProbeRecord: Encodable {
   var text: [Rendition]?
   var segments: Segments?
   var streams: [Stream]?
-  var firstPicture: Picture?
+  var firstFrame: Frame?
   var startup: StartupRecord?
   var warnings: [String]?
   var error: ErrorRecord?
@@ -145,7 +145,7 @@ struct ProbeRecord: Encodable {
         width: $0.size?.width, height: $0.size?.height, avgFrameRate: $0.averageFrameRate?.description,
         channels: $0.channelCount, sampleRate: $0.sampleRate, language: $0.language, default: $0.isDefault)
     }
-    firstPicture = description.firstPicture.map(Self.picture)
+    firstFrame = description.firstFrame.map(Self.frame)
     startup = StartupRecord(description.startup)
     error = description.failure.map(ErrorRecord.init)
   }
@@ -204,25 +204,25 @@ struct ProbeRecord: Encodable {
     codecs.isEmpty ? nil : codecs.joined(separator: ",")
   }
 
-  private static func picture(_ picture: SourceDescription.FirstPicture) -> Picture {
-    Picture(
-      bytes: picture.byteCount, codecName: picture.codec, profile: picture.profile, level: picture.levelText,
-      pixFmt: picture.pixelFormat, bitDepth: picture.color.bitDepth, width: picture.size.width,
-      height: picture.size.height, displayWidth: picture.displaySize.width,
-      displayHeight: picture.displaySize.height,
-      sampleAspectRatio: picture.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
-      frameRate: picture.frameRate?.description, colorSpace: picture.color.matrix,
-      colorPrimaries: picture.color.primaries, colorTransfer: picture.color.transfer,
-      colorRange: picture.color.isFullRange ? "pc" : "tv", matrixUsed: picture.color.assumedMatrix,
-      hdr: picture.color.isHDR, rotation: picture.rotation, mirrored: picture.isMirrored,
-      interlaced: picture.isInterlaced, damaged: picture.isDamaged, reorderDepth: picture.reorderDepth,
-      gop: picture.gopText, time: picture.time.rounded(places: 6),
-      ptsTime: picture.presentationTime?.rounded(places: 6),
-      md5: picture.md5)
+  private static func frame(_ frame: SourceDescription.FirstFrame) -> Frame {
+    Frame(
+      bytes: frame.byteCount, codecName: frame.codec, profile: frame.profile, level: frame.levelText,
+      pixFmt: frame.pixelFormat, bitDepth: frame.color.bitDepth, width: frame.size.width,
+      height: frame.size.height, displayWidth: frame.displaySize.width,
+      displayHeight: frame.displaySize.height,
+      sampleAspectRatio: frame.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
+      frameRate: frame.frameRate?.description, colorSpace: frame.color.matrix,
+      colorPrimaries: frame.color.primaries, colorTransfer: frame.color.transfer,
+      colorRange: frame.color.isFullRange ? "pc" : "tv", matrixUsed: frame.color.assumedMatrix,
+      hdr: frame.color.isHDR, rotation: frame.rotation, mirrored: frame.isMirrored,
+      interlaced: frame.isInterlaced, damaged: frame.isDamaged, reorderDepth: frame.reorderDepth,
+      gop: frame.gopText, time: frame.time.rounded(places: 6),
+      ptsTime: frame.presentationTime?.rounded(places: 6),
+      md5: frame.md5)
   }
 }
 
-extension SourceDescription.FirstPicture {
+extension SourceDescription.FirstFrame {
   /// As people write it: `3.1`.
   var levelText: String? {
     guard let level else { return nil }

@@ -57,7 +57,7 @@ enum ProbeText {
       ]
       lines.append("  stream \(stream.index) \(stream.codecType)  \(join(facts))")
     }
-    if let picture = record.firstPicture { lines.append(contentsOf: self.picture(picture)) }
+    if let frame = record.firstFrame { lines.append(contentsOf: self.frame(frame)) }
     for warning in record.warnings ?? [] { lines.append("  warning  \(warning)") }
     return lines.joined(separator: "\n")
   }
@@ -74,32 +74,32 @@ enum ProbeText {
     return "  " + join(parts)
   }
 
-  private static func picture(_ picture: ProbeRecord.Picture) -> [String] {
+  private static func frame(_ frame: ProbeRecord.Frame) -> [String] {
     let codec = [
-      picture.codecName, picture.profile, picture.level.map { "level \($0)" }, picture.pixFmt,
-      "\(picture.bitDepth) bit",
+      frame.codecName, frame.profile, frame.level.map { "level \($0)" }, frame.pixFmt,
+      "\(frame.bitDepth) bit",
     ]
     let shape = [
-      "\(picture.width)x\(picture.height)",
-      picture.sampleAspectRatio.flatMap { $0 == "1:1" ? nil : "pixels \($0)" },
-      picture.rotation == 0 ? nil : "rotated \(picture.rotation)", picture.mirrored ? "mirrored" : nil,
-      "shown \(picture.displayWidth)x\(picture.displayHeight)", picture.frameRate.map(frameRate),
-      picture.interlaced ? "interlaced" : nil,
+      "\(frame.width)x\(frame.height)",
+      frame.sampleAspectRatio.flatMap { $0 == "1:1" ? nil : "pixels \($0)" },
+      frame.rotation == 0 ? nil : "rotated \(frame.rotation)", frame.mirrored ? "mirrored" : nil,
+      "shown \(frame.displayWidth)x\(frame.displayHeight)", frame.frameRate.map(frameRate),
+      frame.interlaced ? "interlaced" : nil,
     ]
     let color = [
-      "matrix \(picture.colorSpace ?? "unspecified, \(picture.matrixUsed) used")",
-      picture.colorPrimaries.map { "primaries \($0)" }, picture.colorTransfer.map { "transfer \($0)" },
-      picture.colorRange == "pc" ? "full range" : "limited range", picture.hdr ? "HDR, not tone mapped" : nil,
+      "matrix \(frame.colorSpace ?? "unspecified, \(frame.matrixUsed) used")",
+      frame.colorPrimaries.map { "primaries \($0)" }, frame.colorTransfer.map { "transfer \($0)" },
+      frame.colorRange == "pc" ? "full range" : "limited range", frame.hdr ? "HDR, not tone mapped" : nil,
     ]
     let start = [
-      picture.bytes.map { "\($0) bytes to its end" },
-      picture.ptsTime.map { "pts \($0.formatted(places: 6))" },
-      picture.gop.map { $0 == "none" ? "no clean start" : "\($0) GOP" },
-      "reorder depth \(picture.reorderDepth)",
-      picture.damaged ? "damaged" : nil,
+      frame.bytes.map { "\($0) bytes to its end" },
+      frame.ptsTime.map { "pts \($0.formatted(places: 6))" },
+      frame.gop.map { $0 == "none" ? "no clean start" : "\($0) GOP" },
+      "reorder depth \(frame.reorderDepth)",
+      frame.damaged ? "damaged" : nil,
     ]
     return [
-      "  first picture  \(join(codec))", "                 \(join(shape))", "                 \(join(color))",
+      "  first frame  \(join(codec))", "                 \(join(shape))", "                 \(join(color))",
       "                 \(join(start))",
     ]
   }

@@ -30,7 +30,7 @@ extension WalkReport {
     if let link = settings.link { parts.append(link) }
     parts += [settings.dwell, "seed \(settings.seed)"]
     if settings.isVirtual {
-      let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a picture" } ?? ""
+      let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a frame" } ?? ""
       parts.append("modelled time\(cost)")
     }
     return "\(label.isEmpty ? settings.feed : label): \(parts.joined(separator: ", "))".printable
@@ -39,7 +39,7 @@ extension WalkReport {
   private static func waits(_ totals: WalkTotals) -> TextTable {
     var table = TextTable([.left, .left], indentation: 2)
     table.add(["", "", "swipes", "p50", "p95", "p99", "max"])
-    for (name, waits) in [("first frame", totals.firstFrame), ("motion", totals.motion)] {
+    for (name, waits) in [("first frame", totals.firstFrame), ("second frame", totals.secondFrame)] {
       let groups = [("all", waits.all), ("hits", waits.hits), ("misses", waits.misses)]
       for (index, (group, summary)) in groups.enumerated() {
         let times = summary.map { [$0.p50, $0.p95, $0.p99, $0.max].map(DurationText.readable) }
@@ -52,14 +52,17 @@ extension WalkReport {
   }
 
   private func slowest(_ totals: WalkTotals) -> [String] {
-    [("slowest first frame", totals.firstFrame.slowest), ("slowest motion", totals.motion.slowest)]
-      .compactMap { name, slowest in
-        guard let slowest, slowest.duration >= .milliseconds(1) else { return nil }
-        let cause = slowest.cause.map { ": \($0)" } ?? ""
-        let place =
-          "swipe \(slowest.swipe) to item \(slowest.itemIndex)\(slowest.isAbandoned ? ", left" : "")"
-        return "  \(name): \(DurationText.readable(slowest.duration)), \(place)\(cause)".printable
-      }
+    [
+      ("slowest first frame", totals.firstFrame.slowest),
+      ("slowest second frame", totals.secondFrame.slowest),
+    ]
+    .compactMap { name, slowest in
+      guard let slowest, slowest.duration >= .milliseconds(1) else { return nil }
+      let cause = slowest.cause.map { ": \($0)" } ?? ""
+      let place =
+        "swipe \(slowest.swipe) to item \(slowest.itemIndex)\(slowest.isAbandoned ? ", left" : "")"
+      return "  \(name): \(DurationText.readable(slowest.duration)), \(place)\(cause)".printable
+    }
   }
 
   private func rows(of totals: WalkTotals) -> [(name: String, fact: String)] {
@@ -80,9 +83,9 @@ extension WalkReport {
           + share(totals.unshownByteShare)
       ),
       (
-        "pictures",
-        "\(totals.decodedPictureCount) decoded, \(totals.unshownPictureCount) never shown"
-          + share(totals.unshownPictureShare)
+        "frames",
+        "\(totals.decodedFrameCount) decoded, \(totals.unshownFrameCount) never shown"
+          + share(totals.unshownFrameShare)
       ),
     ]
     if totals.abandonedSwipeCount > 0 {
@@ -115,14 +118,14 @@ extension WalkReport {
     var table = TextTable(
       [.right, .right, .left, .right, .left, .right, .right, .right, .right, .left], indentation: 2)
     table.add([
-      "swipe", "at", "kind", "item", "stage", "first frame", "motion", "stalled", "fetched", "cause",
+      "swipe", "at", "kind", "item", "stage", "first frame", "second frame", "stalled", "fetched", "cause",
     ])
     for swipe in swipes {
       table.add([
         String(swipe.number), DurationText.readable(swipe.time),
         swipe.isPassing ? "passing" : swipe.kind.rawValue, String(swipe.itemIndex), swipe.stage.reportName,
         swipe.timeToFirstFrame.map(DurationText.readable) ?? "-",
-        swipe.timeToMotion.map(DurationText.readable) ?? "-",
+        swipe.timeToSecondFrame.map(DurationText.readable) ?? "-",
         swipe.stallCount == 0 ? "-" : DurationText.readable(swipe.stallDuration),
         WalkValue.size(swipe.byteCount).description, swipe.error ?? swipe.cause ?? "",
       ])

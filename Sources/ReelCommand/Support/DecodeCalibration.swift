@@ -4,10 +4,10 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 
-/// Measures what decoding a picture takes on this machine: over the first pictures of the first items of a feed.
+/// Measures what decoding a frame takes on this machine: over the first frames of the first items of a feed.
 struct DecodeCalibration {
   private static let itemCount = 3
-  private static let pictureCount = 150
+  private static let frameCount = 150
 
   private let feed: Feed
   private let logger: Logger
@@ -17,9 +17,9 @@ struct DecodeCalibration {
     self.logger = logger
   }
 
-  /// The mean over all pictures that were decoded, with one thread. Throws `ReelError` where there was none.
+  /// The mean over all frames that were decoded, with one thread. Throws `ReelError` where there was none.
   func measure(_ fetcher: any Fetching) async throws -> DecodeCost {
-    var (pictures, duration) = (0, Duration.zero)
+    var (frames, duration) = (0, Duration.zero)
     for item in feed.items.prefix(Self.itemCount) {
       try Task.checkCancellation()
       let player = Player(fetcher: fetcher, logger: logger)
@@ -34,7 +34,7 @@ struct DecodeCalibration {
             count += 1
             return count
           }
-          if shown >= Self.pictureCount { player?.pause() }
+          if shown >= Self.frameCount { player?.pause() }
         })
       player.replaceCurrentItem(with: playerItem)
       let statuses = player.timeControlStatus.values
@@ -48,8 +48,7 @@ struct DecodeCalibration {
           }
         }
         group.addTask {
-          for await status in statuses where status == .paused && count.withLock({ $0 }) >= Self.pictureCount
-          {
+          for await status in statuses where status == .paused && count.withLock({ $0 }) >= Self.frameCount {
             return
           }
         }
@@ -57,16 +56,16 @@ struct DecodeCalibration {
         group.cancelAll()
       }
       let statistics = player.statistics
-      pictures += statistics.decodedFrameCount
+      frames += statistics.decodedFrameCount
       duration += statistics.decodeDuration
       await player.stopAndWait()
     }
-    guard pictures > 0 else {
-      throw ReelError(.badMedia, "no picture could be decoded to calibrate by", at: feed.name)
+    guard frames > 0 else {
+      throw ReelError(.badMedia, "no frame could be decoded to calibrate by", at: feed.name)
     }
-    let cost = DecodeCost(picture: .microseconds(Int64((duration / pictures / .microseconds(1)).rounded())))
+    let cost = DecodeCost(frame: .microseconds(Int64((duration / frames / .microseconds(1)).rounded())))
     Console.note(
-      "calibrated: \(Int64(cost.picture / .microseconds(1))) us a picture, over \(pictures) pictures; repeat with --decode-cost \(Int64(cost.picture / .microseconds(1)))us"
+      "calibrated: \(Int64(cost.frame / .microseconds(1))) us a frame, over \(frames) frames; repeat with --decode-cost \(Int64(cost.frame / .microseconds(1)))us"
     )
     return cost
   }

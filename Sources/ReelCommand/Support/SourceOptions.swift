@@ -45,7 +45,7 @@ struct SourceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Give up on a source after so many seconds; play: only where no picture was shown by then; feed: on reading FEED, and on each wait for a server.",
+      "Give up on a source after so many seconds; play: only where no frame was shown by then; feed: on reading FEED, and on each wait for a server.",
       valueName: "s"))
   var timeout = 30.0
 

@@ -46,7 +46,7 @@ public final class AudioFrameSplitter {
   /// A frame has ended at `offset`.
   private var isSynchronized = false
   private var clock: AudioClock
-  private var whole: [PacketBox] = []
+  private var whole: [SharedPacket] = []
 
   /// - Parameter timeBase: of the packets' timestamps, in seconds per tick.
   public init(codec: AudioCodec, streamIndex: Int, timeBase: Rational) {
@@ -59,7 +59,7 @@ public final class AudioFrameSplitter {
   /// Adds a PES packet.
   public func append(_ packet: consuming Packet) {
     guard canSplit else {
-      whole.append(PacketBox(packet))
+      whole.append(SharedPacket(packet))
       return
     }
     buffer.removeFirst(offset)

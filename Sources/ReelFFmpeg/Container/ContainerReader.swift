@@ -26,8 +26,8 @@ public final class ContainerReader {
   }
 
   public enum Unit {
-    case video(PacketBox)
-    case audio(PacketBox)
+    case video(SharedPacket)
+    case audio(SharedPacket)
     /// The streams are others from here on, and so are their units' timestamps (MPEG-TS, another program map).
     case programChanged
     case end
@@ -147,9 +147,9 @@ public final class ContainerReader {
         }
         let packet = try decrypted(packet, of: video)
         guard videoFiller != nil else { return try videoUnit(packet) }
-        videoFiller?.append(PacketBox(packet))
+        videoFiller?.append(SharedPacket(packet))
       } else if let audio, packet.streamIndex == audio.index {
-        guard audioSplitter != nil else { return .audio(PacketBox(try decrypted(packet, of: audio))) }
+        guard audioSplitter != nil else { return .audio(SharedPacket(try decrypted(packet, of: audio))) }
         audioSplitter?.append(packet)
         try takeAudio()
       }
@@ -207,9 +207,9 @@ public final class ContainerReader {
   }
 
   private func videoUnit(_ packet: consuming Packet) throws(ReelError) -> Unit {
-    guard var sets = parameterSets.take() else { return .video(PacketBox(packet)) }
+    guard var sets = parameterSets.take() else { return .video(SharedPacket(packet)) }
     defer { parameterSets = sets }
-    return .video(PacketBox(try sets.completed(packet)))
+    return .video(SharedPacket(try sets.completed(packet)))
   }
 
   private func appendVideo(_ packet: borrowing Packet) {
@@ -225,7 +225,7 @@ public final class ContainerReader {
   /// The next access unit that is certain to be complete.
   ///
   /// A unit that may lack bytes is not decoded to see whether it works, as missing bytes need not cause an error. Two
-  /// of 67 truncations of a CABAC picture decoded to other samples without one, and for HEVC libavcodec reports
+  /// of 67 truncations of a CABAC frame decoded to other samples without one, and for HEVC libavcodec reports
   /// nothing at all if a slice is missing.
   private func splitVideo() throws(ReelError) -> Packet? {
     if let packet = try videoSplitter?.next() { return packet }
@@ -245,13 +245,13 @@ public final class ContainerReader {
   // MPEG-TS is decrypted after it was split: the headers of slices and of audio frames are in the clear.
 
   private func transportVideo(_ packet: consuming Packet) throws -> Unit {
-    guard let video else { return .video(PacketBox(packet)) }
+    guard let video else { return .video(SharedPacket(packet)) }
     return try videoUnit(decryptedTransport(packet, of: video))
   }
 
   private func transportAudio(_ packet: consuming Packet) throws -> Unit {
-    guard let audio else { return .audio(PacketBox(packet)) }
-    return .audio(PacketBox(try decryptedTransport(packet, of: audio)))
+    guard let audio else { return .audio(SharedPacket(packet)) }
+    return .audio(SharedPacket(try decryptedTransport(packet, of: audio)))
   }
 
   private func decrypted(_ packet: consuming Packet, of stream: StreamInfo) throws -> Packet {

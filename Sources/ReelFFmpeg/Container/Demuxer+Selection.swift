@@ -3,7 +3,7 @@ internal import ReelCore
 extension Demuxer {
   /// The best video stream, as ffmpeg chooses it, waited for where it is announced late.
   func videoStream() throws -> StreamInfo {
-    let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedPicture }
+    let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedFrame }
     guard try awaitStream(where: isVideo) != nil else { throw noStream("no video in the media") }
     let candidates = streams.filter(isVideo)
     // ffmpeg's order: pixels, the default disposition counting for five million (fftools/ffmpeg_opt.c); the first

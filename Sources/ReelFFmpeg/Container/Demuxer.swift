@@ -24,7 +24,7 @@ public final class Demuxer {
   private let io: ByteSourceIO
   private let scope: LogScope
   /// Packets that were read to learn of streams, to be given first.
-  private var readAhead: [PacketBox] = []
+  private var readAhead: [SharedPacket] = []
 
   /// mpegts cuts a PES packet that tells no length where it would get longer, and has a buffer of this size for each
   /// stream, which is 200 KiB else.
@@ -60,7 +60,7 @@ public final class Demuxer {
     // libavformat/mov.c, mov_read_default: it returns at the media.
     if format == .mp4, startsAtMedia { context.pointee.flags |= AVFMT_FLAG_IGNIDX }
     if format == .mpegTS {
-      // The parser would hold back each picture until the next one has begun, and often longer: a picture of 80 kB
+      // The parser would hold back each frame until the next one has begun, and often longer: a frame of 80 kB
       // came out after 155,648 bytes instead of 86,016. Access units are split by AccessUnitSplitter. (NOFILLIN goes
       // with it.)
       context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
@@ -156,7 +156,7 @@ public final class Demuxer {
       guard let context, context.pointee.ctx_flags & AVFMTCTX_NOHEADER != 0,
         position < Self.probeByteCount * 5, let packet = try readPacket()
       else { return nil }
-      readAhead.append(PacketBox(packet))
+      readAhead.append(SharedPacket(packet))
     }
   }
 
@@ -170,7 +170,7 @@ public final class Demuxer {
     while !readAhead.contains(where: { $0.packet.streamIndex == index }), position < Self.probeByteCount * 5,
       let packet = try readPacket()
     {
-      readAhead.append(PacketBox(packet))
+      readAhead.append(SharedPacket(packet))
     }
     try refreshStreams()
     return streams[index]

@@ -51,7 +51,7 @@ final class ProgramSource: ByteSource {
     isSeekable = base.isSeekable
   }
 
-  /// The streams that are played: others may change as they like. Before it is called, these are the ones with pictures.
+  /// The streams that are played: others may change as they like. Before it is called, these are the ones with frames.
   func watch(pids: Set<Int>) { tables.watched = pids }
 
   /// Goes on behind a change.

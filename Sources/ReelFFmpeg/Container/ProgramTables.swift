@@ -5,7 +5,7 @@ internal import CFFmpeg
 /// The first map of a program is what its streams are; a later one that has it otherwise for a stream that is watched is a
 /// change. Another program's map is one too, where the old one is no longer listed.
 struct ProgramTables {
-  /// The PIDs that are played; nil for those with pictures.
+  /// The PIDs that are played; nil for those with frames.
   var watched: Set<Int>?
 
   /// By the PID of its map.

@@ -1,10 +1,10 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// Turns decoded pictures into upright RGB with square pixels.
+/// Turns decoded frames into upright RGB with square pixels.
 ///
-/// The picture's own matrix and range are used (`ColorDescription`); neither transfer curve nor primaries are
-/// converted, so HDR is not tone mapped. Keeps one swscale context for pictures of one kind.
+/// The frame's own matrix and range are used (`ColorDescription`); neither transfer curve nor primaries are
+/// converted, so HDR is not tone mapped. Keeps one swscale context for frames of one kind.
 ///
 /// Ownership: owns the swscale context and one scratch buffer.
 ///
@@ -31,7 +31,7 @@ public final class FrameConverter {
 
   /// Throws `ReelError.unsupported` for a pixel format that swscale can't read.
   public func convert(
-    _ frame: borrowing Frame, geometry: PictureGeometry, orientation: Orientation
+    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
   ) throws(ReelError) -> RGBImage {
     var image = RGBImage.empty
     try convert(frame, geometry: geometry, orientation: orientation, into: &image)
@@ -40,7 +40,7 @@ public final class FrameConverter {
 
   /// As the other, into an image whose memory is used again where it has the size.
   public func convert(
-    _ frame: borrowing Frame, geometry: PictureGeometry, orientation: Orientation, into image: inout RGBImage
+    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
   ) throws(ReelError) {
     let (scaled, output) = (geometry.scaled, geometry.output)
     let context = try context(for: frame, scaled: scaled)
@@ -87,7 +87,7 @@ public final class FrameConverter {
       let made = sws_getContext(
         Int32(wanted.stored.width), Int32(wanted.stored.height), Self.withoutRange(frame.format),
         Int32(scaled.width), Int32(scaled.height), AV_PIX_FMT_RGB24, Int32(SWS_BICUBIC), nil, nil, nil)
-    else { throw ReelError(.unsupported, "pictures of \(frame.pixelFormat) can't be converted to RGB") }
+    else { throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be converted to RGB") }
     // Saying it on the frame changes nothing: swscale takes BT.601 unless told here.
     sws_setColorspaceDetails(
       made, sws_getCoefficients(matrix), color.isFullRange ? 1 : 0, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
@@ -105,7 +105,7 @@ public final class FrameConverter {
     return made
   }
 
-  private static let failure = ReelError(.internalFault, "the picture can't be scaled")
+  private static let failure = ReelError(.internalFault, "the frame can't be scaled")
 
   private func scale(
     _ frame: borrowing Frame, with context: OpaquePointer, to base: UnsafeMutablePointer<UInt8>, stride: Int,
@@ -127,15 +127,15 @@ public final class FrameConverter {
     return done == Int32(rows)
   }
 
-  /// Copies the scaled picture to its place, turned, and blackens what it leaves.
+  /// Copies the scaled frame to its place, turned, and blackens what it leaves.
   private func place(
-    _ source: UnsafePointer<UInt8>, stride: Int, geometry: PictureGeometry, orientation: Orientation,
+    _ source: UnsafePointer<UInt8>, stride: Int, geometry: FrameGeometry, orientation: Orientation,
     in pixels: UnsafeMutableBufferPointer<UInt8>
   ) {
     guard let target = pixels.baseAddress else { return }
     let (output, scaled) = (geometry.output, geometry.scaled)
     let upright = orientation.swapsAxes ? scaled.transposed : scaled
-    // The part of the output that the picture covers.
+    // The part of the output that the frame covers.
     let columns = max(0, geometry.origin.x)..<min(output.width, geometry.origin.x + upright.width)
     let rows = max(0, geometry.origin.y)..<min(output.height, geometry.origin.y + upright.height)
     if columns.count < output.width || rows.count < output.height { pixels.update(repeating: 0) }

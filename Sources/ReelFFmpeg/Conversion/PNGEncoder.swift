@@ -1,7 +1,7 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// Writes RGB pictures as PNG (ISO/IEC 15948), with libavcodec's encoder.
+/// Writes RGB frames as PNG (ISO/IEC 15948), with libavcodec's encoder.
 public enum PNGEncoder {
   /// The bytes of a PNG file.
   public static func encode(_ image: RGBImage) throws(ReelError) -> [UInt8] {

@@ -1,11 +1,11 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// Turns decoded pictures into upright planar images of one format, whatever size, shape and pixel format they have.
+/// Turns decoded frames into upright planar images of one format, whatever size, shape and pixel format they have.
 ///
-/// A picture of the format already is left as decoded. Others are scaled to fit, between black bars where their shape
+/// A frame of the format already is left as decoded. Others are scaled to fit, between black bars where their shape
 /// is another, and their matrix and range are made those of the format (`ColorDescription`); neither transfer curve
-/// nor primaries are converted. Keeps one swscale context for pictures of one kind.
+/// nor primaries are converted. Keeps one swscale context for frames of one kind.
 ///
 /// Ownership: owns the swscale context.
 ///
@@ -37,7 +37,7 @@ public final class PlanarConverter {
     }
 
     /// The format that `image` has, which was made of `frame` with `orientation`. `sampleAspectRatio` is the stored
-    /// picture's; nil for square samples.
+    /// frame's; nil for square samples.
     public init(
       of image: PlanarImage, frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?
     ) {
@@ -66,11 +66,11 @@ public final class PlanarConverter {
     var targetLocation: UInt32
   }
 
-  /// Where the pixels of a stored picture go in an image.
+  /// Where the pixels of a stored frame go in an image.
   private struct Placement {
-    /// The size that the stored picture is scaled to, before it is turned.
+    /// The size that the stored frame is scaled to, before it is turned.
     let scaled: PixelSize
-    /// Where the turned picture's upper left corner lies in the luma plane.
+    /// Where the turned frame's upper left corner lies in the luma plane.
     let origin: (x: Int, y: Int)
   }
 
@@ -81,7 +81,7 @@ public final class PlanarConverter {
 
   deinit { sws_freeContext(context) }
 
-  /// `sampleAspectRatio` is the stored picture's, width to height; nil for square samples.
+  /// `sampleAspectRatio` is the stored frame's, width to height; nil for square samples.
   ///
   /// Throws `ReelError.unsupported` for a pixel format that swscale can't read, and for a `format` that it can't
   /// write.
@@ -114,7 +114,7 @@ public final class PlanarConverter {
     // swscale takes grey for full range, whatever it is told: for the right luma plane, chroma is made too.
     let chroma = format.chroma == .none ? .c420(.other) : format.chroma
     guard let target = Self.pixelFormat(chroma: chroma, of: format, orientation: orientation) else {
-      throw ReelError(.unsupported, "pictures of \(format.bitDepth) bits can't be made")
+      throw ReelError(.unsupported, "frames of \(format.bitDepth) bits can't be made")
     }
     let color = frame.color
     var wanted = Key(
@@ -163,7 +163,7 @@ public final class PlanarConverter {
     ]
     for (name, value) in options { av_opt_set_int(UnsafeMutableRawPointer(context), name, Int64(value), 0) }
     guard sws_init_context(context, nil, nil) >= 0 else {
-      throw ReelError(.unsupported, "pictures of \(pixelFormat) can't be converted")
+      throw ReelError(.unsupported, "frames of \(pixelFormat) can't be converted")
     }
     sws_setColorspaceDetails(
       context, sws_getCoefficients(wanted.sourceMatrix), wanted.isSourceFullRange ? 1 : 0,
@@ -193,7 +193,7 @@ public final class PlanarConverter {
   }
 
   /// Bars of less than a fiftieth come from a size that was rounded, not from another shape: there are none. Where
-  /// there are some, the picture ends with a whole chroma sample.
+  /// there are some, the frame ends with a whole chroma sample.
   private static func fit(_ length: Double, in whole: Int, step: Int) -> Int {
     if length > Double(whole) * 0.98 { return whole }
     return min(whole, max(step, Int((length / Double(step)).rounded()) * step))

@@ -1,7 +1,7 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// The samples of a decoded picture, upright, plane by plane without padding, in no other colour than decoded.
+/// The samples of a decoded frame, upright, plane by plane without padding, in no other colour than decoded.
 public struct PlanarImage: Sendable {
   /// How the chroma planes relate to the luma plane.
   public enum Chroma: Sendable, Hashable {
@@ -27,17 +27,17 @@ public struct PlanarImage: Sendable {
   /// Y, Cb, Cr; or Y alone.
   public let planes: [[UInt8]]
 
-  /// Throws `ReelError.unsupported` for pictures that are not planar YUV, and for a quarter turn of 4:2:2.
+  /// Throws `ReelError.unsupported` for frames that are not planar YUV, and for a quarter turn of 4:2:2.
   public init(_ frame: borrowing Frame, orientation: Orientation) throws(ReelError) {
     guard let descriptor = av_pix_fmt_desc_get(frame.format)?.pointee else {
-      throw ReelError(.unsupported, "pictures of an unknown pixel format")
+      throw ReelError(.unsupported, "frames of an unknown pixel format")
     }
     let flags = Int32(truncatingIfNeeded: descriptor.flags)
     let isPlain =
       flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BE) == 0
       && frame.planeCount == Int(descriptor.nb_components)
     guard isPlain, descriptor.nb_components == 1 || descriptor.nb_components == 3 else {
-      throw ReelError(.unsupported, "pictures of \(frame.pixelFormat) are not planar YUV")
+      throw ReelError(.unsupported, "frames of \(frame.pixelFormat) are not planar YUV")
     }
     switch (descriptor.nb_components, descriptor.log2_chroma_w, descriptor.log2_chroma_h) {
     case (1, _, _): chroma = .none
@@ -49,7 +49,7 @@ public struct PlanarImage: Sendable {
       }
     case (_, 1, 0) where !orientation.swapsAxes: chroma = .c422
     case (_, 0, 0): chroma = .c444
-    default: throw ReelError(.unsupported, "pictures of \(frame.pixelFormat) can't be turned as they are")
+    default: throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be turned as they are")
     }
     bitDepth = Int(descriptor.comp.0.depth)
     isFullRange = frame.color.isFullRange
@@ -69,7 +69,7 @@ public struct PlanarImage: Sendable {
 }
 
 extension Orientation {
-  /// The offset of the stored pixel that is shown at `x`, `y` of the upright picture.
+  /// The offset of the stored pixel that is shown at `x`, `y` of the upright frame.
   func storedOffset(x: Int, y: Int, stored: PixelSize, stride: Int, pixelBytes: Int) -> Int {
     var (column, row) =
       switch rotation {

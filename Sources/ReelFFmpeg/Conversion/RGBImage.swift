@@ -1,12 +1,12 @@
 public import ReelCore
 
-/// A picture of 8-bit RGB: rows from top to bottom without padding, three bytes a pixel.
+/// A frame of 8-bit RGB: rows from top to bottom without padding, three bytes a pixel.
 public struct RGBImage: Sendable, Hashable {
   public internal(set) var size: PixelSize
   /// `size.width * size.height * 3` bytes.
   public internal(set) var pixels: [UInt8]
 
-  /// No picture, to be filled by a converter.
+  /// No frame, to be filled by a converter.
   public static let empty = RGBImage(size: PixelSize(width: 0, height: 0), pixels: [])
 
   public init(size: PixelSize, pixels: [UInt8]) {

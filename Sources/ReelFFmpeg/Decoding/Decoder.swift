@@ -5,24 +5,24 @@ public import ReelCore
 
 /// Decodes the packets of one video stream.
 ///
-/// `send` and `receive` alternate: `send` says `full` when a picture has to be received first, and has then not
+/// `send` and `receive` alternate: `send` says `full` when a frame has to be received first, and has then not
 /// taken the packet; `receive` says `needsInput` when a packet is wanted. After `finish()`, `receive` gives the
-/// pictures that were held back, then `drained`; `flush()` makes it new again, and the next packet must be one that
+/// frames that were held back, then `drained`; `flush()` makes it new again, and the next packet must be one that
 /// decoding can start at.
 ///
 /// `flush()` replaces a decoder that has reported an error, because libavcodec's H.264 decoder can decode a later
-/// picture wrongly after an error in CAVLC data, without reporting it (FFmpeg 5.1 and 8). It parses the residual of a
+/// frame wrongly after an error in CAVLC data, without reporting it (FFmpeg 5.1 and 8). It parses the residual of a
 /// macroblock into the slice context's coefficient buffer (`sl->mb`, libavcodec/h264_cavlc.c), and the inverse
 /// transform clears the coefficients that it uses. If parsing fails halfway, the coefficients stay in the buffer and
 /// are added to the next macroblock that has coefficients at the same place; intra prediction spreads the difference
-/// across the picture. `avcodec_flush_buffers` does not clear the buffer. `DecoderRenewalTests` truncates one access
+/// across the frame. `avcodec_flush_buffers` does not clear the buffer. `DecoderRenewalTests` truncates one access
 /// unit in 67 ways: after 62 of them the whole unit decodes wrongly, with `decode_error_flags` 0.
 ///
 /// CABAC is not affected, because its errors are found before the residual or after the transform. HEVC, VP9 and AV1
 /// are not either: in 40 clips with 40 attempts each, a flushed decoder behaved like a new one. Opening a decoder
 /// takes 0.1 to 0.3 ms, and happens only after an error.
 ///
-/// Confined to one thread at a time; with frame threads, pictures come out `threads - 1` packets later.
+/// Confined to one thread at a time; with frame threads, frames come out `threads - 1` packets later.
 public final class Decoder {
   public enum SendResult: Sendable {
     case accepted
@@ -54,7 +54,7 @@ public final class Decoder {
   /// H.264: a picture parameter set selects CAVLC, whose errors corrupt later macroblocks.
   private var usesCAVLC = false
 
-  /// Larger pictures than this are refused before memory is taken for them: 16384 × 8704.
+  /// Larger frames than this are refused before memory is taken for them: 16384 × 8704.
   private static let maximumPixels: Int64 = 16384 * 8704
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
@@ -68,10 +68,10 @@ public final class Decoder {
 
   private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }
 
-  /// How many pictures may be held back to bring them into order (`has_b_frames`), as far as is known now.
+  /// How many frames may be held back to bring them into order (`has_b_frames`), as far as is known now.
   public var reorderDepth: Int { Int(context.pointee.has_b_frames) }
 
-  /// The error for pictures of a size that is refused; nil where that is not what is wrong.
+  /// The error for frames of a size that is refused; nil where that is not what is wrong.
   var sizeFault: ReelError? { Self.sizeFault(context, scope: scope) }
 
   private static func sizeFault(
@@ -84,7 +84,7 @@ public final class Decoder {
     guard Int64(size.width) * Int64(size.height) > maximumPixels || refused != nil else { return nil }
     return ReelError(
       .unsupported,
-      "pictures of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
+      "frames of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
   }
 
   /// libavcodec's name of the profile, as `High` or `Main 10`; nil before it is known.
@@ -117,7 +117,7 @@ public final class Decoder {
     avcodec_send_packet(context, nil)
   }
 
-  /// The next picture in presentation order, if one is ready.
+  /// The next frame in presentation order, if one is ready.
   public func receive() throws(ReelError) -> ReceiveResult {
     while true {
       var frame = try Frame()
@@ -167,7 +167,7 @@ public final class Decoder {
     if PictureParameterSet.usesCAVLC(unit) == true { usesCAVLC = true }
   }
 
-  /// No other picture is predicted from the one in the packet that is sent next.
+  /// No other frame is predicted from the one in the packet that is sent next.
   func noteNonReference() {
     let tag = nextTag
     scope.withDamage { $0.noteNonReference(tag) }
@@ -208,7 +208,7 @@ public final class Decoder {
     context.pointee.pkt_timebase = AVRational(num: timeBase.numerator, den: timeBase.denominator)
     context.pointee.thread_count = Int32(clamping: max(1, threads))
     // If both kinds of threads are allowed, libavcodec prefers frame threads. The MPEG-4 Part 2 decoder does not use
-    // them here: its output for interlaced pictures depends on the number of frame threads.
+    // them here: its output for interlaced frames depends on the number of frame threads.
     let usesFrameThreads = threads > 1 && codec != .mpeg4
     context.pointee.thread_type = usesFrameThreads ? FF_THREAD_FRAME | FF_THREAD_SLICE : FF_THREAD_SLICE
     context.pointee.max_pixels = maximumPixels
@@ -220,16 +220,16 @@ public final class Decoder {
       context.pointee.width = 0
       context.pointee.height = 0
     }
-    // Compares HEVC pictures with the hashes that some streams contain.
+    // Compares HEVC frames with the hashes that some streams contain.
     if codec == .hevc { context.pointee.err_recognition |= AV_EF_CRCCHECK }
     if codec == .h264 {
-      // Without bitstream_restriction in the SPS the H.264 decoder starts with no reorder delay and drops pictures
-      // as it learns; strict, it takes the delay that the level's picture buffer allows. A drain cuts it short.
+      // Without bitstream_restriction in the SPS the H.264 decoder starts with no reorder delay and drops frames
+      // as it learns; strict, it takes the delay that the level's frame buffer allows. A drain cuts it short.
       context.pointee.strict_std_compliance = FF_COMPLIANCE_STRICT
     }
     if codec == .av1, threads == 1 { context.pointee.flags |= AV_CODEC_FLAG_LOW_DELAY }
     av_opt_set(context, "codec_whitelist", VideoCodec.allowList, 0)
-    reel_codec_enable_picture_tags(context)
+    reel_codec_enable_frame_tags(context)
   }
 
   /// True if a decoder can be opened with this size.

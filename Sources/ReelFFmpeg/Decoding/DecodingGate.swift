@@ -6,7 +6,7 @@ public protocol DecodingGate: Sendable {
   /// Gives it back.
   func release()
   /// Gives it back after a call of which it is known whether a packet went into the decoder, which is where decoding is
-  /// done, or pictures were asked for only. By default as `release()`.
+  /// done, or frames were asked for only. By default as `release()`.
   func release(afterPacket: Bool)
 }
 

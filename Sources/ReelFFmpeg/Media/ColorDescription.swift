@@ -1,6 +1,6 @@
 internal import CFFmpeg
 
-/// The colour of a picture: what its bitstream states, and the matrix and range that a conversion to RGB takes.
+/// The colour of a frame: what its bitstream states, and the matrix and range that a conversion to RGB takes.
 ///
 /// Where the matrix is not stated, BT.601 is taken below 720 lines and BT.709 from 720 on, as players do.
 public struct ColorDescription: Sendable, Hashable {

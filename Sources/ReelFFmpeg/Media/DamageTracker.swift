@@ -1,11 +1,11 @@
-/// Which pictures are not what was encoded: those that were concealed or missed a reference, and those that were
+/// Which frames are not what was encoded: those that were concealed or missed a reference, and those that were
 /// predicted from them, as far as that can be told.
 ///
-/// Pictures are named by the number of their packet, in decoding order. Damage to a reference lasts for all that is
-/// decoded after it, until a picture that decoding can start at is shown: a later picture may in truth be whole, but
+/// Frames are named by the number of their packet, in decoding order. Damage to a reference lasts for all that is
+/// decoded after it, until a frame that decoding can start at is shown: a later frame may in truth be whole, but
 /// none is called sound that is not.
 ///
-/// A picture was concealed or missed a reference if
+/// A frame was concealed or missed a reference if
 /// - FFmpeg flags its frame: `AV_FRAME_FLAG_CORRUPT`, or `decode_error_flags`,
 /// - FFmpeg has only logged it (`LogScope`): missing references in HEVC, and gaps in H.264's frame numbers, which
 ///   FFmpeg fills in with a line at debug level. A gap is no damage if the SPS allows it (`SequenceParameterSet`),
@@ -20,27 +20,27 @@ struct DamageTracker {
   /// Damaged references that no clean start has ended yet.
   private var lasting: Set<Int64> = []
 
-  /// Decoding of a picture met an error, or (`isGap`) the pictures before it are missing.
-  mutating func note(_ picture: Int64, isGap: Bool) {
-    if isGap { gaps.insert(picture) } else { concealed.insert(picture) }
-    if !nonReferences.contains(picture) || isGap { lasting.insert(picture) }
+  /// Decoding of a frame met an error, or (`isGap`) the frames before it are missing.
+  mutating func note(_ frame: Int64, isGap: Bool) {
+    if isGap { gaps.insert(frame) } else { concealed.insert(frame) }
+    if !nonReferences.contains(frame) || isGap { lasting.insert(frame) }
   }
 
-  /// No other picture is predicted from this one. To be said before it is decoded.
-  mutating func noteNonReference(_ picture: Int64) { nonReferences.insert(picture) }
+  /// No other frame is predicted from this one. To be said before it is decoded.
+  mutating func noteNonReference(_ frame: Int64) { nonReferences.insert(frame) }
 
-  /// Whether a picture that the decoder gives now is damaged; `isFlagged` is what the decoder says on the picture.
-  mutating func settle(_ picture: Int64, isKey: Bool, isFlagged: Bool) -> Bool {
-    let isNonReference = nonReferences.remove(picture) != nil
-    let isConcealed = concealed.remove(picture) != nil || isFlagged
-    let followsGap = gaps.remove(picture) != nil
-    if isConcealed, !isNonReference { lasting.insert(picture) }
+  /// Whether a frame that the decoder gives now is damaged; `isFlagged` is what the decoder says on the frame.
+  mutating func settle(_ frame: Int64, isKey: Bool, isFlagged: Bool) -> Bool {
+    let isNonReference = nonReferences.remove(frame) != nil
+    let isConcealed = concealed.remove(frame) != nil || isFlagged
+    let followsGap = gaps.remove(frame) != nil
+    if isConcealed, !isNonReference { lasting.insert(frame) }
     if isKey {
       // Needs nothing of what was decoded before, whatever is missing there.
-      lasting = lasting.filter { $0 > picture || $0 == picture && isConcealed }
+      lasting = lasting.filter { $0 > frame || $0 == frame && isConcealed }
       return isConcealed
     }
-    return isConcealed || followsGap || lasting.contains { $0 <= picture }
+    return isConcealed || followsGap || lasting.contains { $0 <= frame }
   }
 
   /// Forgets everything: the decoder starts anew.

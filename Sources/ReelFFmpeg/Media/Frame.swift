@@ -2,16 +2,16 @@ internal import CFFmpeg
 internal import CFFmpegShims
 public import ReelCore
 
-/// One decoded picture.
+/// One decoded frame.
 ///
 /// Ownership: the frame owns its `AVFrame`; the pixels are reference-counted by FFmpeg, `clone()` takes one more
 /// reference and copies no pixel. Planes are read through `withPlane`, valid during the call. Freed when the value
 /// ends.
 public struct Frame: ~Copyable, @unchecked Sendable {
-  // Sendable: the only owner of its AVFrame; a decoder does not write to a picture that it has handed out.
+  // Sendable: the only owner of its AVFrame; a decoder does not write to a frame that it has handed out.
   let pointer: UnsafeMutablePointer<AVFrame>
 
-  /// True where a reference was missing, or parts were concealed: the picture is not what was encoded.
+  /// True where a reference was missing, or parts were concealed: the frame is not what was encoded.
   public internal(set) var isDamaged = false
 
   init() throws(ReelError) {
@@ -34,7 +34,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return copy
   }
 
-  /// A copy without what decoders want between and behind the rows of a picture, for one that is held for long. Nil where
+  /// A copy without what decoders want between and behind the rows of a frame, for one that is held for long. Nil where
   /// it would be no smaller, and for formats that do not lie in memory plane by plane.
   ///
   /// - Parameter account: What the copy is counted on.
@@ -82,7 +82,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// The number of planes.
   public var planeCount: Int { max(0, Int(av_pix_fmt_count_planes(format))) }
 
-  /// Bytes of the picture's pixels as FFmpeg allocated them, padding included. A clone has as many: the same ones.
+  /// Bytes of the frame's pixels as FFmpeg allocated them, padding included. A clone has as many: the same ones.
   public var byteCount: Int {
     let buffers = pointer.pointee.buf
     let all = [
@@ -103,7 +103,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return try body(base, rowCount(ofPlane: index), bytesPerRow, planeStride(index))
   }
 
-  /// The md5 of the picture's pixels, plane by plane without padding: what `ffmpeg -f framemd5` gives for it. 32
+  /// The md5 of the frame's pixels, plane by plane without padding: what `ffmpeg -f framemd5` gives for it. 32
   /// hexadecimal digits.
   public borrowing func md5() throws(ReelError) -> String {
     let hash = try MD5Hash()
@@ -121,7 +121,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
 
   var format: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
 
-  /// The tag of the packet that the picture came from.
+  /// The tag of the packet that the frame came from.
   var tag: Int64 { reel_frame_tag(pointer) }
 
   // MARK: - Private

@@ -56,24 +56,24 @@ final class LogScope: Sendable {
 
   func forgetReportedError() { state.withLock { $0.hasReportedError = false } }
 
-  /// What was noticed about the decoding of pictures.
+  /// What was noticed about the decoding of frames.
   func withDamage<Result>(_ body: (inout DamageTracker) -> Result) -> Result {
     state.withLock { body(&$0.damage) }
   }
 
-  /// Whether H.264 pictures may be missing by intent (`gaps_in_frame_num_value_allowed_flag`).
+  /// Whether H.264 frames may be missing by intent (`gaps_in_frame_num_value_allowed_flag`).
   func setAllowsFrameNumberGaps(_ allowed: Bool) { state.withLock { $0.allowsFrameNumberGaps = allowed } }
 
-  /// The size of pictures that the decoder refused as too large, as `65520x65520`.
+  /// The size of frames that the decoder refused as too large, as `65520x65520`.
   var refusedSize: String? { state.withLock { $0.refusedSize } }
 
-  fileprivate func receive(_ text: String, picture: Int64, level: Int32) {
+  fileprivate func receive(_ text: String, frame: Int64, level: Int32) {
     let isGap = text.hasPrefix(Self.gapPhrase)
     let tellsDamage = isGap || level <= AV_LOG_ERROR && Self.damagePhrases.contains { text.contains($0) }
     state.withLock { state in
       if level <= AV_LOG_ERROR { state.hasReportedError = true }
-      if tellsDamage, picture >= 0, !(isGap && state.allowsFrameNumberGaps) {
-        state.damage.note(picture, isGap: isGap)
+      if tellsDamage, frame >= 0, !(isGap && state.allowsFrameNumberGaps) {
+        state.damage.note(frame, isGap: isGap)
       }
       if text.hasPrefix("Picture size "), let size = text.split(separator: " ").dropFirst(2).first {
         state.refusedSize = String(size)
@@ -88,7 +88,7 @@ final class LogScope: Sendable {
 
   // MARK: - Private
 
-  /// FFmpeg marks a concealed picture of H.264 on the frame; that a reference was missing it only logs
+  /// FFmpeg marks a concealed frame of H.264 on the frame; that a reference was missing it only logs
   /// (`hevc_refs.c`, `h264_refs.c`).
   private static let damagePhrases = [
     "Could not find ref with POC", "Missing reference picture", "reference picture missing during reorder",
@@ -125,9 +125,9 @@ private final class LogRegistry: Sendable {
 
   private init() {
     reel_log_install(
-      { token, picture, level, text in
+      { token, frame, level, text in
         guard let text, let scope = LogRegistry.shared.scope(token) else { return }
-        scope.receive(String(cString: text), picture: picture, level: level)
+        scope.receive(String(cString: text), frame: frame, level: level)
       }, AV_LOG_WARNING)
   }
 

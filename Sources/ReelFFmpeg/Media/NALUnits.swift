@@ -21,17 +21,17 @@ enum NALFraming: Hashable {
 /// What a NAL unit's header says, for H.264 (ISO/IEC 14496-10 §7.4.1) and HEVC (ISO/IEC 23008-2 §7.4.2.2).
 struct NALUnitHeader {
   let type: UInt8
-  /// A slice of a picture of the base layer.
+  /// A slice of a frame of the base layer.
   let isPictureSlice: Bool
   /// Instantaneous decoder refresh: H.264 type 5; HEVC 19 and 20.
   let isIDR: Bool
-  /// HEVC pictures that can be followed by leading pictures: BLA_W_*, IDR_W_RADL, CRA.
+  /// HEVC frames that can be followed by leading pictures: BLA_W_*, IDR_W_RADL, CRA.
   let mayHaveLeadingPictures: Bool
   /// HEVC RADL and RASL.
   let isLeading: Bool
   /// HEVC IRAP, H.264 IDR.
   let isRandomAccess: Bool
-  /// A unit that can only stand before the first slice of a picture.
+  /// A unit that can only stand before the first slice of a frame.
   let precedesPicture: Bool
 
   init?(codec: VideoCodec, bytes: UnsafeRawBufferPointer) {

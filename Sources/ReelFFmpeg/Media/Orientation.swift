@@ -1,11 +1,11 @@
 internal import CFFmpeg
 
-/// How a picture has to be turned to stand upright: a display matrix (ISO/IEC 14496-12 §8.5.2) reduced to the eight
+/// How a frame has to be turned to stand upright: a display matrix (ISO/IEC 14496-12 §8.5.2) reduced to the eight
 /// cases that leave pixels whole.
 public struct Orientation: Sendable, Hashable {
   /// Clockwise, in degrees: 0, 90, 180 or 270.
   public let rotation: Int
-  /// True where the picture is mirrored left to right before it is turned.
+  /// True where the frame is mirrored left to right before it is turned.
   public let isMirrored: Bool
 
   /// Neither turned nor mirrored.

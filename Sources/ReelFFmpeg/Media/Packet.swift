@@ -50,7 +50,7 @@ public struct Packet: ~Copyable, @unchecked Sendable {
   /// Decoding can start here, as the container says.
   public var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 
-  /// The picture is to be decoded but not shown: an edit list leaves it out.
+  /// The frame is to be decoded but not shown: an edit list leaves it out.
   public var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
 
   /// The demuxer knows that bytes are missing or wrong.

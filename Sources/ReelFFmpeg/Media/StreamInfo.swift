@@ -32,11 +32,11 @@ public struct StreamInfo: Sendable {
   public let averageFrameRate: Rational?
   /// Pixel width to pixel height; nil where the container does not tell.
   public let sampleAspectRatio: Rational?
-  /// How far the picture has to be turned clockwise to stand upright: 0, 90, 180 or 270 degrees.
+  /// How far the frame has to be turned clockwise to stand upright: 0, 90, 180 or 270 degrees.
   public let rotation: Int
-  /// True where the display matrix mirrors the picture (before it is turned).
+  /// True where the display matrix mirrors the frame (before it is turned).
   public let isMirrored: Bool
-  public let isAttachedPicture: Bool
+  public let isAttachedFrame: Bool
   public let isDefault: Bool
   /// ISO 639 or RFC 5646, as the container writes it.
   public let language: String?
@@ -75,7 +75,7 @@ public struct StreamInfo: Sendable {
     let orientation = Orientation(matrix: reel_stream_display_matrix(stream))
     rotation = orientation.rotation
     isMirrored = orientation.isMirrored
-    isAttachedPicture = stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
+    isAttachedFrame = stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
     isDefault = stream.pointee.disposition & AV_DISPOSITION_DEFAULT != 0
     language = av_dict_get(stream.pointee.metadata, "language", nil, 0).flatMap {
       $0.pointee.value.map { String(cString: $0) }
@@ -109,7 +109,7 @@ public struct StreamInfo: Sendable {
     sampleAspectRatio = Self.positive(context.pointee.sample_aspect_ratio)
     rotation = orientation.rotation
     isMirrored = orientation.isMirrored
-    isAttachedPicture = false
+    isAttachedFrame = false
     isDefault = true
     language = nil
     bitsPerSecond = nil

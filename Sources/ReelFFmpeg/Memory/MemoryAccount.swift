@@ -5,9 +5,9 @@ public import ReelCore
 ///
 /// All that is allocated inside of `perform` belongs to the account until it is freed, wherever that is: demuxers, codec
 /// contexts, Swift's objects. Where the process's malloc is jemalloc, each account has an arena of its
-/// own, and what is allocated is read from the allocator's own figures. The pictures of decoders that are opened inside
+/// own, and what is allocated is read from the allocator's own figures. The frames of decoders that are opened inside
 /// of `perform` are mappings of their own, which are counted one by one. The bytes of packets that are boxed inside
-/// (`PacketBox`) lie one behind the other in mappings of the account, as an allocator would round each of them up.
+/// (`SharedPacket`) lie one behind the other in mappings of the account, as an allocator would round each of them up.
 ///
 /// An arena is not destroyed with its account, as something may live in it still. A later account takes the free arena
 /// that has the least left in it.
@@ -17,9 +17,9 @@ public import ReelCore
 /// of the second player keeps the pages that the first has freed (36.9 MB resident for 0.66 MB in use). An arena gives
 /// back the memory that its player frees, whatever other players hold.
 ///
-/// A picture of 720 × 1280 takes 1,478,656 bytes. Decoders without `AV_CODEC_CAP_DR1` (dav1d), palettes and hardware
-/// formats have libavcodec's own pictures, which count as heap. A frame thread of FFmpeg joins the account when it
-/// first asks for a picture.
+/// A frame of 720 × 1280 takes 1,478,656 bytes. Decoders without `AV_CODEC_CAP_DR1` (dav1d), palettes and hardware
+/// formats have libavcodec's own frames, which count as heap. A frame thread of FFmpeg joins the account when it
+/// first asks for a frame.
 ///
 /// Ownership: holds one reference to the C account; each mapping that is counted on it holds another.
 public final class MemoryAccount: @unchecked Sendable {
@@ -41,9 +41,9 @@ public final class MemoryAccount: @unchecked Sendable {
     return heap?.used
   }
 
-  /// Bytes of the pictures that decoders of the account have made and that are alive, in a decoder, in a ring or
+  /// Bytes of the frames that decoders of the account have made and that are alive, in a decoder, in a ring or
   /// anywhere else; those included that a decoder keeps for its next ones. Whole pages.
-  public var pictureByteCount: Int { reel_account_mapped(account) }
+  public var frameByteCount: Int { reel_account_mapped(account) }
 
   /// Bytes that the packets of the account take from the system: whole pages, with what lies between those that are
   /// alive.
@@ -57,7 +57,7 @@ public final class MemoryAccount: @unchecked Sendable {
 
   /// All but the allocator's, which take long to ask for where there are many accounts.
   package var mappedFigures: Figures {
-    Figures(heap: nil, pictureByteCount: pictureByteCount, packetByteCount: packetByteCount)
+    Figures(heap: nil, frameByteCount: frameByteCount, packetByteCount: packetByteCount)
   }
 
   /// The figures of several accounts, which costs less than to ask each.
@@ -69,7 +69,7 @@ public final class MemoryAccount: @unchecked Sendable {
   /// Runs `body`: what this thread allocates meanwhile belongs to the account. May be nested, also with another account;
   /// afterwards things are as before. Not for work that goes on elsewhere: only this thread, only until `body` returns.
   ///
-  /// Turns of pumps run in it, tasks do not: when the last thread leaves an arena, jemalloc gives back all of its free
+  /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, jemalloc gives back all of its free
   /// pages, which costs too much for work as short as a task's.
   public func perform<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
@@ -132,18 +132,18 @@ extension MemoryAccount {
 
     /// Nil where the allocator can't tell accounts apart.
     public var heap: Heap?
-    /// Of pictures that are alive.
-    public var pictureByteCount: Int
+    /// Of frames that are alive.
+    public var frameByteCount: Int
     /// Of packets' bytes.
     public var packetByteCount: Int
 
-    package init(heap: Heap?, pictureByteCount: Int, packetByteCount: Int) {
+    package init(heap: Heap?, frameByteCount: Int, packetByteCount: Int) {
       self.heap = heap
-      self.pictureByteCount = pictureByteCount
+      self.frameByteCount = frameByteCount
       self.packetByteCount = packetByteCount
     }
 
     /// What the account takes from the system; nil where the allocator can't tell.
-    public var residentByteCount: Int? { heap.map { $0.resident + pictureByteCount + packetByteCount } }
+    public var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
   }
 }

@@ -9,7 +9,7 @@ public struct ProcessMemory: Sendable, Hashable {
   /// Bytes of memory that is this process's alone: what ending it would free. On Linux the private pages of
   /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
   public var privateByteCount: Int
-  /// Bytes of memory that stands for no file: what allocations, stacks and pictures take, by which growth is told. Pages
+  /// Bytes of memory that stands for no file: what allocations, stacks and frames take, by which growth is told. Pages
   /// of programs and libraries are in `privateByteCount` or not by whether another process has them too, and by whether
   /// the file was just written. As `privateByteCount` on macOS, whose footprint leaves those out.
   public var anonymousByteCount: Int

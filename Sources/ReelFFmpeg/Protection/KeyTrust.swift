@@ -36,5 +36,5 @@ struct KeyTrust {
   }
 
   /// Advice if a stream gives no frame at all; nil if that has nothing to do with a key.
-  var adviceWithoutPicture: String? { hasDecrypted && !isTrusted ? Self.advice : nil }
+  var adviceWithoutFrame: String? { hasDecrypted && !isTrusted ? Self.advice : nil }
 }

@@ -80,7 +80,7 @@ extension MPDMapper {
       media: located.media)
   }
 
-  /// True where segments begin with a picture that needs none before it: a SAP of type 1 or 2 (ISO/IEC 23009-1
+  /// True where segments begin with a frame that needs none before it: a SAP of type 1 or 2 (ISO/IEC 23009-1
   /// §5.3.7.2), or a profile that asks for such (§8.3, §8.4).
   private func hasIndependentSegments(_ common: MPD.CommonAttributes) -> Bool {
     if let type = common.startWithSAP { return type == "1" || type == "2" }

@@ -20,12 +20,12 @@ enum Playability {
     return ContentProtection(protections).map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }
 
-  /// True where it says that these pictures are for fast forward only (DASH-IF IOP §3.2.9).
+  /// True where it says that these frames are for fast forward only (DASH-IF IOP §3.2.9).
   static func isTrickMode(_ property: MPD.Descriptor) -> Bool {
     property.scheme.lowercased() == "http://dashif.org/guidelines/trickmode"
   }
 
-  /// True where it says that these pictures are tiles of thumbnails (DASH-IF IOP §6.2.6).
+  /// True where it says that these frames are tiles of thumbnails (DASH-IF IOP §6.2.6).
   static func isThumbnailTile(_ property: MPD.Descriptor) -> Bool {
     switch property.scheme.lowercased() {
     case "http://dashif.org/thumbnail_tile", "http://dashif.org/guidelines/thumbnail_tile": true

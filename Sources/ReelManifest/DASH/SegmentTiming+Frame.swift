@@ -90,8 +90,8 @@ extension SegmentTiming.Frame {
     return Int64(clamping: ticks + Int128(presentationTimeOffset))
   }
 
-  /// `end` and 50 ms, in ticks. Sound does not end with the pictures, since its frames have another length: writers that
-  /// list segments one by one list both when the pictures are there, though the sound may last a frame longer.
+  /// `end` and 50 ms, in ticks. Sound does not end with the frames, since its frames have another length: writers that
+  /// list segments one by one list both when the frames are there, though the sound may last a frame longer.
   func withTolerance(_ end: Int64) -> Int64 {
     let (sum, overflow) = end.addingReportingOverflow(timescale / 20)
     return overflow ? .max : sum

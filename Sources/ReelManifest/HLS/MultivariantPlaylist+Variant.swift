@@ -68,7 +68,7 @@ extension MultivariantPlaylist {
       stableID = reader["STABLE-VARIANT-ID"]
     }
 
-    /// True where CODECS names sound and nothing else, and nothing else speaks of pictures.
+    /// True where CODECS names sound and nothing else, and nothing else speaks of frames.
     var isAudioOnly: Bool {
       resolution == nil && frameRate == nil && !codecs.isEmpty
         && codecs.allSatisfy { CodecFamily($0) == .audio }

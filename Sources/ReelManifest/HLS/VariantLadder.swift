@@ -8,7 +8,7 @@ import ReelCore
 /// STABLE-VARIANT-ID, or else the same attributes (draft-pantos-hls-rfc8216bis §7.1); the ids of their groups may
 /// differ, for a pathway may have groups of its own. Other variants of other pathways are left out.
 struct VariantLadder: Sendable {
-  /// Rungs with pictures, and those that can't be told.
+  /// Rungs with frames, and those that can't be told.
   private(set) var main: [Rung] = []
   /// Rungs of sound and nothing else.
   private(set) var audioOnly: [Rung] = []
@@ -68,7 +68,7 @@ struct VariantLadder: Sendable {
     var index: Int
   }
 
-  /// The same pictures with other sound: one rung, at the least that it asks of the network.
+  /// The same frames with other sound: one rung, at the least that it asks of the network.
   private mutating func takeLower(
     _ variant: MultivariantPlaylist.Variant, id: String, url: URL, at place: Place
   ) {

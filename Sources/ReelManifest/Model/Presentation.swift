@@ -64,7 +64,7 @@ public struct Period: Sendable {
 /// of one name in an HLS group.
 public struct TrackGroup: Sendable {
   public enum Kind: String, Sendable {
-    /// Pictures, with or without sound muxed in. Also what can't be told without opening it.
+    /// Frames, with or without sound muxed in. Also what can't be told without opening it.
     case video
     case audio
     case text

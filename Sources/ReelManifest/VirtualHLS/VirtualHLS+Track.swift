@@ -4,7 +4,7 @@ extension VirtualHLS {
   /// What one media playlist lists: a rung, through all periods.
   public struct Track: Sendable {
     public enum Kind: String, Sendable {
-      /// Pictures, with or without sound muxed in.
+      /// Frames, with or without sound muxed in.
       case video
       case audio
       /// WebVTT.

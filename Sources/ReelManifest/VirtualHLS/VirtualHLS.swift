@@ -8,7 +8,7 @@ public import ReelCore
 ///   their ranks. Sound of its own stands in groups, one for each codec, number of channels and quality, and each
 ///   group offers every language. WebVTT is offered as subtitles, text in MP4 is not.
 /// - A track goes on through the periods: in each by the rung of the same id, else by the nearest one. A period is
-///   parted from the next by EXT-X-DISCONTINUITY; where it lacks pictures, sound or text, EXT-X-GAP segments stand
+///   parted from the next by EXT-X-DISCONTINUITY; where it lacks frames, sound or text, EXT-X-GAP segments stand
 ///   for them, so that all playlists have the same discontinuities.
 /// - The length of a segment reaches to the beginning of the next one. Boundaries are rounded to nanoseconds, not
 ///   lengths, so that no sum drifts; where one period meets the next, segments are cut. At the very beginning and end they have
@@ -18,13 +18,13 @@ public import ReelCore
 ///
 /// Left out are trick mode, images, WebM, and what can't be played, with a warning for each.
 public struct VirtualHLS: Sendable {
-  /// Pictures first, then sound, then text, each in the order of the manifest.
+  /// Frames first, then sound, then text, each in the order of the manifest.
   public let tracks: [Track]
   /// What was left out, and why.
   public let warnings: [ReelError]
   let variants: [Variant]
   let audioGroups: [AudioGroup]
-  /// The longest segment of pictures and sound, in whole seconds: one for all, as RFC 8216 §6.2.4 demands.
+  /// The longest segment of frames and sound, in whole seconds: one for all, as RFC 8216 §6.2.4 demands.
   let targetDuration: Int64
 
   /// How many segments all tracks may have together: each is looked at once.

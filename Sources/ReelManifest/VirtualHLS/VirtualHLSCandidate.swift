@@ -32,7 +32,7 @@ struct VirtualHLSCandidate: Sendable {
 
   var format: Format { Format(codecs: rung.codecs.map(Self.fourCharacterCode), channels: rung.channels) }
 
-  /// True where sound is muxed in with the pictures.
+  /// True where sound is muxed in with the frames.
   var isMuxed: Bool { rung.codecs.contains { CodecFamily($0) == .audio } && rung.audioGroup == nil }
 
   /// `avc1` of `avc1.64001f`, in small letters.

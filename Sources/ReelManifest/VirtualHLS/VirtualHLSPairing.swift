@@ -1,6 +1,6 @@
 import ReelCore
 
-/// Which sound is offered with which pictures.
+/// Which sound is offered with which frames.
 ///
 /// Tracks are named by their place in the rows that it was made of.
 struct VirtualHLSPairing {

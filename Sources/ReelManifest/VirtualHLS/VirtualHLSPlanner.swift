@@ -11,7 +11,7 @@ struct VirtualHLSPlanner {
 
   /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4). A DRM's name is none.
   static let keyMethods: Set = ["AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]
-  /// EXT-X-STREAM-INF tags, tracks of pictures, groups of sound, and languages of one group or of text, each.
+  /// EXT-X-STREAM-INF tags, tracks of frames, groups of sound, and languages of one group or of text, each.
   static let limit = 64
 
   private(set) var warnings: [ReelError] = []
@@ -26,7 +26,7 @@ struct VirtualHLSPlanner {
   mutating func plan() throws(ReelError) -> Plan {
     for period in presentation.periods {
       let candidates = candidates(of: period)
-      // What lasts without sound or pictures is no part of the timeline that a player could show.
+      // What lasts without sound or frames is no part of the timeline that a player could show.
       if !candidates.video.isEmpty || !candidates.audio.isEmpty { periods.append(candidates) }
     }
     guard !periods.isEmpty else {

@@ -8,7 +8,7 @@ public struct RungCandidate: Sendable, Hashable {
   /// The peak, as HLS's BANDWIDTH and DASH's @bandwidth state it; 0 where it is unknown.
   public var bitsPerSecond: Int
   public var averageBitsPerSecond: Int?
-  /// Of the pictures as they are stored.
+  /// Of the frames as they are stored.
   public var size: PixelSize?
 
   public init(

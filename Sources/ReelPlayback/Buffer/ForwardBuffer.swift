@@ -1,12 +1,12 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// The compressed media of one player: what was loaded ahead, and behind it what the picture on show needs, so that a
+/// The compressed media of one player: what was loaded ahead, and behind it what the frame on show needs, so that a
 /// seek inside of it fetches nothing again.
 ///
 /// Loaders append and stop when they are told that it is full; decoders take; nobody waits inside. Each seek begins a new
-/// epoch for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
-/// dropped. A loader whose packets stay goes on in its own epoch.
+/// bufferGeneration for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
+/// dropped. A loader whose packets stay goes on in its own bufferGeneration.
 ///
 /// It keeps packets, not the bytes of segments: a seek inside it, or a decoder that begins again, costs decoding
 /// alone, and a limit in time is one in packets. Bytes would have to be demuxed again, and unwanted muxed audio would
@@ -39,10 +39,10 @@ final class ForwardBuffer: Sendable {
   }
 
   fileprivate struct State {
-    /// The latest epoch of anything.
+    /// The latest bufferGeneration of anything.
     var latest = 0
     /// Of the decoders.
-    var epochs = PerKind(0)
+    var generations = PerKind(0)
     /// Of the loaders.
     var loads = PerKind(0)
     var video = PacketQueue()
@@ -56,7 +56,7 @@ final class ForwardBuffer: Sendable {
     var hasSeparateAudio = false
     var hasAudio = false
     /// Packets of later passes that were begun before this one were called off.
-    var cut: (iteration: Int, serial: Int)?
+    var cut: (iteration: Int, generation: Int)?
     var highWaterByteCount = 0
   }
 
@@ -64,8 +64,8 @@ final class ForwardBuffer: Sendable {
 
   init(limits: Limits) { state = Locked(State(limits: limits), rank: .media) }
 
-  /// The epoch of the decoder of a kind.
-  func epoch(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.epochs[kind] } }
+  /// The bufferGeneration of the decoder of a kind.
+  func bufferGeneration(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.generations[kind] } }
   var byteCount: Int { state.withLock { $0.video.byteCount + $0.audio.byteCount } }
   var highWaterByteCount: Int { state.withLock { $0.highWaterByteCount } }
   var position: MediaTime? { state.withLock { $0.position } }
@@ -74,18 +74,20 @@ final class ForwardBuffer: Sendable {
 
   // MARK: Loaders
 
-  /// The epoch of the loader of a kind.
-  func loadEpoch(of loader: MediaPacket.Kind) -> Int { state.withLock { $0.loads[loader] } }
+  /// The bufferGeneration of the loader of a kind.
+  func loadGeneration(of loader: MediaPacket.Kind) -> Int { state.withLock { $0.loads[loader] } }
 
   /// Takes a packet from the loader of video, which may give audio as well, or of audio. False where it is of an earlier
-  /// epoch.
+  /// bufferGeneration.
   func append(
-    _ packet: MediaPacket, _ kind: MediaPacket.Kind, from loader: MediaPacket.Kind, epoch: Int
+    _ packet: MediaPacket, _ kind: MediaPacket.Kind, from loader: MediaPacket.Kind, bufferGeneration: Int
   ) -> Bool {
     state.withLock { state in
-      guard epoch == state.loads[loader] else { return false }
-      let pass = packet.run.pass
-      if let cut = state.cut, pass.iteration > cut.iteration, pass.serial < cut.serial { return false }
+      guard bufferGeneration == state.loads[loader] else { return false }
+      let loop = packet.span.loop
+      if let cut = state.cut, loop.iteration > cut.iteration, loop.generation < cut.generation {
+        return false
+      }
       switch kind {
       case .video:
         state.video.append(packet)
@@ -100,22 +102,24 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// No more packets of these kinds will come from a loader in this epoch.
+  /// No more packets of these kinds will come from a loader in this bufferGeneration.
   ///
   /// - Parameter isBroken: for a failure: a seek behind the last packet loads again.
-  func end(_ kinds: Set<MediaPacket.Kind>, from loader: MediaPacket.Kind, epoch: Int, isBroken: Bool = false)
-  {
+  func end(
+    _ kinds: Set<MediaPacket.Kind>, from loader: MediaPacket.Kind, bufferGeneration: Int,
+    isBroken: Bool = false
+  ) {
     state.withLock { state in
-      guard epoch == state.loads[loader] else { return }
+      guard bufferGeneration == state.loads[loader] else { return }
       if kinds.contains(.video) { (state.video.hasEnded, state.video.isBroken) = (true, isBroken) }
       if kinds.contains(.audio) { (state.audio.hasEnded, state.audio.isBroken) = (true, isBroken) }
     }
   }
 
   /// More comes after all: the item begins anew.
-  func goOn(from loader: MediaPacket.Kind, epoch: Int) {
+  func goOn(from loader: MediaPacket.Kind, bufferGeneration: Int) {
     state.withLock { state in
-      guard epoch == state.loads[loader] else { return }
+      guard bufferGeneration == state.loads[loader] else { return }
       if loader == .video { state.video.hasEnded = false }
       if loader == .audio || !state.hasSeparateAudio { state.audio.hasEnded = false }
     }
@@ -195,13 +199,13 @@ final class ForwardBuffer: Sendable {
   ///
   /// - Parameter run: `end` is said where the next packet is of another one; nil for any.
   func next(
-    _ kind: MediaPacket.Kind, epoch: Int, of run: MediaRun? = nil
+    _ kind: MediaPacket.Kind, bufferGeneration: Int, of span: StreamSpan? = nil
   ) -> NextPacket {
     state.withLock { state in
-      let next = state.peek(kind, epoch: epoch)
+      let next = state.peek(kind, bufferGeneration: bufferGeneration)
       switch next {
       case .packet(let packet):
-        if let run, packet.run !== run { return .end }
+        if let span, packet.span !== span { return .end }
         _ = kind == .video ? state.video.takeNext() : state.audio.takeNext()
       default: break
       }
@@ -210,22 +214,22 @@ final class ForwardBuffer: Sendable {
   }
 
   /// The next packet, not taken.
-  func peekNext(_ kind: MediaPacket.Kind, epoch: Int) -> NextPacket {
-    state.withLock { $0.peek(kind, epoch: epoch) }
+  func peekNext(_ kind: MediaPacket.Kind, bufferGeneration: Int) -> NextPacket {
+    state.withLock { $0.peek(kind, bufferGeneration: bufferGeneration) }
   }
 
   /// The video decoder begins again at the last key frame at or before `time` that it has had. False, and nothing moves,
-  /// where there is none, or the buffer is in another epoch.
-  func rewindToKey(before time: MediaTime, epoch: Int) -> Bool {
-    state.withLock { $0.epochs[.video] == epoch && $0.video.rewindToKey(before: time) }
+  /// where there is none, or the buffer is in another bufferGeneration.
+  func rewindToKey(before time: MediaTime, bufferGeneration: Int) -> Bool {
+    state.withLock { $0.generations[.video] == bufferGeneration && $0.video.rewindToKey(before: time) }
   }
 
   // MARK: Position
 
   /// What is on show now; what is not needed for it any more is dropped.
-  func setPosition(_ time: MediaTime, epoch: Int) {
+  func setPosition(_ time: MediaTime, bufferGeneration: Int) {
     state.withLock { state in
-      guard epoch == state.epochs[.video] else { return }
+      guard bufferGeneration == state.generations[.video] else { return }
       state.position = time
       state.video.trim(before: time, byteLimit: state.limits.byteCount / 2)
       if let start = state.video.start {
@@ -236,13 +240,13 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Begins a new epoch for a seek to `time`.
+  /// Begins a new bufferGeneration for a seek to `time`.
   ///
   /// Gives the kinds that have to be loaded from there: none for a seek inside of the buffer.
-  func seek(to time: MediaTime) -> (epoch: Int, reload: Set<MediaPacket.Kind>) {
+  func seek(to time: MediaTime) -> (bufferGeneration: Int, reload: Set<MediaPacket.Kind>) {
     state.withLock { state in
       state.latest += 1
-      state.epochs = PerKind(state.latest)
+      state.generations = PerKind(state.latest)
       guard state.video.seek(to: time) else {
         state.reset(position: time)
         return (state.latest, [.video, .audio])
@@ -259,17 +263,17 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Drops everything and begins a new epoch.
+  /// Drops everything and begins a new bufferGeneration.
   func reset(position: MediaTime?) -> Int {
     state.withLock { state in
       state.latest += 1
-      state.epochs = PerKind(state.latest)
+      state.generations = PerKind(state.latest)
       state.reset(position: position)
       return state.latest
     }
   }
 
-  /// Drops the audio, as it is muted, or not any more; gives the new epoch of its loader.
+  /// Drops the audio, as it is muted, or not any more; gives the new bufferGeneration of its loader.
   ///
   /// - Parameter isSeparate: it has a loader of its own, which begins again; nil for as it is wanted now.
   func dropAudio(isSeparate: Bool? = nil) -> Int {
@@ -282,7 +286,7 @@ final class ForwardBuffer: Sendable {
       state.audio.hasEnded = hasEnded
       state.hasAudio = false
       state.filling.insert(.audio)
-      state.epochs[.audio] = state.latest
+      state.generations[.audio] = state.latest
       if isSeparate { state.loads[.audio] = state.latest }
       return state.latest
     }
@@ -292,12 +296,13 @@ final class ForwardBuffer: Sendable {
   ///
   /// - Parameters:
   ///   - kinds: those that had been loaded to the end of it, so that nothing more comes.
-  ///   - serial: passes that begin with this one or later are wanted again.
+  ///   - generation: passes that begin with this one or later are wanted again.
   func drop(
-    after iteration: Int, ending kinds: Set<MediaPacket.Kind> = [.video, .audio], before serial: Int = .max
+    after iteration: Int, ending kinds: Set<MediaPacket.Kind> = [.video, .audio],
+    before generation: Int = .max
   ) {
     state.withLock { state in
-      state.cut = (iteration, serial)
+      state.cut = (iteration, generation)
       state.video.drop(after: iteration)
       state.audio.drop(after: iteration)
       if kinds.contains(.video) { state.video.hasEnded = true }
@@ -349,8 +354,8 @@ extension ForwardBuffer.State {
     filling = [.video, .audio]
   }
 
-  fileprivate func peek(_ kind: MediaPacket.Kind, epoch: Int) -> NextPacket {
-    guard epoch == epochs[kind] else { return .stale }
+  fileprivate func peek(_ kind: MediaPacket.Kind, bufferGeneration: Int) -> NextPacket {
+    guard bufferGeneration == generations[kind] else { return .stale }
     let queue = kind == .video ? video : audio
     if let packet = queue.next { return .packet(packet) }
     if queue.hasEnded { return .end }

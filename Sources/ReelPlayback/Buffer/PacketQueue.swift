@@ -10,8 +10,8 @@ struct PacketQueue: Sendable {
   private var packets: Deque<MediaPacket> = []
   /// How many of them the decoder has had.
   private var cursor = 0
-  /// Where the last one in presentation order ends, as its run counts.
-  private var latest: (run: MediaRun, end: MediaTime)?
+  /// Where the last one in presentation order ends, as its span counts.
+  private var latest: (span: StreamSpan, end: MediaTime)?
   private(set) var byteCount = 0
   /// Bytes that the decoder has not had.
   private(set) var pendingByteCount = 0
@@ -25,7 +25,7 @@ struct PacketQueue: Sendable {
   /// True where the decoder has had all.
   var isConsumed: Bool { cursor == packets.count }
   /// The end of the last one in presentation order.
-  var end: MediaTime? { latest.map { $0.run.time($0.end) } }
+  var end: MediaTime? { latest.map { $0.span.time($0.end) } }
   /// The time of the first packet that is kept.
   var start: MediaTime? { packets.first?.time }
 
@@ -69,7 +69,7 @@ struct PacketQueue: Sendable {
     return true
   }
 
-  /// Drops what is not needed to show the picture at `time` again: all before its key frame. Of more than
+  /// Drops what is not needed to show the frame at `time` again: all before its key frame. Of more than
   /// `byteLimit` bytes that the decoder has had, the oldest go too.
   mutating func trim(before time: MediaTime, byteLimit: Int) {
     var keep = packets[..<cursor].lastIndex { $0.isKey && $0.time <= time } ?? 0
@@ -88,7 +88,7 @@ struct PacketQueue: Sendable {
 
   /// Drops what was loaded of later times through the item than `iteration`.
   mutating func drop(after iteration: Int) {
-    while let last = packets.last, last.run.pass.iteration > iteration {
+    while let last = packets.last, last.span.loop.iteration > iteration {
       packets.removeLast()
       byteCount -= last.byteCount
       if cursor > packets.count { cursor = packets.count } else { pendingByteCount -= last.byteCount }
@@ -108,7 +108,7 @@ struct PacketQueue: Sendable {
 
   private mutating func noteEnd(of packet: MediaPacket) {
     if let end, end >= packet.end { return }
-    latest = (packet.run, packet.mediaTime + packet.duration)
+    latest = (packet.span, packet.mediaTime + packet.duration)
   }
 
   private mutating func moveCursor(to index: Int) {

@@ -12,6 +12,6 @@ enum NextPacket: Sendable {
 protocol PacketSource: AnyObject {
   /// The next packet, which stays the next.
   func peek() throws -> NextPacket
-  /// Takes the next packet. If it belongs to another run than `run`, it stays, and the answer is `end`.
-  func next(of run: MediaRun?) throws -> NextPacket
+  /// Takes the next packet. If it belongs to another span than `span`, it stays, and the answer is `end`.
+  func next(of span: StreamSpan?) throws -> NextPacket
 }

@@ -4,7 +4,7 @@ internal import ReelFFmpeg
 
 /// Decodes the packets of a video track into frames, and places them on the timeline.
 ///
-/// Each run has a decoder of its own. The decoder of a run that has ended is drained before the next one begins, so that
+/// Each span has a decoder of its own. The decoder of a span that has ended is drained before the next one begins, so that
 /// every frame around a change of rung is given, and given once.
 ///
 /// Confined to one thread at a time.
@@ -21,25 +21,25 @@ final class TrackDecoder {
 
   /// What a call has given.
   enum Step: ~Copyable {
-    case frame(TimedPicture)
-    /// A frame was decoded that is not to be shown: it was given before, or belongs to a pass that is not wanted.
+    case frame(TimedFrame)
+    /// A frame was decoded that is not to be shown: it was given before, or belongs to an iteration that is not wanted.
     case discarded
     /// The source has nothing yet: to be called again when it has.
     case needsPacket
-    /// A run has ended, and its decoder is closed: the next call begins another one.
-    case runEnded
+    /// A span has ended, and its decoder is closed: the next call begins another one.
+    case spanEnded
     case end
     /// The source wants packets from another place.
     case stale
   }
 
-  /// The decoder of the run that is being decoded.
-  private(set) var decoder: PictureDecoder?
+  /// The decoder of the span that is being decoded.
+  private(set) var decoder: VideoDecoder?
   /// The time of the last frame that was given; nil after a change of place.
   private(set) var lastTime: MediaTime?
   /// The last frame had a timestamp of its own.
   private(set) var hasTimestamps = false
-  /// Why runs have ended that gave no frame at all: the first reason since the change of place.
+  /// Why spans have ended that gave no frame at all: the first reason since the change of place.
   private(set) var fault: ReelError?
   /// Frames that came out of decoders.
   private(set) var frameCount = 0
@@ -50,13 +50,13 @@ final class TrackDecoder {
 
   private let packets: RunPackets
   private let options: Options
-  /// Opened ahead, for a run that has not come yet.
-  private var prepared: PictureDecoder?
+  /// Opened ahead, for a span that has not come yet.
+  private var prepared: VideoDecoder?
   private var lastDuration = MediaTime(value: 1, timescale: 25)
-  /// The first frame of the run has not been seen.
-  private var isRunNew = true
-  /// The run of the last frame.
-  private var lastRun: MediaRun?
+  /// The first frame of the span has not been seen.
+  private var isSpanNew = true
+  /// The span of the last frame.
+  private var lastSpan: StreamSpan?
   /// Of decoders that are closed.
   private var closed = (duration: Duration.zero, damagedCount: 0)
 
@@ -90,8 +90,8 @@ final class TrackDecoder {
       if packets.isStale { return .stale }
       return packets.hasEnded ? .end : .needsPacket
     }
-    switch try isFirst ? decoder.firstPicture() : decoder.nextPicture() {
-    case .picture(let frame):
+    switch try isFirst ? decoder.firstFrame() : decoder.nextFrame() {
+    case .frame(let frame):
       if let fault = decoder.keyFault { throw fault }
       frameCount += 1
       guard let placed = placed(frame, of: decoder) else { return .discarded }
@@ -102,7 +102,7 @@ final class TrackDecoder {
       if packets.isStale { return .stale }
       if lastTime == nil { fault = fault ?? Self.fault(of: decoder) }
       close()
-      return packets.hasEnded ? .end : .runEnded
+      return packets.hasEnded ? .end : .spanEnded
     }
   }
 
@@ -110,8 +110,8 @@ final class TrackDecoder {
   func begin() throws(ReelError) {
     lastTime = nil
     fault = nil
-    isRunNew = true
-    lastRun = nil
+    isSpanNew = true
+    lastSpan = nil
     packets.begin()
     try decoder?.reset()
   }
@@ -125,7 +125,7 @@ final class TrackDecoder {
     closed.duration += decoder?.decodeDuration ?? .zero
     closed.damagedCount += decoder?.damagedCount ?? 0
     decoder = nil
-    packets.endRun()
+    packets.endSpan()
   }
 
   /// Closes the decoder as `close()` does, after frames behind the one at `time` were let go: they are given again.
@@ -137,60 +137,60 @@ final class TrackDecoder {
   // MARK: - Private
 
   /// The decoder of the next packet's run; nil where there is no packet.
-  private func openDecoder(threads: Int) throws -> PictureDecoder? {
+  private func openDecoder(threads: Int) throws -> VideoDecoder? {
     if let decoder { return decoder }
-    guard let run = try packets.nextRun() else { return nil }
+    guard let span = try packets.nextSpan() else { return nil }
     let ready = prepared.take()
     let made =
-      if let ready, ready.stream.isIdentical(to: run.stream), ready.options.threads == threads {
+      if let ready, ready.stream.isIdentical(to: span.stream), ready.options.threads == threads {
         ready
       } else {
-        try makeDecoder(run.stream, threads: threads)
+        try makeDecoder(span.stream, threads: threads)
       }
-    isRunNew = true
+    isSpanNew = true
     decoder = made
     return made
   }
 
-  private func makeDecoder(_ stream: StreamInfo, threads: Int) throws(ReelError) -> PictureDecoder {
-    var decoding = PictureDecoder.Options()
+  private func makeDecoder(_ stream: StreamInfo, threads: Int) throws(ReelError) -> VideoDecoder {
+    var decoding = VideoDecoder.Options()
     decoding.threads = threads
     decoding.gate = options.gate
     decoding.clock = options.clock
     decoding.isCancelled = options.isCancelled
-    return try PictureDecoder(
+    return try VideoDecoder(
       stream: stream, source: packets, options: decoding, name: options.name, logger: options.logger)
   }
 
-  private static func fault(of decoder: PictureDecoder) -> ReelError? {
+  private static func fault(of decoder: VideoDecoder) -> ReelError? {
     if let fault = decoder.sizeFault { return fault }
     return decoder.takeLastError().map {
-      ReelError(.badMedia, "no picture could be decoded: \($0)", advice: decoder.keyAdvice)
+      ReelError(.badMedia, "no frame could be decoded: \($0)", advice: decoder.keyAdvice)
     }
   }
 
   /// The frame at its place on the timeline; nil where it is not to be shown.
-  private func placed(_ frame: consuming Frame, of decoder: PictureDecoder) -> TimedPicture? {
-    guard let run = packets.run, run.pass.iteration <= lastIteration else { return nil }
+  private func placed(_ frame: consuming Frame, of decoder: VideoDecoder) -> TimedFrame? {
+    guard let span = packets.span, span.loop.iteration <= lastIteration else { return nil }
     let ticks = frame.presentationTicks
-    if isRunNew, run !== lastRun, run.beginsDomain, packets.beganWithFirst, let ticks {
-      run.domain.settle(firstPicture: decoder.stream.time(ticks: ticks))
+    if isSpanNew, span !== lastSpan, span.setsOffset, packets.beganWithFirst, let ticks {
+      span.offset.settle(firstFrame: decoder.stream.time(ticks: ticks))
     }
-    lastRun = run
-    // The next run has this frame and all that follow; here, others may be missing before it.
-    if let resumption = packets.resumption, let ticks, run.time(ticks: ticks) >= resumption { return nil }
-    var time = ticks.map { run.time(ticks: $0) } ?? (lastTime ?? run.shift) + lastDuration
+    lastSpan = span
+    // The next span has this frame and all that follow; here, others may be missing before it.
+    if let resumption = packets.resumption, let ticks, span.time(ticks: ticks) >= resumption { return nil }
+    var time = ticks.map { span.time(ticks: $0) } ?? (lastTime ?? span.shift) + lastDuration
     if let lastTime, time <= lastTime {
-      // Decoded again, or from another rung: given before. Within a run a timestamp that does not rise is wrong.
-      if isRunNew || ticks == nil {
+      // Decoded again, or from another rung: given before. Within a span a timestamp that does not rise is wrong.
+      if isSpanNew || ticks == nil {
         repeatedCount += 1
         return nil
       }
       time = lastTime + lastDuration
     }
-    isRunNew = false
-    var placed = TimedPicture(frame: frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
-    placed.run = run
+    isSpanNew = false
+    var placed = TimedFrame(frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
+    placed.span = span
     lastTime = time
     lastDuration = placed.displayTime
     hasTimestamps = ticks != nil
@@ -198,16 +198,16 @@ final class TrackDecoder {
   }
 }
 
-/// The packets of one run after the other, as decoders take them.
+/// The packets of one span after the other, as decoders take them.
 private final class RunPackets: AccessUnitSource {
-  /// The run that packets are taken of.
-  private(set) var run: MediaRun?
+  /// The span that packets are taken of.
+  private(set) var span: StreamSpan?
   /// No packet will come.
   private(set) var hasEnded = false
   private(set) var isStale = false
-  /// The first packet that was taken is the first of its run.
+  /// The first packet that was taken is the first of its span.
   private(set) var beganWithFirst = false
-  /// Where the next run begins, on the timeline of the one that has ended: it may have the last frames once more.
+  /// Where the next span begins, on the timeline of the one that has ended: it may have the last frames once more.
   private(set) var resumption: MediaTime?
   private var hasBegun = false
   private let source: any PacketSource
@@ -221,12 +221,12 @@ private final class RunPackets: AccessUnitSource {
     resumption = nil
   }
 
-  /// The run of the next packet; nil where there is none.
-  func nextRun() throws -> MediaRun? {
+  /// The span of the next packet; nil where there is none.
+  func nextSpan() throws -> StreamSpan? {
     switch try source.peek() {
     case .packet(let packet):
-      run = packet.run
-      return run
+      span = packet.span
+      return span
     case .end:
       hasEnded = true
     case .stale:
@@ -239,14 +239,14 @@ private final class RunPackets: AccessUnitSource {
 
   func goOn() { hasEnded = false }
 
-  func endRun() {
-    run = nil
+  func endSpan() {
+    span = nil
     hasBegun = false
     resumption = nil
   }
 
   func nextUnit() throws -> AccessUnit {
-    switch try source.next(of: run) {
+    switch try source.next(of: span) {
     case .packet(let packet):
       if !hasBegun { beganWithFirst = packet.isFirst }
       hasBegun = true
@@ -256,7 +256,7 @@ private final class RunPackets: AccessUnitSource {
     case .end:
       switch try source.peek() {
       case .packet(let next):
-        resumption = run.flatMap { next.run.continuesTimeline(of: $0) ? next.time : nil }
+        resumption = span.flatMap { next.span.continuesTimeline(of: $0) ? next.time : nil }
       case .end: hasEnded = true
       case .none, .stale: break
       }

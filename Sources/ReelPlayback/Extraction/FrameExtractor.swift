@@ -3,15 +3,15 @@ public import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
 
-/// Takes pictures out of sources of every kind: the main job of `reel frames`.
+/// Takes frames out of sources of every kind: the main job of `reel frames`.
 ///
 /// Any number of extractions can run at once: each uses a thread only while it runs, and with a gate no more decode at
 /// a time than it has permits.
 public struct FrameExtractor: Sendable {
   /// What an extraction did.
   public struct Report: Sendable {
-    public var pictureCount = 0
-    /// Pictures among them, or decoded on the way, that missed a reference or were concealed.
+    public var frameCount = 0
+    /// Frames among them, or decoded on the way, that missed a reference or were concealed.
     public var damagedCount = 0
     public var startup = StartupReport()
     /// Segments that could not be had, or had left a live window before they were read.
@@ -20,8 +20,8 @@ public struct FrameExtractor: Sendable {
     public var faults: [ReelError] = []
     /// Live: the error if the clock did not fit the timeline (`LiveTiming.drift`).
     public var clockFault: ReelError?
-    /// Bytes of the container up to the end of the first picture's packet.
-    public var firstPictureEnd: Int64?
+    /// Bytes of the container up to the end of the first frame's packet.
+    public var firstFrameEnd: Int64?
     /// The bit rate of the rung that was chosen, as the manifest states it; nil for a media file.
     public var rungBitsPerSecond: Int?
   }
@@ -51,14 +51,14 @@ public struct FrameExtractor: Sendable {
     self.logger = logger
   }
 
-  /// Calls `handle` with each wanted picture, in presentation order, on a thread of the
+  /// Calls `handle` with each wanted frame, in presentation order, on a thread of the
   /// extraction's own, which waits for it.
   ///
   /// Throws `ReelError`, what `handle` threw, or `CancellationError`; what was handed out before stays.
   @discardableResult
   public func extract(
     _ selection: FrameSelection, from source: MediaSource,
-    handle: @escaping @Sendable (borrowing TimedPicture) throws -> Void
+    handle: @escaping @Sendable (borrowing TimedFrame) throws -> Void
   ) async throws -> Report {
     try await TrackOpening.use(
       source, readsAhead: selection.readsAhead, fetcher: fetcher, configuration: configuration, gate: gate,
@@ -78,7 +78,7 @@ public struct FrameExtractor: Sendable {
 }
 
 extension FrameSelection {
-  /// More than the first few pictures are wanted, one after the other.
+  /// More than the first few frames are wanted, one after the other.
   fileprivate var readsAhead: Bool {
     switch self {
     case .first, .times: false
@@ -88,7 +88,7 @@ extension FrameSelection {
   }
 }
 
-/// Picks the wanted pictures from a track.
+/// Picks the wanted frames from a track.
 private struct Picker {
   let reader: FrameReader
   let recorder: StartupRecorder
@@ -102,17 +102,17 @@ private struct Picker {
   }
 
   consuming func pick(
-    _ selection: FrameSelection, handle: (borrowing TimedPicture) throws -> Void
+    _ selection: FrameSelection, handle: (borrowing TimedFrame) throws -> Void
   ) throws -> FrameExtractor.Report {
     switch selection {
     case .first:
-      guard let picture = try reader.firstFrame() else { throw noPicture }
-      try hand(picture, to: handle)
+      guard let frame = try reader.firstFrame() else { throw noFrame }
+      try hand(frame, to: handle)
     case .count(let count):
-      while count == 0 || report.pictureCount < count, let picture = try reader.nextFrame() {
-        try hand(picture, to: handle)
+      while count == 0 || report.frameCount < count, let frame = try reader.nextFrame() {
+        try hand(frame, to: handle)
       }
-      if report.pictureCount == 0 { throw noPicture }
+      if report.frameCount == 0 { throw noFrame }
     case .times(let times):
       try pick(times: times, handle: handle)
     case .every(let length):
@@ -128,68 +128,68 @@ private struct Picker {
 
   // MARK: - Private
 
-  private var noPicture: ReelError { ReelError(.badMedia, "no picture in the media", at: name) }
+  private var noFrame: ReelError { ReelError(.badMedia, "no frame in the media", at: name) }
 
   private mutating func hand(
-    _ picture: borrowing TimedPicture, to handle: (borrowing TimedPicture) throws -> Void
+    _ frame: borrowing TimedFrame, to handle: (borrowing TimedFrame) throws -> Void
   ) throws {
-    if report.pictureCount == 0 {
+    if report.frameCount == 0 {
       recorder.close(reader.timing)
-      report.firstPictureEnd = reader.firstFrameEnd
+      report.firstFrameEnd = reader.firstFrameEnd
     }
-    try handle(picture)
-    report.pictureCount += 1
+    try handle(frame)
+    report.frameCount += 1
   }
 
-  /// The pictures on show at `times`, the earliest first: a source that only streams can't go back.
+  /// The frames on show at `times`, the earliest first: a source that only streams can't go back.
   private mutating func pick(
-    times: [MediaTime], handle: (borrowing TimedPicture) throws -> Void
+    times: [MediaTime], handle: (borrowing TimedFrame) throws -> Void
   ) throws {
     var cursor = Cursor()
     for time in times.sorted() {
-      // A time that was printed is rounded to the microsecond: it names the picture that it was printed for.
+      // A time that was printed is rounded to the microsecond: it names the frame that it was printed for.
       let printed = time == .zero ? time : time + MediaTime(value: 1, timescale: 1_000_000)
-      guard let found = try cursor.picture(at: printed, reader: reader) else { throw noPicture }
+      guard let found = try cursor.frame(at: printed, reader: reader) else { throw noFrame }
       if found == .afterEnd {
-        throw ReelError(.usage, "there is no picture at \(time.seconds) s: the media ends before", at: name)
+        throw ReelError(.usage, "there is no frame at \(time.seconds) s: the media ends before", at: name)
       }
-      if let picture = cursor.current.take() {
-        try hand(picture, to: handle)
-        cursor.current = consume picture
+      if let frame = cursor.current.take() {
+        try hand(frame, to: handle)
+        cursor.current = consume frame
       }
     }
   }
 
   private mutating func pick(
-    every length: MediaTime, handle: (borrowing TimedPicture) throws -> Void
+    every length: MediaTime, handle: (borrowing TimedFrame) throws -> Void
   ) throws {
     var cursor = Cursor()
     var index: Int64 = 0
-    while let found = try cursor.picture(at: length * index, reader: reader), found != .afterEnd {
-      if let picture = cursor.current.take() {
-        try hand(picture, to: handle)
-        cursor.current = consume picture
+    while let found = try cursor.frame(at: length * index, reader: reader), found != .afterEnd {
+      if let frame = cursor.current.take() {
+        try hand(frame, to: handle)
+        cursor.current = consume frame
       }
       index += 1
     }
-    if index == 0 { throw noPicture }
+    if index == 0 { throw noFrame }
   }
 }
 
-/// Where a picker stands in a track: the picture on show, and the one after it.
+/// Where a picker stands in a track: the frame on show, and the one after it.
 private struct Cursor: ~Copyable {
   enum Found {
     case onShow
-    /// Every picture ends before the time.
+    /// Every frame ends before the time.
     case afterEnd
   }
 
-  var current: TimedPicture?
-  private var following: TimedPicture?
+  var current: TimedFrame?
+  private var following: TimedFrame?
   private var hasEnded = false
 
-  /// Makes `current` the picture on show at `time`; nil where there is none at all.
-  mutating func picture(at time: MediaTime, reader: FrameReader) throws -> Found? {
+  /// Makes `current` the frame on show at `time`; nil where there is none at all.
+  mutating func frame(at time: MediaTime, reader: FrameReader) throws -> Found? {
     if time <= .zero, current == nil, following == nil {
       // The first frame is the one at 0, even if the manifest places it before its period begins.
       current = try reader.nextFrame()
@@ -199,7 +199,7 @@ private struct Cursor: ~Copyable {
     while !hasEnded {
       if let next = following?.time, next > time, current != nil { break }
       if following != nil {
-        // Before the first picture, the first is taken.
+        // Before the first frame, the first is taken.
         guard current == nil || (following?.time ?? time) <= time else { break }
         current = following.take()
       }

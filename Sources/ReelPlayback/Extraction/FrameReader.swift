@@ -29,7 +29,7 @@ final class FrameReader {
       for: .main(wantsAudio: false), resolver: opening.resolver, context: context,
       controller: RungController(
         context.configuration, clock: context.recorder.clock, location: ServiceLocation(roams: true)),
-      domains: DomainTable(), isAlone: true, log: log, scope: context.scope)
+      offsets: TimestampOffsets(), isAlone: true, log: log, scope: context.scope)
     packets = ReadPackets(LandingReader(reader, scope: context.scope), clock: context.recorder.clock)
     let scope = context.scope
     decoder = TrackDecoder(
@@ -41,12 +41,12 @@ final class FrameReader {
 
   /// The earliest frame from where the reader stands, from the fewest bytes; nil where there is none. Only as the first
   /// call, or after a seek.
-  func firstFrame() throws -> TimedPicture? { try frame(isFirst: true) }
+  func firstFrame() throws -> TimedFrame? { try frame(isFirst: true) }
 
   /// The next frame; nil at the end.
   ///
   /// What is wrong with the source is thrown once what came before it has been given.
-  func nextFrame() throws -> TimedPicture? { try frame(isFirst: false) }
+  func nextFrame() throws -> TimedFrame? { try frame(isFirst: false) }
 
   /// Goes to a key frame at or before `time`, or as near to it as the source allows.
   func seek(to time: MediaTime) throws {
@@ -64,7 +64,7 @@ final class FrameReader {
   // MARK: What is known
 
   /// The decoder of the frames that are being read.
-  var frameDecoder: PictureDecoder? { decoder.decoder }
+  var frameDecoder: VideoDecoder? { decoder.decoder }
   /// Frames that missed a reference or were concealed, the ones that were decoded on the way included.
   var damagedCount: Int { decoder.damagedCount }
   /// Bytes of the container up to the end of the first frame's packet.
@@ -85,7 +85,7 @@ final class FrameReader {
 
   private var threads: Int { context.readsAhead ? context.configuration.decoderThreads : 1 }
 
-  private func frame(isFirst: Bool) throws -> TimedPicture? {
+  private func frame(isFirst: Bool) throws -> TimedFrame? {
     if let stream = try packets.open() { decoder.prepare(stream, threads: threads) }
     while true {
       switch try decoder.next(isFirst: isFirst, threads: threads) {
@@ -94,7 +94,7 @@ final class FrameReader {
         lastEnd = frame.time + frame.displayTime
         return frame
       case .discarded: continue
-      case .runEnded: continue
+      case .spanEnded: continue
       // Packets are waited for, and wanted from nowhere else.
       case .needsPacket: return try end()
       case .stale: return try end()
@@ -107,7 +107,7 @@ final class FrameReader {
   /// were to be decoded after it.
   ///
   /// Throws the failure where it is not certain that the frame is the first one.
-  private func hasHole(before frame: borrowing TimedPicture) throws -> Bool {
+  private func hasHole(before frame: borrowing TimedFrame) throws -> Bool {
     guard let failure = packets.failure else { return false }
     guard let lastEnd else {
       if failure.kind != .unsupported { throw failure }
@@ -117,7 +117,7 @@ final class FrameReader {
   }
 
   /// The end of all frames, and once what is wrong there.
-  private func end() throws -> TimedPicture? {
+  private func end() throws -> TimedFrame? {
     guard !isFailureThrown else { return nil }
     isFailureThrown = true
     if let failure = packets.failure { throw failure }
@@ -153,7 +153,9 @@ private final class ReadPackets: PacketSource {
     ahead = nil
     hasEnded = false
     failure = nil
-    try measured { try reader.seek(to: time, needsKeyFrame: time > .zero, pass: ItemPass(), scope: scope) }
+    try measured {
+      try reader.seek(to: time, needsKeyFrame: time > .zero, loop: LoopIteration(), scope: scope)
+    }
   }
 
   /// Opens the source, once; gives the stream of its video.
@@ -174,8 +176,8 @@ private final class ReadPackets: PacketSource {
     return ahead.map(NextPacket.packet) ?? .end
   }
 
-  func next(of run: MediaRun?) throws -> NextPacket {
-    guard case .packet(let packet) = try peek(), run.map({ $0 === packet.run }) ?? true else { return .end }
+  func next(of span: StreamSpan?) throws -> NextPacket {
+    guard case .packet(let packet) = try peek(), span.map({ $0 === packet.span }) ?? true else { return .end }
     ahead = nil
     return .packet(packet)
   }

@@ -19,8 +19,8 @@ public struct SourceDescription: Sendable {
   public var segments: SegmentSummary?
   /// The streams of the container that was opened.
   public var streams: [StreamInfo] = []
-  public var firstPicture: FirstPicture?
-  /// Why there is no first picture.
+  public var firstFrame: FirstFrame?
+  /// Why there is no first frame.
   public var failure: ReelError?
   /// What could not be read on the way, and was left out or had from elsewhere.
   public var faults: [ReelError] = []
@@ -51,9 +51,9 @@ public struct SourceDescription: Sendable {
     }
   }
 
-  /// The earliest picture, and how the stream begins.
-  public struct FirstPicture: Sendable, Hashable {
-    /// Bytes of container up to the end of the picture, initialization included.
+  /// The earliest frame, and how the stream begins.
+  public struct FirstFrame: Sendable, Hashable {
+    /// Bytes of container up to the end of the frame, initialization included.
     public var byteCount: Int64?
     public var codec: String
     public var profile: String?
@@ -70,7 +70,7 @@ public struct SourceDescription: Sendable {
     public var isMirrored: Bool
     public var isInterlaced: Bool
     public var isDamaged: Bool
-    /// Pictures that are held back to bring them into order.
+    /// Frames that are held back to bring them into order.
     public var reorderDepth: Int
     public var entry: OpeningPicture.Entry?
     /// On the presentation's timeline, and as the media has it, in seconds.

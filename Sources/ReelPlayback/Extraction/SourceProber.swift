@@ -3,7 +3,7 @@ public import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
 
-/// Finds out what sources are: reads their manifest, and decodes their first picture.
+/// Finds out what sources are: reads their manifest, and decodes their first frame.
 public struct SourceProber: Sendable {
   private let fetcher: any Fetching
   private let configuration: LoadingConfiguration
@@ -30,7 +30,7 @@ public struct SourceProber: Sendable {
     self.logger = logger
   }
 
-  /// What `source` is. A source that can be read but whose picture can't be decoded is described with its `failure`.
+  /// What `source` is. A source that can be read but whose frame can't be decoded is described with its `failure`.
   ///
   /// Throws `ReelError` where not even its kind can be told, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
@@ -42,7 +42,7 @@ public struct SourceProber: Sendable {
         let reader = FrameReader(opening)
         var description = describe(opening.source)
         do {
-          try addPicture(to: &description, from: reader, recorder: opening.context.recorder)
+          try addFrame(to: &description, from: reader, recorder: opening.context.recorder)
         } catch let error as ReelError {
           description.failure = error.located(at: source.name)
         }
@@ -88,28 +88,28 @@ public struct SourceProber: Sendable {
     }
   }
 
-  private func addPicture(
+  private func addFrame(
     to description: inout SourceDescription, from reader: FrameReader, recorder: StartupRecorder
   ) throws {
-    guard let picture = try reader.firstFrame(), let decoder = reader.frameDecoder else {
-      throw ReelError(.badMedia, "no picture in the media")
+    guard let frame = try reader.firstFrame(), let decoder = reader.frameDecoder else {
+      throw ReelError(.badMedia, "no frame in the media")
     }
     recorder.close(reader.timing)
     description.streams = reader.streams
     if description.presentation == nil {
       description.duration = reader.duration?.seconds
     }
-    let stream = picture.stream
-    description.firstPicture = SourceDescription.FirstPicture(
+    let stream = frame.stream
+    description.firstFrame = SourceDescription.FirstFrame(
       byteCount: reader.firstFrameEnd, codec: stream.codecName, profile: decoder.profileName,
       level: decoder.level,
-      pixelFormat: picture.frame.pixelFormat, size: picture.frame.size,
-      displaySize: picture.geometry().output,
-      sampleAspectRatio: picture.sampleAspectRatio, frameRate: picture.frameRate, color: picture.frame.color,
-      rotation: stream.rotation, isMirrored: stream.isMirrored, isInterlaced: picture.frame.isInterlaced,
-      isDamaged: picture.frame.isDamaged, reorderDepth: decoder.reorderDepth, entry: decoder.opening?.entry,
-      time: picture.time.seconds,
-      presentationTime: picture.frame.presentationTicks.map { Double($0) * stream.timeBase.value },
-      md5: try picture.frame.md5())
+      pixelFormat: frame.decoded.pixelFormat, size: frame.decoded.size,
+      displaySize: frame.geometry().output,
+      sampleAspectRatio: frame.sampleAspectRatio, frameRate: frame.frameRate, color: frame.decoded.color,
+      rotation: stream.rotation, isMirrored: stream.isMirrored, isInterlaced: frame.decoded.isInterlaced,
+      isDamaged: frame.decoded.isDamaged, reorderDepth: decoder.reorderDepth, entry: decoder.opening?.entry,
+      time: frame.time.seconds,
+      presentationTime: frame.decoded.presentationTicks.map { Double($0) * stream.timeBase.value },
+      md5: try frame.decoded.md5())
   }
 }

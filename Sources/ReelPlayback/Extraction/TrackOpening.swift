@@ -14,7 +14,7 @@ struct TrackOpening: Sendable {
   /// task ends it too.
   ///
   /// - Parameters:
-  ///   - readsAhead: more than the first few pictures are wanted, one after the other.
+  ///   - readsAhead: more than the first few frames are wanted, one after the other.
   ///   - note: gets each manifest that is read.
   ///
   /// Throws `ReelError` with the source in it, what `body` threw, or `CancellationError`.

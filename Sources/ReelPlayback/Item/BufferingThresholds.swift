@@ -6,7 +6,7 @@ public struct BufferingThresholds: Sendable, Hashable {
   public var start = Duration.milliseconds(500)
   /// Before one goes on that stood still for want of media. 1.5 s.
   public var resume = Duration.milliseconds(1500)
-  /// How long no sound may come that is a stream of its own, while the picture waits for it; then the item is played
+  /// How long no sound may come that is a stream of its own, while the frame waits for it; then the item is played
   /// without. 10 s.
   public var audioPatience = Duration.seconds(10)
   /// Loading goes on under this share of the target. 0.75.

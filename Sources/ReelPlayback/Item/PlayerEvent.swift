@@ -2,14 +2,14 @@ public import ReelCore
 
 /// What happens once while an item is played.
 public enum PlayerEvent: Sendable, Hashable {
-  /// The first picture of the item was shown, so long after the item began to load.
+  /// The first frame of the item was shown, so long after the item began to load.
   case firstFrame(time: MediaTime, after: Duration)
-  /// The picture of a seek was shown.
+  /// The frame of a seek was shown.
   case seekDone(time: MediaTime, after: Duration)
   /// Nothing is left to show; loading goes on.
   case stalled(time: MediaTime)
   case resumed(time: MediaTime, after: Duration)
-  /// The first picture of another rung was shown.
+  /// The first frame of another rung was shown.
   case rungSwitched(from: String?, to: String, time: MediaTime)
   /// The item is tried again, for the so-manieth time of so many.
   case retry(attempt: Int, of: Int, after: Duration, ReelError)
@@ -19,7 +19,7 @@ public enum PlayerEvent: Sendable, Hashable {
   case gapSkipped(from: MediaTime, to: MediaTime)
   /// A live item that was too far behind went on nearer to the edge.
   case jumpedToLive(from: MediaTime, to: MediaTime)
-  /// The item began anew, its first picture so much later than it was due.
+  /// The item began anew, its first frame so much later than it was due.
   case looped(gap: Duration)
   case playedToEnd(time: MediaTime)
   case failed(ReelError)

@@ -54,7 +54,7 @@ public final class PlayerItem: Sendable {
   public let status = ObservedProperty(Status.unknown)
   /// Nil before it is known, and for a live item.
   public let duration = ObservedProperty<MediaTime?>(nil)
-  /// Of the upright picture with square pixels; nil before the first one.
+  /// Of the upright frame with square pixels; nil before the first one.
   public let presentationSize = ObservedProperty<PixelSize?>(nil)
   public let tracks = ObservedProperty<[Track]>([])
   /// True once `tracks` lists all streams that are played. A separate audio stream may become known only after the
@@ -69,7 +69,7 @@ public final class PlayerItem: Sendable {
   public let preloadStage = ObservedProperty(PreloadStage.none)
   /// How often the item can still be tried again before it fails.
   public let remainingRetries = ObservedProperty(5)
-  /// The rung whose pictures are shown; nil for a media file.
+  /// The rung whose frames are shown; nil for a media file.
   public let rung = ObservedProperty<String?>(nil)
   /// How far a live item is behind the edge of what its manifest names; nil for one that is not live.
   public let liveLatency = ObservedProperty<Duration?>(nil)
@@ -130,7 +130,7 @@ public final class PlayerItem: Sendable {
   public var accessLog: [AccessLogEntry] { state.withLock { $0.accessLog } }
   /// What could not be had, in order.
   public var errorLog: [ErrorLogEntry] { state.withLock { $0.errorLog } }
-  /// What it took to get to the first picture; nil before that.
+  /// What it took to get to the first frame; nil before that.
   public var startup: StartupReport? { state.withLock { $0.startup } }
 
   /// When each stage was reached, counted from the beginning of loading.

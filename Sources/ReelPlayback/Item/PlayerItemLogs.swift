@@ -19,7 +19,7 @@ public struct AccessLogEntry: Sendable, Hashable {
   public var stallCount = 0
   public var shownFrameCount = 0
   public var droppedFrameCount = 0
-  /// From the beginning of loading to the first picture; for the first entry only.
+  /// From the beginning of loading to the first frame; for the first entry only.
   public var startupTime: Duration?
 
   public init(rung: String? = nil) { self.rung = rung }

@@ -5,7 +5,7 @@ public enum PreloadStage: Int, Sendable, Hashable, Comparable, CaseIterable {
   case manifest
   /// The container's header was read: its streams are known.
   case initialization
-  /// The first picture is decoded and in the ring.
+  /// The first frame is decoded and in the ring.
   case firstFrame
   /// `preferredForwardBufferDuration` of compressed media is there, or all of a shorter item.
   case buffered

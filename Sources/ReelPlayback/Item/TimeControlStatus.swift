@@ -2,7 +2,7 @@
 public enum TimeControlStatus: Sendable, Hashable {
   public enum WaitingReason: String, Sendable, Hashable {
     case noItemToPlay
-    /// The first picture is not there yet, or there is too little behind it to begin with.
+    /// The first frame is not there yet, or there is too little behind it to begin with.
     case evaluatingBufferingRate
     /// What was loaded has run out.
     case toMinimizeStalls

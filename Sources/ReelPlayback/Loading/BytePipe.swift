@@ -30,18 +30,18 @@ final class BytePipe: Sendable {
 
   private let state = Locked(State())
   private let memory: LoadingMemory?
-  private let readable: any WorkSignal
+  private let readable: any BlockingSemaphore
   private let capacity: Int
 
   /// - Parameters:
-  ///   - execution: Where the reader runs.
+  ///   - runtime: Where the reader runs.
   ///   - memory: What is unread is counted there.
   init(
-    capacity: Int = 8 << 10, execution: any Execution = SystemExecution.shared, memory: LoadingMemory? = nil
+    capacity: Int = 8 << 10, runtime: any PlayerRuntime = SystemRuntime.shared, memory: LoadingMemory? = nil
   ) {
     self.memory = memory
     self.capacity = capacity
-    readable = execution.makeSignal()
+    readable = runtime.makeSemaphore()
   }
 
   /// Bytes that the reader has taken.

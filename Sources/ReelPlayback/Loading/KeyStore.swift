@@ -7,7 +7,7 @@ internal import ReelManifest
 actor KeyStore {
   private let fetcher: any Fetching
   private let headers: [HeaderField]
-  private let execution: any Execution
+  private let runtime: any PlayerRuntime
   private var keys: [URL: Task<[UInt8], any Error>] = [:]
 
   /// Keys that are kept; where a source has rotated through more, all are let go.
@@ -16,11 +16,11 @@ actor KeyStore {
   private static let byteLimit = 4096
 
   init(
-    fetcher: any Fetching, headers: [HeaderField], execution: any Execution = SystemExecution.shared
+    fetcher: any Fetching, headers: [HeaderField], runtime: any PlayerRuntime = SystemRuntime.shared
   ) {
     self.fetcher = fetcher
     self.headers = headers
-    self.execution = execution
+    self.runtime = runtime
   }
 
   /// The decryptor for `encryption`; nil if the segment is not encrypted, or only its samples are.
@@ -54,7 +54,7 @@ actor KeyStore {
     while true {
       let task =
         keys[url]
-        ?? execution.throwingTask { [fetcher, headers] in try await Self.key(at: url, fetcher, headers) }
+        ?? runtime.throwingTask { [fetcher, headers] in try await Self.key(at: url, fetcher, headers) }
       if keys.count >= Self.limit { keys.removeAll() }
       keys[url] = task
       do {

@@ -9,8 +9,8 @@ final class PipeTask: Sendable {
 
   /// - Parameter body: Writes into the pipe, which ends when it returns. An error that it throws is thrown by reads.
   init(in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void) {
-    let pipe = BytePipe(execution: scope.execution, memory: scope.memory)
-    let task = scope.execution.task {
+    let pipe = BytePipe(runtime: scope.runtime, memory: scope.memory)
+    let task = scope.runtime.task {
       do {
         try await body(pipe)
         pipe.finish()

@@ -71,7 +71,7 @@ struct SegmentLoader: Sendable {
   var initializations: InitializationStore?
   /// What has brought the index of a file, and goes on with its segments where loading begins there.
   var opening: FileTransfer?
-  /// Segments are looked at, so that a damaged one does not take others with it (`SegmentWatch`); gets what is wrong
+  /// Segments are looked at, so that a damaged one does not take others with it (`SegmentSanitizer`); gets what is wrong
   /// with one that is passed on all the same, with its URL. Nil looks at none.
   var noteDamage: (@Sendable (ReelError) -> Void)?
   /// Gets an account of each transfer of a segment.
@@ -146,10 +146,10 @@ struct SegmentLoader: Sendable {
   // MARK: - Private
 
   /// How segments with this initialization, which may be empty, are looked at; nil for not at all.
-  private func watch(initialization bytes: [UInt8]) -> SegmentWatch? {
+  private func watch(initialization bytes: [UInt8]) -> SegmentSanitizer? {
     guard noteDamage != nil else { return nil }
-    if bytes.isEmpty { return .stream(StreamGuard()) }
-    return bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8) ? .fragments(FragmentGuard()) : nil
+    if bytes.isEmpty { return .stream(StreamSanitizer()) }
+    return bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8) ? .fragments(FragmentSanitizer()) : nil
   }
 
   /// False where the segment at `index` is known not to be one of the run.
@@ -181,7 +181,7 @@ struct SegmentLoader: Sendable {
   }
 
   private func copy(
-    _ answer: Answer, at index: Int, as watch: SegmentWatch?, to pipe: BytePipe,
+    _ answer: Answer, at index: Int, as watch: SegmentSanitizer?, to pipe: BytePipe,
     telling progress: FeedProgress
   ) async throws -> Copied {
     var copied = Copied.nothing

@@ -43,7 +43,7 @@ struct ServerClock: WallClock {
 
   private static let sourceLimit = 4
   private static let byteLimit = 4096
-  /// A clock that takes longer to tell the time is of no use, and keeps a picture waiting.
+  /// A clock that takes longer to tell the time is of no use, and keeps a frame waiting.
   private static let timeLimit = Duration.seconds(3)
 
   /// Nil where it takes too long.

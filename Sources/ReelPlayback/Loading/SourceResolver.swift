@@ -138,7 +138,7 @@ struct SourceResolver: Sendable {
   private func resolveFile(_ url: URL) async throws -> ResolvedSource {
     let path = url.path
     let isCancelled = { @Sendable in scope.isCancelled }
-    let bytes = try await BlockingThread.run(named: "open", on: scope.execution) {
+    let bytes = try await BlockingThread.run(named: "open", on: scope.runtime) {
       let file = try FileByteSource(path: path, isCancelled: isCancelled)
       guard file.isSeekable else { return [UInt8]?.none }
       return try file.prefix(SourceSniffer.byteCount)
@@ -149,7 +149,7 @@ struct SourceResolver: Sendable {
     }
     switch SourceSniffer.kind(of: bytes) {
     case .manifest(let format):
-      let text = try await BlockingThread.run(named: "open", on: scope.execution) {
+      let text = try await BlockingThread.run(named: "open", on: scope.runtime) {
         try FileByteSource(path: path, isCancelled: isCancelled).prefix(
           configuration.manifestLimits.byteCount + 1)
       }
@@ -159,7 +159,7 @@ struct SourceResolver: Sendable {
       var layout = MP4Layout(prefix: bytes, format: format)
       if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
         // `mvex` may stand behind a long `trak`: a file that is here can be asked for more.
-        layout = try await BlockingThread.run(named: "open", on: scope.execution) {
+        layout = try await BlockingThread.run(named: "open", on: scope.runtime) {
           MP4Layout(prefix: try FileByteSource(path: path).prefix(Self.layoutByteCount))
         }
       }
@@ -171,7 +171,7 @@ struct SourceResolver: Sendable {
 
   private func resolveStandardInput() async throws -> ResolvedSource {
     let (name, isCancelled) = (MediaSource.standardInput.name, { @Sendable in scope.isCancelled })
-    let input = try await BlockingThread.run(named: "open", on: scope.execution) {
+    let input = try await BlockingThread.run(named: "open", on: scope.runtime) {
       let file = FileByteSource.standardInput(isCancelled: isCancelled)
       return (
         isSeekable: file.isSeekable, bytes: file.isSeekable ? try file.prefix(SourceSniffer.byteCount) : []
@@ -190,7 +190,7 @@ struct SourceResolver: Sendable {
     let folder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true)
     if input.isSeekable, case .manifest(let format) = SourceSniffer.kind(of: input.bytes) {
       let limit = configuration.manifestLimits.byteCount
-      let text = try await BlockingThread.run(named: "open", on: scope.execution) {
+      let text = try await BlockingThread.run(named: "open", on: scope.runtime) {
         try FileByteSource.standardInput(isCancelled: isCancelled).prefix(limit + 1)
       }
       recorder.add(.resolve, bytes: Int64(text.count - input.bytes.count))
@@ -200,7 +200,7 @@ struct SourceResolver: Sendable {
       throw Self.unplayable(what, at: name)
     }
     // A pipe is read as an answer's body is.
-    let queue = StandardInputBody(isCancelled: isCancelled, execution: scope.execution)
+    let queue = StandardInputBody(isCancelled: isCancelled, runtime: scope.runtime)
     let response = FetchResponse(
       url: folder, contentType: nil,
       bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil, supportsRanges: false,
@@ -363,11 +363,11 @@ struct SourceResolver: Sendable {
 /// Reads standard input on a thread of its own, chunk by chunk.
 private struct StandardInputBody: Sendable {
   let isCancelled: @Sendable () -> Bool
-  let execution: any Execution
+  let runtime: any PlayerRuntime
 
   func next() async throws -> [UInt8]? {
     let isCancelled = isCancelled
-    let chunk = try await BlockingThread.run(named: "stdin", on: execution) {
+    let chunk = try await BlockingThread.run(named: "stdin", on: runtime) {
       try FileByteSource.standardInput(isCancelled: isCancelled).chunk(64 << 10)
     }
     return chunk.isEmpty ? nil : chunk

@@ -1,7 +1,7 @@
 import Synchronization
 internal import ReelCore
 
-/// What it took to get to the first picture, stage by stage.
+/// What it took to get to the first frame, stage by stage.
 public struct StartupReport: Sendable, Hashable {
   public enum Stage: String, Sendable, Hashable, CaseIterable {
     /// From the call until the first bytes of the source tell its kind: name, connection, first answer.
@@ -10,7 +10,7 @@ public struct StartupReport: Sendable, Hashable {
     case manifest
     /// The initialization segment: from its request to its last byte.
     case initialization = "init"
-    /// Media: the time spent waiting for its bytes, up to the first picture's last one.
+    /// Media: the time spent waiting for its bytes, up to the first frame's last one.
     case segment
     case demux
     case decode
@@ -35,7 +35,7 @@ public struct StartupReport: Sendable, Hashable {
   }
 
   public var entries: [Stage: Entry] = [:]
-  /// From the call to the first picture in hand, before conversion.
+  /// From the call to the first frame in hand, before conversion.
   public var total: Duration = .zero
 
   public subscript(stage: Stage) -> Entry { entries[stage] ?? Entry() }
@@ -57,7 +57,7 @@ final class StartupRecorder: Sendable {
   /// The report so far.
   var current: StartupReport { report.withLock { $0 } }
 
-  /// Counts towards a stage; nothing more once the first picture is there.
+  /// Counts towards a stage; nothing more once the first frame is there.
   func add(_ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0) {
     guard !isClosed.load(ordering: .relaxed) else { return }
     report.withLock { report in
@@ -67,7 +67,7 @@ final class StartupRecorder: Sendable {
     }
   }
 
-  /// The first picture is there; its container's stages took so long.
+  /// The first frame is there; its container's stages took so long.
   func close(_ timing: StartupReport.Timing) {
     add(.segment, timing.source)
     add(.demux, timing.demux)

@@ -1,9 +1,9 @@
 public import ReelCore
 
-/// Shows nothing; counts the pictures.
+/// Shows nothing; counts the frames.
 public final class NullOutput: FrameOutput {
   private struct State {
-    var pictureCount = 0
+    var frameCount = 0
     var lastTime: MediaTime?
   }
 
@@ -12,16 +12,16 @@ public final class NullOutput: FrameOutput {
 
   public init() {}
 
-  /// How many pictures have come.
-  public var pictureCount: Int { state.withLock { $0.pictureCount } }
+  /// How many frames have come.
+  public var frameCount: Int { state.withLock { $0.frameCount } }
 
-  /// The time of the last picture on the presentation's timeline; nil before there was one.
+  /// The time of the last frame on the presentation's timeline; nil before there was one.
   public var lastTime: MediaTime? { state.withLock { $0.lastTime } }
 
-  public func show(_ picture: borrowing TimedPicture) {
-    let time = picture.time
+  public func show(_ frame: borrowing TimedFrame) {
+    let time = frame.time
     state.withLock { state in
-      state.pictureCount += 1
+      state.frameCount += 1
       state.lastTime = time
     }
   }

@@ -6,7 +6,7 @@ public import ReelFFmpeg
 /// The file stands beside its place under a temporary name until `finish()`, and is removed where it comes to no good
 /// end. Beyond 4 GiB it becomes RF64.
 ///
-/// The sound keeps step with the picture: where `time` jumps forward, the gap is filled with silence. What jumps by less
+/// The sound keeps step with the frame: where `time` jumps forward, the gap is filled with silence. What jumps by less
 /// than 20 ms is the rounding of timestamps, what jumps by 10 s or more, or backward, is a seek: the samples go on from
 /// there without a gap. Buffers of another rate or with other channels are converted to the first's.
 public final class WAVOutput: AudioOutput {

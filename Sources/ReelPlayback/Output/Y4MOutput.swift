@@ -1,9 +1,9 @@
 public import ReelCore
 
-/// Writes pictures as YUV4MPEG2, one after the other: samples as decoded, turned upright.
+/// Writes frames as YUV4MPEG2, one after the other: samples as decoded, turned upright.
 ///
-/// Size, pixel format, aspect ratio and frame rate are those of the first picture. Later pictures that are unlike it,
-/// as those of another rung, are made like it: scaled, between black bars where their shape is another. The pictures
+/// Size, pixel format, aspect ratio and frame rate are those of the first frame. Later frames that are unlike it,
+/// as those of another rung, are made like it: scaled, between black bars where their shape is another. The frames
 /// follow each other at the header's rate, whatever their times are. HDR is not tone mapped.
 public final class Y4MOutput: FrameOutput {
   public let isExternal = true
@@ -12,10 +12,10 @@ public final class Y4MOutput: FrameOutput {
   private struct State {
     /// Nil when nothing can be written any more.
     var writer: Y4MWriter?
-    var hasPictures = false
+    var hasFrames = false
   }
 
-  /// A file that is there, with its name, when the output is finished; no file where no picture came. A named pipe or
+  /// A file that is there, with its name, when the output is finished; no file where no frame came. A named pipe or
   /// a device at `path` is written to as it stands; a pipe waits here for its reader.
   ///
   /// Throws `ReelError.cannotCreateOutput`.
@@ -34,17 +34,17 @@ public final class Y4MOutput: FrameOutput {
   /// SIGPIPE; where it does not, the signal ends it.
   public static func standardOutput() -> Y4MOutput { Y4MOutput(.standardOutput()) }
 
-  /// Throws `ReelError.cannotWriteOutput`, after which there is no file; `unsupported` for a picture that Y4M has no
+  /// Throws `ReelError.cannotWriteOutput`, after which there is no file; `unsupported` for a frame that Y4M has no
   /// name for, or that can't be made like the first: those before it stay.
-  public func show(_ picture: borrowing TimedPicture) throws {
-    let box = PictureBox(try picture.clone())
+  public func show(_ frame: borrowing TimedFrame) throws {
+    let box = SharedFrame(try frame.clone())
     try state.withLock { state in
       guard let writer = state.writer else {
-        throw ReelError(.usage, "an output shows no pictures after its end")
+        throw ReelError(.usage, "an output shows no frames after its end")
       }
       do throws(ReelError) {
-        _ = try writer.write(box.picture)
-        state.hasPictures = true
+        _ = try writer.write(box.frame)
+        state.hasFrames = true
       } catch {
         if error.kind == .cannotWriteOutput { state.writer = nil }
         throw error
@@ -53,12 +53,12 @@ public final class Y4MOutput: FrameOutput {
   }
 
   /// Throws `ReelError.cannotWriteOutput` or `cannotCreateOutput`. Does nothing where it was called before, or a
-  /// picture could not be written.
+  /// frame could not be written.
   public func finish() throws {
     try state.withLock { state in
       let writer = state.writer
       state.writer = nil
-      if state.hasPictures { try writer?.finish() }
+      if state.hasFrames { try writer?.finish() }
     }
   }
 }

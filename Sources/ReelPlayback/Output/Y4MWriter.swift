@@ -1,14 +1,14 @@
 package import ReelCore
 internal import ReelFFmpeg
 
-/// Writes pictures as YUV4MPEG2: samples as decoded, turned upright; aspect ratio and range in the header.
+/// Writes frames as YUV4MPEG2: samples as decoded, turned upright; aspect ratio and range in the header.
 ///
 /// Confined to one thread at a time.
 package final class Y4MWriter {
-  /// What is done with a picture that is unlike the first: Y4M has one header for all.
+  /// What is done with a frame that is unlike the first: Y4M has one header for all.
   package enum Change: Sendable {
     case fails
-    /// The picture is made like the first: scaled, between bars where its shape is another. Another frame rate has no
+    /// The frame is made like the first: scaled, between bars where its shape is another. Another frame rate has no
     /// effect.
     case converts
   }
@@ -24,18 +24,18 @@ package final class Y4MWriter {
     self.change = change
   }
 
-  /// Writes a picture and gives its size. Throws `ReelError.unsupported` for pictures that the format has no name
-  /// for, and where a picture is unlike the first and can't be made like it; `cannotWriteOutput` for what is written
+  /// Writes a frame and gives its size. Throws `ReelError.unsupported` for frames that the format has no name
+  /// for, and where a frame is unlike the first and can't be made like it; `cannotWriteOutput` for what is written
   /// in part.
-  package func write(_ picture: borrowing TimedPicture) throws(ReelError) -> PixelSize {
+  package func write(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
     let image: PlanarImage
     if change == .converts, let format {
       image = try converter.convert(
-        picture.frame, orientation: picture.orientation, sampleAspectRatio: picture.sampleAspectRatio,
+        frame.decoded, orientation: frame.orientation, sampleAspectRatio: frame.sampleAspectRatio,
         to: format)
     } else {
-      image = try PlanarImage(picture.frame, orientation: picture.orientation)
-      try start(with: image, of: picture)
+      image = try PlanarImage(frame.decoded, orientation: frame.orientation)
+      try start(with: image, of: frame)
     }
     try file.write(Array("FRAME\n".utf8))
     for plane in image.planes { try file.write(plane) }
@@ -47,28 +47,28 @@ package final class Y4MWriter {
 
   // MARK: - Private
 
-  /// Writes the header; of a later picture, compares it.
-  private func start(with image: PlanarImage, of picture: borrowing TimedPicture) throws(ReelError) {
-    let wanted = Self.header(of: image, picture: picture)
+  /// Writes the header; of a later frame, compares it.
+  private func start(with image: PlanarImage, of frame: borrowing TimedFrame) throws(ReelError) {
+    let wanted = Self.header(of: image, frame: frame)
     if let header {
       guard header == wanted else {
         throw ReelError(
-          .unsupported, "the pictures' size or format changes, which Y4M can't hold",
-          at: picture.stream.codecName)
+          .unsupported, "the frames' size or format changes, which Y4M can't hold",
+          at: frame.stream.codecName)
       }
       return
     }
     header = wanted
     format = PlanarConverter.Format(
-      of: image, frame: picture.frame, orientation: picture.orientation,
-      sampleAspectRatio: picture.sampleAspectRatio)
+      of: image, frame: frame.decoded, orientation: frame.orientation,
+      sampleAspectRatio: frame.sampleAspectRatio)
     try file.write(wanted)
   }
 
-  private static func header(of image: PlanarImage, picture: borrowing TimedPicture) -> [UInt8] {
-    let rate = picture.frameRate ?? Rational(25, 1)
-    var aspect = picture.sampleAspectRatio ?? Rational(1, 1)
-    if picture.orientation.swapsAxes { aspect = Rational(aspect.denominator, aspect.numerator) }
+  private static func header(of image: PlanarImage, frame: borrowing TimedFrame) -> [UInt8] {
+    let rate = frame.frameRate ?? Rational(25, 1)
+    var aspect = frame.sampleAspectRatio ?? Rational(1, 1)
+    if frame.orientation.swapsAxes { aspect = Rational(aspect.denominator, aspect.numerator) }
     let range = image.isFullRange ? " XCOLORRANGE=FULL" : ""
     let text =
       "YUV4MPEG2 W\(image.size.width) H\(image.size.height) F\(rate.numerator):\(rate.denominator) Ip"

@@ -2,10 +2,10 @@ internal import Foundation
 internal import ReelCore
 
 /// Held while outputs are called, so that a detached one is not called any more when `detach` has returned, nor any with a
-/// picture of another item when that was replaced.
+/// frame of another item when that was replaced.
 ///
 /// An output may use the player: the lock can be taken again by who has it. Players may share one: then one at a time
-/// calls its outputs, and an output can go from one to another without a picture of either in between. A player can be
+/// calls its outputs, and an output can go from one to another without a frame of either in between. A player can be
 /// separated from those that it shares with.
 package final class OutputLock: Sendable {
   /// What players share.

@@ -1,19 +1,19 @@
 /// Decides when a player's clock runs: events in, actions out. A pure value.
 ///
-/// - It begins when the first picture has been shown and the buffer is likely to keep up.
-/// - It stalls when there is no picture and nothing left to decode, and goes on when the buffer is likely to keep up
+/// - It begins when the first frame has been shown and the buffer is likely to keep up.
+/// - It stalls when there is no frame and nothing left to decode, and goes on when the buffer is likely to keep up
 ///   again, by the larger threshold.
-/// - A player that does not wait to minimize stalls begins with the first picture, and pauses where it would stall.
+/// - A player that does not wait to minimize stalls begins with the first frame, and pauses where it would stall.
 struct PlaybackMachine: Sendable {
   enum Event: Sendable, Equatable {
     case play
     case pause
     case itemReplaced(hasItem: Bool)
-    /// The first picture of the item, or of the place that was sought, is on show.
-    case pictureShown
+    /// The first frame of the item, or of the place that was sought, is on show.
+    case frameShown
     case seekBegan
     case buffer(isLikelyToKeepUp: Bool)
-    /// There is no picture when one is due, and nothing to decode.
+    /// There is no frame when one is due, and nothing to decode.
     case ranDry
     case reachedEnd
     case failed
@@ -31,7 +31,7 @@ struct PlaybackMachine: Sendable {
   private(set) var isPlayWanted = false
   private(set) var isStalled = false
   private var hasItem = false
-  private var hasPicture = false
+  private var hasFrame = false
   private var hasStarted = false
   private var keepsUp = false
   private var hasFailed = false
@@ -40,7 +40,7 @@ struct PlaybackMachine: Sendable {
     guard isPlayWanted, !hasFailed else { return .paused }
     guard hasItem else { return .waitingToPlay(.noItemToPlay) }
     if isStalled { return .waitingToPlay(.toMinimizeStalls) }
-    guard hasPicture, hasStarted else { return .waitingToPlay(.evaluatingBufferingRate) }
+    guard hasFrame, hasStarted else { return .waitingToPlay(.evaluatingBufferingRate) }
     return .playing
   }
 
@@ -57,15 +57,15 @@ struct PlaybackMachine: Sendable {
       isPlayWanted = false
     case .itemReplaced(let hasItem):
       self.hasItem = hasItem
-      hasPicture = false
+      hasFrame = false
       hasStarted = false
       isStalled = false
       keepsUp = false
       hasFailed = false
-    case .pictureShown:
-      hasPicture = true
+    case .frameShown:
+      hasFrame = true
     case .seekBegan:
-      hasPicture = false
+      hasFrame = false
       hasStarted = false
       keepsUp = false
       hasFailed = false
@@ -96,7 +96,7 @@ struct PlaybackMachine: Sendable {
       hasFailed = true
       isStalled = false
     }
-    if hasPicture, keepsUp || !waitsToMinimizeStalls { hasStarted = true }
+    if hasFrame, keepsUp || !waitsToMinimizeStalls { hasStarted = true }
     let after = status
     if before == .playing, after != .playing { actions.append(.stopClock) }
     if before != .playing, after == .playing { actions.append(.startClock) }

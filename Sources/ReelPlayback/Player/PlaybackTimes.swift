@@ -41,7 +41,7 @@ public struct PlaybackTimes: Sendable, Hashable {
   public private(set) var phase = Phase.startup
   /// The time from the beginning of loading to the second frame, which is the first one shown while playing that
   /// follows another. Nil before it.
-  public private(set) var timeToMotion: Duration?
+  public private(set) var timeToSecondFrame: Duration?
 
   private let start: Duration
   /// When the current phase began.
@@ -78,7 +78,7 @@ public struct PlaybackTimes: Sendable, Hashable {
     case .firstFrame:
       if phase == .startup { enter(phase(of: status), at: time) }
     case .frame:
-      if timeToMotion == nil, phase != .startup, status == .playing { timeToMotion = time - start }
+      if timeToSecondFrame == nil, phase != .startup, status == .playing { timeToSecondFrame = time - start }
     case .status(let status):
       self.status = status
       // A repeated status does not restart its phase: the next phase may be reported late and begin earlier than now.

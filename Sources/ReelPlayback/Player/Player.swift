@@ -2,19 +2,19 @@ public import Logging
 public import ReelCore
 package import ReelFFmpeg
 
-/// Plays one item at a time: loads it, decodes it, and shows its pictures to outputs when their time has come.
+/// Plays one item at a time: loads it, decodes it, and shows its frames to outputs when their time has come.
 ///
 /// As AVFoundation's, it is a remote control: calls say what is wanted and return at once, properties tell what is. All
-/// of it may be used from any thread. Pictures are shown on a thread of the player's own.
+/// of it may be used from any thread. Frames are shown on a thread of the player's own.
 ///
-/// Late pictures: a picture is shown when its time has come. One whose successor is due as well is dropped and counted,
-/// unless nothing has been shown for 250 ms. At a rate of `.infinity` every picture is shown as soon as it is there.
+/// Late frames: a frame is shown when its time has come. One whose successor is due as well is dropped and counted,
+/// unless nothing has been shown for 250 ms. At a rate of `.infinity` every frame is shown as soon as it is there.
 ///
 /// A player that is let go, or stopped, ends all that it has begun.
 public final class Player: Sendable {
   /// What is done when an item has been played to its end.
   public enum ActionAtItemEnd: Sendable, Hashable {
-    /// The last picture stays on show.
+    /// The last frame stays on show.
     case pause
     /// The item begins anew, without a gap where the network allows it.
     case loop
@@ -89,11 +89,11 @@ public final class Player: Sendable {
     core.replaceCurrentItem(with: item, start: start)
   }
 
-  /// Goes to the picture on show at `time`, at once: nothing earlier is shown any more when this has been called, and an
+  /// Goes to the frame on show at `time`, at once: nothing earlier is shown any more when this has been called, and an
   /// older seek ends with false.
   ///
-  /// - Parameter tolerance: a picture that is so much earlier will do; zero for the exact one.
-  /// - Returns: True when the picture has been shown; false where another seek, item or stop came before.
+  /// - Parameter tolerance: a frame that is so much earlier will do; zero for the exact one.
+  /// - Returns: True when the frame has been shown; false where another seek, item or stop came before.
   ///
   /// Throws `ReelError`: `usage` where the player is linear or has no item, `unsupported` for a source that can't be
   /// sought, or what the item failed with.
@@ -107,7 +107,7 @@ public final class Player: Sendable {
 
   // MARK: Settings
 
-  /// False begins with the first picture, and pauses where it would stall.
+  /// False begins with the first frame, and pauses where it would stall.
   public var automaticallyWaitsToMinimizeStalling: Bool {
     get { core.settings.waitsToMinimizeStalls }
     set { core.updateSettings { $0.waitsToMinimizeStalls = newValue } }
@@ -124,7 +124,7 @@ public final class Player: Sendable {
     set { core.updateSettings { $0.actionAtItemEnd = newValue } }
   }
 
-  /// False refuses outputs that show pictures outside of the process, and detaches those that are attached.
+  /// False refuses outputs that show frames outside of the process, and detaches those that are attached.
   public var allowsExternalPlayback: Bool {
     get { core.settings.allowsExternalPlayback }
     set { core.updateSettings { $0.allowsExternalPlayback = newValue } }
@@ -144,7 +144,7 @@ public final class Player: Sendable {
 
   /// How far the item is loaded while it is not played; nil loads for playing.
   ///
-  /// A target that is set on an item which was played pauses its loading, and gives back the pictures behind the one on
+  /// A target that is set on an item which was played pauses its loading, and gives back the frames behind the one on
   /// show; `play()` is to be called when the target is nil again.
   public var preloadTarget: PreloadTarget? {
     get { core.settings.preloadTarget }
@@ -158,7 +158,7 @@ public final class Player: Sendable {
 
   // MARK: Outputs
 
-  /// Shows pictures there from now on, beginning with the one that is on show.
+  /// Shows frames there from now on, beginning with the one that is on show.
   ///
   /// Throws `ReelError.usage` for one that is external where that is not allowed.
   public func attach(_ output: any FrameOutput) throws(ReelError) { try core.attach(output) }
@@ -170,20 +170,20 @@ public final class Player: Sendable {
 
   public func detach(_ output: any AudioOutput) throws { try core.detach(output) }
 
-  /// The picture on show, with a reference of its own; nil before there is one. No pixel is copied, and nothing is
+  /// The frame on show, with a reference of its own; nil before there is one. No pixel is copied, and nothing is
   /// waited for.
-  public func currentPicture() -> TimedPicture? { core.currentPicture() }
+  public func currentFrame() -> TimedFrame? { core.currentFrame() }
 
-  /// There is a picture on show.
-  public var hasPicture: Bool { core.state.withLock { $0.onShow != nil } }
+  /// There is a frame on show.
+  public var hasFrame: Bool { core.state.withLock { $0.onShow != nil } }
 
-  /// Leaves the picture on show where it is, whatever is due, until `release()`, `pause()` or another item. It wakes no
+  /// Leaves the frame on show where it is, whatever is due, until `release()`, `pause()` or another item. It wakes no
   /// thread.
   package func hold() { core.hold() }
 
   package func release() { core.release() }
 
-  /// As `play()`, asked for at an earlier time by the clock: the picture on show has had its time since then.
+  /// As `play()`, asked for at an earlier time by the clock: the frame on show has had its time since then.
   package func play(asOf time: Duration) { core.play(asOf: time) }
 
   /// Takes the item away, as `replaceCurrentItem(with: nil)`. What it gives returns when nothing of the item runs any
@@ -208,37 +208,37 @@ public final class Player: Sendable {
 
 /// What a player has done with its item.
 public struct PlayerStatistics: Sendable, Hashable {
-  /// Pictures shown.
+  /// Frames shown.
   public var shownFrameCount = 0
-  /// Pictures that were dropped as late.
+  /// Frames that were dropped as late.
   public var droppedFrameCount = 0
-  /// Pictures shown that missed a reference or were concealed.
+  /// Frames shown that missed a reference or were concealed.
   public var damagedFrameCount = 0
-  /// How often the presentation stood still for want of media, after its first picture. At a rate of `.infinity` a wait
+  /// How often the presentation stood still for want of media, after its first frame. At a rate of `.infinity` a wait
   /// counts that is longer than 250 ms.
   public var stallCount = 0
   /// Of all stalls together, the present one too.
   public var stallDuration: Duration = .zero
-  /// From the beginning of loading to the first picture shown; nil before.
+  /// From the beginning of loading to the first frame shown; nil before.
   public var startupTime: Duration?
   /// How the time since the beginning of loading was spent.
   public var times = PlaybackTimes()
-  /// How late pictures were shown: one value each, the latest few thousand.
+  /// How late frames were shown: one value each, the latest few thousand.
   public var lateness: [Duration] = []
-  /// Of the gaps between the last picture of an item and the first of its next time, for loops.
+  /// Of the gaps between the last frame of an item and the first of its next time, for loops.
   public var loopGaps: [Duration] = []
   public var ring: FrameRing.Statistics?
   /// Bytes that have come from the network and were not demuxed yet.
   public var inFlightByteCount = 0
   /// Memory that the manifest takes: its model and its text; 0 where that is not counted (no memory account).
   public var manifestByteCount = 0
-  /// Bytes of the picture on show.
+  /// Bytes of the frame on show.
   public var onShowByteCount = 0
-  /// An output has the picture on show.
+  /// An output has the frame on show.
   public var hasOutput = false
   /// Compressed bytes held.
   public var bufferByteCount = 0
-  /// Of these, what comes behind the picture on show.
+  /// Of these, what comes behind the frame on show.
   public var unshownByteCount = 0
   public var bufferHighWaterByteCount = 0
   /// Loaded ahead of what is on show.
@@ -247,9 +247,9 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var estimatedBandwidth: Double?
   /// Time spent in decoders.
   public var decodeDuration: Duration = .zero
-  /// Pictures that came out of decoders.
+  /// Frames that came out of decoders.
   public var decodedFrameCount = 0
-  /// Of those, pictures that were decoded once more, after the decoder had been closed, to get to the next one.
+  /// Of those, frames that were decoded once more, after the decoder had been closed, to get to the next one.
   public var repeatedFrameCount = 0
 
   public init() {}

@@ -11,14 +11,14 @@ public struct PlayerConfiguration: Sendable {
   public var thresholds = BufferingThresholds()
   /// How often an item is tried again.
   public var retryPolicy = ItemRetryPolicy()
-  /// Decoded pictures that are kept ahead.
+  /// Decoded frames that are kept ahead.
   public var ringFrameCapacity = 8
   /// And their bytes. 256 MiB.
   public var ringByteCapacity = 256 << 20
-  /// Tells the time that pictures are shown by, and that everything is measured by.
+  /// Tells the time that frames are shown by, and that everything is measured by.
   public var clock: any MonotonicClock = SystemMonotonicClock()
   /// Where the work is done.
-  package var execution: any Execution = SystemExecution.shared
+  package var runtime: any PlayerRuntime = SystemRuntime.shared
   /// What the players' outputs share; nil for a lock of each player's own.
   package var outputLock: OutputLock?
 

@@ -6,13 +6,13 @@ internal import ReelManifest
 /// The end of an item, its failure, and how much of it there is.
 extension PlayerCore {
   func atEnd(
-    _ session: ItemSession, hasPicture: Bool, isPlaying: Bool, generation: Int, now: Duration
-  ) -> Pump.Next {
-    if !hasPicture {
+    _ session: ItemSession, hasFrame: Bool, isPlaying: Bool, generation: Int, now: Duration
+  ) -> TaskLoop.Next {
+    if !hasFrame {
       let failure =
         session.fruitlessFailure
-        ?? ReelError(.badMedia, "no picture in the media", at: session.item.source.name)
-      // A seek behind the last picture: the one on show stays.
+        ?? ReelError(.badMedia, "no frame in the media", at: session.item.source.name)
+      // A seek behind the last frame: the one on show stays.
       if session.pendingFailure == nil, state.withLock({ $0.onShow != nil }) {
         return endSeek(session, generation: generation)
       }
@@ -75,7 +75,7 @@ extension PlayerCore {
     return .idle
   }
 
-  /// The last picture stays as long as there is sound.
+  /// The last frame stays as long as there is sound.
   private func extendEnd(_ session: ItemSession, generation: Int) {
     guard let sound = session.audio.end else { return }
     state.withLock { state in
@@ -84,37 +84,37 @@ extension PlayerCore {
     }
   }
 
-  func endSeek(_ session: ItemSession, generation: Int) -> Pump.Next {
+  func endSeek(_ session: ItemSession, generation: Int) -> TaskLoop.Next {
     let now = clock.now
     let seek = state.withLock { state -> PendingSeek? in
       guard state.isCurrent(session, generation) else { return nil }
-      state.hasPicture = true
+      state.hasFrame = true
       state.lastEnd = state.timebase.time(at: now)
       defer { state.seek = nil }
       return state.seek
     }
-    return pictureShown(session, generation: generation, ending: seek, at: currentTime, now)
+    return frameShown(session, generation: generation, ending: seek, at: currentTime, now)
   }
 
-  /// What follows from the first picture of a generation: the seek that waited for it ends, and playback goes on.
+  /// What follows from the first frame of a generation: the seek that waited for it ends, and playback goes on.
   ///
   /// - Parameters:
   ///   - seek: The seek that waited; nil for none.
   ///   - time: Where it led, on the player's timeline.
-  func pictureShown(
+  func frameShown(
     _ session: ItemSession, generation: Int, ending seek: PendingSeek?, at time: @autoclosure () -> MediaTime,
     _ now: Duration
-  ) -> Pump.Next {
+  ) -> TaskLoop.Next {
     if let seek {
       emit(.seekDone(time: time(), after: now - seek.began), of: session.item)
       seek.continuation.resume(returning: true)
     }
-    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.pictureShown) : [] }
+    apply { $0.isCurrent(session, generation) ? $0.machine.handle(.frameShown) : [] }
     checkLevel(of: session, always: true)
     return .again
   }
 
-  func fail(_ session: ItemSession, _ error: ReelError, generation: Int) -> Pump.Next {
+  func fail(_ session: ItemSession, _ error: ReelError, generation: Int) -> TaskLoop.Next {
     let item = session.item
     let outcome = state.withLock { state -> (seek: PendingSeek?, isNews: Bool)? in
       guard state.isCurrent(session, generation) else { return nil }
@@ -136,7 +136,7 @@ extension PlayerCore {
   // MARK: Levels
 
   static let levelInterval = Duration.milliseconds(50)
-  /// As fast as it goes, nothing may be there for so long before that is a stall: as long as a picture may stand at other
+  /// As fast as it goes, nothing may be there for so long before that is a stall: as long as a frame may stand at other
   /// rates (`FramePacer.maximumFreeze`).
   static let dryTolerance = Duration.milliseconds(250)
   /// Sound may be missing for so long before that is a stall.
@@ -145,24 +145,24 @@ extension PlayerCore {
   /// Publishes how much there is, and lets the machine know; not more often than is of use while playing.
   func checkLevel(of session: ItemSession, always: Bool = false) {
     let now = clock.now
-    let (isDue, isStalled, isPlaying, rate, time, lacksPictures) = state.withLock { state in
+    let (isDue, isStalled, isPlaying, rate, time, lacksFrames) = state.withLock { state in
       let isPlaying = state.machine.status == .playing
       let isDue = always || !isPlaying || state.levelCheckedAt.map { now - $0 >= Self.levelInterval } ?? true
       if isDue { state.levelCheckedAt = now }
       let time = state.timebase.time(at: now)
-      let shown = state.lastTime.map { time - $0 > MediaTime(value: 1, timescale: 2) } ?? state.hasPicture
+      let shown = state.lastTime.map { time - $0 > MediaTime(value: 1, timescale: 2) } ?? state.hasFrame
       return (isDue, state.machine.isAfterStall, isPlaying, state.wantedRate, time, isPlaying && shown)
     }
     guard isDue else { return }
     // While only audio plays, the position follows the clock.
-    if lacksPictures { session.setPosition(time) }
+    if lacksFrames { session.setPosition(time) }
     var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate, at: time)
     // However much there is: it would stall at once.
     if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
     // Playback does not begin while the audio decoder is behind.
     if !isPlaying, state.withLock({ $0.isHeard }), session.isAudioDecoderBehind(time) { keepsUp = false }
     apply { state in
-      state.session === session && state.hasPicture
+      state.session === session && state.hasFrame
         ? state.machine.handle(.buffer(isLikelyToKeepUp: keepsUp)) : []
     }
     followLive(session, now: now)
@@ -170,13 +170,13 @@ extension PlayerCore {
 
   /// Keeps a live item at its distance from the edge.
   func followLive(_ session: ItemSession, now: Duration) {
-    let (time, end, hasPicture, isPlaying, rate, isStalled) = state.withLock { state in
+    let (time, end, hasFrame, isPlaying, rate, isStalled) = state.withLock { state in
       (
-        state.timebase.time(at: now), state.lastEnd, state.hasPicture, state.machine.status == .playing,
+        state.timebase.time(at: now), state.lastEnd, state.hasFrame, state.machine.status == .playing,
         state.wantedRate, state.machine.isStalled
       )
     }
-    guard hasPicture, let distances = session.liveDistances(from: time) else { return }
+    guard hasFrame, let distances = session.liveDistances(from: time) else { return }
     session.item.liveLatency.set(distances.latency)
     guard isPlaying || isStalled, rate.isFinite else { return }
     let action = state.withLock { state in

@@ -3,10 +3,10 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The turns of the pump that shows pictures and hands out sound.
+/// The turns of the task loop that shows frames and hands out sound.
 extension PlayerCore {
   /// One turn of showing what is due.
-  func present() -> Pump.Next {
+  func present() -> TaskLoop.Next {
     while true {
       guard let session = state.withLock({ $0.session }) else { return .idle }
       checkLevel(of: session)
@@ -18,11 +18,11 @@ extension PlayerCore {
     }
   }
 
-  func step(_ session: ItemSession) -> Pump.Next {
+  func step(_ session: ItemSession) -> TaskLoop.Next {
     let now = clock.now
-    let (generation, hasPicture, isPlaying, rate, isCurrent, isHeard) = state.withLock { state in
+    let (generation, hasFrame, isPlaying, rate, isCurrent, isHeard) = state.withLock { state in
       (
-        state.generation, state.hasPicture, state.machine.status == .playing && !state.isHeld,
+        state.generation, state.hasFrame, state.machine.status == .playing && !state.isHeld,
         state.wantedRate, state.session === session, state.isHeard
       )
     }
@@ -31,9 +31,9 @@ extension PlayerCore {
     guard isCurrent, session.generation == generation, let head = session.ring.head(generation: generation)
     else { return .idle }
     switch head {
-    case .picture(let time, let following):
-      if !hasPicture {
-        return beginBeforeFirst(session, picture: time, generation: generation)
+    case .frame(let time, let following):
+      if !hasFrame {
+        return beginBeforeFirst(session, frame: time, generation: generation)
           ?? showFirst(session, generation: generation)
       }
       guard isPlaying else { return .idle }
@@ -52,15 +52,15 @@ extension PlayerCore {
       }
       return showDue(session, time: time, following: following, generation: generation, now: now)
     case .empty:
-      if let failure = session.failure, !hasPicture { return fail(session, failure, generation: generation) }
-      if !hasPicture, let next = beginBeforeFirst(session, picture: nil, generation: generation) {
+      if let failure = session.failure, !hasFrame { return fail(session, failure, generation: generation) }
+      if !hasFrame, let next = beginBeforeFirst(session, frame: nil, generation: generation) {
         return next
       }
       guard isPlaying else { return .idle }
       let time = state.withLock { $0.timebase.time(at: now) }
       if rate != .infinity { handOutAudio(session, until: time, generation: generation) }
       if session.absentKinds(at: time).contains(.video) {
-        return goOnWithoutPictures(session, at: time, generation: generation, now: now)
+        return goOnWithoutFrames(session, at: time, generation: generation, now: now)
       }
       let level = session.buffer.level
       guard level.isConsumed, !level.isComplete else {
@@ -68,19 +68,19 @@ extension PlayerCore {
       }
       return waitDry(session, generation: generation, now: now)
     case .drained:
-      return atEnd(session, hasPicture: hasPicture, isPlaying: isPlaying, generation: generation, now: now)
+      return atEnd(session, hasFrame: hasFrame, isPlaying: isPlaying, generation: generation, now: now)
     }
   }
 
-  func currentPicture() -> TimedPicture? {
+  func currentFrame() -> TimedFrame? {
     guard let box = state.withLock({ $0.onShow }) else { return nil }
-    return try? box.picture.clone()
+    return try? box.frame.clone()
   }
 
-  /// There is nothing to show, and nothing to decode: a stall when the last picture has been on show for its time. As
+  /// There is nothing to show, and nothing to decode: a stall when the last frame has been on show for its time. As
   /// fast as it goes no time is set for the next one: then it is a stall, from its beginning, when nothing has come for
   /// `dryTolerance`.
-  func waitDry(_ session: ItemSession, generation: Int, now: Duration) -> Pump.Next {
+  func waitDry(_ session: ItemSession, generation: Int, now: Duration) -> TaskLoop.Next {
     let times = state.withLock { state -> (since: Duration, due: Duration)? in
       guard state.isCurrent(session, generation) else { return nil }
       guard state.wantedRate == .infinity else {
@@ -96,7 +96,7 @@ extension PlayerCore {
     return .at(times.due)
   }
 
-  func stall(_ session: ItemSession, generation: Int, since: Duration) -> Pump.Next {
+  func stall(_ session: ItemSession, generation: Int, since: Duration) -> TaskLoop.Next {
     apply { state in
       guard state.isCurrent(session, generation) else { return [] }
       let actions = state.machine.handle(.ranDry)
@@ -113,16 +113,16 @@ extension PlayerCore {
   /// Begins playback before the first frame, if there is audio before any video. Returns nil otherwise, or if the
   /// player is not to play yet: the first frame is then shown at once.
   ///
-  /// - Parameter picture: The time of the first frame; nil if there is none and none is known to follow.
-  func beginBeforeFirst(_ session: ItemSession, picture: MediaTime?, generation: Int) -> Pump.Next? {
+  /// - Parameter frame: The time of the first frame; nil if there is none and none is known to follow.
+  func beginBeforeFirst(_ session: ItemSession, frame: MediaTime?, generation: Int) -> TaskLoop.Next? {
     let (isPlayWanted, seek, shift) = state.withLock { state in
       (state.machine.isPlayWanted, state.seek, state.shift)
     }
     guard isPlayWanted else { return nil }
     let start: MediaTime
-    if let picture {
-      start = session.beginning(sought: seek?.time, firstPicture: picture, shift: shift)
-      guard start < picture else { return nil }
+    if let frame {
+      start = session.beginning(sought: seek?.time, firstFrame: frame, shift: shift)
+      guard start < frame else { return nil }
     } else {
       guard let sound = session.audio.nextTime, session.absentKinds(at: sound).contains(.video) else {
         return nil
@@ -132,7 +132,7 @@ extension PlayerCore {
     let now = clock.now
     let isCurrent = state.withLock { state in
       guard state.isCurrent(session, generation) else { return false }
-      state.hasPicture = true
+      state.hasFrame = true
       // The first frame is shown when it is due, not at once.
       state.lastShownAt = now
       state.timebase.setTime(start, at: now)
@@ -141,41 +141,41 @@ extension PlayerCore {
     }
     guard isCurrent else { return .again }
     session.item.status.set(.readyToPlay)
-    return pictureShown(session, generation: generation, ending: seek, at: start - shift, now)
+    return frameShown(session, generation: generation, ending: seek, at: start - shift, now)
   }
 
   /// Plays audio only, while the last frame stays visible.
-  func goOnWithoutPictures(
+  func goOnWithoutFrames(
     _ session: ItemSession, at time: MediaTime, generation: Int, now: Duration
-  ) -> Pump.Next {
+  ) -> TaskLoop.Next {
     if session.lacksAudio(at: time - Self.audioTolerance) {
       return stall(session, generation: generation, since: now)
     }
-    extendLastPicture(to: time, session, generation: generation)
+    extendLastFrame(to: time, session, generation: generation)
     return audioWait(session, now: now)
   }
 
   /// Extends the display of the last frame to `time` at least.
-  private func extendLastPicture(to time: MediaTime, _ session: ItemSession, generation: Int) {
+  private func extendLastFrame(to time: MediaTime, _ session: ItemSession, generation: Int) {
     state.withLock { state in
       guard state.isCurrent(session, generation), let end = state.lastEnd, end < time else { return }
       state.lastEnd = time
     }
   }
 
-  func showFirst(_ session: ItemSession, generation: Int) -> Pump.Next {
-    guard var picture = session.ring.take(generation: generation) else { return .again }
-    session.noteFirstPicture()
+  func showFirst(_ session: ItemSession, generation: Int) -> TaskLoop.Next {
+    guard var frame = session.ring.take(generation: generation) else { return .again }
+    session.noteFirstFrame()
     // It is held until the item is wanted, and nobody waits for it now.
-    if state.withLock({ $0.restsAtFirst }), let small = picture.compacted(for: account) { picture = small }
+    if state.withLock({ $0.restsAtFirst }), let small = frame.compacted(for: account) { frame = small }
     let now = clock.now
-    let time = picture.time
+    let time = frame.time
     let (seek, isFirst, startup, start) = state.withLock {
       state -> (PendingSeek?, Bool, Duration, MediaTime) in
       guard state.isCurrent(session, generation) else { return (nil, false, .zero, time) }
-      state.hasPicture = true
-      // Exact: the clock stands at the time that was asked for, within the picture's time on show.
-      let anchor = session.beginning(sought: state.seek?.time, firstPicture: time, shift: state.shift)
+      state.hasFrame = true
+      // Exact: the clock stands at the time that was asked for, within the frame's time on show.
+      let anchor = session.beginning(sought: state.seek?.time, firstFrame: time, shift: state.shift)
       state.timebase.setTime(anchor, at: now)
       let startup = now - session.startedAt
       let isFirst = state.statistics.startupTime == nil
@@ -186,9 +186,9 @@ extension PlayerCore {
       defer { state.seek = nil }
       return (state.seek, isFirst, startup, anchor)
     }
-    display(picture, session: session, generation: generation, due: nil)
+    display(frame, session: session, generation: generation, due: nil)
     if session.lacksVideo(at: start - state.withLock { $0.shift }) {
-      extendLastPicture(to: start, session, generation: generation)
+      extendLastFrame(to: start, session, generation: generation)
     }
     // Who is told of it finds it on show.
     if state.withLock({ $0.isCurrent(session, generation) }) { session.reach(.firstFrame) }
@@ -198,13 +198,13 @@ extension PlayerCore {
       item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
       emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
     }
-    return pictureShown(
+    return frameShown(
       session, generation: generation, ending: seek, at: state.withLock { $0.itemTime(at: now) }, now)
   }
 
   func showDue(
     _ session: ItemSession, time: MediaTime, following: MediaTime?, generation: Int, now: Duration
-  ) -> Pump.Next {
+  ) -> TaskLoop.Next {
     skipGap(before: time, of: session, generation: generation, now: now)
     let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
     handOutAudio(session, until: timebase.time(at: now), generation: generation)
@@ -226,7 +226,7 @@ extension PlayerCore {
       }
       return .again
     case .wait(let deadline):
-      extendLastPicture(to: timebase.time(at: now), session, generation: generation)
+      extendLastFrame(to: timebase.time(at: now), session, generation: generation)
       guard let sound = session.audio.nextTime, let due = timebase.clockTime(of: sound), due < deadline else {
         return .at(deadline)
       }
@@ -235,7 +235,7 @@ extension PlayerCore {
   }
 
   /// Sound may be due while the decoder is behind.
-  func audioWait(_ session: ItemSession, now: Duration) -> Pump.Next {
+  func audioWait(_ session: ItemSession, now: Duration) -> TaskLoop.Next {
     guard let sound = session.audio.nextTime,
       let due = state.withLock({ $0.timebase.clockTime(of: sound) })
     else { return .idle }
@@ -247,7 +247,7 @@ extension PlayerCore {
     let skipped = state.withLock { state -> (MediaTime, MediaTime)? in
       guard state.isCurrent(session, generation), let end = state.lastEnd,
         time - end > MediaTime(value: 3, timescale: 10),
-        session.ring.headFollowsGap(generation: generation, than: state.lastRun)
+        session.ring.headFollowsGap(generation: generation, than: state.lastSpan)
       else { return nil }
       guard state.timebase.time(at: now) >= end || state.wantedRate == .infinity else { return nil }
       state.timebase.setTime(time, at: now)
@@ -258,7 +258,7 @@ extension PlayerCore {
   }
 
   func show(_ session: ItemSession, generation: Int, due: Duration?) {
-    guard let picture = session.ring.take(generation: generation) else { return }
+    guard let frame = session.ring.take(generation: generation) else { return }
     let now = clock.now
     let startup = now - session.startedAt
     // The frame may be the first one even if audio was played before it.
@@ -267,8 +267,8 @@ extension PlayerCore {
       state.statistics.startupTime = startup
       return true
     }
-    if isFirst { session.noteFirstPicture() }
-    display(picture, session: session, generation: generation, due: due)
+    if isFirst { session.noteFirstFrame() }
+    display(frame, session: session, generation: generation, due: due)
     guard isFirst else { return }
     session.reach(.firstFrame)
     let item = session.item
@@ -278,49 +278,49 @@ extension PlayerCore {
 
   private struct Shown {
     var outputs: [any FrameOutput]
-    /// The run of the previous frame.
-    var last: MediaRun?
+    /// The span of the previous frame.
+    var last: StreamSpan?
     var gap: Duration?
     /// The position that is now seen and heard.
     var position: MediaTime
   }
 
-  /// Shows a picture to all outputs, unless it is of an earlier generation.
+  /// Shows a frame to all outputs, unless it is of an earlier generation.
   func display(
-    _ taken: consuming TimedPicture, session: ItemSession, generation: Int, due: Duration?
+    _ taken: consuming TimedFrame, session: ItemSession, generation: Int, due: Duration?
   ) {
-    var picture = taken
+    var frame = taken
     let now = clock.now
-    let run = picture.run
-    let time = picture.time
-    let length = picture.displayTime
-    let isDamaged = picture.frame.isDamaged
-    let size = picture.geometry().output
-    picture.time = time - (run?.shift ?? .zero)
-    picture.skipped = state.withLock { state -> MediaTime in
+    let span = frame.span
+    let time = frame.time
+    let length = frame.displayTime
+    let isDamaged = frame.decoded.isDamaged
+    let size = frame.geometry().output
+    frame.time = time - (span?.shift ?? .zero)
+    frame.skipped = state.withLock { state -> MediaTime in
       guard state.isCurrent(session, generation) else { return .zero }
       defer { state.skipsFrom = nil }
       return state.skipsFrom.map { max(.zero, time - $0) } ?? .zero
     }
-    let box = PictureBox(picture)
+    let box = SharedFrame(frame)
     // Together: nobody takes an output, or the item, away in between.
     let shown = outputLock.withLock {
       let shown = state.withLock { state -> Shown? in
-        guard state.isCurrent(session, generation), (run?.pass.iteration ?? 0) <= state.lastIteration else {
+        guard state.isCurrent(session, generation), (span?.loop.iteration ?? 0) <= state.lastIteration else {
           return nil
         }
-        let last = state.lastRun
+        let last = state.lastSpan
         var gap: Duration?
-        if let last, let run, run.pass.iteration > last.pass.iteration {
+        if let last, let span, span.loop.iteration > last.loop.iteration {
           gap = due.map { max(.zero, now - $0) } ?? .zero
           if let gap { state.statistics.loopGaps.append(gap) }
         }
-        state.lastRun = run ?? last
+        state.lastSpan = span ?? last
         state.lastShownAt = now
         state.drySince = nil
         state.lastTime = time
         state.lastEnd = time + length
-        // As fast as it goes, the clock stands at the picture on show: another rate goes on from there.
+        // As fast as it goes, the clock stands at the frame on show: another rate goes on from there.
         if state.wantedRate == .infinity { state.timebase.setTime(time, at: now) }
         state.onShow = box
         state.statistics.shownFrameCount += 1
@@ -338,24 +338,24 @@ extension PlayerCore {
     let item = session.item
     session.setPosition(shown.position)
     item.presentationSize.set(size)
-    item.updateAccess(rung: run?.rung?.id) { $0.shownFrameCount += 1 }
-    if let rung = run?.rung?.id, rung != item.rung.value {
+    item.updateAccess(rung: span?.rung?.id) { $0.shownFrameCount += 1 }
+    if let rung = span?.rung?.id, rung != item.rung.value {
       let old = item.rung.value
       item.rung.set(rung)
       if shown.last != nil {
-        emit(.rungSwitched(from: old, to: rung, time: time - (run?.shift ?? .zero)), of: item)
+        emit(.rungSwitched(from: old, to: rung, time: time - (span?.shift ?? .zero)), of: item)
       }
     }
     if let gap = shown.gap { emit(.looped(gap: gap), of: item) }
   }
 
-  /// Shows a picture to outputs, as long as it is wanted: one of them may use the player. With `outputLock` held.
-  func show(_ picture: PictureBox, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
+  /// Shows a frame to outputs, as long as it is wanted: one of them may use the player. With `outputLock` held.
+  func show(_ frame: SharedFrame, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
     for output in outputs {
       let isNext = state.withLock { state in isWanted(state) && state.outputs.contains { $0 === output } }
       guard isNext else { continue }
       do {
-        try output.show(picture.picture)
+        try output.show(frame.frame)
       } catch {
         detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
       }

@@ -37,7 +37,7 @@ extension PlayerCore {
       let stalledTime = state.stalledAt.map { _ in state.itemTime(at: now) }
       let (generation, target, consequences) = session.seek(
         to: state.target(of: time, duration: session.item.duration.value), tolerance: tolerance,
-        iteration: state.lastRun?.pass.iteration ?? 0)
+        iteration: state.lastSpan?.loop.iteration ?? 0)
       var begun = Begun(
         old: state.seek, item: session.item, stalledTime: stalledTime, session: session,
         consequences: consequences)

@@ -24,18 +24,18 @@ extension PlayerCore {
     /// Where the user wants a live item to be, behind the edge; nil for the manifest's delay.
     var liveTarget: Duration?
     var generation = 0
-    /// The first picture of the generation has been shown.
-    var hasPicture = false
+    /// The first frame of the generation has been shown.
+    var hasFrame = false
     var lastShownAt: Duration?
     var lastTime: MediaTime?
     var lastEnd: MediaTime?
-    var lastRun: MediaRun?
+    var lastSpan: StreamSpan?
     /// The end of the last frame, if the player then jumped by itself. Media between it and the next frame is
     /// skipped.
     var skipsFrom: MediaTime?
-    /// The last time through the item: pictures of later ones, which were read ahead, are not shown.
+    /// The last time through the item: frames of later ones, which were read ahead, are not shown.
     var lastIteration = Int.max
-    var onShow: PictureBox?
+    var onShow: SharedFrame?
     var hasEnded = false
     var hasAnnouncedEnd = false
     /// True once outputs were told that the audio has ended.
@@ -60,19 +60,19 @@ extension PlayerCore {
 }
 
 extension PlayerCore.State {
-  /// What the clock runs by while playing; at `.infinity` it follows the pictures.
+  /// What the clock runs by while playing; at `.infinity` it follows the frames.
   var clockRate: Double { wantedRate == .infinity || isHeld ? 0 : wantedRate * liveFactor }
 
   /// True if an output receives audio.
   var isHeard: Bool { !isMuted && !audioOutputs.isEmpty }
 
-  /// The first picture is decoded ahead of its time, and nothing behind it.
+  /// The first frame is decoded ahead of its time, and nothing behind it.
   var restsAtFirst: Bool {
     settings.preloadTarget.map { !$0.isDecoderWarm } ?? false && outputs.isEmpty
   }
 
   /// Where the present time through the item begins on the player's timeline.
-  var shift: MediaTime { lastRun?.shift ?? .zero }
+  var shift: MediaTime { lastSpan?.shift ?? .zero }
 
   func itemTime(at now: Duration) -> MediaTime {
     if wantedRate == .infinity, let lastTime { return lastTime - shift }
@@ -84,7 +84,7 @@ extension PlayerCore.State {
   /// A time that is asked for on the player's timeline, within the item.
   func target(of time: MediaTime, duration: MediaTime?) -> MediaTime {
     var time = max(time, .zero)
-    // Pictures may lie behind the duration that a manifest states: the last one is shown for what lies behind it.
+    // Frames may lie behind the duration that a manifest states: the last one is shown for what lies behind it.
     if let duration, duration > .zero { time = min(time, duration + MediaTime(value: 1, timescale: 1)) }
     return time + shift
   }
@@ -111,7 +111,7 @@ extension PlayerCore.State {
   /// Begins a generation: nothing of it has been shown.
   mutating func begin(generation: Int, at time: MediaTime?) {
     self.generation = generation
-    hasPicture = false
+    hasFrame = false
     hasEnded = false
     hasAnnouncedEnd = false
     hasToldSoundEnd = false
@@ -124,7 +124,7 @@ extension PlayerCore.State {
     timebase = Timebase(time: time ?? .zero)
   }
 
-  /// - Parameter began: When the clock should have begun to run. It does not begin behind the end of the picture on show:
+  /// - Parameter began: When the clock should have begun to run. It does not begin behind the end of the frame on show:
   ///   the next one is due then, and none is late.
   mutating func follow(_ actions: [PlaybackMachine.Action], now: Duration, began: Duration? = nil) {
     for action in actions {

@@ -4,9 +4,9 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The workings of a `Player`, which its pumps can hold on to weakly.
+/// The workings of a `Player`, which its task loops can hold on to weakly.
 ///
-/// One pump shows pictures and hands out sound (`present`). What it needs is behind one lock, which is never held while
+/// One task loop shows frames and hands out sound (`present`). What it needs is behind one lock, which is never held while
 /// an output is called.
 final class PlayerCore: Sendable {
   struct Settings: Sendable {
@@ -34,7 +34,7 @@ final class PlayerCore: Sendable {
   let clock: any MonotonicClock
   let state = Locked(State(), rank: .player)
   let outputLock: OutputLock
-  let presenter = Locked<Pump?>(nil)
+  let presenter = Locked<TaskLoop?>(nil)
   let observer = Locked(Callback<PlayerSignal>())
   /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
   /// the later one is right.
@@ -51,16 +51,16 @@ final class PlayerCore: Sendable {
     self.logger = logger
     clock = configuration.clock
     outputLock = configuration.outputLock.map { OutputLock(sharing: $0) } ?? OutputLock()
-    let pump = Pump(named: "present", .prompt, execution: configuration.execution, clock: clock) {
+    let taskLoop = TaskLoop(named: "present", .prompt, runtime: configuration.runtime, clock: clock) {
       [weak self] in
       self?.present() ?? .idle
     }
-    presenter.withLock { $0 = pump }
+    presenter.withLock { $0 = taskLoop }
   }
 
   // MARK: Commands
 
-  /// - Parameter time: Playing was asked for then, by the clock: a picture that is on show has had its time since.
+  /// - Parameter time: Playing was asked for then, by the clock: a frame that is on show has had its time since.
   func play(asOf time: Duration? = nil) {
     if !restartIfEnded() { apply(asOf: time) { $0.machine.handle(.play) } }
     wake()
@@ -73,7 +73,7 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// The picture on show stays, whatever is due: until it is released or paused. It wakes no thread.
+  /// The frame on show stays, whatever is due: until it is released or paused. It wakes no thread.
   func hold() {
     let now = clock.now
     state.withLock { state in
@@ -155,7 +155,7 @@ final class PlayerCore: Sendable {
       body(&state.settings)
       state.machine.waitsToMinimizeStalls = state.settings.waitsToMinimizeStalls
       let external = state.settings.allowsExternalPlayback ? [] : state.outputs.filter(\.isExternal)
-      let iteration = state.lastRun?.pass.iteration ?? 0
+      let iteration = state.lastSpan?.loop.iteration ?? 0
       state.lastIteration = state.settings.actionAtItemEnd == .loop ? .max : iteration
       return (state.session, state.settings.actionAtItemEnd == .loop, iteration, external)
     }
@@ -192,14 +192,14 @@ final class PlayerCore: Sendable {
   // MARK: Outputs
 
   func attach(_ output: any FrameOutput) throws(ReelError) {
-    // Together: the next picture comes after the one that is on show.
+    // Together: the next frame comes after the one that is on show.
     let isAllowed = outputLock.withLock {
-      let (isAllowed, picture) = state.withLock { state -> (Bool, PictureBox?) in
+      let (isAllowed, frame) = state.withLock { state -> (Bool, SharedFrame?) in
         guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
         state.outputs.append(output)
         return (true, state.onShow)
       }
-      if let picture { show(picture, to: [output]) { $0.onShow === picture } }
+      if let frame { show(frame, to: [output]) { $0.onShow === frame } }
       return isAllowed
     }
     guard isAllowed else { throw ReelError(.usage, "external playback is not allowed by this player") }
@@ -240,7 +240,7 @@ final class PlayerCore: Sendable {
     statistics.inFlightByteCount = session.memory.inFlightByteCount
     statistics.manifestByteCount = session.memory.manifestByteCount
     statistics.hasOutput = hasOutput
-    statistics.onShowByteCount = onShow?.picture.frame.byteCount ?? 0
+    statistics.onShowByteCount = onShow?.frame.decoded.byteCount ?? 0
     statistics.ring = session.ring.statistics
     statistics.bufferByteCount = level.byteCount
     statistics.unshownByteCount = session.buffer.unshownByteCount
@@ -249,7 +249,7 @@ final class PlayerCore: Sendable {
     statistics.estimatedBandwidth = session.bandwidth
     let decoding = session.decoding
     statistics.decodeDuration = decoding.duration
-    statistics.decodedFrameCount = decoding.pictureCount
+    statistics.decodedFrameCount = decoding.frameCount
     statistics.repeatedFrameCount = decoding.repeatedCount
     return statistics
   }
@@ -349,7 +349,7 @@ final class PlayerCore: Sendable {
       state.statistics.times = PlaybackTimes(start: session?.startedAt ?? now)
       state.latenessIndex = 0
       state.onShow = nil
-      state.lastRun = nil
+      state.lastSpan = nil
       state.lastIteration = .max
       state.liveFactor = 1
       state.liveTarget = nil
@@ -378,7 +378,7 @@ final class PlayerCore: Sendable {
     loading.headers += item.headers
     let environment = SessionEnvironment(
       fetcher: fetcher, loading: loading, account: account, clock: clock,
-      execution: configuration.execution, gate: gate, logger: logger,
+      runtime: configuration.runtime, gate: gate, logger: logger,
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
       isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)

@@ -4,6 +4,6 @@ package enum PlayerSignal: Sendable {
   case event(PlayerEvent, of: PlayerItem?)
   /// Loading has reached another stage.
   case progressed
-  /// A picture has come out of a decoder; so many have so far.
+  /// A frame has come out of a decoder; so many have so far.
   case decoded(count: Int)
 }

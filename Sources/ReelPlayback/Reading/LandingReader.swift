@@ -16,7 +16,7 @@ final class LandingReader {
   private struct Landing {
     /// On the player's timeline.
     let target: MediaTime
-    let pass: ItemPass
+    let loop: LoopIteration
     var step = 0
     /// What was read so far, in order.
     var units: [(packet: MediaPacket, kind: MediaPacket.Kind)] = []
@@ -32,17 +32,17 @@ final class LandingReader {
     self.scope = scope
   }
 
-  /// Goes to `time` in a pass; reading ends with `scope`.
+  /// Goes to `time` in an iteration; reading ends with `scope`.
   ///
   /// - Parameters:
   ///   - time: On the player's timeline; nil for where the item begins.
   ///   - needsKeyFrame: False where there may be no key frame before `time`.
-  func seek(to time: MediaTime?, needsKeyFrame: Bool, pass: ItemPass, scope: LoadScope) throws {
+  func seek(to time: MediaTime?, needsKeyFrame: Bool, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope
     ready = []
     landing = nil
-    if needsKeyFrame, let time { landing = Landing(target: time, pass: pass) }
-    try base.seek(to: time.map { $0 - pass.shift }, pass: pass, scope: scope)
+    if needsKeyFrame, let time { landing = Landing(target: time, loop: loop) }
+    try base.seek(to: time.map { $0 - loop.shift }, loop: loop, scope: scope)
   }
 
   /// Waits for the next packet. Throws as `PacketReader.next()` does.
@@ -89,11 +89,11 @@ final class LandingReader {
   private func stepBack(_ landing: Landing) throws {
     var landing = landing
     let back = MediaTime(value: 2 << Int64(landing.step), timescale: 1)
-    let place = max(.zero, landing.target - landing.pass.shift - back)
+    let place = max(.zero, landing.target - landing.loop.shift - back)
     landing.units = []
     // At the beginning there is nothing further back.
     landing.step = place == .zero ? Self.stepLimit : landing.step + 1
     self.landing = landing
-    try base.seek(to: place, pass: landing.pass, scope: scope)
+    try base.seek(to: place, loop: landing.loop, scope: scope)
   }
 }

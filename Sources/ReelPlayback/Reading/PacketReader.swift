@@ -36,7 +36,7 @@ protocol PacketReader: AnyObject {
   /// - Parameters:
   ///   - time: on the item's own timeline; nil for where it begins.
   ///   - pass: the time through the item that is read from here on.
-  func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws
+  func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws
 
   /// True where a seek to `time` saves work over reading on from `position`. Both are on the item's own timeline.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool
@@ -94,12 +94,12 @@ extension ResolvedSource {
   ///
   /// - Parameters:
   ///   - controller: Chooses the rung of each segment. A media file has no rungs.
-  ///   - domains: Shared by the readers of one item.
+  ///   - offsets: Shared by the readers of one item.
   ///   - isAlone: No other track is read beside it.
   ///   - scope: Ends what is read first; later `seek` gives others.
   func packetReader(
     for role: ReaderRole, resolver: SourceResolver, context: TrackContext, controller: RungController,
-    domains: DomainTable, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope
+    offsets: TimestampOffsets, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope
   ) -> any PacketReader {
     switch self {
     case .resource(let resource):
@@ -107,9 +107,9 @@ extension ResolvedSource {
     case .presentation(let resolved):
       SegmentedPacketReader(
         resolved, role: role, resolver: resolver, context: context, controller: controller,
-        domains: domains, isAlone: isAlone,
+        offsets: offsets, isAlone: isAlone,
         keys: KeyStore(
-          fetcher: context.fetcher, headers: context.configuration.headers, execution: scope.execution),
+          fetcher: context.fetcher, headers: context.configuration.headers, runtime: scope.runtime),
         log: log, scope: scope)
     }
   }

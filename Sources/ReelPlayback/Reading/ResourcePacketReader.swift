@@ -20,7 +20,7 @@ final class ResourcePacketReader: PacketReader {
   /// What containers that are closed have waited for media.
   private var finishedWait = Duration.zero
   private var scope: LoadScope
-  private var pass = ItemPass()
+  private var loop = LoopIteration()
   private var dropsAudio = false
   private var hasRead = false
   /// Why less came than was announced.
@@ -34,19 +34,19 @@ final class ResourcePacketReader: PacketReader {
   private final class Open {
     let source: any ByteSource
     let container: ContainerReader
-    let domain: TimestampDomain
+    let offset: TimestampOffset
     let keys: ContainerKeys
-    var stamper: PacketStamper
+    var mapper: TimestampMapper
 
     init(
-      source: any ByteSource, container: ContainerReader, domain: TimestampDomain, keys: ContainerKeys,
-      stamper: PacketStamper
+      source: any ByteSource, container: ContainerReader, offset: TimestampOffset, keys: ContainerKeys,
+      mapper: TimestampMapper
     ) {
       self.source = source
       self.container = container
-      self.domain = domain
+      self.offset = offset
       self.keys = keys
-      self.stamper = stamper
+      self.mapper = mapper
     }
 
     /// The container was opened so that it can be sought.
@@ -76,7 +76,7 @@ final class ResourcePacketReader: PacketReader {
       return ReelError(.badMedia, container.truncation, at: resource.name)
     }
     guard !hasRead, let detail = container.takeLastError() else { return nil }
-    return ReelError(.badMedia, "no picture could be decoded: \(detail)", at: resource.name)
+    return ReelError(.badMedia, "no frame could be decoded: \(detail)", at: resource.name)
   }
 
   func prepare() throws {
@@ -94,14 +94,14 @@ final class ResourcePacketReader: PacketReader {
         let unit = try open.container.next()
         if streams.audio == nil, let audio = open.container.audio {
           streams.audio = audio
-          open.stamper.add(audio: audio)
+          open.mapper.add(audio: audio)
         }
         switch unit {
         case .video(let box):
           hasRead = true
-          if let packet = try open.stamper.stamped(box, .video) { return .packet(packet, .video) }
+          if let packet = try open.mapper.stamped(box, .video) { return .packet(packet, .video) }
         case .audio(let box):
-          if let packet = try open.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
+          if let packet = try open.mapper.stamped(box, .audio) { return .packet(packet, .audio) }
         case .programChanged:
           begin(open)
         case .end:
@@ -113,9 +113,9 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
-  func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws {
+  func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope
-    self.pass = pass
+    self.loop = loop
     (open?.source as? ResourceByteSource)?.interruption = scope
     open?.keys.setScope(scope)
     open?.container.forgetInterruption()
@@ -127,20 +127,20 @@ final class ResourcePacketReader: PacketReader {
         return
       }
       if open == nil {
-        open = try makeOpen(on: try byteSource(), domain: nil, isSeekable: true)
+        open = try makeOpen(on: try byteSource(), offset: nil, isSeekable: true)
       } else if let open, !open.isSeekable {
         try open.source.seek(to: 0)
         self.open = nil
-        self.open = try makeOpen(on: open.source, domain: open.domain, isSeekable: true)
+        self.open = try makeOpen(on: open.source, offset: open.offset, isSeekable: true)
       }
       let open = try container()
       try placeTimeline(of: open)
       guard let stream = open.container.video ?? open.container.audio,
         try open.container.seek(
-          toKeyFrameAtOrBefore: ticks(of: time - open.domain.offset, in: stream), of: stream)
+          toKeyFrameAtOrBefore: ticks(of: time - open.offset.value, in: stream), of: stream)
       else { return try restart() }
       (open.source as? ResourceByteSource)?.leave()
-      open.stamper = stamper(open.container, open.domain)
+      open.mapper = mapper(open.container, open.offset)
     } catch let error as ReelError {
       throw fault(error)
     }
@@ -170,10 +170,10 @@ final class ResourcePacketReader: PacketReader {
 
   /// Timestamps that begin anywhere are known from the first packet, which a seek would leave out.
   private func placeTimeline(of open: Open) throws {
-    while open.domain.knownOffset == nil {
+    while open.offset.knownValue == nil {
       switch try open.container.next() {
-      case .video(let box): _ = try open.stamper.stamped(box, .video)
-      case .audio(let box): _ = try open.stamper.stamped(box, .audio)
+      case .video(let box): _ = try open.mapper.stamped(box, .video)
+      case .audio(let box): _ = try open.mapper.stamped(box, .audio)
       case .programChanged: begin(open)
       case .end: return
       }
@@ -198,17 +198,17 @@ final class ResourcePacketReader: PacketReader {
     if let open, open.isSeekable, resource.format == .mp4,
       let stream = open.container.video ?? open.container.audio,
       try open.container.seek(
-        toKeyFrameAtOrBefore: ticks(of: .zero - open.domain.offset, in: stream), of: stream)
+        toKeyFrameAtOrBefore: ticks(of: .zero - open.offset.value, in: stream), of: stream)
     {
-      open.stamper = stamper(open.container, open.domain)
+      open.mapper = mapper(open.container, open.offset)
       return
     }
-    let domain = open?.domain
+    let offset = open?.offset
     if let open, open.source.isSeekable {
       // Read again from its first byte: a search would go by timestamps that may not begin at the beginning.
       try open.source.seek(to: 0)
       self.open = nil
-      self.open = try makeOpen(on: open.source, domain: domain, isSeekable: open.isSeekable)
+      self.open = try makeOpen(on: open.source, offset: offset, isSeekable: open.isSeekable)
       return
     }
     guard open == nil || canReopen else {
@@ -216,7 +216,7 @@ final class ResourcePacketReader: PacketReader {
         .unsupported, "this source can't be sought: it is a stream that is read once", at: resource.name)
     }
     open = nil
-    open = try makeOpen(on: try byteSource(), domain: domain, isSeekable: opensSeekable)
+    open = try makeOpen(on: try byteSource(), offset: offset, isSeekable: opensSeekable)
   }
 
   private var canReopen: Bool {
@@ -229,7 +229,7 @@ final class ResourcePacketReader: PacketReader {
 
   private func container() throws -> Open {
     if let open { return open }
-    let made = try makeOpen(on: try byteSource(), domain: nil, isSeekable: opensSeekable)
+    let made = try makeOpen(on: try byteSource(), offset: nil, isSeekable: opensSeekable)
     open = made
     return made
   }
@@ -243,7 +243,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   private func makeOpen(
-    on source: any ByteSource, domain known: TimestampDomain?, isSeekable: Bool
+    on source: any ByteSource, offset known: TimestampOffset?, isSeekable: Bool
   ) throws -> Open {
     var options = ContainerReader.Options()
     options.isSeekable = isSeekable && source.isSeekable
@@ -256,11 +256,11 @@ final class ResourcePacketReader: PacketReader {
     let container = try ContainerReader(
       source: source, format: resource.format, options: options, name: resource.name, logger: context.logger)
     container.setDropsAudio(dropsAudio)
-    let domain: TimestampDomain
+    let offset: TimestampOffset
     switch resource.format {
     // MP4 and Matroska timelines begin at 0.
-    case .mp4, .matroska: domain = known ?? TimestampDomain(offset: .zero)
-    default: domain = known ?? TimestampDomain(offset: nil)
+    case .mp4, .matroska: offset = known ?? TimestampOffset(offset: .zero)
+    default: offset = known ?? TimestampOffset(offset: nil)
     }
     streams.video = container.video
     streams.audio = container.audio
@@ -268,20 +268,20 @@ final class ResourcePacketReader: PacketReader {
     streams.duration = container.durationMicroseconds.map { MediaTime(value: $0, timescale: 1_000_000) }
     streams.canSeek = canSeek || canReopen
     return Open(
-      source: source, container: container, domain: domain, keys: keys, stamper: stamper(container, domain))
+      source: source, container: container, offset: offset, keys: keys, mapper: mapper(container, offset))
   }
 
   /// Goes on with the container's streams as they are now.
   private func begin(_ open: Open) {
     streams.video = open.container.video
     streams.audio = open.container.audio
-    open.stamper.begin(open.container)
+    open.mapper.begin(open.container)
   }
 
-  private func stamper(_ container: ContainerReader, _ domain: TimestampDomain) -> PacketStamper {
-    var placement = PacketStamper.Placement(domain: domain)
-    placement.pass = pass
-    return PacketStamper(container, placement)
+  private func mapper(_ container: ContainerReader, _ offset: TimestampOffset) -> TimestampMapper {
+    var placement = TimestampMapper.Placement(offset: offset)
+    placement.loop = loop
+    return TimestampMapper(container, placement)
   }
 
   private func byteSource() throws -> any ByteSource {

@@ -21,7 +21,7 @@ final class RungController: Sendable {
     var adaptation: any RungAdaptation
     var penalties = RungPenalties()
     var current: String?
-    /// Chosen for the next segment, by who has ended the run before it.
+    /// Chosen for the next segment, by who has ended the span before it.
     var pending: String?
     var triedLocations = 1
   }

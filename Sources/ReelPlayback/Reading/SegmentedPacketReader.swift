@@ -3,9 +3,9 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The packets of a presentation's video, or of one audio rendition: rung by rung, run by run.
+/// The packets of a presentation's video, or of one audio rendition: rung by rung, span by span.
 ///
-/// A run is what can be demuxed as one container: segments of one rung with the same initialization and no
+/// A span is what can be demuxed as one container: segments of one rung with the same initialization and no
 /// discontinuity between them. Before each segment the rung is chosen anew (`RungController`); another rung is another
 /// run, which begins with the segment that stands where the last one ended.
 ///
@@ -20,7 +20,7 @@ final class SegmentedPacketReader: PacketReader {
   private let context: TrackContext
   private let role: ReaderRole
   private let controller: RungController
-  private let domains: DomainTable
+  private let offsets: TimestampOffsets
   private let isAlone: Bool
   private let keys: KeyStore
   private let log: any ReadingLog
@@ -29,8 +29,8 @@ final class SegmentedPacketReader: PacketReader {
   private var tracks: [TrackKey: RungTrack] = [:]
   private var place = Place.start
   private var periodIndex = 0
-  private var run: SegmentRun?
-  private var pass = ItemPass()
+  private var span: SegmentSpan?
+  private var loop = LoopIteration()
   private var dropsAudio = false
   private var followsGap = false
   private var passedOverInARow = 0
@@ -39,7 +39,7 @@ final class SegmentedPacketReader: PacketReader {
   private var passedOver: ReelError?
   private var hasRead = false
 
-  private typealias TrackKey = SegmentRun.Key
+  private typealias TrackKey = SegmentSpan.Key
 
   /// Where reading goes on.
   private enum Place {
@@ -57,7 +57,7 @@ final class SegmentedPacketReader: PacketReader {
 
   init(
     _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
-    controller: RungController, domains: DomainTable, isAlone: Bool, keys: KeyStore, log: any ReadingLog,
+    controller: RungController, offsets: TimestampOffsets, isAlone: Bool, keys: KeyStore, log: any ReadingLog,
     scope: LoadScope
   ) {
     self.resolved = resolved
@@ -66,7 +66,7 @@ final class SegmentedPacketReader: PacketReader {
     self.resolver = resolver
     self.context = context
     self.controller = controller
-    self.domains = domains
+    self.offsets = offsets
     self.isAlone = isAlone
     self.keys = keys
     self.log = log
@@ -78,23 +78,23 @@ final class SegmentedPacketReader: PacketReader {
   private(set) var streams = ReaderStreams()
   var waits: ReaderWaits {
     var waits = finishedWaits
-    if let container = run?.container { waits.media += container.sourceWait }
+    if let container = span?.container { waits.media += container.sourceWait }
     return waits
   }
   /// Of the containers that are closed.
   private var finishedWaits = ReaderWaits()
 
-  func prepare() throws { if run == nil { _ = try openRun() } }
+  func prepare() throws { if span == nil { _ = try openSpan() } }
 
   func next() throws -> ReadUnit {
     while true {
-      guard let run = try run ?? openRun() else { return .end }
+      guard let span = try span ?? openSpan() else { return .end }
       let failure: (error: ReelError, index: Int)
       do {
-        let container = try run.awakeContainer(dropsAudio: dropsAudio, context: context)
-        while let unit = try read(run, container) {
-          if !run.hasPackets {
-            run.hasPackets = true
+        let container = try span.awakeContainer(dropsAudio: dropsAudio, context: context)
+        while let unit = try read(span, container) {
+          if !span.hasPackets {
+            span.hasPackets = true
             passedOverInARow = 0
             passedOver = nil
             hasRead = true
@@ -102,31 +102,31 @@ final class SegmentedPacketReader: PacketReader {
           }
           return unit
         }
-        guard let error = run.feed.failure else {
-          closeRun()
+        guard let error = span.feed.failure else {
+          closeSpan()
           continue
         }
-        failure = (error.located(at: context.name), run.feed.nextIndex)
+        failure = (error.located(at: context.name), span.feed.nextIndex)
       } catch let error as ReelError {
-        if run.feed.hasFailed {
-          failure = (error.located(at: context.name), run.feed.nextIndex)
+        if span.feed.hasFailed {
+          failure = (error.located(at: context.name), span.feed.nextIndex)
         } else {
           // The demuxer's own failure is at what it has read, and not at what was loaded ahead of it.
-          let part = run.feed.part(at: run.position - 1)
+          let part = span.feed.part(at: span.position - 1)
           failure = (
-            error.located(at: part?.url.reelName ?? context.name), part?.index ?? run.feed.nextIndex
+            error.located(at: part?.url.reelName ?? context.name), part?.index ?? span.feed.nextIndex
           )
         }
       }
-      try recover(from: failure.error, at: failure.index, in: run)
+      try recover(from: failure.error, at: failure.index, in: span)
     }
   }
 
-  func seek(to time: MediaTime?, pass: ItemPass, scope: LoadScope) throws {
+  func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope
-    self.pass = pass
-    finishedWaits.media += run?.container?.sourceWait ?? .zero
-    run = nil
+    self.loop = loop
+    finishedWaits.media += span?.container?.sourceWait ?? .zero
+    span = nil
     followsGap = false
     passedOverInARow = 0
     if let time {
@@ -141,11 +141,11 @@ final class SegmentedPacketReader: PacketReader {
 
   func setDropsAudio(_ drops: Bool) {
     dropsAudio = drops
-    run?.container?.setDropsAudio(drops)
+    span?.container?.setDropsAudio(drops)
   }
 
   func rest() -> Bool {
-    guard let run, let waited = run.rest() else { return false }
+    guard let span, let waited = span.rest() else { return false }
     finishedWaits.media += waited
     return true
   }
@@ -158,17 +158,17 @@ final class SegmentedPacketReader: PacketReader {
   /// Segments that could not be had, or had gone before they were read.
   var missedSegmentCount: Int { passedOverCount + tracks.values.reduce(0) { $0 + $1.supply.missedCount } }
 
-  var containerStreams: [StreamInfo] { run?.container?.streams ?? [] }
-  var position: Int64 { run?.position ?? 0 }
+  var containerStreams: [StreamInfo] { span?.container?.streams ?? [] }
+  var position: Int64 { span?.position ?? 0 }
 
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
     if time < position { return true }
-    guard let run else { return time - position > Self.worthwhileDistance }
+    guard let span else { return time - position > Self.worthwhileDistance }
     if periodIndex + 1 < periodCount, periods[periodIndex + 1].start <= time { return true }
-    guard let wanted = run.track.supply.index(at: time),
-      let current = run.track.supply.index(at: position)
+    guard let wanted = span.track.supply.index(at: time),
+      let current = span.track.supply.index(at: position)
     else { return false }
-    return wanted > max(current, run.firstIndex)
+    return wanted > max(current, span.firstIndex)
   }
 
   // MARK: - Private
@@ -176,46 +176,46 @@ final class SegmentedPacketReader: PacketReader {
   private var wantsVideo: Bool { if case .main = role { true } else { false } }
 
   private func read(
-    _ run: SegmentRun, _ container: ContainerReader
+    _ span: SegmentSpan, _ container: ContainerReader
   ) throws -> ReadUnit? {
     while true {
       let unit = try container.next()
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let box):
-        if let packet = try run.stamper.stamped(box, .video) { return .packet(packet, .video) }
+        if let packet = try span.mapper.stamped(box, .video) { return .packet(packet, .video) }
       case .audio(let box):
-        if let packet = try run.stamper.stamped(box, .audio) { return .packet(packet, .audio) }
+        if let packet = try span.mapper.stamped(box, .audio) { return .packet(packet, .audio) }
       case .programChanged:
         streams.video = container.video
         streams.audio = container.audio
-        run.stamper.begin(container)
+        span.mapper.begin(container)
       case .end:
         return nil
       }
     }
   }
 
-  /// The run has come to its end: the next begins where it stopped.
-  private func closeRun() {
-    guard let run else { return }
-    let next = run.feed.nextIndex
-    finishedWaits.media += run.container?.sourceWait ?? .zero
-    self.run = nil
-    if next <= run.firstIndex, !run.hasPackets {
-      place = .segment(run.key, index: run.firstIndex + 1)
-    } else if case .segment(let last) = run.track.supply.peek(at: next - 1) {
-      place = .after(run.key, index: next - 1, end: last.start + last.duration)
+  /// The span has come to its end: the next begins where it stopped.
+  private func closeSpan() {
+    guard let span else { return }
+    let next = span.feed.nextIndex
+    finishedWaits.media += span.container?.sourceWait ?? .zero
+    self.span = nil
+    if next <= span.firstIndex, !span.hasPackets {
+      place = .segment(span.key, index: span.firstIndex + 1)
+    } else if case .segment(let last) = span.track.supply.peek(at: next - 1) {
+      place = .after(span.key, index: next - 1, end: last.start + last.duration)
     } else {
-      place = .segment(run.key, index: next)
+      place = .segment(span.key, index: next)
     }
   }
 
   /// Decides where to go on after a failure; throws it where there is nothing left to try.
-  private func recover(from error: ReelError, at index: Int, in run: SegmentRun) throws {
-    finishedWaits.media += run.container?.sourceWait ?? .zero
-    self.run = nil
-    try recover(from: error, at: index, of: run.key, rung: run.track.rung)
+  private func recover(from error: ReelError, at index: Int, in span: SegmentSpan) throws {
+    finishedWaits.media += span.container?.sourceWait ?? .zero
+    self.span = nil
+    try recover(from: error, at: index, of: span.key, rung: span.track.rung)
   }
 
   private func recover(from error: ReelError, at index: Int, of key: TrackKey, rung: Rung) throws {
@@ -236,7 +236,7 @@ final class SegmentedPacketReader: PacketReader {
     passedOverCount += 1
     passedOver = passedOver ?? error
     followsGap = true
-    log.notePassedOver(error, start: segment.start + pass.shift, duration: segment.duration)
+    log.notePassedOver(error, start: segment.start + loop.shift, duration: segment.duration)
     place = .after(key, index: index, end: segment.start + segment.duration)
   }
 
@@ -263,8 +263,8 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// The next run; nil at the end of the last period.
-  private func openRun() throws -> SegmentRun? {
+  /// The next span; nil at the end of the last period.
+  private func openSpan() throws -> SegmentSpan? {
     while periodIndex < periodCount {
       if scope.isCancelled { throw CancellationError() }
       let ladder = try ladder(of: periodIndex)
@@ -280,14 +280,14 @@ final class SegmentedPacketReader: PacketReader {
           continue
         }
         do {
-          if let run = try makeRun(key, track, from: found.index, found.segment) {
-            self.run = run
-            streams.video = run.container?.video
-            streams.audio = run.container?.audio
-            streams.areAllKnown = run.container?.format.announcesStreamsFirst ?? false
+          if let span = try makeSpan(key, track, from: found.index, found.segment) {
+            self.span = span
+            streams.video = span.container?.video
+            streams.audio = span.container?.audio
+            streams.areAllKnown = span.container?.format.announcesStreamsFirst ?? false
             streams.rung = rung
             streams.live = track.supply.live
-            return run
+            return span
           }
           place = .segment(key, index: found.index + 1)
         } catch let error as ReelError {
@@ -316,7 +316,7 @@ final class SegmentedPacketReader: PacketReader {
       case .segment(let segment) where segment.isGap:
         index += 1
         followsGap = true
-        log.noteGap(start: segment.start + pass.shift, duration: segment.duration)
+        log.noteGap(start: segment.start + loop.shift, duration: segment.duration)
       case .segment(let segment): return (index, segment)
       case .awaited:
         let (supply, wanted) = (track.supply, index)
@@ -355,10 +355,10 @@ final class SegmentedPacketReader: PacketReader {
     return end - time < MediaTime(seconds: segment.duration.seconds / 10) ? index + 1 : index
   }
 
-  /// The run that begins with `segment`; nil where a live track passed it over.
-  private func makeRun(
+  /// The span that begins with `segment`; nil where a live track passed it over.
+  private func makeSpan(
     _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
-  ) throws -> SegmentRun? {
+  ) throws -> SegmentSpan? {
     let (controller, ladder, rung) = (controller, try ladder(of: key.period), track.rung)
     let supply = track.supply
     if wantsVideo { log.noteRung(rung) }
@@ -396,17 +396,17 @@ final class SegmentedPacketReader: PacketReader {
     let container = try ContainerReader(
       source: feed, format: format, options: options, name: context.name, logger: context.logger)
     container.setDropsAudio(dropsAudio)
-    var placement = PacketStamper.Placement(domain: domains.domain(for: segment, period: key.period))
+    var placement = TimestampMapper.Placement(offset: offsets.offset(for: segment, period: key.period))
     placement.start = segment.start
     placement.isSegmented = true
     placement.isChecked = segment.timestampOffset == nil
     placement.rung = rung
-    placement.pass = pass
+    placement.loop = loop
     placement.followsGap = followsGap
     followsGap = false
-    return SegmentRun(
+    return SegmentSpan(
       key: key, track: track, firstIndex: index, feed: feed, options: options, container: container,
-      stamper: PacketStamper(container, placement))
+      mapper: TimestampMapper(container, placement))
   }
 
   private func track(_ key: TrackKey, rung: Rung) throws -> RungTrack {
@@ -428,7 +428,7 @@ final class SegmentedPacketReader: PacketReader {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
     if let segments = live.segments(found, of: rung) {
-      return makeTrack(rung, domains.aligned(segments))
+      return makeTrack(rung, offsets.aligned(segments))
     }
     if let fault = found.indexFault { log.noteFailure(fault.located(at: context.name), rung: rung.id) }
     if streams.duration == nil { streams.duration = found.list.end }

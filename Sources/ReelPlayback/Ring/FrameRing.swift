@@ -2,38 +2,38 @@ internal import DequeModule
 public import ReelCore
 internal import ReelFFmpeg
 
-/// The decoded pictures of one player, in presentation order: one producer (the decoder's thread), one consumer (who
+/// The decoded frames of one player, in presentation order: one producer (the decoder's thread), one consumer (who
 /// shows them). Neither ever waits here: a side that can't go on returns, and is told through its handler.
 ///
 /// A flush begins a new generation. Each side names the one that it works for, so that what it had begun before a flush
 /// does nothing after it.
 ///
-/// Ownership: the ring owns the pictures in it; they are freed outside its lock.
+/// Ownership: the ring owns the frames in it; they are freed outside its lock.
 ///
 /// A side that can't go on returns and is called back instead of blocking on a semaphore: at a seek or the end there is
 /// no blocked thread to wake that then has to find out why.
 public final class FrameRing: Sendable {
-  /// What became of a picture that was offered.
+  /// What became of a frame that was offered.
   public enum Offer: ~Copyable, Sendable {
     case accepted
-    /// There is no room: the picture comes back. `onRoom` is called when there is room for it.
-    case full(TimedPicture)
+    /// There is no room: the frame comes back. `onRoom` is called when there is room for it.
+    case full(TimedFrame)
     /// Of an earlier generation, or after its `finish`: it has been released.
     case stale
   }
 
   /// What comes next out of the ring.
   public enum Head: Sendable, Equatable {
-    /// The times of the first picture, and of the second where it is there.
-    case picture(MediaTime, following: MediaTime?)
-    /// There is none yet. `onPicture` is called when there is.
+    /// The times of the first frame, and of the second where it is there.
+    case frame(MediaTime, following: MediaTime?)
+    /// There is none yet. `onFrame` is called when there is.
     case empty
     /// There is none, and none will come in this generation.
     case drained
   }
 
   public struct Statistics: Sendable, Hashable {
-    /// Pictures in the ring now, and their bytes as `Frame.byteCount` has them.
+    /// Frames in the ring now, and their bytes as `Frame.byteCount` has them.
     public internal(set) var frameCount = 0
     public internal(set) var byteCount = 0
     public let frameCapacity: Int
@@ -48,22 +48,22 @@ public final class FrameRing: Sendable {
   }
 
   fileprivate struct State: ~Copyable {
-    var pictures = UniqueDeque<TimedPicture>()
+    var frames = UniqueDeque<TimedFrame>()
     var generation = 0
     var isFinished = false
-    /// Of the last picture that was taken in this generation.
+    /// Of the last frame that was taken in this generation.
     var takenTime: MediaTime?
     var statistics: Statistics
-    /// Bytes of the picture that was refused, while the producer waits for room for it.
+    /// Bytes of the frame that was refused, while the producer waits for room for it.
     var refusedByteCount: Int?
     var consumerWaits = false
     var onRoom: (@Sendable () -> Void)?
-    var onPicture: (@Sendable () -> Void)?
+    var onFrame: (@Sendable () -> Void)?
   }
 
   private let state: Locked<State>
 
-  /// A ring of at least one picture: `frameCapacity` below 1 is taken as 1, and one that is larger than `byteCapacity`
+  /// A ring of at least one frame: `frameCapacity` below 1 is taken as 1, and one that is larger than `byteCapacity`
   /// is accepted into an empty ring.
   public init(frameCapacity: Int, byteCapacity: Int) {
     state = Locked(
@@ -77,22 +77,22 @@ public final class FrameRing: Sendable {
   public var statistics: Statistics { state.withLock { $0.statistics } }
 
   /// Sets both handlers, once, before either side begins. They are called outside the lock, on the thread that made the
-  /// change: `onRoom` when a ring that refused an offer has room for it again (or was flushed), `onPicture` when one
-  /// that was found empty has a picture or is drained. The ring holds them as long as it lives.
-  public func setHandlers(onRoom: @escaping @Sendable () -> Void, onPicture: @escaping @Sendable () -> Void) {
+  /// change: `onRoom` when a ring that refused an offer has room for it again (or was flushed), `onFrame` when one
+  /// that was found empty has a frame or is drained. The ring holds them as long as it lives.
+  public func setHandlers(onRoom: @escaping @Sendable () -> Void, onFrame: @escaping @Sendable () -> Void) {
     state.withLock { state in
       state.onRoom = onRoom
-      state.onPicture = onPicture
+      state.onFrame = onFrame
     }
   }
 
   // MARK: Producer
 
-  /// Adds a picture, which follows those before it in presentation order.
-  public func offer(_ picture: consuming TimedPicture, generation: Int) -> Offer {
-    let byteCount = picture.frame.byteCount
+  /// Adds a frame, which follows those before it in presentation order.
+  public func offer(_ frame: consuming TimedFrame, generation: Int) -> Offer {
+    let byteCount = frame.decoded.byteCount
     // A closure can't consume what it captures, but can take it out of an optional.
-    var offered: TimedPicture? = picture
+    var offered: TimedFrame? = frame
     let (isStale, handler) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
       guard generation == state.generation, !state.isFinished else { return (true, nil) }
       guard state.hasRoom(for: byteCount) else {
@@ -100,11 +100,11 @@ public final class FrameRing: Sendable {
         state.refusedByteCount = byteCount
         return (false, nil)
       }
-      guard let picture = offered.take() else { return (false, nil) }
+      guard let frame = offered.take() else { return (false, nil) }
       state.refusedByteCount = nil
-      state.pictures.append(picture)
+      state.frames.append(frame)
       state.statistics.add(byteCount)
-      return (false, state.takePictureHandler())
+      return (false, state.takeFrameHandler())
     }
     handler?()
     if isStale { return .stale }
@@ -112,18 +112,18 @@ public final class FrameRing: Sendable {
     return .full(refused)
   }
 
-  /// No more pictures come in this generation: the head is `drained` after the last. Nothing where the generation is
+  /// No more frames come in this generation: the head is `drained` after the last. Nothing where the generation is
   /// another.
   public func finish(generation: Int) {
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
       guard generation == state.generation, !state.isFinished else { return nil }
       state.isFinished = true
-      return state.takePictureHandler()
+      return state.takeFrameHandler()
     }
     handler?()
   }
 
-  /// Takes back a `finish`: more pictures come after all. `onPicture` is called with the next one.
+  /// Takes back a `finish`: more frames come after all. `onFrame` is called with the next one.
   func goOn(generation: Int) {
     state.withLock { state in
       guard generation == state.generation, state.isFinished else { return }
@@ -142,62 +142,62 @@ public final class FrameRing: Sendable {
     state.withLock { $0.generation == generation ? $0.head : nil }
   }
 
-  /// The first picture; nil where the ring is empty or the generation is another.
-  public func take(generation: Int) -> TimedPicture? {
-    var taken: TimedPicture?
+  /// The first frame; nil where the ring is empty or the generation is another.
+  public func take(generation: Int) -> TimedFrame? {
+    var taken: TimedFrame?
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
       guard generation == state.generation else { return nil }
-      guard !state.pictures.isEmpty else {
+      guard !state.frames.isEmpty else {
         state.noteEmpty()
         return nil
       }
-      state.statistics.remove(state.pictures[0].frame.byteCount)
-      state.takenTime = state.pictures[0].time
-      taken = state.pictures.removeFirst()
+      state.statistics.remove(state.frames[0].decoded.byteCount)
+      state.takenTime = state.frames[0].time
+      taken = state.frames.removeFirst()
       return state.takeRoomHandler()
     }
     handler?()
     return taken
   }
 
-  /// True where the next picture is of another run than `run`, and that follows a hole in the timeline.
-  func headFollowsGap(generation: Int, than run: MediaRun?) -> Bool {
+  /// True where the next frame is of another span than `span`, and that follows a hole in the timeline.
+  func headFollowsGap(generation: Int, than span: StreamSpan?) -> Bool {
     state.withLock { state in
-      guard generation == state.generation, !state.pictures.isEmpty, let own = state.pictures[0].run else {
+      guard generation == state.generation, !state.frames.isEmpty, let own = state.frames[0].span else {
         return false
       }
-      return own !== run && own.followsGap
+      return own !== span && own.followsGap
     }
   }
 
-  /// Lets go of the pictures of later times through the item than `iteration`.
+  /// Lets go of the frames of later times through the item than `iteration`.
   func drop(after iteration: Int) {
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
-      while let last = state.pictures.indices.last, let run = state.pictures[last].run,
-        run.pass.iteration > iteration
+      while let last = state.frames.indices.last, let span = state.frames[last].span,
+        span.loop.iteration > iteration
       {
-        state.statistics.remove(state.pictures[last].frame.byteCount)
-        _ = state.pictures.removeLast()
+        state.statistics.remove(state.frames[last].decoded.byteCount)
+        _ = state.frames.removeLast()
       }
       return state.takeRoomHandler()
     }
     handler?()
   }
 
-  /// The time of the last picture that was taken, whether it is on show yet or not; nil where none was, or the generation
+  /// The time of the last frame that was taken, whether it is on show yet or not; nil where none was, or the generation
   /// is another.
   func takenTime(generation: Int) -> MediaTime? {
     state.withLock { $0.generation == generation ? $0.takenTime : nil }
   }
 
-  /// Releases all pictures of this generation, which goes on: those after `time` will be offered again. False, and nothing
+  /// Releases all frames of this generation, which goes on: those after `time` will be offered again. False, and nothing
   /// is done, where the consumer has taken one of them by now.
   func clear(generation: Int, after time: MediaTime) -> Bool {
-    var pictures = UniqueDeque<TimedPicture>()
+    var frames = UniqueDeque<TimedFrame>()
     let (isCleared, handler) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
       guard generation == state.generation else { return (true, nil) }
       guard state.takenTime == time else { return (false, nil) }
-      swap(&pictures, &state.pictures)
+      swap(&frames, &state.frames)
       state.isFinished = false
       state.consumerWaits = true
       state.statistics.frameCount = 0
@@ -210,13 +210,13 @@ public final class FrameRing: Sendable {
 
   // MARK: Both
 
-  /// Releases all pictures and begins a new generation, whose number is the result. High-water marks and counts stay.
-  /// The consumer is not told: it is told of the first picture of the new generation if it has found the ring empty.
+  /// Releases all frames and begins a new generation, whose number is the result. High-water marks and counts stay.
+  /// The consumer is not told: it is told of the first frame of the new generation if it has found the ring empty.
   @discardableResult
   public func flush() -> Int {
-    var pictures = UniqueDeque<TimedPicture>()
+    var frames = UniqueDeque<TimedFrame>()
     let (generation, handler) = state.withLock { state in
-      swap(&pictures, &state.pictures)
+      swap(&frames, &state.frames)
       state.generation += 1
       state.isFinished = false
       state.takenTime = nil
@@ -233,11 +233,11 @@ extension FrameRing.State {
   /// What comes next; that there is nothing is noted.
   fileprivate var head: FrameRing.Head {
     mutating get {
-      guard !pictures.isEmpty else {
+      guard !frames.isEmpty else {
         noteEmpty()
         return isFinished ? .drained : .empty
       }
-      return .picture(pictures[0].time, following: pictures.count > 1 ? pictures[1].time : nil)
+      return .frame(frames[0].time, following: frames.count > 1 ? frames[1].time : nil)
     }
   }
 
@@ -261,10 +261,10 @@ extension FrameRing.State {
   }
 
   /// The handler, where the consumer waits.
-  mutating func takePictureHandler() -> (@Sendable () -> Void)? {
+  mutating func takeFrameHandler() -> (@Sendable () -> Void)? {
     guard consumerWaits else { return nil }
     consumerWaits = false
-    return onPicture
+    return onFrame
   }
 }
 

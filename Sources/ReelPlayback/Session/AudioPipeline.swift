@@ -4,22 +4,22 @@ internal import ReelFFmpeg
 
 /// Decodes the audio packets of a forward buffer into an audio queue.
 ///
-/// Confined to its pump's turns.
+/// Confined to its task loop's turns.
 final class AudioPipeline {
   private let buffer: ForwardBuffer
   private let queue: AudioQueue
   private let name: String
   private let logger: Logger
   private var decoder: AudioDecoder?
-  private var run: MediaRun?
-  private var epoch = -1
+  private var span: StreamSpan?
+  private var bufferGeneration = -1
   /// Where the sound ends that was decoded.
   private var nextTime: MediaTime?
-  /// No sound of the run was decoded.
-  private var isRunNew = true
+  /// No sound of the span was decoded.
+  private var isSpanNew = true
   private var isFinished = false
   /// Sound that can't be decoded: its packets are passed over.
-  private var brokenRun: MediaRun?
+  private var brokenSpan: StreamSpan?
 
   init(buffer: ForwardBuffer, queue: AudioQueue, name: String, logger: Logger) {
     self.buffer = buffer
@@ -28,16 +28,16 @@ final class AudioPipeline {
     self.logger = logger
   }
 
-  /// Decodes as far as it can go. Throws `ReelError` for a run whose sound can't be decoded, once; it is left out.
-  func turn(epoch: Int, generation: Int) throws(ReelError) {
-    if epoch != self.epoch {
-      self.epoch = epoch
+  /// Decodes as far as it can go. Throws `ReelError` for a span whose sound can't be decoded, once; it is left out.
+  func turn(bufferGeneration: Int, generation: Int) throws(ReelError) {
+    if bufferGeneration != self.bufferGeneration {
+      self.bufferGeneration = bufferGeneration
       try decoder?.flush()
       nextTime = nil
       isFinished = false
     }
     if isFinished {
-      switch buffer.peekNext(.audio, epoch: epoch) {
+      switch buffer.peekNext(.audio, bufferGeneration: bufferGeneration) {
       case .packet:
         // The item has begun anew after all.
         isFinished = false
@@ -50,13 +50,13 @@ final class AudioPipeline {
       }
     }
     while !isFinished, queue.hasRoom(generation: generation) {
-      switch buffer.next(.audio, epoch: epoch) {
+      switch buffer.next(.audio, bufferGeneration: bufferGeneration) {
       case .packet(let packet):
-        if packet.run === brokenRun { continue }
+        if packet.span === brokenSpan { continue }
         do throws(ReelError) {
           try decode(packet, generation: generation)
         } catch {
-          brokenRun = packet.run
+          brokenSpan = packet.span
           decoder = nil
           throw error
         }
@@ -73,36 +73,36 @@ final class AudioPipeline {
   // MARK: - Private
 
   private func decode(_ packet: MediaPacket, generation: Int) throws(ReelError) {
-    if packet.run !== run || decoder == nil {
+    if packet.span !== span || decoder == nil {
       try drain(generation: generation)
-      run = packet.run
-      decoder = try AudioDecoder(stream: packet.run.stream, name: name, logger: logger)
-      isRunNew = true
+      span = packet.span
+      decoder = try AudioDecoder(stream: packet.span.stream, name: name, logger: logger)
+      isSpanNew = true
     }
     guard let buffers = try decoder?.decode(packet.box.packet) else { return }
-    for pcm in buffers { append(pcm, of: packet.run, generation: generation) }
+    for pcm in buffers { append(pcm, of: packet.span, generation: generation) }
   }
 
   private func drain(generation: Int) throws(ReelError) {
-    guard let decoder, let run else { return }
+    guard let decoder, let span else { return }
     self.decoder = nil
-    for pcm in try decoder.drain() { append(pcm, of: run, generation: generation) }
+    for pcm in try decoder.drain() { append(pcm, of: span, generation: generation) }
   }
 
-  private func append(_ pcm: PCMBuffer, of run: MediaRun, generation: Int) {
+  private func append(_ pcm: PCMBuffer, of span: StreamSpan, generation: Int) {
     guard pcm.frameCount > 0 else { return }
     var pcm = pcm
-    var time = pcm.ticks.map { run.time(ticks: $0) } ?? nextTime ?? run.shift
+    var time = pcm.ticks.map { span.time(ticks: $0) } ?? nextTime ?? span.shift
     if let nextTime, time < nextTime {
       // Of another rung, or read once more: heard already.
       if time + pcm.duration <= nextTime { return }
-      if isRunNew {
+      if isSpanNew {
         pcm = pcm.dropping(Int((nextTime - time).ticks(timescale: Int32(clamping: pcm.sampleRate))))
         time = nextTime
       }
     }
-    isRunNew = false
-    let chunk = AudioQueue.Chunk(buffer: pcm, time: time, shift: run.shift)
+    isSpanNew = false
+    let chunk = AudioQueue.Chunk(buffer: pcm, time: time, shift: span.shift)
     nextTime = chunk.end
     queue.append(chunk, generation: generation)
   }

@@ -2,7 +2,7 @@ internal import ReelCore
 
 /// Sound that is a stream of its own, and does not come.
 extension ItemSession {
-  /// Looks, while sound is being loaded, whether the picture waits for it in vain.
+  /// Looks, while sound is being loaded, whether the frame waits for it in vain.
   func watchAudio() {
     let (now, patience) = (environment.clock.now, environment.thresholds.audioPatience)
     let deadline = state.withLock { state -> Duration? in
@@ -14,12 +14,12 @@ extension ItemSession {
   }
 
   private func lookAtAudio(at deadline: Duration) {
-    let execution = environment.execution
+    let runtime = environment.runtime
     state.withLock { state in
       guard !state.machine.isStopped else { return }
       state.audioWatch = environment.clock.schedule(at: deadline) { [weak self] in
         // Runs on the same executor as the loading tasks, so it is delayed by whatever delays them.
-        execution.task { [weak self] in self?.lookAtAudio(due: deadline) }
+        runtime.task { [weak self] in self?.lookAtAudio(due: deadline) }
       }
     }
   }
@@ -43,6 +43,6 @@ extension ItemSession {
     handle(
       .audioMissed(
         ReelError(.timedOut, "no sound has come for \(seconds) s: it is left out", at: item.source.name),
-        epoch: buffer.loadEpoch(of: .audio)))
+        bufferGeneration: buffer.loadGeneration(of: .audio)))
   }
 }

@@ -2,29 +2,29 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The pumps, and the turns of those that decode.
+/// The task loops, and the turns of those that decode.
 extension ItemSession {
-  func makePumps() {
-    let (execution, clock, account) = (environment.execution, environment.clock, environment.account)
+  func makeTaskLoops() {
+    let (runtime, clock, account) = (environment.runtime, environment.clock, environment.account)
     let reading = Reading(kind: .video)
     let readingAudio = Reading(kind: .audio)
     let video = PipelineBox<VideoPipeline>()
     let audioBox = PipelineBox<AudioPipeline>()
-    pumps.all.withLock { all in
-      all[.reader] = Pump(named: "read", execution: execution, clock: clock, account: account) {
+    taskLoops.all.withLock { all in
+      all[.reader] = TaskLoop(named: "read", runtime: runtime, clock: clock, account: account) {
         [weak self] in
         self?.read(reading) ?? .idle
       }
-      all[.audioReader] = Pump(named: "read-audio", execution: execution, clock: clock, account: account) {
+      all[.audioReader] = TaskLoop(named: "read-audio", runtime: runtime, clock: clock, account: account) {
         [weak self] in
         self?.read(readingAudio) ?? .idle
       }
-      all[.video] = Pump(named: "decode", execution: execution, clock: clock, account: account) {
+      all[.video] = TaskLoop(named: "decode", runtime: runtime, clock: clock, account: account) {
         [weak self] in
         self?.decodeVideo(video)
         return .idle
       }
-      all[.audio] = Pump(named: "decode-audio", execution: execution, clock: clock, account: account) {
+      all[.audio] = TaskLoop(named: "decode-audio", runtime: runtime, clock: clock, account: account) {
         [weak self] in
         self?.decodeAudio(audioBox)
         return .idle
@@ -32,9 +32,9 @@ extension ItemSession {
     }
   }
 
-  /// What a decoder's pump keeps from turn to turn.
+  /// What a decoder's task loop keeps from turn to turn.
   final class PipelineBox<Pipeline>: @unchecked Sendable {
-    // Sendable: touched in its pump's turns only, of which there is one at a time.
+    // Sendable: touched in its task loop's turns only, of which there is one at a time.
     var pipeline: Pipeline?
   }
 
@@ -52,11 +52,11 @@ extension ItemSession {
           threads: environment.loading.decoderThreads,
           noteDecoding: { [weak self] account in
             self?.state.withLock { $0.decoding = account }
-            self?.delegate.decoded(account.pictureCount)
+            self?.delegate.decoded(account.frameCount)
           },
           noteFailure: { [weak self] error in
             guard let self else { return }
-            handle(.runWasFruitless(error.located(at: item.source.name)))
+            handle(.spanWasFruitless(error.located(at: item.source.name)))
           }),
         isCancelled: { scope.isCancelled })
       box.pipeline = pipeline
@@ -71,7 +71,7 @@ extension ItemSession {
       refill()
     } catch is CancellationError {
       // Sought or stopped: there is another turn, or none.
-      if !scope.isCancelled { pumps.wake(.video) }
+      if !scope.isCancelled { taskLoops.wake(.video) }
     } catch {
       let unknown = ReelError(.internalFault, "\(error)")
       handle(.decodingFailed((error as? ReelError ?? unknown).located(at: item.source.name)))
@@ -104,9 +104,9 @@ extension ItemSession {
       box.pipeline
       ?? AudioPipeline(buffer: buffer, queue: audio, name: item.source.name, logger: environment.logger)
     box.pipeline = pipeline
-    let (epoch, generation) = state.withLock { state in
+    let (bufferGeneration, generation) = state.withLock { state in
       state.isDecodingAudio = true
-      return (buffer.epoch(of: .audio), state.machine.order.generation)
+      return (buffer.bufferGeneration(of: .audio), state.machine.order.generation)
     }
     // The presenter may be waiting for the decoder.
     defer {
@@ -114,14 +114,14 @@ extension ItemSession {
       delegate.wake()
     }
     do {
-      try pipeline.turn(epoch: epoch, generation: generation)
+      try pipeline.turn(bufferGeneration: bufferGeneration, generation: generation)
       refill()
     } catch {
       // Without its sound the item plays on.
       noteFailure(error.located(at: item.source.name), rung: "")
       audio.finish(generation: generation)
-      // Another run may be sound.
-      pumps.wake(.audio)
+      // Another span may be sound.
+      taskLoops.wake(.audio)
     }
   }
 }

@@ -2,14 +2,14 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The turns of the readers' pumps: packets from the source into the forward buffer.
+/// The turns of the readers' task loops: packets from the source into the forward buffer.
 extension ItemSession {
-  /// What a reader's pump keeps from turn to turn.
+  /// What a reader's task loop keeps from turn to turn.
   final class Reading: @unchecked Sendable {
-    // Sendable: touched in its pump's turns only, of which there is one at a time.
+    // Sendable: touched in its task loop's turns only, of which there is one at a time.
     let kind: MediaPacket.Kind
     var reader: LandingReader?
-    var epoch = 0
+    var bufferGeneration = 0
     var scope: LoadScope?
     var hasEnded = false
     var iteration = 0
@@ -21,7 +21,7 @@ extension ItemSession {
     init(kind: MediaPacket.Kind) { self.kind = kind }
   }
 
-  func read(_ reading: Reading) -> Pump.Next {
+  func read(_ reading: Reading) -> TaskLoop.Next {
     do {
       while true {
         guard state.withLock({ $0.machine.wantsMore(of: reading.kind) }), let reader = try takeUp(reading)
@@ -90,10 +90,10 @@ extension ItemSession {
       reading.scope = scope
     }
     if let seek = assignment.seek {
-      reading.epoch = seek.epoch
+      reading.bufferGeneration = seek.bufferGeneration
       try go(to: seek.time, reader, reading, scope: scope)
     } else if reading.isNew {
-      reading.epoch = buffer.loadEpoch(of: reading.kind)
+      reading.bufferGeneration = buffer.loadGeneration(of: reading.kind)
     }
     reading.isNew = false
     if assignment.dropsAudio != reading.dropsAudio {
@@ -107,16 +107,16 @@ extension ItemSession {
   func go(
     to time: MediaTime?, _ reader: LandingReader, _ reading: Reading, scope: LoadScope
   ) throws {
-    let pass = state.withLock { $0.machine.passes.begin(at: time, of: reading.kind) }
+    let loop = state.withLock { $0.machine.iterations.begin(at: time, of: reading.kind) }
     reading.scope = scope
     reading.target = time
     reading.hasEnded = false
-    reading.iteration = pass.iteration
+    reading.iteration = loop.iteration
     // Before the first video, there is no key frame to land on.
     let videoStart = state.withLock { $0.soundBeforeVideo }?.upperBound ?? .zero
-    let needsKeyFrame = reading.kind == .video && time.map { $0 > pass.shift + videoStart } ?? false
+    let needsKeyFrame = reading.kind == .video && time.map { $0 > loop.shift + videoStart } ?? false
     try timing(reader.base) {
-      try reader.seek(to: time, needsKeyFrame: needsKeyFrame, pass: pass, scope: scope)
+      try reader.seek(to: time, needsKeyFrame: needsKeyFrame, loop: loop, scope: scope)
     }
   }
 
@@ -158,7 +158,7 @@ extension ItemSession {
       }
     }
     return source.packetReader(
-      for: role, resolver: resolver, context: context, controller: controller, domains: domains,
+      for: role, resolver: resolver, context: context, controller: controller, offsets: offsets,
       log: SessionLog(session: self, isVideo: kind == .video), scope: scope)
   }
 
@@ -191,30 +191,32 @@ extension ItemSession {
 
   /// What was read beyond the last time through the item has been let go.
   func endAfterLastIteration(_ reading: Reading) {
-    guard let last = state.withLock({ $0.machine.passes.returnFromCut(reading.kind) }) else { return }
+    guard let last = state.withLock({ $0.machine.iterations.returnFromCut(reading.kind) }) else { return }
     reading.iteration = last
     reading.hasEnded = true
-    if !goesRound(reading) { handle(.ended(reading.kind, epoch: reading.epoch, fault: nil)) }
+    if !goesRound(reading) {
+      handle(.ended(reading.kind, bufferGeneration: reading.bufferGeneration, fault: nil))
+    }
   }
 
   /// True where the item is to be begun anew after its end.
-  /// Reading begins anew as soon as the end was read, so that the first frame of the next pass is decoded before it is
+  /// Reading begins anew as soon as the end was read, so that the first frame of the next iteration is decoded before it is
   /// due.
   func goesRound(_ reading: Reading) -> Bool {
-    let pass = state.withLock { state in
-      state.machine.passes.next(
+    let loop = state.withLock { state in
+      state.machine.iterations.next(
         after: reading.iteration, of: reading.kind, videoEnd: buffer.end(of: .video),
         audioEnd: state.machine.wantsAudio ? buffer.end(of: .audio) : nil)
     }
-    guard let pass, let reader = reading.reader, let scope = reading.scope else { return false }
+    guard let loop, let reader = reading.reader, let scope = reading.scope else { return false }
     do {
-      try reader.seek(to: nil, needsKeyFrame: false, pass: pass, scope: scope)
+      try reader.seek(to: nil, needsKeyFrame: false, loop: loop, scope: scope)
     } catch {
       return false
     }
-    reading.iteration = pass.iteration
+    reading.iteration = loop.iteration
     reading.hasEnded = false
-    buffer.goOn(from: reading.kind, epoch: reading.epoch)
+    buffer.goOn(from: reading.kind, bufferGeneration: reading.bufferGeneration)
     return true
   }
 
@@ -224,22 +226,24 @@ extension ItemSession {
       noteStreams(reader, reading.kind)
       // What is read once more, to get to where it failed, is no progress.
       let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
-      guard buffer.append(packet, kind, from: reading.kind, epoch: reading.epoch) else { return }
+      guard buffer.append(packet, kind, from: reading.kind, bufferGeneration: reading.bufferGeneration) else {
+        return
+      }
       if reading.kind == .audio {
         let now = environment.clock.now
         state.withLock { $0.audioAbsence.end(at: now) }
       }
       handle(.packetRead(kind, isNews: isNews))
-      pumps.wake(kind == .video ? .video : .audio)
+      taskLoops.wake(kind == .video ? .video : .audio)
       if !state.withLock({ $0.isPlaying }) { delegate.wake() }
     case .end:
       reading.hasEnded = true
       let fault = reader.endFault
       if fault == nil, goesRound(reading) {
-        if hasSeparateAudio { pumps.wake(.audioReader) }
+        if hasSeparateAudio { taskLoops.wake(.audioReader) }
         return
       }
-      handle(.ended(reading.kind, epoch: reading.epoch, fault: fault))
+      handle(.ended(reading.kind, bufferGeneration: reading.bufferGeneration, fault: fault))
     }
   }
 
@@ -248,7 +252,7 @@ extension ItemSession {
     state.withLock { state in
       if kind == .video { state.live = segments } else { state.liveAudio = segments }
     }
-    if kind == .video { pumps.wake(.audioReader) }
+    if kind == .video { taskLoops.wake(.audioReader) }
     delegate.wake()
   }
 
@@ -274,10 +278,12 @@ extension ItemSession {
     if isChanged, kind == .video { item.duration.set(streams.live == nil ? streams.duration : nil) }
   }
 
-  func recover(from error: ReelError, _ reading: Reading) -> Pump.Next {
+  func recover(from error: ReelError, _ reading: Reading) -> TaskLoop.Next {
     let place = buffer.end(of: reading.kind) ?? reading.target
     return perform(
-      state.withLock { $0.decide(.failed(reading.kind, error, epoch: reading.epoch, place: place)) })
+      state.withLock {
+        $0.decide(.failed(reading.kind, error, bufferGeneration: reading.bufferGeneration, place: place))
+      })
   }
 }
 

@@ -6,7 +6,7 @@ internal import ReelManifest
 /// Finding out what the source is, and what to do when that fails.
 extension ItemSession {
   func beginResolving(after pause: Duration) {
-    let resolving = environment.execution.task { [weak self] in
+    let resolving = environment.runtime.task { [weak self] in
       guard let self else { return }
       if pause > .zero {
         do { try await environment.clock.sleep(for: pause) } catch { return }

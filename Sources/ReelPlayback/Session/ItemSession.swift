@@ -2,10 +2,10 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// One item being loaded and decoded for one player: from its source to the ring of pictures and the queue of sound.
+/// One item being loaded and decoded for one player: from its source to the ring of frames and the queue of sound.
 ///
-/// Work is done in the turns of pumps: one reads video (and what is muxed with it), one reads audio that is a stream of
-/// its own, one decodes pictures, one decodes sound. None of them waits for another inside of a turn; each is woken by
+/// Work is done in the turns of task loops: one reads video (and what is muxed with it), one reads audio that is a stream of
+/// its own, one decodes frames, one decodes sound. None of them waits for another inside of a turn; each is woken by
 /// what it waits for. Only reading waits, for bytes, and a seek or the end of the session interrupts that.
 ///
 /// ```
@@ -25,24 +25,24 @@ final class ItemSession: Sendable {
   let environment: SessionEnvironment
   let scope: LoadScope
   let recorder: StartupRecorder
-  let domains = DomainTable()
+  let offsets = TimestampOffsets()
   let state: Locked<State>
-  let pumps: Pumps
+  let taskLoops: TaskLoops
   let delegate: Delegate
 
   /// Who is told. Called on any thread, never with a lock held.
   struct Delegate: Sendable {
-    /// There is something for the player to look at: a picture, room, an end, a failure.
+    /// There is something for the player to look at: a frame, room, an end, a failure.
     var wake: @Sendable () -> Void
     var event: @Sendable (PlayerEvent) -> Void
     /// Loading has come further.
     var progress: @Sendable () -> Void
-    /// So many pictures have come out of decoders.
+    /// So many frames have come out of decoders.
     var decoded: @Sendable (Int) -> Void
   }
 
-  final class Pumps: Sendable {
-    let all = Locked<[PumpKind: Pump]>([:])
+  final class TaskLoops: Sendable {
+    let all = Locked<[PumpKind: TaskLoop]>([:])
 
     func wake(_ kind: PumpKind) { all.withLock { $0[kind] }?.wake() }
   }
@@ -63,7 +63,7 @@ final class ItemSession: Sendable {
     var resolving: Task<Void, Never>?
     /// What ends the reads of a loader, for it to go to another place.
     var scopes: [MediaPacket.Kind: LoadScope]
-    var stoppedPumps: [Pump] = []
+    var stoppedPumps: [TaskLoop] = []
     var stoppedResolving: Task<Void, Never>?
     /// The audio that goes with the rung (HLS).
     var audioGroup: String?
@@ -95,7 +95,7 @@ final class ItemSession: Sendable {
       for case .interrupt(let loader) in actions {
         guard let old = scopes[loader] else { continue }
         interrupted.append(old)
-        scopes[loader] = LoadScope(execution: old.execution, memory: old.memory)
+        scopes[loader] = LoadScope(runtime: old.runtime, memory: old.memory)
       }
       return Consequences(actions: actions, interrupted: interrupted)
     }
@@ -119,35 +119,35 @@ final class ItemSession: Sendable {
     ring = FrameRing(
       frameCapacity: environment.ringFrameCapacity, byteCapacity: environment.ringByteCapacity)
     buffer = ForwardBuffer(limits: Self.limits(of: item, environment, target))
-    let execution = environment.execution
+    let runtime = environment.runtime
     let memory = LoadingMemory(account: environment.account)
-    scope = LoadScope(execution: execution, memory: memory)
+    scope = LoadScope(runtime: runtime, memory: memory)
     recorder = StartupRecorder(clock: environment.clock)
     var machine = LoadingMachine(
       target: target, wantsAudio: wantsAudio, loops: loops, prefersThroughput: prefersThroughput,
       retry: environment.retryPolicy)
     if let start, start > .zero {
       let start = start + Self.instant
-      machine.start(at: start, epoch: buffer.seek(to: start).epoch)
+      machine.start(at: start, bufferGeneration: buffer.seek(to: start).bufferGeneration)
     }
     let state = State(
       machine: machine,
       scopes: [
-        .video: LoadScope(execution: execution, memory: memory),
-        .audio: LoadScope(execution: execution, memory: memory),
+        .video: LoadScope(runtime: runtime, memory: memory),
+        .audio: LoadScope(runtime: runtime, memory: memory),
       ])
     self.state = Locked(state, rank: .session)
-    pumps = Pumps()
+    taskLoops = TaskLoops()
   }
 
   /// Begins to load. To be called once, when a session that has played the item before was stopped.
   func start() {
     item.reset()
     item.remainingRetries.set(environment.retryPolicy.remaining)
-    let (pumps, delegate) = (pumps, delegate)
-    makePumps()
-    ring.setHandlers(onRoom: { pumps.wake(.video) }, onPicture: { delegate.wake() })
-    audio.setOnRoom { pumps.wake(.audio) }
+    let (taskLoops, delegate) = (taskLoops, delegate)
+    makeTaskLoops()
+    ring.setHandlers(onRoom: { taskLoops.wake(.video) }, onFrame: { delegate.wake() })
+    audio.setOnRoom { taskLoops.wake(.audio) }
     item.setOnChange { [weak self] in self?.preferencesHaveChanged() }
     handle(.began)
   }
@@ -163,11 +163,11 @@ final class ItemSession: Sendable {
     resolving?.cancel()
     scope.cancel()
     for scope in scopes { scope.cancel() }
-    let all = pumps.all.withLock { all in
+    let all = taskLoops.all.withLock { all in
       defer { all = [:] }
       return PumpKind.allCases.compactMap { all[$0] }
     }
-    for pump in all { pump.stop() }
+    for taskLoop in all { taskLoop.stop() }
     state.withLock { $0.stoppedPumps += all }
     item.setOnChange(nil)
     ring.flush()
@@ -179,7 +179,7 @@ final class ItemSession: Sendable {
   func waitUntilStopped() async {
     let (stopped, resolving) = state.withLock { ($0.stoppedPumps, $0.stoppedResolving) }
     await resolving?.value
-    for pump in stopped { await pump.waitUntilStopped() }
+    for taskLoop in stopped { await taskLoop.waitUntilStopped() }
   }
 
   // MARK: What follows from decisions
@@ -190,20 +190,20 @@ final class ItemSession: Sendable {
 
   /// - Returns: When the loader that was working is to go on, where it is.
   @discardableResult
-  func perform(_ consequences: Consequences) -> Pump.Next {
-    var next = Pump.Next.idle
+  func perform(_ consequences: Consequences) -> TaskLoop.Next {
+    var next = TaskLoop.Next.idle
     for scope in consequences.interrupted { scope.cancel() }
     for action in consequences.actions {
       switch action {
       case .interrupt: break
       case .resolve(let pause): beginResolving(after: pause)
       case .loadAgain(_, let pause): next = pause == .zero ? .again : .at(environment.clock.now + pause)
-      case .wake(let kind): pumps.wake(kind)
+      case .wake(let kind): taskLoops.wake(kind)
       case .wakePlayer: delegate.wake()
       case .updateLimits: buffer.setLimits(Self.limits(of: item, environment, target))
       case .fillBuffer: buffer.fill()
-      case .endBuffer(let kinds, let loader, let epoch, let isBroken):
-        buffer.end(kinds, from: loader, epoch: epoch, isBroken: isBroken)
+      case .endBuffer(let kinds, let loader, let bufferGeneration, let isBroken):
+        buffer.end(kinds, from: loader, bufferGeneration: bufferGeneration, isBroken: isBroken)
       case .setHasSeparateAudio(let hasSeparateAudio): buffer.setHasSeparateAudio(hasSeparateAudio)
       case .reached(let stage): reach(stage)
       case .log(let error): noteFailure(error, rung: "")
@@ -219,7 +219,7 @@ final class ItemSession: Sendable {
   // MARK: What the player asks
 
   var failure: ReelError? { state.withLock { $0.machine.dueFailure } }
-  /// Why there was no picture at all.
+  /// Why there was no frame at all.
   var fruitlessFailure: ReelError? { state.withLock { $0.machine.emptyFailure } }
   /// A failure, also one that is not due yet.
   var pendingFailure: ReelError? { state.withLock { $0.machine.failure } }
@@ -235,7 +235,7 @@ final class ItemSession: Sendable {
   /// Shows what is left of the buffer, then fails.
   func makeFailureDue() { handle(.failureIsDue) }
 
-  /// Less than any picture is on show. What is printed is cut to it: a picture whose time is less than that after the one
+  /// Less than any frame is on show. What is printed is cut to it: a frame whose time is less than that after the one
   /// that is asked for is the one that was meant.
   static let instant = MediaTime(value: 1, timescale: 1_000_000)
 
@@ -248,13 +248,13 @@ final class ItemSession: Sendable {
     to time: MediaTime, tolerance: MediaTime, iteration: Int
   ) -> (generation: Int, target: MediaTime, consequences: Consequences) {
     state.withLock { state in
-      let time = state.machine.passes.place(of: time, iteration: iteration, instant: Self.instant)
+      let time = state.machine.iterations.place(of: time, iteration: iteration, instant: Self.instant)
       var order = state.machine.order
       order.generation = ring.flush()
       // What failed and may pass is tried again, also for a place that is still there.
       if state.machine.startsOver { _ = buffer.reset(position: nil) }
       let place = buffer.seek(to: time)
-      order.epoch = place.epoch
+      order.bufferGeneration = place.bufferGeneration
       order.target = time
       order.tolerance = tolerance
       audio.flush(generation: order.generation, start: time)
@@ -264,7 +264,7 @@ final class ItemSession: Sendable {
 
   /// The position of what is on show: what lies behind is let go, and loading goes on where there is room again.
   func setPosition(_ time: MediaTime) {
-    buffer.setPosition(time, epoch: state.withLock { $0.machine.order.epoch })
+    buffer.setPosition(time, bufferGeneration: state.withLock { $0.machine.order.bufferGeneration })
     refill()
   }
 
@@ -277,7 +277,7 @@ final class ItemSession: Sendable {
   }
 
   /// Sets how far to load; nil for playing. A target that asks for less than there is gives back what can be made again:
-  /// pictures behind the one on show, and the decoder.
+  /// frames behind the one on show, and the decoder.
   func setTarget(_ target: PreloadTarget?) { handle(.targetChanged(target)) }
 
   /// - Parameter iteration: the time through the item that is on show: the last one, where it does not loop any more.
@@ -285,20 +285,20 @@ final class ItemSession: Sendable {
     state.withLock { state in
       guard let cut = state.machine.setLoops(loops, iteration: iteration) else { return }
       audio.drop(after: cut.shift)
-      buffer.drop(after: cut.iteration, ending: cut.ended, before: cut.serial)
+      buffer.drop(after: cut.iteration, ending: cut.ended, before: cut.generation)
       ring.drop(after: cut.iteration)
     }
-    for kind in PumpKind.allCases { pumps.wake(kind) }
+    for kind in PumpKind.allCases { taskLoops.wake(kind) }
   }
 
   func setWantsAudio(_ wants: Bool) {
     let consequences = state.withLock { state -> Consequences in
       guard state.machine.wantsAudio != wants else { return Consequences() }
       let position = buffer.position
-      // Together: the decoder takes the new epoch when the queue has been emptied for it.
-      let epoch = buffer.dropAudio(isSeparate: state.machine.hasSeparateAudio ?? false)
+      // Together: the decoder takes the new bufferGeneration when the queue has been emptied for it.
+      let bufferGeneration = buffer.dropAudio(isSeparate: state.machine.hasSeparateAudio ?? false)
       audio.flush(generation: state.machine.order.generation, start: position)
-      return state.decide(.audioWanted(wants, epoch: epoch, place: position))
+      return state.decide(.audioWanted(wants, bufferGeneration: bufferGeneration, place: position))
     }
     perform(consequences)
   }
@@ -328,15 +328,15 @@ final class ItemSession: Sendable {
   /// times are on the player's timeline.
   ///
   /// - Parameter sought: The position of a seek; nil if there was none.
-  func beginning(sought: MediaTime?, firstPicture: MediaTime, shift: MediaTime) -> MediaTime {
+  func beginning(sought: MediaTime?, firstFrame: MediaTime, shift: MediaTime) -> MediaTime {
     let (wanted, isAbsent) = state.withLock { state -> (MediaTime, Bool) in
       let start = state.soundBeforeVideo.map { $0.lowerBound + shift }
-      let wanted = sought ?? state.machine.order.target ?? start ?? firstPicture
+      let wanted = sought ?? state.machine.order.target ?? start ?? firstFrame
       return (
         wanted, state.machine.wantsAudio && state.videoAbsences.contains { $0.contains(wanted - shift) }
       )
     }
-    return isAbsent ? wanted : max(sought ?? firstPicture, firstPicture)
+    return isAbsent ? wanted : max(sought ?? firstFrame, firstFrame)
   }
 
   /// True if the audio decoder is behind: no audio is ready, although packets due by `time` were loaded.
@@ -397,8 +397,8 @@ final class ItemSession: Sendable {
     delegate.progress()
   }
 
-  /// The first picture is about to be shown: what has been spent in its decoder was noted before the ring had it.
-  func noteFirstPicture() {
+  /// The first frame is about to be shown: what has been spent in its decoder was noted before the ring had it.
+  func noteFirstFrame() {
     let report = state.withLock { state -> StartupReport? in
       guard !state.machine.hasFirstFrame else { return nil }
       _ = state.machine.handle(.firstFrameDecoded)
@@ -406,7 +406,7 @@ final class ItemSession: Sendable {
       recorder.close(
         StartupReport.Timing(
           source: state.readerWait, demux: state.readerBusy,
-          decode: decoding.firstPictureDuration ?? decoding.duration))
+          decode: decoding.firstFrameDuration ?? decoding.duration))
       return recorder.current
     }
     if let report { item.setStartup(report) }
@@ -427,7 +427,7 @@ final class ItemSession: Sendable {
   }
 
   /// Where a live item can go on that is to go to `time`: at the beginning of the segment on show then, which needs no
-  /// picture before, or of the last one where the edge, which moves on with the clock, is ahead of what is named; within
+  /// frame before, or of the last one where the edge, which moves on with the clock, is ahead of what is named; within
   /// the segment that `position` lies in only where all up to `time` is named. Nil where there is nothing later than
   /// `position`.
   func livePlace(near time: MediaTime, after position: MediaTime) -> MediaTime? {
@@ -464,7 +464,7 @@ extension ItemSession {
   }
 
   func refill() {
-    if buffer.takeRefill(.video) { pumps.wake(.reader) }
-    if buffer.takeRefill(.audio) { pumps.wake(.audioReader) }
+    if buffer.takeRefill(.video) { taskLoops.wake(.reader) }
+    if buffer.takeRefill(.audio) { taskLoops.wake(.audioReader) }
   }
 }

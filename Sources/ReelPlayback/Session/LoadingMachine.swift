@@ -22,20 +22,20 @@ struct LoadingMachine: Sendable {
     /// The buffer stands at another place; the loaders in `reload` have to go there.
     case sought(VideoPipeline.Order, reload: Set<Loader>)
     /// The audio was dropped, and comes again from `place` where it is wanted.
-    case audioWanted(Bool, epoch: Int, place: MediaTime?)
+    case audioWanted(Bool, bufferGeneration: Int, place: MediaTime?)
     /// A packet came.
     ///
     /// - isNews: It lies behind all that was there.
     case packetRead(Loader, isNews: Bool)
     /// A loader has come to the end of the item.
-    case ended(Loader, epoch: Int, fault: ReelError?)
+    case ended(Loader, bufferGeneration: Int, fault: ReelError?)
     /// A loader can't go on. `place` is where it stands.
-    case failed(Loader, ReelError, epoch: Int, place: MediaTime?)
+    case failed(Loader, ReelError, bufferGeneration: Int, place: MediaTime?)
     /// Audio that is a stream of its own has not come for too long.
-    case audioMissed(ReelError, epoch: Int)
+    case audioMissed(ReelError, bufferGeneration: Int)
     case decodingFailed(ReelError)
-    /// A run has shown nothing at all.
-    case runWasFruitless(ReelError)
+    /// A span has shown nothing at all.
+    case spanWasFruitless(ReelError)
     /// What there was has been shown.
     case failureIsDue
     case firstFrameDecoded
@@ -54,7 +54,7 @@ struct LoadingMachine: Sendable {
     case updateLimits
     case fillBuffer
     /// No more packets of these kinds will come.
-    case endBuffer(Set<Loader>, from: Loader, epoch: Int, isBroken: Bool)
+    case endBuffer(Set<Loader>, from: Loader, bufferGeneration: Int, isBroken: Bool)
     case setHasSeparateAudio(Bool)
     case reached(PreloadStage)
     case log(ReelError)
@@ -72,7 +72,7 @@ struct LoadingMachine: Sendable {
   }
 
   struct Seek: Sendable, Equatable {
-    let epoch: Int
+    let bufferGeneration: Int
     /// On the player's timeline; nil for the beginning.
     let time: MediaTime?
   }
@@ -90,7 +90,7 @@ struct LoadingMachine: Sendable {
   private(set) var failure: ReelError?
   /// Why nothing was shown, where nothing else is wrong.
   private(set) var fruitlessFailure: ReelError?
-  var passes: ItemPasses
+  var iterations: LoopIterations
 
   private var hasBegun = false
   private var isResolved = false
@@ -111,16 +111,18 @@ struct LoadingMachine: Sendable {
     self.target = target
     self.wantsAudio = wantsAudio
     self.retry = retry
-    passes = ItemPasses(loops: loops)
+    iterations = LoopIterations(loops: loops)
     order.limit = target?.frameLimit
     order.prefersThroughput = prefersThroughput
   }
 
   /// Loading begins at `time`, which the buffer was told before.
-  mutating func start(at time: MediaTime, epoch: Int) {
-    order.epoch = epoch
+  mutating func start(at time: MediaTime, bufferGeneration: Int) {
+    order.bufferGeneration = bufferGeneration
     order.target = time
-    for loader in Loader.allCases { pendingSeeks[loader] = Seek(epoch: epoch, time: time) }
+    for loader in Loader.allCases {
+      pendingSeeks[loader] = Seek(bufferGeneration: bufferGeneration, time: time)
+    }
   }
 
   mutating func handle(_ event: Event) -> [Action] {
@@ -147,24 +149,24 @@ struct LoadingMachine: Sendable {
       return []
     case .sought(let order, let reload):
       return seek(order, reload)
-    case .audioWanted(let wants, let epoch, let place):
+    case .audioWanted(let wants, let bufferGeneration, let place):
       wantsAudio = wants
-      pendingSeeks[.audio] = Seek(epoch: epoch, time: place)
+      pendingSeeks[.audio] = Seek(bufferGeneration: bufferGeneration, time: place)
       return [.interrupt(.audio)] + tellTracks()
         + [.setHasSeparateAudio(wants && hasSeparateAudio == true)] + Self.wakeAll
     case .packetRead(let kind, let isNews):
       return progress(kind, isNews: isNews)
-    case .ended(let loader, let epoch, let fault):
+    case .ended(let loader, let bufferGeneration, let fault):
       if let fault { failure = failure ?? fault }
-      return (fault.map { [.log($0)] } ?? []) + end(loader, epoch: epoch)
-    case .failed(let loader, let error, let epoch, let place):
-      return fail(loader, error, epoch: epoch, place: place)
-    case .audioMissed(let error, let epoch):
-      return [.log(error)] + giveUpAudio(epoch: epoch)
+      return (fault.map { [.log($0)] } ?? []) + end(loader, bufferGeneration: bufferGeneration)
+    case .failed(let loader, let error, let bufferGeneration, let place):
+      return fail(loader, error, bufferGeneration: bufferGeneration, place: place)
+    case .audioMissed(let error, let bufferGeneration):
+      return [.log(error)] + giveUpAudio(bufferGeneration: bufferGeneration)
     case .decodingFailed(let error):
       failure = error
       return [.wakePlayer]
-    case .runWasFruitless(let error):
+    case .spanWasFruitless(let error):
       fruitlessFailure = fruitlessFailure ?? error
       return []
     case .failureIsDue:
@@ -217,14 +219,15 @@ struct LoadingMachine: Sendable {
   /// Begins or gives up looping; gives the passes that are to be dropped.
   ///
   /// - Parameter iteration: The pass that is on show: the last one, where the item does not loop any more.
-  mutating func setLoops(_ loops: Bool, iteration: Int) -> ItemPasses.Cut? {
+  mutating func setLoops(_ loops: Bool, iteration: Int) -> LoopIterations.Cut? {
     order.lastIteration = loops ? .max : iteration
-    guard let cut = passes.setLoops(loops, iteration: iteration, sent: Set(pendingSeeks.keys)) else {
+    guard let cut = iterations.setLoops(loops, iteration: iteration, sent: Set(pendingSeeks.keys)) else {
       return nil
     }
     guard cut.ended.contains(.video), hasSeparateAudio != true else { return cut }
-    return ItemPasses.Cut(
-      iteration: cut.iteration, shift: cut.shift, serial: cut.serial, ended: cut.ended.union([.audio]))
+    return LoopIterations.Cut(
+      iteration: cut.iteration, shift: cut.shift, generation: cut.generation, ended: cut.ended.union([.audio])
+    )
   }
 
   /// The tracks of all loaders, where those of one have changed.
@@ -253,7 +256,7 @@ struct LoadingMachine: Sendable {
     self.order = order
     var actions: [Action] = []
     for loader in Loader.allCases where reload.contains(loader) {
-      pendingSeeks[loader] = Seek(epoch: order.epoch, time: order.target)
+      pendingSeeks[loader] = Seek(bufferGeneration: order.bufferGeneration, time: order.target)
       actions.append(.interrupt(loader))
     }
     if let failure, failure.isTemporary || !reload.isEmpty {
@@ -280,37 +283,42 @@ struct LoadingMachine: Sendable {
     return actions
   }
 
-  private mutating func end(_ loader: Loader, epoch: Int) -> [Action] {
+  private mutating func end(_ loader: Loader, bufferGeneration: Int) -> [Action] {
     hasReadEnd.insert(loader)
     var kinds: Set<Loader> = [loader]
     if loader == .video, hasSeparateAudio != true { kinds.insert(.audio) }
-    return [.endBuffer(kinds, from: loader, epoch: epoch, isBroken: false)] + tellTracks()
+    return [.endBuffer(kinds, from: loader, bufferGeneration: bufferGeneration, isBroken: false)]
+      + tellTracks()
       + [.wake(.video), .wake(.audio), .wakePlayer]
   }
 
-  private mutating func fail(_ loader: Loader, _ error: ReelError, epoch: Int, place: MediaTime?) -> [Action]
+  private mutating func fail(_ loader: Loader, _ error: ReelError, bufferGeneration: Int, place: MediaTime?)
+    -> [Action]
   {
     // Of a place that is not wanted any more.
     if isSent(loader) { return [.loadAgain(loader, after: .zero)] }
     if let (delay, actions) = tryAgain(after: error) {
       // It goes on where it was, from a container that is opened anew.
-      pendingSeeks[loader] = Seek(epoch: epoch, time: place)
+      pendingSeeks[loader] = Seek(bufferGeneration: bufferGeneration, time: place)
       return [.log(error)] + actions + [.loadAgain(loader, after: delay)]
     }
-    guard loader == .video else { return [.log(error)] + giveUpAudio(epoch: epoch) }
+    guard loader == .video else { return [.log(error)] + giveUpAudio(bufferGeneration: bufferGeneration) }
     failure = error
     // What is there is shown first.
     return [
-      .log(error), .endBuffer([.video, .audio], from: .video, epoch: epoch, isBroken: true), .wake(.video),
+      .log(error),
+      .endBuffer([.video, .audio], from: .video, bufferGeneration: bufferGeneration, isBroken: true),
+      .wake(.video),
       .wake(.audio), .wakePlayer,
     ]
   }
 
-  private mutating func giveUpAudio(epoch: Int) -> [Action] {
+  private mutating func giveUpAudio(bufferGeneration: Int) -> [Action] {
     wantsAudio = false
     return [.interrupt(.audio)] + tellTracks()
       + [
-        .setHasSeparateAudio(false), .endBuffer([.audio], from: .audio, epoch: epoch, isBroken: false),
+        .setHasSeparateAudio(false),
+        .endBuffer([.audio], from: .audio, bufferGeneration: bufferGeneration, isBroken: false),
         .wake(.audio), .wakePlayer,
       ]
   }

@@ -9,7 +9,7 @@ struct SessionEnvironment: Sendable {
   var account: MemoryAccount?
   var clock: any MonotonicClock
   /// Where its work is done.
-  var execution: any Execution
+  var runtime: any PlayerRuntime
   var gate: (any DecodingGate)?
   var logger: Logger
   var thresholds: BufferingThresholds

@@ -8,7 +8,7 @@ internal import Synchronization
 /// A turn decodes until the ring is full or the packets have run out (`TrackDecoder`). After a seek the frames before the
 /// wanted one are decoded and let go.
 ///
-/// Confined to its pump's turns.
+/// Confined to its task loop's turns.
 final class VideoPipeline {
   struct Options: Sendable {
     var name: String
@@ -16,11 +16,11 @@ final class VideoPipeline {
     var gate: (any DecodingGate)?
     /// What decoding is measured by.
     var clock: any MonotonicClock = SystemMonotonicClock()
-    /// Frame threads once the first picture is there.
+    /// Frame threads once the first frame is there.
     var threads = 1
-    /// Gets what was decoded so far, with each picture, before the ring gets that.
+    /// Gets what was decoded so far, with each frame, before the ring gets that.
     var noteDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
-    /// Gets told why a run has shown nothing at all, before the ring is finished.
+    /// Gets told why a span has shown nothing at all, before the ring is finished.
     var noteFailure: @Sendable (ReelError) -> Void = { _ in }
   }
 
@@ -32,17 +32,17 @@ final class VideoPipeline {
 
   /// What is wanted from the place where decoding begins.
   struct Order: Sendable {
-    var epoch = 0
+    var bufferGeneration = 0
     var generation = 0
-    /// The first picture that is shown is the one on show at this time; nil for the very first.
+    /// The first frame that is shown is the one on show at this time; nil for the very first.
     var target: MediaTime?
-    /// A picture so much earlier will do.
+    /// A frame so much earlier will do.
     var tolerance = MediaTime.zero
-    /// Pictures that are decoded ahead; nil for as many as the ring takes.
+    /// Frames that are decoded ahead; nil for as many as the ring takes.
     var limit: Int?
-    /// The first picture need not come soon: all threads from the beginning.
+    /// The first frame need not come soon: all threads from the beginning.
     var prefersThroughput = false
-    /// The last time through the item; pictures of later ones are let go.
+    /// The last time through the item; frames of later ones are let go.
     var lastIteration = Int.max
   }
 
@@ -52,22 +52,22 @@ final class VideoPipeline {
   private let isCancelled: @Sendable () -> Bool
   private let packets: BufferedPackets
   private let frames: TrackDecoder
-  private var order = Order(epoch: -1)
+  private var order = Order(bufferGeneration: -1)
   /// Of the order, for the decoder: it is kept over seeks.
-  private let epoch: DecodingEpoch
-  /// The latest picture at or before the target, until it is known whether there is a later one.
-  private var candidate: TimedPicture?
-  /// The time through the item in which the target lies; nil before there is a picture.
+  private let bufferGeneration: DecodingGeneration
+  /// The latest frame at or before the target, until it is known whether there is a later one.
+  private var candidate: TimedFrame?
+  /// The time through the item in which the target lies; nil before there is a frame.
   private var targetIteration: Int?
   /// Refused by the ring.
-  private var refused: TimedPicture?
+  private var refused: TimedFrame?
   /// Comes after the one that is refused.
-  private var refusedNext: TimedPicture?
+  private var refusedNext: TimedFrame?
   private var offeredCount = 0
   private var isOpening = true
   private var isFinished = false
-  /// What had been spent in decoders when the first picture of the order was there.
-  private var firstPictureDuration: Duration?
+  /// What had been spent in decoders when the first frame of the order was there.
+  private var firstFrameDuration: Duration?
 
   init(
     buffer: ForwardBuffer, ring: FrameRing, options: Options,
@@ -77,31 +77,32 @@ final class VideoPipeline {
     self.ring = ring
     self.options = options
     self.isCancelled = isCancelled
-    let epoch = DecodingEpoch()
-    self.epoch = epoch
+    let bufferGeneration = DecodingGeneration()
+    self.bufferGeneration = bufferGeneration
     packets = BufferedPackets(buffer)
     frames = TrackDecoder(
       packets,
       options: TrackDecoder.Options(
         name: options.name, logger: options.logger, gate: options.gate, clock: options.clock,
         isCancelled: {
-          isCancelled() || buffer.epoch(of: .video) != epoch.value.load(ordering: .relaxed)
+          isCancelled()
+            || buffer.bufferGeneration(of: .video) != bufferGeneration.value.load(ordering: .relaxed)
         }))
   }
 
-  /// As many pictures were offered as are wanted now.
+  /// As many frames were offered as are wanted now.
   var hasReachedLimit: Bool { order.limit.map { offeredCount >= $0 } ?? false }
 
   /// What was decoded so far.
   var account: DecodingAccount {
     DecodingAccount(
-      duration: frames.duration, firstPictureDuration: firstPictureDuration, pictureCount: frames.frameCount,
+      duration: frames.duration, firstFrameDuration: firstFrameDuration, frameCount: frames.frameCount,
       repeatedCount: frames.repeatedCount)
   }
 
   /// Decodes as far as it can go. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {
-    if order.epoch != self.order.epoch { try begin(order) }
+    if order.bufferGeneration != self.order.bufferGeneration { try begin(order) }
     self.order = order
     frames.lastIteration = order.lastIteration
     if isFinished {
@@ -117,23 +118,23 @@ final class VideoPipeline {
       if let limit = order.limit, offeredCount >= limit { return .idle }
       takeUpThreads()
       switch try frames.next(isFirst: isOpening, threads: isOpening ? 1 : options.threads) {
-      case .frame(let picture):
+      case .frame(let frame):
         isOpening = false
-        if offeredCount == 0 { firstPictureDuration = frames.duration }
-        // Whoever takes the picture from the ring finds in the account what it took.
+        if offeredCount == 0 { firstFrameDuration = frames.duration }
+        // Whoever takes the frame from the ring finds in the account what it took.
         options.noteDecoding(account)
-        offerWhereWanted(picture)
+        offerWhereWanted(frame)
       case .discarded:
         isOpening = false
         options.noteDecoding(account)
       case .needsPacket:
         // Frames that the decoder holds back for their order are not drained at a stall: it would have to decode its group of
-        // pictures again from the key frame each time. So a stream with reordering stalls some frames before the end of what
+        // frames again from the key frame each time. So a stream with reordering stalls some frames before the end of what
         // was loaded.
         return .idle
       case .stale:
         return .idle
-      case .runEnded:
+      case .spanEnded:
         break
       case .end:
         return try finish()
@@ -141,14 +142,15 @@ final class VideoPipeline {
     }
   }
 
-  /// Lets go of the decoder, where it can go on at the same picture later: it begins with the key frame again then. True
+  /// Lets go of the decoder, where it can go on at the same frame later: it begins with the key frame again then. True
   /// where that was done now.
   func park() -> Bool { frames.decoder != nil && rewind() }
 
-  /// Goes back to behind the picture on show, for the ones that were decoded ahead of it to be let go. False, and
+  /// Goes back to behind the frame on show, for the ones that were decoded ahead of it to be let go. False, and
   /// nothing is done, where that can't be.
   func rest(at shown: MediaTime) -> Bool {
-    guard frames.hasTimestamps, buffer.rewindToKey(before: shown, epoch: order.epoch) else { return false }
+    guard frames.hasTimestamps, buffer.rewindToKey(before: shown, bufferGeneration: order.bufferGeneration)
+    else { return false }
     refused = nil
     refusedNext = nil
     frames.close(after: shown)
@@ -165,11 +167,11 @@ final class VideoPipeline {
     candidate = nil
     targetIteration = nil
     offeredCount = 0
-    firstPictureDuration = nil
+    firstFrameDuration = nil
     isFinished = false
     isOpening = !order.prefersThroughput
-    epoch.value.store(order.epoch, ordering: .relaxed)
-    packets.epoch = order.epoch
+    bufferGeneration.value.store(order.bufferGeneration, ordering: .relaxed)
+    packets.bufferGeneration = order.bufferGeneration
     try frames.begin()
   }
 
@@ -185,7 +187,7 @@ final class VideoPipeline {
     return .ended
   }
 
-  /// Once the first picture is there, decoding goes on with all threads, from its key frame on.
+  /// Once the first frame is there, decoding goes on with all threads, from its key frame on.
   /// A decoder with several frame threads holds the first frame back by as many frames, so the first frame is decoded
   /// with one thread. Beginning again costs one key frame.
   private func takeUpThreads() {
@@ -195,66 +197,66 @@ final class VideoPipeline {
     _ = rewind()
   }
 
-  /// Closes the decoder; the next begins with the key frame of the last picture, whatever was decoded behind it. False
+  /// Closes the decoder; the next begins with the key frame of the last frame, whatever was decoded behind it. False
   /// where it has to go on as it is.
   private func rewind() -> Bool {
-    // Pictures without timestamps would not be known again.
+    // Frames without timestamps would not be known again.
     guard let lastTime = frames.lastTime, frames.hasTimestamps,
-      buffer.rewindToKey(before: lastTime, epoch: order.epoch)
+      buffer.rewindToKey(before: lastTime, bufferGeneration: order.bufferGeneration)
     else { return false }
     frames.close()
     return true
   }
 
-  /// Offers a picture, or lets it go where it stands before the one that is wanted.
-  private func offerWhereWanted(_ placed: consuming TimedPicture) {
-    let picture = placed
-    guard let target = order.target, offeredCount == 0 else { return offer(picture) }
-    let time = picture.time
-    // A place behind the end is at the last picture of its pass, not in the next one.
-    let iteration = picture.run?.pass.iteration ?? 0
+  /// Offers a frame, or lets it go where it stands before the one that is wanted.
+  private func offerWhereWanted(_ placed: consuming TimedFrame) {
+    let frame = placed
+    guard let target = order.target, offeredCount == 0 else { return offer(frame) }
+    let time = frame.time
+    // A place behind the end is at the last frame of its iteration, not in the next one.
+    let iteration = frame.span?.loop.iteration ?? 0
     targetIteration = targetIteration ?? iteration
     if time > target || iteration != targetIteration {
       if let earlier = candidate.take() {
         offer(earlier)
-        refusedNext = consume picture
+        refusedNext = consume frame
       } else {
-        offer(picture)
+        offer(frame)
       }
-    } else if time + picture.displayTime > target, picture.frame.durationTicks > 0 || time == target {
+    } else if time + frame.displayTime > target, frame.decoded.durationTicks > 0 || time == target {
       candidate = nil
-      offer(picture)
+      offer(frame)
     } else if time + order.tolerance >= target {
       candidate = nil
-      offer(picture)
+      offer(frame)
     } else {
-      candidate = consume picture
+      candidate = consume frame
     }
   }
 
-  private func offer(_ offered: consuming TimedPicture) {
-    let picture = offered
+  private func offer(_ offered: consuming TimedFrame) {
+    let frame = offered
     offeredCount += 1
     if refused == nil {
-      switch ring.offer(picture, generation: order.generation) {
+      switch ring.offer(frame, generation: order.generation) {
       case .accepted: break
       case .stale: break
-      case .full(let picture): refused = consume picture
+      case .full(let frame): refused = consume frame
       }
     } else {
-      refusedNext = consume picture
+      refusedNext = consume frame
     }
   }
 
   /// Offers what the ring has refused; false where it still does.
   private func handOver() throws -> Bool {
-    while let picture = refused.take() ?? refusedNext.take() {
-      if let run = picture.run, run.pass.iteration > order.lastIteration { continue }
-      switch ring.offer(picture, generation: order.generation) {
+    while let frame = refused.take() ?? refusedNext.take() {
+      if let span = frame.span, span.loop.iteration > order.lastIteration { continue }
+      switch ring.offer(frame, generation: order.generation) {
       case .accepted: continue
       case .stale: continue
-      case .full(let picture):
-        refused = consume picture
+      case .full(let frame):
+        refused = consume frame
         return false
       }
     }
@@ -262,19 +264,21 @@ final class VideoPipeline {
   }
 }
 
-/// The epoch that is decoded now.
-private final class DecodingEpoch: Sendable {
+/// The bufferGeneration that is decoded now.
+private final class DecodingGeneration: Sendable {
   let value = Atomic(-1)
 }
 
 /// The video packets of a forward buffer.
 private final class BufferedPackets: PacketSource {
-  var epoch = -1
+  var bufferGeneration = -1
   private let buffer: ForwardBuffer
 
   init(_ buffer: ForwardBuffer) { self.buffer = buffer }
 
-  func peek() -> NextPacket { buffer.peekNext(.video, epoch: epoch) }
+  func peek() -> NextPacket { buffer.peekNext(.video, bufferGeneration: bufferGeneration) }
 
-  func next(of run: MediaRun?) -> NextPacket { buffer.next(.video, epoch: epoch, of: run) }
+  func next(of span: StreamSpan?) -> NextPacket {
+    buffer.next(.video, bufferGeneration: bufferGeneration, of: span)
+  }
 }

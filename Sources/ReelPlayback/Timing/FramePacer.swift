@@ -1,10 +1,10 @@
 internal import ReelCore
 
-/// Decides what to do with the next picture.
+/// Decides what to do with the next frame.
 ///
-/// The rule: a picture is shown when its time has come. One whose successor is due as well is late: it is dropped,
+/// The rule: a frame is shown when its time has come. One whose successor is due as well is late: it is dropped,
 /// unless nothing has been shown for `maximumFreeze`; then it is shown though it is late, so that a decoder which can't
-/// keep up gives a slow film and not a still. The first picture after a start or a seek is shown at once, whatever its
+/// keep up gives a slow film and not a still. The first frame after a start or a seek is shown at once, whatever its
 /// time.
 struct FramePacer: Sendable {
   enum Decision: Equatable, Sendable {
@@ -20,10 +20,10 @@ struct FramePacer: Sendable {
   var maximumFreeze: Duration = .milliseconds(250)
 
   /// - Parameters:
-  ///   - next: The time of the picture in question.
+  ///   - next: The time of the frame in question.
   ///   - following: That of the one after it; nil where it is not there yet, or there is none.
   ///   - timebase: Of the same clock as `now`.
-  ///   - lastShownAt: When a picture was shown last, by the clock; nil for none since the start or seek.
+  ///   - lastShownAt: When a frame was shown last, by the clock; nil for none since the start or seek.
   func decision(
     next: MediaTime, following: MediaTime?, timebase: Timebase, now: Duration, lastShownAt: Duration?
   ) -> Decision {

@@ -20,7 +20,7 @@ package struct ShownMedia: Sendable, Hashable {
 
   /// The media time shown before a next frame at `time`.
   ///
-  /// - Parameter skipped: The frame's `TimedPicture.skipped`.
+  /// - Parameter skipped: The frame's `TimedFrame.skipped`.
   package func played(before time: MediaTime, skipped: MediaTime) -> MediaTime {
     guard let lastTime else { return .zero }
     let step = time - lastTime

@@ -16,7 +16,7 @@ public import ReelCore
 ///
 /// A fall or rise by 2^33 ticks of 90 kHz (a wrap of MPEG-TS's 33 bits) is undone exactly and is not counted.
 ///
-/// A value of one container and one run: after a seek a new one is begun. Packets come in the container's order.
+/// A value of one container and one span: after a seek a new one is begun. Packets come in the container's order.
 public struct TimestampContinuity: Sendable {
   /// The longest gap that is no jump.
   public let forwardThreshold: MediaTime
@@ -80,11 +80,11 @@ public struct TimestampContinuity: Sendable {
   }
 
   /// Other streams follow, in the place of those before: their first packets jump where they step back by more than
-  /// sound may overlap, and pictures where they step back at all.
+  /// sound may overlap, and frames where they step back at all.
   ///
-  /// - Parameter pictures: The index of the stream that has them.
-  public mutating func beginStreams(pictures: Int?) {
-    for index in streams.keys { streams[index]?.overlap = index == pictures ? .zero : Self.overlap }
+  /// - Parameter frames: The index of the stream that has them.
+  public mutating func beginStreams(frames: Int?) {
+    for index in streams.keys { streams[index]?.overlap = index == frames ? .zero : Self.overlap }
   }
 
   /// `pts` brought to the same side of a wrap of 33 bits as `dts`: of the packets around a wrap some have the one
@@ -175,7 +175,7 @@ public struct TimestampContinuity: Sendable {
   /// The length of a packet of which nothing is known.
   private static let defaultStep = MediaTime(value: 1, timescale: 25)
   private static let overlap = MediaTime(value: 1, timescale: 10)
-  /// How long a picture waits for those that are shown before it.
+  /// How long a frame waits for those that are shown before it.
   private static let reorder = MediaTime(value: 1, timescale: 1)
   private static let wrap = MediaTime(value: 1 << 33, timescale: 90_000)
   /// How far two streams of a container are apart at the most where they are interleaved.

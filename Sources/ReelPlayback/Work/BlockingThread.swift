@@ -1,12 +1,12 @@
 /// Runs work that blocks (FFmpeg, waiting for bytes) away from Swift's cooperative threads.
 enum BlockingThread {
-  /// Runs `body` on a thread of `execution`, which does nothing else meanwhile.
+  /// Runs `body` on a thread of `runtime`, which does nothing else meanwhile.
   static func run<Result: Sendable>(
-    named name: String, on execution: any Execution = SystemExecution.shared,
+    named name: String, on runtime: any PlayerRuntime = SystemRuntime.shared,
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-      execution.run(named: name) {
+      runtime.run(named: name) {
         continuation.resume(with: Swift.Result { try body() })
       }
     }
@@ -16,9 +16,9 @@ enum BlockingThread {
   static func wait<Result: Sendable>(
     scope: LoadScope, for body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {
-    let done = scope.execution.makeSignal()
+    let done = scope.runtime.makeSemaphore()
     let box = ResultBox<Result>()
-    let task = scope.execution.task {
+    let task = scope.runtime.task {
       do { box.set(.success(try await body())) } catch { box.set(.failure(error)) }
       done.signal()
     }

@@ -5,7 +5,7 @@ internal import ReelCore
 /// Cancelled at most once; what is registered after that is cancelled at once.
 final class LoadScope: Sendable {
   /// Where the work of the loading is done.
-  let execution: any Execution
+  let runtime: any PlayerRuntime
   /// Where what the loading holds is counted.
   let memory: LoadingMemory
 
@@ -19,9 +19,9 @@ final class LoadScope: Sendable {
   private let state = Locked(State())
 
   init(
-    execution: any Execution = SystemExecution.shared, memory: LoadingMemory = LoadingMemory(account: nil)
+    runtime: any PlayerRuntime = SystemRuntime.shared, memory: LoadingMemory = LoadingMemory(account: nil)
   ) {
-    self.execution = execution
+    self.runtime = runtime
     self.memory = memory
   }
 

@@ -32,7 +32,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   public var likes: Int?
   /// How many there are; not negative.
   public var comments: Int?
-  /// A picture to be shown until the first frame is there.
+  /// A frame to be shown until the first frame is there.
   public var poster: URL?
   /// Further fields for every request of this item, in order.
   public var headers: [HeaderField]

@@ -11,16 +11,16 @@ public struct MemoryLedger: Sendable, Hashable {
     case inFlight = "in_flight"
     /// Compressed media: the pages that the bytes of the packets lie in.
     case packets
-    /// Decoded pictures: those in the ring, and the one on show of a player without an output.
+    /// Decoded frames: those in the ring, and the one on show of a player without an output.
     case frames
-    /// Pictures that the decoder holds: references, and spare ones.
+    /// Frames that the decoder holds: references, and spare ones.
     case decoder
     /// All else that was allocated for the player: codec and demuxer contexts, what surrounds packets, Swift's objects.
     case internals
     /// What the allocator takes from the system for the player beyond what is allocated: gaps between allocations, and
     /// its own tables.
     case allocator
-    /// The picture on show, where the player has an output.
+    /// The frame on show, where the player has an output.
     case output
   }
 
@@ -44,7 +44,7 @@ public struct MemoryLedger: Sendable, Hashable {
       self[.packets] = packets
       self[.frames] = frames - shown
       self[.output] = shown
-      self[.decoder] = max(0, (figures?.pictureByteCount ?? frames) - frames)
+      self[.decoder] = max(0, (figures?.frameByteCount ?? frames) - frames)
       guard countsHeap, let figures else { return }
       self[.packets] = max(packets, figures.packetByteCount)
       guard let heap = figures.heap else { return }

@@ -1,9 +1,9 @@
 public import ReelPlayback
 
-/// The item before the current one and the one after it, with their first picture and 3 s of media.
+/// The item before the current one and the one after it, with their first frame and 3 s of media.
 public struct AdjacentPreload: PreloadPolicy, Hashable {
   /// The decoder of the next item in the direction of travel stays open. False: at 720x1280 that costs 10 MB, and saves 25 ms
-  /// of the time to the second picture, which the end of the drag gives anyway.
+  /// of the time to the second frame, which the end of the drag gives anyway.
   public var isNextDecoderWarm: Bool
 
   public init(isNextDecoderWarm: Bool = false) {

@@ -1,11 +1,11 @@
 public import ReelPlayback
 
-/// So many items ahead in the direction of travel, with their first picture and 3 s of media, and none behind.
+/// So many items ahead in the direction of travel, with their first frame and 3 s of media, and none behind.
 public struct AheadPreload: PreloadPolicy, Hashable {
   /// How many; not negative.
   public let count: Int
   /// The decoder of the next item stays open. False: at 720x1280 that costs 10 MB, and saves 25 ms
-  /// of the time to the second picture, which the end of the drag gives anyway.
+  /// of the time to the second frame, which the end of the drag gives anyway.
   public var isNextDecoderWarm: Bool
 
   /// A negative `count` counts as 0.

@@ -4,7 +4,7 @@ public import ReelPlayback
 ///
 /// The neighbours are served by rank: each gets the deepest stage whose measured memory fits what the current item
 /// and those of better rank leave of the budget. The next item in the direction of travel keeps its decoder open where
-/// that fits as well. Before anything was measured one neighbour is loaded to its first picture, and no other.
+/// that fits as well. Before anything was measured one neighbour is loaded to its first frame, and no other.
 public struct BudgetPreload: PreloadPolicy, Hashable {
   /// The memory of the whole pool, in bytes; not negative.
   public let byteCount: Int

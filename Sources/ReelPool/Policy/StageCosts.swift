@@ -70,7 +70,7 @@ public struct StageCosts: Sendable, Hashable {
   /// The memory that an item takes once it is where `target` wants it, in bytes.
   ///
   /// A stage that was never measured counts as the nearest deeper one that was, which includes it. Media beyond the
-  /// first picture counts by its duration and ends at the target's byte limit. Nil where neither the stage nor a
+  /// first frame counts by its duration and ends at the target's byte limit. Nil where neither the stage nor a
   /// deeper one was measured, or where the decoder is to stay open and none was measured.
   public func memoryByteCount(of target: PreloadTarget) -> Int? {
     guard target.stage != .none else { return 0 }

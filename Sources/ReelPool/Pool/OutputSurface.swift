@@ -1,14 +1,14 @@
 internal import ReelCore
 internal import ReelPlayback
 
-/// Where the current item's pictures are shown: one output, which goes from player to player.
+/// Where the current item's frames are shown: one output, which goes from player to player.
 ///
-/// From a player that has shown nothing it gets nothing; from one that has, the picture on show, and then those that
+/// From a player that has shown nothing it gets nothing; from one that has, the frame on show, and then those that
 /// follow: none twice, and none is left out.
 ///
 /// The output is called, and goes from player to player, with one lock held that all players of the window share: so it is
-/// called by one thread at a time, and never with a picture of an item that it has left. The lock can be taken again by
-/// who has it: an output may swipe while it is shown a picture.
+/// called by one thread at a time, and never with a frame of an item that it has left. The lock can be taken again by
+/// who has it: an output may swipe while it is shown a frame.
 final class OutputSurface: Sendable {
   /// A player, and the item that it is wanted for.
   typealias Target = (player: PooledPlayer, id: FeedItem.ID)
@@ -36,9 +36,9 @@ final class OutputSurface: Sendable {
       self.surface = surface
     }
 
-    func show(_ picture: borrowing TimedPicture) throws {
+    func show(_ frame: borrowing TimedFrame) throws {
       guard let surface, surface.isCurrent(self) else { return }
-      do { try output.show(picture) } catch {
+      do { try output.show(frame) } catch {
         surface.drop(output)
         throw error
       }
@@ -94,13 +94,13 @@ final class OutputSurface: Sendable {
   /// Shows an item's poster, once, where nothing else of the item is shown.
   ///
   /// - Parameter isWanted: asked while no player shows anything.
-  func show(_ poster: borrowing TimedPicture, of id: FeedItem.ID, where isWanted: () -> Bool) {
+  func show(_ poster: borrowing TimedFrame, of id: FeedItem.ID, where isWanted: () -> Bool) {
     lock.withLock { showLocked(poster, of: id, where: isWanted) }
   }
 
   // MARK: - Private
 
-  private func showLocked(_ poster: borrowing TimedPicture, of id: FeedItem.ID, where isWanted: () -> Bool) {
+  private func showLocked(_ poster: borrowing TimedFrame, of id: FeedItem.ID, where isWanted: () -> Bool) {
     let output = state.withLock { state -> (any FrameOutput)? in
       guard state.posterID != id else { return nil }
       return state.output
@@ -128,7 +128,7 @@ final class OutputSurface: Sendable {
       state.attachment = attachment
       if state.posterID != target.id { state.posterID = nil }
     }
-    // Before its picture comes.
+    // Before its frame comes.
     emit(.surfaceAttached(target.id))
     if (try? target.player.player.attach(attachment)) == nil { leave(attachment) }
   }

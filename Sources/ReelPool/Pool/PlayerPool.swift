@@ -2,18 +2,18 @@ public import Logging
 public import ReelCore
 public import ReelPlayback
 
-/// A pool of players that walks a feed: the current item plays, and the first pictures of its neighbours are decoded
+/// A pool of players that walks a feed: the current item plays, and the first frames of its neighbours are decoded
 /// before they are wanted.
 ///
-/// Item `index` of a playlist has the slot `index % slotCount`; a slot belongs to the item's identity in its feed, so that
+/// Item `index` of a snapshot has the slot `index % slotCount`; a slot belongs to the item's identity in its feed, so that
 /// what was loaded of an item stays where others are removed, and never passes for another's. Around the current item
-/// lies the window: one stretch of the playlist, of no more items than there are slots, as deep as the policy wants
+/// lies the window: one stretch of the snapshot, of no more items than there are slots, as deep as the policy wants
 /// (`PreloadPolicy`). What leaves it is cancelled at once, and its memory goes back to the system. What stays keeps its
 /// buffer, and becomes the current item without a byte fetched twice.
 ///
 /// The current item goes before preloads, and preloads by their rank, on the network and on the processor.
 ///
-/// - An index that the playlist does not have is an error. A pool larger than the feed has slots that stay empty. A policy
+/// - An index that the snapshot does not have is an error. A pool larger than the feed has slots that stay empty. A policy
 ///   that wants more than there are slots gets the nearest of what it wants.
 /// - An item that can't be played fails alone: its slot says so (`SlotReadiness.status`), and its neighbours play. One
 ///   whose failure may pass is tried again when it is shown once more.
@@ -51,7 +51,7 @@ public final class PlayerPool: PlayerPooling {
   ) {
     self.init(fetcher: fetcher, configuration: configuration, logger: logger)
     pause()
-    update(Playlist(feed), currentIndex: feed.items.isEmpty ? nil : 0)
+    update(FeedSnapshot(feed), currentIndex: feed.items.isEmpty ? nil : 0)
   }
 
   deinit { core.close() }
@@ -80,9 +80,9 @@ public final class PlayerPool: PlayerPooling {
 
   @discardableResult
   public func show(
-    _ index: Int, of playlist: Playlist, phase: SwipePhase = .settled
+    _ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase = .settled
   ) throws(ReelError) -> Handover {
-    try core.show(index, of: playlist, phase: phase)
+    try core.show(index, of: snapshot, phase: phase)
   }
 
   /// Returns when the first frame of an item of the feed is decoded: a swipe to it is a hit then.
@@ -92,7 +92,9 @@ public final class PlayerPool: PlayerPooling {
   ///   `CancellationError` where the task was cancelled.
   public func ready(_ index: Int) async throws { try await core.ready(index) }
 
-  public func update(_ playlist: Playlist, currentIndex index: Int?) { core.update(playlist, index: index) }
+  public func update(_ snapshot: FeedSnapshot, currentIndex index: Int?) {
+    core.update(snapshot, index: index)
+  }
 
   public func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?) {
     core.state.withLock { $0.onFailure = handler }
@@ -111,8 +113,8 @@ public final class PlayerPool: PlayerPooling {
   /// so close the pool or cancel the task. Posters are not among the frames.
   public var frames: AsyncStream<VideoFrame> { core.frameStream }
 
-  /// Sets the output that follows the current item: it gets the picture that a swipe finds within the call of `show`,
-  /// then each picture as it is due. The output before is finished; what that throws is thrown here. One that is set after
+  /// Sets the output that follows the current item: it gets the frame that a swipe finds within the call of `show`,
+  /// then each frame as it is due. The output before is finished; what that throws is thrown here. One that is set after
   /// `close()` is finished at once.
   public func setSurface(_ output: (any FrameOutput)?) throws {
     guard !core.state.withLock({ $0.isClosed }) else {
@@ -149,7 +151,9 @@ public final class PlayerPool: PlayerPooling {
   /// its slot gets another player.
   ///
   /// Throws `ReelError.usage` where there is no current player, or where pinning is refused by the pool or the player.
-  public func pin(to output: any FrameOutput) throws(ReelError) -> PinnedPlayer { try core.pin(to: output) }
+  public func startPictureInPicture(to output: any FrameOutput) throws(ReelError) -> PictureInPicturePlayer {
+    try core.startPictureInPicture(to: output)
+  }
 
   /// The players that are pinned.
   public var pinnedItems: [FeedItem.ID] { core.state.withLock { $0.pinned.map(\.id) } }
@@ -163,7 +167,7 @@ public final class PlayerPool: PlayerPooling {
 
   package func setAccountant(_ accountant: PoolAccountant?) { core.accountant.withLock { $0 = accountant } }
 
-  /// How the loading of an item went, as far as its first picture; nil where it has no slot or no picture.
+  /// How the loading of an item went, as far as its first frame; nil where it has no slot or no frame.
   package func startup(of id: FeedItem.ID) -> StartupReport? {
     core.state.withLock { $0.player(of: id) }?.load?.item.startup
   }

@@ -8,7 +8,7 @@ package struct PoolAccountant: Sendable {
     package var statistics: PlayerStatistics
   }
 
-  /// So many pictures of an item have come out of decoders.
+  /// So many frames of an item have come out of decoders.
   package var decoded: @Sendable (FeedItem.ID, Int) -> Void
   package var departed: @Sendable (FeedItem.ID, Departure) -> Void
 

@@ -6,14 +6,14 @@ public struct PoolConfiguration: Sendable {
   public var slotCount = 3
   /// How far neighbours are loaded.
   public var policy: any PreloadPolicy = AdjacentPreload()
-  /// Of each player. The pool's decoders have one thread each, and 4 pictures are decoded ahead.
+  /// Of each player. The pool's decoders have one thread each, and 4 frames are decoded ahead.
   public var player: PlayerConfiguration
   /// What a player does at the end of its item.
   public var actionAtItemEnd = Player.ActionAtItemEnd.pause
   /// Decoders that use the processor at once; nil for one a core. The current item's goes first.
   public var decodingPermits: Int?
   /// Players may be taken out of the window (`PlayerPool.pin`).
-  public var allowsPinning = true
+  public var allowsPictureInPicture = true
   /// Hosts of items beyond the window, in the direction of travel, to which a connection is opened ahead.
   public var connectionsAhead = 2
   /// Posters are fetched ahead, and shown on a miss.

@@ -17,9 +17,9 @@ extension PoolCore {
   }
 
   private func makeFrameOutput() -> CallbackOutput {
-    CallbackOutput { [frames, weak frameSurface] picture in
+    CallbackOutput { [frames, weak frameSurface] frame in
       // Without readers no frame is kept.
-      guard frames.observerCount > 0, let id = frameSurface?.id, let copy = try? picture.clone() else {
+      guard frames.observerCount > 0, let id = frameSurface?.id, let copy = try? frame.clone() else {
         return
       }
       frames.send(VideoFrame(copy, item: id))

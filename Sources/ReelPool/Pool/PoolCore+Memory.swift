@@ -6,7 +6,7 @@ extension PoolCore {
   func trim(to byteCount: Int) -> Int {
     var hasGivenUp = false
     while heldByteCount > byteCount {
-      // Its slot gets another player: this one is ended here, while the pump may be at work.
+      // Its slot gets another player: this one is ended here, while the task loop may be at work.
       let replacement = PooledPlayer(resources, configuration: configuration)
       typealias Victim = (slot: Int, player: PooledPlayer, load: PooledPlayer.Load)
       let victim = state.withLock { state -> Victim? in
@@ -17,7 +17,7 @@ extension PoolCore {
         let preloads = held.filter { $0.load.feedItem.id != current }
         guard let lowest = preloads.max(by: { $0.load.order.rank < $1.load.order.rank }) else { return nil }
         state.keptCount = min(state.keptCount ?? .max, max(1, lowest.load.order.rank))
-        state.revision += 1
+        state.generation += 1
         lowest.player.forget()
         state.slots[lowest.slot] = replacement
         return lowest
@@ -35,28 +35,28 @@ extension PoolCore {
     return held
   }
 
-  func pin(to output: any FrameOutput) throws(ReelError) -> PinnedPlayer {
-    let property = ObservedProperty(PinnedState.none)
+  func startPictureInPicture(to output: any FrameOutput) throws(ReelError) -> PictureInPicturePlayer {
+    let property = ObservedProperty(PictureInPictureState.none)
     let replacement = PooledPlayer(resources, configuration: configuration)
-    let outcome = state.withLock { state -> Result<PinnedPlayer, ReelError> in
+    let outcome = state.withLock { state -> Result<PictureInPicturePlayer, ReelError> in
       guard let item = state.currentItem, let slot = state.slots.firstIndex(where: { $0.id == item.id })
       else {
         return .failure(ReelError(.usage, "there is no current player to be pinned"))
       }
       let player = state.slots[slot]
-      guard configuration.allowsPinning, player.player.allowsPictureInPicture else {
+      guard configuration.allowsPictureInPicture, player.player.allowsPictureInPicture else {
         return .failure(ReelError(.usage, "pinning is not allowed", at: item.id.description))
       }
       guard !output.isExternal || player.player.allowsExternalPlayback else {
         return .failure(
           ReelError(.usage, "external playback is not allowed by this player", at: item.id.description))
       }
-      let pinned = PinnedPlayer(
+      let pinned = PictureInPicturePlayer(
         item, player: player, output: output, state: property, emit: emit,
         onStop: { [weak self] in self?.unpin(player) })
       state.slots[slot] = replacement
       state.pinned.append(PinnedEntry(id: item.id, player: player, stop: { [weak pinned] in pinned?.stop() }))
-      state.revision += 1
+      state.generation += 1
       return .success(pinned)
     }
     let pinned = try outcome.get()
@@ -78,7 +78,7 @@ extension PoolCore {
   private func unpin(_ player: PooledPlayer) {
     state.withLock { state in
       state.pinned.removeAll { $0.player === player }
-      state.revision += 1
+      state.generation += 1
     }
     end(player)
     wake()

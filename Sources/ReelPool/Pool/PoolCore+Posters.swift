@@ -3,12 +3,12 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// An item's own image, until its first picture is there.
+/// An item's own image, until its first frame is there.
 extension PoolCore {
-  /// Shows the poster of the current item where its poster is there and its picture is not.
+  /// Shows the poster of the current item where its poster is there and its frame is not.
   func showPoster() {
     let item = state.withLock { state -> FeedItem? in
-      guard state.target?.player.hasPicture != true, !state.isPinned(state.currentItem?.id) else {
+      guard state.target?.player.hasFrame != true, !state.isPinned(state.currentItem?.id) else {
         return nil
       }
       return state.currentItem
@@ -16,11 +16,11 @@ extension PoolCore {
     guard let item, let url = item.poster, surface.wantsPoster(of: item.id),
       let bytes = posters.bytes(of: url),
       let image = try? StillImage(decoding: bytes, name: url.absoluteString, logger: resources.logger),
-      let frame = try? image.frame.clone()
+      let decoded = try? image.frame.clone()
     else { return }
-    let picture = TimedPicture(frame: frame, time: .zero, stream: image.stream, frameRate: nil)
-    surface.show(picture, of: item.id) {
-      state.withLock { $0.currentItem?.id == item.id && $0.target?.player.hasPicture != true }
+    let frame = TimedFrame(decoded, time: .zero, stream: image.stream, frameRate: nil)
+    surface.show(frame, of: item.id) {
+      state.withLock { $0.currentItem?.id == item.id && $0.target?.player.hasFrame != true }
     }
   }
 }

@@ -4,7 +4,7 @@ internal import ReelPlayback
 
 /// How far the slots have come, and what they hold.
 extension PoolCore {
-  /// One turn of the pump that tells what stages were reached since its last, publishes how ready the slots are, and has
+  /// One turn of the task loop that tells what stages were reached since its last, publishes how ready the slots are, and has
   /// those look who wait for something.
   func noteProgress() {
     let players = state.withLock { $0.isClosed ? [] : $0.slots }
@@ -83,7 +83,7 @@ extension PoolCore {
     if hasGrown { wake() }
   }
 
-  /// What the stage costs that an item has reached, as a preload: one picture, and an open decoder apart. Of the current
+  /// What the stage costs that an item has reached, as a preload: one frame, and an open decoder apart. Of the current
   /// item too: it may be the only one that gets so far.
   private func record(_ stage: PreloadStage, of player: PooledPlayer, _ load: PooledPlayer.Load) {
     let statistics = player.player.statistics

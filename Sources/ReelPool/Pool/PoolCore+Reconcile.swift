@@ -10,8 +10,8 @@ extension PoolCore {
       let order: PooledPlayer.Order
     }
 
-    let revision: Int
-    let playlist: Playlist
+    let generation: Int
+    let snapshot: FeedSnapshot
     let direction: Int
     let indices: Range<Int>
     let entries: [Entry]
@@ -55,7 +55,7 @@ extension PoolCore {
       if let (id, error) = assignment.failure { state.withLock { $0.onFailure }?(id, error) }
       guard isCurrent(plan) else { continue }
       if configuration.showsPosters { posters.keep(plan.entries.compactMap { $0.item.poster }) }
-      openConnections(behind: plan.indices, of: plan.playlist, direction: plan.direction)
+      openConnections(behind: plan.indices, of: plan.snapshot, direction: plan.direction)
       wakePoster()
       wakeProgress()
       if isCurrent(plan) { return }
@@ -71,13 +71,13 @@ extension PoolCore {
     guard !state.isClosed else { return nil }
     guard let index = state.index else {
       return Plan(
-        revision: state.revision, playlist: state.playlist, direction: state.direction, indices: 0..<0,
+        generation: state.generation, snapshot: state.snapshot, direction: state.direction, indices: 0..<0,
         entries: [])
     }
     let window = window(state, policy: configuration.policy, index: index)
     var entries: [Plan.Entry] = []
     for (rank, entry) in window.entries.prefix(state.keptCount ?? .max).enumerated() {
-      let item = state.playlist.items[entry.index]
+      let item = state.snapshot.items[entry.index]
       guard !state.isPinned(item.id) else { continue }
       let isPlayed = entry.distance == 0 && state.phase == .settled
       entries.append(
@@ -89,26 +89,26 @@ extension PoolCore {
             plays: isPlayed && state.isPlaying, since: state.settledAt)))
     }
     return Plan(
-      revision: state.revision, playlist: state.playlist, direction: state.direction,
+      generation: state.generation, snapshot: state.snapshot, direction: state.direction,
       indices: window.indices, entries: entries)
   }
 
   private func window(_ state: State, policy: some PreloadPolicy, index: Int) -> PoolWindow {
     PoolWindow(
-      itemCount: state.playlist.items.count, slotCount: configuration.slotCount, currentIndex: index,
+      itemCount: state.snapshot.items.count, slotCount: configuration.slotCount, currentIndex: index,
       direction: state.direction, policy: policy, costs: state.costs,
       currentByteCount: (state.costs.memoryByteCount(of: .buffered) ?? 0) + state.decodingByteCount,
       bandwidth: state.target?.player.player.statistics.estimatedBandwidth)
   }
 
-  private func isCurrent(_ plan: Plan) -> Bool { state.withLock { $0.revision == plan.revision } }
+  private func isCurrent(_ plan: Plan) -> Bool { state.withLock { $0.generation == plan.generation } }
 
   /// Finds a player for each entry: the one that has the item goes to the slot of its index, others are taken as they
   /// come. All at once, so that a swipe finds either what there was or what there will be. Nil where another plan is
   /// wanted.
   private func assign(_ plan: Plan) -> Assignment? {
     state.withLock { state in
-      guard state.revision == plan.revision else { return nil }
+      guard state.generation == plan.generation else { return nil }
       var assignment = Assignment()
       assignment.pinned = state.pinned.map(\.player)
       let isShown = state.isShownAnew

@@ -5,7 +5,7 @@ internal import ReelPlayback
 extension PoolCore {
   /// Returns when the first frame of an item of the feed is decoded.
   func ready(_ index: Int) async throws {
-    let item = try item(index, of: state.withLock { $0.playlist })
+    let item = try item(index, of: state.withLock { $0.snapshot })
     try await wait {
       if try player(showing: item.id) != nil { return true }
       try checkIsPreloaded(item, at: index)
@@ -33,8 +33,8 @@ extension PoolCore {
 
   /// The frame on show in a player; nil before its first.
   func frame(of target: OutputSurface.Target) -> VideoFrame? {
-    guard let picture = target.player.player.currentPicture() else { return nil }
-    return VideoFrame(picture, item: target.id)
+    guard let frame = target.player.player.currentFrame() else { return nil }
+    return VideoFrame(frame, item: target.id)
   }
 
   // MARK: - Private
@@ -56,7 +56,7 @@ extension PoolCore {
   private func player(showing id: FeedItem.ID) throws(ReelError) -> PooledPlayer? {
     let (isClosed, player, failure) = state.withLock { state -> (Bool, PooledPlayer?, ReelError?) in
       let player = state.player(of: id)
-      if player?.hasPicture == true { return (state.isClosed, player, nil) }
+      if player?.hasFrame == true { return (state.isClosed, player, nil) }
       guard case .failed(let error)? = player?.load?.item.status.value else {
         return (state.isClosed, nil, nil)
       }

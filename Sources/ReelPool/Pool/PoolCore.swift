@@ -4,17 +4,17 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// The workings of a `PlayerPool`, which its pump can hold on to weakly.
+/// The workings of a `PlayerPool`, which its task loop can hold on to weakly.
 ///
 /// A swipe (`show`) notes what is wanted and hands over what is there. What follows from it, slots that change their
-/// items, is done in the turns of one pump (`reconcile`): however many swipes come in between, a turn brings the slots to
+/// items, is done in the turns of one task loop (`reconcile`): however many swipes come in between, a turn brings the slots to
 /// what the latest one wants, and begins anew where another comes meanwhile.
 ///
 /// A swipe is a call, not a message to an actor: it hands over what is there within the call. With an actor the frame
 /// would come a hop later, and fifty swipes would be fifty messages to work off.
 final class PoolCore: Sendable {
   struct State: Sendable {
-    var playlist = Playlist(feed: "", items: [])
+    var snapshot = FeedSnapshot(feed: "", items: [])
     /// Of the current item; nil before there is one.
     var index: Int?
     /// Where the last swipe went: 1 or -1.
@@ -24,7 +24,7 @@ final class PoolCore: Sendable {
     /// When the current item was wanted to play, by the clock.
     var settledAt = Duration.zero
     /// Of what is wanted: a turn that began with an earlier one begins anew.
-    var revision = 0
+    var generation = 0
     /// The players, by slot.
     var slots: [PooledPlayer]
     /// Items that are shown by a player of their own.
@@ -40,7 +40,7 @@ final class PoolCore: Sendable {
     var isShownAnew = false
     var onFailure: (@Sendable (FeedItem.ID, ReelError) -> Void)?
 
-    var currentItem: FeedItem? { index.map { playlist.items[$0] } }
+    var currentItem: FeedItem? { index.map { snapshot.items[$0] } }
     func player(of id: FeedItem.ID) -> PooledPlayer? { slots.first { $0.id == id } }
     /// The current item's player, and the item's identity.
     var target: OutputSurface.Target? {
@@ -58,15 +58,15 @@ final class PoolCore: Sendable {
   }
 
   /// Each does one thing at a time.
-  private struct Pumps: Sendable {
+  private struct TaskLoops: Sendable {
     /// Brings the slots to what is wanted.
-    let reconcile: Pump
+    let reconcile: TaskLoop
     /// Tells how far they have come.
-    let progress: Pump
+    let progress: TaskLoop
     /// Decodes posters.
-    let poster: Pump
+    let poster: TaskLoop
 
-    var all: [Pump] { [reconcile, progress, poster] }
+    var all: [TaskLoop] { [reconcile, progress, poster] }
   }
 
   let configuration: PoolConfiguration
@@ -86,10 +86,10 @@ final class PoolCore: Sendable {
   let changes = EventChannel<Void>(bufferLimit: 1)
   /// Told at once, on any thread, and in the order of what happens.
   let observer = Locked(Callback<PoolEvent>())
-  /// Told of each picture that is decoded, and of what an item has come to when it leaves its player.
+  /// Told of each frame that is decoded, and of what an item has come to when it leaves its player.
   let accountant = Locked<PoolAccountant?>(nil)
   let emit: @Sendable (PoolEvent) -> Void
-  private let pumps = Locked<Pumps?>(nil)
+  private let taskLoops = Locked<TaskLoops?>(nil)
   private let opener: (any ConnectionOpening)?
 
   init(fetcher: any Fetching, configuration: PoolConfiguration, logger: Logger) {
@@ -99,12 +99,12 @@ final class PoolCore: Sendable {
     self.outputLock = outputLock
     configuration.player.outputLock = outputLock
     self.configuration = configuration
-    let (clock, execution) = (configuration.player.clock, configuration.player.execution)
+    let (clock, runtime) = (configuration.player.clock, configuration.player.runtime)
     let permits = configuration.decodingPermits ?? ProcessInfo.processInfo.activeProcessorCount
     let resources = PoolResources(
       gate: PriorityGate(
-        permits: permits, cost: configuration.decodeCost, clock: clock, execution: execution),
-      network: RankedNetwork(fetcher, clock: clock), logger: logger)
+        permits: permits, cost: configuration.decodeCost, clock: clock, runtime: runtime),
+      network: PriorityFetcher(fetcher, clock: clock), logger: logger)
     self.resources = resources
     opener = fetcher as? any ConnectionOpening
     let events = EventChannel<PoolEvent>()
@@ -118,44 +118,44 @@ final class PoolCore: Sendable {
     surface = OutputSurface(lock: outputLock, emit: emit)
     // Events tell of the program's own surface.
     frameSurface = OutputSurface(lock: outputLock) { _ in }
-    let pumps = pumps
+    let taskLoops = taskLoops
     // After the current item, with the first of the preloads.
-    posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), execution: execution) {
-      pumps.withLock { $0 }?.poster.wake()
+    posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), runtime: runtime) {
+      taskLoops.withLock { $0 }?.poster.wake()
     }
     readiness = ObservedProperty((0..<configuration.slotCount).map { SlotReadiness(slot: $0) })
     state = Locked(
       State(
         slots: (0..<configuration.slotCount).map { _ in PooledPlayer(resources, configuration: configuration)
         }), rank: .pool)
-    let made = Pumps(
-      reconcile: Pump(named: "pool", execution: execution, clock: clock) { [weak self] in
+    let made = TaskLoops(
+      reconcile: TaskLoop(named: "pool", runtime: runtime, clock: clock) { [weak self] in
         self?.reconcile()
         return .idle
       },
-      progress: Pump(named: "pool-progress", execution: execution, clock: clock) { [weak self] in
+      progress: TaskLoop(named: "pool-progress", runtime: runtime, clock: clock) { [weak self] in
         self?.noteProgress()
         return .idle
       },
-      poster: Pump(named: "pool-poster", execution: execution, clock: clock) { [weak self] in
+      poster: TaskLoop(named: "pool-poster", runtime: runtime, clock: clock) { [weak self] in
         self?.showPoster()
         return .idle
       })
-    pumps.withLock { $0 = made }
+    taskLoops.withLock { $0 = made }
   }
 
   // MARK: Commands
 
-  func show(_ index: Int, of playlist: Playlist, phase: SwipePhase) throws(ReelError) -> Handover {
+  func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover {
     let clock = configuration.player.clock
     let began = clock.now
-    let item = try item(index, of: playlist)
-    // The picture that is found has had a little of its time: the next one is not late by what a thread takes to wake.
-    let settled = began - configuration.player.execution.wakeAllowance
+    let item = try item(index, of: snapshot)
+    // The frame that is found has had a little of its time: the next one is not late by what a thread takes to wake.
+    let settled = began - configuration.player.runtime.wakeAllowance
     let player = state.withLock { state in
-      state.setDirection(to: index, of: playlist)
+      state.setDirection(to: index, of: snapshot)
       // What plays plays on where a drag comes back to it.
-      if state.setItems(playlist, index: index) || state.phase == .dragEnded {
+      if state.setItems(snapshot, index: index) || state.phase == .dragEnded {
         state.phase = phase
         state.settledAt = settled
       }
@@ -171,11 +171,11 @@ final class PoolCore: Sendable {
     // What may pass is tried again.
     if case .failed(let error)? = load?.item.status.value, !error.isTemporary { failure = error }
     emit(.shown(item.id, phase, stage: stage))
-    // What is woken may take this thread's core: nothing is before the surface has the picture, and who has it in hand is
+    // What is woken may take this thread's core: nothing is before the surface has the frame, and who has it in hand is
     // left alone a while. What the item before does is ended in a turn.
     followCurrent()
     releaseCurrent()
-    wake(after: frame == nil ? .zero : configuration.player.execution.returnAllowance)
+    wake(after: frame == nil ? .zero : configuration.player.runtime.returnAllowance)
     return Handover(frame: frame, stage: stage, duration: clock.now - began, error: failure) { [self] in
       try await firstFrame(of: item, since: began)
     }
@@ -184,29 +184,29 @@ final class PoolCore: Sendable {
   /// As the other, of the feed that there is. An index that it does not have changes nothing.
   func show(_ index: Int, phase: SwipePhase) -> Handover {
     do throws(ReelError) {
-      return try show(index, of: state.withLock { $0.playlist }, phase: phase)
+      return try show(index, of: state.withLock { $0.snapshot }, phase: phase)
     } catch {
       return Handover(frame: nil, stage: .none, duration: .zero, error: error)
     }
   }
 
-  /// Throws `usage` for an index that the playlist does not have.
-  func item(_ index: Int, of playlist: Playlist) throws(ReelError) -> FeedItem {
-    guard playlist.items.indices.contains(index) else {
+  /// Throws `usage` for an index that the snapshot does not have.
+  func item(_ index: Int, of snapshot: FeedSnapshot) throws(ReelError) -> FeedItem {
+    guard snapshot.items.indices.contains(index) else {
       throw ReelError(
         .usage,
-        playlist.items.isEmpty
-          ? "the feed \(playlist.feed) has no items"
-          : "the feed \(playlist.feed) has no item \(index): its \(playlist.items.count) items count from 0")
+        snapshot.items.isEmpty
+          ? "the feed \(snapshot.feed) has no items"
+          : "the feed \(snapshot.feed) has no item \(index): its \(snapshot.items.count) items count from 0")
     }
-    return playlist.items[index]
+    return snapshot.items[index]
   }
 
-  func update(_ playlist: Playlist, index: Int?) {
+  func update(_ snapshot: FeedSnapshot, index: Int?) {
     let now = configuration.player.clock.now
     state.withLock { state in
-      let known = index.flatMap { playlist.items.indices.contains($0) ? $0 : nil }
-      if state.setItems(playlist, index: known) { state.settledAt = now }
+      let known = index.flatMap { snapshot.items.indices.contains($0) ? $0 : nil }
+      if state.setItems(snapshot, index: known) { state.settledAt = now }
     }
     followCurrent()
     releaseCurrent()
@@ -217,7 +217,7 @@ final class PoolCore: Sendable {
     state.withLock { state in
       state.isPlaying = isPlaying
       state.settledAt = configuration.player.clock.now
-      state.revision += 1
+      state.generation += 1
     }
     wake()
   }
@@ -226,18 +226,18 @@ final class PoolCore: Sendable {
     let (wasClosed, slots, pinned) = state.withLock { state in
       defer { state.isClosed = true }
       state.index = nil
-      state.revision += 1
+      state.generation += 1
       return (state.isClosed, state.slots, state.pinned)
     }
     if wasClosed { return }
-    for pump in pumps.withLock({ $0 })?.all ?? [] { pump.stop() }
+    for taskLoop in taskLoops.withLock({ $0 })?.all ?? [] { taskLoop.stop() }
     // What its end throws is for those who take it away themselves.
     try? surface.setOutput(nil) { nil }
     try? frameSurface.setOutput(nil) { nil }
     for entry in pinned { entry.stop() }
     let ends = slots.map { end($0) }
     // And what lay in none of the players' accounts.
-    configuration.player.execution.task {
+    configuration.player.runtime.task {
       for end in ends { await end.value }
       MemoryAccount.purgeProcess()
     }
@@ -251,12 +251,12 @@ final class PoolCore: Sendable {
 
   // MARK: - Private
 
-  func wake(after pause: Duration = .zero) { pumps.withLock { $0 }?.reconcile.wake(after: pause) }
+  func wake(after pause: Duration = .zero) { taskLoops.withLock { $0 }?.reconcile.wake(after: pause) }
 
-  func wakeProgress() { pumps.withLock { $0 }?.progress.wake() }
+  func wakeProgress() { taskLoops.withLock { $0 }?.progress.wake() }
 
   func wakePoster() {
-    if configuration.showsPosters { pumps.withLock { $0 }?.poster.wake() }
+    if configuration.showsPosters { taskLoops.withLock { $0 }?.poster.wake() }
   }
 
   func send(_ event: PoolEvent) { emit(event) }
@@ -305,15 +305,15 @@ final class PoolCore: Sendable {
   }
 
   /// Opens connections to the hosts of the items that come behind the window.
-  func openConnections(behind indices: Range<Int>, of playlist: Playlist, direction: Int) {
+  func openConnections(behind indices: Range<Int>, of snapshot: FeedSnapshot, direction: Int) {
     guard let opener, configuration.connectionsAhead > 0 else { return }
-    let known = Set(playlist.items[indices].compactMap(\.host))
+    let known = Set(snapshot.items[indices].compactMap(\.host))
     let next = (1...configuration.connectionsAhead).map {
       direction > 0 ? indices.upperBound - 1 + $0 : indices.lowerBound - $0
     }
     var hosts: [String] = []
-    for index in next where playlist.items.indices.contains(index) {
-      let item = playlist.items[index]
+    for index in next where snapshot.items.indices.contains(index) {
+      let item = snapshot.items[index]
       guard let host = item.host, case .url(let url) = item.source, !known.contains(host),
         !hosts.contains(host)
       else { continue }
@@ -324,9 +324,9 @@ final class PoolCore: Sendable {
 }
 
 extension PoolCore.State {
-  /// The way of travel to an index: by where the current item is in the new playlist.
-  fileprivate mutating func setDirection(to next: Int, of new: Playlist) {
-    guard new.feed == playlist.feed else {
+  /// The way of travel to an index: by where the current item is in the new snapshot.
+  fileprivate mutating func setDirection(to next: Int, of new: FeedSnapshot) {
+    guard new.feed == snapshot.feed else {
       direction = 1
       return
     }
@@ -337,14 +337,14 @@ extension PoolCore.State {
   }
 
   /// - Returns: True where the current item is another one now.
-  fileprivate mutating func setItems(_ new: Playlist, index newIndex: Int?) -> Bool {
+  fileprivate mutating func setItems(_ new: FeedSnapshot, index newIndex: Int?) -> Bool {
     let (old, oldPlayer) = (currentItem?.id, target?.player)
-    playlist = new
+    snapshot = new
     index = newIndex
-    revision += 1
+    generation += 1
     guard currentItem?.id != old else { return false }
     keptCount = nil
-    // What is left stays at the picture that was seen last; the turn that pauses it may be some time away.
+    // What is left stays at the frame that was seen last; the turn that pauses it may be some time away.
     oldPlayer?.player.hold()
     return true
   }

@@ -14,9 +14,9 @@ public enum PoolEvent: Sendable, Hashable {
   /// The surface shows this item from now on.
   case surfaceAttached(FeedItem.ID)
   case surfaceDetached(FeedItem.ID)
-  /// The item's own image is on the surface, until its first picture is there.
+  /// The item's own image is on the surface, until its first frame is there.
   case posterShown(FeedItem.ID)
-  case pinned(FeedItem.ID, PinnedState)
+  case pinned(FeedItem.ID, PictureInPictureState)
   /// Preloads were given up to make memory free; so many bytes are held now.
   case trimmed(byteCount: Int)
   /// What happens in the player of an item.

@@ -13,7 +13,7 @@ final class PooledPlayer: Sendable {
     let item: PlayerItem
     let began: Duration
     /// What had come over the network before.
-    let fetchedBefore: RankedNetwork.Statistics
+    let fetchedBefore: PriorityFetcher.Statistics
     var order: Order
     var isPlaying = false
     /// The stage that was reported last.
@@ -38,16 +38,16 @@ final class PooledPlayer: Sendable {
 
   let player: Player
   let account: MemoryAccount?
-  private let gate: RankedGate
-  private let network: RankedNetwork.Slot
+  private let gate: SlotGate
+  private let network: PriorityFetcher.Slot
   private let clock: any MonotonicClock
-  private let execution: any Execution
+  private let runtime: any PlayerRuntime
   private let state = Locked<Load?>(nil, rank: .load)
 
   init(_ resources: PoolResources, configuration: PoolConfiguration) {
     clock = configuration.player.clock
-    execution = configuration.player.execution
-    gate = RankedGate(resources.gate, rank: .max)
+    runtime = configuration.player.runtime
+    gate = SlotGate(resources.gate, rank: .max)
     network = resources.network.makeSlot(rank: .max)
     account = try? MemoryAccount()
     player = Player(
@@ -58,11 +58,11 @@ final class PooledPlayer: Sendable {
 
   var load: Load? { state.withLock { $0 } }
   var id: FeedItem.ID? { load?.feedItem.id }
-  /// A picture of the item is on show.
-  var hasPicture: Bool { player.hasPicture }
+  /// A frame of the item is on show.
+  var hasFrame: Bool { player.hasFrame }
   /// Waits for more important slots.
   var isHeldBack: Bool { network.isHeldBack }
-  var fetched: RankedNetwork.Statistics {
+  var fetched: PriorityFetcher.Statistics {
     let (now, before) = (network.statistics, load?.fetchedBefore)
     var statistics = now
     statistics.byteCount -= before?.byteCount ?? 0
@@ -134,7 +134,7 @@ final class PooledPlayer: Sendable {
     player.pause()
     player.preloadTarget = PreloadTarget.none
     let wait = player.takeItem()
-    return execution.task { [account] in
+    return runtime.task { [account] in
       await wait()
       account?.purge()
     }
@@ -173,12 +173,12 @@ final class PooledPlayer: Sendable {
 /// What the players of a pool share.
 struct PoolResources: Sendable {
   let gate: PriorityGate
-  let network: RankedNetwork
+  let network: PriorityFetcher
   let logger: Logger
 }
 
 extension PooledPlayer.Order {
-  /// True where pictures and media are there, and none are wanted any more: loading begins anew, for what is wanted.
+  /// True where frames and media are there, and none are wanted any more: loading begins anew, for what is wanted.
   func givesBack(_ load: PooledPlayer.Load) -> Bool {
     guard let target else { return false }
     return target.stage < .firstFrame && load.item.preloadStage.value >= .firstFrame

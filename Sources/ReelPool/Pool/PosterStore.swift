@@ -16,17 +16,17 @@ final class PosterStore: Sendable {
   }
 
   private let fetcher: any Fetching
-  private let execution: any Execution
+  private let runtime: any PlayerRuntime
   private let onArrival: @Sendable () -> Void
   private let state = Locked(State())
 
-  /// A poster is a small picture.
+  /// A poster is a small frame.
   private static let byteLimit = 8 << 20
 
   /// - Parameter onArrival: told of each poster that has come.
-  init(fetcher: any Fetching, execution: any Execution, onArrival: @escaping @Sendable () -> Void) {
+  init(fetcher: any Fetching, runtime: any PlayerRuntime, onArrival: @escaping @Sendable () -> Void) {
     self.fetcher = fetcher
-    self.execution = execution
+    self.runtime = runtime
     self.onArrival = onArrival
   }
 
@@ -63,7 +63,7 @@ final class PosterStore: Sendable {
   // MARK: - Private
 
   private func load(_ url: URL) -> Task<Void, Never> {
-    execution.task { [weak self, fetcher] in
+    runtime.task { [weak self, fetcher] in
       let bytes = try? await fetcher.fetch(FetchRequest(url: url, purpose: .resource)).body.collect(
         upTo: Self.byteLimit)
       // A cancelled one may be wanted again by now, and be loaded anew.

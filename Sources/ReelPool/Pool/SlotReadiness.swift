@@ -30,10 +30,10 @@ public struct SlotReadiness: Sendable, Hashable {
   public var stage = PreloadStage.none
   public var status = PlayerItem.Status.unknown
   public var timeControlStatus = TimeControlStatus.paused
-  /// Compressed media ahead of the picture on show.
+  /// Compressed media ahead of the frame on show.
   public var bufferedDuration = Duration.zero
   public var bufferedByteCount = 0
-  /// Decoded pictures, the one on show included.
+  /// Decoded frames, the one on show included.
   public var frameCount = 0
   public var rung: String?
   /// When each stage was reached, from the beginning of loading.

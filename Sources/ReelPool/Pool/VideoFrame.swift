@@ -9,19 +9,19 @@ public import ReelPlayback
 public final class VideoFrame: Sendable {
   /// The item that the frame belongs to.
   public let item: FeedItem.ID
-  /// The frame itself: its pixels (`picture.frame`), colour, orientation and geometry.
-  public let picture: TimedPicture
+  /// The frame itself: its pixels (`timed.decoded`), colour, orientation and geometry.
+  public let timed: TimedFrame
 
-  public init(_ picture: consuming TimedPicture, item: FeedItem.ID) {
+  public init(_ frame: consuming TimedFrame, item: FeedItem.ID) {
     self.item = item
-    self.picture = picture
+    self.timed = frame
   }
 
   /// On the presentation's timeline, which begins at 0.
-  public var time: MediaTime { picture.time }
+  public var time: MediaTime { timed.time }
 
   /// The size of the upright frame with square pixels.
-  public var size: PixelSize { picture.geometry().output }
+  public var size: PixelSize { timed.geometry().output }
 }
 
 extension VideoFrame: CustomStringConvertible {

@@ -4,12 +4,12 @@ package import ReelPlayback
 
 /// Permits to decode, as many as there are cores, given to who has the best rank, and of these to who came first.
 ///
-/// Decoders reach it through a `RankedGate` each. A rank that changes counts at once, also for who waits already. A
+/// Decoders reach it through a `SlotGate` each. A rank that changes counts at once, also for who waits already. A
 /// permit that was given is not taken back: it is held for one call into a decoder.
 public final class PriorityGate: Sendable {
   private struct Waiter {
-    let gate: RankedGate
-    let signal: any WorkSignal
+    let gate: SlotGate
+    let signal: any BlockingSemaphore
   }
 
   private struct State {
@@ -22,7 +22,7 @@ public final class PriorityGate: Sendable {
   /// What a call takes on `clock` besides what it really takes.
   private let cost: DecodeCost?
   private let clock: any MonotonicClock
-  private let execution: any Execution
+  private let runtime: any PlayerRuntime
   private let state: Locked<State>
 
   /// Permits for real cores.
@@ -31,14 +31,14 @@ public final class PriorityGate: Sendable {
   public convenience init(permits: Int? = nil) {
     self.init(
       permits: permits ?? ProcessInfo.processInfo.activeProcessorCount, cost: nil,
-      clock: SystemMonotonicClock(), execution: SystemExecution.shared)
+      clock: SystemMonotonicClock(), runtime: SystemRuntime.shared)
   }
 
-  package init(permits: Int, cost: DecodeCost?, clock: any MonotonicClock, execution: any Execution) {
+  package init(permits: Int, cost: DecodeCost?, clock: any MonotonicClock, runtime: any PlayerRuntime) {
     permitCount = max(permits, 1)
     self.cost = cost
     self.clock = clock
-    self.execution = execution
+    self.runtime = runtime
     state = Locked(State(freeCount: permitCount))
   }
 
@@ -47,13 +47,13 @@ public final class PriorityGate: Sendable {
 
   // MARK: - Internal
 
-  func acquire(for gate: RankedGate) {
-    let signal = state.withLock { state -> (any WorkSignal)? in
+  func acquire(for gate: SlotGate) {
+    let signal = state.withLock { state -> (any BlockingSemaphore)? in
       if state.freeCount > 0 {
         state.freeCount -= 1
         return nil
       }
-      let signal = execution.makeSignal()
+      let signal = runtime.makeSemaphore()
       state.waiters.append(Waiter(gate: gate, signal: signal))
       return signal
     }
@@ -61,8 +61,8 @@ public final class PriorityGate: Sendable {
   }
 
   func release(afterPacket: Bool) {
-    if afterPacket, let cost, cost.picture > .zero { pass(cost.picture) }
-    let next = state.withLock { state -> (any WorkSignal)? in
+    if afterPacket, let cost, cost.frame > .zero { pass(cost.frame) }
+    let next = state.withLock { state -> (any BlockingSemaphore)? in
       var best: (index: Int, rank: Int)?
       for (index, waiter) in state.waiters.enumerated() {
         let rank = waiter.gate.rank
@@ -82,7 +82,7 @@ public final class PriorityGate: Sendable {
 
   /// Waits, with the permit in hand.
   private func pass(_ duration: Duration) {
-    let signal = execution.makeSignal()
+    let signal = runtime.makeSemaphore()
     clock.schedule(at: clock.now + duration) { signal.signal() }
     signal.wait()
   }

@@ -8,7 +8,7 @@ public import ReelPlayback
 ///
 /// Where there is no such item, as beyond the ends of a feed, a call does nothing and gives nil.
 ///
-/// All of it may be used from any thread, also by an output of the pool that is shown a picture.
+/// All of it may be used from any thread, also by an output of the pool that is shown a frame.
 public final class PlayerService: Sendable {
   private struct Place: Sendable {
     var feed: Feed
@@ -36,18 +36,18 @@ public final class PlayerService: Sendable {
   /// What the pool is to be told.
   private struct Order {
     let number: Int
-    let playlist: Playlist
+    let snapshot: FeedSnapshot
     let index: Int?
     let phase: SwipePhase
 
     init(_ state: State) {
       number = state.number
-      playlist = Playlist(state.place.feed)
+      snapshot = FeedSnapshot(state.place.feed)
       index = state.place.index
       phase = state.phase
     }
 
-    var item: FeedItem? { index.map { playlist.items[$0] } }
+    var item: FeedItem? { index.map { snapshot.items[$0] } }
   }
 
   /// What plays now; nil before the first item, and in an empty feed.
@@ -93,7 +93,7 @@ public final class PlayerService: Sendable {
   @discardableResult
   public func go(to index: Int) -> Handover? { show { _ in index } }
 
-  /// A swipe has been let go of, and will end at this item: its first picture is shown, and it gets ready to play.
+  /// A swipe has been let go of, and will end at this item: its first frame is shown, and it gets ready to play.
   @discardableResult
   public func beginSwipe(to index: Int) -> Handover? { show(.dragEnded) { _ in index } }
 
@@ -187,7 +187,7 @@ public final class PlayerService: Sendable {
     nowPlaying.set(
       order.item.map { item in
         NowPlaying(
-          feed: order.playlist.feed, index: state.place.index ?? 0, item: item, phase: state.phase)
+          feed: order.snapshot.feed, index: state.place.index ?? 0, item: item, phase: state.phase)
       })
     return order
   }
@@ -208,10 +208,10 @@ public final class PlayerService: Sendable {
 
   private func call(_ order: Order, isShown: Bool) -> Handover? {
     guard isShown, let index = order.index else {
-      pool.update(order.playlist, currentIndex: order.index)
+      pool.update(order.snapshot, currentIndex: order.index)
       return nil
     }
-    return try? pool.show(index, of: order.playlist, phase: order.phase)
+    return try? pool.show(index, of: order.snapshot, phase: order.phase)
   }
 
   /// The rule for an item that can't be played.

@@ -9,7 +9,7 @@ public import ReelPool
 /// it settles, which is when the item plays. Waits are counted from the second. In a burst the swipes follow each other
 /// before they settle; only the last one does.
 ///
-/// In a `VirtualWorld` the same plan gives the same report, byte for byte.
+/// In a `SimulatedRuntime` the same plan gives the same report, byte for byte.
 public final class FeedReplay: Sendable {
   /// From the end of the drag to when the item stands still. 250 ms.
   public static let settleTime = Duration.milliseconds(250)
@@ -21,7 +21,7 @@ public final class FeedReplay: Sendable {
   private let configuration: PoolConfiguration
   private let fetcher: any Fetching
   private let trace: WalkTrace?
-  private let pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
+  private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   private let logger: Logger
 
   /// - Parameters:
@@ -31,11 +31,11 @@ public final class FeedReplay: Sendable {
   ///   - configuration: Of the pool; its clock is the walk's.
   ///   - fetcher: Gets manifests and media, over a modelled link or not.
   ///   - trace: Gets every event.
-  ///   - pictures: Gets the first picture of each swipe's item that was there, once.
+  ///   - frames: Gets the first frame of each swipe's item that was there, once.
   public init(
     _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
     fetcher: any Fetching, trace: WalkTrace? = nil,
-    pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)? = nil,
+    frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? = nil,
     logger: Logger = Logger(label: "reel.replay")
   ) {
     self.feed = feed
@@ -45,17 +45,17 @@ public final class FeedReplay: Sendable {
     self.configuration = configuration
     self.fetcher = fetcher
     self.trace = trace
-    self.pictures = pictures
+    self.frames = frames
     self.logger = logger
   }
 
-  /// Walks to the end of the plan, in a world where one is given.
+  /// Walks to the end of the plan, in a simulation where one is given.
   ///
-  /// Throws `CancellationError`, and what the world throws.
-  public func run(in world: VirtualWorld? = nil) async throws -> WalkReport {
-    guard let world else { return try await walk() }
-    let report = try await world.run { try await self.walk() }
-    await world.runToRest()
+  /// Throws `CancellationError`, and what the simulation throws.
+  public func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
+    guard let simulation else { return try await walk() }
+    let report = try await simulation.run { try await self.walk() }
+    await simulation.runToRest()
     return report
   }
 
@@ -66,7 +66,7 @@ public final class FeedReplay: Sendable {
     let pool = PlayerPool(
       fetcher: trace.map { TracedFetcher(fetcher, trace: $0, clock: clock) } ?? fetcher,
       configuration: configuration, logger: logger)
-    let recorder = WalkRecorder(feed, pool: pool, clock: clock, trace: trace, pictures: pictures)
+    let recorder = WalkRecorder(feed, pool: pool, clock: clock, trace: trace, frames: frames)
     defer {
       pool.setObserver(nil)
       pool.setAccountant(nil)

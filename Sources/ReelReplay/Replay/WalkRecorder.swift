@@ -15,18 +15,18 @@ final class WalkRecorder: FrameOutput {
     var settledAt = Duration.zero
     var fetchedAtSettling: Int64 = 0
     var stalledAt: Duration?
-    /// The item that has the surface, and its pictures there since the swipe to it began.
+    /// The item that has the surface, and its frames there since the swipe to it began.
     var surfaceID: FeedItem.ID?
     var firstShownAt: Duration?
     var secondShownAt: Duration?
-    var pictureCount = 0
+    var frameCount = 0
     var swipeID: FeedItem.ID?
     /// Items that were on the surface since they were loaded.
     var shownIDs: Set<FeedItem.ID> = []
     var fetchedByteCount: Int64 = 0
     var unshownByteCount: Int64 = 0
-    var decodedPictureCount = 0
-    var unshownPictureCount = 0
+    var decodedFrameCount = 0
+    var unshownFrameCount = 0
     var slotHighWater: [Int] = []
     var poolHighWater = 0
     var failed: [WalkReport.FailedItem] = []
@@ -38,18 +38,18 @@ final class WalkRecorder: FrameOutput {
   private let pool: PlayerPool
   private let clock: any MonotonicClock
   private let trace: WalkTrace?
-  private let pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
+  private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   private let state = Locked(State())
 
   init(
     _ feed: Feed, pool: PlayerPool, clock: any MonotonicClock, trace: WalkTrace?,
-    pictures: (@Sendable (FeedItem, borrowing TimedPicture) -> Void)?
+    frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   ) {
     self.feed = feed
     self.pool = pool
     self.clock = clock
     self.trace = trace
-    self.pictures = pictures
+    self.frames = frames
   }
 
   func begin() throws {
@@ -118,7 +118,7 @@ final class WalkRecorder: FrameOutput {
       state.current = nil
       record.watched = now - state.settledAt
       record.timeToFirstFrame = state.firstShownAt.map { max(.zero, $0 - state.settledAt) }
-      record.timeToMotion = state.secondShownAt.map { max(.zero, $0 - state.settledAt) }
+      record.timeToSecondFrame = state.secondShownAt.map { max(.zero, $0 - state.settledAt) }
       if let began = state.stalledAt { record.note(stall: now - began) }
       record.byteCount = max(0, fetched - state.fetchedAtSettling)
       if let startup {
@@ -158,8 +158,8 @@ final class WalkRecorder: FrameOutput {
       report.duration = now - state.began
       report.fetchedByteCount = state.fetchedByteCount
       report.unshownByteCount = state.unshownByteCount
-      report.decodedPictureCount = state.decodedPictureCount
-      report.unshownPictureCount = state.unshownPictureCount
+      report.decodedFrameCount = state.decodedFrameCount
+      report.unshownFrameCount = state.unshownFrameCount
       report.slotHighWaterByteCounts = state.slotHighWater
       report.poolHighWaterByteCount = state.poolHighWater
       report.failedItems = state.failed
@@ -169,21 +169,21 @@ final class WalkRecorder: FrameOutput {
 
   // MARK: FrameOutput
 
-  func show(_ picture: borrowing TimedPicture) throws {
-    // An item's poster is no picture of its video.
-    guard picture.stream.videoCodec != nil else { return }
+  func show(_ frame: borrowing TimedFrame) throws {
+    // An item's poster is no frame of its video.
+    guard frame.stream.videoCodec != nil else { return }
     let now = clock.now
     let (id, isFirst) = state.withLock { state -> (FeedItem.ID?, Bool) in
       guard let id = state.surfaceID, id == state.swipeID else { return (state.surfaceID, false) }
-      state.pictureCount += 1
-      if state.pictureCount == 1 { state.firstShownAt = now }
-      if state.pictureCount == 2 { state.secondShownAt = now }
+      state.frameCount += 1
+      if state.frameCount == 1 { state.firstShownAt = now }
+      if state.frameCount == 2 { state.secondShownAt = now }
       state.shownIDs.insert(id)
       return (id, state.drawn.insert(id).inserted)
     }
     guard let id else { return }
-    trace?.note(.shown, id, at: now, seconds: picture.time.seconds)
-    if isFirst, let item = feed.items.first(where: { $0.id == id }) { pictures?(item, picture) }
+    trace?.note(.shown, id, at: now, seconds: frame.time.seconds)
+    if isFirst, let item = feed.items.first(where: { $0.id == id }) { frames?(item, frame) }
   }
 
   func finish() throws {}
@@ -228,7 +228,7 @@ final class WalkRecorder: FrameOutput {
       }
     case .playedToEnd:
       trace?.note(.ended, id, at: now)
-      state.withLock { if $0.currentID == id, $0.pictureCount == 1 { $0.current?.isStill = true } }
+      state.withLock { if $0.currentID == id, $0.frameCount == 1 { $0.current?.isStill = true } }
     case .failed(let error):
       trace?.note(.failed, id, at: now, detail: error.description)
       state.withLock { state in
@@ -250,9 +250,9 @@ final class WalkRecorder: FrameOutput {
       state.fetchedByteCount += departure.fetchedByteCount
       let left = Int64(statistics.unshownByteCount + statistics.inFlightByteCount)
       state.unshownByteCount += wasShown ? min(left, departure.fetchedByteCount) : departure.fetchedByteCount
-      state.decodedPictureCount += statistics.decodedFrameCount
+      state.decodedFrameCount += statistics.decodedFrameCount
       let shown = wasShown ? statistics.shownFrameCount : 0
-      state.unshownPictureCount += max(0, statistics.decodedFrameCount - shown)
+      state.unshownFrameCount += max(0, statistics.decodedFrameCount - shown)
     }
     trace?.note(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
   }
@@ -263,7 +263,7 @@ extension WalkRecorder.State {
     swipeID = id
     firstShownAt = nil
     secondShownAt = nil
-    pictureCount = 0
+    frameCount = 0
   }
 }
 

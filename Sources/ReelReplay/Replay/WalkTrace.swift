@@ -5,7 +5,7 @@ internal import ReelPool
 /// Every event of a walk as JSON Lines, with its time since the walk began.
 ///
 /// Keys: `event`, `time_ms`, and as the event has them `item` (its identity), `slot`, `detail`, `count`, `seconds` (of the
-/// picture, on the item's timeline), `request` (its number, from 1), `url`, `purpose`, `bytes`.
+/// frame, on the item's timeline), `request` (its number, from 1), `url`, `purpose`, `bytes`.
 public final class WalkTrace: Sendable {
   enum Event: String {
     case swipe, settled, assigned, reached, evicted, departed, attached, detached, poster, shown, decoded,

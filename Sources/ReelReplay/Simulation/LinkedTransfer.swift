@@ -24,7 +24,7 @@ final class LinkedTransfer: Sendable {
     var isSupplying = false
   }
 
-  private let lane: LinkLane
+  private let scheduler: LinkScheduler
   private let connection: Int
   private let readyAt: Duration
   private let began: Duration
@@ -37,16 +37,16 @@ final class LinkedTransfer: Sendable {
   fileprivate static let chunkByteCount = 64 << 10
 
   init(
-    _ lane: LinkLane, departure: LinkModel.Departure, readyAt: Duration, began: Duration,
+    _ scheduler: LinkScheduler, departure: LinkModel.Departure, readyAt: Duration, began: Duration,
     metrics: RequestMetrics, report: (@Sendable (RequestMetrics) -> Void)?
   ) {
-    self.lane = lane
+    self.scheduler = scheduler
     connection = departure.connection
     self.readyAt = readyAt
     self.began = began
     self.report = report
     state = Locked(State(metrics: metrics), rank: .transfer)
-    let number = lane.begin(self, readyAt: readyAt)
+    let number = scheduler.begin(self, readyAt: readyAt)
     state.withLock { $0.number = number }
   }
 
@@ -72,7 +72,7 @@ final class LinkedTransfer: Sendable {
       state.bytes.append(bytes)
       return state.number
     }
-    if let number { lane.put(bytes.count, of: number) }
+    if let number { scheduler.put(bytes.count, of: number) }
   }
 
   /// No more bytes come in, where `error` is there for that reason.
@@ -85,7 +85,7 @@ final class LinkedTransfer: Sendable {
       return state.number
     }
     // What has no bytes ends with its head: not before that comes.
-    guard let number, lane.complete(number) else { return }
+    guard let number, scheduler.complete(number) else { return }
     endWhenReady()
   }
 
@@ -94,7 +94,9 @@ final class LinkedTransfer: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isNeeded = state.withLock { state in
-          if state.isCancelled || lane.waitingCount(of: state.number) < Self.lowWaterByteCount { return true }
+          if state.isCancelled || scheduler.waitingCount(of: state.number) < Self.lowWaterByteCount {
+            return true
+          }
           state.supplierWait = continuation
           return false
         }
@@ -121,7 +123,7 @@ final class LinkedTransfer: Sendable {
       return (reader, state.take())
     }
     if let reader {
-      lane.read(chunk.count, of: number)
+      scheduler.read(chunk.count, of: number)
       reader.resume(returning: chunk)
     }
     if delivery.isLast { end(at: delivery.time) } else { supplyIfNeeded() }
@@ -144,7 +146,7 @@ final class LinkedTransfer: Sendable {
           state.reader = continuation
           return (nil, 0)
         }
-        if count > 0 { lane.read(count, of: number) }
+        if count > 0 { scheduler.read(count, of: number) }
         if let outcome { continuation.resume(with: outcome) }
       }
     } onCancel: {
@@ -166,8 +168,8 @@ final class LinkedTransfer: Sendable {
     supplier?.cancel()
     supplierWait?.resume()
     if !wasOver {
-      lane.remove(number, connection: connection, keeps: false)
-      tell(at: lane.clock.now)
+      scheduler.remove(number, connection: connection, keeps: false)
+      tell(at: scheduler.clock.now)
     }
     reader?.resume(throwing: CancellationError())
   }
@@ -182,7 +184,7 @@ final class LinkedTransfer: Sendable {
       let (onNeed, waiter) = state.withLock {
         state -> ((@Sendable (LinkedTransfer) -> Void)?, CheckedContinuation<Void, Never>?) in
         guard !state.isComplete, !state.isCancelled, !state.isSupplying,
-          lane.waitingCount(of: state.number) < Self.lowWaterByteCount
+          scheduler.waitingCount(of: state.number) < Self.lowWaterByteCount
         else { return (nil, nil) }
         state.isSupplying = state.onNeed != nil
         return (state.onNeed, state.supplierWait.take())
@@ -195,10 +197,10 @@ final class LinkedTransfer: Sendable {
   }
 
   private func endWhenReady() {
-    let now = lane.clock.now
+    let now = scheduler.clock.now
     guard readyAt > now else { return end(at: now) }
     let time = readyAt
-    lane.clock.schedule(at: time) { self.end(at: time) }
+    scheduler.clock.schedule(at: time) { self.end(at: time) }
   }
 
   /// All bytes are across.
@@ -212,7 +214,7 @@ final class LinkedTransfer: Sendable {
       return (true, state.arrivedCount == 0 ? state.reader.take() : nil, state.failure)
     }
     guard isNews else { return }
-    lane.remove(number, connection: connection, keeps: failure == nil)
+    scheduler.remove(number, connection: connection, keeps: failure == nil)
     tell(at: time)
     guard let reader else { return }
     if let failure { reader.resume(throwing: failure) } else { reader.resume(returning: nil) }

@@ -1,4 +1,4 @@
-/// Waits for one thing, of all swipes and by whether the first picture was there when they settled.
+/// Waits for one thing, of all swipes and by whether the first frame was there when they settled.
 public struct LatencyTable: Sendable, Hashable {
   /// The swipe that waited longest, the first of several.
   public struct Slowest: Sendable, Hashable {
@@ -8,7 +8,7 @@ public struct LatencyTable: Sendable, Hashable {
     public let itemID: String
     public let duration: Duration
     public let cause: String?
-    /// It was left before the picture came: the wait is the least that it can have been.
+    /// It was left before the frame came: the wait is the least that it can have been.
     public let isAbandoned: Bool
   }
 

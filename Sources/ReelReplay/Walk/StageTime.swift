@@ -1,6 +1,6 @@
 internal import ReelPool
 
-/// How long a part of an item's way to its first picture took.
+/// How long a part of an item's way to its first frame took.
 public struct StageTime: Sendable, Hashable {
   /// The part's name: `manifest`, `segment`, `decode`.
   public let stage: String

@@ -12,7 +12,7 @@ extension SwipeRecord: Codable {
     case isHit = "hit"
     case watched = "watched_ms"
     case timeToFirstFrame = "ttff_ms"
-    case timeToMotion = "motion_ms"
+    case timeToSecondFrame = "second_frame_ms"
     case isStill = "still"
     case cause
     case stallCount = "stalls"
@@ -35,7 +35,7 @@ extension SwipeRecord: Codable {
     try values.encode(isHit, forKey: .isHit)
     try values.encode(milliseconds: watched, forKey: .watched)
     try values.encode(millisecondsIfPresent: timeToFirstFrame, forKey: .timeToFirstFrame)
-    try values.encode(millisecondsIfPresent: timeToMotion, forKey: .timeToMotion)
+    try values.encode(millisecondsIfPresent: timeToSecondFrame, forKey: .timeToSecondFrame)
     try values.encode(isStill, forKey: .isStill)
     try values.encodeIfPresent(cause, forKey: .cause)
     try values.encode(stallCount, forKey: .stallCount)
@@ -60,7 +60,7 @@ extension SwipeRecord: Codable {
     isPassing = try values.decode(Bool.self, forKey: .isPassing)
     watched = try values.decodeMilliseconds(forKey: .watched)
     timeToFirstFrame = try values.decodeMillisecondsIfPresent(forKey: .timeToFirstFrame)
-    timeToMotion = try values.decodeMillisecondsIfPresent(forKey: .timeToMotion)
+    timeToSecondFrame = try values.decodeMillisecondsIfPresent(forKey: .timeToSecondFrame)
     isStill = try values.decode(Bool.self, forKey: .isStill)
     cause = try values.decodeIfPresent(String.self, forKey: .cause)
     stallCount = try values.decode(Int.self, forKey: .stallCount)

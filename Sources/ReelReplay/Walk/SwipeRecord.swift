@@ -1,6 +1,6 @@
 public import ReelPlayback
 
-/// What came of one swipe: how far its item was, and how long a person waited for its pictures.
+/// What came of one swipe: how far its item was, and how long a person waited for its frames.
 public struct SwipeRecord: Sendable, Hashable {
   /// Counted from 1; 0 for the item that the walk begins with.
   public var number: Int
@@ -17,19 +17,19 @@ public struct SwipeRecord: Sendable, Hashable {
   public var stage: PreloadStage
   /// From then until the item was left, or the walk ended.
   public var watched: Duration = .zero
-  /// From then to the first picture in hand; nil where there was none until the item was left.
+  /// From then to the first frame in hand; nil where there was none until the item was left.
   public var timeToFirstFrame: Duration?
-  /// From then to the second picture; nil likewise.
-  public var timeToMotion: Duration?
-  /// The item has one picture, and never moves.
+  /// From then to the second frame; nil likewise.
+  public var timeToSecondFrame: Duration?
+  /// The item has one frame, and never moves.
   public var isStill = false
-  /// Where the time went that the first picture took, in words; nil where it was there.
+  /// Where the time went that the first frame took, in words; nil where it was there.
   public var cause: String?
   public var stallCount = 0
   /// Of all stalls together.
   public var stallDuration: Duration = .zero
   public var longestStall: Duration = .zero
-  /// The parts of the item's way to its first picture, in order, whenever they were.
+  /// The parts of the item's way to its first frame, in order, whenever they were.
   public var stageTimes: [StageTime] = []
   /// Bytes that were fetched for the item from when the swipe settled until it was left.
   public var byteCount: Int64 = 0
@@ -47,11 +47,11 @@ public struct SwipeRecord: Sendable, Hashable {
     self.stage = stage
   }
 
-  /// The first picture was there when the swipe settled.
+  /// The first frame was there when the swipe settled.
   public var isHit: Bool { stage >= .firstFrame }
 
   /// True for a swipe whose wait counts: one of a person who looked, to an item that did not fail before its first
-  /// picture.
+  /// frame.
   public var isCounted: Bool {
     kind != .start && !isPassing && (error == nil || timeToFirstFrame != nil)
   }
@@ -63,14 +63,14 @@ public struct SwipeRecord: Sendable, Hashable {
     return words.isEmpty ? nil : words.joined(separator: ", ")
   }
 
-  /// The wait for the first picture as statistics count it: one that was given up counts with how long it lasted, which
+  /// The wait for the first frame as statistics count it: one that was given up counts with how long it lasted, which
   /// is the least that it can have been. Nil where the swipe does not count.
   var countedFirstFrame: Duration? { isCounted ? timeToFirstFrame ?? watched : nil }
 
-  /// The same of the wait for the second picture. Nil for an item of one picture too, and for one that failed before
+  /// The same of the wait for the second frame. Nil for an item of one frame too, and for one that failed before
   /// its second.
-  var countedMotion: Duration? {
-    guard isCounted, !isStill, error == nil || timeToMotion != nil else { return nil }
-    return timeToMotion ?? watched
+  var countedSecondFrame: Duration? {
+    guard isCounted, !isStill, error == nil || timeToSecondFrame != nil else { return nil }
+    return timeToSecondFrame ?? watched
   }
 }

@@ -15,8 +15,8 @@ public struct WalkMetric: Sendable {
 
   /// All of them, in the order in which help prints them.
   public static let all: [WalkMetric] =
-    latencies("ttff", "from settling to the first picture") { $0.firstFrame }
-    + latencies("motion", "from settling to the second picture") { $0.motion } + hits + costs
+    latencies("ttff", "from settling to the first frame") { $0.firstFrame }
+    + latencies("second_frame", "from settling to the second frame") { $0.secondFrame } + hits + costs
 
   /// The metric of this name; case of letters does not matter.
   ///
@@ -77,7 +77,7 @@ public struct WalkMetric: Sendable {
   private static let hits: [WalkMetric] =
     [
       WalkMetric(
-        "hit.ratio", "swipes that found the first picture there", [.share], absence: "no swipe counts"
+        "hit.ratio", "swipes that found the first frame there", [.share], absence: "no swipe counts"
       ) { totals, _ in totals.hitRatio().map { .share($0) } }
     ]
     + PreloadStage.allCases.dropFirst().map { stage in
@@ -100,13 +100,13 @@ public struct WalkMetric: Sendable {
       totals, kind in
       kind == .size ? .size(totals.unshownByteCount) : totals.unshownByteShare.map { .share($0) }
     },
-    WalkMetric("pictures.decoded", "pictures decoded for all items", [.count]) { totals, _ in
-      .count(totals.decodedPictureCount)
+    WalkMetric("frames.decoded", "frames decoded for all items", [.count]) { totals, _ in
+      .count(totals.decodedFrameCount)
     },
     WalkMetric(
-      "pictures.wasted", "decoded pictures never shown", [.share, .count], absence: "no picture was decoded"
+      "frames.wasted", "decoded frames never shown", [.share, .count], absence: "no frame was decoded"
     ) { totals, kind in
-      kind == .count ? .count(totals.unshownPictureCount) : totals.unshownPictureShare.map { .share($0) }
+      kind == .count ? .count(totals.unshownFrameCount) : totals.unshownFrameShare.map { .share($0) }
     },
     WalkMetric("slot.memory", "the most memory of any slot", [.size], absence: "memory was not measured") {
       totals, _ in totals.slotHighWaterByteCount.map { .size(Int64($0)) }
@@ -119,7 +119,7 @@ public struct WalkMetric: Sendable {
     WalkMetric("failed", "items that could not be played", [.count]) { totals, _ in
       .count(totals.failedItemCount)
     },
-    WalkMetric("abandoned", "swipes left before their first picture", [.count]) { totals, _ in
+    WalkMetric("abandoned", "swipes left before their first frame", [.count]) { totals, _ in
       .count(totals.abandonedSwipeCount)
     },
   ]

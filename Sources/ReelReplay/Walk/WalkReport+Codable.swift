@@ -6,8 +6,8 @@ extension WalkReport: Codable {
     case duration = "duration_ms"
     case fetchedByteCount = "fetched_bytes"
     case unshownByteCount = "unshown_bytes"
-    case decodedPictureCount = "decoded_pictures"
-    case unshownPictureCount = "unshown_pictures"
+    case decodedFrameCount = "decoded_frames"
+    case unshownFrameCount = "unshown_frames"
     case slotHighWaterByteCounts = "slot_peak_bytes"
     case poolHighWaterByteCount = "pool_peak_bytes"
     case failedItems = "failed_items"
@@ -22,8 +22,8 @@ extension WalkReport: Codable {
     try values.encode(milliseconds: duration, forKey: .duration)
     try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
     try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    try values.encode(decodedPictureCount, forKey: .decodedPictureCount)
-    try values.encode(unshownPictureCount, forKey: .unshownPictureCount)
+    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
+    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
     try values.encode(slotHighWaterByteCounts, forKey: .slotHighWaterByteCounts)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItems, forKey: .failedItems)
@@ -38,8 +38,8 @@ extension WalkReport: Codable {
     duration = try values.decodeMilliseconds(forKey: .duration)
     fetchedByteCount = try values.decode(Int64.self, forKey: .fetchedByteCount)
     unshownByteCount = try values.decode(Int64.self, forKey: .unshownByteCount)
-    decodedPictureCount = try values.decode(Int.self, forKey: .decodedPictureCount)
-    unshownPictureCount = try values.decode(Int.self, forKey: .unshownPictureCount)
+    decodedFrameCount = try values.decode(Int.self, forKey: .decodedFrameCount)
+    unshownFrameCount = try values.decode(Int.self, forKey: .unshownFrameCount)
     slotHighWaterByteCounts = try values.decode([Int].self, forKey: .slotHighWaterByteCounts)
     poolHighWaterByteCount = try values.decodeIfPresent(Int.self, forKey: .poolHighWaterByteCount)
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)

@@ -34,11 +34,11 @@ public struct WalkReport: Sendable, Hashable {
   public var duration: Duration = .zero
   /// For all items, those that were never looked at included.
   public var fetchedByteCount: Int64 = 0
-  /// Of these, what no picture or sound came of that was on show.
+  /// Of these, what no frame or sound came of that was on show.
   public var unshownByteCount: Int64 = 0
-  public var decodedPictureCount = 0
+  public var decodedFrameCount = 0
   /// Of these, what was never on show.
-  public var unshownPictureCount = 0
+  public var unshownFrameCount = 0
   /// The most memory that each slot ever took, in bytes, by slot; empty where it was not measured.
   public var slotHighWaterByteCounts: [Int] = []
   /// The most that all of them took at one time; nil where it was not measured.

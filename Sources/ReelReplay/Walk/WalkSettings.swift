@@ -14,7 +14,7 @@ public struct WalkSettings: Sendable, Hashable {
   public var seed: UInt64
   /// The walk ran on a modelled clock.
   public var isVirtual: Bool
-  /// What decoding a picture cost on the modelled clock; nil for what it really took.
+  /// What decoding a frame cost on the modelled clock; nil for what it really took.
   public var decodeCost: Duration?
 
   public init(

@@ -6,7 +6,7 @@ extension WalkTotals: Encodable {
     case countedSwipeCount = "counted_swipes"
     case abandonedSwipeCount = "abandoned_swipes"
     case firstFrame = "ttff"
-    case motion
+    case secondFrame
     case hitRatio = "hit_ratio"
     case hitRatios = "hit_ratio_by_stage"
     case stallCount = "stalls"
@@ -14,8 +14,8 @@ extension WalkTotals: Encodable {
     case longestStall = "longest_stall_ms"
     case fetchedByteCount = "fetched_bytes"
     case unshownByteCount = "unshown_bytes"
-    case decodedPictureCount = "decoded_pictures"
-    case unshownPictureCount = "unshown_pictures"
+    case decodedFrameCount = "decoded_frames"
+    case unshownFrameCount = "unshown_frames"
     case slotHighWaterByteCount = "slot_peak_bytes"
     case poolHighWaterByteCount = "pool_peak_bytes"
     case failedItemCount = "failed_items"
@@ -27,7 +27,7 @@ extension WalkTotals: Encodable {
     try values.encode(countedSwipeCount, forKey: .countedSwipeCount)
     try values.encode(abandonedSwipeCount, forKey: .abandonedSwipeCount)
     try values.encode(firstFrame, forKey: .firstFrame)
-    try values.encode(motion, forKey: .motion)
+    try values.encode(secondFrame, forKey: .secondFrame)
     try values.encodeIfPresent(hitRatio(), forKey: .hitRatio)
     let ratios = PreloadStage.allCases.dropFirst().compactMap { stage in
       hitRatio(stage).map { (stage.reportName, $0) }
@@ -38,8 +38,8 @@ extension WalkTotals: Encodable {
     try values.encode(milliseconds: longestStall, forKey: .longestStall)
     try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
     try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    try values.encode(decodedPictureCount, forKey: .decodedPictureCount)
-    try values.encode(unshownPictureCount, forKey: .unshownPictureCount)
+    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
+    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
     try values.encodeIfPresent(slotHighWaterByteCount, forKey: .slotHighWaterByteCount)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItemCount, forKey: .failedItemCount)

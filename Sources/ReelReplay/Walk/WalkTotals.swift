@@ -3,19 +3,19 @@ public import ReelPlayback
 /// The figures of a whole walk.
 ///
 /// Waits and hits are those of the swipes that count: the start of the walk, items that a burst passed by, and items
-/// that failed before their first picture do not. A wait that was given up, because the person went on before the
-/// picture came, counts with how long it lasted. Stalls are those of all items.
+/// that failed before their first frame do not. A wait that was given up, because the person went on before the
+/// frame came, counts with how long it lasted. Stalls are those of all items.
 public struct WalkTotals: Sendable, Hashable {
   /// Swipes that count.
   public let countedSwipeCount: Int
   /// All of them, those of bursts included.
   public let swipeCount: Int
-  /// Of the swipes that count, those that were left before their first picture was there.
+  /// Of the swipes that count, those that were left before their first frame was there.
   public let abandonedSwipeCount: Int
-  /// From settling to the first picture.
+  /// From settling to the first frame.
   public let firstFrame: LatencyTable
-  /// From settling to the second picture.
-  public let motion: LatencyTable
+  /// From settling to the second frame.
+  public let secondFrame: LatencyTable
   /// How many of the swipes that count found each stage reached, or one beyond it.
   public let reachedCounts: [PreloadStage: Int]
   public let stallCount: Int
@@ -23,8 +23,8 @@ public struct WalkTotals: Sendable, Hashable {
   public let longestStall: Duration
   public let fetchedByteCount: Int64
   public let unshownByteCount: Int64
-  public let decodedPictureCount: Int
-  public let unshownPictureCount: Int
+  public let decodedFrameCount: Int
+  public let unshownFrameCount: Int
   /// The most memory that any slot ever took, in bytes; nil where it was not measured.
   public let slotHighWaterByteCount: Int?
   public let poolHighWaterByteCount: Int?
@@ -36,7 +36,7 @@ public struct WalkTotals: Sendable, Hashable {
     swipeCount = report.swipes.filter { $0.kind != .start }.count
     abandonedSwipeCount = counted.filter { $0.timeToFirstFrame == nil }.count
     firstFrame = LatencyTable(counted, measured: \.timeToFirstFrame, counted: \.countedFirstFrame)
-    motion = LatencyTable(counted, measured: \.timeToMotion, counted: \.countedMotion)
+    secondFrame = LatencyTable(counted, measured: \.timeToSecondFrame, counted: \.countedSecondFrame)
     reachedCounts = Dictionary(
       uniqueKeysWithValues: PreloadStage.allCases.map { stage in
         (stage, counted.filter { $0.stage >= stage }.count)
@@ -46,8 +46,8 @@ public struct WalkTotals: Sendable, Hashable {
     longestStall = report.swipes.map(\.longestStall).max() ?? .zero
     fetchedByteCount = report.fetchedByteCount
     unshownByteCount = report.unshownByteCount
-    decodedPictureCount = report.decodedPictureCount
-    unshownPictureCount = report.unshownPictureCount
+    decodedFrameCount = report.decodedFrameCount
+    unshownFrameCount = report.unshownFrameCount
     slotHighWaterByteCount = report.slotHighWaterByteCounts.max()
     poolHighWaterByteCount = report.poolHighWaterByteCount
     failedItemCount = report.failedItems.count
@@ -61,8 +61,8 @@ public struct WalkTotals: Sendable, Hashable {
   /// The share of the fetched bytes that was never shown, from 0 to 1; nil where nothing was fetched.
   public var unshownByteShare: Double? { Self.share(unshownByteCount, of: fetchedByteCount) }
 
-  /// The share of the decoded pictures that was never shown, from 0 to 1; nil where none was decoded.
-  public var unshownPictureShare: Double? { Self.share(unshownPictureCount, of: decodedPictureCount) }
+  /// The share of the decoded frames that was never shown, from 0 to 1; nil where none was decoded.
+  public var unshownFrameShare: Double? { Self.share(unshownFrameCount, of: decodedFrameCount) }
 
   // MARK: - Private
 

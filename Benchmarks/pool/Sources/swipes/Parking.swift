@@ -4,7 +4,7 @@ internal import ReelFFmpeg
 internal import ReelPlayback
 internal import ReelTransport
 
-/// Opens player after player, each parked behind its first picture with 3 s of media, for someone who reads this
+/// Opens player after player, each parked behind its first frame with 3 s of media, for someone who reads this
 /// process's memory.
 enum Parking {
   /// Says `ready N` after the first and the last, and waits for a line of standard input each time.

@@ -8,7 +8,7 @@ internal import ReelTransport
 /// Does at random what the people before a screen do, over three feeds and one pool, and what the system around them does:
 /// swipes one by one and in bursts, drags, changes of the feed, pauses, items that come and go, a pinned player, a trim.
 ///
-/// Every few seconds it is left alone, until the current item shows a picture or is said to have failed: where neither
+/// Every few seconds it is left alone, until the current item shows a frame or is said to have failed: where neither
 /// comes, the run fails. With it, a line is printed with the figures that must not grow.
 struct Soak {
   private static let feedNames = ["recommended", "following", "subscribed"]
@@ -19,7 +19,7 @@ struct Soak {
   private let service: PlayerService
   private let urls: [String]
   private let clock = SystemMonotonicClock()
-  private let log = PictureLog()
+  private let log = FrameLog()
 
   /// - Parameter isWarm: The next item's decoder stays open.
   init(_ urls: [String], isWarm: Bool) throws {
@@ -38,7 +38,7 @@ struct Soak {
   func run(for length: Duration, seed: UInt64) async throws {
     var random = SplitMix64(seed: seed)
     var tally = Tally()
-    var pinned: PinnedPlayer?
+    var pinned: PictureInPicturePlayer?
     let began = clock.now
     var nextLook = began
     tally.add(service.playFirst())
@@ -75,7 +75,7 @@ struct Soak {
 
   // MARK: - Private
 
-  private func act(_ random: inout SplitMix64, _ tally: inout Tally, _ pinned: inout PinnedPlayer?) throws {
+  private func act(_ random: inout SplitMix64, _ tally: inout Tally, _ pinned: inout PictureInPicturePlayer?) throws {
     let name = service.selectedFeed.value
     let items = service.feeds.first { $0.name == name }?.items ?? []
     switch Int.random(in: 0..<100, using: &random) {
@@ -100,13 +100,13 @@ struct Soak {
     case 95..<98:
       pinned?.stop()
       // Refused where the current item has no player yet.
-      pinned = pinned == nil ? try? pool.pin(to: NullOutput()) : nil
+      pinned = pinned == nil ? try? pool.startPictureInPicture(to: NullOutput()) : nil
       tally.pinnedCount += pinned == nil ? 0 : 1
     default: pool.trim(to: Int.random(in: 0...30_000_000, using: &random))
     }
   }
 
-  /// Until the current item has a picture or an error. One of sound alone ends with the limit, too.
+  /// Until the current item has a frame or an error. One of sound alone ends with the limit, too.
   private func calmDown(_ tally: inout Tally) async throws {
     let began = clock.now
     let isDone = try await wait(for: Self.limit) {
@@ -118,7 +118,7 @@ struct Soak {
     tally.longestCalm = max(tally.longestCalm, clock.now - began)
     guard isDone else {
       throw ReelError(
-        .internalFault, "no picture and no error: \(pool.slotReadiness)",
+        .internalFault, "no frame and no error: \(pool.slotReadiness)",
         at: service.nowPlaying.value.map { "\($0.item.source)" })
     }
     guard let item = service.nowPlaying.value?.item.id else { return }

@@ -8,11 +8,11 @@ internal import ReelTransport
 struct Walker {
   private let pool: PlayerPool
   private let isWarm: Bool
-  private let log = PictureLog()
+  private let log = FrameLog()
   private let sleeper = Sleeper()
   private let clock = SystemMonotonicClock()
 
-  /// - Parameter isWarm: The next item's decoder stays open, and its second picture is decoded.
+  /// - Parameter isWarm: The next item's decoder stays open, and its second frame is decoded.
   init(isWarm: Bool) throws {
     self.isWarm = isWarm
     // Three players, the neighbours to 3 s of media.
@@ -37,12 +37,12 @@ struct Walker {
   ///   - others: How many players were taken out of the window and play on.
   ///   - rate: Theirs.
   func handOver(_ urls: [String], count: Int, others: Int, rate: Double, dwell: Duration) async throws {
-    var pinned: [PinnedPlayer] = []
+    var pinned: [PictureInPicturePlayer] = []
     let background = try Self.playlist("others", urls, count: others)
     for index in 0..<others {
       try pool.show(index, of: background)
-      guard try await wait(until: { pool.currentPlayer?.hasPicture ?? false }) else { throw Failure.timeOut }
-      let player = try pool.pin(to: NullOutput())
+      guard try await wait(until: { pool.currentPlayer?.hasFrame ?? false }) else { throw Failure.timeOut }
+      let player = try pool.startPictureInPicture(to: NullOutput())
       player.player.actionAtItemEnd = .loop
       if rate != 1 { player.player.setRate(rate) }
       pinned.append(player)
@@ -72,9 +72,9 @@ struct Walker {
     pool.close()
   }
 
-  static func playlist(_ name: String, _ urls: [String], count: Int) throws -> Playlist {
+  static func playlist(_ name: String, _ urls: [String], count: Int) throws -> FeedSnapshot {
     let sources = try (0..<count).map { try MediaSource(argument: urls[$0 % urls.count]) }
-    return Playlist(Feed(name: name, sources: sources))
+    return FeedSnapshot(Feed(name: name, sources: sources))
   }
 
   enum Failure: Error { case timeOut }
@@ -82,7 +82,7 @@ struct Walker {
   // MARK: - Private
 
   private func swipe(
-    to index: Int, of playlist: Playlist, dwell: Duration, isTurn: Bool = false, decoded: () -> Int = { 0 }
+    to index: Int, of playlist: FeedSnapshot, dwell: Duration, isTurn: Bool = false, decoded: () -> Int = { 0 }
   ) async throws {
     log.clear()
     // Each of the three follows upon a wait, as a touch does.
@@ -102,14 +102,14 @@ struct Walker {
     let (isHit, duration) = (first != nil, handover.duration.value)
     let (stage, wait) = (handover.stage, began + dwell - clock.now)
     try await clock.sleep(for: max(.zero, wait))
-    let pictures = log.all
-    var second: PictureLog.Entry?
+    let frames = log.all
+    var second: FrameLog.Entry?
     var firstAt: Duration? = returned
     if let first {
-      second = pictures.first { $0.at > returned && $0.time != first }
+      second = frames.first { $0.at > returned && $0.time != first }
     } else {
       // What came late of the item before is further on than this one can be.
-      let own = pictures.filter { $0.time.seconds < milliseconds(dwell) / 1e3 && $0.at > returned }
+      let own = frames.filter { $0.time.seconds < milliseconds(dwell) / 1e3 && $0.at > returned }
       let start = own.firstIndex { $0.time.seconds < 0.05 }
       firstAt = start.map { own[$0].at }
       second = start.flatMap { own[$0...].dropFirst().first }

@@ -1,0 +1,25 @@
+internal import ReelCore
+internal import ReelPlayback
+
+/// When which frame came, since the last swipe.
+final class FrameLog: Sendable {
+  struct Entry: Sendable {
+    let time: MediaTime
+    let at: Duration
+  }
+
+  private let entries = Locked<[Entry]>([])
+  private let clock = SystemMonotonicClock()
+
+  var all: [Entry] { entries.withLock { $0 } }
+
+  /// An output that is to be the surface of a pool.
+  func makeOutput() -> CallbackOutput {
+    CallbackOutput { [self] frame in
+      let entry = Entry(time: frame.time, at: clock.now)
+      entries.withLock { $0.append(entry) }
+    }
+  }
+
+  func clear() { entries.withLock { $0.removeAll() } }
+}

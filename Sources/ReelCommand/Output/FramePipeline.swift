@@ -1,0 +1,45 @@
+import Dispatch
+import Foundation
+import ReelCore
+import ReelPlayback
+
+/// Converts and writes frames on a thread of its own while the next ones are decoded. A few frames wait at most.
+final class FramePipeline: Sendable {
+  private let queue = DispatchQueue(label: "reel.write")
+  private let places = DispatchSemaphore(value: 4)
+  private let failure = Locked<(any Error)?>(nil)
+  private let process: @Sendable (borrowing TimedFrame) throws -> Void
+
+  /// `process` is called with one frame after the other.
+  init(process: @escaping @Sendable (borrowing TimedFrame) throws -> Void) { self.process = process }
+
+  /// Hands over another owner of the frame. Throws what an earlier one failed with.
+  func submit(_ frame: borrowing TimedFrame) throws {
+    places.wait()
+    if let error = failure.withLock({ $0 }) {
+      places.signal()
+      throw error
+    }
+    let box = Box(try frame.clone())
+    queue.async { [self] in
+      defer { places.signal() }
+      guard failure.withLock({ $0 == nil }) else { return }
+      do { try process(box.frame) } catch { failure.withLock { $0 = error } }
+    }
+  }
+
+  /// Waits until all frames are written. Throws what one failed with.
+  func drain() async throws {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume() }
+    }
+    if let error = failure.withLock({ $0 }) { throw error }
+  }
+
+  /// A frame that a closure can carry.
+  private final class Box: Sendable {
+    let frame: TimedFrame
+
+    init(_ frame: consuming TimedFrame) { self.frame = frame }
+  }
+}

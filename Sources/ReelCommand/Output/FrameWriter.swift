@@ -1,0 +1,107 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// What was written of one frame.
+struct WrittenFrame: Sendable {
+  let path: String
+  let ticks: Int64?
+  let timeBase: Rational
+  let time: MediaTime
+  let size: PixelSize
+  let isKey: Bool
+  let isDamaged: Bool
+  let isHDR: Bool
+  let md5: String?
+}
+
+/// Writes the frames of one source.
+///
+/// Confined to one thread at a time.
+final class FrameWriter {
+  struct Options: Sendable {
+    var directory: String
+    var format: FramesFormat
+    var size: PixelSize?
+    var gravity: VideoGravity
+    var computesMD5: Bool
+    /// The source that the files belong to.
+    var owner: OutputFile.Owner
+    var toStandardOutput: Bool { directory == "-" }
+  }
+
+  private let options: Options
+  private let stem: String
+  /// For formats with a file for each frame.
+  private let files: ImageFileWriter?
+  private var index = 0
+  private var y4m: Y4MWriter?
+
+  init(options: Options, stem: String) {
+    self.options = options
+    self.stem = stem
+    files = options.format.frame.map {
+      ImageFileWriter(format: $0, size: options.size, gravity: options.gravity)
+    }
+  }
+
+  /// Throws `ReelError.cannotCreateOutput` if the file for the first frame belongs to another source.
+  func check() throws(ReelError) {
+    guard !options.toStandardOutput else { return }
+    let name = options.format.frame?.fileName(stem: stem, number: 1) ?? "\(stem).y4m"
+    try options.owner.record.check(name, of: options.owner.source)
+  }
+
+  /// Converts and writes a frame; `converted` is how long the conversion took.
+  func write(_ frame: borrowing TimedFrame) throws -> (written: WrittenFrame, converted: Duration) {
+    index += 1
+    let start = ContinuousClock.now
+    let md5 = options.computesMD5 ? try frame.decoded.md5() : nil
+    let path: String
+    let size: PixelSize
+    let converted: Duration
+    if let format = options.format.frame, let files {
+      size = try files.convert(frame)
+      converted = ContinuousClock.now - start
+      path =
+        options.toStandardOutput ? "-" : filePath(format.fileName(stem: stem, number: index))
+      try files.write(to: openFile(path))
+    } else {
+      path = options.toStandardOutput ? "-" : filePath("\(stem).y4m")
+      let writer = try y4m ?? Y4MWriter(to: openFile(path))
+      y4m = writer
+      size = try writer.write(frame)
+      converted = ContinuousClock.now - start
+    }
+    let written = WrittenFrame(
+      path: path, ticks: frame.decoded.presentationTicks, timeBase: frame.stream.timeBase,
+      time: frame.time,
+      size: size, isKey: frame.decoded.isKey, isDamaged: frame.decoded.isDamaged,
+      isHDR: frame.decoded.color.isHDR,
+      md5: md5)
+    return (written, converted)
+  }
+
+  /// Ends what goes on over several frames.
+  func finish() throws {
+    try y4m?.finish()
+    y4m = nil
+  }
+
+  /// Removes unfinished output. Returns true if that was a file with all frames.
+  func abandon() -> Bool {
+    defer { y4m = nil }
+    return y4m != nil && !options.toStandardOutput
+  }
+
+  // MARK: - Private
+
+  private func openFile(_ path: String) throws(ReelError) -> OutputFile {
+    options.toStandardOutput ? .standardOutput() : try OutputFile(path: path, owner: options.owner)
+  }
+
+  private func filePath(_ name: String) -> String {
+    options.directory == "." ? name : (options.directory as NSString).appendingPathComponent(name)
+  }
+}

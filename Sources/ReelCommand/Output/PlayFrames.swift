@@ -1,0 +1,171 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// The frames that `reel play` shows on their way to its outputs: counts them, names their md5s, and ends playback
+/// when enough was played.
+///
+/// What an output of it fails with is kept in `failure`: a player reports the end of its outputs to nobody when it is
+/// stopped.
+final class PlayFrames: FrameOutput {
+  /// What is shown of the frames beside the outputs.
+  struct Options: Sendable {
+    /// Media time to be played; nil for all there is.
+    var duration: MediaTime?
+    /// Called with each frame's record; nil where there are to be none.
+    var report: (@Sendable (PlayRecordFrame) throws -> Void)?
+    /// When the source was begun.
+    var start: ContinuousClock.Instant
+  }
+
+  /// What was shown.
+  struct Account: Sendable {
+    var shownCount = 0
+    var damagedCount = 0
+    /// Of the last frame, on the item's timeline.
+    var lastTime: MediaTime?
+    /// The media time shown, from the first frame to the end of the last, less skipped media.
+    var played = MediaTime.zero
+    /// The media time that the player left out between frames.
+    var skipped = MediaTime.zero
+    /// As long as was wanted has been played.
+    var hasReachedLimit = false
+    var failure: ReelError?
+  }
+
+  let isExternal: Bool
+  private let outputs: [any FrameOutput]
+  private let options: Options
+  private let onLimit = Locked(Callback<Void>())
+  private let state = Locked(State())
+
+  private struct State {
+    var account = Account()
+    var media = ShownMedia()
+    var isFinished = false
+  }
+
+  init(_ outputs: [any FrameOutput], options: Options) {
+    self.outputs = outputs
+    self.options = options
+    isExternal = outputs.contains { $0.isExternal }
+  }
+
+  var account: Account { state.withLock { $0.account } }
+
+  /// Called when the first frame comes that is not wanted any more, on the thread that shows frames, or when the time
+  /// is up before one comes.
+  func setOnLimit(_ body: (@Sendable () -> Void)?) {
+    var callback = Callback<Void>()
+    if let body { callback.call = { _ in body() } }
+    let made = callback
+    onLimit.withLock { $0 = made }
+  }
+
+  /// How much media time is left to play while `position` of the item is on show; nil where all there is is wanted, and
+  /// before the first frame.
+  func timeLeft(at position: MediaTime) -> MediaTime? {
+    state.withLock { state in
+      guard let limit = options.duration, state.media.lastTime != nil else { return nil }
+      return limit - state.media.played(at: position)
+    }
+  }
+
+  /// As long as was wanted has been played, though no further frame has come.
+  func reachLimit() {
+    let isNew = state.withLock { state in
+      guard !state.isFinished, !state.account.hasReachedLimit, let limit = options.duration else {
+        return false
+      }
+      state.account.hasReachedLimit = true
+      state.account.played = limit
+      return true
+    }
+    if isNew { onLimit.withLock { $0.call }?(()) }
+  }
+
+  /// Ends the count at `position` of the item, so that the last frame counts only up to it.
+  func end(at position: MediaTime) {
+    state.withLock { state in
+      guard !state.account.hasReachedLimit else { return }
+      state.media.end(at: position)
+      state.account.played = state.media.played
+    }
+  }
+
+  func show(_ frame: borrowing TimedFrame) throws {
+    let isDamaged = frame.decoded.isDamaged
+    switch place(time: frame.time, length: Self.length(of: frame), skipped: frame.skipped) {
+    case .ignored: return
+    case .beyond:
+      onLimit.withLock { $0.call }?(())
+      return
+    case .wanted: break
+    }
+    do {
+      if let report = options.report {
+        try report(PlayRecordFrame(frame, after: ContinuousClock.now - options.start))
+      }
+      for output in outputs { try output.show(frame) }
+    } catch {
+      note(error)
+      throw error
+    }
+    state.withLock { state in
+      state.account.shownCount += 1
+      if isDamaged { state.account.damagedCount += 1 }
+    }
+  }
+
+  func finish() throws {
+    let wasFinished = state.withLock { state in
+      defer { state.isFinished = true }
+      return state.isFinished
+    }
+    guard !wasFinished else { return }
+    for output in outputs {
+      do { try output.finish() } catch { note(error) }
+    }
+    if let failure = account.failure { throw failure }
+  }
+
+  // MARK: - Private
+
+  private enum Place {
+    case wanted
+    /// The first one that is not.
+    case beyond
+    case ignored
+  }
+
+  /// Where the frame stands among those that are wanted.
+  private func place(time: MediaTime, length: MediaTime, skipped: MediaTime) -> Place {
+    state.withLock { state in
+      if state.isFinished || state.account.hasReachedLimit { return .ignored }
+      if let limit = options.duration, state.media.played(before: time, skipped: skipped) >= limit {
+        state.account.hasReachedLimit = true
+        state.account.played = limit
+        return .beyond
+      }
+      state.media.show(time, length: length, skipped: skipped)
+      state.account.lastTime = time
+      state.account.played = state.media.played
+      state.account.skipped = state.media.skipped
+      return .wanted
+    }
+  }
+
+  private func note(_ error: any Error) {
+    state.withLock { state in
+      if state.account.failure == nil { state.account.failure = error.asReelError }
+    }
+  }
+
+  /// How long the frame is on show by itself.
+  private static func length(of frame: borrowing TimedFrame) -> MediaTime {
+    let ticks = frame.decoded.durationTicks
+    if ticks > 0 { return frame.stream.time(ticks: ticks) }
+    guard let rate = frame.frameRate, rate.numerator > 0 else { return MediaTime(value: 1, timescale: 25) }
+    return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
+  }
+}

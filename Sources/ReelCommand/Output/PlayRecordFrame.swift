@@ -1,0 +1,29 @@
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+/// A frame that was shown, as a line of `reel play --json --md5`; its keys are those of `reel frames`.
+struct PlayRecordFrame: Encodable {
+  let event = "frame"
+  let pts: Int64?
+  let ptsTime: Double
+  let timeBase: String
+  let time: Double
+  let timeMs: Double
+  let keyFrame: Bool
+  let damaged: Bool
+  let md5: String
+
+  /// `after` is the time since the source was begun. Throws `ReelError.internalFault` where memory has run out.
+  init(_ frame: borrowing TimedFrame, after: Duration) throws(ReelError) {
+    pts = frame.decoded.presentationTicks
+    ptsTime = (Double(frame.decoded.presentationTicks ?? 0) * frame.stream.timeBase.value).rounded(
+      places: 6)
+    timeBase = frame.stream.timeBase.description
+    time = frame.time.seconds.rounded(places: 6)
+    timeMs = after.milliseconds
+    keyFrame = frame.decoded.isKey
+    damaged = frame.decoded.isDamaged
+    md5 = try frame.decoded.md5()
+  }
+}

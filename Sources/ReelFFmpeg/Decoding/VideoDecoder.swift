@@ -1,0 +1,401 @@
+public import Logging
+public import ReelCore
+
+/// What a `VideoDecoder` is given next.
+public enum AccessUnit {
+  case packet(SharedPacket)
+  /// Nothing yet: there may be more later.
+  case none
+  /// Nothing more will come.
+  case end
+}
+
+/// Where a `VideoDecoder` gets the access units of one stream, in decoding order.
+public protocol AccessUnitSource: AnyObject {
+  func nextUnit() throws -> AccessUnit
+  /// The unit that was given last is the one that decoding begins with.
+  func didOpen()
+}
+
+/// Turns the access units of one video stream into frames in presentation order, wherever they come from.
+///
+/// `firstFrame()` gives the earliest frame for the fewest units: it does not wait until the decoder's reorder
+/// delay has run out, but drains the decoder as soon as no later unit can hold an earlier frame. A decoder that was
+/// drained has lost its references and would give wrong frames without any error, so its units are kept and fed again
+/// before the next frame.
+///
+/// Neither call waits: where the source has `none`, they say `needsUnit`, and go on from there when they are called
+/// again.
+///
+/// Confined to one thread at a time.
+public final class VideoDecoder {
+  public struct Options: Sendable {
+    /// Frame threads. With more than one, the first frame waits for their pipeline.
+    public var threads = 1
+    /// Asked between units; true ends the work with `CancellationError`.
+    public var isCancelled: @Sendable () -> Bool = { false }
+    public var gate: (any DecodingGate)?
+    /// What decoding is measured by.
+    public var clock: any MonotonicClock = SystemMonotonicClock()
+
+    public init() {}
+  }
+
+  /// What a call has given.
+  public enum Step: ~Copyable {
+    case frame(Frame)
+    /// The source has nothing yet: to be called again when it has.
+    case needsUnit
+    /// The last frame was given before.
+    case end
+  }
+
+  /// The stream whose frames are decoded.
+  public let stream: StreamInfo
+  /// How the stream begins; nil before its first unit was read.
+  public private(set) var opening: OpeningPicture?
+  /// Frames given that missed a reference or were concealed.
+  public private(set) var damagedCount = 0
+  /// Frames given.
+  public private(set) var frameCount = 0
+  /// Time spent in the decoder.
+  public private(set) var decodeDuration: Duration = .zero
+
+  private let source: any AccessUnitSource
+  private let decoder: Decoder
+  public let options: Options
+  private let framing: NALFraming
+  private var keyTrust = KeyTrust()
+  /// Units to be read before those of the source.
+  private var pending: [SharedPacket] = []
+  private var isFinished = false
+  /// The decoder is being drained, and a new one will continue with the pending unit.
+  private var isRenewing = false
+  /// The decoder was drained for a first frame: it is flushed, and gets these units again, before it goes on.
+  private var refeed: [SharedPacket]?
+  /// A first frame that is looked for among several units.
+  private var search: Search?
+  /// After a seek, units before the first random access point are dropped. HEVC and MPEG frames would otherwise be
+  /// decoded there with missing references.
+  private var awaitsRandomAccess = false
+  /// Frames that come again with them and have been given.
+  private var skip = Skip.nothing
+
+  private enum Skip {
+    case nothing
+    case oneFrame
+    case through(Int64)
+  }
+
+  private struct Search {
+    let opening: OpeningPicture
+    var fed: [SharedPacket] = []
+    var earliest: Int64?
+  }
+
+  /// A stream that has shown nothing after so many units is decoded on without keeping them.
+  private static let maximumFirstUnits = 64
+
+  /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
+  public init(
+    stream: StreamInfo, source: any AccessUnitSource, options: Options = Options(), name: String,
+    logger: Logger
+  ) throws(ReelError) {
+    self.stream = stream
+    self.source = source
+    self.options = options
+    framing = stream.nalFraming
+    decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
+  }
+
+  /// How many frames the decoder may hold back to bring them into order, as far as is known.
+  public var reorderDepth: Int { decoder.reorderDepth }
+  public var profileName: String? { decoder.profileName }
+  /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.
+  public var level: Int? { decoder.level }
+  /// The container's average frame rate where it has one, else the bitstream's.
+  public var frameRate: Rational? { stream.averageFrameRate ?? decoder.frameRate }
+  /// Units that the decoder refused as invalid.
+  public var rejectedPacketCount: Int { decoder.rejectedPacketCount }
+
+  /// The error for frames of a size that is refused; nil where that is not what is wrong.
+  public var sizeFault: ReelError? { decoder.sizeFault }
+  /// Set if the first frame that was encrypted came out damaged: either the key is wrong, or the media is damaged.
+  public var keyFault: ReelError? { keyTrust.fault }
+  /// Advice for the error if decrypted samples give no frame at all; nil for media that was not encrypted.
+  public var keyAdvice: String? { keyTrust.adviceWithoutFrame }
+  /// The last error line that the decoder logged.
+  public func takeLastError() -> String? { decoder.takeLastError() }
+
+  /// The earliest frame in presentation order, as soon as it can be known. To be called before any other frame is
+  /// asked for, or after `reset()`, until it gives a frame or the end.
+  public func firstFrame() throws -> Step {
+    guard options.threads == 1 else { return try nextFrame() }
+    while true {
+      try checkCancelled()
+      if search != nil { return try searchOn() }
+      switch try nextUnit() {
+      case .none:
+        return .needsUnit
+      case .end:
+        return .end
+      case .packet(let box):
+        let opening = try open(with: box.packet)
+        if awaitsRandomAccess {
+          guard opening.isRandomAccess else { continue }
+          awaitsRandomAccess = false
+        }
+        if opening.canBeDecodedAlone {
+          try send(box)
+          if let frame = try drainedFrame(keeping: [box]) { return .frame(frame) }
+        }
+        pending.insert(box, at: 0)
+        search = Search(opening: opening)
+      }
+    }
+  }
+
+  /// The next frame in presentation order.
+  public func nextFrame() throws -> Step {
+    if let boxes = refeed {
+      try resetDecoder()
+      pending = boxes + pending
+    }
+    while true {
+      switch try receive() {
+      case .frame(let frame):
+        if shouldSkip(frame) { continue }
+        return .frame(count(frame))
+      case .drained:
+        guard isRenewing else { return .end }
+        isRenewing = false
+        try resetDecoder()
+      case .needsInput:
+        try checkCancelled()
+        switch try nextUnit() {
+        case .none:
+          return .needsUnit
+        case .end:
+          finish()
+        case .packet(let box) where needsRenewal(before: box.packet):
+          pending.insert(box, at: 0)
+          isRenewing = true
+          finish()
+        case .packet(let box):
+          if opening == nil { _ = try open(with: box.packet) }
+          if awaitsRandomAccess {
+            guard try describe(box.packet).isRandomAccess else { continue }
+            awaitsRandomAccess = false
+          }
+          try send(box)
+        }
+      }
+    }
+  }
+
+  /// Forgets all frames, after the source has gone to another place: what it gives next is one that decoding can
+  /// start at, or before one.
+  public func reset() throws(ReelError) {
+    try resetDecoder()
+    pending = []
+    isRenewing = false
+    search = nil
+    skip = .nothing
+    awaitsRandomAccess = stream.videoCodec == .hevc || stream.videoCodec?.isMPEGVideo == true
+  }
+
+  // MARK: - Private
+
+  private func nextUnit() throws -> AccessUnit {
+    if !pending.isEmpty { return .packet(pending.removeFirst()) }
+    return try source.nextUnit()
+  }
+
+  // MARK: First frame
+
+  private func open(with packet: borrowing Packet) throws -> OpeningPicture {
+    let frame = try describe(packet)
+    opening = frame
+    source.didOpen()
+    return frame
+  }
+
+  private func describe(_ packet: borrowing Packet) throws -> OpeningPicture {
+    try OpeningPicture(packet, codec: stream.videoCodec, framing: framing, parameters: stream.parameters)
+  }
+
+  /// Drains the decoder and gives its first frame; `kept` will be fed again before the next one. Where there is no
+  /// frame the decoder is as new.
+  private func drainedFrame(keeping kept: [SharedPacket]) throws -> Frame? {
+    finish()
+    guard case .frame(let frame) = try receive() else {
+      try resetDecoder()
+      return nil
+    }
+    refeed = kept
+    skip = frame.presentationTicks.map { .through($0) } ?? .oneFrame
+    return count(frame)
+  }
+
+  /// Feeds units until no later one can hold an earlier frame than those that were fed, or until the decoder gives
+  /// one by itself.
+  private func searchOn() throws -> Step {
+    while let search {
+      try checkCancelled()
+      let box: SharedPacket
+      switch try nextUnit() {
+      case .packet(let unit): box = unit
+      case .none: return .needsUnit
+      case .end:
+        self.search = nil
+        return try nextFrame()
+      }
+      if let earliest = search.earliest,
+        try isLater(
+          box.packet, than: earliest, opening: search.opening, fedCount: search.fed.count)
+      {
+        pending.insert(box, at: 0)
+        self.search = nil
+        if let frame = try drainedFrame(keeping: search.fed) { return .frame(frame) }
+        pending = search.fed + pending
+        break
+      }
+      self.search?.fed.append(box)
+      if !box.packet.isDiscarded, let ticks = box.packet.presentationTicks {
+        self.search?.earliest = min(search.earliest ?? ticks, ticks)
+      }
+      try send(box)
+      if case .frame(let frame) = try receive() {
+        self.search = nil
+        return .frame(count(frame))
+      }
+      if search.fed.count + 1 >= Self.maximumFirstUnits { break }
+    }
+    // Nothing to show so far: on in plain order.
+    search = nil
+    return try nextFrame()
+  }
+
+  /// True where `packet` and all after it come later in presentation order than `earliest`.
+  private func isLater(
+    _ packet: borrowing Packet, than earliest: Int64, opening: OpeningPicture, fedCount: Int
+  ) throws -> Bool {
+    // An edit list leaves the first kind out; the second is the other field of the first frame.
+    if packet.isDiscarded || opening.isField && fedCount < 2 { return false }
+    switch stream.videoCodec {
+    case .hevc where opening.isRandomAccess && opening.isShown:
+      // All leading pictures stand before the first trailing one (ISO/IEC 23008-2 §8.3.1).
+      return try !describe(packet).isLeading
+    case .h264, .hevc:
+      // A frame is never decoded after it is shown.
+      return packet.decodingTicks.map { $0 >= earliest } ?? false
+    default:
+      // These decoders are never drained. AV1, VP8, VP9, H.263, MJPEG and ProRes give a frame with its own unit, MPEG
+      // video gives it with the next I or P frame.
+      return false
+    }
+  }
+
+  // MARK: Decoder
+
+  private func send(_ box: SharedPacket) throws {
+    keyTrust.note(box.packet, rejectedCount: decoder.rejectedPacketCount)
+    if stream.videoCodec == .h264 { noteUnits(of: box.packet) }
+    if let codec = stream.videoCodec, codec.isMPEGVideo,
+      box.packet.withBytes({ MPEGPicture(codec: codec, bytes: $0) })?.isBidirectional == true
+    {
+      decoder.noteNonReference()
+    }
+    // A decoder whose frames were all received is never full.
+    _ = try gated(isPacket: true) { try decoder.send(box.packet) }
+  }
+
+  /// What the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are predicted
+  /// from the frame.
+  private func noteUnits(of packet: borrowing Packet) {
+    packet.withBytes { bytes in
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
+        if header.type == 7 { decoder.noteSequenceParameterSet(unit) }
+        if header.type == 8 { decoder.notePictureParameterSet(unit) }
+        guard header.isPictureSlice else { return true }
+        // nal_ref_idc
+        if (unit.first ?? 0) & 0x60 == 0 { decoder.noteNonReference() }
+        return false
+      }
+    }
+  }
+
+  private func receive() throws -> Decoder.ReceiveResult {
+    try gated(isPacket: false) { try decoder.receive() }
+  }
+
+  private func finish() {
+    guard !isFinished else { return }
+    isFinished = true
+    decoder.finish()
+  }
+
+  /// Makes the decoder as new.
+  private func resetDecoder() throws(ReelError) {
+    refeed = nil
+    isFinished = false
+    try decoder.flush()
+  }
+
+  /// True if `packet` needs a new decoder. After an error, an H.264 decoder may decode even an IDR picture wrongly,
+  /// so a new decoder gets that frame, after all earlier frames have come out. (ffmpeg keeps the old decoder, and its
+  /// output is wrong.)
+  private func needsRenewal(before packet: borrowing Packet) -> Bool {
+    guard stream.videoCodec == .h264, !isRenewing, decoder.hasReportedError else { return false }
+    return packet.withBytes { bytes in
+      var isIDR = false
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit), header.isPictureSlice else {
+          return true
+        }
+        isIDR = header.isIDR
+        return false
+      }
+      return isIDR
+    }
+  }
+
+  private func count(_ frame: consuming Frame) -> Frame {
+    if frame.isDamaged { damagedCount += 1 }
+    keyTrust.note(frame, rejectedCount: decoder.rejectedPacketCount)
+    frameCount += 1
+    return frame
+  }
+
+  private func shouldSkip(_ frame: borrowing Frame) -> Bool {
+    switch skip {
+    case .nothing:
+      return false
+    case .oneFrame:
+      skip = .nothing
+      return true
+    case .through(let ticks):
+      guard let own = frame.presentationTicks, own > ticks else { return true }
+      skip = .nothing
+      return false
+    }
+  }
+
+  private func checkCancelled() throws {
+    if options.isCancelled() { throw CancellationError() }
+  }
+
+  private func gated<Result: ~Copyable>(
+    isPacket: Bool, _ body: () throws -> Result
+  ) rethrows -> Result {
+    options.gate?.acquire()
+    let start = options.clock.now
+    defer {
+      // In this order: a modelled decoder takes its time as the permit is given back.
+      options.gate?.release(afterPacket: isPacket)
+      decodeDuration += options.clock.now - start
+    }
+    return try body()
+  }
+}

@@ -1,0 +1,14 @@
+internal import CFFmpegShims
+
+/// A packet that can stand in an array: noncopyable values can't.
+///
+/// Ownership: the packet is freed with the last reference; nobody changes it. Where it is made for a `MemoryAccount`, the
+/// packet's bytes are kept there.
+public final class SharedPacket: Sendable {
+  public let packet: Packet
+
+  public init(_ packet: consuming Packet) {
+    reel_packet_store(packet.pointer)
+    self.packet = packet
+  }
+}

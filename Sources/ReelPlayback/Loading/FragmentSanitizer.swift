@@ -1,0 +1,116 @@
+internal import ReelCore
+
+/// Watches the boxes of a fragmented MP4 segment go by (ISO/IEC 14496-12 §4.2), so that one that is damaged does not
+/// take those behind it with it: a demuxer that meets a wrong length skips all that comes, and one that meets half an
+/// index fails.
+///
+/// Media is passed on as it comes, and filled up with zeros where it is cut off. Boxes that describe media are passed on
+/// when they are whole, and those before the first fragment together with it: of a segment that ends before its media
+/// begins nothing is passed on. Nor is anything of what is no segment.
+struct FragmentSanitizer {
+  /// Boxes that are not passed on yet.
+  private var held: [UInt8] = []
+  /// Where the first box in `held` begins that is not whole.
+  private var wholeCount = 0
+  /// Bytes of the present box that are still to come, where it is passed on as it comes; nil for one without an end.
+  private var rest: Int64? = 0
+  /// Something can be made of what was passed on.
+  private var hasFragment = false
+
+  /// What is left to do at the end of a segment.
+  struct Ending {
+    /// To be passed on.
+    var bytes: [UInt8] = []
+    /// What is wrong with the segment that was passed on all the same.
+    var damage: ReelError?
+  }
+
+  /// Boxes that stand at the top of a segment, and are of no use before they are whole.
+  private static let headerTypes: Set<FourCC> = [
+    "styp", "ftyp", "sidx", "ssix", "moof", "moov", "emsg", "prft", "mfra", "meta", "pdin",
+  ]
+  private static let streamedTypes: Set<FourCC> = ["mdat", "free", "skip", "uuid"]
+
+  /// More than this is not filled up, nor held back.
+  private static let byteLimit: Int64 = 16 << 20
+
+  /// The bytes to pass on. Throws `ReelError.badMedia` where they are no boxes of a segment.
+  mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
+    held.append(contentsOf: chunk)
+    var passedCount = 0
+    while wholeCount < held.count {
+      guard let rest else {
+        wholeCount = held.count
+        passedCount = wholeCount
+        break
+      }
+      if rest > 0 {
+        let step = min(rest, Int64(held.count - wholeCount))
+        self.rest = rest - step
+        wholeCount += Int(step)
+        passedCount = wholeCount
+        continue
+      }
+      guard let box = try Self.box(held[wholeCount...]) else { break }
+      if Self.streamedTypes.contains(box.type) {
+        self.rest = box.byteCount
+        if box.type == "mdat" { hasFragment = true }
+        continue
+      }
+      guard let byteCount = box.byteCount, byteCount <= Self.byteLimit else {
+        throw ReelError(.badMedia, "a box of the segment has an impossible length")
+      }
+      guard Int64(held.count - wholeCount) >= byteCount else { break }
+      wholeCount += Int(byteCount)
+      if box.type == "moof" { hasFragment = true }
+      if hasFragment { passedCount = wholeCount }
+    }
+    wholeCount -= passedCount
+    if passedCount == held.count {
+      defer { held = [] }
+      return held
+    }
+    defer { held.removeFirst(passedCount) }
+    return Array(held.prefix(passedCount))
+  }
+
+  /// Ends the segment.
+  ///
+  /// Throws `ReelError.badMedia` where nothing of it can be used, or too much is missing to be filled up.
+  mutating func finish() throws(ReelError) -> Ending {
+    defer { self = FragmentSanitizer() }
+    guard let rest else { return Ending() }
+    if rest > 0 {
+      let error = ReelError(.badMedia, "the segment is cut off, \(rest) bytes before its end")
+      guard rest <= Self.byteLimit else { throw error }
+      return Ending(bytes: [UInt8](repeating: 0, count: Int(rest)), damage: error)
+    }
+    guard wholeCount < held.count else { return Ending(bytes: held) }
+    guard hasFragment else {
+      throw ReelError(.badMedia, "the segment is cut off before its media begins")
+    }
+    return Ending(damage: ReelError(.badMedia, "the segment is cut off in a box that describes media"))
+  }
+
+  // MARK: - Private
+
+  private struct Box {
+    let type: FourCC
+    /// With its header; nil for one without an end.
+    let byteCount: Int64?
+  }
+
+  /// The box whose header `bytes` begin with; nil where more of it is needed.
+  private static func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
+    guard let type = MP4BoxHeader.type(in: bytes) else { return nil }
+    guard headerTypes.contains(type) || streamedTypes.contains(type) else {
+      throw ReelError(.badMedia, "the segment is not fragmented MP4")
+    }
+    guard let header = MP4BoxHeader(bytes) else { return nil }
+    guard let byteCount = header.byteCount else { return Box(type: type, byteCount: nil) }
+    guard !header.isMalformed, let byteCount = Int64(exactly: byteCount) else {
+      throw ReelError(.badMedia, "a box of the segment has an impossible length")
+    }
+    return Box(type: type, byteCount: byteCount)
+  }
+}

@@ -1,0 +1,31 @@
+internal import ReelCore
+
+/// Looks at the bytes of one segment on their way to the demuxer.
+enum SegmentSanitizer {
+  case fragments(FragmentSanitizer)
+  case stream(StreamSanitizer)
+
+  /// The bytes to pass on. Throws `ReelError.badMedia` where nothing can be made of the segment.
+  mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
+    switch self {
+    case .fragments(var watch):
+      defer { self = .fragments(watch) }
+      return try watch.pass(chunk)
+    case .stream(var watch):
+      defer { self = .stream(watch) }
+      return try watch.pass(chunk)
+    }
+  }
+
+  /// Ends the segment. Throws `ReelError.badMedia` where nothing of it can be used.
+  mutating func finish() throws(ReelError) -> FragmentSanitizer.Ending {
+    switch self {
+    case .fragments(var watch):
+      defer { self = .fragments(watch) }
+      return try watch.finish()
+    case .stream(var watch):
+      defer { self = .stream(watch) }
+      return FragmentSanitizer.Ending(bytes: try watch.finish())
+    }
+  }
+}

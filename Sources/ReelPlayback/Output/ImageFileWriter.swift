@@ -1,0 +1,42 @@
+package import ReelCore
+package import ReelFFmpeg
+
+/// Makes upright RGB frames with square pixels of decoded ones, and writes them as files.
+///
+/// Confined to one thread at a time.
+package final class ImageFileWriter {
+  private let format: ImageFormat
+  private let size: PixelSize?
+  private let gravity: VideoGravity
+  private let converter = FrameConverter()
+  /// Used again for frames of one size.
+  private var image = RGBImage.empty
+
+  /// `size` is that of the files' frames, nil for each frame's own; `gravity` says how a frame fits it.
+  package init(format: ImageFormat, size: PixelSize?, gravity: VideoGravity) {
+    self.format = format
+    self.size = size
+    self.gravity = gravity
+  }
+
+  /// Makes the frame that `write(to:)` writes, and gives its size. Throws `ReelError.unsupported` for a pixel format
+  /// that can't be converted.
+  package func convert(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
+    try converter.convert(
+      frame.decoded, geometry: frame.geometry(target: size, gravity: gravity),
+      orientation: frame.orientation, into: &image)
+    return image.size
+  }
+
+  /// Writes the last converted frame and gives the file its name. Throws `ReelError.cannotWriteOutput` or
+  /// `cannotCreateOutput`.
+  package func write(to file: OutputFile) throws(ReelError) {
+    switch format {
+    case .png: try file.write(try PNGEncoder.encode(image))
+    case .ppm:
+      try file.write(image.ppmHeader)
+      try file.write(image.pixels)
+    }
+    try file.commit()
+  }
+}

@@ -1,0 +1,14 @@
+internal import Foundation
+
+/// How a frame is written to a file of its own; the raw value is the file's extension.
+public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
+  /// Binary portable pixmap (P6), 8-bit RGB.
+  case ppm
+  /// PNG (ISO/IEC 15948), 8-bit RGB.
+  case png
+
+  /// The name of a series' file: `STEM-000001.png`.
+  package func fileName(stem: String, number: Int) -> String {
+    "\(stem)-\(String(format: "%06d", number)).\(rawValue)"
+  }
+}

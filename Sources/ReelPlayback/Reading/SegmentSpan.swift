@@ -1,0 +1,89 @@
+internal import ReelCore
+internal import ReelFFmpeg
+
+/// What can be demuxed as one container: segments of one rung with the same initialization and no discontinuity between
+/// them.
+///
+/// A span can rest: its demuxer is closed, while its transfer waits. Another demuxer goes on behind the last packet then,
+/// without a byte fetched twice: it gets what stands before the media of the fragment, zeros in place of the media that
+/// was demuxed before, and then the bytes that come next.
+///
+/// Confined to its reader's turns.
+final class SegmentSpan {
+  /// A rung in a period.
+  struct Key: Hashable {
+    let period: Int
+    let rung: String
+  }
+
+  let key: Key
+  let track: RungTrack
+  let firstIndex: Int
+  let feed: SegmentFeed
+  /// Nil while it rests.
+  private(set) var container: ContainerReader?
+  var mapper: TimestampMapper
+  var hasPackets = false
+  private let format: ContainerFormat
+  private let options: ContainerReader.Options
+  private var resumption: SegmentResumption?
+  /// What the container reads after a rest.
+  private var resumed: ResumedSource?
+  /// The place of the container's first byte in the feed's stream: another after a rest.
+  private var shift: Int64 = 0
+
+  init(
+    key: Key, track: RungTrack, firstIndex: Int, feed: SegmentFeed, options: ContainerReader.Options,
+    container: ContainerReader, mapper: TimestampMapper
+  ) {
+    self.key = key
+    self.track = track
+    self.firstIndex = firstIndex
+    self.feed = feed
+    self.options = options
+    format = container.format
+    self.container = container
+    self.mapper = mapper
+  }
+
+  /// The place in the feed's stream behind the last packet.
+  var position: Int64 { resumption?.offset ?? shift + (container?.position ?? 0) }
+
+  /// Closes the demuxer, where another one can go on; gives the time that it has waited for media. Nil, and nothing is
+  /// done, where that can't be.
+  func rest() -> Duration? {
+    guard hasPackets, !feed.hasFailed, let container, let used = container.unread,
+      let left = resumed == nil ? [] : resumed?.unreadTail,
+      let resumption = feed.resumed(at: position, unread: used + left)
+    else { return nil }
+    self.resumption = resumption
+    self.container = nil
+    resumed = nil
+    return container.sourceWait
+  }
+
+  /// The container, opened again where the span rests. Throws what opening and reading throw.
+  func awakeContainer(dropsAudio: Bool, context: TrackContext) throws -> ContainerReader {
+    if let container { return container }
+    guard let resumption else {
+      throw ReelError(.internalFault, "a span without a container does not rest", at: context.name)
+    }
+    let source = ResumedSource(
+      head: resumption.head, zeroCount: resumption.skippedByteCount, unread: resumption.unread, base: feed)
+    shift = resumption.offset - resumption.resumedOffset
+    (options.keys as? ContainerKeys)?.setShift(shift)
+    let made = try ContainerReader(
+      source: source, format: format, options: options, name: context.name, logger: context.logger)
+    made.setDropsAudio(dropsAudio)
+    // These are zeros.
+    while made.position < resumption.resumedOffset {
+      if case .end = try made.next() { break }
+    }
+    // What it says of them.
+    _ = made.takeLastError()
+    self.resumption = nil
+    resumed = source
+    container = made
+    return made
+  }
+}

@@ -1,0 +1,140 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// Gives the packets of one container their places on the timeline.
+struct TimestampMapper {
+  private var container: (video: StreamInfo?, audio: StreamInfo?)
+  private let format: ContainerFormat
+  private var placement: Placement
+  private var frameDuration: MediaTime
+  private var spans: (video: StreamSpan?, audio: StreamSpan?)?
+  private var continuity: TimestampContinuity
+  /// As the container counts.
+  private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
+  /// The times of the first packets, by kind.
+  private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
+
+  /// Where a container stands.
+  struct Placement {
+    /// What its timestamps count by, as far as that is known.
+    var offset: TimestampOffset
+    /// Where it begins by the manifest; checked against the offset where that may be wrong (HLS).
+    var start = MediaTime.zero
+    var isChecked = false
+    var rung: Rung?
+    var loop = LoopIteration()
+    var followsGap = false
+    /// A hole in a stream of segments is told by their manifest: a jump of timestamps is damage.
+    var isSegmented = false
+  }
+
+  private static let segmentedThreshold = MediaTime(value: 3, timescale: 1)
+
+  /// Timestamps that lie further than this from where the playlist has them count by another clock.
+  private static let tolerance = MediaTime(value: 2, timescale: 1)
+
+  init(_ container: ContainerReader, _ placement: Placement) {
+    self.container = (container.video, container.audio)
+    format = container.format
+    self.placement = placement
+    continuity =
+      placement.isSegmented
+      ? TimestampContinuity(forwardThreshold: Self.segmentedThreshold) : TimestampContinuity()
+    frameDuration = Self.frameDuration(container, placement)
+  }
+
+  /// Goes on with the container's streams as they are now: with other ones, or with one more. Their timestamps go on over
+  /// a jump.
+  mutating func begin(_ container: ContainerReader) {
+    continuity.beginStreams(frames: container.video?.index)
+    self.container = (container.video, container.audio)
+    frameDuration = Self.frameDuration(container, placement)
+    firstTime = [:]
+    if spans != nil { placement.followsGap = false }
+    spans = nil
+  }
+
+  /// Adds audio that was announced after the first frames. Video continues unchanged.
+  mutating func add(audio: StreamInfo) {
+    container.audio = audio
+    guard let video = spans?.video else { return }
+    spans?.audio = StreamSpan(
+      stream: audio, offset: video.offset, rung: video.rung, loop: video.loop, followsGap: video.followsGap)
+  }
+
+  /// Nil for a packet of a stream that is not played.
+  mutating func stamped(_ box: SharedPacket, _ kind: MediaPacket.Kind) throws(ReelError) -> MediaPacket? {
+    guard let stream = kind == .video ? container.video : container.audio else { return nil }
+    var box = box
+    if format.isMPEGSystem {
+      let shift = continuity.shift(
+        stream: stream.index, dts: box.packet.decodingTicks, pts: box.packet.presentationTicks,
+        duration: box.packet.durationTicks, timeBase: stream.timeBase)
+      let ticks =
+        shift.ticks(timescale: stream.timeBase.denominator) / Int64(max(1, stream.timeBase.numerator))
+      if ticks != 0 { box = SharedPacket(try box.packet.moved(by: ticks)) }
+      box = try Self.repaired(box, stream: stream)
+    }
+    let ticks = box.packet.presentationTicks ?? box.packet.decodingTicks
+    let stamp = ticks.map { stream.time(ticks: $0) }
+    let spans = spans(at: stamp)
+    guard let span = kind == .video ? spans.video : spans.audio else { return nil }
+    let duration =
+      box.packet.durationTicks > 0
+      ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
+    let time = stamp ?? lastEnd[kind] ?? placement.start - span.offset.value
+    lastEnd[kind] = time + duration
+    let isFirst = firstTime[kind].map { $0 == time } ?? true
+    if isFirst { firstTime[kind] = time }
+    return MediaPacket(
+      box: box, span: span, mediaTime: time, duration: duration, isKey: box.packet.isKey,
+      byteCount: box.packet.byteCount, isFirst: isFirst)
+  }
+
+  // MARK: - Private
+
+  private static func frameDuration(_ container: ContainerReader, _ placement: Placement) -> MediaTime {
+    let rate = container.video?.averageFrameRate ?? placement.rung?.frameRate ?? Rational(25, 1)
+    return rate.isPositive
+      ? MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
+      : MediaTime(value: 1, timescale: 25)
+  }
+
+  /// A presentation time that lies far from the decoding time is on the other side of a wrap of 33 bits, or damaged: a
+  /// damaged one is shown when it is decoded.
+  private static func repaired(_ box: SharedPacket, stream: StreamInfo) throws(ReelError) -> SharedPacket {
+    guard let pts = box.packet.presentationTicks, let dts = box.packet.decodingTicks else { return box }
+    let unwrapped = TimestampContinuity.unwrapped(pts: pts, nextTo: dts, timeBase: stream.timeBase)
+    let distance = stream.time(ticks: unwrapped - dts).seconds
+    let repaired = abs(distance) > maximumReorder ? dts : unwrapped
+    return repaired == pts ? box : SharedPacket(try box.packet.presented(at: repaired))
+  }
+
+  /// No frame waits so many seconds for those that are shown before it.
+  private static let maximumReorder = 10.0
+
+  /// The spans of the streams, made when the first packet shows how its timestamps lie.
+  private mutating func spans(at media: MediaTime?) -> (video: StreamSpan?, audio: StreamSpan?) {
+    if let spans { return spans }
+    var offset = placement.offset
+    var setsOffset = false
+    if let media {
+      if placement.isChecked, let known = offset.knownValue {
+        let distance = media + known - placement.start
+        if distance > Self.tolerance || distance < .zero - Self.tolerance {
+          offset = TimestampOffset(offset: nil)
+        }
+      }
+      setsOffset = offset.begin(media, at: placement.start, isMain: container.video != nil)
+    }
+    let span = { [placement] (stream: StreamInfo) in
+      StreamSpan(
+        stream: stream, offset: offset, rung: placement.rung, loop: placement.loop,
+        followsGap: placement.followsGap, setsOffset: setsOffset)
+    }
+    let made = (video: container.video.map(span), audio: container.audio.map(span))
+    spans = made
+    return made
+  }
+}

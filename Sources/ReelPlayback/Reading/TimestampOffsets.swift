@@ -1,0 +1,95 @@
+internal import ReelCore
+internal import ReelManifest
+
+/// What the readers of one item share, so that video and audio, and rungs that are read one after the other, lie on one
+/// timeline.
+final class TimestampOffsets: Sendable {
+  private struct Key: Hashable {
+    let period: Int
+    let discontinuity: Int
+  }
+
+  private struct State {
+    var offsets: [Key: TimestampOffset] = [:]
+    /// The first live playlist that was read: others are laid beside it.
+    var reference: LiveSegments?
+  }
+
+  private let state = Locked(State())
+
+  /// A live item has a new run for each jump: those of long ago are forgotten.
+  private static let countLimit = 256
+
+  /// The offset of a segment's timestamps: one that the manifest states, or that of all segments with the same
+  /// discontinuity number (RFC 8216 §6.2.4: the timestamps of variants match).
+  func offset(for segment: SegmentReference, period: Int) -> TimestampOffset {
+    if let offset = segment.timestampOffset { return TimestampOffset(offset: offset) }
+    let key = Key(period: period, discontinuity: segment.discontinuity)
+    return state.withLock { state in
+      if let known = state.offsets[key] { return known }
+      if state.offsets.count >= Self.countLimit { state.offsets = [:] }
+      let made = TimestampOffset(offset: nil)
+      state.offsets[key] = made
+      return made
+    }
+  }
+
+  /// A live playlist, its times moved so that segments of one number begin at the same time as in those that were read
+  /// before.
+  func aligned(_ segments: LiveSegments) -> any SegmentSupply {
+    let reference = state.withLock { state in
+      defer { state.reference = state.reference ?? segments }
+      return state.reference
+    }
+    guard let reference else { return segments }
+    return MovedSegments(base: segments, shift: Self.shift(from: segments.window, to: reference.window))
+  }
+
+  // MARK: - Private
+
+  private static func shift(from window: SegmentWindow, to reference: SegmentWindow) -> MediaTime {
+    for index in window.startIndex..<window.endIndex {
+      guard let segment = window[index] else { continue }
+      let twin = (reference.startIndex..<reference.endIndex).lazy.compactMap { reference[$0] }.first {
+        $0.number == segment.number
+      }
+      if let twin { return twin.start - segment.start }
+    }
+    return reference.end - window.end
+  }
+}
+
+/// Segments whose place on the timeline is another one.
+struct MovedSegments: SegmentSupply {
+  let base: any SegmentSupply
+  /// Added to their times.
+  let shift: MediaTime
+
+  var firstIndex: Int { base.firstIndex }
+  var knownIndexes: Range<Int> { base.knownIndexes }
+  var live: LiveTiming? { base.live }
+  var missedCount: Int { base.missedCount }
+
+  func peek(at index: Int) -> SegmentPeek {
+    guard case .segment(let segment) = base.peek(at: index) else { return base.peek(at: index) }
+    return .segment(moved(segment))
+  }
+
+  func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
+    try await base.segment(from: index).map { ($0.index, moved($0.segment)) }
+  }
+
+  func index(at time: MediaTime) -> Int? { base.index(at: time - shift) }
+
+  func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction {
+    try await base.action(after: error, at: index)
+  }
+
+  func noteSuccess() { base.noteSuccess() }
+
+  private func moved(_ segment: SegmentReference) -> SegmentReference {
+    var copy = segment
+    copy.start = segment.start + shift
+    return copy
+  }
+}

@@ -1,0 +1,220 @@
+package import ReelCore
+package import ReelFFmpeg
+
+/// Work that is done in turns, never two at once: each turn on a worker thread, begun by `wake()`.
+///
+/// A task loop that is let go without `stop()` ends with its last turn; a turn at a time of the clock is not made then.
+package final class TaskLoop: Sendable {
+  /// What comes after a turn.
+  package enum Next: Sendable, Equatable {
+    /// Nothing until `wake()`.
+    case idle
+    /// Another turn soon.
+    case again
+    /// A turn at that time of the clock, or at `wake()` if that comes first.
+    case at(Duration)
+  }
+
+  fileprivate enum Phase {
+    case idle
+    /// A turn is about to begin.
+    case begun
+    case inTurn
+  }
+
+  fileprivate struct State {
+    var phase = Phase.idle
+    /// Woken during a turn.
+    var isWoken = false
+    var isStopped = false
+    /// Nil once the last turn has ended.
+    var turn: (@Sendable () -> Next)?
+    /// Set to when the next turn begins.
+    var alarm = Alarm()
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state: Locked<State>
+  private let name: String
+  private let urgency: WorkUrgency
+  private let runtime: any PlayerRuntime
+  private let clock: any MonotonicClock
+  private let account: MemoryAccount?
+
+  /// - Parameters:
+  ///   - name: Of the thread during a turn.
+  ///   - urgency: How soon a turn begins.
+  ///   - runtime: Where the turns are made.
+  ///   - account: What turns allocate belongs to it.
+  ///   - turn: May block. It may call `wake()` and `stop()`.
+  package init(
+    named name: String, _ urgency: WorkUrgency = .patient, runtime: any PlayerRuntime = SystemRuntime.shared,
+    clock: any MonotonicClock, account: MemoryAccount? = nil, turn: @escaping @Sendable () -> Next
+  ) {
+    self.name = name
+    self.urgency = urgency
+    self.runtime = runtime
+    self.account = account
+    self.clock = clock
+    state = Locked(State(turn: turn))
+  }
+
+  deinit { state.withLock { $0.alarm.clear() }?.cancel() }
+
+  /// Asks for a turn that begins after this call: one that is running does not count, one that is about to begin does.
+  /// On any thread; never waits for a turn.
+  package func wake() {
+    let (begins, call) = state.withLock { state -> (Bool, (any ScheduledCall)?) in
+      guard !state.isStopped else { return (false, nil) }
+      switch state.phase {
+      case .idle:
+        state.phase = .begun
+        return (true, state.alarm.clear())
+      case .begun:
+        return (false, nil)
+      case .inTurn:
+        state.isWoken = true
+        return (false, nil)
+      }
+    }
+    call?.cancel()
+    if begins { begin() }
+  }
+
+  /// As `wake()`, but a task loop that rests begins its turn after a pause. A turn that is to come sooner is the one that is
+  /// asked for.
+  package func wake(after pause: Duration) {
+    guard pause > .zero else { return wake() }
+    let deadline = clock.now + pause
+    let change = state.withLock { state -> Alarm.Change? in
+      guard !state.isStopped, state.phase != .begun else { return nil }
+      guard state.phase == .idle else {
+        state.isWoken = true
+        return nil
+      }
+      return state.alarm.setUnlessEarlier(at: deadline)
+    }
+    if let change { carryOut(change) }
+  }
+
+  /// Waits for no time of the clock any more.
+  package func forgetTime() {
+    let call = state.withLock { $0.phase == .idle ? $0.alarm.clear() : nil }
+    call?.cancel()
+  }
+
+  /// No turn begins after this. Does not wait for one that is running; `turn` is let go when the last one has ended.
+  package func stop() {
+    let (call, ending) = state.withLock { state in
+      state.isStopped = true
+      let call = state.alarm.clear()
+      return (call, state.phase == .idle ? state.takeEnding() : nil)
+    }
+    call?.cancel()
+    end(ending)
+  }
+
+  /// Returns when the task loop has been stopped and no turn runs any more. Cancelling the task does not end the wait: a
+  /// turn can't be cut short.
+  package func waitUntilStopped() async {
+    await withCheckedContinuation { continuation in
+      let hasEnded = state.withLock { state in
+        if state.isStopped, state.turn == nil { return true }
+        state.waiters.append(continuation)
+        return false
+      }
+      if hasEnded { continuation.resume() }
+    }
+  }
+
+  // MARK: - Private
+
+  private func begin() {
+    runtime.run(named: name, urgency) { self.runTurns() }
+  }
+
+  private func runTurns() {
+    while let next = runTurn(), goesOn(after: next) {}
+  }
+
+  /// Nil where the task loop was stopped before.
+  private func runTurn() -> Next? {
+    let (turn, ending) = state.withLock { state -> ((@Sendable () -> Next)?, Ending?) in
+      guard !state.isStopped else {
+        state.phase = .idle
+        return (nil, state.takeEnding())
+      }
+      state.phase = .inTurn
+      state.isWoken = false
+      return (state.turn, nil)
+    }
+    end(ending)
+    guard let turn else { return nil }
+    guard let account else { return turn() }
+    return account.perform(turn)
+  }
+
+  /// True where another turn follows on this thread.
+  private func goesOn(after next: Next) -> Bool {
+    let (step, ending) = state.withLock { state -> (Step, Ending?) in
+      if state.isStopped {
+        state.phase = .idle
+        return (.rest, state.takeEnding())
+      }
+      if state.isWoken || next == .again {
+        state.phase = .begun
+        return (.goOn, nil)
+      }
+      state.phase = .idle
+      guard case .at(let deadline) = next else { return (.rest, nil) }
+      return (.wait(state.alarm.set(at: deadline)), nil)
+    }
+    end(ending)
+    switch step {
+    case .goOn: return true
+    case .rest: return false
+    case .wait(let change):
+      carryOut(change)
+      return false
+    }
+  }
+
+  private enum Step {
+    case goOn
+    case rest
+    case wait(Alarm.Change)
+  }
+
+  private func carryOut(_ change: Alarm.Change) {
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
+  }
+
+  private func callHasCome(_ generation: Int) {
+    let begins = state.withLock { state in
+      guard state.phase == .idle, !state.isStopped, state.alarm.ring(generation) else { return false }
+      state.phase = .begun
+      return true
+    }
+    if begins { begin() }
+  }
+
+  private func end(_ ending: Ending?) {
+    guard var ending else { return }
+    // Who waits finds everything let go that the turn held.
+    ending.turn = nil
+    for waiter in ending.waiters { waiter.resume() }
+  }
+}
+
+/// What is to be let go, and who is to be told, when the last turn has ended.
+private struct Ending: Sendable {
+  var turn: (@Sendable () -> TaskLoop.Next)?
+  let waiters: [CheckedContinuation<Void, Never>]
+}
+
+extension TaskLoop.State {
+  fileprivate mutating func takeEnding() -> Ending {
+    defer { waiters = [] }
+    return Ending(turn: turn.take(), waiters: waiters)
+  }
+}

@@ -1,0 +1,286 @@
+package import ReelCore
+
+/// One network for several slots, of which the better ranked go first: a slot's requests begin, and its next bytes are
+/// asked for, only while no slot of better rank waits for bytes.
+///
+/// - Who has waited for `patience` without a byte holds up nobody, until something comes.
+/// - Who has just been given something counts as waiting for another moment (`grace`): the next piece, or the next
+///   request that follows from it, is about to be asked for.
+/// - Slots of the same rank do not hold up each other.
+///
+/// A transfer that is under way is held back by not being read: what its receiver takes in without that still comes.
+package final class PriorityFetcher: Sendable {
+  /// What a slot has had of the network.
+  package struct Statistics: Sendable, Hashable {
+    package var requestCount = 0
+    package var byteCount: Int64 = 0
+    /// Requests and pieces that had to wait for others.
+    package var heldCount = 0
+
+    package init() {}
+  }
+
+  /// A request, or the asking for a piece of a body, that may begin.
+  fileprivate struct Operation {
+    let number: Int
+    let slot: Int
+    let began: Duration
+  }
+
+  fileprivate struct Waiter {
+    let number: Int
+    let slot: Int
+    let continuation: CheckedContinuation<Void, any Error>
+  }
+
+  fileprivate struct SlotState {
+    let number: Int
+    var rank: Int
+    /// When it was given something last, or began to load.
+    var servedAt: Duration?
+    var statistics = Statistics()
+  }
+
+  fileprivate struct State {
+    /// By number, in order.
+    var slots: [SlotState] = []
+    var operations: [Operation] = []
+    /// In the order in which they came.
+    var waiters: [Waiter] = []
+    /// Those whose task was cancelled before they waited.
+    var nextNumber = 0
+    /// Set to when the waiters are looked at again.
+    var alarm = Alarm()
+  }
+
+  private let base: any Fetching
+  private let clock: any MonotonicClock
+  private let patience: Duration
+  private let grace: Duration
+  private let state = Locked(State())
+
+  /// - Parameters:
+  ///   - base: How requests really go.
+  ///   - clock: What waiting is measured by.
+  package init(
+    _ base: any Fetching, clock: any MonotonicClock, patience: Duration = .seconds(1),
+    grace: Duration = .milliseconds(20)
+  ) {
+    self.base = base
+    self.clock = clock
+    self.patience = patience
+    self.grace = grace
+  }
+
+  /// The way of one slot to the network.
+  package final class Slot: Fetching {
+    private let network: PriorityFetcher
+    private let number: Int
+
+    fileprivate init(_ network: PriorityFetcher, number: Int) {
+      self.network = network
+      self.number = number
+    }
+
+    deinit { network.remove(number) }
+
+    /// 0 is the best. A change counts at once, also for who waits.
+    package var rank: Int {
+      get { network.rank(of: number) }
+      set { network.setRank(newValue, of: number) }
+    }
+
+    package var statistics: Statistics { network.statistics(of: number) }
+
+    /// A request is about to come: until then the slot counts as just given something.
+    package func expectRequest() { network.expectRequest(of: number) }
+
+    /// Something of the slot's waits for slots of better rank.
+    package var isHeldBack: Bool { network.isHeldBack(number) }
+
+    package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+      let (network, number) = (network, number)
+      network.count(of: number) { $0.requestCount += 1 }
+      let response = try await network.inTurn(of: number) { try await network.base.fetch(request) }
+      let further = response.requestCount - 1
+      if further > 0 { network.count(of: number) { $0.requestCount += further } }
+      // The body holds the slot: its account is kept as long as something may come.
+      return response.wrappingBody { [self] body in
+        let chunk = try await network.inTurn(of: number) { try await body.next() }
+        if let chunk {
+          withExtendedLifetime(self) { network.count(of: number) { $0.byteCount += Int64(chunk.count) } }
+        }
+        return chunk
+      }
+    }
+  }
+
+  /// - Parameter rank: 0 is the best.
+  package func makeSlot(rank: Int) -> Slot {
+    let number = state.withLock { state in
+      let number = state.makeNumber()
+      state.slots.append(SlotState(number: number, rank: rank))
+      return number
+    }
+    return Slot(self, number: number)
+  }
+
+  /// Requests and pieces that wait for others.
+  package var waiterCount: Int { state.withLock { $0.waiters.count } }
+
+  // MARK: - Private
+
+  /// Runs `body` when the slot may have something.
+  private func inTurn<Success: Sendable>(
+    of slot: Int, _ body: @Sendable () async throws -> Success
+  ) async throws -> Success {
+    let number = state.withLock { $0.makeNumber() }
+    try await wait(number, of: slot)
+    defer { end(number, of: slot) }
+    return try await body()
+  }
+
+  /// Returns when the operation may begin; it has begun then.
+  private func wait(_ number: Int, of slot: Int) async throws {
+    try Task.checkCancellation()
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+        let now = clock.now
+        let outcome = state.withLock { state -> Result<Void, any Error>? in
+          // Cancelled before it could wait: nobody would end the wait.
+          if Task.isCancelled { return .failure(CancellationError()) }
+          if state.mayBegin(slot, at: now, patience: patience, grace: grace) {
+            state.operations.append(Operation(number: number, slot: slot, began: now))
+            return .success(())
+          }
+          state.count(of: slot) { $0.heldCount += 1 }
+          state.waiters.append(Waiter(number: number, slot: slot, continuation: continuation))
+          return nil
+        }
+        if let outcome { continuation.resume(with: outcome) } else { lookAgainLater(from: now) }
+      }
+    } onCancel: {
+      let waiter = state.withLock { state -> Waiter? in
+        guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
+        return state.waiters.remove(at: index)
+      }
+      waiter?.continuation.resume(throwing: CancellationError())
+    }
+  }
+
+  private func end(_ number: Int, of slot: Int) {
+    let now = clock.now
+    state.withLock { state in
+      state.operations.removeAll { $0.number == number }
+      if let index = state.slots.firstIndex(where: { $0.number == slot }) {
+        state.slots[index].servedAt = now
+      }
+    }
+    lookAgain()
+  }
+
+  /// Lets begin what may, in the order of rank and then of arrival.
+  private func lookAgain() {
+    let now = clock.now
+    while true {
+      let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+        var best: (index: Int, rank: Int)?
+        for (index, waiter) in state.waiters.enumerated() {
+          let rank = state.rank(of: waiter.slot)
+          if best.map({ rank < $0.rank }) ?? true { best = (index, rank) }
+        }
+        guard let best,
+          state.mayBegin(state.waiters[best.index].slot, at: now, patience: patience, grace: grace)
+        else { return nil }
+        let waiter = state.waiters.remove(at: best.index)
+        state.operations.append(Operation(number: waiter.number, slot: waiter.slot, began: now))
+        return waiter.continuation
+      }
+      guard let next else { break }
+      next.resume()
+    }
+    lookAgainLater(from: now)
+  }
+
+  /// Has the waiters looked at again when the patience or the grace with another ends.
+  ///
+  /// - Parameter now: When it was found that they may not begin: what has ended since counts as to come. For the same
+  ///   reason an earlier call is left as it is; what it finds, it finds for all.
+  private func lookAgainLater(from now: Duration) {
+    let change = state.withLock { state -> Alarm.Change? in
+      guard !state.waiters.isEmpty else { return state.alarm.setUnlessEarlier(at: nil) }
+      let next = state.nextChange(after: now, patience: patience, grace: grace)
+      return next.flatMap { state.alarm.setUnlessEarlier(at: $0) }
+    }
+    guard let change else { return }
+    state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
+  }
+
+  private func callHasCome(_ number: Int) {
+    _ = state.withLock { $0.alarm.ring(number) }
+    lookAgain()
+  }
+
+  private func rank(of slot: Int) -> Int { state.withLock { $0.rank(of: slot) } }
+
+  private func setRank(_ rank: Int, of slot: Int) {
+    state.withLock { state in
+      if let index = state.slots.firstIndex(where: { $0.number == slot }) { state.slots[index].rank = rank }
+    }
+    lookAgain()
+  }
+
+  private func expectRequest(of slot: Int) {
+    let now = clock.now
+    state.withLock { state in
+      if let index = state.slots.firstIndex(where: { $0.number == slot }) {
+        state.slots[index].servedAt = now
+      }
+    }
+  }
+
+  private func isHeldBack(_ slot: Int) -> Bool { state.withLock { $0.waiters.contains { $0.slot == slot } } }
+
+  private func statistics(of slot: Int) -> Statistics {
+    state.withLock { state in
+      state.slots.first { $0.number == slot }?.statistics ?? Statistics()
+    }
+  }
+
+  private func count(of slot: Int, _ body: @Sendable (inout Statistics) -> Void) {
+    state.withLock { $0.count(of: slot, body) }
+  }
+
+  private func remove(_ slot: Int) {
+    state.withLock { state in state.slots.removeAll { $0.number == slot } }
+    lookAgain()
+  }
+}
+
+extension PriorityFetcher.State {
+  fileprivate mutating func makeNumber() -> Int {
+    nextNumber += 1
+    return nextNumber
+  }
+
+  /// A slot that is gone has the worst.
+  fileprivate func rank(of slot: Int) -> Int { slots.first { $0.number == slot }?.rank ?? .max }
+
+  fileprivate mutating func count(of slot: Int, _ body: (inout PriorityFetcher.Statistics) -> Void) {
+    if let index = slots.firstIndex(where: { $0.number == slot }) { body(&slots[index].statistics) }
+  }
+
+  /// False while a slot of better rank waits for bytes.
+  fileprivate func mayBegin(_ slot: Int, at now: Duration, patience: Duration, grace: Duration) -> Bool {
+    let rank = rank(of: slot)
+    let isHeld = operations.contains { self.rank(of: $0.slot) < rank && now < $0.began + patience }
+    return !isHeld && !slots.contains { $0.rank < rank && $0.servedAt.map { now < $0 + grace } ?? false }
+  }
+
+  /// When an operation or a slot that holds others up does so no longer.
+  fileprivate func nextChange(after now: Duration, patience: Duration, grace: Duration) -> Duration? {
+    let patient = operations.lazy.map { $0.began + patience }
+    let graced = slots.lazy.compactMap { $0.servedAt.map { $0 + grace } }
+    return (Array(patient) + Array(graced)).filter { $0 > now }.min()
+  }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import NIOHTTP1
+import ReelCore
+
+/// The head of a successful answer, read.
+struct ResponseHead {
+  var url: URL
+  var status: Int
+  var contentType: String?
+  /// The first byte of the resource that the body holds.
+  var bodyOffset: Int64
+  /// The size of the body as it is handed out; nil where that is not known ahead.
+  var bodyByteCount: Int64?
+  var resourceByteCount: Int64?
+  var supportsRanges: Bool
+  /// True where the body was compressed for the way.
+  var isCompressed: Bool
+  /// When the server made it (RFC 9110 §6.6.1).
+  var date: WallTime?
+  /// What `If-Range` can be asked with (RFC 9110 §13.1.5): a strong entity tag or a date.
+  var validator: String?
+
+  /// - Throws: `TransferFailure` where the server sent another part than was asked for.
+  init(head: HTTPResponseHead, url: URL, range: ByteRange?) throws {
+    self.url = url
+    status = Int(head.status.code)
+    contentType = head.headers.first(name: "Content-Type")
+    date = head.headers.first(name: "Date").flatMap { WallTime(httpDate: $0) }
+    let coding = head.headers.first(name: "Content-Encoding")?.lowercased()
+    isCompressed = coding != nil && coding != "identity"
+    let contentLength = head.headers.first(name: "Content-Length").flatMap { Int64($0) }
+    bodyByteCount = isCompressed ? nil : contentLength
+    let acceptsRanges = head.headers[canonicalForm: "Accept-Ranges"].contains { $0.lowercased() == "bytes" }
+    let tag = head.headers.first(name: "ETag").flatMap { $0.hasPrefix("W/") ? nil : $0 }
+    validator = tag ?? head.headers.first(name: "Last-Modified")
+
+    guard status == 206 else {
+      bodyOffset = 0
+      resourceByteCount = bodyByteCount
+      supportsRanges = range == nil && acceptsRanges && !isCompressed
+      return
+    }
+    guard let range else {
+      throw TransferFailure.malformed(reason: "the server sent a part (206) where the whole was asked for")
+    }
+    let text = head.headers.first(name: "Content-Range")
+    guard let text, let stated = ContentRange(parsing: text), let bytes = stated.bytes else {
+      throw TransferFailure.malformed(
+        reason: "the server sent a part (206) without a sound Content-Range" + (text.map { " (\($0))" } ?? "")
+      )
+    }
+    guard bytes.lowerBound == range.offset, range.end.map({ bytes.upperBound < $0 }) ?? true else {
+      throw TransferFailure.malformed(
+        reason: "the server sent \(text) where \(range.httpHeaderValue) was asked for")
+    }
+    guard !isCompressed else {
+      throw TransferFailure.malformed(
+        reason: "the server sent a part of a compressed body, which can't be read")
+    }
+    let count = bytes.upperBound - bytes.lowerBound + 1
+    guard contentLength ?? count == count else {
+      throw TransferFailure.malformed(
+        reason: "the server states two sizes of a part: \(text), and \(contentLength ?? 0) bytes")
+    }
+    bodyOffset = bytes.lowerBound
+    bodyByteCount = count
+    resourceByteCount = stated.resourceByteCount
+    supportsRanges = true
+  }
+}

@@ -1,0 +1,169 @@
+import ReelCore
+import ReelTestSupport
+import Testing
+
+@testable import ReelFFmpeg
+
+@Suite("Decoding frames from units", .hangLimit)
+struct VideoDecoderTests {
+  /// Gives the units of a list, and between them nothing for so many calls as `pauses` says.
+  private final class Units: AccessUnitSource {
+    var boxes: [SharedPacket]
+    var next = 0
+    var pauses: () -> Int
+    private(set) var openings = 0
+    private var pause: Int?
+
+    init(_ boxes: [SharedPacket], pauses: @escaping () -> Int = { 0 }) {
+      self.boxes = boxes
+      self.pauses = pauses
+    }
+
+    func nextUnit() -> AccessUnit {
+      let left = pause ?? pauses()
+      guard left == 0 else {
+        pause = left - 1
+        return .none
+      }
+      pause = nil
+      guard next < boxes.count else { return .end }
+      next += 1
+      return .packet(boxes[next - 1])
+    }
+
+    func didOpen() { openings += 1 }
+  }
+
+  private static let clips = Clip.whole
+
+  private func units(_ clip: Clip) throws -> (stream: StreamInfo, boxes: [SharedPacket]) {
+    let container = try ContainerReader(
+      source: MemorySource(clip.bytes()), format: clip.format, name: clip.path, logger: silentLogger)
+    var boxes: [SharedPacket] = []
+    while case .video(let box) = try container.next() { boxes.append(box) }
+    return (try #require(container.video), boxes)
+  }
+
+  private func makeDecoder(_ stream: StreamInfo, _ units: Units, threads: Int = 1) throws -> VideoDecoder {
+    var options = VideoDecoder.Options()
+    options.threads = threads
+    return try VideoDecoder(
+      stream: stream, source: units, options: options, name: "test", logger: silentLogger)
+  }
+
+  /// All frames, the first as `firstFrame()` gives it.
+  private func frames(_ decoder: VideoDecoder, limit: Int = .max) throws -> (seen: [Seen], waits: Int) {
+    var seen: [Seen] = []
+    var waits = 0
+    while seen.count < limit {
+      switch try seen.isEmpty ? decoder.firstFrame() : decoder.nextFrame() {
+      case .frame(let frame): seen.append(try Seen(frame))
+      case .needsUnit: waits += 1
+      case .end: return (seen, waits)
+      }
+    }
+    return (seen, waits)
+  }
+
+  @Test("A pause before any unit changes no frame", arguments: clips)
+  func onePause(clip: Clip) throws {
+    let (stream, boxes) = try units(clip)
+    let golden = try clip.golden().frames.map(\.md5)
+    let expected = try frames(makeDecoder(stream, Units(boxes))).seen
+    #expect(expected.map(\.md5) == golden)
+    for place in 0...min(boxes.count, 8) {
+      var count = -1
+      let source = Units(boxes) {
+        count += 1
+        return count == place ? 1 : 0
+      }
+      let (seen, waits) = try frames(makeDecoder(stream, source))
+      #expect(seen == expected)
+      #expect(waits == 1, "\(place)")
+    }
+  }
+
+  @Test("Pauses anywhere change no frame", arguments: Clip.sound, [1, 2])
+  func manyPauses(clip: Clip, threads: Int) throws {
+    let (stream, boxes) = try units(clip)
+    var hasPaused = false
+    let source = Units(boxes) {
+      defer { hasPaused = true }
+      return .random(in: (hasPaused ? 0 : 1)...2)
+    }
+    let (seen, waits) = try frames(makeDecoder(stream, source, threads: threads))
+    #expect(seen.map(\.md5) == (try clip.golden()).frames.map(\.md5))
+    #expect(waits > 0)
+    #expect(source.openings > 0)
+  }
+
+  @Test("After a reset it begins anew, wherever it was", arguments: Clip.sound, [1, 2])
+  func reset(clip: Clip, threads: Int) throws {
+    let (stream, boxes) = try units(clip)
+    let golden = try clip.golden().frames.map(\.md5)
+    let source = Units(boxes) { Int.random(in: 0...3) / 3 }
+    let decoder = try makeDecoder(stream, source, threads: threads)
+    for count in [0, 1, 2, 5, golden.count, 3] {
+      _ = try frames(decoder, limit: count)
+      source.next = 0
+      try decoder.reset()
+      // As far as the next round goes.
+      let few = try frames(decoder, limit: 4).seen
+      #expect(few.map(\.md5) == Array(golden.prefix(4)), "after \(count)")
+      source.next = 0
+      try decoder.reset()
+    }
+    #expect(try frames(decoder).seen.map(\.md5) == golden)
+  }
+
+  @Test(
+    "From any key frame on, the frames from it on are the same",
+    arguments: [
+      Clip("media/h264-gops.mp4"), Clip("media/hevc-gops.mp4"), Clip("media/hevc-open-gop.mp4"),
+      Clip("media/hevc-radl.mp4"), Clip("media/h264-bframes.ts"), Clip("media/h264-bframes.mp4"),
+    ])
+  func keyFrames(clip: Clip) throws {
+    let (stream, boxes) = try units(clip)
+    let golden = try clip.golden()
+    let source = Units(boxes)
+    let decoder = try makeDecoder(stream, source)
+    let keys = boxes.indices.filter { boxes[$0].packet.isKey }
+    try #require(keys.count > 1)
+    for key in keys + keys.reversed() {
+      source.next = key
+      try decoder.reset()
+      let ticks = try #require(boxes[key].ticks)
+      let seen = try frames(decoder).seen.filter { $0.ticks ?? 0 >= ticks }
+      #expect(seen.map(\.md5) == golden.frames.filter { $0.ticks >= ticks }.map(\.md5), "unit \(key)")
+    }
+  }
+
+  @Test("The units before the first that decoding can begin at are let go after a reset")
+  func randomAccess() throws {
+    let clip = Clip("media/hevc-gops.mp4")
+    let (stream, boxes) = try units(clip)
+    let golden = try clip.golden().frames.map(\.md5)
+    let source = Units(boxes)
+    let decoder = try makeDecoder(stream, source)
+    _ = try frames(decoder, limit: 2)
+    // Three GOPs of 12 frames.
+    source.next = 5
+    try decoder.reset()
+    #expect(try frames(decoder).seen.map(\.md5) == Array(golden[12...]))
+    #expect(decoder.damagedCount == 0)
+  }
+
+  @Test("Cancelled work ends with a cancellation, and goes on after it")
+  func cancelled() throws {
+    let clip = Clip("media/h264-gops.mp4")
+    let (stream, boxes) = try units(clip)
+    let isCancelled = Locked(true)
+    var options = VideoDecoder.Options()
+    options.isCancelled = { isCancelled.withLock { $0 } }
+    let decoder = try VideoDecoder(
+      stream: stream, source: Units(boxes), options: options, name: "test", logger: silentLogger)
+    #expect(throws: CancellationError.self) { try frames(decoder) }
+    isCancelled.withLock { $0 = false }
+    #expect(try frames(decoder).seen.map(\.md5) == (try clip.golden()).frames.map(\.md5))
+  }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import Logging
+import ReelCore
+import ReelTestSupport
+
+@testable import ReelFFmpeg
+@testable import ReelPlayback
+
+/// Makes frames of two sizes with any times.
+final class FrameMaker: Sendable {
+  private let small: TimedFrame
+  private let large: TimedFrame
+  let smallByteCount: Int
+  let largeByteCount: Int
+
+  init() throws {
+    small = try Self.read("odd-420-158x86.mp4")
+    large = try Self.read("h264-faststart.mp4")
+    smallByteCount = small.decoded.byteCount
+    largeByteCount = large.decoded.byteCount
+  }
+
+  func make(_ time: MediaTime, isLarge: Bool = false) throws -> TimedFrame {
+    let original = isLarge ? try large.clone() : try small.clone()
+    return TimedFrame(
+      try original.decoded.clone(), time: time, stream: original.stream, frameRate: nil)
+  }
+
+  /// What every frame of this maker holds: gone when the maker and all its frames are.
+  var heldByAll: [AnyObject] { [small.stream.parameters, large.stream.parameters] }
+
+  // MARK: - Private
+
+  private static func read(_ name: String) throws -> TimedFrame {
+    let packets = try readPackets("media/\(name)").filter { $0.kind == .video }.map(\.packet)
+    let decoder = TrackDecoder(
+      PacketList(packets), options: TrackDecoder.Options(name: name, logger: silentLogger))
+    guard case .frame(let frame) = try decoder.next(isFirst: true, threads: 1) else {
+      throw ReelError(.badMedia, "no frame in \(name)")
+    }
+    return frame
+  }
+}

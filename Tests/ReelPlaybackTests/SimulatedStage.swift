@@ -1,0 +1,139 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelPool
+import ReelReplay
+import ReelTesting
+import ReelTestSupport
+import Testing
+
+@testable import ReelPlayback
+
+/// A player in a simulation, with a record of its frames and events. They are the same however slow the machine
+/// is.
+final class SimulatedStage: Sendable {
+  let simulation: SimulatedRuntime
+  let player: Player
+  let item: PlayerItem
+  let recording = Recording()
+  private let log = Locked<[PlayerEvent]>([])
+
+  init(
+    _ source: MediaSource, fetcher: any Fetching, in simulation: SimulatedRuntime = SimulatedRuntime(),
+    configure: (inout PlayerConfiguration) -> Void = { _ in }
+  ) throws {
+    self.simulation = simulation
+    var configuration = PlayerConfiguration()
+    configuration.retryPolicy = ItemRetryPolicy(attempts: 3, baseDelay: .milliseconds(1))
+    simulation.apply(to: &configuration)
+    configure(&configuration)
+    player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    item = PlayerItem(source)
+    try player.attach(recording)
+    let (events, log) = (player.events.events, log)
+    simulation.task { for await event in events { log.withLock { $0.append(event) } } }
+  }
+
+  /// A stage that plays a fixture.
+  convenience init(
+    _ path: String, fetcher: FixtureFetcher, in simulation: SimulatedRuntime = SimulatedRuntime(),
+    configure: (inout PlayerConfiguration) -> Void = { _ in }
+  ) throws {
+    let url = try #require(URL(string: "http://fixtures.test/\(path)"))
+    try self.init(.url(url), fetcher: fetcher, in: simulation, configure: configure)
+  }
+
+  var events: [PlayerEvent] { log.withLock { $0 } }
+  /// The names of the events so far, without changes of rung.
+  var eventNames: [String] {
+    events.map { String("\($0)".prefix { $0 != "(" }) }.filter { $0 != "rungSwitched" }
+  }
+
+  func begin(rate: Double = 1) {
+    player.setRate(rate)
+    player.replaceCurrentItem(with: item)
+  }
+
+  /// Runs the simulation until `condition` holds, and fails if it never does.
+  func run(
+    sourceLocation: SourceLocation = #_sourceLocation, until condition: @escaping @Sendable () -> Bool
+  ) async throws {
+    try #require(await simulation.run(until: condition), "\(events)", sourceLocation: sourceLocation)
+  }
+
+  /// Runs the simulation until the item has ended or failed, and returns that event.
+  @discardableResult
+  func end(sourceLocation: SourceLocation = #_sourceLocation) async throws -> PlayerEvent {
+    try await run(sourceLocation: sourceLocation) { self.events.contains { $0.isEnd } }
+    return try #require(events.first { $0.isEnd }, sourceLocation: sourceLocation)
+  }
+
+  /// Ends everything that the stage has started.
+  func close() async throws {
+    let player = player
+    try await simulation.run { await player.stopAndWait() }
+    player.events.finish()
+    await simulation.runToRest()
+    #expect(simulation.bodyCount == 0)
+  }
+}
+
+/// Fetches directly from a simulated live stream, without a server.
+struct SimulationFetcher: Fetching {
+  let resource: any DynamicResource
+
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    guard let response = resource.response(at: request.url.path), response.status == 200 else {
+      throw ReelError(.server, "404", at: request.url.absoluteString, status: 404)
+    }
+    let bytes = response.bytes
+    let start = min(Int(clamping: request.range?.offset ?? 0), bytes.count)
+    let end = min(Int(clamping: request.range?.end ?? Int64(bytes.count)), bytes.count)
+    let rest = Locked(bytes[start..<max(start, end)])
+    return FetchResponse(
+      url: request.url, contentType: response.contentType, bodyOffset: Int64(start),
+      bodyByteCount: Int64(max(start, end) - start), resourceByteCount: Int64(bytes.count),
+      supportsRanges: true,
+      body: FetchBody {
+        rest.withLock { rest in
+          let chunk = Array(rest.prefix(16 << 10))
+          rest.removeFirst(chunk.count)
+          return chunk.isEmpty ? nil : chunk
+        }
+      })
+  }
+}
+
+/// The runtime of a simulation on a busy machine: each task begins late by the simulation's clock.
+final class LateExecution: PlayerRuntime {
+  private let simulation: SimulatedRuntime
+  private let lateness: Duration
+
+  init(_ simulation: SimulatedRuntime, lateness: Duration) {
+    self.simulation = simulation
+    self.lateness = lateness
+  }
+
+  func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
+    simulation.run(named: name, urgency, body)
+  }
+
+  func throwingTask<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) -> Task<Success, any Error> {
+    simulation.throwingTask { [simulation, lateness] in
+      try? await simulation.sleep(for: lateness)
+      return try await body()
+    }
+  }
+
+  @discardableResult
+  func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    simulation.task { [simulation, lateness] in
+      try? await simulation.sleep(for: lateness)
+      await body()
+    }
+  }
+
+  func makeSemaphore() -> any BlockingSemaphore { simulation.makeSemaphore() }
+}

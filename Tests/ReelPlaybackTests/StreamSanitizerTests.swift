@@ -1,0 +1,52 @@
+import ReelCore
+import ReelTestSupport
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Looking at how a segment begins")
+struct StreamSanitizerTests {
+  private func passed(_ bytes: [UInt8], inPiecesOf size: Int) throws -> [UInt8] {
+    var stream = StreamSanitizer()
+    var passed: [UInt8] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      passed += try stream.pass(Array(rest.prefix(size)))
+      rest = rest.dropFirst(size)
+    }
+    return passed + (try stream.finish())
+  }
+
+  @Test("Media is passed on as it is, however it comes", arguments: [1, 188, 1023, 1024, 100_000])
+  func media(size: Int) throws {
+    for path in ["hls-ts/low/segment-1.ts", "media/audio-aac.ts"] {
+      let segment = try Fixtures.bytes(path)
+      #expect(try passed(segment, inPiecesOf: size) == segment)
+      #expect(try passed(Array(segment.prefix(376)), inPiecesOf: size) == Array(segment.prefix(376)))
+    }
+  }
+
+  @Test(
+    "A segment whose beginning is damaged, or is no beginning, is passed on", arguments: [1, 1000, 100_000])
+  func damaged(size: Int) throws {
+    var segment = try Fixtures.bytes("hls-ts/low/segment-1.ts")
+    for index in 0..<2000 { segment[index] = UInt8(truncatingIfNeeded: index &* 167 >> 3) }
+    #expect(try passed(segment, inPiecesOf: size) == segment)
+    #expect(try passed(Array(segment.dropFirst(2077)), inPiecesOf: size) == Array(segment.dropFirst(2077)))
+  }
+
+  static let others: [[UInt8]] = [
+    Array("<html><body>Not found</body></html>".utf8), Array("#EXTM3U\n".utf8), Array("{}".utf8),
+    Array(repeating: UInt8(ascii: "x"), count: 20_000),
+    (0..<20_000).map { UInt8(truncatingIfNeeded: $0 * $0 >> 5) },
+    [0, 1, 2],
+  ]
+
+  @Test("Of what is no media nothing is passed on", arguments: [1, 1000, 100_000])
+  func noMedia(size: Int) throws {
+    for bytes in Self.others {
+      let error = #expect(throws: ReelError.self) { try passed(bytes, inPiecesOf: size) }
+      #expect(error?.kind == .badMedia)
+    }
+  }
+}

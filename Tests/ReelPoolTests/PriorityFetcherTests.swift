@@ -1,0 +1,167 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+import ReelPool
+import ReelReplay
+import ReelTestSupport
+import Testing
+
+@Suite("Slots by rank on one network", .hangLimit)
+struct PriorityFetcherTests {
+  private let simulation = SimulatedRuntime()
+  private let lines = Locked<[String]>([])
+
+  /// Answers after a time, then gives chunks of 1000 bytes, each after a time.
+  private struct SlowFetcher: Fetching {
+    let simulation: SimulatedRuntime
+    var head = Duration.milliseconds(100)
+    var chunk = Duration.milliseconds(10)
+    var chunkCount = 3
+
+    func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+      try await simulation.sleep(for: head)
+      let left = Locked(chunkCount)
+      let (simulation, chunk) = (simulation, chunk)
+      return FetchResponse(
+        url: request.url, contentType: nil, bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil,
+        supportsRanges: false,
+        body: FetchBody {
+          try await simulation.sleep(for: chunk)
+          return left.withLock { left in
+            left -= 1
+            return left >= 0 ? [UInt8](repeating: 0, count: 1000) : nil
+          }
+        })
+    }
+  }
+
+  private func note(_ text: String) {
+    lines.withLock { $0.append("\(simulation.now / .milliseconds(1)) \(text)") }
+  }
+
+  private func fetch(_ name: String, by slot: PriorityFetcher.Slot) -> Task<Void, Never> {
+    simulation.task {
+      do {
+        let url = URL(filePath: "/\(name)")
+        let response = try await slot.fetch(FetchRequest(url: url, purpose: .segment))
+        note("\(name) head")
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        note("\(name) \(bytes.count)")
+      } catch {
+        note("\(name) \(error)")
+      }
+    }
+  }
+
+  @Test("The better ranked goes first, and the other goes on when it wants nothing more")
+  func order() async throws {
+    let network = PriorityFetcher(SlowFetcher(simulation: simulation), clock: simulation)
+    let (preload, current) = (network.makeSlot(rank: 1), network.makeSlot(rank: 0))
+    let tasks = [fetch("a", by: current), fetch("b", by: preload)]
+    try await simulation.run { for task in tasks { await task.value } }
+    // 100 + 4 * 10, and 20 of grace before the other's request leaves.
+    #expect(lines.withLock { $0 } == ["100.0 a head", "140.0 a 3000", "260.0 b head", "300.0 b 3000"])
+    #expect(current.statistics.requestCount == 1)
+    #expect(current.statistics.byteCount == 3000)
+    #expect(current.statistics.heldCount == 0)
+    #expect(preload.statistics.byteCount == 3000)
+    #expect(preload.statistics.heldCount == 1)
+    #expect(network.waiterCount == 0)
+  }
+
+  @Test("One that has begun is held at its next piece")
+  func held() async throws {
+    let network = PriorityFetcher(SlowFetcher(simulation: simulation), clock: simulation)
+    let (preload, current) = (network.makeSlot(rank: 1), network.makeSlot(rank: 0))
+    let first = fetch("b", by: preload)
+    await simulation.run(until: .milliseconds(115))
+    let second = fetch("a", by: current)
+    try await simulation.run {
+      await first.value
+      await second.value
+    }
+    // The piece that was asked for at 110 comes; at 120 the next one waits for a, which is done at 255, and 20 more.
+    #expect(lines.withLock { $0 } == ["100.0 b head", "215.0 a head", "255.0 a 3000", "295.0 b 3000"])
+  }
+
+  @Test("Slots of one rank do not wait for each other")
+  func equals() async throws {
+    let network = PriorityFetcher(SlowFetcher(simulation: simulation), clock: simulation)
+    let slots = [network.makeSlot(rank: 1), network.makeSlot(rank: 1)]
+    let tasks = [fetch("a", by: slots[0]), fetch("b", by: slots[1])]
+    try await simulation.run { for task in tasks { await task.value } }
+    #expect(lines.withLock { $0 } == ["100.0 a head", "100.0 b head", "140.0 a 3000", "140.0 b 3000"])
+  }
+
+  @Test("Who has waited for a second without a byte holds up nobody")
+  func patience() async throws {
+    let network = PriorityFetcher(SlowFetcher(simulation: simulation, head: .seconds(5)), clock: simulation)
+    let (preload, current) = (network.makeSlot(rank: 1), network.makeSlot(rank: 0))
+    let tasks = [fetch("a", by: current), fetch("b", by: preload)]
+    try await simulation.run { for task in tasks { await task.value } }
+    #expect(lines.withLock { $0 }.prefix(2) == ["5000.0 a head", "5040.0 a 3000"])
+    #expect(lines.withLock { $0 }.dropFirst(2).first == "6000.0 b head")
+  }
+
+  @Test("A change of rank counts at once")
+  func change() async throws {
+    let network = PriorityFetcher(SlowFetcher(simulation: simulation), clock: simulation)
+    let (preload, current) = (network.makeSlot(rank: 1), network.makeSlot(rank: 0))
+    let tasks = [fetch("a", by: current), fetch("b", by: preload)]
+    await simulation.run(until: .milliseconds(50))
+    #expect(network.waiterCount == 1)
+    current.rank = 2
+    #expect(network.waiterCount == 0)
+    try await simulation.run { for task in tasks { await task.value } }
+    #expect(lines.withLock { $0 }.first == "100.0 a head")
+    #expect(lines.withLock { $0 }.dropFirst().first == "150.0 b head")
+    // Its first piece waits for b, which is done at 190, and 20 more.
+    #expect(lines.withLock { $0 }.last == "250.0 a 3000")
+  }
+
+  @Test("One that is cancelled while it waits ends at once, and leaves nothing behind")
+  func cancellation() async throws {
+    let network = PriorityFetcher(SlowFetcher(simulation: simulation), clock: simulation)
+    let (preload, current) = (network.makeSlot(rank: 1), network.makeSlot(rank: 0))
+    let tasks = [fetch("a", by: current), fetch("b", by: preload)]
+    await simulation.run(until: .milliseconds(50))
+    tasks[1].cancel()
+    #expect(network.waiterCount == 0)
+    try await simulation.run { for task in tasks { await task.value } }
+    #expect(
+      lines.withLock { $0 } == ["50.0 b CancellationError()", "100.0 a head", "140.0 a 3000"])
+  }
+
+  @Test("In real time, with ranks that change: everything comes, and nobody waits for ever")
+  func realTime() async throws {
+    let base = FixtureFetcher { _, _ in .uneven }
+    let network = PriorityFetcher(
+      base, clock: SystemMonotonicClock(), patience: .milliseconds(50), grace: .milliseconds(1))
+    let slots = (0..<6).map { network.makeSlot(rank: $0) }
+    let byteCount = try await network.makeSlot(rank: 0).byteCount(of: "/hls-ts/master.m3u8")
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, slot) in slots.enumerated() {
+        group.addTask {
+          for round in 0..<20 {
+            slot.rank = (index + round) % 6
+            let count = try await slot.byteCount(of: "/hls-ts/master.m3u8")
+            #expect(count == byteCount)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    for slot in slots {
+      #expect(slot.statistics.requestCount == 20)
+      #expect(slot.statistics.byteCount == Int64(20 * byteCount))
+    }
+    #expect(network.waiterCount == 0)
+  }
+}
+
+extension PriorityFetcher.Slot {
+  fileprivate func byteCount(of path: String) async throws -> Int {
+    let url = try #require(URL(string: "http://origin\(path)"))
+    return try await fetch(FetchRequest(url: url, purpose: .segment)).body.collect(upTo: 1 << 20).count
+  }
+}
