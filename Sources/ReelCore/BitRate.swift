@@ -3,12 +3,12 @@
 /// The grammar is a decimal number, then optionally a decimal prefix (`k`, `M`, `G`; 1,000 to the step, in
 /// either case), then optionally a unit (`bit`, `bit/s`, `bps`, or `bits`, in any case). White space is
 /// allowed around the whole and between number and unit.
-public struct BitRate: Sendable, Hashable {
+package struct BitRate: Sendable, Hashable {
   /// Bits a second; at least 1.
-  public let bitsPerSecond: Int64
+  package let bitsPerSecond: Int64
 
   /// - Throws: `ReelError` of kind `usage` for a rate below 1 bit/s.
-  public init(bitsPerSecond: Int64) throws(ReelError) {
+  package init(bitsPerSecond: Int64) throws(ReelError) {
     guard bitsPerSecond >= 1 else {
       throw ReelError(.usage, "a rate must be at least 1 bit/s")
     }
@@ -19,7 +19,7 @@ public struct BitRate: Sendable, Hashable {
   ///
   /// - Throws: `ReelError` of kind `usage` where `text` is no rate, or one of less than 1 bit/s or of more
   ///   than 10,000 Gbit/s.
-  public init(parsing text: String) throws(ReelError) {
+  package init(parsing text: String) throws(ReelError) {
     let trimmed = text.trimmingSpaces()
     let number = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     guard let value = Double(number) else { throw Self.malformed(text) }
@@ -54,7 +54,7 @@ public struct BitRate: Sendable, Hashable {
 
 extension BitRate: CustomStringConvertible {
   /// The rate in its largest whole or decimal unit, `2.5 Mbit/s`.
-  public var description: String {
+  package var description: String {
     for (unit, size) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] where Double(bitsPerSecond) >= size {
       let value = (Double(bitsPerSecond) / size * 1000).rounded() / 1000
       let text = value == value.rounded() ? String(Int64(value)) : String(value)

@@ -11,13 +11,13 @@
 /// A POSIX mutex, where `Synchronization.Mutex` would do but for one thing: on Linux that one is built on futexes in a
 /// way that ThreadSanitizer does not see, so that every use of it is reported as a race and real races are lost among
 /// them.
-public final class Locked<Value: ~Copyable>: @unchecked Sendable {
+package final class Locked<Value: ~Copyable>: @unchecked Sendable {
   // Sendable: `value` is reached through `withLock` only, which holds the mutex.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private var value: Value
   private let rank: LockRank
 
-  public convenience init(_ value: consuming sending Value) { self.init(value, rank: .leaf) }
+  package convenience init(_ value: consuming sending Value) { self.init(value, rank: .leaf) }
 
   package init(_ value: consuming sending Value, rank: LockRank) {
     self.value = value
@@ -33,7 +33,7 @@ public final class Locked<Value: ~Copyable>: @unchecked Sendable {
   }
 
   /// Calls `body` with the value while no other thread has it. Not to be called again from within.
-  public func withLock<Result: ~Copyable, Failure: Error>(
+  package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     if LockOrder.isChecked { LockOrder.take(rank) }

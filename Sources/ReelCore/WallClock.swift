@@ -1,6 +1,6 @@
 /// What tells the time of day, and lets it pass: injected, so that what follows a live presentation is tested without
 /// waiting.
-public protocol WallClock: Sendable {
+package protocol WallClock: Sendable {
   var now: WallTime { get }
 
   /// Returns after `duration` of this clock's time. Throws `CancellationError`.
@@ -8,10 +8,10 @@ public protocol WallClock: Sendable {
 }
 
 /// This machine's clock.
-public struct SystemWallClock: WallClock {
-  public init() {}
+package struct SystemWallClock: WallClock {
+  package init() {}
 
-  public var now: WallTime { .now }
+  package var now: WallTime { .now }
 
-  public func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
+  package func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
 }

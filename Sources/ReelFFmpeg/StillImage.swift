@@ -1,20 +1,20 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import Logging
-public import ReelCore
+package import Logging
+package import ReelCore
 
 /// One image that is no video: a poster, as JPEG, PNG or WebP.
-public struct StillImage: ~Copyable, Sendable {
-  public let frame: Frame
+package struct StillImage: ~Copyable, Sendable {
+  package let frame: Frame
   /// What the frame is shown by: its aspect ratio, and no rotation.
-  public let stream: StreamInfo
+  package let stream: StreamInfo
 
   /// Larger images are refused before memory is taken for them: 64 million pixels.
   private static let maximumPixels: Int64 = 64 << 20
 
   /// Decodes the bytes of a file. Throws `ReelError`: `unsupported` for another format, `badMedia` for what can't be
   /// decoded.
-  public init(decoding bytes: [UInt8], name: String, logger: Logger) throws(ReelError) {
+  package init(decoding bytes: [UInt8], name: String, logger: Logger) throws(ReelError) {
     guard let id = Self.codec(of: bytes), let codec = avcodec_find_decoder(id) else {
       throw ReelError(
         .unsupported, "not an image that is supported", at: name, advice: "use JPEG, PNG or WebP")

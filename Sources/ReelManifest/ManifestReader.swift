@@ -1,14 +1,14 @@
-public import Foundation
-public import ReelCore
+package import Foundation
+package import ReelCore
 
 /// Reads the manifests of HLS (RFC 8216) and DASH (ISO/IEC 23009-1), and the `sidx` that an MPD may point to.
 ///
 /// It does no input or output, and whatever bytes it is given cost a bounded time and memory (`limits`). Every error
 /// names the manifest's URL and, where there is one, the line or element.
-public struct ManifestReader: Sendable {
-  public let limits: ManifestLimits
+package struct ManifestReader: Sendable {
+  package let limits: ManifestLimits
 
-  public init(limits: ManifestLimits = ManifestLimits()) {
+  package init(limits: ManifestLimits = ManifestLimits()) {
     self.limits = limits
   }
 
@@ -18,7 +18,7 @@ public struct ManifestReader: Sendable {
   /// `url` is where the manifest really came from, after redirects; references are relative to it. `now` is what time
   /// it is: a live MPD lists the segments that can be had then. Throws `badManifest`, or `unsupported` for what is
   /// understood but not played.
-  public func presentation(
+  package func presentation(
     from bytes: [UInt8], format: ManifestFormat, url: URL, now: WallTime = .now
   ) throws(ReelError) -> Presentation {
     do throws(ReelError) {
@@ -44,7 +44,7 @@ public struct ManifestReader: Sendable {
   /// The media playlist of a rung. `variables` are those of the multivariant playlist (`Presentation.variables`).
   ///
   /// Throws `badManifest` with the line.
-  public func mediaPlaylist(
+  package func mediaPlaylist(
     from bytes: [UInt8], url: URL, variables: [String: String] = [:]
   ) throws(ReelError) -> MediaPlaylistSegments {
     do throws(ReelError) {
@@ -64,7 +64,7 @@ public struct ManifestReader: Sendable {
   /// them are at hand, use a `SegmentIndexReader`.
   ///
   /// Throws `badMedia` with the byte, or `unsupported` for an index that leads out of the bytes.
-  public func segments(
+  package func segments(
     fromIndex bytes: [UInt8], at offset: Int64, of reference: SegmentIndexReference
   ) throws(ReelError) -> SegmentList {
     var reader = SegmentIndexReader(reference: reference, limits: limits)

@@ -1,4 +1,4 @@
-public import ReelCore
+package import ReelCore
 
 /// Reads the segments of a single-file Representation from its `sidx` boxes (ISO/IEC 14496-12 §8.16.3), of which one may
 /// lead to others: a hierarchy, or a chain.
@@ -8,9 +8,9 @@ public import ReelCore
 ///
 /// Bounded are the depth of a hierarchy (8), the boxes (4096), their bytes (1 MiB each, `ManifestLimits.byteCount` all
 /// together) and the segments (`ManifestLimits.segments`). A box is read once, so that a loop is an error.
-public struct SegmentIndexReader: Sendable {
+package struct SegmentIndexReader: Sendable {
   /// The next bytes that are needed; nil when the index is whole.
-  public private(set) var missing: ByteRange?
+  package private(set) var missing: ByteRange?
 
   private let reference: SegmentIndexReference
   private let limits: ManifestLimits
@@ -32,7 +32,7 @@ public struct SegmentIndexReader: Sendable {
   /// How much is asked for where the size of a box is not known: one of a thousand segments.
   private static let guessedByteCount: Int64 = 16 << 10
 
-  public init(reference: SegmentIndexReference, limits: ManifestLimits = ManifestLimits()) {
+  package init(reference: SegmentIndexReference, limits: ManifestLimits = ManifestLimits()) {
     self.reference = reference
     self.limits = limits
     missing = reference.indexRange ?? ByteRange(offset: 0, length: Self.guessedByteCount * 4)
@@ -41,7 +41,7 @@ public struct SegmentIndexReader: Sendable {
   /// Reads on with bytes that start at `offset` in the file. They need not be just those that are `missing`.
   ///
   /// Throws `badMedia` with the byte where there is no sound `sidx`, or where the bytes bring nothing that was missing.
-  public mutating func add(_ bytes: [UInt8], at offset: Int64) throws(ReelError) {
+  package mutating func add(_ bytes: [UInt8], at offset: Int64) throws(ReelError) {
     do throws(ReelError) {
       guard let wanted = missing else { return }
       guard offset >= 0, offset <= Int64.max - Int64(bytes.count) else {
@@ -74,7 +74,7 @@ public struct SegmentIndexReader: Sendable {
   /// The segments on the presentation's timeline: those that overlap the period, where its length is known.
   ///
   /// Throws `badMedia` as long as bytes are missing.
-  public func segments() throws(ReelError) -> SegmentList {
+  package func segments() throws(ReelError) -> SegmentList {
     guard missing == nil else {
       throw ReelError(
         .badMedia, "the index is not whole yet", at: reference.url.manifestLocation,

@@ -1,12 +1,12 @@
-public import ReelCore
+package import ReelCore
 
 /// The segments of a live rung, joined from one reading of its manifest to the next.
 ///
 /// A segment keeps its index, its start and its run from one reading to the next, whatever the manifest counts from.
 /// It holds the newest list only: a segment that has left the manifest is gone.
-public struct SegmentWindow: Sendable {
+package struct SegmentWindow: Sendable {
   /// By what a segment is known again.
-  public enum Identity: Sendable {
+  package enum Identity: Sendable {
     /// Its number (HLS: the media sequence number). Starts are counted from the beginning of each list.
     case number
     /// Its start on a timeline that all lists share (DASH).
@@ -14,7 +14,7 @@ public struct SegmentWindow: Sendable {
   }
 
   /// What a reading has brought.
-  public enum Change: Sendable, Hashable {
+  package enum Change: Sendable, Hashable {
     /// So many segments, at least one, that go on where the last list ended.
     case grew(by: Int)
     case unchanged
@@ -27,7 +27,7 @@ public struct SegmentWindow: Sendable {
   }
 
   /// True where no more segments will come.
-  public private(set) var hasEnded: Bool
+  package private(set) var hasEnded: Bool
 
   private let identity: Identity
   private var list: SegmentList
@@ -40,40 +40,40 @@ public struct SegmentWindow: Sendable {
   /// So many lists in a row that step back are no accident.
   private static let stepsBackLimit = 3
 
-  public init(_ list: SegmentList, identity: Identity, hasEnded: Bool = false) {
+  package init(_ list: SegmentList, identity: Identity, hasEnded: Bool = false) {
     self.list = list
     self.identity = identity
     self.hasEnded = hasEnded
   }
 
   /// The index of the oldest segment.
-  public var startIndex: Int { indexShift }
+  package var startIndex: Int { indexShift }
   /// The index after the newest segment.
-  public var endIndex: Int { indexShift + list.count }
+  package var endIndex: Int { indexShift + list.count }
   /// Where the oldest segment begins.
-  public var start: MediaTime { list.first.map { $0.start + timeShift } ?? end }
+  package var start: MediaTime { list.first.map { $0.start + timeShift } ?? end }
   /// Where the newest segment ends.
-  public var end: MediaTime { list.end + timeShift }
+  package var end: MediaTime { list.end + timeShift }
 
   /// The segment at an index, nil where it is not in the window.
-  public subscript(index: Int) -> SegmentReference? {
+  package subscript(index: Int) -> SegmentReference? {
     index >= startIndex && index < endIndex ? placed(index - indexShift) : nil
   }
 
   /// The segments from an index on.
-  public func segments(from index: Int) -> SegmentList {
+  package func segments(from index: Int) -> SegmentList {
     let first = Swift.min(Swift.max(index, startIndex), endIndex) - indexShift
     return SegmentList(count: list.count - first, end: end) { [self] in placed(first + $0) }
   }
 
   /// The index of the segment on show at `time`; nil for an empty window.
-  public func index(at time: MediaTime) -> Int? {
+  package func index(at time: MediaTime) -> Int? {
     list.index(at: time - timeShift).map { $0 + indexShift }
   }
 
   /// Takes a newer list. `hasEnded` tells that it is the last one, `beginsRun` that what it adds does not go on with the
   /// timestamps that were before.
-  public mutating func update(
+  package mutating func update(
     _ new: SegmentList, hasEnded: Bool = false, beginsRun: Bool = false
   ) -> Change {
     guard let last = list.last else {

@@ -1,28 +1,28 @@
-public import ReelCore
+package import ReelCore
 
 /// A wall clock that stands still until it is told to go on: an hour of a live stream takes a test as long as its
 /// requests take.
-public final class ManualClock: WallClock {
+package final class ManualClock: WallClock {
   private let time: Locked<WallTime>
 
-  public init(_ time: WallTime) {
+  package init(_ time: WallTime) {
     self.time = Locked(time, rank: .clock)
   }
 
-  public var now: WallTime { time.withLock { $0 } }
+  package var now: WallTime { time.withLock { $0 } }
 
-  public func advance(by length: MediaTime) {
+  package func advance(by length: MediaTime) {
     time.withLock { $0 = $0 + length }
   }
 
   /// Moves the clock on and returns at once: who waits alone waits no real time.
-  public func sleep(for duration: Duration) async throws {
+  package func sleep(for duration: Duration) async throws {
     try Task.checkCancellation()
     advance(by: MediaTime(seconds: duration / .seconds(1), timescale: 1_000_000_000))
     await Task.yield()
   }
 
-  public func set(_ time: WallTime) {
+  package func set(_ time: WallTime) {
     self.time.withLock { $0 = time }
   }
 }

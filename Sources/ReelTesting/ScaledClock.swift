@@ -1,24 +1,24 @@
-public import ReelCore
+package import ReelCore
 
 /// A wall clock that goes faster or slower than this machine's, from the moment when it is made.
-public struct ScaledClock: WallClock {
+package struct ScaledClock: WallClock {
   private let start: WallTime
   private let speed: Double
   private let origin = ContinuousClock.now
 
   /// A clock that shows `start` now and goes `speed` times as fast as real time.
-  public init(start: WallTime = .now, speed: Double) {
+  package init(start: WallTime = .now, speed: Double) {
     self.start = start
     self.speed = speed
   }
 
-  public var now: WallTime {
+  package var now: WallTime {
     let (seconds, attoseconds) = (ContinuousClock.now - origin).components
     let elapsed = Double(seconds) + Double(attoseconds) / 1e18
     return start + MediaTime(seconds: elapsed * speed, timescale: 1_000_000_000)
   }
 
-  public func sleep(for duration: Duration) async throws {
+  package func sleep(for duration: Duration) async throws {
     try await Task.sleep(for: duration / speed)
   }
 }

@@ -1,5 +1,5 @@
 internal import CFFmpeg
-public import ReelCore
+package import ReelCore
 
 /// Cuts the PES packets of one audio stream of MPEG-TS into audio frames, one packet each, as `AudioDecoder` takes them.
 ///
@@ -12,7 +12,7 @@ public import ReelCore
 /// Demuxers of other containers give whole frames. Packets of a codec that can't be split are given as they are.
 ///
 /// Confined to one thread at a time.
-public final class AudioFrameSplitter {
+package final class AudioFrameSplitter {
   /// Where a PES packet begins.
   private struct Mark {
     /// Offset in `buffer`.
@@ -49,7 +49,7 @@ public final class AudioFrameSplitter {
   private var whole: [SharedPacket] = []
 
   /// - Parameter timeBase: of the packets' timestamps, in seconds per tick.
-  public init(codec: AudioCodec, streamIndex: Int, timeBase: Rational) {
+  package init(codec: AudioCodec, streamIndex: Int, timeBase: Rational) {
     self.codec = codec
     self.streamIndex = streamIndex
     canSplit = AudioFrameHeader.isKnown(for: codec)
@@ -57,7 +57,7 @@ public final class AudioFrameSplitter {
   }
 
   /// Adds a PES packet.
-  public func append(_ packet: consuming Packet) {
+  package func append(_ packet: consuming Packet) {
     guard canSplit else {
       whole.append(SharedPacket(packet))
       return
@@ -73,13 +73,13 @@ public final class AudioFrameSplitter {
   }
 
   /// The next whole frame; nil where its end is not there yet.
-  public func next() throws(ReelError) -> Packet? { try next(isAtEnd: false) }
+  package func next() throws(ReelError) -> Packet? { try next(isAtEnd: false) }
 
   /// The frames that are left at the end of the stream, one a call; nil when there are no more.
-  public func flush() throws(ReelError) -> Packet? { try next(isAtEnd: true) }
+  package func flush() throws(ReelError) -> Packet? { try next(isAtEnd: true) }
 
   /// Forgets everything: the next PES packet comes from another place.
-  public func reset() {
+  package func reset() {
     buffer = []
     offset = 0
     marks = []

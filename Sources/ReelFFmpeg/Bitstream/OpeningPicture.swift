@@ -3,9 +3,9 @@ internal import CFFmpegShims
 internal import ReelCore
 
 /// What the first access unit of a stream says about how decoding starts there.
-public struct OpeningPicture: Sendable, Hashable {
+package struct OpeningPicture: Sendable, Hashable {
   /// How the stream can be entered.
-  public enum Entry: String, Sendable {
+  package enum Entry: String, Sendable {
     /// Nothing after it needs or precedes anything before it.
     case idr
     /// A clean start whose leading pictures need what came before (HEVC CRA, BLA; H.264 recovery point).
@@ -14,7 +14,7 @@ public struct OpeningPicture: Sendable, Hashable {
     case none
   }
 
-  public let entry: Entry
+  package let entry: Entry
   /// A field, not a frame, of a picture.
   let isField: Bool
   /// HEVC leading picture.

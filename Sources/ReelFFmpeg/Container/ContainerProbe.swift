@@ -2,8 +2,8 @@ internal import CFFmpeg
 
 /// libavformat's guess at what bytes are, for those that a look at their first ones does not settle: raw elementary
 /// streams, and the name of what is not supported.
-public enum ContainerProbe {
-  public enum Guess: Sendable, Hashable {
+package enum ContainerProbe {
+  package enum Guess: Sendable, Hashable {
     case supported(ContainerFormat)
     /// libavformat's long name of the container.
     case unsupported(String)
@@ -11,7 +11,7 @@ public enum ContainerProbe {
   }
 
   /// `bytes` are the first of a source; a few kilobytes are enough.
-  public static func guess(_ bytes: [UInt8]) -> Guess {
+  package static func guess(_ bytes: [UInt8]) -> Guess {
     // libavformat reads beyond the end of what it probes (AVPROBE_PADDING_SIZE).
     var padded = bytes + [UInt8](repeating: 0, count: Int(AVPROBE_PADDING_SIZE))
     return padded.withUnsafeMutableBufferPointer { buffer in

@@ -1,5 +1,5 @@
-public import Logging
-public import ReelCore
+package import Logging
+package import ReelCore
 
 /// The access units of one container's best video stream, and of an audio stream beside it, in the order of the file.
 ///
@@ -7,25 +7,25 @@ public import ReelCore
 /// chosen are dropped inside the demuxer.
 ///
 /// Confined to one thread at a time; the calls block as its `ByteSource` does.
-public final class ContainerReader {
-  public struct Options: Sendable {
+package final class ContainerReader {
+  package struct Options: Sendable {
     /// False reads the source forward only.
-    public var isSeekable = true
+    package var isSeekable = true
     /// MP4: the header is complete where the media begins, and nothing is looked for behind it.
-    public var startsAtMedia = false
-    public var wantsVideo = true
-    public var wantsAudio = false
+    package var startsAtMedia = false
+    package var wantsVideo = true
+    package var wantsAudio = false
     /// ISO 639 or RFC 5646, the most wanted first.
-    public var audioLanguages: [String] = []
+    package var audioLanguages: [String] = []
     /// Supplies the keys of encrypted samples. If nil, reading stops at the first encrypted sample.
-    public var keys: (any SampleKeys)?
+    package var keys: (any SampleKeys)?
     /// What waiting for bytes is measured by.
-    public var clock: any MonotonicClock = SystemMonotonicClock()
+    package var clock: any MonotonicClock = SystemMonotonicClock()
 
-    public init() {}
+    package init() {}
   }
 
-  public enum Unit {
+  package enum Unit {
     case video(SharedPacket)
     case audio(SharedPacket)
     /// The streams are others from here on, and so are their units' timestamps (MPEG-TS, another program map).
@@ -33,11 +33,11 @@ public final class ContainerReader {
     case end
   }
 
-  public let format: ContainerFormat
+  package let format: ContainerFormat
   /// Nil only where no video is wanted.
-  public private(set) var video: StreamInfo?
+  package private(set) var video: StreamInfo?
   /// Nil where none is wanted, or none was announced so far.
-  public private(set) var audio: StreamInfo?
+  package private(set) var audio: StreamInfo?
 
   private var demuxer: Demuxer
   private let options: Options
@@ -47,7 +47,7 @@ public final class ContainerReader {
   private let program: ProgramSource?
   private let decryptor: ContainerDecryptor
   /// Why reading has stopped at an encrypted sample. All earlier samples were returned.
-  public private(set) var refusal: ReelError?
+  package private(set) var refusal: ReelError?
   /// Of the demuxers before.
   private var closedSourceWait: Duration = .zero
   /// The demuxer began in the middle of the source, and counts from there.
@@ -69,7 +69,7 @@ public final class ContainerReader {
   ///
   /// Throws `ReelError` (`badMedia` where there is no stream of a kind that is wanted; `unsupported` for a codec, by
   /// name) or what the source threw.
-  public init(
+  package init(
     source: any ByteSource, format: ContainerFormat, options: Options = Options(), name: String,
     logger: Logger
   ) throws {
@@ -90,36 +90,36 @@ public final class ContainerReader {
   }
 
   /// All streams of the container that are known so far.
-  public var streams: [StreamInfo] { demuxer.streams }
+  package var streams: [StreamInfo] { demuxer.streams }
   /// Time spent waiting for bytes.
-  public var sourceWait: Duration { closedSourceWait + demuxer.sourceWait }
+  package var sourceWait: Duration { closedSourceWait + demuxer.sourceWait }
   /// The whole length in microseconds, where the container's header tells.
-  public var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
+  package var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
   /// True where the end came before what the container's index names, or inside of an element of Matroska.
-  public var isTruncated: Bool { demuxer.isTruncated }
+  package var isTruncated: Bool { demuxer.isTruncated }
   /// How a container that `isTruncated` is cut off, in words.
-  public var truncation: String {
+  package var truncation: String {
     format == .matroska
       ? "the file is cut off: it ends inside of an element"
       : "the file is cut off: its index names media beyond its end"
   }
   /// The place in the source's bytes behind the units given.
-  public var position: Int64 { (program?.origin ?? 0) + demuxer.position }
+  package var position: Int64 { (program?.origin ?? 0) + demuxer.position }
   /// Bytes of the source that were read behind `position`, and not used: with them and `position`, another reader can go
   /// on where this one stops. Nil where this one holds parts of units, as it does of containers that are split here.
-  public var unread: [UInt8]? {
+  package var unread: [UInt8]? {
     guard ready.isEmpty, !format.isMPEGSystem, !hasEnded else { return nil }
     return demuxer.unread
   }
 
   /// The last error line of the demuxer.
-  public func takeLastError() -> String? { demuxer.takeLastError() }
+  package func takeLastError() -> String? { demuxer.takeLastError() }
 
   /// The next unit of either stream.
   ///
   /// Throws `ReelError.badMedia`, whatever the source threw, and whatever `keys` throws for an encrypted sample. If
   /// there is no key, that is `unsupported`, and `refusal` is set.
-  public func next() throws -> Unit {
+  package func next() throws -> Unit {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
       if let refusal { throw refusal }
@@ -157,10 +157,10 @@ public final class ContainerReader {
   }
 
   /// False where the source is read forward only, and behind a change of its program.
-  public var isSeekable: Bool { options.isSeekable && !hasChangedProgram }
+  package var isSeekable: Bool { options.isSeekable && !hasChangedProgram }
 
   /// Goes to the key frame at or before `ticks` of a stream. False where the container can't.
-  public func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
+  package func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
     guard !hasChangedProgram else { return false }
     try program?.setPassive(true)
     let isThere = try demuxer.seek(toKeyFrameAtOrBefore: ticks, stream: stream.index)
@@ -170,7 +170,7 @@ public final class ContainerReader {
   }
 
   /// Drops the audio from here on, or takes it up again.
-  public func setDropsAudio(_ drops: Bool) {
+  package func setDropsAudio(_ drops: Bool) {
     guard drops != isAudioDropped else { return }
     isAudioDropped = drops
     audioSplitter?.reset()
@@ -178,7 +178,7 @@ public final class ContainerReader {
   }
 
   /// Clears what a read was ended with that was not of the source's own making, so that reading goes on after a seek.
-  public func forgetInterruption() { demuxer.forgetInterruption() }
+  package func forgetInterruption() { demuxer.forgetInterruption() }
 
   // MARK: - Private
 

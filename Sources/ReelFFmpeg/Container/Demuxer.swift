@@ -1,7 +1,7 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import Logging
-public import ReelCore
+package import Logging
+package import ReelCore
 
 /// Splits the bytes of one container into packets.
 ///
@@ -12,13 +12,13 @@ public import ReelCore
 /// Ownership: owns the `AVFormatContext`. Streams leave it as values (`StreamInfo`), never as pointers into it.
 ///
 /// Confined to one thread at a time; the calls block as its `ByteSource` does.
-public final class Demuxer {
+package final class Demuxer {
   /// What the demuxer knows; grows where a container announces streams on the way (MPEG-TS, FLV).
-  public private(set) var streams: [StreamInfo] = []
-  public let format: ContainerFormat
+  package private(set) var streams: [StreamInfo] = []
+  package let format: ContainerFormat
 
   /// True where the end came before what the container's index names, or inside of an element of Matroska.
-  public private(set) var isTruncated = false
+  package private(set) var isTruncated = false
 
   private var context: UnsafeMutablePointer<AVFormatContext>?
   private let io: ByteSourceIO
@@ -42,7 +42,7 @@ public final class Demuxer {
   ///     for.
   ///   - clock: what waiting for bytes is measured by.
   ///   - name: of the source, for log lines.
-  public init(
+  package init(
     source: any ByteSource, format: ContainerFormat, isSeekable: Bool = true, startsAtMedia: Bool = false,
     clock: any MonotonicClock = SystemMonotonicClock(), name: String, logger: Logger
   ) throws {
@@ -89,25 +89,25 @@ public final class Demuxer {
   }
 
   /// The whole length in microseconds, where the header tells.
-  public var durationMicroseconds: Int64? {
+  package var durationMicroseconds: Int64? {
     guard let duration = context?.pointee.duration, duration != reel_nopts(), duration > 0 else { return nil }
     return duration
   }
 
   /// The demuxer's place in the source's bytes: what it has used, not what was read ahead.
-  public var position: Int64 { context.map { $0.pointee.pb.pointee.pos - unread($0.pointee.pb) } ?? 0 }
+  package var position: Int64 { context.map { $0.pointee.pb.pointee.pos - unread($0.pointee.pb) } ?? 0 }
 
   /// Bytes of the source that were read behind `position`, and not used; nil where the demuxer holds more than that.
   var unread: [UInt8]? { readAhead.isEmpty ? io.unread : nil }
 
   /// Time spent waiting in the source since the beginning.
-  public var sourceWait: Duration { io.readDuration }
+  package var sourceWait: Duration { io.readDuration }
 
   /// Delivers packets as the container stores them. Parsers can't read encrypted packets.
   func disableParsers() { context?.pointee.flags |= AVFMT_FLAG_NOPARSE }
 
   /// Packets of other streams than these are dropped inside the demuxer, without being copied.
-  public func select(streams selected: Set<Int>) {
+  package func select(streams selected: Set<Int>) {
     guard let context else { return }
     for index in 0..<Int(context.pointee.nb_streams) {
       context.pointee.streams[index]?.pointee.discard =
@@ -116,7 +116,7 @@ public final class Demuxer {
   }
 
   /// The next packet of the selected streams; nil at the end. Throws `ReelError.badMedia`, or what the source threw.
-  public func nextPacket() throws -> Packet? {
+  package func nextPacket() throws -> Packet? {
     if !readAhead.isEmpty { return try readAhead.removeFirst().packet.clone() }
     return try readPacket()
   }
@@ -195,7 +195,7 @@ public final class Demuxer {
   func takeLastError() -> String? { scope.takeLastError() }
 
   /// Moves to the key frame at or before `ticks` of a stream. False where the container can't.
-  public func seek(toKeyFrameAtOrBefore ticks: Int64, stream: Int) throws -> Bool {
+  package func seek(toKeyFrameAtOrBefore ticks: Int64, stream: Int) throws -> Bool {
     guard let context else { return false }
     readAhead = []
     let code = av_seek_frame(context, Int32(stream), ticks, AVSEEK_FLAG_BACKWARD)

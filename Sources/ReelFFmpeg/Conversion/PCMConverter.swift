@@ -1,19 +1,19 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import ReelCore
+package import ReelCore
 
 /// Converts sound to another sample rate and other channels, with swresample and its own mixing matrix.
 ///
 /// Resampling holds samples back: `drain()` gives them at the end. Confined to one thread at a time.
 ///
 /// Ownership: owns the swresample context.
-public final class PCMConverter {
-  public let source: PCMFormat
-  public let target: PCMFormat
+package final class PCMConverter {
+  package let source: PCMFormat
+  package let target: PCMFormat
   private var context: OpaquePointer?
 
   /// Throws `ReelError.unsupported` for formats that swresample can't convert.
-  public init(from source: PCMFormat, to target: PCMFormat) throws(ReelError) {
+  package init(from source: PCMFormat, to target: PCMFormat) throws(ReelError) {
     self.source = source
     self.target = target
     let rates = (Int32(clamping: source.sampleRate), Int32(clamping: target.sampleRate))
@@ -38,11 +38,11 @@ public final class PCMConverter {
   deinit { swr_free(&context) }
 
   /// What is held back, in samples of the target's rate.
-  public var delayFrameCount: Int { Int(swr_get_delay(context, Int64(target.sampleRate))) }
+  package var delayFrameCount: Int { Int(swr_get_delay(context, Int64(target.sampleRate))) }
 
   /// The samples that `buffer`, which is of the source's format, makes known, from where those before ended. The
   /// result has no time.
-  public func convert(_ buffer: PCMBuffer) throws(ReelError) -> PCMBuffer {
+  package func convert(_ buffer: PCMBuffer) throws(ReelError) -> PCMBuffer {
     guard buffer.sampleRate == source.sampleRate, buffer.channelCount == source.channelCount else {
       throw ReelError(.internalFault, "samples of another format than the converter's")
     }
@@ -51,7 +51,7 @@ public final class PCMConverter {
   }
 
   /// What was held back. The converter takes no more after it.
-  public func drain() throws(ReelError) -> PCMBuffer { try run(nil, frameCount: 0) }
+  package func drain() throws(ReelError) -> PCMBuffer { try run(nil, frameCount: 0) }
 
   // MARK: - Private
 

@@ -1,5 +1,5 @@
 internal import CFFmpeg
-public import ReelCore
+package import ReelCore
 
 /// Turns decoded frames into upright planar images of one format, whatever size, shape and pixel format they have.
 ///
@@ -10,21 +10,21 @@ public import ReelCore
 /// Ownership: owns the swscale context.
 ///
 /// Confined to one thread at a time.
-public final class PlanarConverter {
+package final class PlanarConverter {
   /// What planar images have in common.
-  public struct Format: Sendable, Hashable {
+  package struct Format: Sendable, Hashable {
     /// Of the upright luma plane, in samples.
-    public var size: PixelSize
-    public var chroma: PlanarImage.Chroma
+    package var size: PixelSize
+    package var chroma: PlanarImage.Chroma
     /// 8, or 9 to 16.
-    public var bitDepth: Int
-    public var isFullRange: Bool
+    package var bitDepth: Int
+    package var isFullRange: Bool
     /// FFmpeg's name of the matrix, as `bt709`.
-    public var matrix: String
+    package var matrix: String
     /// Sample width to sample height of the upright image.
-    public var sampleAspectRatio: Rational
+    package var sampleAspectRatio: Rational
 
-    public init(
+    package init(
       size: PixelSize, chroma: PlanarImage.Chroma, bitDepth: Int, isFullRange: Bool, matrix: String,
       sampleAspectRatio: Rational
     ) {
@@ -38,7 +38,7 @@ public final class PlanarConverter {
 
     /// The format that `image` has, which was made of `frame` with `orientation`. `sampleAspectRatio` is the stored
     /// frame's; nil for square samples.
-    public init(
+    package init(
       of image: PlanarImage, frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?
     ) {
       self.init(
@@ -77,7 +77,7 @@ public final class PlanarConverter {
   private var key: Key?
   private var context: OpaquePointer?
 
-  public init() {}
+  package init() {}
 
   deinit { sws_freeContext(context) }
 
@@ -85,7 +85,7 @@ public final class PlanarConverter {
   ///
   /// Throws `ReelError.unsupported` for a pixel format that swscale can't read, and for a `format` that it can't
   /// write.
-  public func convert(
+  package func convert(
     _ frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?, to format: Format
   ) throws(ReelError) -> PlanarImage {
     let placement = Self.placement(

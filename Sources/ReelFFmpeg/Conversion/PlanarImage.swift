@@ -1,17 +1,17 @@
 internal import CFFmpeg
-public import ReelCore
+package import ReelCore
 
 /// The samples of a decoded frame, upright, plane by plane without padding, in no other colour than decoded.
-public struct PlanarImage: Sendable {
+package struct PlanarImage: Sendable {
   /// How the chroma planes relate to the luma plane.
-  public enum Chroma: Sendable, Hashable {
+  package enum Chroma: Sendable, Hashable {
     case none
     case c420(Location)
     case c422
     case c444
 
     /// Where chroma samples lie (ISO/IEC 23091-2 §8.7).
-    public enum Location: Sendable, Hashable {
+    package enum Location: Sendable, Hashable {
       case left
       case topLeft
       case other
@@ -19,16 +19,16 @@ public struct PlanarImage: Sendable {
   }
 
   /// Of the luma plane, in samples.
-  public let size: PixelSize
-  public let chroma: Chroma
+  package let size: PixelSize
+  package let chroma: Chroma
   /// 8, or 9 to 16 in little-endian samples of two bytes.
-  public let bitDepth: Int
-  public let isFullRange: Bool
+  package let bitDepth: Int
+  package let isFullRange: Bool
   /// Y, Cb, Cr; or Y alone.
-  public let planes: [[UInt8]]
+  package let planes: [[UInt8]]
 
   /// Throws `ReelError.unsupported` for frames that are not planar YUV, and for a quarter turn of 4:2:2.
-  public init(_ frame: borrowing Frame, orientation: Orientation) throws(ReelError) {
+  package init(_ frame: borrowing Frame, orientation: Orientation) throws(ReelError) {
     guard let descriptor = av_pix_fmt_desc_get(frame.format)?.pointee else {
       throw ReelError(.unsupported, "frames of an unknown pixel format")
     }

@@ -1,7 +1,7 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import Logging
-public import ReelCore
+package import Logging
+package import ReelCore
 
 /// Decodes the packets of one audio stream to floating-point samples.
 ///
@@ -13,9 +13,9 @@ public import ReelCore
 /// Ownership: owns its codec context, the frame that it receives into, and its resampler.
 ///
 /// Confined to one thread at a time.
-public final class AudioDecoder {
+package final class AudioDecoder {
   /// Packets that libavcodec refused as invalid since the decoder was made.
-  public private(set) var rejectedPacketCount = 0
+  package private(set) var rejectedPacketCount = 0
 
   private var opened: CodecContext
   private let stream: StreamInfo
@@ -41,7 +41,7 @@ public final class AudioDecoder {
   private static let maximumFrameCount: Int64 = 1 << 20
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
-  public init(stream: StreamInfo, name: String, logger: Logger) throws(ReelError) {
+  package init(stream: StreamInfo, name: String, logger: Logger) throws(ReelError) {
     self.stream = stream
     frame = try Frame()
     scope = LogScope(name: name, logger: logger)
@@ -55,7 +55,7 @@ public final class AudioDecoder {
   }
 
   /// libavcodec's name of the profile, as `LC` or `HE-AAC`; nil before it is known.
-  public var profileName: String? {
+  package var profileName: String? {
     avcodec_profile_name(context.pointee.codec_id, context.pointee.profile).map { String(cString: $0) }
   }
 
@@ -65,7 +65,7 @@ public final class AudioDecoder {
   ///
   /// Throws `ReelError.unsupported` for audio that can't be converted, and `badMedia` if half of the first decrypted
   /// packets are invalid, which means that the key is wrong.
-  public func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
+  package func decode(_ packet: borrowing Packet) throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
     let rejectedCount = rejectedPacketCount
     var code = avcodec_send_packet(context, packet.pointer)
@@ -80,7 +80,7 @@ public final class AudioDecoder {
   }
 
   /// What the decoder has held back, at the end of the stream.
-  public func drain() throws(ReelError) -> [PCMBuffer] {
+  package func drain() throws(ReelError) -> [PCMBuffer] {
     var buffers: [PCMBuffer] = []
     avcodec_send_packet(context, nil)
     try receive(into: &buffers)
@@ -96,7 +96,7 @@ public final class AudioDecoder {
   /// times.
   ///
   /// Throws `ReelError` if a new decoder is needed and can't be opened.
-  public func flush() throws(ReelError) {
+  package func flush() throws(ReelError) {
     if stream.audioCodec == .opus, !scope.hasReportedError {
       avcodec_flush_buffers(context)
     } else {

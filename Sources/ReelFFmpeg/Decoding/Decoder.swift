@@ -1,7 +1,7 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import Logging
-public import ReelCore
+package import Logging
+package import ReelCore
 
 /// Decodes the packets of one video stream.
 ///
@@ -23,25 +23,25 @@ public import ReelCore
 /// takes 0.1 to 0.3 ms, and happens only after an error.
 ///
 /// Confined to one thread at a time; with frame threads, frames come out `threads - 1` packets later.
-public final class Decoder {
-  public enum SendResult: Sendable {
+package final class Decoder {
+  package enum SendResult: Sendable {
     case accepted
     /// Receive first, then send the same packet again.
     case full
   }
 
-  public enum ReceiveResult: ~Copyable {
+  package enum ReceiveResult: ~Copyable {
     case frame(Frame)
     case needsInput
     case drained
   }
 
   /// Packets that libavcodec refused as invalid since the decoder was made.
-  public private(set) var rejectedPacketCount = 0
+  package private(set) var rejectedPacketCount = 0
 
   /// True if libavcodec has reported an error since the decoder was opened: it rejected a packet, flagged a frame, or
   /// logged an error.
-  public var hasReportedError: Bool { hasFailed || scope.hasReportedError }
+  package var hasReportedError: Bool { hasFailed || scope.hasReportedError }
 
   private var opened: CodecContext
   private let stream: StreamInfo
@@ -58,7 +58,7 @@ public final class Decoder {
   private static let maximumPixels: Int64 = 16384 * 8704
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
-  public init(stream: StreamInfo, threads: Int = 1, name: String, logger: Logger) throws(ReelError) {
+  package init(stream: StreamInfo, threads: Int = 1, name: String, logger: Logger) throws(ReelError) {
     self.stream = stream
     self.threads = threads
     scope = LogScope(name: name, logger: logger)
@@ -69,7 +69,7 @@ public final class Decoder {
   private var context: UnsafeMutablePointer<AVCodecContext> { opened.pointer }
 
   /// How many frames may be held back to bring them into order (`has_b_frames`), as far as is known now.
-  public var reorderDepth: Int { Int(context.pointee.has_b_frames) }
+  package var reorderDepth: Int { Int(context.pointee.has_b_frames) }
 
   /// The error for frames of a size that is refused; nil where that is not what is wrong.
   var sizeFault: ReelError? { Self.sizeFault(context, scope: scope) }
@@ -88,21 +88,21 @@ public final class Decoder {
   }
 
   /// libavcodec's name of the profile, as `High` or `Main 10`; nil before it is known.
-  public var profileName: String? {
+  package var profileName: String? {
     avcodec_profile_name(context.pointee.codec_id, context.pointee.profile).map { String(cString: $0) }
   }
 
   /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1; nil before it is known.
-  public var level: Int? { context.pointee.level > 0 ? Int(context.pointee.level) : nil }
+  package var level: Int? { context.pointee.level > 0 ? Int(context.pointee.level) : nil }
 
   /// Frames per second as the bitstream's timing information says; nil without it.
-  public var frameRate: Rational? {
+  package var frameRate: Rational? {
     let rate = context.pointee.framerate
     return rate.num > 0 && rate.den > 0 ? Rational(rate.num, rate.den) : nil
   }
 
   /// Gives a packet to the decoder. One that libavcodec calls invalid is counted and passed over, as players do.
-  public func send(_ packet: borrowing Packet) throws(ReelError) -> SendResult {
+  package func send(_ packet: borrowing Packet) throws(ReelError) -> SendResult {
     reel_codec_tag_packet(context, packet.pointer, nextTag)
     let code = avcodec_send_packet(context, packet.pointer)
     if code == reel_averror_again() { return .full }
@@ -113,12 +113,12 @@ public final class Decoder {
   }
 
   /// Tells the decoder that no more packets come, until `flush()`.
-  public func finish() {
+  package func finish() {
     avcodec_send_packet(context, nil)
   }
 
   /// The next frame in presentation order, if one is ready.
-  public func receive() throws(ReelError) -> ReceiveResult {
+  package func receive() throws(ReelError) -> ReceiveResult {
     while true {
       var frame = try Frame()
       let code = avcodec_receive_frame(context, frame.pointer)
@@ -141,7 +141,7 @@ public final class Decoder {
   /// Discards all frames and references. The next packet decodes as in a new decoder.
   ///
   /// Throws `ReelError` if a new decoder is needed and can't be opened.
-  public func flush() throws(ReelError) {
+  package func flush() throws(ReelError) {
     if hasReportedError {
       opened = try Self.open(stream, extradata: newExtradata, threads: threads, scope: scope)
       hasFailed = false

@@ -1,6 +1,6 @@
 /// Bounds how many decoders use the processor at once. A permit is held for one call into a decoder, never while
 /// waiting for bytes.
-public protocol DecodingGate: Sendable {
+package protocol DecodingGate: Sendable {
   /// Waits for a permit.
   func acquire()
   /// Gives it back.
@@ -11,5 +11,5 @@ public protocol DecodingGate: Sendable {
 }
 
 extension DecodingGate {
-  public func release(afterPacket: Bool) { release() }
+  package func release(afterPacket: Bool) { release() }
 }

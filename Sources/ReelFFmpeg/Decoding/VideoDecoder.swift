@@ -1,8 +1,8 @@
-public import Logging
-public import ReelCore
+package import Logging
+package import ReelCore
 
 /// What a `VideoDecoder` is given next.
-public enum AccessUnit {
+package enum AccessUnit {
   case packet(SharedPacket)
   /// Nothing yet: there may be more later.
   case none
@@ -11,7 +11,7 @@ public enum AccessUnit {
 }
 
 /// Where a `VideoDecoder` gets the access units of one stream, in decoding order.
-public protocol AccessUnitSource: AnyObject {
+package protocol AccessUnitSource: AnyObject {
   func nextUnit() throws -> AccessUnit
   /// The unit that was given last is the one that decoding begins with.
   func didOpen()
@@ -28,21 +28,21 @@ public protocol AccessUnitSource: AnyObject {
 /// again.
 ///
 /// Confined to one thread at a time.
-public final class VideoDecoder {
-  public struct Options: Sendable {
+package final class VideoDecoder {
+  package struct Options: Sendable {
     /// Frame threads. With more than one, the first frame waits for their pipeline.
-    public var threads = 1
+    package var threads = 1
     /// Asked between units; true ends the work with `CancellationError`.
-    public var isCancelled: @Sendable () -> Bool = { false }
-    public var gate: (any DecodingGate)?
+    package var isCancelled: @Sendable () -> Bool = { false }
+    package var gate: (any DecodingGate)?
     /// What decoding is measured by.
-    public var clock: any MonotonicClock = SystemMonotonicClock()
+    package var clock: any MonotonicClock = SystemMonotonicClock()
 
-    public init() {}
+    package init() {}
   }
 
   /// What a call has given.
-  public enum Step: ~Copyable {
+  package enum Step: ~Copyable {
     case frame(Frame)
     /// The source has nothing yet: to be called again when it has.
     case needsUnit
@@ -51,19 +51,19 @@ public final class VideoDecoder {
   }
 
   /// The stream whose frames are decoded.
-  public let stream: StreamInfo
+  package let stream: StreamInfo
   /// How the stream begins; nil before its first unit was read.
-  public private(set) var opening: OpeningPicture?
+  package private(set) var opening: OpeningPicture?
   /// Frames given that missed a reference or were concealed.
-  public private(set) var damagedCount = 0
+  package private(set) var damagedCount = 0
   /// Frames given.
-  public private(set) var frameCount = 0
+  package private(set) var frameCount = 0
   /// Time spent in the decoder.
-  public private(set) var decodeDuration: Duration = .zero
+  package private(set) var decodeDuration: Duration = .zero
 
   private let source: any AccessUnitSource
   private let decoder: Decoder
-  public let options: Options
+  package let options: Options
   private let framing: NALFraming
   private var keyTrust = KeyTrust()
   /// Units to be read before those of the source.
@@ -97,7 +97,7 @@ public final class VideoDecoder {
   private static let maximumFirstUnits = 64
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
-  public init(
+  package init(
     stream: StreamInfo, source: any AccessUnitSource, options: Options = Options(), name: String,
     logger: Logger
   ) throws(ReelError) {
@@ -109,27 +109,27 @@ public final class VideoDecoder {
   }
 
   /// How many frames the decoder may hold back to bring them into order, as far as is known.
-  public var reorderDepth: Int { decoder.reorderDepth }
-  public var profileName: String? { decoder.profileName }
+  package var reorderDepth: Int { decoder.reorderDepth }
+  package var profileName: String? { decoder.profileName }
   /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.
-  public var level: Int? { decoder.level }
+  package var level: Int? { decoder.level }
   /// The container's average frame rate where it has one, else the bitstream's.
-  public var frameRate: Rational? { stream.averageFrameRate ?? decoder.frameRate }
+  package var frameRate: Rational? { stream.averageFrameRate ?? decoder.frameRate }
   /// Units that the decoder refused as invalid.
-  public var rejectedPacketCount: Int { decoder.rejectedPacketCount }
+  package var rejectedPacketCount: Int { decoder.rejectedPacketCount }
 
   /// The error for frames of a size that is refused; nil where that is not what is wrong.
-  public var sizeFault: ReelError? { decoder.sizeFault }
+  package var sizeFault: ReelError? { decoder.sizeFault }
   /// Set if the first frame that was encrypted came out damaged: either the key is wrong, or the media is damaged.
-  public var keyFault: ReelError? { keyTrust.fault }
+  package var keyFault: ReelError? { keyTrust.fault }
   /// Advice for the error if decrypted samples give no frame at all; nil for media that was not encrypted.
-  public var keyAdvice: String? { keyTrust.adviceWithoutFrame }
+  package var keyAdvice: String? { keyTrust.adviceWithoutFrame }
   /// The last error line that the decoder logged.
-  public func takeLastError() -> String? { decoder.takeLastError() }
+  package func takeLastError() -> String? { decoder.takeLastError() }
 
   /// The earliest frame in presentation order, as soon as it can be known. To be called before any other frame is
   /// asked for, or after `reset()`, until it gives a frame or the end.
-  public func firstFrame() throws -> Step {
+  package func firstFrame() throws -> Step {
     guard options.threads == 1 else { return try nextFrame() }
     while true {
       try checkCancelled()
@@ -156,7 +156,7 @@ public final class VideoDecoder {
   }
 
   /// The next frame in presentation order.
-  public func nextFrame() throws -> Step {
+  package func nextFrame() throws -> Step {
     if let boxes = refeed {
       try resetDecoder()
       pending = boxes + pending
@@ -195,7 +195,7 @@ public final class VideoDecoder {
 
   /// Forgets all frames, after the source has gone to another place: what it gives next is one that decoding can
   /// start at, or before one.
-  public func reset() throws(ReelError) {
+  package func reset() throws(ReelError) {
     try resetDecoder()
     pending = []
     isRenewing = false

@@ -1,7 +1,7 @@
 /// Bytes for a `Demuxer`, read by blocking calls on the demuxer's own thread.
 ///
 /// Ownership: the demuxer keeps the source for as long as it lives, and calls it from one thread at a time.
-public protocol ByteSource: AnyObject {
+package protocol ByteSource: AnyObject {
   /// The size of all bytes, where it is known.
   var byteCount: Int64? { get }
 

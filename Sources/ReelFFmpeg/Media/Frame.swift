@@ -38,7 +38,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// it would be no smaller, and for formats that do not lie in memory plane by plane.
   ///
   /// - Parameter account: What the copy is counted on.
-  public borrowing func compacted(for account: MemoryAccount?) -> Frame? {
+  package borrowing func compacted(for account: MemoryAccount?) -> Frame? {
     guard let made = reel_frame_compact(pointer, account?.account) else { return nil }
     var copy = Frame(owning: made)
     copy.isDamaged = isDamaged

@@ -1,12 +1,12 @@
 internal import CFFmpeg
 internal import CFFmpegShims
-public import ReelCore
+package import ReelCore
 
 /// One compressed access unit of one stream.
 ///
 /// Ownership: the packet owns its `AVPacket`; its bytes are reference-counted by FFmpeg and `clone()` takes one more
 /// reference to them. Freed when the value ends.
-public struct Packet: ~Copyable, @unchecked Sendable {
+package struct Packet: ~Copyable, @unchecked Sendable {
   // Sendable: the only owner of its AVPacket, whose counted buffer is never written after the demuxer made it.
   let pointer: UnsafeMutablePointer<AVPacket>
   /// True if the bytes were encrypted and have been decrypted.
@@ -24,43 +24,43 @@ public struct Packet: ~Copyable, @unchecked Sendable {
   }
 
   /// Another owner of the same bytes.
-  public borrowing func clone() throws(ReelError) -> Packet {
+  package borrowing func clone() throws(ReelError) -> Packet {
     var copy = try Packet()
     guard av_packet_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
     copy.isDecrypted = isDecrypted
     return copy
   }
 
-  public var streamIndex: Int { Int(pointer.pointee.stream_index) }
+  package var streamIndex: Int { Int(pointer.pointee.stream_index) }
 
-  public var byteCount: Int { Int(pointer.pointee.size) }
+  package var byteCount: Int { Int(pointer.pointee.size) }
 
   /// Presentation time in ticks of the stream's time base; nil where the container has none.
-  public var presentationTicks: Int64? { Self.known(pointer.pointee.pts) }
+  package var presentationTicks: Int64? { Self.known(pointer.pointee.pts) }
 
   /// Decoding time in ticks of the stream's time base; nil where the container has none.
-  public var decodingTicks: Int64? { Self.known(pointer.pointee.dts) }
+  package var decodingTicks: Int64? { Self.known(pointer.pointee.dts) }
 
   /// In ticks of the stream's time base; 0 where it is unknown.
-  public var durationTicks: Int64 { pointer.pointee.duration }
+  package var durationTicks: Int64 { pointer.pointee.duration }
 
   /// Where the packet starts in the source's bytes; nil where the demuxer can't tell.
-  public var position: Int64? { pointer.pointee.pos < 0 ? nil : pointer.pointee.pos }
+  package var position: Int64? { pointer.pointee.pos < 0 ? nil : pointer.pointee.pos }
 
   /// Decoding can start here, as the container says.
-  public var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+  package var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 
   /// The frame is to be decoded but not shown: an edit list leaves it out.
-  public var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
+  package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
 
   /// The demuxer knows that bytes are missing or wrong.
-  public var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+  package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
   /// The samples are encrypted (ISO/IEC 23001-7), and no key is at hand.
-  public var isEncrypted: Bool { reel_packet_is_encrypted(pointer) }
+  package var isEncrypted: Bool { reel_packet_is_encrypted(pointer) }
 
   /// Another owner of the same bytes, whose timestamps are so many ticks later.
-  public borrowing func moved(by ticks: Int64) throws(ReelError) -> Packet {
+  package borrowing func moved(by ticks: Int64) throws(ReelError) -> Packet {
     let copy = try clone()
     if let own = presentationTicks { copy.pointer.pointee.pts = own &+ ticks }
     if let own = decodingTicks { copy.pointer.pointee.dts = own &+ ticks }
@@ -68,14 +68,14 @@ public struct Packet: ~Copyable, @unchecked Sendable {
   }
 
   /// Another owner of the same bytes, with another presentation time.
-  public borrowing func presented(at ticks: Int64) throws(ReelError) -> Packet {
+  package borrowing func presented(at ticks: Int64) throws(ReelError) -> Packet {
     let copy = try clone()
     copy.pointer.pointee.pts = ticks
     return copy
   }
 
   /// The compressed bytes, valid during the call.
-  public borrowing func withBytes<Result, Failure: Error>(
+  package borrowing func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: byteCount))

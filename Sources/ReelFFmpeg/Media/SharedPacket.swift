@@ -4,10 +4,10 @@ internal import CFFmpegShims
 ///
 /// Ownership: the packet is freed with the last reference; nobody changes it. Where it is made for a `MemoryAccount`, the
 /// packet's bytes are kept there.
-public final class SharedPacket: Sendable {
-  public let packet: Packet
+package final class SharedPacket: Sendable {
+  package let packet: Packet
 
-  public init(_ packet: consuming Packet) {
+  package init(_ packet: consuming Packet) {
     reel_packet_store(packet.pointer)
     self.packet = packet
   }

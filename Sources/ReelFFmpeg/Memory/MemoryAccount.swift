@@ -1,5 +1,5 @@
 internal import CMemory
-public import ReelCore
+package import ReelCore
 
 /// What one player holds of memory.
 ///
@@ -22,12 +22,12 @@ public import ReelCore
 /// first asks for a frame.
 ///
 /// Ownership: holds one reference to the C account; each mapping that is counted on it holds another.
-public final class MemoryAccount: @unchecked Sendable {
+package final class MemoryAccount: @unchecked Sendable {
   // Sendable: the C account is never exchanged, and its functions may be called on any thread.
   let account: OpaquePointer
 
   /// Throws `ReelError.internalFault` where there is no memory.
-  public init() throws(ReelError) {
+  package init() throws(ReelError) {
     guard let account = reel_account_create() else { throw ReelError(.internalFault, "out of memory") }
     self.account = account
   }
@@ -36,21 +36,21 @@ public final class MemoryAccount: @unchecked Sendable {
 
   /// Bytes that the account's allocations have, as the allocator rounds them up; nil where it can't tell accounts apart:
   /// where the process's malloc is not jemalloc, as with a sanitizer.
-  public var heapByteCount: Int? {
+  package var heapByteCount: Int? {
     reel_account_refresh()
     return heap?.used
   }
 
   /// Bytes of the frames that decoders of the account have made and that are alive, in a decoder, in a ring or
   /// anywhere else; those included that a decoder keeps for its next ones. Whole pages.
-  public var frameByteCount: Int { reel_account_mapped(account) }
+  package var frameByteCount: Int { reel_account_mapped(account) }
 
   /// Bytes that the packets of the account take from the system: whole pages, with what lies between those that are
   /// alive.
-  public var packetByteCount: Int { reel_account_stored(account) }
+  package var packetByteCount: Int { reel_account_stored(account) }
 
   /// All figures at one time.
-  public var figures: Figures {
+  package var figures: Figures {
     reel_account_refresh()
     return latestFigures
   }
@@ -61,7 +61,7 @@ public final class MemoryAccount: @unchecked Sendable {
   }
 
   /// The figures of several accounts, which costs less than to ask each.
-  public static func figures(of accounts: [MemoryAccount]) -> [Figures] {
+  package static func figures(of accounts: [MemoryAccount]) -> [Figures] {
     reel_account_refresh()
     return accounts.map(\.latestFigures)
   }
@@ -71,7 +71,7 @@ public final class MemoryAccount: @unchecked Sendable {
   ///
   /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, jemalloc gives back all of its free
   /// pages, which costs too much for work as short as a task's.
-  public func perform<Result: ~Copyable, Failure: Error>(
+  package func perform<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let scope = reel_account_enter(account)
@@ -82,16 +82,16 @@ public final class MemoryAccount: @unchecked Sendable {
   /// Gives memory back to the system that the account has freed. An arena gives free pages back only while it is in
   /// use, so the free pages of a resting player stay until this call. Where accounts have no arenas of their own, what
   /// the process's malloc keeps is given back, as far as it can be (`malloc_trim`).
-  public func purge() { reel_account_purge(account) }
+  package func purge() { reel_account_purge(account) }
 
   /// Gives back to the system what is free of the whole process's malloc: of all accounts, and of what belongs to none.
-  public static func purgeProcess() { reel_memory_purge() }
+  package static func purgeProcess() { reel_memory_purge() }
 
   /// True where the process's malloc is jemalloc, so that accounts know what they allocate.
-  public static var tellsAllocationsApart: Bool { reel_arenas_available() }
+  package static var tellsAllocationsApart: Bool { reel_arenas_available() }
 
   /// What the process has allocated outside of all accounts; nil where the allocator can't tell.
-  public static var shared: Figures.Heap? {
+  package static var shared: Figures.Heap? {
     reel_account_refresh()
     var figures = reel_heap_figures()
     guard reel_shared_heap(&figures) else { return nil }
@@ -120,22 +120,22 @@ public final class MemoryAccount: @unchecked Sendable {
 
 extension MemoryAccount {
   /// What an account holds at one time, in bytes.
-  public struct Figures: Sendable, Hashable {
+  package struct Figures: Sendable, Hashable {
     /// Of allocations.
-    public struct Heap: Sendable, Hashable {
+    package struct Heap: Sendable, Hashable {
       /// In use, as the allocator rounds allocations up.
-      public var used: Int
+      package var used: Int
       /// What they take from the system: the gaps between them, what is kept for later allocations, and the
       /// allocator's own tables included.
-      public var resident: Int
+      package var resident: Int
     }
 
     /// Nil where the allocator can't tell accounts apart.
-    public var heap: Heap?
+    package var heap: Heap?
     /// Of frames that are alive.
-    public var frameByteCount: Int
+    package var frameByteCount: Int
     /// Of packets' bytes.
-    public var packetByteCount: Int
+    package var packetByteCount: Int
 
     package init(heap: Heap?, frameByteCount: Int, packetByteCount: Int) {
       self.heap = heap
@@ -144,6 +144,6 @@ extension MemoryAccount {
     }
 
     /// What the account takes from the system; nil where the allocator can't tell.
-    public var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
+    package var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
   }
 }

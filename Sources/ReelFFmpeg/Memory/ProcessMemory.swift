@@ -5,22 +5,22 @@ internal import Foundation
 #endif
 
 /// What the process holds of the machine at one time, as the system counts it.
-public struct ProcessMemory: Sendable, Hashable {
+package struct ProcessMemory: Sendable, Hashable {
   /// Bytes of memory that is this process's alone: what ending it would free. On Linux the private pages of
   /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
-  public var privateByteCount: Int
+  package var privateByteCount: Int
   /// Bytes of memory that stands for no file: what allocations, stacks and frames take, by which growth is told. Pages
   /// of programs and libraries are in `privateByteCount` or not by whether another process has them too, and by whether
   /// the file was just written. As `privateByteCount` on macOS, whose footprint leaves those out.
-  public var anonymousByteCount: Int
+  package var anonymousByteCount: Int
   /// Bytes of memory that is in use here, shared libraries and files included.
-  public var residentByteCount: Int
-  public var threadCount: Int
+  package var residentByteCount: Int
+  package var threadCount: Int
   /// Open files, sockets and the like.
-  public var descriptorCount: Int
+  package var descriptorCount: Int
 
   /// As it is now; nil where the system does not tell.
-  public static var current: ProcessMemory? {
+  package static var current: ProcessMemory? {
     #if os(Linux)
       linux
     #elseif canImport(Darwin)

@@ -1,13 +1,13 @@
 internal import CFFmpeg
-public import ReelCore
+package import ReelCore
 
 /// Undoes AES-128 in CBC mode with PKCS #7 padding, piece by piece, as whole HLS segments are encrypted (RFC 8216
 /// §4.3.2.4).
 ///
 /// Confined to one task or thread at a time.
-public struct AES128Decryptor: ~Copyable {
+package struct AES128Decryptor: ~Copyable {
   /// Bytes of a key, of an initialization vector, and of a block.
-  public static let blockByteCount = 16
+  package static let blockByteCount = 16
 
   private let context: OpaquePointer
   private var vector: [UInt8]
@@ -15,7 +15,7 @@ public struct AES128Decryptor: ~Copyable {
   private var held: [UInt8] = []
 
   /// Throws `badMedia` for a key or a vector that has not 16 bytes.
-  public init(key: [UInt8], initializationVector: [UInt8]) throws(ReelError) {
+  package init(key: [UInt8], initializationVector: [UInt8]) throws(ReelError) {
     guard key.count == Self.blockByteCount else {
       throw ReelError(.badMedia, "the key has \(key.count) bytes, not \(Self.blockByteCount)")
     }
@@ -33,7 +33,7 @@ public struct AES128Decryptor: ~Copyable {
   }
 
   /// The plain bytes that `chunk`, of any length, makes known; empty where that takes more.
-  public mutating func update(_ chunk: [UInt8]) -> [UInt8] {
+  package mutating func update(_ chunk: [UInt8]) -> [UInt8] {
     held.append(contentsOf: chunk)
     let blockCount = (held.count - 1) / Self.blockByteCount
     guard blockCount > 0 else { return [] }
@@ -44,7 +44,7 @@ public struct AES128Decryptor: ~Copyable {
 
   /// The last plain bytes, without the padding. Throws `badMedia` where the length or the padding is wrong, as it is
   /// after a wrong key.
-  public mutating func finish() throws(ReelError) -> [UInt8] {
+  package mutating func finish() throws(ReelError) -> [UInt8] {
     guard held.count == Self.blockByteCount else {
       throw ReelError(.badMedia, "the encrypted bytes are cut: their number is not a multiple of 16")
     }

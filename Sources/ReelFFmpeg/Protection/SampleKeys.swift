@@ -1,30 +1,30 @@
-public import ReelCore
+package import ReelCore
 
 /// Supplies a container reader with the keys of encrypted samples.
 ///
 /// It is called on the reader's thread, once for each encrypted sample, and may block.
-public protocol SampleKeys: AnyObject, Sendable {
+package protocol SampleKeys: AnyObject, Sendable {
   /// The key of a sample. Throws if there is none; later samples are then not read.
   func key(for request: SampleKeyRequest) throws -> SampleKey
 }
 
 /// Describes a sample whose key is needed.
-public struct SampleKeyRequest: Sendable {
+package struct SampleKeyRequest: Sendable {
   /// The scheme as the media names it: `cenc`, `cens`, `cbc1`, `cbcs`, `SAMPLE-AES`, or `WebM`.
-  public var scheme: String
+  package var scheme: String
   /// libavcodec's name of the codec.
-  public var codecName: String
+  package var codecName: String
   /// The id of the key; nil if the media names none, as in MPEG-TS.
-  public var keyID: KeyID?
+  package var keyID: KeyID?
   /// The whole `pssh` boxes of the file so far (ISO/IEC 23001-7 §8.1).
-  public var systemData: [[UInt8]] = []
+  package var systemData: [[UInt8]] = []
   /// MPEG-TS: true if the stream type says that the stream is encrypted.
-  public var isAnnounced = true
+  package var isAnnounced = true
   /// The position of the sample in the container's bytes.
-  public var position: Int64
+  package var position: Int64
 
   /// The names of the DRM systems that `systemData` is for.
-  public var systems: [String] {
+  package var systems: [String] {
     var names: [String] = []
     for data in systemData where data.count >= 28 {
       let identifier = data[12..<28].hexadecimal
@@ -37,7 +37,7 @@ public struct SampleKeyRequest: Sendable {
   /// The error for a sample without a key.
   ///
   /// - Parameter systems: DRM systems that are known from elsewhere, such as the manifest.
-  public func refusal(systems: [String] = []) -> ReelError {
+  package func refusal(systems: [String] = []) -> ReelError {
     var names = systems
     for name in self.systems where !names.contains(name) { names.append(name) }
     var details = [scheme]
@@ -52,7 +52,7 @@ public struct SampleKeyRequest: Sendable {
 }
 
 /// The key of a sample.
-public enum SampleKey: Sendable {
+package enum SampleKey: Sendable {
   /// - Parameter vector: An IV of 16 bytes, for media that states none itself (MPEG-TS).
   case key(ContentKey, vector: [UInt8]?)
   /// The sample is in the clear.

@@ -2,27 +2,27 @@ import ReelCore
 
 extension MPD {
   /// AdaptationSet (ISO/IEC 23009-1 §5.3.3).
-  public struct AdaptationSet: Sendable {
+  package struct AdaptationSet: Sendable {
     /// @id.
-    public var id: String?
+    package var id: String?
     /// @lang.
-    public var language: String?
+    package var language: String?
     /// @contentType, or that of its ContentComponent elements where they agree on one, or one is video.
-    public var contentType: String?
+    package var contentType: String?
     /// @xlink:href: where the element is really to be found (§5.5).
-    public var href: String?
+    package var href: String?
     /// What Representations inherit.
-    public var common: CommonAttributes
+    package var common: CommonAttributes
     /// Role elements (§5.8.4.2).
-    public var roles: [Descriptor] = []
+    package var roles: [Descriptor] = []
     /// The first Label (§5.3.10).
-    public var label: String?
+    package var label: String?
     /// BaseURL elements (§5.6), in order.
-    public var baseURLs: [BaseURL] = []
+    package var baseURLs: [BaseURL] = []
     /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
-    public var segments = SegmentInformation()
+    package var segments = SegmentInformation()
     /// Representation elements, in order (§5.3.5).
-    public var representations: [Representation] = []
+    package var representations: [Representation] = []
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       try reader.countTrack()

@@ -2,15 +2,15 @@ import ReelCore
 
 extension MPD {
   /// BaseURL (ISO/IEC 23009-1 §5.6).
-  public struct BaseURL: Sendable {
+  package struct BaseURL: Sendable {
     /// The URL as it is written.
-    public var reference: String
+    package var reference: String
     /// @availabilityTimeOffset, as it is written (a number of seconds, or `INF`).
-    public var availabilityTimeOffset: String?
+    package var availabilityTimeOffset: String?
     /// @dvb:priority: the lowest is preferred; 1 where it is missing (ETSI TS 103 285 §10.8.2.1).
-    public var priority: Int64?
+    package var priority: Int64?
     /// @dvb:weight: of those of one priority, the heaviest is preferred; 1 where it is missing.
-    public var weight: Int64?
+    package var weight: Int64?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")

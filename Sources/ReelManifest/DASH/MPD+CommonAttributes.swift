@@ -1,30 +1,30 @@
-public import ReelCore
+package import ReelCore
 
 extension MPD {
   /// What AdaptationSet, Representation and SubRepresentation have in common (ISO/IEC 23009-1 §5.3.7).
-  public struct CommonAttributes: Sendable {
+  package struct CommonAttributes: Sendable {
     /// @mimeType.
-    public var mimeType: String?
+    package var mimeType: String?
     /// @codecs.
-    public var codecs: [String] = []
+    package var codecs: [String] = []
     /// @width, in pixels.
-    public var width: Int64?
+    package var width: Int64?
     /// @height, in pixels.
-    public var height: Int64?
+    package var height: Int64?
     /// @sar.
-    public var sampleAspectRatio: Rational?
+    package var sampleAspectRatio: Rational?
     /// @frameRate.
-    public var frameRate: Rational?
+    package var frameRate: Rational?
     /// @startWithSAP.
-    public var startWithSAP: String?
+    package var startWithSAP: String?
     /// AudioChannelConfiguration elements (§5.8.5.4).
-    public var audioChannelConfigurations: [Descriptor] = []
+    package var audioChannelConfigurations: [Descriptor] = []
     /// ContentProtection elements (§5.8.4.1).
-    public var contentProtections: [Descriptor] = []
+    package var contentProtections: [Descriptor] = []
     /// EssentialProperty elements (§5.8.4.8).
-    public var essentialProperties: [Descriptor] = []
+    package var essentialProperties: [Descriptor] = []
     /// SupplementalProperty elements (§5.8.4.9).
-    public var supplementalProperties: [Descriptor] = []
+    package var supplementalProperties: [Descriptor] = []
 
     /// Reads the attributes of the start tag.
     init(_ reader: inout MPDReader) {

@@ -1,18 +1,18 @@
-public import ReelCore
+package import ReelCore
 
 extension MPD {
   /// A descriptor (ISO/IEC 23009-1 §5.8.2): a role, a property, a content protection and the like.
-  public struct Descriptor: Sendable {
+  package struct Descriptor: Sendable {
     /// @schemeIdUri.
-    public var scheme: String
+    package var scheme: String
     /// @value.
-    public var value: String?
+    package var value: String?
     /// @ref of a ContentProtection: the @refId of the one that it stands for (§5.8.4.1).
-    public var reference: String?
+    package var reference: String?
     /// @refId of a ContentProtection, which others may refer to.
-    public var referenceID: String?
+    package var referenceID: String?
     /// The key ids in @cenc:default_KID of a ContentProtection (ISO/IEC 23001-7 §11.2).
-    public var keyIDs: [KeyID] = []
+    package var keyIDs: [KeyID] = []
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       scheme = reader.xml.string("schemeIdUri") ?? ""

@@ -2,19 +2,19 @@ import ReelCore
 
 extension MPD {
   /// What SegmentList and SegmentTemplate have in common (ISO/IEC 23009-1 §5.3.9.2.2, MultipleSegmentBaseType).
-  public struct MultipleSegmentBase: Sendable {
+  package struct MultipleSegmentBase: Sendable {
     /// What they have in common with SegmentBase.
-    public var base: SegmentBase
+    package var base: SegmentBase
     /// @duration, in ticks.
-    public var duration: Int64?
+    package var duration: Int64?
     /// @startNumber; 1 where it is missing.
-    public var startNumber: Int64?
+    package var startNumber: Int64?
     /// @endNumber.
-    public var endNumber: Int64?
+    package var endNumber: Int64?
     /// @eptDelta: how much later than the period the first segment starts, in ticks; may be below 0.
-    public var earliestPresentationTimeDelta: Int64?
+    package var earliestPresentationTimeDelta: Int64?
     /// SegmentTimeline.
-    public var timeline: SegmentTimeline?
+    package var timeline: SegmentTimeline?
     /// The values of these, and of a SegmentList's SegmentURL elements, that can't be read.
     var malformed = MalformedValues()
 

@@ -1,26 +1,26 @@
-public import ReelCore
+package import ReelCore
 
 extension MPD {
   /// Period (ISO/IEC 23009-1 §5.3.2).
-  public struct Period: Sendable {
+  package struct Period: Sendable {
     /// @id.
-    public var id: String?
+    package var id: String?
     /// @start.
-    public var start: MediaTime?
+    package var start: MediaTime?
     /// @duration.
-    public var duration: MediaTime?
+    package var duration: MediaTime?
     /// @xlink:href: where the element is really to be found (§5.5).
-    public var href: String?
+    package var href: String?
     /// BaseURL elements (§5.6), in order.
-    public var baseURLs: [BaseURL] = []
+    package var baseURLs: [BaseURL] = []
     /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
-    public var segments = SegmentInformation()
+    package var segments = SegmentInformation()
     /// AdaptationSet elements, in order (§5.3.3).
-    public var adaptationSets: [AdaptationSet] = []
+    package var adaptationSets: [AdaptationSet] = []
     /// EssentialProperty elements.
-    public var essentialProperties: [Descriptor] = []
+    package var essentialProperties: [Descriptor] = []
     /// ContentProtection elements, which those of adaptation sets may refer to.
-    public var contentProtections: [Descriptor] = []
+    package var contentProtections: [Descriptor] = []
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       try reader.countTrack()

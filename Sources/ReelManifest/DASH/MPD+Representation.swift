@@ -2,19 +2,19 @@ import ReelCore
 
 extension MPD {
   /// Representation (ISO/IEC 23009-1 §5.3.5).
-  public struct Representation: Sendable {
+  package struct Representation: Sendable {
     /// @id.
-    public var id: String?
+    package var id: String?
     /// @bandwidth, in bits per second.
-    public var bandwidth: Int64?
+    package var bandwidth: Int64?
     /// @dependencyId: the Representations that this one can't be decoded without.
-    public var dependencyID: String?
+    package var dependencyID: String?
     /// Its own attributes.
-    public var common: CommonAttributes
+    package var common: CommonAttributes
     /// BaseURL elements (§5.6), in order.
-    public var baseURLs: [BaseURL] = []
+    package var baseURLs: [BaseURL] = []
     /// SegmentBase, SegmentList or SegmentTemplate (§5.3.9).
-    public var segments = SegmentInformation()
+    package var segments = SegmentInformation()
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       try reader.countTrack()

@@ -1,20 +1,20 @@
-public import ReelCore
+package import ReelCore
 
 extension MPD {
   /// SegmentBase, and what SegmentList and SegmentTemplate have in common with it (ISO/IEC 23009-1 §5.3.9.2).
-  public struct SegmentBase: Sendable {
+  package struct SegmentBase: Sendable {
     /// @timescale, in ticks per second; 1 where it is missing.
-    public var timescale: Int64?
+    package var timescale: Int64?
     /// @presentationTimeOffset, in ticks; 0 where it is missing.
-    public var presentationTimeOffset: Int64?
+    package var presentationTimeOffset: Int64?
     /// @indexRange.
-    public var indexRange: ByteRange?
+    package var indexRange: ByteRange?
     /// @availabilityTimeOffset, as it is written (a number of seconds, or `INF`).
-    public var availabilityTimeOffset: String?
+    package var availabilityTimeOffset: String?
     /// Initialization.
-    public var initialization: URLReference?
+    package var initialization: URLReference?
     /// RepresentationIndex.
-    public var representationIndex: URLReference?
+    package var representationIndex: URLReference?
     /// The values of these that can't be read.
     var malformed = MalformedValues()
 

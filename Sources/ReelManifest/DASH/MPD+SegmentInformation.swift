@@ -2,15 +2,15 @@ import ReelCore
 
 extension MPD {
   /// The one of SegmentBase, SegmentList and SegmentTemplate that an element has (ISO/IEC 23009-1 §5.3.9.1).
-  public struct SegmentInformation: Sendable {
-    public var base: SegmentBase?
-    public var list: SegmentList?
-    public var template: SegmentTemplate?
+  package struct SegmentInformation: Sendable {
+    package var base: SegmentBase?
+    package var list: SegmentList?
+    package var template: SegmentTemplate?
 
     init() {}
 
     /// True where there is none.
-    public var isEmpty: Bool { base == nil && list == nil && template == nil }
+    package var isEmpty: Bool { base == nil && list == nil && template == nil }
 
     /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
     mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {

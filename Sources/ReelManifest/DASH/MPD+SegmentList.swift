@@ -1,22 +1,22 @@
-public import ReelCore
+package import ReelCore
 
 extension MPD {
   /// SegmentList (ISO/IEC 23009-1 §5.3.9.3).
-  public struct SegmentList: Sendable {
+  package struct SegmentList: Sendable {
     /// A SegmentURL element.
-    public struct SegmentURL: Sendable, Hashable {
+    package struct SegmentURL: Sendable, Hashable {
       /// @media; nil stands for the BaseURL.
-      public var media: String?
+      package var media: String?
       /// @mediaRange.
-      public var mediaRange: ByteRange?
+      package var mediaRange: ByteRange?
     }
 
     /// What it has in common with SegmentTemplate.
-    public var common: MultipleSegmentBase
+    package var common: MultipleSegmentBase
     /// SegmentURL elements, in order.
-    public var urls: [SegmentURL] = []
+    package var urls: [SegmentURL] = []
     /// @xlink:href: where the element is really to be found (§5.5).
-    public var href: String?
+    package var href: String?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       common = MultipleSegmentBase(attributesOf: &reader)

@@ -2,13 +2,13 @@ import ReelCore
 
 extension MPD {
   /// SegmentTemplate (ISO/IEC 23009-1 §5.3.9.4).
-  public struct SegmentTemplate: Sendable {
+  package struct SegmentTemplate: Sendable {
     /// What it has in common with SegmentList.
-    public var common: MultipleSegmentBase
+    package var common: MultipleSegmentBase
     /// @media.
-    public var media: String?
+    package var media: String?
     /// @initialization.
-    public var initialization: String?
+    package var initialization: String?
 
     init(_ reader: inout MPDReader) throws(ReelError) {
       common = MultipleSegmentBase(attributesOf: &reader)

@@ -2,23 +2,23 @@ import ReelCore
 
 extension MPD {
   /// SegmentTimeline (ISO/IEC 23009-1 §5.3.9.6).
-  public struct SegmentTimeline: Sendable, Hashable {
+  package struct SegmentTimeline: Sendable, Hashable {
     /// An `S` element.
-    public struct Entry: Sendable, Hashable {
+    package struct Entry: Sendable, Hashable {
       /// @t: when the first segment starts, in ticks; nil where it follows the entry before.
-      public var start: Int64?
+      package var start: Int64?
       /// @d: how long each segment lasts, in ticks; at least 1.
-      public var duration: Int64
+      package var duration: Int64
       /// @r: how many segments follow the first; below 0: as many as there is room for.
-      public var repeatCount: Int64
+      package var repeatCount: Int64
       /// @n: the number of the first segment.
-      public var number: Int64?
+      package var number: Int64?
       /// @k: how many parts each segment has; at least 1.
-      public var partCount: Int64
+      package var partCount: Int64
     }
 
     /// The entries, in order.
-    public var entries: [Entry] = []
+    package var entries: [Entry] = []
 
     /// Reads the entries up to the first unreadable one. If not even the first entry can be read, the error is added
     /// to `malformed`.

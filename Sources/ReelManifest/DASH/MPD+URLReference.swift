@@ -1,12 +1,12 @@
-public import ReelCore
+package import ReelCore
 
 extension MPD {
   /// A URL with a byte range (ISO/IEC 23009-1 §5.3.9.2.2, URLType).
-  public struct URLReference: Sendable, Hashable {
+  package struct URLReference: Sendable, Hashable {
     /// @sourceURL; nil stands for the BaseURL.
-    public var sourceURL: String?
+    package var sourceURL: String?
     /// @range.
-    public var range: ByteRange?
+    package var range: ByteRange?
 
     /// - Parameter element: The element name under which an unreadable range is recorded.
     init(

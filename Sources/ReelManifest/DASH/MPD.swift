@@ -1,58 +1,58 @@
-public import ReelCore
+package import ReelCore
 
 /// A Media Presentation Description (ISO/IEC 23009-1 §5.3.1.2), as it is written: what an element inherits is not
 /// filled in.
-public struct MPD: Sendable {
+package struct MPD: Sendable {
   /// @type (ISO/IEC 23009-1 §5.3.1.2).
-  public enum PresentationType: String, Sendable {
+  package enum PresentationType: String, Sendable {
     case `static`
     case dynamic
   }
 
   /// @profiles.
-  public var profiles: [String] = []
+  package var profiles: [String] = []
   /// @type.
-  public var type = PresentationType.static
+  package var type = PresentationType.static
   /// @availabilityStartTime, as it is written.
-  public var availabilityStartTime: String?
+  package var availabilityStartTime: String?
   /// @availabilityEndTime, as it is written.
-  public var availabilityEndTime: String?
+  package var availabilityEndTime: String?
   /// @publishTime, as it is written.
-  public var publishTime: String?
+  package var publishTime: String?
   /// @mediaPresentationDuration.
-  public var mediaPresentationDuration: MediaTime?
+  package var mediaPresentationDuration: MediaTime?
   /// @minimumUpdatePeriod.
-  public var minimumUpdatePeriod: MediaTime?
+  package var minimumUpdatePeriod: MediaTime?
   /// @minBufferTime.
-  public var minBufferTime: MediaTime?
+  package var minBufferTime: MediaTime?
   /// @timeShiftBufferDepth.
-  public var timeShiftBufferDepth: MediaTime?
+  package var timeShiftBufferDepth: MediaTime?
   /// @suggestedPresentationDelay.
-  public var suggestedPresentationDelay: MediaTime?
+  package var suggestedPresentationDelay: MediaTime?
   /// @maxSegmentDuration.
-  public var maxSegmentDuration: MediaTime?
+  package var maxSegmentDuration: MediaTime?
   /// BaseURL elements (§5.6), in order.
-  public var baseURLs: [BaseURL] = []
+  package var baseURLs: [BaseURL] = []
   /// Location elements.
-  public var locations: [String] = []
+  package var locations: [String] = []
   /// @target of the first Latency element that states one, of the ServiceDescription elements (§K.4.2.2): how far behind
   /// the live edge to play.
-  public var latencyTarget: MediaTime?
+  package var latencyTarget: MediaTime?
   /// UTCTiming elements (§5.8.5.7).
-  public var utcTimings: [Descriptor] = []
+  package var utcTimings: [Descriptor] = []
   /// EssentialProperty elements.
-  public var essentialProperties: [Descriptor] = []
+  package var essentialProperties: [Descriptor] = []
   /// ContentProtection elements, which those of adaptation sets may refer to.
-  public var contentProtections: [Descriptor] = []
+  package var contentProtections: [Descriptor] = []
   /// Period elements, in order (§5.3.2).
-  public var periods: [Period] = []
+  package var periods: [Period] = []
   /// What was odd about the text and passed over.
-  public var warnings: [ReelError] = []
+  package var warnings: [ReelError] = []
   /// The first of them that says that the length or the start of something is none.
   var malformedLength: ReelError?
 
   /// Reads an MPD. Throws `badManifest` with line and column.
-  public init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
+  package init(_ bytes: [UInt8], limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
     try limits.check(bytes)
     var context = MPDReader(bytes, limits: limits)
     try context.xml.root()

@@ -5,14 +5,14 @@ import ReelCore
 ///
 /// It reads what lists in the wild look like: spaces around names and values, a missing closing quote, an attribute
 /// without a value. Of two attributes of one name the first counts.
-public struct AttributeList: Sendable, Hashable {
+package struct AttributeList: Sendable, Hashable {
   /// One attribute: its name, its value without quotes.
-  public struct Attribute: Sendable, Hashable {
-    public let name: String
-    public let value: String
+  package struct Attribute: Sendable, Hashable {
+    package let name: String
+    package let value: String
   }
 
-  public private(set) var attributes: [Attribute] = []
+  package private(set) var attributes: [Attribute] = []
 
   /// What comes after so many attributes of one tag is not read.
   private static let limit = 256
@@ -50,7 +50,7 @@ public struct AttributeList: Sendable, Hashable {
   }
 
   /// The value of the first attribute of this name; nil where there is none, or an empty one.
-  public subscript(name: String) -> String? {
+  package subscript(name: String) -> String? {
     guard let value = attributes.first(where: { $0.name == name })?.value, !value.isEmpty else { return nil }
     return value
   }

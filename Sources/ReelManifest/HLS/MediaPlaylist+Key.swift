@@ -2,15 +2,15 @@ import ReelCore
 
 extension MediaPlaylist {
   /// EXT-X-KEY or EXT-X-SESSION-KEY (RFC 8216 §4.3.2.4): how segments are encrypted.
-  public struct Key: Sendable, Hashable {
+  package struct Key: Sendable, Hashable {
     /// METHOD: `NONE`, `AES-128`, `SAMPLE-AES`, or another.
-    public var method: String
+    package var method: String
     /// URI.
-    public var reference: String?
+    package var reference: String?
     /// IV: 16 bytes.
-    public var initializationVector: [UInt8]?
+    package var initializationVector: [UInt8]?
     /// KEYFORMAT; `identity` where it has none.
-    public var keyFormat: String
+    package var keyFormat: String
 
     init(_ attributes: AttributeList, place: ReelError.Place) throws(ReelError) {
       guard let method = attributes["METHOD"] else {

@@ -1,14 +1,14 @@
-public import ReelCore
+package import ReelCore
 
 extension MediaPlaylist {
   /// EXT-X-MAP (RFC 8216 §4.3.2.5): the bytes that come before the segments that follow.
-  public struct Map: Sendable, Hashable {
+  package struct Map: Sendable, Hashable {
     /// URI.
-    public var reference: String
+    package var reference: String
     /// BYTERANGE; the offset is 0 where it has none.
-    public var byteRange: ByteRange?
+    package var byteRange: ByteRange?
     /// The EXT-X-KEY tags before it, which it is encrypted with.
-    public var keys: [Key]
+    package var keys: [Key]
 
     init(_ attributes: AttributeList, keys: [Key], place: ReelError.Place) throws(ReelError) {
       guard let reference = attributes["URI"] else {

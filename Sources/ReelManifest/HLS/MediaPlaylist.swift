@@ -1,32 +1,32 @@
-public import ReelCore
+package import ReelCore
 
 /// A media playlist (RFC 8216 §4.3.3): the segments of one variant or rendition.
 ///
 /// It keeps the text that it was read from and, for each segment, where things stand in it; a segment is made when it
 /// is asked for. 50,000 segments cost the text and 1.2 MB.
-public struct MediaPlaylist: Sendable {
+package struct MediaPlaylist: Sendable {
   /// EXT-X-TARGETDURATION (RFC 8216 §4.3.3.1).
-  public internal(set) var targetDuration: MediaTime?
+  package internal(set) var targetDuration: MediaTime?
   /// EXT-X-MEDIA-SEQUENCE, with what EXT-X-SKIP left out: the number of the first segment that is listed (RFC 8216
   /// §4.3.3.2).
-  public internal(set) var mediaSequence: Int64 = 0
+  package internal(set) var mediaSequence: Int64 = 0
   /// EXT-X-PLAYLIST-TYPE is `VOD` (RFC 8216 §4.3.3.5).
-  public internal(set) var isVOD = false
+  package internal(set) var isVOD = false
   /// EXT-X-ENDLIST (RFC 8216 §4.3.3.4).
-  public internal(set) var hasEndList = false
+  package internal(set) var hasEndList = false
   /// EXT-X-INDEPENDENT-SEGMENTS (RFC 8216 §4.3.5.1).
-  public internal(set) var hasIndependentSegments = false
+  package internal(set) var hasIndependentSegments = false
   /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning, or from the end where it is negative.
-  public internal(set) var startOffset: MediaTime?
+  package internal(set) var startOffset: MediaTime?
   /// Each EXT-X-MAP, in order (RFC 8216 §4.3.2.5).
-  public internal(set) var maps: [Map] = []
+  package internal(set) var maps: [Map] = []
   /// The keys that are in force together, a set for each change (RFC 8216 §4.3.2.4).
-  public internal(set) var keySets: [[Key]] = []
+  package internal(set) var keySets: [[Key]] = []
   /// HOLD-BACK of EXT-X-SERVER-CONTROL: how far from the end playback is to begin, at the least
   /// (draft-pantos-hls-rfc8216bis §4.4.3.8).
-  public internal(set) var holdBack: MediaTime?
+  package internal(set) var holdBack: MediaTime?
   /// What was odd about the playlist and passed over.
-  public internal(set) var warnings: [ReelError] = []
+  package internal(set) var warnings: [ReelError] = []
 
   let bytes: [UInt8]
   var records: [Record] = []
@@ -71,13 +71,13 @@ public struct MediaPlaylist: Sendable {
 
 extension MediaPlaylist {
   /// How many segments there are.
-  public var segmentCount: Int { records.count }
+  package var segmentCount: Int { records.count }
 
   /// The sum of all durations.
-  public var duration: MediaTime { timescale.time(nanoseconds: length.nanoseconds) }
+  package var duration: MediaTime { timescale.time(nanoseconds: length.nanoseconds) }
 
   /// True where more segments may come.
-  public var isLive: Bool { !hasEndList && !isVOD }
+  package var isLive: Bool { !hasEndList && !isVOD }
 
   /// EXT-X-PROGRAM-DATE-TIME of this very segment, where it is a date.
   func programDateTime(at index: Int) -> WallTime? {

@@ -1,10 +1,10 @@
-public import Foundation
-public import ReelCore
+package import Foundation
+package import ReelCore
 
 extension MediaPlaylist {
   /// Reads a media playlist that stands at `url`. `variables` are those of the multivariant playlist, for
   /// EXT-X-DEFINE to import. Throws `badManifest` with the line.
-  public init(
+  package init(
     _ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits(), variables: [String: String] = [:]
   ) throws(ReelError) {
     try limits.check(bytes)

@@ -2,9 +2,9 @@ import ReelCore
 
 extension MultivariantPlaylist {
   /// EXT-X-MEDIA (RFC 8216 §4.3.4.1).
-  public struct Rendition: Sendable {
+  package struct Rendition: Sendable {
     /// TYPE.
-    public enum MediaType: String, Sendable {
+    package enum MediaType: String, Sendable {
       case audio = "AUDIO"
       case video = "VIDEO"
       case subtitles = "SUBTITLES"
@@ -12,27 +12,27 @@ extension MultivariantPlaylist {
     }
 
     /// TYPE.
-    public var type: MediaType
+    package var type: MediaType
     /// GROUP-ID.
-    public var groupID: String
+    package var groupID: String
     /// NAME.
-    public var name: String?
+    package var name: String?
     /// URI; nil where the rendition is part of the variant's own segments.
-    public var reference: String?
+    package var reference: String?
     /// LANGUAGE.
-    public var language: String?
+    package var language: String?
     /// DEFAULT.
-    public var isDefault: Bool
+    package var isDefault: Bool
     /// FORCED.
-    public var isForced: Bool
+    package var isForced: Bool
     /// CHARACTERISTICS.
-    public var characteristics: [String]
+    package var characteristics: [String]
     /// CHANNELS.
-    public var channels: String?
+    package var channels: String?
     /// STABLE-RENDITION-ID.
-    public var stableID: String?
+    package var stableID: String?
     /// The line of the tag.
-    public var line: Int
+    package var line: Int
 
     init(_ reader: inout AttributeReader, line: Int) throws(ReelError) {
       let attributes = reader.attributes

@@ -1,49 +1,49 @@
-public import ReelCore
+package import ReelCore
 
 extension MultivariantPlaylist {
   /// EXT-X-STREAM-INF or EXT-X-I-FRAME-STREAM-INF (RFC 8216 §4.3.4.2, §4.3.4.3). Also has what is not used by itself:
   /// `VariantLadder` compares variants to find redundant ones.
-  public struct Variant: Sendable, Hashable {
+  package struct Variant: Sendable, Hashable {
     /// The line after the tag, or URI.
-    public var reference: String
+    package var reference: String
     /// BANDWIDTH, in bits per second.
-    public var bandwidth: Int?
+    package var bandwidth: Int?
     /// AVERAGE-BANDWIDTH, in bits per second.
-    public var averageBandwidth: Int?
+    package var averageBandwidth: Int?
     /// CODECS.
-    public var codecs: [String]
+    package var codecs: [String]
     /// SUPPLEMENTAL-CODECS.
-    public var supplementalCodecs: [String]
+    package var supplementalCodecs: [String]
     /// RESOLUTION.
-    public var resolution: PixelSize?
+    package var resolution: PixelSize?
     /// FRAME-RATE.
-    public var frameRate: Rational?
+    package var frameRate: Rational?
     /// HDCP-LEVEL.
-    public var hdcpLevel: String?
+    package var hdcpLevel: String?
     /// VIDEO-RANGE.
-    public var videoRange: String?
+    package var videoRange: String?
     /// ALLOWED-CPC: the classes of content protection that a device must have, by KEYFORMAT.
-    public var allowedProtection: String?
+    package var allowedProtection: String?
     /// REQ-VIDEO-LAYOUT, as the playlist writes it.
-    public var requiredVideoLayout: String?
+    package var requiredVideoLayout: String?
     /// SCORE: how much the variant is to be preferred.
-    public var score: Double?
+    package var score: Double?
     /// AUDIO: the GROUP-ID of its audio renditions.
-    public var audioGroup: String?
+    package var audioGroup: String?
     /// VIDEO: the GROUP-ID of its video renditions.
-    public var videoGroup: String?
+    package var videoGroup: String?
     /// SUBTITLES: the GROUP-ID of its subtitles.
-    public var subtitlesGroup: String?
+    package var subtitlesGroup: String?
     /// CLOSED-CAPTIONS: the GROUP-ID of its closed captions, or `NONE`.
-    public var closedCaptionsGroup: String?
+    package var closedCaptionsGroup: String?
     /// PATHWAY-ID.
-    public var pathwayID: String?
+    package var pathwayID: String?
     /// NAME.
-    public var name: String?
+    package var name: String?
     /// STABLE-VARIANT-ID.
-    public var stableID: String?
+    package var stableID: String?
     /// The line of the tag.
-    public var line: Int
+    package var line: Int
 
     init(_ reader: inout AttributeReader, reference: String, line: Int) {
       self.reference = reference

@@ -1,17 +1,17 @@
-public import ReelCore
+package import ReelCore
 
 /// A multivariant playlist (RFC 8216 §4.3.4, where it is called a master playlist).
-public struct MultivariantPlaylist: Sendable {
+package struct MultivariantPlaylist: Sendable {
   /// EXT-X-INDEPENDENT-SEGMENTS (RFC 8216 §4.3.5.1).
-  public internal(set) var hasIndependentSegments = false
+  package internal(set) var hasIndependentSegments = false
   /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning, or from the end where it is negative.
-  public internal(set) var startOffset: MediaTime?
+  package internal(set) var startOffset: MediaTime?
   /// Each EXT-X-STREAM-INF, in order (RFC 8216 §4.3.4.2).
-  public internal(set) var variants: [Variant] = []
+  package internal(set) var variants: [Variant] = []
   /// Each EXT-X-MEDIA, in order (RFC 8216 §4.3.4.1).
-  public internal(set) var renditions: [Rendition] = []
+  package internal(set) var renditions: [Rendition] = []
   /// What EXT-X-DEFINE defines (draft-pantos-hls-rfc8216bis §4.4.2.3), for media playlists to import.
-  public internal(set) var variables: [String: String] = [:]
+  package internal(set) var variables: [String: String] = [:]
   /// What was odd about the playlist and passed over.
-  public internal(set) var warnings: [ReelError] = []
+  package internal(set) var warnings: [ReelError] = []
 }

@@ -1,9 +1,9 @@
-public import Foundation
-public import ReelCore
+package import Foundation
+package import ReelCore
 
 extension MultivariantPlaylist {
   /// Reads a multivariant playlist that stands at `url`. Throws `badManifest` with the line.
-  public init(_ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
+  package init(_ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
     try limits.check(bytes)
     var parser = MultivariantPlaylistParser(bytes, url: url, limits: limits)
     self = try parser.parse()

@@ -1,21 +1,21 @@
-public import ReelCore
+package import ReelCore
 
 /// What a manifest states about the encryption of a rung's samples (ISO/IEC 23009-1 §5.8.4.1): the ids of the keys,
 /// and the DRM systems that have them. Only the media itself says which samples are encrypted.
-public struct ContentProtection: Sendable, Hashable {
+package struct ContentProtection: Sendable, Hashable {
   /// The names of the encryption and of the DRM systems, such as `Common Encryption (cenc)` and `Widevine`, in
   /// manifest order. For an unknown scheme, its URI.
-  public var schemes: [String]
+  package var schemes: [String]
   /// The key ids that are stated (`cenc:default_KID`, ISO/IEC 23001-7 §11.2).
-  public var keyIDs: [KeyID]
+  package var keyIDs: [KeyID]
 
-  public init(schemes: [String], keyIDs: [KeyID] = []) {
+  package init(schemes: [String], keyIDs: [KeyID] = []) {
     self.schemes = schemes
     self.keyIDs = keyIDs
   }
 
   /// The DRM systems among `schemes`.
-  public var systems: [String] { schemes.filter { !$0.hasPrefix("Common Encryption") } }
+  package var systems: [String] { schemes.filter { !$0.hasPrefix("Common Encryption") } }
 }
 
 extension TrackGroup {

@@ -1,10 +1,10 @@
-public import Foundation
-public import ReelCore
+package import Foundation
+package import ReelCore
 
 /// How a presentation to which segments are still added is followed.
-public struct LiveTiming: Sendable {
+package struct LiveTiming: Sendable {
   /// When the manifest is to be read again.
-  public enum Reload: Sendable, Hashable {
+  package enum Reload: Sendable, Hashable {
     /// Never: the clock alone tells which segments there are (an MPD without @minimumUpdatePeriod).
     case never
     /// So long after it was read (ISO/IEC 23009-1 §5.3.1.2, @minimumUpdatePeriod). Zero: whenever more segments are
@@ -15,29 +15,29 @@ public struct LiveTiming: Sendable {
     case targetDuration(MediaTime)
   }
 
-  public var reload: Reload
+  package var reload: Reload
   /// How far from the end of the last segment playback begins, by the manifest's own rule or the format's.
-  public var delay: MediaTime
+  package var delay: MediaTime
   /// Segments that begin less than this before the edge stay available; nil for all of them (@timeShiftBufferDepth).
-  public var timeShiftBufferDepth: MediaTime?
+  package var timeShiftBufferDepth: MediaTime?
   /// The wall-clock time of the timeline's zero; nil where segments are not tied to the clock (HLS).
-  public var availabilityStart: WallTime?
+  package var availabilityStart: WallTime?
   /// When the presentation ends, where that is known.
-  public var availabilityEnd: WallTime?
+  package var availabilityEnd: WallTime?
   /// Where the manifest is to be read from next time, by falling preference; empty for where it came from.
-  public var locations: [URL]
+  package var locations: [URL]
   /// Where the time is to be had, by falling preference (UTCTiming); empty for this machine's clock.
-  public var clockSources: [ClockSource]
+  package var clockSources: [ClockSource]
   /// The correction to the clock, if none of the listed segments is available according to it; nil if the clock fits.
   ///
   /// By the corrected clock, the newest listed segment ends now. The presentation is then followed with that clock.
-  public var drift: MediaTime?
+  package var drift: MediaTime?
   /// The presentation as the same manifest tells it at another time; nil where time makes no difference.
   ///
   /// Throws `badManifest`.
-  public var presentation: (@Sendable (_ now: WallTime) throws(ReelError) -> Presentation)?
+  package var presentation: (@Sendable (_ now: WallTime) throws(ReelError) -> Presentation)?
 
-  public init(
+  package init(
     reload: Reload, delay: MediaTime, timeShiftBufferDepth: MediaTime? = nil,
     availabilityStart: WallTime? = nil, availabilityEnd: WallTime? = nil, locations: [URL] = [],
     clockSources: [ClockSource] = [],
@@ -56,7 +56,7 @@ public struct LiveTiming: Sendable {
 
 extension LiveTiming {
   /// The error that explains `drift`; nil if there is none.
-  public var driftFault: ReelError? { drift.map(Self.driftFault) }
+  package var driftFault: ReelError? { drift.map(Self.driftFault) }
 
   static func driftFault(_ drift: MediaTime) -> ReelError {
     let seconds = (drift.seconds * 1000).rounded() / 1000
@@ -70,7 +70,7 @@ extension LiveTiming {
 }
 
 /// Where a client sets its clock by (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
-public enum ClockSource: Sendable, Hashable {
+package enum ClockSource: Sendable, Hashable {
   /// The time when the manifest was made, more or less (`urn:mpeg:dash:utc:direct:2014`).
   case direct(WallTime)
   /// The Date field of the answer to a HEAD request (`urn:mpeg:dash:utc:http-head:2014`).
@@ -87,7 +87,7 @@ extension LiveTiming {
   /// - Parameters:
   ///   - hasChanged: the last reading brought something new.
   ///   - segmentDuration: of the newest segment.
-  public func reloadDelay(hasChanged: Bool, segmentDuration: MediaTime?) -> MediaTime? {
+  package func reloadDelay(hasChanged: Bool, segmentDuration: MediaTime?) -> MediaTime? {
     let half = MediaTime(value: 1, timescale: 2)
     let delay: MediaTime
     switch reload {

@@ -7,7 +7,7 @@ public struct Presentation: Sendable {
   public var format: ManifestFormat
   /// How it is followed, where more segments may come; nil for one that is complete, and for an HLS multivariant
   /// playlist, whose media playlists tell.
-  public var live: LiveTiming?
+  package var live: LiveTiming?
   /// The whole length, where the manifest tells; nil for a live presentation, and for an HLS multivariant playlist,
   /// whose media playlists tell.
   public var duration: MediaTime?
@@ -24,7 +24,7 @@ public struct Presentation: Sendable {
   /// True where more segments may come.
   public var isLive: Bool { live != nil }
 
-  public init(
+  package init(
     format: ManifestFormat, live: LiveTiming? = nil, duration: MediaTime?, periods: [Period],
     warnings: [ReelError] = [], variables: [String: String] = [:], startOffset: MediaTime? = nil
   ) {
@@ -105,7 +105,7 @@ public struct TrackGroup: Sendable {
 /// One quality of a track group: an HLS variant or rendition, or a DASH Representation.
 public struct Rung: Sendable {
   /// Where its segments stand.
-  public enum Media: Sendable {
+  package enum Media: Sendable {
     /// They are known.
     case segments(SegmentList)
     /// An HLS media playlist has to be read first.
@@ -138,10 +138,10 @@ public struct Rung: Sendable {
   /// 8216 §4.3.5.1; @startWithSAP of 1 or 2, ISO/IEC 23009-1 §5.3.7.2, or a profile that demands it).
   public var hasIndependentSegments: Bool
   /// DASH: the encryption of the samples, as far as the manifest states it; nil if they are in the clear.
-  public var protection: ContentProtection?
-  public var media: Media
+  package var protection: ContentProtection?
+  package var media: Media
 
-  public init(
+  package init(
     id: String, bitsPerSecond: Int?, averageBitsPerSecond: Int? = nil, codecs: [String] = [],
     size: PixelSize? = nil, frameRate: Rational? = nil, sampleAspectRatio: Rational? = nil,
     videoRange: String? = nil, channels: String? = nil, audioGroup: String? = nil, mimeType: String? = nil,
@@ -168,23 +168,23 @@ public struct Rung: Sendable {
 }
 
 /// A single-file Representation whose segments a `sidx` lists (ISO/IEC 23009-1 §5.3.9.2, SegmentBase).
-public struct SegmentIndexReference: Sendable, Hashable {
-  public var url: URL
+package struct SegmentIndexReference: Sendable, Hashable {
+  package var url: URL
   /// Where the `sidx` stands; nil where the MPD does not tell, and the file must be read from its start.
-  public var indexRange: ByteRange?
+  package var indexRange: ByteRange?
   /// Where the initialization stands; nil where the MPD does not tell.
-  public var initialization: InitializationReference?
+  package var initialization: InitializationReference?
   /// Start of the period on the presentation's timeline.
-  public var start: MediaTime
-  public var duration: MediaTime?
+  package var start: MediaTime
+  package var duration: MediaTime?
   /// What is added to a media timestamp to get presentation time.
-  public var timestampOffset: MediaTime?
+  package var timestampOffset: MediaTime?
   /// The `discontinuity` of its segments.
-  public var discontinuity: Int
+  package var discontinuity: Int
   /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
-  public var alternateURLs: [URL]
+  package var alternateURLs: [URL]
 
-  public init(
+  package init(
     url: URL, indexRange: ByteRange?, initialization: InitializationReference?, start: MediaTime,
     duration: MediaTime?, timestampOffset: MediaTime?, discontinuity: Int = 0, alternateURLs: [URL] = []
   ) {
@@ -200,14 +200,14 @@ public struct SegmentIndexReference: Sendable, Hashable {
 }
 
 /// Bytes that come before the first segment: an EXT-X-MAP or an initialization segment.
-public struct InitializationReference: Sendable, Hashable {
-  public var url: URL
-  public var byteRange: ByteRange?
-  public var encryption: SegmentEncryption?
+package struct InitializationReference: Sendable, Hashable {
+  package var url: URL
+  package var byteRange: ByteRange?
+  package var encryption: SegmentEncryption?
   /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
-  public var alternateURLs: [URL]
+  package var alternateURLs: [URL]
 
-  public init(
+  package init(
     url: URL, byteRange: ByteRange? = nil, encryption: SegmentEncryption? = nil, alternateURLs: [URL] = []
   ) {
     self.url = url
@@ -218,23 +218,23 @@ public struct InitializationReference: Sendable, Hashable {
 }
 
 /// How a segment or its samples are encrypted (RFC 8216 §4.3.2.4).
-public struct SegmentEncryption: Sendable, Hashable {
+package struct SegmentEncryption: Sendable, Hashable {
   /// `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`, or a DRM's name.
-  public var method: String
-  public var keyURL: URL?
-  public var keyFormat: String?
+  package var method: String
+  package var keyURL: URL?
+  package var keyFormat: String?
   /// 16 bytes: the stated IV, or the one that follows from the media sequence number.
-  public var initializationVector: [UInt8]?
+  package var initializationVector: [UInt8]?
   /// True if each sample is encrypted separately; false if the segment is encrypted as a whole.
-  public var encryptsSamples: Bool
+  package var encryptsSamples: Bool
   /// The names of the DRM systems that provide the key; empty if `keyURL` gives the key itself (KEYFORMAT
   /// `identity`).
-  public var systems: [String]
+  package var systems: [String]
 
   /// - Parameters:
   ///   - encryptsSamples: Nil to derive it from `method`.
   ///   - systems: Nil for none, or for `method` if that is the name of a DRM system.
-  public init(
+  package init(
     method: String, keyURL: URL?, keyFormat: String?, initializationVector: [UInt8]?,
     encryptsSamples: Bool? = nil, systems: [String]? = nil
   ) {
@@ -248,30 +248,30 @@ public struct SegmentEncryption: Sendable, Hashable {
 }
 
 /// One segment: where its bytes are, and what stretch of the presentation they hold.
-public struct SegmentReference: Sendable {
+package struct SegmentReference: Sendable {
   /// HLS media sequence number or DASH segment number.
-  public var number: Int64
-  public var url: URL
-  public var byteRange: ByteRange?
+  package var number: Int64
+  package var url: URL
+  package var byteRange: ByteRange?
   /// On the presentation's timeline, as the manifest tells.
-  public var start: MediaTime
-  public var duration: MediaTime
-  public var initialization: InitializationReference?
-  public var encryption: SegmentEncryption?
+  package var start: MediaTime
+  package var duration: MediaTime
+  package var initialization: InitializationReference?
+  package var encryption: SegmentEncryption?
   /// Segments of one run share a number; a new number means new timestamps, and maybe a new codec.
-  public var discontinuity: Int
+  package var discontinuity: Int
   /// Named in the manifest but known not to be there (EXT-X-GAP).
-  public var isGap: Bool
+  package var isGap: Bool
   /// What is added to a media timestamp to get presentation time; nil where the manifest does not tell (HLS), and
   /// the first timestamp of a segment stands for its `start`.
-  public var timestampOffset: MediaTime?
+  package var timestampOffset: MediaTime?
   /// The wall-clock time of its beginning, where the manifest states it for this very segment
   /// (EXT-X-PROGRAM-DATE-TIME, RFC 8216 §4.3.2.6).
-  public var programDateTime: WallTime?
+  package var programDateTime: WallTime?
   /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
-  public var alternateURLs: [URL]
+  package var alternateURLs: [URL]
 
-  public init(
+  package init(
     number: Int64, url: URL, byteRange: ByteRange? = nil, start: MediaTime, duration: MediaTime,
     initialization: InitializationReference? = nil, encryption: SegmentEncryption? = nil,
     discontinuity: Int = 0, isGap: Bool = false, timestampOffset: MediaTime? = nil,

@@ -1,8 +1,8 @@
-public import ReelCore
+package import ReelCore
 
 extension SegmentList {
   /// The same segments later on the timeline, or earlier where `shift` is below zero.
-  public func moved(by shift: MediaTime) -> SegmentList {
+  package func moved(by shift: MediaTime) -> SegmentList {
     guard shift != .zero else { return self }
     return SegmentList(count: count, end: end + shift, commonInitialization: commonInitialization) {
       [self] index in
@@ -14,7 +14,7 @@ extension SegmentList {
   }
 
   /// Lists that follow each other, as those of the periods of one track, as one.
-  public init(joining lists: [SegmentList]) {
+  package init(joining lists: [SegmentList]) {
     let parts = lists.filter { !$0.isEmpty }
     if let only = parts.first, parts.count == 1 {
       self = only

@@ -1,17 +1,17 @@
-public import ReelCore
+package import ReelCore
 
 /// The segments of one rung, in order. Elements are made when they are asked for, so that a list of 50,000 costs
 /// what its manifest costs.
-public struct SegmentList: RandomAccessCollection, Sendable {
-  public let count: Int
+package struct SegmentList: RandomAccessCollection, Sendable {
+  package let count: Int
   /// The end of the last segment on the presentation's timeline.
-  public let end: MediaTime
+  package let end: MediaTime
   /// The initialization segment that all segments share; nil if they have none, or different ones.
-  public let commonInitialization: InitializationReference?
+  package let commonInitialization: InitializationReference?
   private let element: @Sendable (Int) -> SegmentReference
 
   /// A list of `count` segments; `element` gives the one at an index from 0 on.
-  public init(
+  package init(
     count: Int, end: MediaTime, commonInitialization: InitializationReference? = nil,
     element: @escaping @Sendable (Int) -> SegmentReference
   ) {
@@ -22,19 +22,19 @@ public struct SegmentList: RandomAccessCollection, Sendable {
   }
 
   /// A list of these segments.
-  public init(_ segments: [SegmentReference]) {
+  package init(_ segments: [SegmentReference]) {
     self.init(
       count: segments.count, end: segments.last.map { $0.start + $0.duration } ?? .zero,
       element: { segments[$0] })
   }
 
-  public var startIndex: Int { 0 }
-  public var endIndex: Int { count }
-  public subscript(index: Int) -> SegmentReference { element(index) }
+  package var startIndex: Int { 0 }
+  package var endIndex: Int { count }
+  package subscript(index: Int) -> SegmentReference { element(index) }
 
   /// The index of the segment on show at `time`: the last one that starts at or before it; 0 for a time before the
   /// first. Nil for an empty list.
-  public func index(at time: MediaTime) -> Int? {
+  package func index(at time: MediaTime) -> Int? {
     guard count > 0 else { return nil }
     var (low, high) = (0, count)
     while low < high {

@@ -1,10 +1,10 @@
-public import Foundation
+package import Foundation
 
 extension VirtualHLS {
   /// What a URI of a media playlist names: always a whole resource. Where only bytes of it are meant, the playlist
   /// says so (EXT-X-BYTERANGE, the BYTERANGE of EXT-X-MAP).
-  public struct Resource: Sendable, Hashable {
-    public enum Kind: String, Sendable {
+  package struct Resource: Sendable, Hashable {
+    package enum Kind: String, Sendable {
       /// What EXT-X-MAP names.
       case initialization = "init"
       /// A segment that is a resource of its own.
@@ -19,21 +19,21 @@ extension VirtualHLS {
       case gap
     }
 
-    public let kind: Kind
-    public let url: URL
+    package let kind: Kind
+    package let url: URL
     /// The same bytes elsewhere, by falling preference.
-    public let alternateURLs: [URL]
+    package let alternateURLs: [URL]
     /// A name that is unique in the track, fit for a path and with the extension that players look at: `12.m4s`,
     /// `init-0.mp4`, `file-0.mp4`.
-    public let name: String
+    package let name: String
     /// The media type (RFC 9110 §8.3.1).
-    public let mediaType: String
+    package let mediaType: String
   }
 }
 
 extension VirtualHLS.Track {
   /// The resource of this name, as the media playlist writes it; nil where there is none.
-  public func resource(named name: some StringProtocol) -> VirtualHLS.Resource? {
+  package func resource(named name: some StringProtocol) -> VirtualHLS.Resource? {
     if let filler, filler.name == String(name) { return filler }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }

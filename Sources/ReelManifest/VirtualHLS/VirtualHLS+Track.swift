@@ -1,9 +1,9 @@
-public import ReelCore
+package import ReelCore
 
 extension VirtualHLS {
   /// What one media playlist lists: a rung, through all periods.
-  public struct Track: Sendable {
-    public enum Kind: String, Sendable {
+  package struct Track: Sendable {
+    package enum Kind: String, Sendable {
       /// Frames, with or without sound muxed in.
       case video
       case audio
@@ -12,19 +12,19 @@ extension VirtualHLS {
     }
 
     /// Its place in `VirtualHLS.tracks`.
-    public let index: Int
-    public let kind: Kind
+    package let index: Int
+    package let kind: Kind
     /// The kind and a number from 0 on, `video-0`: letters of a path.
-    public let name: String
+    package let name: String
     /// What the rungs say, the best of all periods.
-    public let size: PixelSize?
-    public let bitsPerSecond: Int?
-    public let averageBitsPerSecond: Int?
-    public let codecs: [String]
-    public let frameRate: Rational?
-    public let language: String?
-    public let label: String?
-    public let roles: [String]
+    package let size: PixelSize?
+    package let bitsPerSecond: Int?
+    package let averageBitsPerSecond: Int?
+    package let codecs: [String]
+    package let frameRate: Rational?
+    package let language: String?
+    package let label: String?
+    package let roles: [String]
     let videoRange: String?
     let channels: String?
     let container: SegmentContainer
@@ -32,7 +32,7 @@ extension VirtualHLS {
     let parts: [Part]
 
     /// Those that only stand for what is missing included.
-    public var segmentCount: Int { parts.last.map { $0.firstIndex + $0.list.count } ?? 0 }
+    package var segmentCount: Int { parts.last.map { $0.firstIndex + $0.list.count } ?? 0 }
 
     /// The longest segment in whole seconds, as EXTINF values are rounded for EXT-X-TARGETDURATION (RFC 8216
     /// §4.3.3.1); at least 1.

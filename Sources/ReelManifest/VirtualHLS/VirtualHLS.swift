@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 public import ReelCore
 
 /// A complete presentation, as an HLS multivariant playlist and media playlists (RFC 8216): pure text, which a player
@@ -19,7 +19,7 @@ public import ReelCore
 /// Left out are trick mode, images, WebM, and what can't be played, with a warning for each.
 public struct VirtualHLS: Sendable {
   /// Frames first, then sound, then text, each in the order of the manifest.
-  public let tracks: [Track]
+  package let tracks: [Track]
   /// What was left out, and why.
   public let warnings: [ReelError]
   let variants: [Variant]
@@ -52,12 +52,12 @@ public struct VirtualHLS: Sendable {
   }
 
   /// The track of this name, as `video-0`.
-  public func track(named name: some StringProtocol) -> Track? {
+  package func track(named name: some StringProtocol) -> Track? {
     tracks.first { $0.name == name }
   }
 
   /// The multivariant playlist (RFC 8216 §4.3.4). `reference` gives the URI of a track's media playlist.
-  public func multivariantPlaylist(
+  package func multivariantPlaylist(
     reference: @escaping (Track) -> String = { "\($0.name).m3u8" }
   ) -> String {
     MultivariantPlaylistWriter(hls: self, reference: reference).text
@@ -65,7 +65,7 @@ public struct VirtualHLS: Sendable {
 
   /// The media playlist of a track (RFC 8216 §4.3.2, §4.3.3). `reference` gives the URI of a resource: unless told,
   /// its own URL.
-  public func mediaPlaylist(
+  package func mediaPlaylist(
     of track: Track, reference: @escaping (Resource) -> String = { $0.url.absoluteString }
   ) -> String {
     let target = track.kind == .text ? track.targetDuration : targetDuration

@@ -1,25 +1,25 @@
 /// What an adaptation is asked with, at a segment boundary.
-public struct AdaptationState: Sendable, Hashable {
+package struct AdaptationState: Sendable, Hashable {
   /// The `RungCandidate.index` of the rung that is loaded; nil at the start.
-  public var current: Int?
+  package var current: Int?
   /// The media that is loaded and not yet presented, in media time.
-  public var buffered: Duration
+  package var buffered: Duration
   /// How much media the player tries to hold, in media time.
-  public var bufferTarget: Duration
+  package var bufferTarget: Duration
   /// How long the segments are; nil where it is unknown.
-  public var segmentDuration: Duration?
+  package var segmentDuration: Duration?
   /// The playback rate, 1 for normal.
-  public var rate: Double
+  package var rate: Double
   /// True while the presentation stands still for want of media.
-  public var isRebuffering: Bool
+  package var isRebuffering: Bool
   /// By the clock of the player.
-  public var now: Duration
+  package var now: Duration
   /// In bits per second; nil for none.
-  public var bandwidthCap: Int?
+  package var bandwidthCap: Int?
   /// In lines; nil for none.
-  public var maximumHeight: Int?
+  package var maximumHeight: Int?
 
-  public init(
+  package init(
     current: Int?, buffered: Duration, bufferTarget: Duration, segmentDuration: Duration? = nil,
     rate: Double = 1,
     isRebuffering: Bool = false, now: Duration, bandwidthCap: Int? = nil, maximumHeight: Int? = nil

@@ -25,40 +25,40 @@
 ///
 /// Where no rung is comfortable or bearable, the lowest stands in. Steps may skip rungs. Where the duration of a
 /// segment is unknown, rules 5 and 6 go by the target alone.
-public struct AdaptiveRungs: RungAdaptation {
+package struct AdaptiveRungs: RungAdaptation {
   /// What the rules are measured by.
-  public struct Options: Sendable, Hashable {
+  package struct Options: Sendable, Hashable {
     /// In bits per second: what an earlier item measured, or what is configured; nil where nothing is known.
-    public var initialEstimate: Int?
+    package var initialEstimate: Int?
     /// The highest start without any estimate, in bits per second. 3 Mbit/s.
-    public var startCap = 3_000_000
+    package var startCap = 3_000_000
     /// Of transfer time. 2 s.
-    public var fastHalfLife = Duration.seconds(2)
+    package var fastHalfLife = Duration.seconds(2)
     /// Of transfer time. 5 s.
-    public var slowHalfLife = Duration.seconds(5)
+    package var slowHalfLife = Duration.seconds(5)
     /// Smaller samples are added up. 16 kB.
-    public var minimumSampleByteCount: Int64 = 16_000
+    package var minimumSampleByteCount: Int64 = 16_000
     /// The share of the estimate that a rung may take to be switched up to. 0.7.
-    public var upShare = 0.7
+    package var upShare = 0.7
     /// The share of the estimate from which a rung is left. 0.85.
-    public var downShare = 0.85
+    package var downShare = 0.85
     /// The share of the target that has to be buffered for a step up, if a segment is not less. 0.5.
-    public var upBufferShare = 0.5
+    package var upBufferShare = 0.5
     /// The share of the target from which a rung that is too high may stay. 0.75.
-    public var comfortShare = 0.75
+    package var comfortShare = 0.75
     /// The segments that have to be buffered as well for that. 2.
-    public var comfortSegments = 2
+    package var comfortSegments = 2
     /// The share of the target under which it is urgent. 0.25.
-    public var urgentShare = 0.25
+    package var urgentShare = 0.25
     /// The segments that are loaded between a switch and the next step up. 2.
-    public var segmentsBetweenSwitches = 2
+    package var segmentsBetweenSwitches = 2
 
-    public init(initialEstimate: Int? = nil) {
+    package init(initialEstimate: Int? = nil) {
       self.initialEstimate = initialEstimate
     }
   }
 
-  public let options: Options
+  package let options: Options
 
   private var estimator: BandwidthEstimator
   /// In seconds; nil before one was measured.
@@ -66,16 +66,16 @@ public struct AdaptiveRungs: RungAdaptation {
   /// How many segments were chosen since the last switch, the one switched to included; nil before any switch.
   private var segmentsSinceSwitch: Int?
 
-  public init(options: Options = Options()) {
+  package init(options: Options = Options()) {
     self.options = options
     estimator = BandwidthEstimator(
       fastHalfLife: options.fastHalfLife, slowHalfLife: options.slowHalfLife,
       minimumByteCount: options.minimumSampleByteCount)
   }
 
-  public var estimatedBandwidth: Double? { estimator.estimate ?? options.initialEstimate.map(Double.init) }
+  package var estimatedBandwidth: Double? { estimator.estimate ?? options.initialEstimate.map(Double.init) }
 
-  public mutating func noteTransfer(_ sample: TransferSample) {
+  package mutating func noteTransfer(_ sample: TransferSample) {
     let latency = max(sample.latency ?? .zero, .zero)
     estimator.add(byteCount: sample.byteCount, duration: sample.duration - min(latency, sample.duration / 2))
     guard sample.latency != nil else { return }
@@ -83,7 +83,7 @@ public struct AdaptiveRungs: RungAdaptation {
     meanLatency = meanLatency.map { $0 + (seconds - $0) * Self.latencyWeight } ?? seconds
   }
 
-  public mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate {
+  package mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate {
     precondition(!candidates.isEmpty, "no candidates")
     let allowed = candidates.allowed(by: state)
     let chosen = decide(among: allowed, state) ?? allowed.lowest ?? candidates[0]

@@ -9,19 +9,19 @@ internal import Foundation
 ///
 /// Samples of fewer bytes than `minimumByteCount` are added up until they are that large together: alone they measure
 /// what a request costs.
-public struct BandwidthEstimator: Sendable, Hashable {
+package struct BandwidthEstimator: Sendable, Hashable {
   /// Of transfer time.
-  public let fastHalfLife: Duration
+  package let fastHalfLife: Duration
   /// Of transfer time.
-  public let slowHalfLife: Duration
-  public let minimumByteCount: Int64
+  package let slowHalfLife: Duration
+  package let minimumByteCount: Int64
 
   private var fast = Average()
   private var slow = Average()
   private var pendingByteCount: Int64 = 0
   private var pendingSeconds = 0.0
 
-  public init(
+  package init(
     fastHalfLife: Duration = .seconds(2), slowHalfLife: Duration = .seconds(5),
     minimumByteCount: Int64 = 16_000
   ) {
@@ -31,7 +31,7 @@ public struct BandwidthEstimator: Sendable, Hashable {
   }
 
   /// In bits per second; nil before `minimumByteCount` bytes were measured.
-  public var estimate: Double? {
+  package var estimate: Double? {
     guard let fast = fast.value(halfLife: fastHalfLife / .seconds(1)),
       let slow = slow.value(halfLife: slowHalfLife / .seconds(1))
     else { return nil }
@@ -39,7 +39,7 @@ public struct BandwidthEstimator: Sendable, Hashable {
   }
 
   /// Takes in `byteCount` bytes that took `duration` to come. What is negative is taken as nothing.
-  public mutating func add(byteCount: Int64, duration: Duration) {
+  package mutating func add(byteCount: Int64, duration: Duration) {
     let (sum, overflow) = pendingByteCount.addingReportingOverflow(max(byteCount, 0))
     pendingByteCount = overflow ? .max : sum
     pendingSeconds += max(duration / .seconds(1), 0)

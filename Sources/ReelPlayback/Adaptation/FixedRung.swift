@@ -1,15 +1,15 @@
 /// The highest rung at or under the cap, else the lowest; what transfers measure changes nothing.
 ///
 /// Of rungs with the same bit rate the first is taken. Without a cap it is the highest.
-public struct FixedRung: RungAdaptation {
-  public init() {}
+package struct FixedRung: RungAdaptation {
+  package init() {}
 
-  public var estimatedBandwidth: Double? { nil }
+  package var estimatedBandwidth: Double? { nil }
 
-  public mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate {
+  package mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate {
     precondition(!candidates.isEmpty, "no candidates")
     return candidates.allowed(by: state).highest ?? candidates[0]
   }
 
-  public mutating func noteTransfer(_ sample: TransferSample) {}
+  package mutating func noteTransfer(_ sample: TransferSample) {}
 }

@@ -5,13 +5,13 @@
 /// had no failure for `maximumDuration` after its penalty begins anew.
 ///
 /// A value without a clock: `now` is the time by the clock of the player, and never falls.
-public struct Penalties<Key: Hashable & Sendable>: Sendable {
-  public let baseDuration: Duration
-  public let maximumDuration: Duration
+package struct Penalties<Key: Hashable & Sendable>: Sendable {
+  package let baseDuration: Duration
+  package let maximumDuration: Duration
 
   private var entries: [Key: Entry] = [:]
 
-  public init(baseDuration: Duration = .seconds(60), maximumDuration: Duration = .seconds(480)) {
+  package init(baseDuration: Duration = .seconds(60), maximumDuration: Duration = .seconds(480)) {
     self.baseDuration = baseDuration
     self.maximumDuration = maximumDuration
   }
@@ -20,7 +20,7 @@ public struct Penalties<Key: Hashable & Sendable>: Sendable {
   ///
   /// - Returns: When the penalty ends.
   @discardableResult
-  public mutating func penalize(_ key: Key, now: Duration) -> Duration {
+  package mutating func penalize(_ key: Key, now: Duration) -> Duration {
     // What is forgotten is thrown away here, so that keys that never come again are not kept.
     entries = entries.filter { now < $0.value.end + maximumDuration }
     if let entry = entries[key], now < entry.end { return entry.end }
@@ -29,7 +29,7 @@ public struct Penalties<Key: Hashable & Sendable>: Sendable {
     return now + length
   }
 
-  public func isPenalized(_ key: Key, now: Duration) -> Bool {
+  package func isPenalized(_ key: Key, now: Duration) -> Bool {
     entries[key].map { now < $0.end } ?? false
   }
 

@@ -1,7 +1,7 @@
 /// Decides, at each segment boundary, which rung the next segment is loaded from.
 ///
 /// A value without I/O and clock: what it knows it was told.
-public protocol RungAdaptation: Sendable {
+package protocol RungAdaptation: Sendable {
   /// The rung of the next segment.
   ///
   /// - Parameter candidates: Never empty; sorted by rising bit rate; those under a penalty are left out already.

@@ -1,17 +1,17 @@
-public import ReelCore
+package import ReelCore
 
 /// What an adaptation may choose among: one rung of the period's ladder.
-public struct RungCandidate: Sendable, Hashable {
+package struct RungCandidate: Sendable, Hashable {
   /// Its place in the ladder, which rises in bit rate.
-  public var index: Int
-  public var id: String
+  package var index: Int
+  package var id: String
   /// The peak, as HLS's BANDWIDTH and DASH's @bandwidth state it; 0 where it is unknown.
-  public var bitsPerSecond: Int
-  public var averageBitsPerSecond: Int?
+  package var bitsPerSecond: Int
+  package var averageBitsPerSecond: Int?
   /// Of the frames as they are stored.
-  public var size: PixelSize?
+  package var size: PixelSize?
 
-  public init(
+  package init(
     index: Int, id: String, bitsPerSecond: Int, averageBitsPerSecond: Int? = nil, size: PixelSize? = nil
   ) {
     self.index = index
@@ -22,7 +22,7 @@ public struct RungCandidate: Sendable, Hashable {
   }
 
   /// What a link has to carry, in bits per second: the peak, the average where no peak is known, else 0.
-  public var demand: Int { bitsPerSecond > 0 ? bitsPerSecond : max(averageBitsPerSecond ?? 0, 0) }
+  package var demand: Int { bitsPerSecond > 0 ? bitsPerSecond : max(averageBitsPerSecond ?? 0, 0) }
 }
 
 extension [RungCandidate] {

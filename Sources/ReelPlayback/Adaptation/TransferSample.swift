@@ -2,17 +2,17 @@
 ///
 /// Transfers that run beside each other measure only their share of the link: an estimate is as good as the samples
 /// are alone on it.
-public struct TransferSample: Sendable, Hashable {
+package struct TransferSample: Sendable, Hashable {
   /// The bytes that came over the wire.
-  public var byteCount: Int64
+  package var byteCount: Int64
   /// From the request to the last byte, without the pauses that the reader made of its own will.
-  public var duration: Duration
+  package var duration: Duration
   /// From the request to the first byte, a part of `duration`; nil where it was not measured.
-  public var latency: Duration?
+  package var latency: Duration?
   /// By the clock of the player.
-  public var endedAt: Duration
+  package var endedAt: Duration
 
-  public init(byteCount: Int64, duration: Duration, latency: Duration? = nil, endedAt: Duration) {
+  package init(byteCount: Int64, duration: Duration, latency: Duration? = nil, endedAt: Duration) {
     self.byteCount = byteCount
     self.duration = duration
     self.latency = latency

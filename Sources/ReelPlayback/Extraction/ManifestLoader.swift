@@ -1,10 +1,10 @@
 internal import Foundation
-public import Logging
-public import ReelCore
+package import Logging
+package import ReelCore
 internal import ReelManifest
 
 /// Reads manifests whole: with the media playlists and segment indexes that they name.
-public struct ManifestLoader: Sendable {
+package struct ManifestLoader: Sendable {
   private let fetcher: any Fetching
   private let configuration: LoadingConfiguration
   private let logger: Logger
@@ -14,7 +14,7 @@ public struct ManifestLoader: Sendable {
   /// How many bytes all playlists of a source may have together, in limits of one manifest.
   private static let totalFactor = 4
 
-  public init(
+  package init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
   ) {
@@ -27,7 +27,7 @@ public struct ManifestLoader: Sendable {
   /// can be had.
   ///
   /// Throws `ReelError` where `source` is no manifest or can't be read, or `CancellationError`.
-  public func load(_ source: MediaSource, readsSegments: Bool = true) async throws -> LoadedManifest {
+  package func load(_ source: MediaSource, readsSegments: Bool = true) async throws -> LoadedManifest {
     let documents = Locked<[LoadedManifest.Document]>([])
     return try await open(
       source,
@@ -52,7 +52,7 @@ public struct ManifestLoader: Sendable {
   ///
   /// Throws `unsupported` where it is not live, `ReelError` where it can't be read or stalls, what `handle` threw, or
   /// `CancellationError`.
-  public func follow(
+  package func follow(
     _ source: MediaSource, _ handle: @Sendable (LiveUpdate) async throws -> Void
   ) async throws {
     try await open(source, noting: nil) { resolved, resolver in

@@ -72,7 +72,7 @@ public struct SourceDescription: Sendable {
     public var isDamaged: Bool
     /// Frames that are held back to bring them into order.
     public var reorderDepth: Int
-    public var entry: OpeningPicture.Entry?
+    package var entry: OpeningPicture.Entry?
     /// On the presentation's timeline, and as the media has it, in seconds.
     public var time: Double
     public var presentationTime: Double?

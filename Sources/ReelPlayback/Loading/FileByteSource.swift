@@ -1,6 +1,6 @@
 internal import Foundation
-public import ReelCore
-public import ReelFFmpeg
+package import ReelCore
+import ReelFFmpeg
 internal import SystemPackage
 
 #if canImport(Glibc)
@@ -12,10 +12,10 @@ internal import SystemPackage
 /// A local file, or a pipe, as a demuxer reads it.
 ///
 /// Ownership: it closes the descriptor that it opened; standard input stays open.
-public final class FileByteSource: ByteSource {
-  public let byteCount: Int64?
+package final class FileByteSource: ByteSource {
+  package let byteCount: Int64?
   /// False for pipes, sockets and terminals.
-  public let isSeekable: Bool
+  package let isSeekable: Bool
 
   private let descriptor: FileDescriptor
   private let ownsDescriptor: Bool
@@ -25,7 +25,7 @@ public final class FileByteSource: ByteSource {
   private var spool: SpoolFile?
 
   /// Opens a file. Throws `ReelError`: `noSuchFile`, or `badMedia` for a directory.
-  public convenience init(path: String, isCancelled: @escaping @Sendable () -> Bool = { false })
+  package convenience init(path: String, isCancelled: @escaping @Sendable () -> Bool = { false })
     throws(ReelError)
   {
     let descriptor: FileDescriptor
@@ -44,7 +44,7 @@ public final class FileByteSource: ByteSource {
   }
 
   /// Standard input.
-  public static func standardInput(isCancelled: @escaping @Sendable () -> Bool) -> FileByteSource {
+  package static func standardInput(isCancelled: @escaping @Sendable () -> Bool) -> FileByteSource {
     FileByteSource(descriptor: .standardInput, ownsDescriptor: false, isCancelled: isCancelled)
   }
 
@@ -66,7 +66,7 @@ public final class FileByteSource: ByteSource {
     if ownsDescriptor { try? descriptor.close() }
   }
 
-  public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     do {
       guard isSeekable else {
         try waitUntilReadable()
@@ -80,7 +80,7 @@ public final class FileByteSource: ByteSource {
     }
   }
 
-  public func seek(to offset: Int64) throws { self.offset = offset }
+  package func seek(to offset: Int64) throws { self.offset = offset }
 
   /// Up to `count` bytes from the start, without moving, of a file that can be sought.
   func prefix(_ count: Int) throws -> [UInt8] {

@@ -1,24 +1,24 @@
-public import ReelCore
-public import ReelManifest
+package import ReelCore
+package import ReelManifest
 
 /// What one look at a live presentation has brought.
-public struct LiveUpdate: Sendable {
+package struct LiveUpdate: Sendable {
   /// Nil for the first look.
-  public let change: SegmentWindow.Change?
+  package let change: SegmentWindow.Change?
   /// True where the manifest was read, false where the clock alone told of new segments.
-  public let isReading: Bool
+  package let isReading: Bool
   /// By the server's clock, where the manifest names one.
-  public let time: WallTime
+  package let time: WallTime
   /// The segments that are new, oldest first, made when they are asked for.
-  public let segments: SegmentList
+  package let segments: SegmentList
   /// Where the oldest segment of the window begins.
-  public let windowStart: MediaTime
+  package let windowStart: MediaTime
   /// Where the newest segment ends.
-  public let windowEnd: MediaTime
+  package let windowEnd: MediaTime
   /// How far the end of the newest segment lies behind the clock; nil where segments are not tied to it.
-  public let distanceFromClock: MediaTime?
+  package let distanceFromClock: MediaTime?
   /// True where no more segments will come.
-  public let hasEnded: Bool
+  package let hasEnded: Bool
 
   init(
     _ window: SegmentWindow, from index: Int, change: SegmentWindow.Change?, isReading: Bool,

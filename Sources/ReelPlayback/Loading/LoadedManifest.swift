@@ -1,34 +1,34 @@
-public import Foundation
-public import ReelCore
-public import ReelManifest
+package import Foundation
+package import ReelCore
+package import ReelManifest
 
 /// A manifest with all that it refers to read, and nothing of its media.
-public struct LoadedManifest: Sendable {
+package struct LoadedManifest: Sendable {
   /// The text of one manifest.
-  public struct Document: Sendable {
-    public let bytes: [UInt8]
-    public let format: ManifestFormat
+  package struct Document: Sendable {
+    package let bytes: [UInt8]
+    package let format: ManifestFormat
     /// Where it came from, after redirects.
-    public let url: URL
+    package let url: URL
   }
 
   /// A rung whose segments could not be found.
-  public struct Failure: Sendable {
-    public let periodIndex: Int
-    public let groupIndex: Int
-    public let rungIndex: Int
-    public let error: ReelError
+  package struct Failure: Sendable {
+    package let periodIndex: Int
+    package let groupIndex: Int
+    package let rungIndex: Int
+    package let error: ReelError
   }
 
   /// The media of each rung are segments, but for those that failed, which stay as the manifest has them.
-  public internal(set) var presentation: Presentation
+  package internal(set) var presentation: Presentation
   /// Where the manifest came from, after redirects.
-  public internal(set) var url: URL
+  package internal(set) var url: URL
   /// The manifest first, then the media playlists that it names, in the order in which they came.
-  public internal(set) var documents: [Document] = []
-  public internal(set) var failures: [Failure] = []
+  package internal(set) var documents: [Document] = []
+  package internal(set) var failures: [Failure] = []
   /// True where the segments of any rung are known.
-  public var hasSegments: Bool {
+  package var hasSegments: Bool {
     presentation.periods.contains { period in
       period.trackGroups.contains { group in
         group.rungs.contains { rung in
@@ -39,7 +39,7 @@ public struct LoadedManifest: Sendable {
   }
 
   /// Fetches what the manifest names and nothing else that a server must not reach.
-  public internal(set) var fetcher: any Fetching
+  package internal(set) var fetcher: any Fetching
 }
 
 extension LoadedManifest {

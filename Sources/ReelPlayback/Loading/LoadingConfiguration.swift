@@ -25,7 +25,7 @@ public struct LoadingConfiguration: Sendable {
   /// Live presentations are followed by the clock of a server, where their manifest names one (UTCTiming).
   public var asksServersForTime = true
   /// Tells the time that live presentations are followed by.
-  public var clock: any WallClock = SystemWallClock()
+  package var clock: any WallClock = SystemWallClock()
   /// Local files are asked of the fetcher as remote ones are, so that they cross a modelled link.
   package var fetchesFiles = false
 

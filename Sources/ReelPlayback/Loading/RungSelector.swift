@@ -1,15 +1,15 @@
-public import ReelCore
-public import ReelManifest
+package import ReelCore
+package import ReelManifest
 
 /// Chooses the one rung that is opened, before any media is asked for.
-public struct RungSelector: Sendable {
+package struct RungSelector: Sendable {
   /// In bits per second.
-  public var bandwidthCap: Int
-  public var maximumHeight: Int?
+  package var bandwidthCap: Int
+  package var maximumHeight: Int?
   /// Encrypted rungs whose keys it does not hold are excluded if there are others.
-  public var keyProvider: (any KeyProvider)?
+  package var keyProvider: (any KeyProvider)?
 
-  public init(bandwidthCap: Int, maximumHeight: Int?, keyProvider: (any KeyProvider)? = nil) {
+  package init(bandwidthCap: Int, maximumHeight: Int?, keyProvider: (any KeyProvider)? = nil) {
     self.bandwidthCap = bandwidthCap
     self.maximumHeight = maximumHeight
     self.keyProvider = keyProvider
@@ -19,7 +19,7 @@ public struct RungSelector: Sendable {
   ///
   /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
   /// is no video.
-  public func videoRung(in period: Period) throws(ReelError) -> Rung {
+  package func videoRung(in period: Period) throws(ReelError) -> Rung {
     guard let best = try candidates(in: period).first else {
       throw ReelError(.unsupported, "no tracks to play")
     }
@@ -45,7 +45,7 @@ public struct RungSelector: Sendable {
   ///
   /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
   /// is no video; or the period's `videoFailure`, if that is the reason.
-  public func ladder(in period: Period) throws(ReelError) -> [Rung] {
+  package func ladder(in period: Period) throws(ReelError) -> [Rung] {
     let groups = period.trackGroups.filter { $0.kind == .video }
     guard !groups.isEmpty else {
       if let failure = period.videoFailure { throw failure }
@@ -77,7 +77,7 @@ public struct RungSelector: Sendable {
   }
 
   /// False where the manifest names a video codec that Reel does not decode. Without codecs it is tried.
-  public static func isDecodable(_ rung: Rung) -> Bool {
+  package static func isDecodable(_ rung: Rung) -> Bool {
     let video = rung.codecs.filter { !isAudioOrText($0) }
     return video.isEmpty
       || video.contains { codec in decodable.contains { codec.lowercased().hasPrefix($0) } }

@@ -11,12 +11,12 @@ public enum SourceKind: Sendable, Hashable {
 }
 
 /// Tells what a source is from its first bytes; names and media types are not asked.
-public enum SourceSniffer {
+package enum SourceSniffer {
   /// How many bytes are enough to tell, where there are so many.
-  public static let byteCount = 4096
+  package static let byteCount = 4096
 
   /// `bytes` are the first of the source.
-  public static func kind(of bytes: [UInt8]) -> SourceKind {
+  package static func kind(of bytes: [UInt8]) -> SourceKind {
     if bytes.isEmpty { return .other("empty") }
     if let text = textKind(bytes) { return text }
     if let media = mediaKind(bytes) { return .media(media) }

@@ -14,11 +14,11 @@ internal import ReelCore
 ///
 /// An output that is let go of before it is finished removes its own; a process that is ended by a signal has no time
 /// for that.
-public enum PartialFiles {
+package enum PartialFiles {
   private static let paths = Locked<Set<String>>([])
 
   /// Removes all that are there. For a process that ends at once: outputs that still write are not told.
-  public static func removeAll() {
+  package static func removeAll() {
     for path in paths.withLock({ $0 }) { unlink(path) }
   }
 

@@ -227,7 +227,7 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var lateness: [Duration] = []
   /// Of the gaps between the last frame of an item and the first of its next time, for loops.
   public var loopGaps: [Duration] = []
-  public var ring: FrameRing.Statistics?
+  package var ring: FrameRing.Statistics?
   /// Bytes that have come from the network and were not demuxed yet.
   public var inFlightByteCount = 0
   /// Memory that the manifest takes: its model and its text; 0 where that is not counted (no memory account).

@@ -1,5 +1,5 @@
 internal import DequeModule
-public import ReelCore
+package import ReelCore
 internal import ReelFFmpeg
 
 /// The decoded frames of one player, in presentation order: one producer (the decoder's thread), one consumer (who
@@ -12,9 +12,9 @@ internal import ReelFFmpeg
 ///
 /// A side that can't go on returns and is called back instead of blocking on a semaphore: at a seek or the end there is
 /// no blocked thread to wake that then has to find out why.
-public final class FrameRing: Sendable {
+package final class FrameRing: Sendable {
   /// What became of a frame that was offered.
-  public enum Offer: ~Copyable, Sendable {
+  package enum Offer: ~Copyable, Sendable {
     case accepted
     /// There is no room: the frame comes back. `onRoom` is called when there is room for it.
     case full(TimedFrame)
@@ -23,7 +23,7 @@ public final class FrameRing: Sendable {
   }
 
   /// What comes next out of the ring.
-  public enum Head: Sendable, Equatable {
+  package enum Head: Sendable, Equatable {
     /// The times of the first frame, and of the second where it is there.
     case frame(MediaTime, following: MediaTime?)
     /// There is none yet. `onFrame` is called when there is.
@@ -32,19 +32,19 @@ public final class FrameRing: Sendable {
     case drained
   }
 
-  public struct Statistics: Sendable, Hashable {
+  package struct Statistics: Sendable, Hashable {
     /// Frames in the ring now, and their bytes as `Frame.byteCount` has them.
-    public internal(set) var frameCount = 0
-    public internal(set) var byteCount = 0
-    public let frameCapacity: Int
-    public let byteCapacity: Int
+    package internal(set) var frameCount = 0
+    package internal(set) var byteCount = 0
+    package let frameCapacity: Int
+    package let byteCapacity: Int
     /// The most that there were at a time since the ring was made.
-    public internal(set) var highWaterFrameCount = 0
-    public internal(set) var highWaterByteCount = 0
+    package internal(set) var highWaterFrameCount = 0
+    package internal(set) var highWaterByteCount = 0
     /// Offers that were refused because the ring was full.
-    public internal(set) var producerWaitCount = 0
+    package internal(set) var producerWaitCount = 0
     /// Looks and takes that found it empty, and not drained.
-    public internal(set) var consumerWaitCount = 0
+    package internal(set) var consumerWaitCount = 0
   }
 
   fileprivate struct State: ~Copyable {
@@ -65,21 +65,21 @@ public final class FrameRing: Sendable {
 
   /// A ring of at least one frame: `frameCapacity` below 1 is taken as 1, and one that is larger than `byteCapacity`
   /// is accepted into an empty ring.
-  public init(frameCapacity: Int, byteCapacity: Int) {
+  package init(frameCapacity: Int, byteCapacity: Int) {
     state = Locked(
       State(statistics: Statistics(frameCapacity: max(1, frameCapacity), byteCapacity: byteCapacity)),
       rank: .media)
   }
 
   /// The number of flushes so far.
-  public var generation: Int { state.withLock { $0.generation } }
+  package var generation: Int { state.withLock { $0.generation } }
 
-  public var statistics: Statistics { state.withLock { $0.statistics } }
+  package var statistics: Statistics { state.withLock { $0.statistics } }
 
   /// Sets both handlers, once, before either side begins. They are called outside the lock, on the thread that made the
   /// change: `onRoom` when a ring that refused an offer has room for it again (or was flushed), `onFrame` when one
   /// that was found empty has a frame or is drained. The ring holds them as long as it lives.
-  public func setHandlers(onRoom: @escaping @Sendable () -> Void, onFrame: @escaping @Sendable () -> Void) {
+  package func setHandlers(onRoom: @escaping @Sendable () -> Void, onFrame: @escaping @Sendable () -> Void) {
     state.withLock { state in
       state.onRoom = onRoom
       state.onFrame = onFrame
@@ -89,7 +89,7 @@ public final class FrameRing: Sendable {
   // MARK: Producer
 
   /// Adds a frame, which follows those before it in presentation order.
-  public func offer(_ frame: consuming TimedFrame, generation: Int) -> Offer {
+  package func offer(_ frame: consuming TimedFrame, generation: Int) -> Offer {
     let byteCount = frame.decoded.byteCount
     // A closure can't consume what it captures, but can take it out of an optional.
     var offered: TimedFrame? = frame
@@ -114,7 +114,7 @@ public final class FrameRing: Sendable {
 
   /// No more frames come in this generation: the head is `drained` after the last. Nothing where the generation is
   /// another.
-  public func finish(generation: Int) {
+  package func finish(generation: Int) {
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
       guard generation == state.generation, !state.isFinished else { return nil }
       state.isFinished = true
@@ -135,7 +135,7 @@ public final class FrameRing: Sendable {
   // MARK: Consumer
 
   /// Looks at what comes next without taking it.
-  public func head() -> Head { state.withLock { $0.head } }
+  package func head() -> Head { state.withLock { $0.head } }
 
   /// As `head()`; nil where the generation is another: what comes next of it says nothing of this one.
   func head(generation: Int) -> Head? {
@@ -143,7 +143,7 @@ public final class FrameRing: Sendable {
   }
 
   /// The first frame; nil where the ring is empty or the generation is another.
-  public func take(generation: Int) -> TimedFrame? {
+  package func take(generation: Int) -> TimedFrame? {
     var taken: TimedFrame?
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
       guard generation == state.generation else { return nil }
@@ -213,7 +213,7 @@ public final class FrameRing: Sendable {
   /// Releases all frames and begins a new generation, whose number is the result. High-water marks and counts stay.
   /// The consumer is not told: it is told of the first frame of the new generation if it has found the ring empty.
   @discardableResult
-  public func flush() -> Int {
+  package func flush() -> Int {
     var frames = UniqueDeque<TimedFrame>()
     let (generation, handler) = state.withLock { state in
       swap(&frames, &state.frames)

@@ -15,9 +15,9 @@
 /// faster, but may jump.
 ///
 /// A caller whose user has gone back in the window passes that latency as the target.
-public struct LiveCatchUp: Sendable, Hashable {
+package struct LiveCatchUp: Sendable, Hashable {
   /// What is to be done.
-  public enum Action: Sendable, Hashable {
+  package enum Action: Sendable, Hashable {
     /// The user's rate.
     case normal
     /// This rate in place of the user's.
@@ -29,7 +29,7 @@ public struct LiveCatchUp: Sendable, Hashable {
   /// True from the excess that it begins at to the one that it ends at.
   private var isCatchingUp = false
 
-  public init() {}
+  package init() {}
 
   /// What is to be done now.
   ///
@@ -38,7 +38,7 @@ public struct LiveCatchUp: Sendable, Hashable {
   ///   - segmentDuration: Nil where it is unknown.
   ///   - userRate: The rate that was asked for, not the one that this gave.
   ///   - isStalled: The presentation stands still for want of media.
-  public mutating func action(
+  package mutating func action(
     latency: Duration, target: Duration, oldestLatency: Duration? = nil, segmentDuration: Duration? = nil,
     userRate: Double = 1, isStalled: Bool = false
   ) -> Action {

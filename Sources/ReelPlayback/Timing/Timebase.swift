@@ -1,12 +1,12 @@
-public import ReelCore
+package import ReelCore
 
 /// Maps the time of a clock to media time at a rate, as CMTimebase does.
 ///
 /// Both ways are exact to the nanosecond and rounded up, so that at `clockTime(of: time)` the media time is `time` or
 /// at most a few nanoseconds past it, never before.
-public struct Timebase: Sendable, Hashable {
+package struct Timebase: Sendable, Hashable {
   /// Seconds of media to a second of the clock; 0 stands still.
-  public private(set) var rate: Double
+  package private(set) var rate: Double
 
   private var anchorTime: MediaTime
   private var anchorClock: Duration
@@ -15,14 +15,14 @@ public struct Timebase: Sendable, Hashable {
   ///   - time: The media time at `now`.
   ///   - rate: A rate that is negative or no number is taken as 0.
   ///   - now: Of the clock that all calls take their times from.
-  public init(time: MediaTime = .zero, rate: Double = 0, at now: Duration = .zero) {
+  package init(time: MediaTime = .zero, rate: Double = 0, at now: Duration = .zero) {
     self.rate = Self.valid(rate)
     anchorTime = time
     anchorClock = now
   }
 
   /// The media time, in nanoseconds or, where no time has passed since the last change, as it was set.
-  public func time(at now: Duration) -> MediaTime {
+  package func time(at now: Duration) -> MediaTime {
     let elapsed = Double((now - anchorClock).attoseconds) / Self.attosecondsPerTick * rate
     guard elapsed != 0 else { return anchorTime }
     // Sums of times that have no common timescale are rounded down: that of the negated ones up.
@@ -32,7 +32,7 @@ public struct Timebase: Sendable, Hashable {
   }
 
   /// When the clock shows the media time; nil at rate 0.
-  public func clockTime(of time: MediaTime) -> Duration? {
+  package func clockTime(of time: MediaTime) -> Duration? {
     guard rate > 0 else { return nil }
     // Negated after it was rounded down.
     let distance = -Double((anchorTime - time).ticks(timescale: Self.timescale))
@@ -41,12 +41,12 @@ public struct Timebase: Sendable, Hashable {
   }
 
   /// Goes on at another rate from the media time at `now`.
-  public mutating func setRate(_ rate: Double, at now: Duration) {
+  package mutating func setRate(_ rate: Double, at now: Duration) {
     self = Timebase(time: time(at: now), rate: rate, at: now)
   }
 
   /// Goes on at the same rate from another media time.
-  public mutating func setTime(_ time: MediaTime, at now: Duration) {
+  package mutating func setTime(_ time: MediaTime, at now: Duration) {
     self = Timebase(time: time, rate: rate, at: now)
   }
 

@@ -1,4 +1,4 @@
-public import ReelCore
+package import ReelCore
 
 /// Joins the timestamps of a container whose format allows them to be discontinuous (MPEG-TS, ISO/IEC 13818-1
 /// §2.4.3.5), so that they go on over a jump.
@@ -17,19 +17,19 @@ public import ReelCore
 /// A fall or rise by 2^33 ticks of 90 kHz (a wrap of MPEG-TS's 33 bits) is undone exactly and is not counted.
 ///
 /// A value of one container and one span: after a seek a new one is begun. Packets come in the container's order.
-public struct TimestampContinuity: Sendable {
+package struct TimestampContinuity: Sendable {
   /// The longest gap that is no jump.
-  public let forwardThreshold: MediaTime
+  package let forwardThreshold: MediaTime
   /// The farthest step back that is no jump: presentation timestamps are not in order.
-  public let backwardThreshold: MediaTime
+  package let backwardThreshold: MediaTime
   /// How many jumps there were; one that several streams make counts once.
-  public private(set) var jumpCount = 0
+  package private(set) var jumpCount = 0
 
   private var streams: [Int: Stream] = [:]
   /// The shifts in the order that they were set, the last few of them.
   private var epochs = [Epoch(number: 0, shift: .zero)]
 
-  public init(
+  package init(
     forwardThreshold: MediaTime = MediaTime(value: 10, timescale: 1),
     backwardThreshold: MediaTime = MediaTime(value: 1, timescale: 1)
   ) {
@@ -45,7 +45,7 @@ public struct TimestampContinuity: Sendable {
   ///   - pts: In `timeBase`; nil where the packet has none.
   ///   - duration: In `timeBase`; 0 where it is unknown: the distance of the last two packets is taken then.
   ///   - timeBase: Seconds per tick.
-  public mutating func shift(
+  package mutating func shift(
     stream: Int, dts: Int64?, pts: Int64?, duration: Int64, timeBase: Rational
   ) -> MediaTime {
     guard timeBase.isPositive else { return streams[stream]?.shift ?? newest.shift }
@@ -83,13 +83,13 @@ public struct TimestampContinuity: Sendable {
   /// sound may overlap, and frames where they step back at all.
   ///
   /// - Parameter frames: The index of the stream that has them.
-  public mutating func beginStreams(frames: Int?) {
+  package mutating func beginStreams(frames: Int?) {
     for index in streams.keys { streams[index]?.overlap = index == frames ? .zero : Self.overlap }
   }
 
   /// `pts` brought to the same side of a wrap of 33 bits as `dts`: of the packets around a wrap some have the one
   /// timestamp before it and the other after it.
-  public static func unwrapped(pts: Int64, nextTo dts: Int64, timeBase: Rational) -> Int64 {
+  package static func unwrapped(pts: Int64, nextTo dts: Int64, timeBase: Rational) -> Int64 {
     guard timeBase.isPositive else { return pts }
     let ticks = wrap.ticks(timescale: timeBase.denominator) / Int64(timeBase.numerator)
     let (distance, overflow) = pts.subtractingReportingOverflow(dts)

@@ -1,5 +1,5 @@
-public import ReelFFmpeg
-public import ReelPlayback
+package import ReelFFmpeg
+package import ReelPlayback
 
 /// What each player of a pool holds of memory, by kind, in bytes: figures of the places that own it.
 public struct MemoryLedger: Sendable, Hashable {
@@ -36,7 +36,7 @@ public struct MemoryLedger: Sendable, Hashable {
     ///
     /// - Parameter countsHeap: false leaves out all that the allocator tells, and the pages around packets: what is left
     ///   is the same in every run.
-    public init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
+    package init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
       let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
       let shown = statistics.hasOutput ? statistics.onShowByteCount : 0
       let packets = statistics.bufferByteCount

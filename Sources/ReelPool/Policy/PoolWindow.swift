@@ -1,4 +1,4 @@
-public import ReelPlayback
+package import ReelPlayback
 
 /// Which items of a feed have a slot, how far each is loaded, and in which order: a pure value.
 ///
@@ -7,16 +7,16 @@ public import ReelPlayback
 /// and at one distance first in the direction of travel. Where a side's next item is beyond the feed's end, or the
 /// policy wants nothing of it, that side is at its end. A policy that asks for more than there are slots gets the first
 /// of them in that order.
-public struct PoolWindow: Sendable, Hashable {
+package struct PoolWindow: Sendable, Hashable {
   /// An item with a slot.
-  public struct Entry: Sendable, Hashable {
+  package struct Entry: Sendable, Hashable {
     /// In the feed.
-    public let index: Int
+    package let index: Int
     /// From the current item; negative for those before it.
-    public let distance: Int
-    public let target: PreloadTarget
+    package let distance: Int
+    package let target: PreloadTarget
 
-    public init(index: Int, distance: Int, target: PreloadTarget) {
+    package init(index: Int, distance: Int, target: PreloadTarget) {
       self.index = index
       self.distance = distance
       self.target = target
@@ -25,8 +25,8 @@ public struct PoolWindow: Sendable, Hashable {
 
   /// By rank: the current item, then the preloads, the one that is loaded first before the others. Empty for an empty
   /// feed.
-  public let entries: [Entry]
-  public let slotCount: Int
+  package let entries: [Entry]
+  package let slotCount: Int
 
   /// - Parameters:
   ///   - itemCount: Of the feed.
@@ -36,7 +36,7 @@ public struct PoolWindow: Sendable, Hashable {
   ///   - costs: What the stages have cost so far.
   ///   - currentByteCount: The memory that the current item takes, where it is known; else it counts by `costs`.
   ///   - bandwidth: The network's estimated rate in bits per second.
-  public init(
+  package init(
     itemCount: Int, slotCount: Int, currentIndex: Int, direction: Int = 1, policy: some PreloadPolicy,
     costs: StageCosts = StageCosts(), currentByteCount: Int? = nil, bandwidth: Double? = nil
   ) {
@@ -76,13 +76,13 @@ public struct PoolWindow: Sendable, Hashable {
   }
 
   /// The indices that have a slot; empty for an empty feed.
-  public var indices: Range<Int> {
+  package var indices: Range<Int> {
     guard let low = entries.map(\.index).min(), let high = entries.map(\.index).max() else { return 0..<0 }
     return low..<high + 1
   }
 
   /// The slot of an item's index.
-  public func slot(of index: Int) -> Int { index % slotCount }
+  package func slot(of index: Int) -> Int { index % slotCount }
 
   // MARK: - Private
 

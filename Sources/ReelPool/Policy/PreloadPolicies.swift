@@ -1,9 +1,9 @@
-public import ReelCore
+package import ReelCore
 
 /// The built-in preload policies by the names that users write.
-public enum PreloadPolicies {
+package enum PreloadPolicies {
   /// The written forms, with what each does, in the order in which help prints them.
-  public static let forms: [(form: String, meaning: String)] = [
+  package static let forms: [(form: String, meaning: String)] = [
     ("adjacent", "the previous and the next item"),
     ("ahead:N", "N items ahead in the direction of travel"),
     ("bytes:N", "the previous and the next item, N x 800 kB of media each"),
@@ -15,7 +15,7 @@ public enum PreloadPolicies {
   /// brackets as well, `ahead(2)`.
   ///
   /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
-  public static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
+  package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
     guard let (name, argument) = split(text) else { throw malformed(text) }
     switch (name, argument) {
     case ("adjacent", nil): return AdjacentPreload()

@@ -6,7 +6,7 @@ package import ReelPlayback
 ///
 /// Decoders reach it through a `SlotGate` each. A rank that changes counts at once, also for who waits already. A
 /// permit that was given is not taken back: it is held for one call into a decoder.
-public final class PriorityGate: Sendable {
+package final class PriorityGate: Sendable {
   private struct Waiter {
     let gate: SlotGate
     let signal: any BlockingSemaphore
@@ -18,7 +18,7 @@ public final class PriorityGate: Sendable {
     var waiters: [Waiter] = []
   }
 
-  public let permitCount: Int
+  package let permitCount: Int
   /// What a call takes on `clock` besides what it really takes.
   private let cost: DecodeCost?
   private let clock: any MonotonicClock
@@ -28,7 +28,7 @@ public final class PriorityGate: Sendable {
   /// Permits for real cores.
   ///
   /// - Parameter permits: at least 1; nil for one a processor.
-  public convenience init(permits: Int? = nil) {
+  package convenience init(permits: Int? = nil) {
     self.init(
       permits: permits ?? ProcessInfo.processInfo.activeProcessorCount, cost: nil,
       clock: SystemMonotonicClock(), runtime: SystemRuntime.shared)
@@ -43,7 +43,7 @@ public final class PriorityGate: Sendable {
   }
 
   /// Those who wait for a permit.
-  public var waiterCount: Int { state.withLock { $0.waiters.count } }
+  package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
   // MARK: - Internal
 

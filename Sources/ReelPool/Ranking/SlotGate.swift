@@ -1,27 +1,27 @@
 internal import ReelCore
-public import ReelFFmpeg
+import ReelFFmpeg
 internal import Synchronization
 
 /// The way of one slot's decoders to a `PriorityGate`: its rank may be changed at any time.
-public final class SlotGate: DecodingGate {
+package final class SlotGate: DecodingGate {
   private let gate: PriorityGate
   private let value: Atomic<Int>
 
   /// - Parameter rank: 0 is the best.
-  public init(_ gate: PriorityGate, rank: Int = 0) {
+  package init(_ gate: PriorityGate, rank: Int = 0) {
     self.gate = gate
     value = Atomic(rank)
   }
 
   /// 0 is the best.
-  public var rank: Int {
+  package var rank: Int {
     get { value.load(ordering: .relaxed) }
     set { value.store(newValue, ordering: .relaxed) }
   }
 
-  public func acquire() { gate.acquire(for: self) }
+  package func acquire() { gate.acquire(for: self) }
 
-  public func release() { release(afterPacket: true) }
+  package func release() { release(afterPacket: true) }
 
-  public func release(afterPacket: Bool) { gate.release(afterPacket: afterPacket) }
+  package func release(afterPacket: Bool) { gate.release(afterPacket: afterPacket) }
 }

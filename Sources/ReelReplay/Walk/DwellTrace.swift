@@ -8,7 +8,7 @@ internal import ReelPool
 /// turns round at the ends. Blank lines and lines that begin with `#` are left out.
 public struct DwellTrace: Sendable, Hashable {
   /// Where a swipe leads.
-  public enum Move: Sendable, Hashable {
+  package enum Move: Sendable, Hashable {
     /// To the next item in the direction of travel.
     case onward
     /// So many items on, or back where it is negative; not 0.
@@ -18,17 +18,17 @@ public struct DwellTrace: Sendable, Hashable {
   }
 
   /// A look at an item and the swipe after it.
-  public struct Entry: Sendable, Hashable {
-    public let dwell: Duration
-    public let move: Move
+  package struct Entry: Sendable, Hashable {
+    package let dwell: Duration
+    package let move: Move
     /// The line of the text, counted from 1.
-    public let line: Int
+    package let line: Int
   }
 
   /// Where the trace comes from, for messages.
   public let name: String
   /// Never empty.
-  public let entries: [Entry]
+  package let entries: [Entry]
 
   /// Bytes of a trace's text at most.
   static let byteLimit = 16 << 20

@@ -1,22 +1,22 @@
 /// Waits for one thing, of all swipes and by whether the first frame was there when they settled.
 public struct LatencyTable: Sendable, Hashable {
   /// The swipe that waited longest, the first of several.
-  public struct Slowest: Sendable, Hashable {
+  package struct Slowest: Sendable, Hashable {
     /// The swipe's number.
-    public let swipe: Int
-    public let itemIndex: Int
-    public let itemID: String
-    public let duration: Duration
-    public let cause: String?
+    package let swipe: Int
+    package let itemIndex: Int
+    package let itemID: String
+    package let duration: Duration
+    package let cause: String?
     /// It was left before the frame came: the wait is the least that it can have been.
-    public let isAbandoned: Bool
+    package let isAbandoned: Bool
   }
 
   /// Nil where no swipe counts.
   public let all: LatencySummary?
   public let hits: LatencySummary?
   public let misses: LatencySummary?
-  public let slowest: Slowest?
+  package let slowest: Slowest?
 
   /// `measured` gives the time that was measured for a swipe; `counted` its wait as it counts, nil where it does not.
   init(
@@ -46,7 +46,7 @@ extension LatencyTable.Slowest: Encodable {
     case isAbandoned = "abandoned"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(swipe, forKey: .swipe)
     try values.encode(itemIndex, forKey: .itemIndex)

@@ -1,12 +1,12 @@
 internal import ReelPool
 
 /// How long a part of an item's way to its first frame took.
-public struct StageTime: Sendable, Hashable {
+package struct StageTime: Sendable, Hashable {
   /// The part's name: `manifest`, `segment`, `decode`.
-  public let stage: String
-  public let duration: Duration
+  package let stage: String
+  package let duration: Duration
 
-  public init(stage: String, duration: Duration) {
+  package init(stage: String, duration: Duration) {
     self.stage = stage
     self.duration = duration
   }
@@ -14,7 +14,7 @@ public struct StageTime: Sendable, Hashable {
 
 extension StageTime: CustomStringConvertible {
   /// `segment 201 ms`.
-  public var description: String { "\(stage) \(DurationText.readable(duration))" }
+  package var description: String { "\(stage) \(DurationText.readable(duration))" }
 }
 
 extension StageTime: Codable {
@@ -23,13 +23,13 @@ extension StageTime: Codable {
     case duration = "time_ms"
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(stage, forKey: .stage)
     try values.encode(milliseconds: duration, forKey: .duration)
   }
 
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
       stage: try values.decode(String.self, forKey: .stage),

@@ -1,5 +1,5 @@
 /// How an item became the current one.
-public enum SwipeKind: String, Sendable, Hashable, CaseIterable, Codable {
+package enum SwipeKind: String, Sendable, Hashable, CaseIterable, Codable {
   /// The walk began with it.
   case start
   /// A swipe to the next item.

@@ -6,7 +6,7 @@ public struct SwipeRecord: Sendable, Hashable {
   public var number: Int
   /// When the swipe settled, since the walk began.
   public var time: Duration
-  public var kind: SwipeKind
+  package var kind: SwipeKind
   /// The next swipe of a burst followed at once: nobody waited for this item.
   public var isPassing = false
   /// In the feed.
@@ -30,13 +30,13 @@ public struct SwipeRecord: Sendable, Hashable {
   public var stallDuration: Duration = .zero
   public var longestStall: Duration = .zero
   /// The parts of the item's way to its first frame, in order, whenever they were.
-  public var stageTimes: [StageTime] = []
+  package var stageTimes: [StageTime] = []
   /// Bytes that were fetched for the item from when the swipe settled until it was left.
   public var byteCount: Int64 = 0
   /// Why the item failed, in words.
   public var error: String?
 
-  public init(
+  package init(
     number: Int, time: Duration, kind: SwipeKind, itemIndex: Int, itemID: String, stage: PreloadStage
   ) {
     self.number = number
@@ -58,7 +58,7 @@ public struct SwipeRecord: Sendable, Hashable {
 
   /// The cause that these parts make, in their order: `manifest 142 ms, segment 201 ms, decode 12 ms`. Parts of less than
   /// half a millisecond are left out; nil where none is left.
-  public static func cause(of parts: [StageTime]) -> String? {
+  package static func cause(of parts: [StageTime]) -> String? {
     let words = parts.filter { $0.duration >= .microseconds(500) }.map(\.description)
     return words.isEmpty ? nil : words.joined(separator: ", ")
   }

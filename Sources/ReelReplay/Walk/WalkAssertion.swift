@@ -6,7 +6,7 @@ internal import ReelPool
 /// A metric's name, one of `<`, `<=`, `>`, `>=` and `=` (or `==`), and a value with a unit of the metric's. White space is
 /// allowed between them. A walk without the figure, as one without hits for `ttff.hit.p99`, does not hold it.
 public struct WalkAssertion: Sendable, Hashable {
-  public enum Comparison: String, Sendable, Hashable, CaseIterable {
+  package enum Comparison: String, Sendable, Hashable, CaseIterable {
     case atMost = "<="
     case atLeast = ">="
     case equal = "=="
@@ -41,7 +41,7 @@ public struct WalkAssertion: Sendable, Hashable {
   public let text: String
   /// The metric's name.
   public let metric: String
-  public let comparison: Comparison
+  package let comparison: Comparison
   public let limit: WalkValue
 
   /// - Throws: `ReelError` of kind `usage` that says what there is: for an unknown metric, a unit that is not the metric's,

@@ -27,7 +27,7 @@ public struct WalkPlan: Sendable, Hashable {
   public let itemCount: Int
   public let seed: UInt64
   /// In their order; empty for a feed of one item, where there is nowhere to go.
-  public let steps: [WalkStep]
+  package let steps: [WalkStep]
   /// How long the last item is looked at.
   public let closingDwell: Duration
 

@@ -1,17 +1,17 @@
 /// One deed of a person who walks a feed: looks at the current item for a while, then goes to another.
-public struct WalkStep: Sendable, Hashable {
+package struct WalkStep: Sendable, Hashable {
   /// How long the item before is looked at, from when it became the current one.
-  public let dwell: Duration
+  package let dwell: Duration
   /// `next`, `previous`, `jump` or `burst`.
-  public let kind: SwipeKind
+  package let kind: SwipeKind
   /// The items that the swipes lead to, one each: `WalkPlan.burstInterval` lies between two of them. Never empty; the
   /// first differs from the current item.
-  public let path: [Int]
+  package let path: [Int]
   /// Where the last swipe goes: 1 towards higher indices, -1 towards lower ones.
-  public let direction: Int
+  package let direction: Int
 
   /// The item that is looked at then.
-  public var target: Int { path[path.count - 1] }
+  package var target: Int { path[path.count - 1] }
 
   /// One swipe from an item to another.
   init(dwell: Duration, kind: SwipeKind, from: Int, to target: Int) {
