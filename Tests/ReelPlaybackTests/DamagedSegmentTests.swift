@@ -29,7 +29,7 @@ struct DamagedSegmentTests {
     }
     let scene = try StressScene(fetcher: fetcher)
     let item = PlayerItem(try clip.source())
-    let all = item.events.events
+    let all = item.events
     scene.player.setRate(readsAhead ? .infinity : 8)
     scene.player.replaceCurrentItem(with: item)
     let events = try await scene.bounded("the end of \(clip.path)") {

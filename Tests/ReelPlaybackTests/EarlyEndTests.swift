@@ -26,7 +26,7 @@ struct EarlyEndTests {
     }
     let scene = try StressScene(fetcher: fetcher)
     let item = PlayerItem(try clip.source())
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     scene.player.replaceCurrentItem(with: item)
     let end = try await scene.bounded("the end of \(path)") { await events.first { $0.isEnd } }
@@ -49,7 +49,7 @@ struct EarlyEndTests {
     }
     let scene = try StressScene(fetcher: fetcher)
     let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     scene.player.replaceCurrentItem(with: item)
     let end = try await scene.bounded("the end of \(path)") { await events.first { $0.isEnd } }
@@ -69,7 +69,7 @@ struct EarlyEndTests {
     let bytes = Array(try Fixtures.bytes(clip.path).prefix(count))
     let scene = try StressScene(fetcher: FixtureFetcher { _, _ in .bytes(bytes) })
     let item = PlayerItem(try clip.source())
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     scene.player.replaceCurrentItem(with: item)
     let end = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }

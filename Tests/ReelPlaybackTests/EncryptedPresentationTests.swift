@@ -151,7 +151,7 @@ private final class SlowKeys: KeyProvider {
     try player.attach(recording)
     let item = PlayerItem(
       try MediaSource(argument: Fixtures.folder.appending(path: "encrypted/\(path)").path))
-    let events = item.events.events
+    let events = item.events
     player.replaceCurrentItem(with: item)
     for await status in item.status.values where status != .unknown { break }
     _ = try await player.seek(to: MediaTime(value: 2, timescale: 1))
@@ -178,7 +178,7 @@ private final class SlowKeys: KeyProvider {
     let path = Fixtures.path("encrypted/clear-lead/video.mp4")
     let item = PlayerItem(try MediaSource(argument: path))
     item.preferredForwardBufferDuration = .milliseconds(100)
-    let events = item.events.events
+    let events = item.events
     player.setRate(rate)
     player.replaceCurrentItem(with: item)
     let end = await events.first { $0.isEnd }

@@ -72,7 +72,7 @@ struct FileTransferTests {
         fetcher: makeFetcher(), configuration: PlayerConfiguration(), logger: silentLogger)
       player.setMuted(true)
       let item = PlayerItem(try origin.source("dash-ondemand/manifest.mpd"))
-      let events = item.events.events
+      let events = item.events
       player.replaceCurrentItem(with: item)
       player.setRate(.infinity)
       let end = await events.first { $0.isEnd }

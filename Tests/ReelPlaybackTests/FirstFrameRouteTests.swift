@@ -44,7 +44,7 @@ struct FirstFrameRouteTests {
     let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
     let recording = Recording()
     let item = PlayerItem(.url(url))
-    let events = item.events.events
+    let events = item.events
     if let stage {
       player.preloadTarget = PreloadTarget(stage: stage)
       player.replaceCurrentItem(with: item)

@@ -176,7 +176,7 @@ struct PeriodMediaTests {
     player.attach(sound)
     let item = PlayerItem(source)
     let events = Locked<[PlayerEvent]>([])
-    let stream = player.events.events
+    let stream = player.events
     let observer = Task { for await event in stream { events.withLock { $0.append(event) } } }
     player.play()
     player.replaceCurrentItem(with: item)

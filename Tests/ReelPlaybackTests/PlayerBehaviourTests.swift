@@ -25,7 +25,7 @@ private final class Stage: Sendable {
     player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
     item = PlayerItem(source)
     try player.attach(recording)
-    let (events, log) = (player.events.events, log)
+    let (events, log) = (player.events, log)
     observer = Task { for await event in events { log.withLock { $0.append(event) } } }
   }
 
@@ -207,7 +207,7 @@ struct PlayerBehaviourTests {
     #expect(error.kind == .noSuchFile)
     let next = PlayerItem(
       try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
-    let events = next.events.events
+    let events = next.events
     stage.player.replaceCurrentItem(with: next)
     #expect(await events.first { $0.isEnd } != nil)
     let expected = try await frames(of: "media/h264-gops.mp4")

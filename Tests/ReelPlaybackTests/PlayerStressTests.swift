@@ -91,7 +91,7 @@ struct PlayerStressTests {
     let item = PlayerItem(try clip.source())
     scene.player.replaceCurrentItem(with: item)
     #expect(scene.player.currentItem.value == item)
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     _ = try await scene.bounded("the end of the item") { await events.first { $0.isEnd } }
     try await scene.until("pause at the end") { scene.player.timeControlStatus.value == .paused }
@@ -151,7 +151,7 @@ struct PlayerStressTests {
       let mark = scene.witness.count
       let shown = try await scene.seek(clip, to: start)
       #expect(shown.count <= 1)
-      let events = item.events.events
+      let events = item.events
       scene.player.setRate(.infinity)
       let end = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }
       if case .playedToEnd = end {} else { Issue.record("\(String(describing: end))") }
@@ -198,7 +198,7 @@ struct PlayerStressTests {
       #expect(shown.last?.md5 == clip.expected[clip.expected.count - 1].md5)
     }
     let item = try #require(scene.player.currentItem.value)
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     _ = try await scene.bounded("the end") { await events.first { $0.isEnd } }
     // After its end.
@@ -240,7 +240,7 @@ struct PlayerStressTests {
       }
     }
     isDown.withLock { $0 = false }
-    let events = item.events.events
+    let events = item.events
     _ = try await scene.seek(clip, to: MediaTime(value: 1, timescale: 1))
     #expect(item.status.value == .readyToPlay)
     let end = try await scene.bounded("the end of the item") { await events.first { $0.isEnd } }
@@ -293,7 +293,7 @@ struct PlayerStressTests {
     }
     let mark = scene.witness.count
     scene.player.replaceCurrentItem(with: item)
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     _ = try await scene.bounded("the end") { await events.first { $0.isEnd } }
     let shown = scene.witness.all[mark...].compactMap { clip.index(of: $0) }
@@ -336,7 +336,7 @@ struct PlayerStressTests {
     do {
       let player = Player(fetcher: fetcher, configuration: StressScene.configuration(), logger: silentLogger)
       try player.attach(witness)
-      let (events, status) = (player.events.events, player.timeControlStatus.values)
+      let (events, status) = (player.events, player.timeControlStatus.values)
       observers.withLock { list in
         list.append(Task { for await _ in events {} })
         list.append(Task { for await _ in status {} })
@@ -451,7 +451,7 @@ struct PlayerStressTests {
     let scene = try StressScene(configuration: StressScene.configuration(threads: 2))
     let item = PlayerItem(try clip.source())
     item.preferredForwardBufferDuration = .milliseconds(milliseconds)
-    let events = item.events.events
+    let events = item.events
     scene.player.replaceCurrentItem(with: item)
     scene.player.setRate(8)
     let end = try await scene.bounded("the end of \(clip.path)") { await events.first { $0.isEnd } }
@@ -476,7 +476,7 @@ struct PlayerStressTests {
     let fetcher = FixtureFetcher { request, _ in request.url.path.contains(part) ? fault : .none }
     let scene = try StressScene(fetcher: fetcher)
     let item = PlayerItem(try clip.source())
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(index < 4 ? 8 : .infinity)
     scene.player.replaceCurrentItem(with: item)
     let end = try await scene.bounded("the end of the item") { await events.first { $0.isEnd } }
@@ -493,7 +493,7 @@ struct PlayerStressTests {
     let clip = try #require(try StressClip.all().first { $0.path == path })
     let scene = try StressScene()
     let item = PlayerItem(try clip.source())
-    let events = item.events.events
+    let events = item.events
     scene.player.replaceCurrentItem(with: item)
     scene.player.setRate(4)
     let toggling = Task {
@@ -521,7 +521,7 @@ struct PlayerStressTests {
     let scene = try StressScene()
     let item = PlayerItem(try clip.source())
     item.preferredForwardBufferDuration = .seconds(60)
-    let events = item.events.events
+    let events = item.events
     scene.player.replaceCurrentItem(with: item)
     try await scene.until("all of \(clip.path)") {
       item.isPlaybackBufferFull.value && item.status.value == .readyToPlay
@@ -598,7 +598,7 @@ struct PlayerStressTests {
     let start = MediaTime(seconds: 0.4)
     let mark = scene.witness.count
     _ = try await scene.seek(clip, to: start)
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     let end = try await scene.bounded("the end") { await events.first { $0.isEnd } }
     if case .playedToEnd = end {} else { Issue.record("\(String(describing: end))") }

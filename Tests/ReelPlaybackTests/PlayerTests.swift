@@ -49,7 +49,7 @@ func playThrough(
   let recording = Recording()
   try player.attach(recording)
   let item = PlayerItem(source)
-  let events = item.events.events
+  let events = item.events
   player.setRate(.infinity)
   player.replaceCurrentItem(with: item)
   let end = await events.first { $0.isEnd }

@@ -26,7 +26,7 @@ import Testing
     let expected = try presentation.expected()
     #expect(recording.all == Array(expected.prefix(1)))
 
-    let events = item.events.events
+    let events = item.events
     player.preloadTarget = nil
     player.setRate(.infinity)
     _ = await events.first { $0.isEnd }
@@ -68,7 +68,7 @@ import Testing
     let recording = Recording()
     try player.attach(recording)
     let item = PlayerItem(.url(try #require(URL(string: "http://fixtures.test/\(path)"))))
-    let events = item.events.events
+    let events = item.events
     player.replaceCurrentItem(with: item)
     // Rests several times on the way.
     for count in [1, 5, 6, 12] {

@@ -34,7 +34,7 @@ struct ProgramChangeTests {
     }
     let scene = try StressScene(fetcher: fetcher)
     let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(name)"))
-    let events = item.events.events
+    let events = item.events
     scene.player.setRate(.infinity)
     scene.player.replaceCurrentItem(with: item)
     let end = try await scene.bounded("the end") { await events.first { $0.isEnd } }

@@ -27,7 +27,7 @@ import Testing
       }
     }
     try player.attach(recording)
-    let events = item.events.events
+    let events = item.events
     player.preloadTarget = nil
     player.setRate(.infinity)
     _ = await events.first { $0.isEnd }

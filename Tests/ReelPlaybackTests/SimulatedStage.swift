@@ -30,7 +30,7 @@ final class SimulatedStage: Sendable {
     player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
     item = PlayerItem(source)
     try player.attach(recording)
-    let (events, log) = (player.events.events, log)
+    let (events, log) = (player.events, log)
     simulation.task { for await event in events { log.withLock { $0.append(event) } } }
   }
 
@@ -72,7 +72,7 @@ final class SimulatedStage: Sendable {
   func close() async throws {
     let player = player
     try await simulation.run { await player.stopAndWait() }
-    player.events.finish()
+    player.core.events.finish()
     await simulation.runToRest()
     #expect(simulation.bodyCount == 0)
   }

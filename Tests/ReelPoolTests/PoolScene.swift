@@ -100,7 +100,7 @@ final class PoolScene: Sendable {
   /// Plays the current item to its end, as fast as it goes.
   func playOut() async throws {
     let player = try #require(pool.currentPlayer)
-    let events = player.events.events
+    let events = player.events
     player.setRate(.infinity)
     for await event in events {
       if case .playedToEnd = event { break }
@@ -184,7 +184,7 @@ func plainFrames(_ path: String) async throws -> [Shown] {
       shown.withLock { $0.append(one) }
     })
   let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))
-  let events = item.events.events
+  let events = item.events
   player.setRate(.infinity)
   player.replaceCurrentItem(with: item)
   for await event in events {

@@ -45,7 +45,7 @@ final class SimulatedScene: Sendable {
     try player.attach(
       CallbackOutput { [weak self] frame in self?.note("\(name) frame \(frame.time)") })
     player.attach(NotingAudio { [weak self] time, count in self?.note("\(name) sound \(time) \(count)") })
-    let events = player.events.events
+    let events = player.events
     simulation.task { [weak self] in
       for await event in events { self?.note("\(name) \(event)") }
     }
@@ -56,7 +56,7 @@ final class SimulatedScene: Sendable {
   func play(_ path: String, name: String = "a", rank: Int = 0) async throws {
     let player = try makePlayer(name, rank: rank)
     let item = PlayerItem(.url(try #require(URL(string: "http://origin\(path)"))))
-    let events = item.events.events
+    let events = item.events
     let stages = item.preloadStage.values
     simulation.task { [weak self] in
       for await stage in stages {

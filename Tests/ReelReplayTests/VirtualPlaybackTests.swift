@@ -84,7 +84,7 @@ struct VirtualPlaybackTests {
       try await scene.simulation.run {
         let player = try scene.makePlayer("a")
         let item = PlayerItem(.url(try #require(URL(string: "http://origin/hls-ts/master.m3u8"))))
-        let events = item.events.events
+        let events = item.events
         player.replaceCurrentItem(with: item)
         player.play()
         try await scene.simulation.sleep(for: .milliseconds(700))

@@ -137,7 +137,7 @@ final class PlayJob: Sendable {
     }
     let session = Session(
       player: player, item: item, frames: frames, sound: sound, pipes: pipes, signals: signals,
-      signal: signal, events: player.events.events)
+      signal: signal, events: player.events)
     player.isLinear = options.isLinear
     if options.loops { player.actionAtItemEnd = .loop }
     player.setMuted(options.isMuted)

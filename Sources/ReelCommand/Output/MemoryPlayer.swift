@@ -74,7 +74,7 @@ final class MemoryPlayer: Sendable {
     let output = CallbackOutput { _ in times.withLock { $0.append(clock.now) } }
     try? player.attach(output)
     let hasEnded = Locked(false)
-    let events = item.events.events
+    let events = item.events
     let observation = Task {
       for await event in events {
         if case .playedToEnd = event { hasEnded.withLock { $0 = true } }

@@ -26,7 +26,7 @@ struct DecodeCalibration {
       player.setMuted(true)
       player.setRate(.infinity)
       let playerItem = PlayerItem(item.source, headers: item.headers)
-      let events = playerItem.events.events
+      let events = playerItem.events
       let count = Locked(0)
       try player.attach(
         CallbackOutput { [weak player] _ in

@@ -74,7 +74,11 @@ public final class PlayerItem: Sendable {
   /// How far a live item is behind the edge of what its manifest names; nil for one that is not live.
   public let liveLatency = ObservedProperty<Duration?>(nil)
   /// What happens once.
-  public let events = EventChannel<PlayerEvent>()
+  ///
+  /// Each time it is read, a stream of what happens from then on, in order. An observer that falls 1,024 events behind
+  /// loses the oldest.
+  public var events: AsyncStream<PlayerEvent> { eventChannel.events }
+  let eventChannel = EventChannel<PlayerEvent>()
 
   private struct State {
     var preferences = Preferences()

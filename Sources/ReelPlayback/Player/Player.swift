@@ -31,9 +31,12 @@ public final class Player: Sendable {
   /// 0 to 1 and beyond: what samples are multiplied by.
   public let volume: ObservedProperty<Float>
   /// What happens once, of every item that is played here.
-  public let events: EventChannel<PlayerEvent>
+  ///
+  /// Each time it is read, a stream of what happens from then on, in order. An observer that falls 1,024 events behind
+  /// loses the oldest.
+  public var events: AsyncStream<PlayerEvent> { core.events.events }
 
-  private let core: PlayerCore
+  let core: PlayerCore
 
   /// - Parameter fetcher: Gets manifests and media.
   public convenience init(
@@ -57,7 +60,6 @@ public final class Player: Sendable {
     rate = core.rate
     isMuted = core.isMuted
     volume = core.volume
-    events = core.events
   }
 
   deinit { core.close() }

@@ -259,7 +259,7 @@ final class PlayerCore: Sendable {
   func wake() { presenter.withLock { $0 }?.wake() }
 
   func emit(_ event: PlayerEvent, of item: PlayerItem?) {
-    item?.events.send(event)
+    item?.eventChannel.send(event)
     events.send(event)
     observer.withLock { $0.call }?(.event(event, of: item))
   }

@@ -21,7 +21,10 @@ public import ReelPlayback
 /// All of it may be used from any thread; no call waits.
 public final class PlayerPool: PlayerPooling {
   /// What happens once.
-  public let events: EventChannel<PoolEvent>
+  ///
+  /// Each time it is read, a stream of what happens from then on, in order. An observer that falls 1,024 events behind
+  /// loses the oldest.
+  public var events: AsyncStream<PoolEvent> { core.events.events }
   /// How ready each slot is, by slot. Told when a stage is reached or a player tells something; `slotReadiness` is of now.
   public let readiness: ObservedProperty<[SlotReadiness]>
 
@@ -35,7 +38,6 @@ public final class PlayerPool: PlayerPooling {
     logger: Logger = Logger(label: "reel.pool")
   ) {
     core = PoolCore(fetcher: fetcher, configuration: configuration, logger: logger)
-    events = core.events
     readiness = core.readiness
   }
 
