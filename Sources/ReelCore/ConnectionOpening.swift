@@ -1,7 +1,7 @@
 public import Foundation
 
-/// Opens connections before there is a request for them, so that the first request saves the round trips.
+/// Opens connections in advance, which saves the first request the round trips of connecting.
 public protocol ConnectionOpening: Sendable {
-  /// Opens a connection to the host of `url`, where there is none that is free. Returns at once; a failure is nobody's.
+  /// Opens a connection to the host of `url` unless one is idle. Returns at once and does not report failures.
   func openConnection(to url: URL)
 }

@@ -1,42 +1,49 @@
 public import Foundation
 
-/// What a request is for: metrics are grouped by it, and a fetcher may rank by it.
+/// The purpose of a request. Metrics are grouped by it, and a fetcher may prioritise by it.
 public enum FetchPurpose: String, Sendable, Hashable {
-  /// The first request of a source, before its kind is known.
+  /// The first request of a source, before its format is known.
   case source
+  /// A playlist or an MPD.
   case manifest
-  /// What decrypts segments.
+  /// A key for decrypting segments.
   case key
-  /// A server's time.
+  /// The time of a server (ISO/IEC 23009-1 §5.8.5.7).
   case clock
+  /// An initialization segment.
   case initialization
+  /// A media segment, a segment index, or a part of a media file.
   case segment
-  /// A poster image or other side resource.
+  /// A poster image or any other resource.
   case resource
 }
 
-/// What is asked for (RFC 9110 §9.3).
+/// The method of a request (RFC 9110 §9.3).
 public enum FetchMethod: String, Sendable, Hashable {
+  /// Requests the head and the body.
   case get = "GET"
-  /// The head of the answer alone; its body is empty.
+  /// Requests the head only; the body of the response is empty.
   case head = "HEAD"
 }
 
-/// One resource, or a part of one, to be fetched.
+/// A request for a resource or for a range of its bytes.
 public struct FetchRequest: Sendable {
+  /// Whether to request the body or the head only.
   public var method: FetchMethod
-  /// `http`, `https` or `file`.
+  /// The URL of the resource. Its scheme must be one that the fetcher serves.
   public var url: URL
-  /// Nil for the whole resource.
+  /// The range of bytes to fetch, or nil for the whole resource.
   public var range: ByteRange?
-  /// Extra header fields, in order.
+  /// Additional header fields, in order. They replace the fetcher's own fields of the same name.
   public var headers: [HeaderField]
+  /// What the request is for.
   public var purpose: FetchPurpose
-  /// Called once when the transfer has ended, in whatever way. Must not block.
+  /// Called once, when the transfer has succeeded, failed or been cancelled. Must not block.
   public var report: (@Sendable (RequestMetrics) -> Void)?
-  /// Told how many more bytes of the body, or fewer, are held that have come and were not taken. Must not block.
+  /// Called with the change in the number of body bytes that were received but not yet read. Must not block.
   public var noteHeld: (@Sendable (Int) -> Void)?
 
+  /// Creates a request, by default for the whole of a resource.
   public init(
     _ method: FetchMethod = .get, url: URL, range: ByteRange? = nil, headers: [HeaderField] = [],
     purpose: FetchPurpose, report: (@Sendable (RequestMetrics) -> Void)? = nil
@@ -50,38 +57,43 @@ public struct FetchRequest: Sendable {
   }
 }
 
-/// A header field of a request.
+/// An HTTP header field.
 public struct HeaderField: Sendable, Hashable {
+  /// The name. HTTP compares names without regard to case (RFC 9110 §5.1).
   public let name: String
+  /// The value.
   public let value: String
 
+  /// Creates a field.
   public init(name: String, value: String) {
     self.name = name
     self.value = value
   }
 }
 
-/// The head of an answer, and its body as it arrives.
+/// The head of an answer, and its body, which is read as it arrives.
 public struct FetchResponse: Sendable {
-  /// Where the body really comes from, after redirects.
+  /// The URL of the body, after redirects.
   public var url: URL
-  /// The media type as the server states it.
+  /// The media type as the server states it; nil if it does not, or for a local file.
   public var contentType: String?
-  /// The first byte of the resource that the body holds: the range's offset where the server kept to the range,
-  /// 0 where it sent everything.
+  /// The position in the resource of the body's first byte: the offset of the requested range, or 0 if the server sent
+  /// the whole resource.
   public var bodyOffset: Int64
-  /// The size of the body in bytes, where it is known ahead.
+  /// The size of the body in bytes, if known in advance. After a `HEAD` request, the size that `GET` would give.
   public var bodyByteCount: Int64?
-  /// The size of the whole resource in bytes, where it is known.
+  /// The size of the whole resource in bytes, if known.
   public var resourceByteCount: Int64?
-  /// True where parts of the resource can be asked for.
+  /// True if ranges of the resource can be requested.
   public var supportsRanges: Bool
-  /// When the server made the answer, by its clock (Date, RFC 9110 §6.6.1).
+  /// The time of the answer by the server's clock (`Date`, RFC 9110 §6.6.1).
   public var date: WallTime?
-  /// The number of requests sent for this response: 1 plus one for each redirect and retry.
+  /// The number of requests sent for this response: 1, plus 1 for each redirect and retry.
   public var requestCount: Int
+  /// The body.
   public var body: FetchBody
 
+  /// Creates a response.
   public init(
     url: URL, contentType: String?, bodyOffset: Int64, bodyByteCount: Int64?, resourceByteCount: Int64?,
     supportsRanges: Bool, date: WallTime? = nil, requestCount: Int = 1, body: FetchBody
@@ -98,28 +110,38 @@ public struct FetchResponse: Sendable {
   }
 }
 
-/// The bytes of a body, pulled chunk by chunk: nothing more is read from the network than is asked for here and
-/// what the socket's buffers hold. One consumer. Cancelling the task that pulls ends the transfer.
+/// The bytes of a body, as a sequence of chunks for a single consumer.
+///
+/// A fetcher reads on only as the chunks are consumed, apart from a bounded read-ahead. Iteration throws `ReelError`,
+/// or `CancellationError` if the consuming task is cancelled, which ends the transfer.
 public struct FetchBody: AsyncSequence, Sendable {
+  /// A chunk of bytes, never empty.
   public typealias Element = [UInt8]
 
   private let pull: @Sendable () async throws -> [UInt8]?
 
-  /// `pull` gives the next chunk, never an empty one, or nil at the end; it throws `ReelError` or
-  /// `CancellationError`.
+  /// Creates a body from a function that returns its chunks.
+  ///
+  /// - Parameter pull: Returns the next chunk, never an empty one, or nil at the end. Throws `ReelError` or
+  ///   `CancellationError`.
   public init(pull: @escaping @Sendable () async throws -> [UInt8]?) {
     self.pull = pull
   }
 
+  /// Returns an iterator. All iterators of a body share its position.
   public func makeAsyncIterator() -> Iterator { Iterator(pull: pull) }
 
+  /// Iterates over the chunks of a body.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let pull: @Sendable () async throws -> [UInt8]?
 
+    /// Returns the next chunk, or nil at the end. Throws `ReelError` or `CancellationError`.
     public mutating func next() async throws -> [UInt8]? { try await pull() }
   }
 
-  /// All bytes of the body. Throws `ReelError` of kind `badManifest` where there are more than `limit`.
+  /// Reads the rest of the body into memory.
+  ///
+  /// - Throws: `ReelError` of kind `badManifest` if there are more than `limit` bytes, and the errors of iteration.
   public func collect(upTo limit: Int) async throws -> [UInt8] {
     var bytes: [UInt8] = []
     for try await chunk in self {
@@ -132,24 +154,28 @@ public struct FetchBody: AsyncSequence, Sendable {
   }
 }
 
-/// How one transfer went.
+/// Measurements of one transfer, from the call of `fetch` to the end of the body.
 public struct RequestMetrics: Sendable, Hashable {
+  /// The requested URL, before redirects.
   public var url: URL
+  /// The purpose of the request.
   public var purpose: FetchPurpose
-  /// HTTP status of the last answer; nil for a file, or where none came.
+  /// The HTTP status of the last answer; nil without an answer, and for local files and `data:` URLs.
   public var status: Int?
-  /// From the call to the first byte of the body.
+  /// The time from the call to the first byte of the body, including redirects and retries; nil without a byte.
   public var timeToFirstByte: Duration?
-  /// From the first byte of the body to the end of the transfer.
+  /// The time from the first byte of the body to the end of the transfer; 0 without a byte.
   public var transferTime: Duration
-  /// Body bytes that came over the wire, before decompression.
+  /// The number of body bytes received, before decompression.
   public var byteCount: Int64
-  /// True where no connection had to be opened for it; nil where that is not known.
+  /// True if no request of the transfer opened a connection; nil if unknown.
   public var reusedConnection: Bool?
+  /// The number of redirects followed.
   public var redirectCount: Int
-  /// Requests sent, retries and redirects included.
+  /// The number of requests sent, including redirects and retries.
   public var requestCount: Int
 
+  /// Creates measurements.
   public init(
     url: URL, purpose: FetchPurpose, status: Int?, timeToFirstByte: Duration?, transferTime: Duration,
     byteCount: Int64, reusedConnection: Bool?, redirectCount: Int, requestCount: Int
@@ -166,11 +192,13 @@ public struct RequestMetrics: Sendable, Hashable {
   }
 }
 
-/// Gets bytes by URL. Injected from the top, so that whatever stands above it is tested without a network.
+/// A source of bytes by URL.
+///
+/// Pools, players and the gateway take their fetcher as a parameter, so tests can run without a network.
 public protocol Fetching: Sendable {
-  /// Sends the request and returns when the head of a successful answer is there.
+  /// Sends a request and returns once the head of a successful answer has arrived.
   ///
-  /// Throws `ReelError` (`server`, `network`, `timedOut`, `noSuchFile`, `unsupported` for a scheme that is not
-  /// served) with the URL in it, or `CancellationError`.
+  /// - Throws: `ReelError` with the URL as its location, typically of kind `server`, `network`, `timedOut`,
+  ///   `noSuchFile` or `unsupported` (a scheme that the fetcher does not serve); or `CancellationError`.
   func fetch(_ request: FetchRequest) async throws -> FetchResponse
 }

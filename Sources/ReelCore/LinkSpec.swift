@@ -1,15 +1,18 @@
-/// A network link to be modelled: its downlink rate and its round-trip time.
+/// A modelled network link: its downlink rate and its round-trip time.
 ///
-/// Written `RATE/RTT`, as `10Mbit/50ms`: the rate by the grammar of `BitRate`, the round trip as a number
-/// with `us`, `ms` or `s`. Or as the name of a profile: `3g`, `lte`, `wifi`.
+/// The text form is `RATE/RTT`, such as `10Mbit/50ms`, or the name of a profile: `3g`, `lte` or `wifi`. The rate is a
+/// decimal number with an optional prefix (`k`, `M`, `G`) and unit (`bit`, `bit/s`, `bps`). The round-trip time is a
+/// number with `us`, `ms` or `s`, at most an hour.
 public struct LinkSpec: Sendable, Hashable {
-  /// The downlink rate; at least 1.
+  /// The downlink rate in bits per second; at least 1.
   public let bitsPerSecond: Int64
-  /// From a request that leaves to the first byte that can come back, without the time on the wire of the
-  /// bytes themselves; not negative.
+  /// The time from sending a request to receiving the first byte of its answer, without transmission time. Never
+  /// negative.
   public let roundTripTime: Duration
 
-  /// - Throws: `ReelError` of kind `usage` for a rate below 1 bit/s or a negative round trip.
+  /// Creates a link.
+  ///
+  /// - Throws: `ReelError` of kind `usage` for a rate below 1 bit/s or a negative round-trip time.
   public init(bitsPerSecond: Int64, roundTripTime: Duration) throws(ReelError) {
     guard roundTripTime >= .zero else {
       throw ReelError(.usage, "a round-trip time can't be negative")
@@ -17,16 +20,16 @@ public struct LinkSpec: Sendable, Hashable {
     self.init(rate: try BitRate(bitsPerSecond: bitsPerSecond), roundTripTime: roundTripTime)
   }
 
-  /// Reads `10Mbit/50ms` or the name of a profile, in any case of letters.
+  /// Parses a link such as `10Mbit/50ms`, or the name of a profile. Letter case does not matter.
   ///
-  /// - Throws: `ReelError` of kind `usage` where `text` is neither.
+  /// - Throws: `ReelError` of kind `usage` if `text` is neither.
   public init(parsing text: String) throws(ReelError) {
     let trimmed = text.trimmingSpaces()
     if let profile = Self.profiles.first(where: { $0.name == trimmed.lowercased() }) {
       self = profile.link
       return
     }
-    // The last slash divides: a rate may hold one of its own, `10Mbit/s/50ms`.
+    // The last slash is the separator: the rate may contain one, as in `10Mbit/s/50ms`.
     guard let slash = trimmed.lastIndex(of: "/") else { throw Self.malformed(text) }
     let rate = try BitRate(parsing: String(trimmed[..<slash]))
     guard let roundTrip = Self.duration(of: trimmed[trimmed.index(after: slash)...].trimmingSpaces()) else {
@@ -40,11 +43,11 @@ public struct LinkSpec: Sendable, Hashable {
     ("3g", .threeG), ("lte", .lte), ("wifi", .wifi),
   ]
 
-  /// `3g`: 1.6 Mbit/s, 300 ms.
+  /// The profile `3g`: 1.6 Mbit/s, 300 ms.
   public static let threeG = LinkSpec(trustedRate: 1_600_000, roundTripTime: .milliseconds(300))
-  /// `lte`: 12 Mbit/s, 70 ms.
+  /// The profile `lte`: 12 Mbit/s, 70 ms.
   public static let lte = LinkSpec(trustedRate: 12_000_000, roundTripTime: .milliseconds(70))
-  /// `wifi`: 30 Mbit/s, 10 ms.
+  /// The profile `wifi`: 30 Mbit/s, 10 ms.
   public static let wifi = LinkSpec(trustedRate: 30_000_000, roundTripTime: .milliseconds(10))
 
   // MARK: - Private
@@ -75,7 +78,7 @@ public struct LinkSpec: Sendable, Hashable {
 }
 
 extension LinkSpec: CustomStringConvertible {
-  /// Rate and round trip, `10 Mbit/s, 50 ms`.
+  /// Rate and round-trip time, such as `10 Mbit/s, 50 ms`.
   public var description: String {
     let rate = (try? BitRate(bitsPerSecond: bitsPerSecond))?.description ?? "\(bitsPerSecond) bit/s"
     let milliseconds = roundTripTime / .milliseconds(1)

@@ -1,24 +1,26 @@
 /// A point or a length on a media timeline: `value` ticks of `1 / timescale` seconds.
 ///
-/// Sums and comparisons are exact for any two timescales: they go through 128-bit products, never through
-/// floating point, so that a timeline of many hours does not drift.
+/// Arithmetic uses 128-bit integers, never floating point, so long timelines do not drift. Comparisons are always
+/// exact. Sums and differences are exact if the common timescale fits into 32 bits; otherwise they are rounded down to
+/// a tick of the finer timescale. Results beyond 64 bits are clamped.
 public struct MediaTime: Sendable, Hashable {
-  /// Ticks.
+  /// The number of ticks.
   public let value: Int64
-  /// Ticks per second; always positive.
+  /// The number of ticks per second; always positive.
   public let timescale: Int32
 
   /// Zero seconds.
   public static let zero = MediaTime(value: 0, timescale: 1)
 
-  /// A time of `value` ticks of `1 / timescale` seconds. A timescale that is not positive is taken as 1.
+  /// Creates a time of `value` ticks of `1 / timescale` seconds. A timescale below 1 is replaced by 1.
   public init(value: Int64, timescale: Int32) {
     self.value = value
     self.timescale = max(timescale, 1)
   }
 
-  /// The time nearest to `seconds` in ticks of `1 / timescale`; times beyond what 64 bits hold are clamped, and
-  /// what is not a number is zero.
+  /// Creates the time nearest to `seconds`, in ticks of `1 / timescale` seconds.
+  ///
+  /// Values beyond 64 bits are clamped; NaN becomes zero.
   public init(seconds: Double, timescale: Int32 = 1_000_000) {
     let ticks = (seconds * Double(max(timescale, 1))).rounded()
     if ticks.isNaN {
@@ -28,30 +30,32 @@ public struct MediaTime: Sendable, Hashable {
     }
   }
 
-  /// This time in seconds, as near as a `Double` comes.
+  /// The time in seconds, rounded to the nearest `Double`.
   public var seconds: Double { Double(value) / Double(timescale) }
 
-  /// This time in ticks of `1 / timescale`, rounded down; clamped to 64 bits.
+  /// Returns the time in ticks of `1 / timescale` seconds, rounded down and clamped to 64 bits.
   public func ticks(timescale other: Int32) -> Int64 {
     let product = Int128(value) * Int128(other)
     let quotient = product.floorDivided(by: Int128(timescale))
     return Int64(clamping: quotient)
   }
 
-  /// `count` times this length, exactly; clamped to 64 bits.
+  /// Returns `count` times a length. Exact, unless clamped to 64 bits.
   public static func * (time: MediaTime, count: Int64) -> MediaTime {
     MediaTime(value: Int64(clamping: Int128(time.value) * Int128(count)), timescale: time.timescale)
   }
 
+  /// Returns the sum, in the least common timescale if that fits into 32 bits.
   public static func + (left: MediaTime, right: MediaTime) -> MediaTime {
     combine(left, right) { $0 + $1 }
   }
 
+  /// Returns the difference, in the least common timescale if that fits into 32 bits.
   public static func - (left: MediaTime, right: MediaTime) -> MediaTime {
     combine(left, right) { $0 - $1 }
   }
 
-  /// Times that name the same instant are equal whatever their timescales.
+  /// Returns true if both times denote the same instant, even in different timescales.
   public static func == (left: MediaTime, right: MediaTime) -> Bool {
     Int128(left.value) * Int128(right.timescale) == Int128(right.value) * Int128(left.timescale)
   }
@@ -77,7 +81,7 @@ public struct MediaTime: Sendable, Hashable {
     let rightValue = Int128(right.value) * Int128(common / Int64(right.timescale))
     let value = operation(leftValue, rightValue)
     guard common <= Int64(Int32.max) else {
-      // The common timescale does not fit: keep the finer of the two, rounded down to its tick.
+      // The common timescale does not fit: round down to a tick of the finer timescale.
       let finer = max(left.timescale, right.timescale)
       let ticks = (value * Int128(finer)).floorDivided(by: Int128(common))
       return MediaTime(value: Int64(clamping: ticks), timescale: finer)
@@ -87,23 +91,24 @@ public struct MediaTime: Sendable, Hashable {
 }
 
 extension MediaTime: Comparable {
+  /// Returns true if `left` is earlier or shorter. The comparison is exact.
   public static func < (left: MediaTime, right: MediaTime) -> Bool {
     Int128(left.value) * Int128(right.timescale) < Int128(right.value) * Int128(left.timescale)
   }
 }
 
 extension MediaTime: CustomStringConvertible {
-  /// In seconds, to the microsecond: `0.066 s`.
+  /// The time in seconds, to the microsecond, such as `0.066 s`.
   public var description: String { "\(seconds.formatted(places: 6)) s" }
 }
 
 extension MediaTime: CustomDebugStringConvertible {
-  /// Exactly, in ticks: `5944/90000`.
+  /// The exact value in ticks, such as `5944/90000`.
   public var debugDescription: String { "\(value)/\(timescale)" }
 }
 
 extension Int128 {
-  /// The quotient rounded towards minus infinity; `divisor` is positive.
+  /// Returns the quotient, rounded towards minus infinity. `divisor` must be positive.
   fileprivate func floorDivided(by divisor: Int128) -> Int128 {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? quotient - 1 : quotient
@@ -111,7 +116,7 @@ extension Int128 {
 }
 
 extension Int64 {
-  /// The nearest 64-bit integer to a finite or infinite `ticks`.
+  /// Creates the 64-bit integer nearest to `ticks`, which may be infinite but not NaN.
   fileprivate init(clamping ticks: Double) {
     if ticks >= 0x1p63 {
       self = .max

@@ -1,24 +1,34 @@
-/// Time that only goes forward, and calls at a time: injected, so that what is paced by time is tested without waiting.
-/// Zero is any instant.
+/// A clock that never goes backwards, with a timer.
+///
+/// Reel takes its clock as a parameter, so tests can control time instead of waiting.
 public protocol MonotonicClock: Sendable {
+  /// The time since the clock's origin, an arbitrary instant.
   var now: Duration { get }
 
-  /// Calls `handler` once at `deadline` or as soon after as can be, on a thread of the clock's own: it must not block.
-  /// A deadline that has passed is called soon, never from inside of this call.
+  /// Calls `handler` once, at `deadline` or as soon as possible after it.
+  ///
+  /// If `deadline` has passed, the clock calls `handler` soon, but never from within `schedule`.
+  ///
+  /// - Parameters:
+  ///   - deadline: The time of the call, in terms of `now`.
+  ///   - handler: Runs on a thread that the clock chooses, and must not block.
+  /// - Returns: The scheduled call. Discarding it does not cancel the call.
   @discardableResult
   func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall
 }
 
-/// A call that a clock will make.
+/// A call scheduled on a clock.
 public protocol ScheduledCall: Sendable {
-  /// After this the handler may still be running, but is not begun any more, and the clock does not hold it. May be
-  /// called at any time, as often as one likes, and from the handler itself. A call that is let go without this is
-  /// made all the same.
+  /// Cancels the call: the clock releases the handler without calling it. A handler that is already running continues.
+  ///
+  /// You can call this at any time, repeatedly, and from the handler itself.
   func cancel()
 }
 
 extension MonotonicClock {
-  /// Returns after `duration` of this clock's time. Throws `CancellationError`.
+  /// Suspends the current task for `duration` of this clock's time.
+  ///
+  /// - Throws: `CancellationError` if the task is cancelled.
   public func sleep(for duration: Duration) async throws {
     let wait = ClockWait()
     let call = schedule(at: now + duration) { wait.finish(.success(())) }
@@ -31,7 +41,7 @@ extension MonotonicClock {
   }
 }
 
-/// A task that waits for a call of a clock.
+/// Suspends a task until a clock calls it.
 private final class ClockWait: Sendable {
   private struct State {
     var continuation: CheckedContinuation<Void, any Error>?

@@ -1,6 +1,7 @@
 extension StringProtocol {
-  /// The text with its control characters written out, as `\\u{1b}`: what a server says must not steer a terminal,
-  /// nor pass for a line of its own.
+  /// The text with its control characters escaped, such as `\u{1b}`.
+  ///
+  /// Text from a server can then neither control a terminal nor forge a line of output.
   public var printable: String {
     guard unicodeScalars.contains(where: \.isControl) else { return String(self) }
     var text = ""
@@ -16,7 +17,7 @@ extension StringProtocol {
 }
 
 extension Unicode.Scalar {
-  /// C0, DEL and C1 controls, and the separators and overrides that reorder or break a line.
+  /// True for C0, DEL and C1 controls, and for separators and overrides that break or reorder a line.
   fileprivate var isControl: Bool {
     value < 0x20 || (0x7f...0x9f).contains(value) || (0x2028...0x202e).contains(value)
       || (0x2066...0x2069).contains(value)

@@ -1,20 +1,24 @@
-/// A ratio of two integers, for frame rates and aspect ratios: `30000/1001`, `9:8`.
+/// A ratio of two integers, for frame rates such as 30000/1001 and aspect ratios such as 9:8.
 public struct Rational: Sendable, Hashable {
+  /// The numerator.
   public let numerator: Int32
+  /// The denominator. May be 0, for an unknown ratio.
   public let denominator: Int32
 
+  /// Creates a ratio without reducing or checking it.
   public init(_ numerator: Int32, _ denominator: Int32) {
     self.numerator = numerator
     self.denominator = denominator
   }
 
-  /// The ratio as a number; 0 where the denominator is 0.
+  /// The ratio as a floating-point number; 0 if the denominator is 0.
   public var value: Double { denominator == 0 ? 0 : Double(numerator) / Double(denominator) }
 
-  /// True where numerator and denominator are both positive.
+  /// True if numerator and denominator are both positive.
   public var isPositive: Bool { numerator > 0 && denominator > 0 }
 }
 
 extension Rational: CustomStringConvertible {
+  /// Numerator and denominator, such as `30000/1001`.
   public var description: String { "\(numerator)/\(denominator)" }
 }

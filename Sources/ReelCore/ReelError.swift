@@ -1,54 +1,57 @@
-/// What went wrong with one source or one output: which group of failure, where, why, and what to do about it.
+/// A failure of a source or an output: its kind, its location, the reason, and what the user can do.
 public struct ReelError: Error, Sendable, Hashable {
-  /// The stable group of a failure. A caller decides by it; texts may change.
+  /// The kind of a failure. Base decisions on it, not on the texts, which may change.
   public enum Kind: String, Sendable, Hashable {
-    /// The caller asked for something that makes no sense.
+    /// An invalid argument or request.
     case usage
-    /// Media bytes that are not what they should be.
+    /// Media data is malformed or incomplete.
     case badMedia
-    /// A playlist or MPD that can't be read.
+    /// A playlist or MPD is malformed, or exceeds a limit.
     case badManifest
-    /// Sound input that Reel does not play: a codec, container, encryption.
+    /// Reel does not support the input, such as its codec, container, encryption or URL scheme.
     case unsupported
-    /// A local file that is not there, or can't be read.
+    /// A local file does not exist or can't be read.
     case noSuchFile
-    /// A server's answer that is no success.
+    /// A server answered with an error, or its answer is invalid.
     case server
-    /// No answer: no address, no connection, a connection lost.
+    /// The network failed: no address for the host, no connection, or a lost connection.
     case network
-    /// A time limit was reached.
+    /// A time limit expired.
     case timedOut
-    /// An output file or folder can't be made.
+    /// An output file or folder can't be created.
     case cannotCreateOutput
-    /// An output can't be written to its end.
+    /// Writing to an output failed.
     case cannotWriteOutput
     /// The work was cancelled.
     case cancelled
-    /// A fault of Reel's own.
+    /// An error in Reel itself, or a lack of memory.
     case internalFault
   }
 
-  /// A place inside of what failed.
+  /// A position within the resource that failed.
   public enum Place: Sendable, Hashable {
-    /// A line of text, counted from 1.
+    /// A line of a text, and a column in it, both counted from 1.
     case line(Int, column: Int? = nil)
     /// A byte offset, counted from 0.
     case byte(Int64)
-    /// The path of an XML element, `MPD/Period[1]/AdaptationSet[2]`.
+    /// The path of an XML element, such as `MPD/Period[1]/AdaptationSet[2]`. Indices count from 1.
     case element(String)
   }
 
+  /// The kind of the failure.
   public var kind: Kind
-  /// Why, in a clause without a full stop.
+  /// The reason, as a clause without a full stop.
   public var reason: String
-  /// The URL or path that it happened at.
+  /// The URL or path of the resource that failed.
   public var location: String?
+  /// The position of the failure within the resource at `location`, if known.
   public var place: Place?
-  /// What the user can do, in a clause without a full stop.
+  /// What the user can do, as a clause without a full stop.
   public var advice: String?
-  /// The status of the answer (RFC 9110 §15), for an error of kind `server` that comes from one.
+  /// The HTTP status of the answer that caused an error of kind `server` (RFC 9110 §15); otherwise nil.
   public var status: Int?
 
+  /// Creates an error. `reason` and `advice` are clauses without a full stop.
   public init(
     _ kind: Kind, _ reason: String, at location: String? = nil, place: Place? = nil, advice: String? = nil,
     status: Int? = nil
@@ -61,10 +64,10 @@ public struct ReelError: Error, Sendable, Hashable {
     self.status = status
   }
 
-  /// True where the same work may succeed when it is done again later.
+  /// True if the same operation may succeed later.
   ///
-  /// Temporary are `network`, `timedOut`, and `server` with the status 408, 425, 429, 500, 502, 503 or 504 or with
-  /// none. Everything else is final.
+  /// These errors are temporary: `network`, `timedOut`, and `server` without a status or with the status 408, 425, 429,
+  /// 500, 502, 503 or 504.
   public var isTemporary: Bool {
     switch kind {
     case .network, .timedOut: true
@@ -75,7 +78,7 @@ public struct ReelError: Error, Sendable, Hashable {
     }
   }
 
-  /// The same error with `location` filled in where it had none.
+  /// Returns the same error, with `location` filled in if it had none.
   public func located(at location: String) -> ReelError {
     var copy = self
     copy.location = self.location ?? location
@@ -84,7 +87,8 @@ public struct ReelError: Error, Sendable, Hashable {
 }
 
 extension ReelError: CustomStringConvertible {
-  /// One line: `where: why; what to do`.
+  /// One line of the form `location: place: reason; advice`, without the parts that are nil. Control characters are
+  /// escaped.
   public var description: String {
     var text = ""
     if let location { text += "\(location): " }

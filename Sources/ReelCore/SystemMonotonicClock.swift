@@ -6,9 +6,11 @@
   internal import Darwin
 #endif
 
-/// This machine's clock, which does not follow changes of the time of day, and stands while the machine sleeps. All
-/// values share one thread of the process for their calls.
+/// The system's monotonic clock. It ignores changes to the time of day, and stops while the machine sleeps.
+///
+/// All instances make their calls on one shared thread.
 public struct SystemMonotonicClock: MonotonicClock {
+  /// Creates a clock. All instances tell the same time.
   public init() {}
 
   public var now: Duration {

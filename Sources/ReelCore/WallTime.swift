@@ -1,34 +1,37 @@
 public import Foundation
 
-/// An instant on the wall clock, in UTC: nanoseconds since 1970, leap seconds not counted (POSIX).
+/// An instant of civil time in UTC, from 1677 to 2262, to the nanosecond.
 public struct WallTime: Sendable, Hashable {
+  /// Nanoseconds since 1 January 1970, not counting leap seconds (POSIX).
   public let nanosecondsSince1970: Int64
 
+  /// Creates an instant from nanoseconds since 1 January 1970.
   public init(nanosecondsSince1970: Int64) {
     self.nanosecondsSince1970 = nanosecondsSince1970
   }
 
-  /// The instant of `date`, to the microsecond: a `Date` holds no more.
+  /// Creates the instant of `date`, rounded to the microsecond, about the precision of a `Date`.
   public init(_ date: Date) {
     let microseconds = MediaTime(seconds: date.timeIntervalSince1970, timescale: 1_000_000)
     self.init(nanosecondsSince1970: microseconds.ticks(timescale: 1_000_000_000))
   }
 
-  /// What this machine's clock says.
+  /// The current time by the system's clock.
   public static var now: WallTime { WallTime(Date()) }
 
-  /// Instants beyond the year 2262 are clamped to it.
+  /// Returns the instant `length` after `time`, clamped to the range of the type.
   public static func + (time: WallTime, length: MediaTime) -> WallTime {
     let ticks = length.ticks(timescale: 1_000_000_000)
     let (sum, overflow) = time.nanosecondsSince1970.addingReportingOverflow(ticks)
     return WallTime(nanosecondsSince1970: overflow ? (ticks < 0 ? .min : .max) : sum)
   }
 
+  /// Returns the instant `length` before `time`, clamped to the range of the type.
   public static func - (time: WallTime, length: MediaTime) -> WallTime {
     time + (MediaTime.zero - length)
   }
 
-  /// From `earlier` to `later`, in nanoseconds; negative the other way round.
+  /// Returns the time from `earlier` to `later` in nanoseconds; negative if `later` comes first.
   public static func - (later: WallTime, earlier: WallTime) -> MediaTime {
     let (difference, overflow) = later.nanosecondsSince1970.subtractingReportingOverflow(
       earlier.nanosecondsSince1970)
@@ -38,6 +41,7 @@ public struct WallTime: Sendable, Hashable {
 }
 
 extension WallTime: Comparable {
+  /// Returns true if `left` comes before `right`.
   public static func < (left: WallTime, right: WallTime) -> Bool {
     left.nanosecondsSince1970 < right.nanosecondsSince1970
   }
@@ -46,7 +50,7 @@ extension WallTime: Comparable {
 // MARK: - Text
 
 extension WallTime: CustomStringConvertible {
-  /// ISO 8601 in UTC with as many digits as it needs: `2026-01-31T12:00:00.5Z`.
+  /// The ISO 8601 form in UTC with as many decimals as needed, such as `2026-01-31T12:00:00.5Z`.
   public var description: String {
     let fields = fields
     let date = fields.date
@@ -59,7 +63,8 @@ extension WallTime: CustomStringConvertible {
     return text + "Z"
   }
 
-  /// The value of a Date field, to the second: an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+  /// The value of a `Date` field, to the second: an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110
+  /// §5.6.7).
   package var httpDate: String {
     let fields = fields
     let date = fields.date
@@ -67,10 +72,11 @@ extension WallTime: CustomStringConvertible {
     return "\(fields.weekday), \(date.day.padded(2)) \(month) \(date.year.padded(4)) \(fields.timeOfDay) GMT"
   }
 
-  /// The instant that an ISO 8601 date and time names (`xs:dateTime` in DASH, RFC 8216 §4.3.2.6 in HLS).
+  /// Parses an ISO 8601 date and time, as DASH (`xs:dateTime`) and HLS (RFC 8216 §4.3.2.6) write them.
   ///
-  /// Read too: a space for the `T`, a date alone, no seconds, offsets as `+01`, `+0100` and `+01:00`. Without an offset
-  /// it is UTC. Digits beyond the nanosecond are dropped. Nil for what is no date, and outside of 1678 to 2262.
+  /// Also accepts a space instead of the `T`, a date without a time, a time without seconds, and the offsets `+01`,
+  /// `+0100` and `+01:00`. A time without an offset is UTC. Digits beyond the nanosecond are dropped. Returns nil if
+  /// the text is malformed or the instant is out of range.
   public init?(iso8601 text: some StringProtocol) {
     var scanner = DateScanner(text)
     guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
@@ -86,15 +92,15 @@ extension WallTime: CustomStringConvertible {
     self.init(days: date.daysSince1970, seconds: seconds, nanoseconds: nanoseconds)
   }
 
-  /// The instant that a Date field names: an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). Nil for
-  /// anything else.
+  /// Parses the value of a `Date` field: an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+  /// Returns nil for any other text, and if the instant is out of range.
   public init?(httpDate text: some StringProtocol) {
     guard let seconds = Self.secondsSince1970(httpDate: text) else { return nil }
     self.init(days: 0, seconds: seconds, nanoseconds: 0)
   }
 
-  /// The seconds from 1970 to the instant that an IMF-fixdate names, also outside of 1678 to 2262. Nil for anything
-  /// else.
+  /// Returns the seconds since 1970 of an IMF-fixdate, also for instants that a `WallTime` can't hold, or nil for any
+  /// other text.
   package static func secondsSince1970(httpDate text: some StringProtocol) -> Int64? {
     guard let comma = text.firstIndex(of: ",") else { return nil }
     var scanner = DateScanner(text[text.index(after: comma)...])

@@ -1,15 +1,16 @@
-/// The id by which media and manifests refer to a key: `KID` of ISO/IEC 23001-7, 16 bytes.
+/// The 16-byte id by which media and manifests refer to a key: the `KID` of ISO/IEC 23001-7.
 public struct KeyID: Sendable, Hashable {
+  /// The 16 bytes of the id.
   public let bytes: [UInt8]
 
-  /// Nil unless there are 16 bytes.
+  /// Creates an id from its bytes, or returns nil unless there are exactly 16.
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count == ContentKey.byteCount else { return nil }
     self.bytes = Array(bytes)
   }
 
-  /// Reads 32 hexadecimal digits, with or without the dashes of a UUID, or base64url (RFC 4648 §5). Nil for anything
-  /// else.
+  /// Parses an id from 32 hexadecimal digits, with or without the dashes of a UUID, or from base64url or base64 (RFC
+  /// 4648 §5, §4). Returns nil for any other text.
   public init?(_ text: some StringProtocol) {
     guard let bytes = ContentKey.decode(text) else { return nil }
     self.init(bytes: bytes)
@@ -17,7 +18,7 @@ public struct KeyID: Sendable, Hashable {
 }
 
 extension KeyID {
-  /// The id of all zeros, which stands for no id.
+  /// The id of 16 zero bytes, which stands for no id.
   package static let zero = KeyID(unchecked: [UInt8](repeating: 0, count: ContentKey.byteCount))
 
   private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
@@ -28,22 +29,24 @@ extension KeyID: CustomStringConvertible {
   public var description: String { bytes.hexadecimal }
 }
 
-/// A 16-byte AES key that media is decrypted with.
+/// A 16-byte AES key for decrypting media.
 ///
-/// Its descriptions never contain the bytes, so no log, error or report does.
+/// Its descriptions and its mirror never contain the bytes, which keeps them out of logs, errors and reports.
 public struct ContentKey: Sendable, Hashable {
-  /// The size of a key and of its id.
+  /// The size of a key and of a key id, in bytes.
   public static let byteCount = 16
 
+  /// The 16 bytes of the key. Keep them out of logs.
   public let bytes: [UInt8]
 
-  /// Nil unless there are 16 bytes.
+  /// Creates a key from its bytes, or returns nil unless there are exactly 16.
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = Array(bytes)
   }
 
-  /// Reads 32 hexadecimal digits or base64url (RFC 4648 §5). Nil for anything else.
+  /// Parses a key from 32 hexadecimal digits, with or without dashes, or from base64url or base64 (RFC 4648 §5, §4).
+  /// Returns nil for any other text.
   public init?(_ text: some StringProtocol) {
     guard let bytes = Self.decode(text) else { return nil }
     self.init(bytes: bytes)
@@ -69,7 +72,7 @@ public struct ContentKey: Sendable, Hashable {
     return bytes
   }
 
-  /// 16 bytes are 22 characters, plus two characters of optional padding.
+  /// Decodes 16 bytes from 22 characters, with or without the two characters of padding.
   private static func base64(_ text: [UInt8]) -> [UInt8]? {
     var text = text[...]
     while text.last == UInt8(ascii: "=") { text.removeLast() }
@@ -98,8 +101,10 @@ public struct ContentKey: Sendable, Hashable {
 }
 
 extension ContentKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The text `(a key)`, whatever the key.
   public var description: String { "(a key)" }
   public var debugDescription: String { description }
+  /// A mirror without children.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

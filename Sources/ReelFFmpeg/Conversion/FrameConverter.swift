@@ -1,14 +1,13 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// Turns decoded frames into upright RGB with square pixels.
+/// Converts decoded frames to upright RGB images with square pixels.
 ///
-/// The frame's own matrix and range are used (`ColorDescription`); neither transfer curve nor primaries are
-/// converted, so HDR is not tone mapped. Keeps one swscale context for frames of one kind.
+/// The conversion uses the frame's matrix and range (`ColorDescription`). It converts neither the transfer function nor
+/// the primaries, so HDR is not tone mapped.
 ///
-/// Ownership: owns the swscale context and one scratch buffer.
-///
-/// Confined to one thread at a time.
+/// A converter keeps its swscale context for frames of the same size and format: use one converter for many frames. Use
+/// it from one thread at a time.
 public final class FrameConverter {
   private struct Key: Hashable {
     var stored: PixelSize
@@ -22,6 +21,7 @@ public final class FrameConverter {
   private var context: OpaquePointer?
   private var scratch: UnsafeMutableRawBufferPointer?
 
+  /// Creates a converter. It allocates nothing until the first frame.
   public init() {}
 
   deinit {
@@ -29,7 +29,13 @@ public final class FrameConverter {
     scratch?.deallocate()
   }
 
-  /// Throws `ReelError.unsupported` for a pixel format that swscale can't read.
+  /// Converts a frame into a new image.
+  ///
+  /// - Parameters:
+  ///   - geometry: The size of the image, and the position of the frame in it.
+  ///   - orientation: How to turn the frame. Must be the orientation that `geometry` was made with.
+  /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
+  ///   conversion fails.
   public func convert(
     _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
   ) throws(ReelError) -> RGBImage {
@@ -38,7 +44,9 @@ public final class FrameConverter {
     return image
   }
 
-  /// As the other, into an image whose memory is used again where it has the size.
+  /// Converts a frame into `image`, and reuses its memory if the size is the same.
+  ///
+  /// - Throws: As `convert(_:geometry:orientation:)`. `image` is then undefined.
   public func convert(
     _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
   ) throws(ReelError) {
@@ -47,7 +55,7 @@ public final class FrameConverter {
     let byteCount = output.width * output.height * 3
     if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
     image.size = output
-    // Unscaled, swscale keeps within rows of a multiple of eight pixels: they can go to their place at once.
+    // Without scaling, swscale stays within rows of a multiple of eight pixels: it can write to the image directly.
     if orientation == .upright, scaled == output, scaled == frame.size, scaled.width % 8 == 0 {
       let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
         pixels.baseAddress.map {
@@ -57,7 +65,7 @@ public final class FrameConverter {
       guard done == true else { throw Self.failure }
       return
     }
-    // Else rows are padded: swscale's vector code may write past the last pixel of one.
+    // Otherwise rows need padding: swscale's vector code may write past the last pixel of a row.
     let stride = (scaled.width * 3 + 63) & ~63
     let buffer = scratch(byteCount: stride * scaled.height + 64)
     guard let base = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
@@ -88,7 +96,7 @@ public final class FrameConverter {
         Int32(wanted.stored.width), Int32(wanted.stored.height), Self.withoutRange(frame.format),
         Int32(scaled.width), Int32(scaled.height), AV_PIX_FMT_RGB24, Int32(SWS_BICUBIC), nil, nil, nil)
     else { throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be converted to RGB") }
-    // Saying it on the frame changes nothing: swscale takes BT.601 unless told here.
+    // swscale ignores the frame's own properties and assumes BT.601 unless told here.
     sws_setColorspaceDetails(
       made, sws_getCoefficients(matrix), color.isFullRange ? 1 : 0, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
       1 << 16, 1 << 16)
@@ -127,7 +135,7 @@ public final class FrameConverter {
     return done == Int32(rows)
   }
 
-  /// Copies the scaled frame to its place, turned, and blackens what it leaves.
+  /// Copies the scaled frame to its place, turned, and fills the rest with black.
   private func place(
     _ source: UnsafePointer<UInt8>, stride: Int, geometry: FrameGeometry, orientation: Orientation,
     in pixels: UnsafeMutableBufferPointer<UInt8>
@@ -170,7 +178,7 @@ public final class FrameConverter {
     }
   }
 
-  /// The `yuvj` formats without the range in their name: the range is told apart from the format.
+  /// Replaces the full-range `yuvj` formats by their plain forms: the range is passed separately.
   private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
     switch format {
     case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P

@@ -1,19 +1,24 @@
 public import ReelCore
 
-/// Where the pixels of a stored frame go in an upright output with square pixels.
+/// The position and size of a frame in an upright output with square pixels.
 public struct FrameGeometry: Sendable, Hashable {
-  /// The size of the output.
+  /// The size of the output in pixels.
   public let output: PixelSize
-  /// The size that the stored frame is scaled to, before it is turned.
+  /// The size to which the stored frame is scaled, before it is turned.
   let scaled: PixelSize
-  /// Where the turned frame's upper left corner lies in the output; negative where it is cut.
+  /// The position of the upper left corner of the turned frame in the output; negative if the frame is cropped.
   let origin: (x: Int, y: Int)
 
+  /// Fits a frame into an output.
+  ///
   /// - Parameters:
-  ///   - stored: the frame's size in stored pixels.
-  ///   - sampleAspectRatio: pixel width to pixel height; nil for square.
-  ///   - target: the output's size; nil for the frame's own, which is its height in stored pixels and its width
-  ///     times the aspect ratio.
+  ///   - stored: The size of the frame in stored pixels.
+  ///   - sampleAspectRatio: The ratio of pixel width to pixel height. Nil or a value outside of 0.01 to 100 means
+  ///     square pixels.
+  ///   - orientation: How the frame is turned to be upright.
+  ///   - target: The size of the output. Nil for the natural size of the frame: its stored height, and its stored width
+  ///     times the aspect ratio, turned.
+  ///   - gravity: How the frame is fitted into `target`.
   public init(
     stored: PixelSize, sampleAspectRatio: Rational?, orientation: Orientation, target: PixelSize? = nil,
     gravity: VideoGravity = .resizeAspect

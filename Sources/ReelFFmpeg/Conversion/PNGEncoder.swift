@@ -1,9 +1,12 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// Writes RGB frames as PNG (ISO/IEC 15948), with libavcodec's encoder.
+/// Encodes RGB images as PNG (ISO/IEC 15948) with libavcodec.
 public enum PNGEncoder {
-  /// The bytes of a PNG file.
+  /// Returns `image` as a PNG file.
+  ///
+  /// - Throws: `ReelError` of kind `unsupported` if FFmpeg was built without its PNG encoder, or `internalFault` if
+  ///   encoding fails.
   public static func encode(_ image: RGBImage) throws(ReelError) -> [UInt8] {
     guard let codec = avcodec_find_encoder(AV_CODEC_ID_PNG), let context = avcodec_alloc_context3(codec)
     else {

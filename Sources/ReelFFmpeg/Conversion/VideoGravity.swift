@@ -1,9 +1,9 @@
-/// How a frame is fitted into an output of another shape; AVFoundation's `AVLayerVideoGravity`.
+/// How a frame is fitted into an output with another aspect ratio, as AVFoundation's `AVLayerVideoGravity`.
 public enum VideoGravity: String, Sendable, Hashable, CaseIterable {
-  /// The whole frame, its shape kept, with black bars.
+  /// Keep the aspect ratio and show the whole frame, with black bars.
   case resizeAspect = "fit"
-  /// The output is filled, the frame's shape kept; what goes beyond the output is cut off.
+  /// Keep the aspect ratio and fill the output; crop the frame.
   case resizeAspectFill = "fill"
-  /// The frame is stretched to the output's shape.
+  /// Stretch the frame to the size of the output.
   case resize = "stretch"
 }

@@ -1,6 +1,6 @@
 internal import CFFmpeg
 
-/// The audio codecs that Reel decodes.
+/// An audio codec that Reel decodes.
 public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
   case aac
   case mp3
@@ -11,11 +11,11 @@ public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
   case vorbis
   case flac
   case alac
-  /// Samples without compression, of any width and byte order.
+  /// Uncompressed or companded samples: integer, floating-point, mu-law, A-law and DVD PCM.
   case pcm
 
-  /// The decoders that may be opened, by libavcodec's names, best first. For `pcm` there is one for each kind of
-  /// sample, with the name of the codec that the stream states.
+  /// The allowed decoders by libavcodec's names, in order of preference. `pcm` has one decoder for each sample format;
+  /// its name is the codec name of the stream.
   var decoderNames: [String] {
     switch self {
     case .mp3: ["mp3float", "mp3"]
@@ -47,7 +47,7 @@ public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
 
   // MARK: - Private
 
-  /// The kinds of samples that MP4, QuickTime, Matroska, AVI and MPEG-PS carry, as libavcodec names them.
+  /// libavcodec's names for the sample formats in MP4, QuickTime, Matroska, AVI and MPEG-PS.
   private static let sampleFormats = [
     "s16le", "s16be", "s24le", "s24be", "s32le", "s32be", "f32le", "f32be", "f64le", "f64be", "u8", "s8",
     "mulaw", "alaw", "dvd",

@@ -1,20 +1,24 @@
 internal import CFFmpeg
 
-/// The colour of a frame: what its bitstream states, and the matrix and range that a conversion to RGB takes.
+/// The colour of a frame: the properties that its bitstream states, and those that a conversion to RGB uses.
 ///
-/// Where the matrix is not stated, BT.601 is taken below 720 lines and BT.709 from 720 on, as players do.
+/// If the bitstream does not state the matrix, Reel assumes BT.601 below 720 lines and BT.709 from 720 lines, as players
+/// commonly do.
 public struct ColorDescription: Sendable, Hashable {
-  /// FFmpeg's names (ISO/IEC 23091-2 code points); nil where unspecified.
+  /// FFmpeg's name for the matrix coefficients, such as `bt709` (ISO/IEC 23091-2 §8.3); nil if unspecified.
   public let matrix: String?
+  /// FFmpeg's name for the primaries, such as `bt2020` (ISO/IEC 23091-2 §8.1); nil if unspecified.
   public let primaries: String?
+  /// FFmpeg's name for the transfer characteristics, such as `smpte2084` (ISO/IEC 23091-2 §8.2); nil if unspecified.
   public let transfer: String?
+  /// True if samples use the full range of values; false for the limited range, and if unspecified.
   public let isFullRange: Bool
-  /// Bits per component.
+  /// The number of bits per component.
   public let bitDepth: Int
-  /// The matrix that is taken: that of the bitstream, or by the rule above.
+  /// The matrix that conversions use: `matrix`, or the one assumed by the rule above.
   public let assumedMatrix: String
 
-  /// True for the transfer curves of HDR (SMPTE ST 2084 and HLG): the conversion does not tone map them.
+  /// True for the HDR transfer functions PQ (SMPTE ST 2084) and HLG. Conversions do not tone map them.
   public var isHDR: Bool { transfer == "smpte2084" || transfer == "arib-std-b67" }
 
   init(_ frame: UnsafePointer<AVFrame>) {
@@ -35,7 +39,7 @@ public struct ColorDescription: Sendable, Hashable {
     assumedMatrix = matrix ?? (frame.pointee.height < 720 ? "smpte170m" : "bt709")
   }
 
-  /// The `yuvj` formats say "full range" by their name.
+  /// True for the `yuvj` formats, which are full range by definition.
   private static func impliesFullRange(_ format: AVPixelFormat) -> Bool {
     format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P
       || format == AV_PIX_FMT_YUVJ440P

@@ -4,14 +4,13 @@ public import ReelCore
 
 /// One decoded frame.
 ///
-/// Ownership: the frame owns its `AVFrame`; the pixels are reference-counted by FFmpeg, `clone()` takes one more
-/// reference and copies no pixel. Planes are read through `withPlane`, valid during the call. Freed when the value
-/// ends.
+/// A frame owns a reference to its pixels, which FFmpeg counts, and releases it at the end of its life. `clone()` takes
+/// another reference without copying pixels. To read pixels, use `withPlane(_:_:)`.
 public struct Frame: ~Copyable, @unchecked Sendable {
-  // Sendable: the only owner of its AVFrame; a decoder does not write to a frame that it has handed out.
+  // Sendable: the sole owner of its AVFrame. A decoder does not write to a frame that it has handed out.
   let pointer: UnsafeMutablePointer<AVFrame>
 
-  /// True where a reference was missing, or parts were concealed: the frame is not what was encoded.
+  /// True if the frame differs from the encoded one: a reference was missing, or the decoder concealed errors.
   public internal(set) var isDamaged = false
 
   init() throws(ReelError) {
@@ -26,7 +25,9 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     av_frame_free(&pointer)
   }
 
-  /// Another owner of the same pixels.
+  /// Returns another frame that shares the same pixels.
+  ///
+  /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
   public borrowing func clone() throws(ReelError) -> Frame {
     var copy = try Frame()
     guard av_frame_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
@@ -34,10 +35,10 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return copy
   }
 
-  /// A copy without what decoders want between and behind the rows of a frame, for one that is held for long. Nil where
-  /// it would be no smaller, and for formats that do not lie in memory plane by plane.
+  /// Returns a copy without the padding that decoders need, for a frame that is kept for long. Returns nil if the copy
+  /// would not be smaller, and for formats that are not stored plane by plane.
   ///
-  /// - Parameter account: What the copy is counted on.
+  /// - Parameter account: The account that the memory of the copy is counted on.
   package borrowing func compacted(for account: MemoryAccount?) -> Frame? {
     guard let made = reel_frame_compact(pointer, account?.account) else { return nil }
     var copy = Frame(owning: made)
@@ -45,44 +46,46 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return copy
   }
 
-  /// Width and height in stored pixels, cropping applied, before sample aspect ratio and rotation.
+  /// The size in stored pixels after cropping, before sample aspect ratio and rotation.
   public var size: PixelSize {
     PixelSize(width: Int(pointer.pointee.width), height: Int(pointer.pointee.height))
   }
 
-  /// Presentation time in ticks of the stream's time base, as near as the decoder knows it.
+  /// The presentation time in ticks of the stream's time base, or the decoder's estimate of it; nil if unknown.
   public var presentationTicks: Int64? {
     let own = pointer.pointee.pts
-    // The decoder's guess turns to decoding times where some timestamps were odd: it is for frames without one.
+    // FFmpeg's estimate switches to decoding times after odd timestamps: use it only for frames without a timestamp.
     let ticks = own == reel_nopts() ? pointer.pointee.best_effort_timestamp : own
     return ticks == reel_nopts() ? nil : ticks
   }
 
-  /// In ticks; 0 where it is unknown.
+  /// The duration in ticks; 0 if unknown.
   public var durationTicks: Int64 { reel_frame_duration(pointer) }
 
+  /// True for a key frame, which decodes without other frames.
   public var isKey: Bool { reel_frame_is_key(pointer) }
 
+  /// True if the frame consists of two interlaced fields.
   public var isInterlaced: Bool { reel_frame_is_interlaced(pointer) }
 
-  /// Pixel width to pixel height; nil where the bitstream does not tell.
+  /// The ratio of pixel width to pixel height; nil if the bitstream does not state it.
   public var sampleAspectRatio: Rational? {
     let ratio = pointer.pointee.sample_aspect_ratio
     return ratio.num > 0 && ratio.den > 0 ? Rational(ratio.num, ratio.den) : nil
   }
 
-  /// FFmpeg's name of the pixel format, as `yuv420p10le`.
+  /// FFmpeg's name for the pixel format, such as `yuv420p10le`.
   public var pixelFormat: String {
     String(cString: av_get_pix_fmt_name(format) ?? av_get_pix_fmt_name(AV_PIX_FMT_NONE))
   }
 
-  /// Colour as the bitstream states it, and as Reel takes it.
+  /// The colour properties, as the bitstream states them and as Reel uses them.
   public var color: ColorDescription { ColorDescription(pointer) }
 
-  /// The number of planes.
+  /// The number of planes of the pixel format.
   public var planeCount: Int { max(0, Int(av_pix_fmt_count_planes(format))) }
 
-  /// Bytes of the frame's pixels as FFmpeg allocated them, padding included. A clone has as many: the same ones.
+  /// The size in bytes of the pixel buffers, including padding. Clones share the buffers and report the same size.
   public var byteCount: Int {
     let buffers = pointer.pointee.buf
     let all = [
@@ -91,8 +94,12 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return all.reduce(0) { $0 + Int($1?.pointee.size ?? 0) }
   }
 
-  /// One plane: `rows` rows of `bytesPerRow` bytes of pixels, `stride` bytes apart (stride may be negative).
-  /// `body` gets the address of the first row; what it returns is the result. Nil where there is no such plane.
+  /// Calls `body` with the pixels of one plane and returns its result, or nil if there is no such plane.
+  ///
+  /// - Parameters:
+  ///   - index: The plane, counted from 0.
+  ///   - body: Receives the address of the first row, the number of rows, the number of bytes of pixels per row, and
+  ///     the distance in bytes from one row to the next, which may be negative. The address is valid during the call.
   public borrowing func withPlane<Result, Failure: Error>(
     _ index: Int,
     _ body: (_ base: UnsafeRawPointer, _ rows: Int, _ bytesPerRow: Int, _ stride: Int) throws(Failure) ->
@@ -103,8 +110,10 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     return try body(base, rowCount(ofPlane: index), bytesPerRow, planeStride(index))
   }
 
-  /// The md5 of the frame's pixels, plane by plane without padding: what `ffmpeg -f framemd5` gives for it. 32
-  /// hexadecimal digits.
+  /// Returns the MD5 of the pixels, plane by plane without padding, as 32 hexadecimal digits: the value that
+  /// `ffmpeg -f framemd5` prints.
+  ///
+  /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
   public borrowing func md5() throws(ReelError) -> String {
     let hash = try MD5Hash()
     for plane in 0..<planeCount {

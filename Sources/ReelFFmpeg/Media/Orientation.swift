@@ -1,26 +1,27 @@
 internal import CFFmpeg
 
-/// How a frame has to be turned to stand upright: a display matrix (ISO/IEC 14496-12 §8.5.2) reduced to the eight
-/// cases that leave pixels whole.
+/// How a stored frame is mirrored and turned to be upright: a display matrix (ISO/IEC 14496-12 §8.5.2), reduced to
+/// quarter turns.
 public struct Orientation: Sendable, Hashable {
-  /// Clockwise, in degrees: 0, 90, 180 or 270.
+  /// The clockwise rotation in degrees: 0, 90, 180 or 270.
   public let rotation: Int
-  /// True where the frame is mirrored left to right before it is turned.
+  /// True if the frame is mirrored left to right before it is turned.
   public let isMirrored: Bool
 
-  /// Neither turned nor mirrored.
+  /// The orientation that neither turns nor mirrors.
   public static let upright = Orientation(rotation: 0, isMirrored: false)
 
+  /// Creates an orientation. `rotation` must be 0, 90, 180 or 270.
   public init(rotation: Int, isMirrored: Bool) {
     self.rotation = rotation
     self.isMirrored = isMirrored
   }
 
-  /// True where width and height change places.
+  /// True for a rotation of 90 or 270 degrees, which exchanges width and height.
   public var swapsAxes: Bool { rotation == 90 || rotation == 270 }
 
-  /// `matrix` is the nine 16.16/2.30 fixed-point numbers of a display matrix; an odd angle is taken to the nearest
-  /// quarter.
+  /// Reads the nine fixed-point numbers (16.16 and 2.30) of a display matrix. Angles are rounded to the nearest quarter
+  /// turn.
   init(matrix: UnsafePointer<Int32>?) {
     guard let matrix else {
       self = .upright
@@ -39,7 +40,7 @@ public struct Orientation: Sendable, Hashable {
     // FFmpeg's angle is counter-clockwise.
     let quarters = Int((-angle / 90).rounded())
     let rotation = ((quarters % 4) + 4) % 4 * 90
-    // What is left of the matrix is turned, then mirrored; to mirror first, turn the other way.
+    // The remaining matrix turns first and mirrors then; to mirror first, turn the other way.
     self.init(rotation: mirrors ? (360 - rotation) % 360 : rotation, isMirrored: mirrors)
   }
 }

@@ -1,16 +1,17 @@
 internal import CFFmpeg
 public import ReelCore
 
-/// Decoded sound: samples of all channels from one instant on.
+/// Decoded audio: consecutive samples of all channels.
 public struct PCMBuffer: Sendable {
-  /// When the first sample is heard, in ticks of the stream's time base; nil where the stream has not told yet.
+  /// The presentation time of the first sample, in ticks of the stream's time base; nil if unknown.
   public var ticks: Int64?
+  /// The sample rate and the channels.
   public let format: PCMFormat
-  /// Samples between -1 and 1 (lossy codecs give some beyond), the channels of one instant next to each other:
-  /// `frameCount * channelCount` of them.
+  /// The samples, interleaved by channel: `frameCount * channelCount` numbers. The nominal range is -1 to 1; lossy
+  /// codecs may exceed it.
   public private(set) var samples: [Float]
 
-  /// Takes samples of all channels; those beyond a multiple of the channel count are left out.
+  /// Creates a buffer of interleaved samples. Drops samples beyond a multiple of the channel count.
   public init(ticks: Int64? = nil, format: PCMFormat, samples: [Float]) {
     self.ticks = ticks
     self.format = format
@@ -19,35 +20,36 @@ public struct PCMBuffer: Sendable {
     if surplus > 0 { self.samples.removeLast(surplus) }
   }
 
-  /// Samples a second of each channel.
+  /// The number of samples per second and channel.
   public var sampleRate: Int { format.sampleRate }
 
+  /// The number of channels.
   public var channelCount: Int { format.channelCount }
 
-  /// FFmpeg's name of the channel layout, as `stereo`; nil where the order of the channels is not known.
+  /// FFmpeg's name for the channel layout, such as `stereo`; nil if the channel order is unknown.
   public var channelLayout: String? { format.channelLayout }
 
-  /// Instants: the samples of each channel.
+  /// The number of samples per channel.
   public var frameCount: Int { channelCount > 0 ? samples.count / channelCount : 0 }
 
-  /// How long the samples last.
+  /// The playing time of the samples.
   public var duration: MediaTime {
     MediaTime(value: Int64(frameCount), timescale: Int32(clamping: sampleRate))
   }
 
-  /// What is left without the first `count` instants.
+  /// Returns the buffer without the first `count` samples of each channel. The result has no `ticks`.
   public func dropping(_ count: Int) -> PCMBuffer {
     PCMBuffer(format: format, samples: Array(samples.dropFirst(max(0, count) * channelCount)))
   }
 
-  /// Every sample multiplied by `gain`: 0 is silence, 1 changes nothing.
+  /// Multiplies every sample by `gain`: 0 gives silence, 1 changes nothing.
   public mutating func scale(by gain: Float) {
     guard gain != 1 else { return }
     for index in samples.indices { samples[index] *= gain }
   }
 
-  /// The samples as 16-bit numbers, as swresample converts them without dither: 32768 times the sample, rounded to
-  /// the nearest (to even between two), clipped. Samples that were decoded from 16 bits are what they were.
+  /// The samples as 16-bit integers, converted as swresample does without dither: multiplied by 32768, rounded to the
+  /// nearest integer (ties to even) and clipped. NaN becomes 0. Samples decoded from 16-bit PCM are restored exactly.
   public var int16Samples: [Int16] {
     [Int16](unsafeUninitializedCapacity: samples.count) { buffer, count in
       samples.withUnsafeBufferPointer { samples in
@@ -57,8 +59,10 @@ public struct PCMBuffer: Sendable {
     }
   }
 
-  /// The MD5 of the samples as 16-bit numbers in little-endian order: what `ffmpeg -c:a pcm_s16le -f framemd5` gives
-  /// for them. 32 hexadecimal digits.
+  /// Returns the MD5 of `int16Samples` in little-endian order as 32 hexadecimal digits, the value that
+  /// `ffmpeg -c:a pcm_s16le -f framemd5` prints.
+  ///
+  /// - Throws: `ReelError` of kind `internalFault` if memory runs out.
   public func md5() throws(ReelError) -> String {
     let hash = try MD5Hash()
     let numbers = int16Samples.map(\.littleEndian)
@@ -71,7 +75,7 @@ public struct PCMBuffer: Sendable {
   @inline(__always)
   private static func int16(_ sample: Float) -> Int16 {
     let scaled = (sample * 32768).rounded(.toNearestOrEven)
-    // What is not a number is silence: the comparisons of `max` and `min` would let it through.
+    // NaN becomes silence: the comparisons of `max` and `min` would let it through.
     guard scaled == scaled else { return 0 }
     return Int16(max(-32768, min(32767, scaled)))
   }

@@ -1,18 +1,19 @@
 internal import CFFmpeg
 internal import CFFmpegShims
 
-/// What the samples of a `PCMBuffer` are: how many a second, of which channels.
+/// The sample rate and the channels of a `PCMBuffer`.
 public struct PCMFormat: Sendable, Hashable {
-  /// Samples a second of each channel.
+  /// The number of samples per second and channel.
   public let sampleRate: Int
+  /// The number of channels.
   public let channelCount: Int
-  /// FFmpeg's name of the channel layout, as `stereo` or `5.1(side)`; nil where the order of the channels is not known.
+  /// FFmpeg's name for the channel layout, such as `stereo` or `5.1(side)`; nil if the channel order is unknown.
   public let channelLayout: String?
-  /// The channels, as the `dwChannelMask` of `WAVEFORMATEXTENSIBLE` and FFmpeg's `AV_CH_` bits name them, lowest bit
-  /// first; 0 where the order is another, or not known.
+  /// The channels as a bit mask, in the order of the samples from the lowest bit: the `dwChannelMask` of
+  /// `WAVEFORMATEXTENSIBLE` and FFmpeg's `AV_CH_` bits. 0 if the order is different or unknown.
   public let channelMask: UInt64
 
-  /// A format with the layout that FFmpeg takes for so many channels.
+  /// Creates a format with FFmpeg's default layout for the number of channels.
   public init(sampleRate: Int, channelCount: Int) {
     var layout = AVChannelLayout()
     av_channel_layout_default(&layout, Int32(clamping: channelCount))
@@ -20,7 +21,7 @@ public struct PCMFormat: Sendable, Hashable {
     self.init(sampleRate: sampleRate, layout: &layout)
   }
 
-  /// The format of decoded samples.
+  /// Creates the format of decoded samples.
   init(sampleRate: Int, layout: inout AVChannelLayout) {
     self.sampleRate = sampleRate
     channelCount = Int(layout.nb_channels)
@@ -28,7 +29,7 @@ public struct PCMFormat: Sendable, Hashable {
     channelMask = reel_channel_mask(&layout)
   }
 
-  /// Calls `body` with the layout as FFmpeg takes it.
+  /// Calls `body` with the layout as an FFmpeg structure.
   func withLayout<Result>(_ body: (inout AVChannelLayout) -> Result) -> Result {
     var layout = AVChannelLayout()
     defer { av_channel_layout_uninit(&layout) }

@@ -2,48 +2,60 @@ internal import CFFmpeg
 internal import CFFmpegShims
 public import ReelCore
 
-/// What a demuxer knows of one stream: copied values, nothing that points into the demuxer.
+/// The description of one stream of a container.
 public struct StreamInfo: Sendable {
+  /// The kind of a stream.
   public enum Kind: String, Sendable {
+    /// Video, or an image such as cover art.
     case video
     case audio
+    /// Subtitles or captions.
     case text
+    /// Data, attachments and unknown streams.
     case other
   }
 
+  /// The position of the stream in the container, counted from 0.
   public let index: Int
-  /// The container's own number of it: the PID in MPEG-TS, the track's in MP4.
+  /// The stream's number in the container: the PID in MPEG-TS, the track ID in MP4.
   public let number: Int
+  /// The kind of the stream.
   public let kind: Kind
-  /// libavcodec's name of the codec, as `h264` or `mpeg4`.
+  /// libavcodec's name for the codec, such as `h264` or `mpeg4`.
   public let codecName: String
-  /// The codec as Reel decodes it; nil for one that it does not.
+  /// The video codec; nil if Reel does not decode it, or if the stream is not video.
   public let videoCodec: VideoCodec?
-  /// The audio codec as Reel decodes it; nil for one that it does not.
+  /// The audio codec; nil if Reel does not decode it, or if the stream is not audio.
   public let audioCodec: AudioCodec?
-  /// The sample entry's four characters, where the container has them.
+  /// The four-character code of the sample entry, such as `avc1`; nil if the container has none.
   public let codecTag: String?
-  /// Seconds per tick of packets and frames.
+  /// The length in seconds of one tick, the unit of packet and frame times.
   public let timeBase: Rational
-  /// In ticks; nil where the container has none.
+  /// The duration in ticks; nil if the container does not state it.
   public let durationTicks: Int64?
-  /// Coded size after cropping, as the container or parser says; nil before it is known.
+  /// The size in stored pixels after cropping, before aspect ratio and rotation; nil if unknown.
   public let size: PixelSize?
+  /// The average number of frames per second; nil if unknown.
   public let averageFrameRate: Rational?
-  /// Pixel width to pixel height; nil where the container does not tell.
+  /// The ratio of pixel width to pixel height; nil if unknown.
   public let sampleAspectRatio: Rational?
-  /// How far the frame has to be turned clockwise to stand upright: 0, 90, 180 or 270 degrees.
+  /// The clockwise rotation in degrees that makes the frame upright: 0, 90, 180 or 270.
   public let rotation: Int
-  /// True where the display matrix mirrors the frame (before it is turned).
+  /// True if the display matrix mirrors the frame left to right before it is turned.
   public let isMirrored: Bool
+  /// True for a single attached image, such as cover art.
   public let isAttachedFrame: Bool
+  /// True if the container marks the stream as a default.
   public let isDefault: Bool
-  /// ISO 639 or RFC 5646, as the container writes it.
+  /// The language as the container states it, an ISO 639 or RFC 5646 code; nil if it does not.
   public let language: String?
+  /// The bit rate as the container or the codec headers state it; nil if they do not.
   public let bitsPerSecond: Int64?
+  /// The number of audio channels; nil if unknown, and for other streams.
   public let channelCount: Int?
+  /// The number of audio samples per second and channel; nil if unknown, and for other streams.
   public let sampleRate: Int?
-  /// True if the sample entry (`encv`) or the MPEG-TS stream type (SAMPLE-AES) says that samples are encrypted.
+  /// True if the sample entry (`encv`, `enca`) or the MPEG-TS stream type (SAMPLE-AES) marks samples as encrypted.
   public let isEncrypted: Bool
   /// WebM: the id of the key that blocks are encrypted with, or nil if they are not.
   let contentEncryptionKeyID: [UInt8]?
@@ -93,7 +105,7 @@ public struct StreamInfo: Sendable {
     self.parameters = try CodecParameters(copying: stream.pointee.codecpar)
   }
 
-  /// The stream of one still image, which an opened decoder has just given.
+  /// Describes the stream of a still image, from the decoder that has just decoded it.
   init(still context: UnsafePointer<AVCodecContext>, orientation: Orientation) throws(ReelError) {
     index = 0
     number = 0
@@ -130,7 +142,7 @@ public struct StreamInfo: Sendable {
     return copy
   }
 
-  /// `ticks` of this stream as a time.
+  /// Converts ticks of this stream to a time, exactly.
   public func time(ticks: Int64) -> MediaTime {
     let product = ticks.multipliedReportingOverflow(by: Int64(timeBase.numerator))
     return MediaTime(
@@ -138,10 +150,10 @@ public struct StreamInfo: Sendable {
       timescale: timeBase.denominator)
   }
 
-  /// True of copies of the same stream of the same container.
+  /// Returns true for copies of the same stream of the same container.
   package func isIdentical(to other: StreamInfo) -> Bool { parameters === other.parameters }
 
-  /// How NAL units stand in the stream's packets.
+  /// How NAL units are framed in the stream's packets.
   var nalFraming: NALFraming {
     let parameters = parameters.pointer.pointee
     return videoCodec.map {

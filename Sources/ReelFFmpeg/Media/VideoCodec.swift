@@ -1,6 +1,6 @@
 internal import CFFmpeg
 
-/// The video codecs that Reel decodes.
+/// A video codec that Reel decodes.
 public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   case h264
   case hevc
@@ -18,7 +18,7 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   case mjpeg
   case prores
 
-  /// The decoders that may be opened, by libavcodec's names, best first.
+  /// The allowed decoders by libavcodec's names, in order of preference.
   var decoderNames: [String] {
     switch self {
     case .av1: ["libdav1d", "libaom-av1"]
