@@ -34,7 +34,7 @@ public struct FetchRequest: Sendable {
   public var url: URL
   /// The range of bytes to fetch, or nil for the whole resource.
   public var range: ByteRange?
-  /// Additional header fields, in order. They replace the fetcher's own fields of the same name.
+  /// Additional header fields, in order. They replace the fetcher's defaults, except for `Accept-Encoding`.
   public var headers: [HeaderField]
   /// What the request is for.
   public var purpose: FetchPurpose

@@ -136,8 +136,7 @@ extension WallTime: CustomStringConvertible {
 
 // MARK: - Private
 
-/// A day of the Gregorian calendar. The two conversions count years from March, so that the day of a leap year is
-/// the last one.
+/// A day of the Gregorian calendar. The conversions count years from March, so the leap day is the last day of a year.
 private struct CivilDate {
   var year: Int64
   var month: Int64

@@ -6,7 +6,7 @@ import NIOPosix
 public import ReelCore
 public import ReelManifest
 
-/// Serves a presentation as HLS over HTTP/1.1, to any player on this machine or its network.
+/// An HTTP/1.1 server that offers a presentation as HLS, to any player on this machine or its network.
 ///
 /// | path | answer |
 /// |---|---|
@@ -14,17 +14,19 @@ public import ReelManifest
 /// | `/media/video-0/index.m3u8` | the media playlist of a track |
 /// | `/media/video-0/init-0.mp4`, `…/12.m4s`, `…/file-0.mp4` | media |
 ///
-/// Playlists are its own. Media is redirected to where it is (302), or passed through: where it is asked for, and always
-/// where the client could not go there by itself (`file:`, `data:`). What is passed through is read from its origin
-/// no faster than the client reads; single ranges are served (206, 416), and a client that leaves ends the request to
-/// the origin. Any page may read it (CORS). What is not of the presentation is 404, whatever a path or a query says; an
-/// origin that fails is 502, one that is too slow 504, with a line of text.
+/// The gateway generates the playlists. It redirects requests for media to the origin (302), or relays the media. It
+/// always relays media that a client can't reach by itself (`file:`, `data:`).
 ///
-/// A page whose media is redirected needs CORS from the origin as well, and `crossorigin` on its element; one whose
-/// media is passed through needs neither.
+/// - Relayed media is read from the origin no faster than the client reads it. Single ranges are supported (206, 416).
+///   The request to the origin ends when the client disconnects.
+/// - A path outside of the presentation is answered with 404. If the origin fails, the answer is 502, or 504 after a
+///   time-out, with a line of text.
+/// - Web pages of any origin may read the answers (CORS). If media is redirected, its origin must allow CORS as well,
+///   and the page must set `crossorigin` on its media element.
 public final class Gateway: Sendable {
-  /// Where a player begins: the multivariant playlist, with 127.0.0.1 for a gateway that listens on all addresses.
+  /// The URL of the multivariant playlist, for a player. Its host is 127.0.0.1 if the gateway listens on all addresses.
   public let url: URL
+  /// The port that the gateway listens on.
   public let port: Int
 
   private let group: MultiThreadedEventLoopGroup
@@ -37,9 +39,15 @@ public final class Gateway: Sendable {
     self.server = server
   }
 
-  /// Begins to serve `hls`. `fetcher` gets what is passed through.
+  /// Starts a gateway and returns once it listens.
   ///
-  /// Throws `ReelError`: `usage` for a port or host that is none, `network` where the address can't be had.
+  /// - Parameters:
+  ///   - hls: The playlists to serve.
+  ///   - configuration: The address to listen on, and how to deliver media.
+  ///   - fetcher: Fetches relayed media, and finds the first reachable URL of media with several.
+  ///   - logger: Receives requests for media and failures of origins at level `debug`.
+  /// - Throws: `ReelError` of kind `usage` for an invalid host or port, or `network` if the address can't be bound;
+  ///   `CancellationError`.
   public static func start(
     _ hls: VirtualHLS, configuration: Configuration = Configuration(), fetcher: any Fetching,
     logger: Logger = Logger(label: "reel.gateway")
@@ -88,7 +96,7 @@ public final class Gateway: Sendable {
     throw ReelError(.usage, "\(configuration.host) is no host to listen on", at: address)
   }
 
-  /// Closes all connections and stops listening; nothing of it is left when it returns. Further calls do nothing.
+  /// Stops listening and closes all connections. When it returns, all resources are released. Further calls do nothing.
   public func stop() async {
     server.cancel()
     _ = await server.result
@@ -97,7 +105,7 @@ public final class Gateway: Sendable {
 
   // MARK: - Private
 
-  /// What the server tells of itself is thrown, returned or logged here: it has no lines of its own.
+  /// Silences the server's own log: the gateway throws, returns or logs all that matters itself.
   private static func silent(_ logger: Logger) -> Logger {
     var logger = logger
     logger.logLevel = .critical

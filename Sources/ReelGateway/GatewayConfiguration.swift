@@ -1,13 +1,14 @@
 extension Gateway {
-  /// Where a gateway listens, and what it does with media.
+  /// The address that a gateway listens on, and how it delivers media.
   public struct Configuration: Sendable, Hashable {
-    /// A name or an address of this machine.
+    /// The name or address to listen on, such as `127.0.0.1`, or `0.0.0.0` for all addresses.
     public var host: String
-    /// 0 for a free one.
+    /// The port to listen on; 0 for any free port.
     public var port: Int
-    /// True where all media is passed through; else clients are sent to its origin.
+    /// True to relay all media. False to redirect clients to its origin if they can reach it (`http`, `https`).
     public var isProxy: Bool
 
+    /// Creates a configuration. By default, the gateway listens on any free port for clients on this machine.
     public init(host: String = "127.0.0.1", port: Int = 0, isProxy: Bool = false) {
       self.host = host
       self.port = port

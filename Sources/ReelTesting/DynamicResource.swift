@@ -1,10 +1,9 @@
-/// Answers of an `Origin` that are made when they are asked for, as those of a live stream are.
+/// A resource that generates its responses on request, such as a live stream.
 public protocol DynamicResource: Sendable {
-  /// The answer to a request of `path` at this moment; nil where the resource has nothing to do with the path.
+  /// Returns the current response for `path`, or nil if the path does not belong to the resource.
   ///
-  /// Called once for each request, GET and HEAD alike, on the origin's event loop: what takes long holds up its other
-  /// answers.
+  /// The origin calls this once for each GET and HEAD request, on its event loop: a slow call delays all other answers.
   ///
-  /// - Parameter path: Decoded, with its first slash and without the query.
+  /// - Parameter path: The percent-decoded path with its leading slash, without the query.
   func response(at path: String) -> Origin.Response?
 }

@@ -2,14 +2,18 @@ public import ReelCore
 public import ReelPlayback
 public import ReelPool
 
-/// A pool without players: it records what it is asked, and answers as a test wants. No media is needed for it.
+/// A pool without players, for tests of feeds. It records calls and returns the results that the test sets. It needs no
+/// media.
 ///
-/// It says of the same calls the same as a `PlayerPool`: an index that the snapshot does not have is an error.
+/// As with a `PlayerPool`, an index outside the snapshot is an error.
 public final class FakePlayerPool: PlayerPooling {
-  /// What it was asked.
+  /// A recorded call, with its arguments.
   public enum Call: Sendable, Hashable {
+    /// A call of `show(_:of:phase:)`, also if it threw.
     case show(Int, FeedSnapshot, SwipePhase)
+    /// A call of `update(_:currentIndex:)`.
     case update(FeedSnapshot, currentIndex: Int?)
+    /// A call of `setPlaying(_:)`.
     case setPlaying(Bool)
   }
 
@@ -25,40 +29,44 @@ public final class FakePlayerPool: PlayerPooling {
 
   private let state = Locked(State())
 
-  /// - Parameter stage: what is said of items without a stage of their own; hits have no frame.
+  /// Creates a pool.
+  ///
+  /// - Parameter stage: The stage that `show` reports for items without a stage of their own. No handover has a frame.
   public init(stage: PreloadStage = .none) { state.withLock { $0.defaultStage = stage } }
 
-  /// What it was asked so far, in order. `setFailureHandler` is not among it.
+  /// The calls so far, in order. `setFailureHandler(_:)` is not recorded.
   public var calls: [Call] { state.withLock { $0.calls } }
 
-  /// The item that was shown last, or that an update has made the current one; nil for none.
+  /// The item that the last `show` or `update` made the current one; nil for none.
   public var currentItem: FeedItem.ID? { state.withLock { $0.current } }
 
-  /// What was asked last; playing at first.
+  /// The last value passed to `setPlaying(_:)`; true at first.
   public var isPlaying: Bool { state.withLock { $0.isPlaying } }
 
-  /// There is someone to be told of failures.
+  /// True if a failure handler is set.
   public var hasFailureHandler: Bool { state.withLock { $0.handler != nil } }
 
-  /// Forgets what it was asked.
+  /// Removes all recorded calls.
   public func forgetCalls() { state.withLock { $0.calls = [] } }
 
-  /// Sets the stage that a swipe to an item finds; nil for that of all others.
+  /// Sets the stage that `show` reports for an item; nil for the default stage.
   public func setStage(_ stage: PreloadStage?, of id: FeedItem.ID) {
     state.withLock { $0.stages[id] = stage }
   }
 
-  /// Reports that an item can't be played, now.
+  /// Reports now that an item can't be played, to the failure handler if one is set.
   public func fail(_ id: FeedItem.ID, with error: ReelError = FakePlayerPool.failure) {
     state.withLock { $0.handler }?(id, error)
   }
 
-  /// Has an item fail whenever it is shown, before `show` returns; nil ends that.
+  /// Makes an item fail whenever it is shown; nil lets it succeed again.
+  ///
+  /// `show` calls the failure handler before it returns, and returns the error in its handover.
   public func setFailure(_ error: ReelError?, of id: FeedItem.ID) {
     state.withLock { $0.failures[id] = error }
   }
 
-  /// What items fail with where nothing else is said.
+  /// The default error of `fail(_:with:)`.
   public static let failure = ReelError(.badMedia, "the item can't be played")
 
   // MARK: PlayerPooling

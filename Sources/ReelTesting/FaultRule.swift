@@ -1,46 +1,49 @@
 public import ReelCore
 
-/// A fault, the paths that it befalls, and how often it does.
+/// A fault, the paths that it applies to, and how often it applies.
 ///
-/// As text, which `parse(_:)` reads, rules are separated by commas, and each is
+/// The text form, which `parse(_:)` reads, is a list of rules separated by commas. Each rule has the form
 ///
 ///     PATTERN=KIND[:ARGUMENT][xCOUNT]
 ///
-/// - `PATTERN` is compared with the path without its first slash, or, where it has no slash itself, with the
-///   last part of the path. `*` stands for any characters, `?` for one. Letters count as they are.
-/// - `xCOUNT` ends the fault after so many requests; without it the fault stays.
-/// - `KIND` with its argument is one of
+/// - `PATTERN` is matched against the path without its leading slash, or, if it contains no slash, against the last
+///   component of the path. `*` matches any characters, `?` exactly one. Matching is case-sensitive.
+/// - `xCOUNT` limits the fault to the first `COUNT` matching requests; without it the fault is permanent.
+/// - `KIND`, with its argument, is one of
 ///
-///       status:503            status:429;Retry-After: 2     the status, and header fields after semicolons
-///       delay:500ms                                         us, ms or s
-///       silence
-///       stall:20000   close:20000   reset:20000             after so many bytes of the body
-///       truncate:20000                                      the resource ends there
-///       length:+100           length:-100                   Content-Length wrong by so much
-///       redirect:/other       redirect:http://host/path
-///       redirects:3                                         so many, one after the other, then the resource
-///       loop                                                to itself, for ever
+///       status:503            status:429;Retry-After: 2     a status, with header fields after semicolons
+///       delay:500ms                                         a delay in us, ms or s
+///       silence                                             no answer
+///       stall:20000   close:20000   reset:20000             after this number of bytes of the body
+///       truncate:20000                                      the resource ends after this number of bytes
+///       length:+100           length:-100                   an error in Content-Length
+///       redirect:/other       redirect:http://host/path     a redirect
+///       redirects:3                                         a chain of redirects, then the resource
+///       loop                                                a redirect to the same path
 ///       corrupt:1000+50       corrupt:0.1%                  50 bytes from byte 1000; a share of all bytes
-///       norange
-///       gzip
+///       norange                                             ranges are ignored
+///       gzip                                                Content-Encoding: gzip
 ///
-/// as in `seg*.ts=status:503x2,*.m4s=stall:20000`. The first rule counts that matches a request and is not
-/// used up.
+/// For example: `seg*.ts=status:503x2,*.m4s=stall:20000`. The first rule that matches a request and is not used up
+/// applies.
 public struct FaultRule: Sendable, Hashable {
+  /// The pattern of paths, in the syntax above.
   public var pattern: String
+  /// The fault.
   public var fault: Fault
-  /// How many requests it befalls; nil for all.
+  /// The number of requests to apply the fault to; nil for all.
   public var count: Int?
 
+  /// Creates a rule.
   public init(_ pattern: String, _ fault: Fault, count: Int? = nil) {
     self.pattern = pattern
     self.fault = fault
     self.count = count
   }
 
-  /// Reads the rules of a text by the grammar above.
+  /// Parses a list of rules in the syntax above. Empty rules are ignored.
   ///
-  /// - Throws: `ReelError` of kind `usage` with the rule that can't be read.
+  /// - Throws: `ReelError` of kind `usage` for the first malformed rule.
   public static func parse(_ text: String) throws(ReelError) -> [FaultRule] {
     var rules: [FaultRule] = []
     for rule in text.split(separator: ",") {
@@ -50,7 +53,7 @@ public struct FaultRule: Sendable, Hashable {
     return rules
   }
 
-  /// True where the rule is for this path, which begins with a slash.
+  /// Returns true if the rule applies to a path, which begins with a slash.
   func matches(path: String) -> Bool {
     let target =
       pattern.contains("/")
@@ -134,7 +137,7 @@ public struct FaultRule: Sendable, Hashable {
 }
 
 extension Substring {
-  /// The text without spaces at its ends.
+  /// The text without leading and trailing spaces.
   var trimmed: Substring {
     var text = self
     while text.first == " " { text.removeFirst() }
@@ -144,7 +147,7 @@ extension Substring {
 }
 
 extension Duration {
-  /// Reads `500ms`, `2s`, `1.5 s`, `100us`; nil where it is none of these.
+  /// Parses a duration such as `500ms`, `1.5 s` or `100us`, up to an hour. Returns nil for any other text.
   init?(parsing text: Substring) {
     let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let scales: [Substring: Double] = ["us": 1, "ms": 1e3, "s": 1e6]

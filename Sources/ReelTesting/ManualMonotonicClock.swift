@@ -1,7 +1,7 @@
 internal import Dispatch
 public import ReelCore
 
-/// A monotonic clock that stands still at zero until it is told to go on, and then makes the calls that have come due.
+/// A monotonic clock for tests. It starts at zero, moves only when advanced, and then makes the calls that are due.
 public final class ManualMonotonicClock: MonotonicClock {
   private struct State {
     var now: Duration = .zero
@@ -12,14 +12,18 @@ public final class ManualMonotonicClock: MonotonicClock {
 
   private let state = Locked(State(), rank: .clock)
 
+  /// Creates a clock at zero.
   public init() {}
 
+  /// The current time of the clock.
   public var now: Duration { state.withLock { $0.now } }
 
-  /// The time of the next call; nil where none is scheduled.
+  /// The deadline of the next call; nil if none is scheduled.
   public var nextDeadline: Duration? { state.withLock { $0.calls.next?.deadline } }
 
-  /// A deadline that has passed is called on a thread of Dispatch's, or by an `advance` that comes first.
+  /// Schedules a call of `handler` at `deadline`.
+  ///
+  /// If `deadline` has passed, the call is made soon on a Dispatch thread, or by an `advance` that comes first.
   @discardableResult
   public func schedule(
     at deadline: Duration, _ handler: @escaping @Sendable () -> Void
@@ -34,16 +38,18 @@ public final class ManualMonotonicClock: MonotonicClock {
     return Call(clock: self, key: key)
   }
 
-  /// Goes on by a length of time; see `advance(to:)`.
+  /// Advances the clock by `length`, as `advance(to:)`.
   public func advance(by length: Duration) { advance(to: now + length) }
 
-  /// Goes on to `target`, and makes the calls that come due, in the order of their deadlines and on this thread, each
-  /// while `now` is its deadline. Those that are scheduled on the way are among them. The clock does not go back.
+  /// Advances the clock to `target` and makes the calls that become due, including those scheduled meanwhile.
+  ///
+  /// The calls run on the current thread in order of their deadlines; during each, `now` is its deadline. A `target` in
+  /// the past does not move the clock.
   public func advance(to target: Duration) {
     while let handler = takeDue(at: target) { handler() }
   }
 
-  /// Returns once a call is scheduled, or the task is cancelled.
+  /// Suspends until a call is scheduled, or the task is cancelled. Returns at once if one is already scheduled.
   public func waitForDeadline() async {
     let number = state.withLock { state in
       state.nextWaiter += 1

@@ -5,32 +5,34 @@ import NIOHTTP1
 import NIOPosix
 import ReelCore
 
-/// An HTTP/1.1 origin for tests, benchmarks and `reel serve`: files, bytes in memory, and what is made when it
-/// is asked for (`DynamicResource`), over a modelled link and with faults where they are wanted.
+/// An HTTP/1.1 server for tests, benchmarks and `reel serve`, with an optional modelled link and optional faults.
 ///
-/// It answers GET, HEAD and OPTIONS, keeps connections alive, serves single ranges (206, 416) with
-/// `If-Range`, names the media type by the extension, and lets any page read it (CORS). A path can't lead out
-/// of the directory, by `..` or by a symbolic link. Files are read as they are sent. A directory is not
-/// listed: 404.
+/// It serves files, responses in memory, and generated responses (`DynamicResource`).
+///
+/// It answers GET, HEAD and OPTIONS, keeps connections alive, and supports single ranges (206, 416) with `If-Range`.
+/// It derives the media type from the file extension, and allows web pages of any origin to read the answers (CORS). A
+/// path can't leave the directory, neither by `..` nor by a symbolic link. Files are read as they are sent. A request
+/// for a directory gives 404.
 ///
 /// ## The modelled link
 ///
-/// With a `LinkSpec` all connections of the origin share one bottleneck towards the clients:
+/// With a `LinkSpec`, all connections of the origin share one bottleneck to the clients:
 ///
-/// - **Rate.** Heads and bodies cross it as packets of at most 1,448 bytes, one after the other, by turns
-///   between the answers that have bytes to send. A packet is written to its connection at the moment when
-///   its last bit would have crossed at `bitsPerSecond`. The overhead of TCP and IP is not counted.
-/// - **Round trip.** A new connection takes one round trip before its first request is heard. The first byte
-///   of an answer can cross one round trip after its request was heard, over a fresh connection and a kept
-///   one alike: half of it is the way of the request, half that of the answer. So a first byte comes two
-///   round trips after a client began to connect, and one after a request over an open connection.
-/// - Requests cost no rate. There is **no slow start**, no loss, and no jitter: a new connection has the
-///   whole rate from its first byte on.
-/// - A client that closes takes what was queued for it off the link at once. One that does not read lets the
-///   others have its turns.
+/// - **Rate.** Heads and bodies are sent as packets of at most 1,448 bytes, one after the other. Answers with bytes to
+///   send take turns. A packet is written to its connection when its last bit would have arrived at `bitsPerSecond`.
+///   The overhead of TCP and IP is not counted.
+/// - **Round trip.** A new connection takes one round trip before its first request is handled. The first byte of an
+///   answer can be sent one round trip after the request was handled, on new and on open connections: half of it is for
+///   the request, half for the answer. So the first byte arrives two round trips after a client starts to connect, and
+///   one round trip after a request over an open connection.
+/// - Requests use none of the rate. There is **no slow start**, no loss and no jitter: a new connection can use the
+///   full rate from its first byte.
+/// - When a client closes its connection, the bytes queued for it leave the link at once. A client that does not read
+///   yields its turns to the others.
 public final class Origin: Sendable {
-  /// `http://HOST:PORT/`, with 127.0.0.1 for an origin that listens on all addresses.
+  /// The URL `http://HOST:PORT/`. Its host is 127.0.0.1 if the origin listens on all addresses.
   public let baseURL: URL
+  /// The port that the origin listens on.
   public let port: Int
 
   private let state: OriginState
@@ -50,10 +52,13 @@ public final class Origin: Sendable {
     self.connections = connections
   }
 
-  /// Begins to listen.
+  /// Starts an origin and returns once it listens.
   ///
-  /// - Throws: `ReelError`: `noSuchFile` where the directory is none, `network` where the address can't be
-  ///   had.
+  /// - Parameters:
+  ///   - configuration: The resources, the address, the link and the faults.
+  ///   - logger: Receives requests and failed connections at level `debug`.
+  /// - Throws: `ReelError` of kind `noSuchFile` if the directory does not exist, `network` if the address can't be
+  ///   bound, or `usage` for an invalid host.
   public static func start(
     _ configuration: Configuration, logger: Logger = Logger(label: "reel.origin")
   ) async throws -> Origin {
@@ -66,8 +71,8 @@ public final class Origin: Sendable {
       }
     }
     let state = OriginState(configuration)
-    // One loop for all: the link is shared, and its state needs no lock. Of its own, so that clients in the
-    // same process do not hold up its timers.
+    // All connections share one event loop, so the state of the link needs no lock. The loop has its own thread, so
+    // clients in the same process do not delay its timers.
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
     let connections = ConnectionList()
@@ -106,39 +111,39 @@ public final class Origin: Sendable {
     }
   }
 
-  /// Closes all connections and stops listening. Further calls do nothing.
+  /// Stops listening and closes all connections. Further calls do nothing.
   public func stop() async {
     try? await listener.close()
     connections.closeAll()
     try? await group.shutdownGracefully()
   }
 
-  /// The URL of a path, which is encoded where it has to be.
+  /// Returns the URL of a path. Characters are percent-encoded as needed.
   public func url(_ path: String) -> URL {
     baseURL.appending(path: path.drop { $0 == "/" })
   }
 
-  /// The requests so far, in the order in which they came.
+  /// The requests so far, in order of arrival.
   public var requestLog: [RequestRecord] { state.snapshot.requests }
 
-  /// What has happened so far.
+  /// The requests and connections so far.
   public var snapshot: Snapshot { state.snapshot }
 
-  /// Returns when `condition` holds; it is asked after every change. Returns early where the task is
-  /// cancelled.
+  /// Suspends until `condition` holds, or the task is cancelled.
   ///
-  /// - Returns: The state that met the condition, or the present one.
+  /// - Parameter condition: Evaluated now and after every change, under a lock: it must not block or use the origin.
+  /// - Returns: The snapshot that met the condition, or the current one after cancellation.
   @discardableResult
   public func wait(until condition: @escaping @Sendable (Snapshot) -> Bool) async -> Snapshot {
     await state.wait(until: condition)
   }
 
-  /// Serves `response` under a path from now on; nil takes it away.
+  /// Serves `response` from now on under `path`, percent-decoded with its leading slash; nil removes the route.
   public func setRoute(_ path: String, _ response: Response?) {
     state.setRoute(path, response)
   }
 
-  /// Takes other faults, with fresh counts.
+  /// Replaces all fault rules; counts start again.
   public func setFaults(_ faults: [FaultRule]) {
     state.setFaults(faults)
   }

@@ -2,25 +2,28 @@ public import Foundation
 public import ReelCore
 
 extension Origin {
-  /// What an origin serves, and how well.
+  /// The resources that an origin serves, the address that it listens on, and its link and faults.
   public struct Configuration: Sendable {
-    /// The files below it are served; nil for none.
+    /// The directory whose files are served; nil for none.
     public var directory: URL?
-    /// Answers in memory, by decoded path with its first slash. They go before files.
+    /// Responses in memory, by percent-decoded path with its leading slash. They take precedence over `resources` and
+    /// files.
     public var routes: [String: Response]
-    /// Answers made when they are asked for; the first that knows a path gives them. They go before files too, and
-    /// after `routes`.
+    /// Resources that generate their responses. The first one with a response for a path applies. They take precedence
+    /// over files.
     public var resources: [any DynamicResource]
+    /// The name or address to listen on.
     public var host: String
-    /// 0 for a free one.
+    /// The port to listen on; 0 for any free port.
     public var port: Int
-    /// The link between the origin and its clients; nil for none, as fast as the machine goes.
+    /// The modelled link between the origin and its clients; nil for no limit.
     public var link: LinkSpec?
-    /// The first that matches a request and is not used up applies.
+    /// The faults. The first rule that matches a request and is not used up applies.
     public var faults: [FaultRule]
-    /// False for an origin that sends the whole whatever part is asked for.
+    /// False to ignore ranges and always send the whole resource.
     public var supportsRanges: Bool
 
+    /// Creates a configuration. By default, the origin listens on any free port of this machine and serves nothing.
     public init(
       directory: URL? = nil, routes: [String: Response] = [:], resources: [any DynamicResource] = [],
       host: String = "127.0.0.1", port: Int = 0, link: LinkSpec? = nil, faults: [FaultRule] = [],
@@ -37,16 +40,18 @@ extension Origin {
     }
   }
 
-  /// An answer in memory.
+  /// A response in memory.
   public struct Response: Sendable, Hashable {
-    /// Ranges are minded where it is 200, and the bytes are sent whole with any other.
+    /// The HTTP status. Ranges apply to 200 only; with any other status, all bytes are sent.
     public var status: Int
+    /// The body.
     public var bytes: [UInt8]
-    /// Nil for what the path's extension says.
+    /// The media type; nil to derive it from the extension of the path.
     public var contentType: String?
-    /// Header fields beside those that an origin sends by itself.
+    /// Additional header fields.
     public var headers: [HeaderField]
 
+    /// Creates a response from bytes.
     public init(
       _ bytes: [UInt8], contentType: String? = nil, headers: [HeaderField] = [], status: Int = 200
     ) {
@@ -56,6 +61,7 @@ extension Origin {
       self.headers = headers
     }
 
+    /// Creates a response from text in UTF-8.
     public init(
       _ text: String, contentType: String? = nil, headers: [HeaderField] = [], status: Int = 200
     ) {
@@ -63,13 +69,15 @@ extension Origin {
     }
   }
 
-  /// What has happened at an origin up to a moment.
+  /// The requests and connections of an origin up to a point in time.
   public struct Snapshot: Sendable, Hashable {
-    /// In the order in which they came.
+    /// The requests, in order of arrival.
     public var requests: [RequestRecord] = []
-    /// When each connection was accepted, from the start of the origin.
+    /// The time at which each connection was accepted, measured from the creation of the origin.
     public var connectionArrivals: [Duration] = []
+    /// The number of connections accepted so far.
     public var acceptedConnectionCount: Int { connectionArrivals.count }
+    /// The number of connections that are open.
     public var openConnectionCount = 0
   }
 }

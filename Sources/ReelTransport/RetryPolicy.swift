@@ -1,25 +1,25 @@
-/// When a failed request is sent again, and after which pause.
+/// Rules for retrying failed requests: how often, and after which delay.
 ///
-/// A pure value: it neither waits nor draws random numbers.
+/// A policy only computes delays. `TransportFetcher` waits, and draws the random numbers.
 public struct RetryPolicy: Sendable, Hashable {
-  /// How often a transfer is tried again, over all its failures; 0 for never. Where at least 64 KiB have come since the
-  /// last one, they count anew.
+  /// The number of retries of one transfer; 0 for none. The count starts again if at least 64 KiB have arrived since
+  /// the last failure.
   public var attempts: Int
-  /// How often of those a connection that could not be made is tried again: a server that refuses connections
-  /// is seldom back within seconds.
+  /// The maximum number of these retries for failures to connect. It is low because a server that refuses connections
+  /// rarely recovers within seconds.
   public var connectAttempts: Int
-  /// The pause after the first failure.
+  /// The delay after the first failure.
   public var baseDelay: Duration
-  /// By what each further pause is longer than the one before.
+  /// The factor by which the delay grows with each further failure.
   public var factor: Double
-  /// No pause is longer, but for one that the server asks for.
+  /// The maximum delay, unless the server asks for a longer one.
   public var maximumDelay: Duration
-  /// The share of a pause, 0 to 1, that is left to chance: a pause is between `1 - jitter` and 1 times its
-  /// length.
+  /// The random share of a delay, from 0 to 1: the delay is multiplied by a random number between `1 - jitter` and 1.
   public var jitter: Double
-  /// The longest `Retry-After` that is waited for; a server that asks for more gets no further request.
+  /// The longest `Retry-After` to honour (RFC 9110 §10.2.3). If the server asks for more, the transfer fails.
   public var maximumRetryAfter: Duration
 
+  /// Creates a policy.
   public init(
     attempts: Int = 3, connectAttempts: Int = 2, baseDelay: Duration = .milliseconds(250), factor: Double = 2,
     maximumDelay: Duration = .seconds(8), jitter: Double = 0.25, maximumRetryAfter: Duration = .seconds(20)
@@ -33,18 +33,19 @@ public struct RetryPolicy: Sendable, Hashable {
     self.maximumRetryAfter = maximumRetryAfter
   }
 
-  /// Sends nothing a second time.
+  /// A policy without retries.
   public static let never = RetryPolicy(attempts: 0)
 
-  /// The pause before the next request.
+  /// Returns the delay before the next request.
+  ///
+  /// `connectAttempts` has no effect here.
   ///
   /// - Parameters:
-  ///   - failure: How many failures there have been, this one included; 1 for the first.
-  ///   - retryAfter: What the server asked for (RFC 9110 §10.2.3), where it did. The pause is at least as
-  ///     long.
-  ///   - random: A number from 0 up to 1 that stands for chance: 0 gives the longest pause.
-  /// - Returns: Nil where no further request is to be sent: the attempts are used up, or the server asks for
-  ///   a longer pause than `maximumRetryAfter`.
+  ///   - failure: The number of failures so far, including this one; 1 for the first.
+  ///   - retryAfter: The delay that the server asked for, if any (RFC 9110 §10.2.3). The result is at least as long.
+  ///   - random: A random number from 0 to 1; 0 gives the longest delay.
+  /// - Returns: The delay, or nil if there is no further retry: `attempts` is exceeded, or the server asks for a longer
+  ///   delay than `maximumRetryAfter`.
   public func delay(afterFailure failure: Int, retryAfter: Duration? = nil, random: Double) -> Duration? {
     guard failure >= 1, failure <= attempts else { return nil }
     var delay = baseDelay

@@ -1,19 +1,22 @@
-/// The limits and habits of a `TransportFetcher`.
+/// The time limits and options of a `TransportFetcher`.
 public struct TransportConfiguration: Sendable, Hashable {
-  /// The longest time until a connection is there, its TLS handshake included.
+  /// The maximum time to open a connection, including the TLS handshake.
   public var connectTimeout: Duration
-  /// The longest time from a request that was sent to the head of its answer.
+  /// The maximum time from sending a request to receiving the head of its answer.
   public var firstByteTimeout: Duration
-  /// The longest time that a body may stand still while more of it is awaited.
+  /// The maximum time to wait for more of a body. Time in which the consumer does not read is not counted.
   public var idleTimeout: Duration
+  /// The rules for retries.
   public var retryPolicy: RetryPolicy
-  /// How many redirects in a row are followed.
+  /// The maximum number of consecutive redirects.
   public var maximumRedirects: Int
+  /// The value of the `User-Agent` header field.
   public var userAgent: String
-  /// How many connections are opened ahead beside one that fetches a manifest or a source of unknown kind, so
-  /// that what the manifest names can be asked for in parallel without waiting for a connection.
+  /// The number of additional connections to open while fetching a manifest or a source of unknown format. The
+  /// resources that the manifest names can then be fetched in parallel without waiting for a connection.
   public var connectionsAhead: Int
 
+  /// Creates a configuration.
   public init(
     connectTimeout: Duration = .seconds(10), firstByteTimeout: Duration = .seconds(10),
     idleTimeout: Duration = .seconds(10), retryPolicy: RetryPolicy = RetryPolicy(),

@@ -2,17 +2,22 @@ public import Foundation
 public import Logging
 public import ReelCore
 
-/// Gets bytes over HTTP and HTTPS, from local files and out of `data:` URLs.
+/// Fetches bytes over HTTP and HTTPS, from local files, and from `data:` URLs (RFC 2397).
 ///
-/// All fetchers of a process share one pool of connections for each connect time-out, so a connection that
-/// one of them has opened serves the others. HTTP/2 is used where a server offers it over TLS.
+/// All fetchers in a process with the same `connectTimeout` share one pool of connections. HTTP/2 is used if a server
+/// offers it over TLS.
 ///
-/// A request that fails in a way that can pass is sent again by the `RetryPolicy`; a transfer that breaks
-/// goes on at the byte where it broke, unseen by the one who reads its body.
+/// The fetcher retries requests after temporary failures, by the `RetryPolicy`. It resumes a broken transfer at the
+/// byte where it broke; the consumer of the body does not notice.
 public final class TransportFetcher: Fetching, ConnectionOpening {
   private let http: HTTPFetcher
   private let file: FileFetcher
 
+  /// Creates a fetcher. It opens connections as needed.
+  ///
+  /// - Parameters:
+  ///   - configuration: Time limits and options.
+  ///   - logger: Receives requests, answers and retries at level `debug`.
   public init(
     configuration: TransportConfiguration = TransportConfiguration(),
     logger: Logger = Logger(label: "reel.transport")
@@ -21,18 +26,27 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
     file = FileFetcher(logger: logger)
   }
 
+  /// Opens a connection to the host of an `http` or `https` URL unless one is idle. Returns at once; failures are not
+  /// reported.
   public func openConnection(to url: URL) {
     if ["http", "https"].contains(url.scheme?.lowercased()) { http.openConnection(to: url) }
   }
 
-  /// Sends the request by the scheme of its URL: `http`, `https`, `file` or `data`.
+  /// Sends a request and returns once the head of a successful answer has arrived.
   ///
-  /// - Throws: `ReelError` with the URL as its location, or `CancellationError`:
-  ///   - `server` for an answer that is no success, `404 Not Found`, and for redirects that lead nowhere;
-  ///   - `network` where no connection could be made or it broke more often than is retried;
-  ///   - `timedOut` with the limit that was reached;
-  ///   - `noSuchFile`, `badMedia` (a directory) for a local file;
-  ///   - `unsupported` for another scheme; `usage` for a URL or a header field that can't be sent.
+  /// The scheme of the URL must be `http`, `https`, `file` or `data`. Redirects lead to `http` and `https` only.
+  ///
+  /// - Throws: `CancellationError`, or `ReelError` with the URL as its location. The body throws the same errors. The
+  ///   kinds are:
+  ///   - `server`: a status other than success, such as `404 Not Found`; an invalid answer; an invalid redirect.
+  ///   - `network`: no address for the host, no connection, a TLS failure, or a connection that broke after all
+  ///     retries.
+  ///   - `timedOut`: a time limit expired. The reason names it.
+  ///   - `noSuchFile`: a local file does not exist or can't be read.
+  ///   - `badMedia`: the path is a directory, the `data:` URL is malformed, or the range begins after the end of the
+  ///     local file or `data:` URL. A body also throws it if the file shrinks meanwhile.
+  ///   - `unsupported`: another scheme, or a range of a pipe.
+  ///   - `usage`: an invalid range, or a URL or header field that can't be sent.
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     if let range = request.range, range.offset < 0 || range.length.map({ $0 <= 0 }) ?? false {
       throw ReelError(

@@ -2,8 +2,8 @@ internal import CFFmpeg
 
 /// The colour of a frame: the properties that its bitstream states, and those that a conversion to RGB uses.
 ///
-/// If the bitstream does not state the matrix, Reel assumes BT.601 below 720 lines and BT.709 from 720 lines, as players
-/// commonly do.
+/// If the bitstream does not state the matrix, Reel assumes BT.601 below 720 lines and BT.709 from 720 lines, as
+/// players commonly do.
 public struct ColorDescription: Sendable, Hashable {
   /// FFmpeg's name for the matrix coefficients, such as `bt709` (ISO/IEC 23091-2 §8.3); nil if unspecified.
   public let matrix: String?

@@ -186,9 +186,7 @@ public struct StreamInfo: Sendable {
   }
 }
 
-/// A copy of a stream's `AVCodecParameters`.
-///
-/// Ownership: freed with the last reference.
+/// A copy of a stream's `AVCodecParameters`, freed with the last reference.
 final class CodecParameters: @unchecked Sendable {
   // Sendable: written in init only.
   let pointer: UnsafeMutablePointer<AVCodecParameters>

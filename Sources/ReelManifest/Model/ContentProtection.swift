@@ -19,7 +19,8 @@ package struct ContentProtection: Sendable, Hashable {
 }
 
 extension TrackGroup {
-  /// `encrypted:` followed by the schemes, or nil if no rung is encrypted.
+  /// DASH: the text `encrypted:` followed by the protection schemes of the first protected rung; nil if the manifest
+  /// states no protection. Always nil for HLS, which states encryption per segment.
   public var encryption: String? {
     rungs.compactMap(\.protection).first.map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }

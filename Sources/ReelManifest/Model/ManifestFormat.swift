@@ -1,7 +1,7 @@
-/// The formats of manifests that `ManifestReader` reads.
+/// A manifest format that Reel reads.
 public enum ManifestFormat: String, Sendable {
-  /// HTTP Live Streaming, RFC 8216.
+  /// HTTP Live Streaming (RFC 8216).
   case hls
-  /// MPEG-DASH, ISO/IEC 23009-1.
+  /// MPEG-DASH (ISO/IEC 23009-1).
   case dash
 }

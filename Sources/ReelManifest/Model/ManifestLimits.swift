@@ -1,25 +1,26 @@
 import ReelCore
 
-/// How much a manifest may ask for. A manifest comes from a server, and whatever it says is bounded by these.
+/// Limits on the size of a manifest, which protect a program from malformed or hostile servers.
 public struct ManifestLimits: Sendable, Hashable {
-  /// Bytes of a manifest; 64 MiB unless told, 4 GiB at most.
+  /// Bytes in a manifest. The default is 64 MiB; values above 4 GiB have no effect.
   public var byteCount: Int
-  /// Segments of one rung; 1,000,000 unless told.
+  /// Segments in one rung. The default is 1,000,000.
   public var segments: Int
-  /// `S` elements and `SegmentURL` elements of one MPD; 1,000,000 unless told.
+  /// `S` and `SegmentURL` elements in one MPD. The default is 1,000,000.
   public var timelineEntries: Int
-  /// Periods, adaptation sets and representations of one MPD together, or variants and renditions of one
-  /// multivariant playlist; 100,000 unless told.
+  /// Periods, adaptation sets and representations in one MPD, or variants and renditions in one multivariant playlist,
+  /// counted together. The default is 100,000.
   public var tracks: Int
-  /// How deep XML elements may be nested; 64 unless told.
+  /// The nesting depth of XML elements. The default is 64.
   public var xmlDepth: Int
-  /// XML elements of one MPD other than `S` and `SegmentURL`; 1,000,000 unless told.
+  /// XML elements in one MPD, except `S` and `SegmentURL`. The default is 1,000,000.
   public var xmlElements: Int
-  /// Bytes of one URL, after variables are put in; 65,536 unless told.
+  /// Bytes in one URL, after substitution of variables. The default is 65,536.
   public var urlByteCount: Int
-  /// Warnings that are kept; 100 unless told.
+  /// Warnings that are kept; further ones are dropped. The default is 100.
   public var warnings: Int
 
+  /// Creates limits.
   public init(
     byteCount: Int = 64 << 20, segments: Int = 1_000_000, timelineEntries: Int = 1_000_000,
     tracks: Int = 100_000, xmlDepth: Int = 64, xmlElements: Int = 1_000_000, urlByteCount: Int = 65_536,
@@ -35,7 +36,7 @@ public struct ManifestLimits: Sendable, Hashable {
     self.warnings = warnings
   }
 
-  /// Throws `badManifest` where a manifest is larger than the limit.
+  /// Throws `badManifest` if a manifest is larger than the limit.
   func check(_ bytes: [UInt8]) throws(ReelError) {
     let limit = min(byteCount, Int(UInt32.max))
     guard bytes.count <= limit else {

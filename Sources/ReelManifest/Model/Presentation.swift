@@ -1,27 +1,28 @@
 public import Foundation
 public import ReelCore
 
-/// What HLS, DASH and a plain media file have in common: everything below a manifest works on this alone.
+/// The content of a manifest, in the same form for HLS and DASH: periods, track groups, rungs and their segments.
 public struct Presentation: Sendable {
-  /// The kind of manifest that it came from.
+  /// The format of the manifest.
   public var format: ManifestFormat
-  /// How it is followed, where more segments may come; nil for one that is complete, and for an HLS multivariant
-  /// playlist, whose media playlists tell.
+  /// The timing of a live presentation. Nil for a complete presentation, and for an HLS multivariant playlist, whose
+  /// media playlists state it.
   package var live: LiveTiming?
-  /// The whole length, where the manifest tells; nil for a live presentation, and for an HLS multivariant playlist,
-  /// whose media playlists tell.
+  /// The duration. Nil if the manifest does not state it, for a live presentation, and for an HLS multivariant
+  /// playlist, whose media playlists state it.
   public var duration: MediaTime?
-  /// In order of their start. HLS has one; its discontinuities stand in the segments.
+  /// The periods, in order of their start. HLS has one; its segments carry the discontinuities.
   public var periods: [Period]
-  /// What was odd about the manifest and passed over, in the order in which it stands there.
+  /// Problems in the manifest that Reel tolerated, in manifest order.
   public var warnings: [ReelError]
-  /// HLS: the variables that the media playlists may import (draft-pantos-hls-rfc8216bis §4.4.2.3).
+  /// HLS: the variables that media playlists may import, by name (draft-pantos-hls-rfc8216bis §4.4.2.3).
   public var variables: [String: String]
-  /// Where playback is to start: from the beginning, or from the end where it is negative (EXT-X-START, RFC 8216
+  /// HLS: the preferred start position, measured from the beginning, or from the end if negative (EXT-X-START, RFC 8216
   /// §4.3.5.2).
   public var startOffset: MediaTime?
 
-  /// True where more segments may come.
+  /// True for a live presentation, which may gain further segments. False for an HLS multivariant playlist, whose media
+  /// playlists decide it.
   public var isLive: Bool { live != nil }
 
   package init(
@@ -38,16 +39,20 @@ public struct Presentation: Sendable {
   }
 }
 
-/// A stretch of the timeline with its own set of tracks (ISO/IEC 23009-1 §5.3.2).
+/// A part of the timeline with its own set of tracks (ISO/IEC 23009-1 §5.3.2).
 public struct Period: Sendable {
+  /// DASH: the `@id` of the period.
   public var id: String?
-  /// On the presentation's timeline.
+  /// The start on the presentation's timeline.
   public var start: MediaTime
+  /// The duration; nil if unknown.
   public var duration: MediaTime?
+  /// The track groups, in manifest order.
   public var trackGroups: [TrackGroup]
-  /// Why video of this period was left out; nil if none was.
+  /// The error of the first video rung that was left out; nil if none was.
   public var videoFailure: ReelError?
 
+  /// Creates a period.
   public init(
     id: String?, start: MediaTime, duration: MediaTime?, trackGroups: [TrackGroup],
     videoFailure: ReelError? = nil
@@ -60,32 +65,38 @@ public struct Period: Sendable {
   }
 }
 
-/// Rungs that show the same content: an AdaptationSet, the variants of a multivariant playlist, or the renditions
-/// of one name in an HLS group.
+/// Rungs with the same content: an AdaptationSet, the variants of a multivariant playlist, or an HLS rendition.
 public struct TrackGroup: Sendable {
+  /// The kind of a track group.
   public enum Kind: String, Sendable {
-    /// Frames, with or without sound muxed in. Also what can't be told without opening it.
+    /// Video, with or without muxed audio. Also media of unknown kind, until it is opened.
     case video
     case audio
+    /// Subtitles or captions.
     case text
-    /// Thumbnails and the like: never played.
+    /// Thumbnails and timed metadata, which are never played.
     case image
   }
 
+  /// The `@id` of an AdaptationSet or the GROUP-ID of an HLS rendition; nil for HLS variants.
   public var id: String?
+  /// The kind of the tracks.
   public var kind: Kind
-  /// RFC 5646, as the manifest writes it.
+  /// The language as the manifest states it, an RFC 5646 tag; nil if it does not.
   public var language: String?
+  /// The name to show to a user: the DASH label, or the NAME of an HLS rendition.
   public var label: String?
-  /// DASH roles and HLS characteristics.
+  /// The values of DASH roles, or HLS characteristics and `forced`.
   public var roles: [String]
+  /// True if the manifest marks the group as the default: the DASH role `main`, or DEFAULT=YES in HLS. Also true for
+  /// the main group of HLS variants.
   public var isDefault: Bool
-  /// Never empty.
+  /// The rungs, in manifest order. Never empty.
   public var rungs: [Rung]
-  /// Why the group can't be played: the name of an essential property, or of the scheme that whole segments are
-  /// encrypted with. Nil if it can.
+  /// The reason why the group can't be played, such as an unknown essential property or `trick mode`; nil if it can.
   public var unplayableReason: String?
 
+  /// Creates a group. `rungs` must not be empty.
   public init(
     id: String?, kind: Kind, language: String?, label: String?, roles: [String], isDefault: Bool,
     rungs: [Rung],
@@ -104,40 +115,48 @@ public struct TrackGroup: Sendable {
 
 /// One quality of a track group: an HLS variant or rendition, or a DASH Representation.
 public struct Rung: Sendable {
-  /// Where its segments stand.
+  /// The location of the segments.
   package enum Media: Sendable {
-    /// They are known.
+    /// The segments are known.
     case segments(SegmentList)
-    /// An HLS media playlist has to be read first.
+    /// An HLS media playlist must be read first.
     case playlist(URL)
-    /// A `sidx` has to be read first (ISO/IEC 14496-12 §8.16.3).
+    /// A `sidx` must be read first (ISO/IEC 14496-12 §8.16.3).
     case index(SegmentIndexReference)
   }
 
+  /// The identifier: the DASH `@id` or the index of the Representation, the index of an HLS variant, or the stable id
+  /// or name of an HLS rendition.
   public var id: String
-  /// Peak bit rate (HLS BANDWIDTH, DASH @bandwidth).
+  /// The peak bit rate (HLS BANDWIDTH, DASH `@bandwidth`); nil if not stated.
   public var bitsPerSecond: Int?
+  /// HLS: the average bit rate (AVERAGE-BANDWIDTH); nil if not stated.
   public var averageBitsPerSecond: Int?
-  /// RFC 6381 strings; empty where the manifest has none.
+  /// The codecs, as RFC 6381 strings; empty if not stated.
   public var codecs: [String]
+  /// The size of the video; nil if not stated.
   public var size: PixelSize?
+  /// The number of frames per second; nil if not stated.
   public var frameRate: Rational?
+  /// DASH: the ratio of pixel width to pixel height; nil if not stated.
   public var sampleAspectRatio: Rational?
-  /// HLS VIDEO-RANGE or what DASH's CICP properties say: `SDR`, `PQ`, `HLG`.
+  /// `SDR`, `PQ` or `HLG`, from HLS VIDEO-RANGE or the DASH transfer characteristics; nil if not stated.
   public var videoRange: String?
+  /// HLS CHANNELS as stated, or the number of channels in DASH; nil if not stated.
   public var channels: String?
-  /// HLS: the GROUP-ID of the audio that goes with this variant; nil where sound is muxed in or there is none.
+  /// HLS: the GROUP-ID of the audio of this variant; nil if audio is muxed or missing.
   public var audioGroup: String?
-  /// The media type of its segments where the manifest names one, as `video/mp4`.
+  /// DASH: the media type of the segments, such as `video/mp4`; nil if not stated.
   public var mimeType: String?
-  /// DASH, live: how much earlier than its end a segment can be had (ISO/IEC 23009-1 §5.3.9.5.3).
+  /// DASH, live: how long before its end a segment becomes available (ISO/IEC 23009-1 §5.3.9.5.3); nil for none.
   public var availabilityTimeOffset: MediaTime?
-  /// HLS: other URLs of the same playlist, by falling preference (redundant variants, RFC 8216 §6.2.4).
+  /// HLS: other URLs of the same playlist, in order of preference: redundant variants (RFC 8216 §6.2.4) and other
+  /// pathways.
   public var alternateURLs: [URL]
-  /// True where the manifest says that each segment can be decoded without others (EXT-X-INDEPENDENT-SEGMENTS, RFC
-  /// 8216 §4.3.5.1; @startWithSAP of 1 or 2, ISO/IEC 23009-1 §5.3.7.2, or a profile that demands it).
+  /// True if the manifest states that each segment can be decoded without others: EXT-X-INDEPENDENT-SEGMENTS (RFC 8216
+  /// §4.3.5.1), `@startWithSAP` of 1 or 2 (ISO/IEC 23009-1 §5.3.7.2), or a profile that demands it.
   public var hasIndependentSegments: Bool
-  /// DASH: the encryption of the samples, as far as the manifest states it; nil if they are in the clear.
+  /// DASH: the encryption of the samples as the manifest states it; nil if it states none.
   package var protection: ContentProtection?
   package var media: Media
 
@@ -167,21 +186,21 @@ public struct Rung: Sendable {
   }
 }
 
-/// A single-file Representation whose segments a `sidx` lists (ISO/IEC 23009-1 §5.3.9.2, SegmentBase).
+/// A single-file Representation whose `sidx` lists the segments (SegmentBase, ISO/IEC 23009-1 §5.3.9.2).
 package struct SegmentIndexReference: Sendable, Hashable {
   package var url: URL
-  /// Where the `sidx` stands; nil where the MPD does not tell, and the file must be read from its start.
+  /// The position of the `sidx`; nil if the MPD does not state it, and the file must be read from its start.
   package var indexRange: ByteRange?
-  /// Where the initialization stands; nil where the MPD does not tell.
+  /// The initialization segment; nil if the MPD does not state its position.
   package var initialization: InitializationReference?
-  /// Start of the period on the presentation's timeline.
+  /// The start of the period on the presentation's timeline.
   package var start: MediaTime
   package var duration: MediaTime?
-  /// What is added to a media timestamp to get presentation time.
+  /// The offset from media timestamps to presentation time.
   package var timestampOffset: MediaTime?
-  /// The `discontinuity` of its segments.
+  /// The `discontinuity` of the segments.
   package var discontinuity: Int
-  /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
+  /// Other URLs of the same bytes, in order of preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
   package var alternateURLs: [URL]
 
   package init(
@@ -199,12 +218,12 @@ package struct SegmentIndexReference: Sendable, Hashable {
   }
 }
 
-/// Bytes that come before the first segment: an EXT-X-MAP or an initialization segment.
+/// The bytes that precede the first segment: an EXT-X-MAP or an initialization segment.
 package struct InitializationReference: Sendable, Hashable {
   package var url: URL
   package var byteRange: ByteRange?
   package var encryption: SegmentEncryption?
-  /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
+  /// Other URLs of the same bytes, in order of preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
   package var alternateURLs: [URL]
 
   package init(
@@ -247,28 +266,28 @@ package struct SegmentEncryption: Sendable, Hashable {
   }
 }
 
-/// One segment: where its bytes are, and what stretch of the presentation they hold.
+/// A segment: the location of its bytes, and its place on the presentation's timeline.
 package struct SegmentReference: Sendable {
   /// HLS media sequence number or DASH segment number.
   package var number: Int64
   package var url: URL
   package var byteRange: ByteRange?
-  /// On the presentation's timeline, as the manifest tells.
+  /// The start on the presentation's timeline, as the manifest states it.
   package var start: MediaTime
   package var duration: MediaTime
   package var initialization: InitializationReference?
   package var encryption: SegmentEncryption?
-  /// Segments of one run share a number; a new number means new timestamps, and maybe a new codec.
+  /// A number that consecutive segments share. A new number means new timestamps, and possibly a new codec.
   package var discontinuity: Int
-  /// Named in the manifest but known not to be there (EXT-X-GAP).
+  /// True if the segment is listed but not available (EXT-X-GAP).
   package var isGap: Bool
-  /// What is added to a media timestamp to get presentation time; nil where the manifest does not tell (HLS), and
-  /// the first timestamp of a segment stands for its `start`.
+  /// The offset from media timestamps to presentation time. Nil if the manifest does not state it (HLS): then the first
+  /// timestamp of a segment corresponds to its `start`.
   package var timestampOffset: MediaTime?
-  /// The wall-clock time of its beginning, where the manifest states it for this very segment
+  /// The wall-clock time of the start, if the manifest states it for this segment
   /// (EXT-X-PROGRAM-DATE-TIME, RFC 8216 §4.3.2.6).
   package var programDateTime: WallTime?
-  /// The same bytes elsewhere, by falling preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
+  /// Other URLs of the same bytes, in order of preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
   package var alternateURLs: [URL]
 
   package init(
