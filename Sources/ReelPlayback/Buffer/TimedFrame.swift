@@ -1,22 +1,23 @@
 public import ReelCore
 public import ReelFFmpeg
 
-/// A decoded frame with its place on the presentation's timeline.
+/// A decoded frame with its time on the timeline.
 public struct TimedFrame: ~Copyable, Sendable {
   /// The pixels.
   public let decoded: Frame
-  /// On the presentation's timeline, which begins at 0.
+  /// The time at which the frame is shown, on the timeline of the source, which begins at 0.
   public internal(set) var time: MediaTime
-  /// The stream that it belongs to: time base, rotation, aspect ratio.
+  /// The stream that the frame belongs to, with its time base, rotation and aspect ratio.
   public let stream: StreamInfo
-  /// Frames per second, where container or bitstream tell.
+  /// The frame rate in frames per second. Nil if neither the container nor the bitstream states it.
   public let frameRate: Rational?
-  /// The media time that the player left out between the end of the previously shown frame and this one, at a hole in
+  /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
   /// the timeline or in a jump towards the live edge.
   public internal(set) var skipped = MediaTime.zero
-  /// What a player read it with.
+  /// The span that the frame was read from.
   var span: StreamSpan?
 
+  /// Creates a frame with its time, in the stream that it belongs to.
   public init(_ decoded: consuming Frame, time: MediaTime, stream: StreamInfo, frameRate: Rational?) {
     self.decoded = decoded
     self.time = time
@@ -24,7 +25,7 @@ public struct TimedFrame: ~Copyable, Sendable {
     self.frameRate = frameRate
   }
 
-  /// Another owner of the same frame.
+  /// Returns a second owner of the same pixels. No pixels are copied.
   public borrowing func clone() throws(ReelError) -> TimedFrame {
     var copy = TimedFrame(try decoded.clone(), time: time, stream: stream, frameRate: frameRate)
     copy.skipped = skipped
@@ -32,7 +33,7 @@ public struct TimedFrame: ~Copyable, Sendable {
     return copy
   }
 
-  /// As `clone()`, but with a smaller copy of the pixels; nil where there is none.
+  /// Like `clone()`, but with a copy of the pixels that takes less memory; nil if there is none.
   borrowing func compacted(for account: MemoryAccount?) -> TimedFrame? {
     guard let frame = decoded.compacted(for: account) else { return nil }
     var copy = TimedFrame(frame, time: time, stream: stream, frameRate: frameRate)
@@ -41,7 +42,7 @@ public struct TimedFrame: ~Copyable, Sendable {
     return copy
   }
 
-  /// How long it is on show: its own duration, or a frame of the stream's rate, or a moment.
+  /// How long the frame is on show: its own duration, else that of a frame at the stream's rate, else 100 ms.
   var displayTime: MediaTime {
     if decoded.durationTicks > 0 { return stream.time(ticks: decoded.durationTicks) }
     if let rate = frameRate {
@@ -50,15 +51,19 @@ public struct TimedFrame: ~Copyable, Sendable {
     return MediaTime(value: 1, timescale: 10)
   }
 
-  /// How the frame is turned to stand upright.
+  /// How to turn and mirror the frame so that it is upright.
   public var orientation: Orientation {
     Orientation(rotation: stream.rotation, isMirrored: stream.isMirrored)
   }
 
-  /// The container's aspect ratio where it has one, as ffmpeg takes it, else the bitstream's.
+  /// The width of a pixel to its height: the container's if it states one, as in FFmpeg, else the bitstream's.
   public var sampleAspectRatio: Rational? { stream.sampleAspectRatio ?? decoded.sampleAspectRatio }
 
-  /// Where the frame's pixels go in an output; `target` nil for the frame's own upright size.
+  /// Returns where the frame's pixels go in an output.
+  ///
+  /// - Parameters:
+  ///   - target: The output's size. Nil for the frame's own upright size with square pixels.
+  ///   - gravity: How the frame fits into `target`.
   public func geometry(target: PixelSize? = nil, gravity: VideoGravity = .resizeAspect) -> FrameGeometry {
     FrameGeometry(
       stored: decoded.size, sampleAspectRatio: sampleAspectRatio, orientation: orientation, target: target,

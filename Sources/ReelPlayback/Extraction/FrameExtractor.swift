@@ -3,35 +3,43 @@ public import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
 
-/// Takes frames out of sources of every kind: the main job of `reel frames`.
+/// Extracts decoded frames from sources, as `reel frames` does.
 ///
-/// Any number of extractions can run at once: each uses a thread only while it runs, and with a gate no more decode at
-/// a time than it has permits.
+/// Any number of extractions can run at once. Each one uses a thread of its own while it runs.
 public struct FrameExtractor: Sendable {
-  /// What an extraction did.
+  /// The result of an extraction.
   public struct Report: Sendable {
+    /// The number of frames that were extracted.
     public var frameCount = 0
-    /// Frames among them, or decoded on the way, that missed a reference or were concealed.
+    /// The number of decoded frames, extracted or not, that missed a reference or were concealed.
     public var damagedCount = 0
+    /// How long each stage up to the first extracted frame took.
     public var startup = StartupReport()
-    /// Segments that could not be had, or had left a live window before they were read.
+    /// The number of segments that could not be loaded, or had left the live window before they were read.
     public var missedSegmentCount = 0
-    /// What could not be read, and was left out or had from elsewhere; the first hundred.
+    /// The errors that were overcome: the media was left out, or loaded from elsewhere. The first 100 are kept.
     public var faults: [ReelError] = []
-    /// Live: the error if the clock did not fit the timeline (`LiveTiming.drift`).
+    /// The error if the clock and the timeline of a live source do not agree (ISO/IEC 23009-1 §5.3.9.5.3).
     public var clockFault: ReelError?
-    /// Bytes of the container up to the end of the first frame's packet.
+    /// The bytes of the container up to the end of the packet with the first frame.
     public var firstFrameEnd: Int64?
-    /// The bit rate of the rung that was chosen, as the manifest states it; nil for a media file.
+    /// The chosen rung's bit rate as the manifest states it, in bits per second. Nil for a media file.
     public var rungBitsPerSecond: Int?
   }
 
+  /// Fetches manifests and media.
   public let fetcher: any Fetching
+  /// The configuration of loading.
   public let configuration: LoadingConfiguration
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
-  /// - Parameter fetcher: Gets manifests and media.
+  /// Creates an extractor.
+  ///
+  /// - Parameters:
+  ///   - fetcher: Fetches manifests and media.
+  ///   - configuration: The configuration of loading.
+  ///   - logger: Receives the messages of FFmpeg's libraries.
   public init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
@@ -39,7 +47,7 @@ public struct FrameExtractor: Sendable {
     self.init(fetcher: fetcher, configuration: configuration, gate: nil, logger: logger)
   }
 
-  /// - Parameter gate: Bounds decoding over all that share it.
+  /// - Parameter gate: Limits concurrent decoding among all that share it.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     gate: (any DecodingGate)?,
@@ -51,10 +59,16 @@ public struct FrameExtractor: Sendable {
     self.logger = logger
   }
 
-  /// Calls `handle` with each wanted frame, in presentation order, on a thread of the
-  /// extraction's own, which waits for it.
+  /// Extracts the selected frames from a source.
   ///
-  /// Throws `ReelError`, what `handle` threw, or `CancellationError`; what was handed out before stays.
+  /// - Parameters:
+  ///   - selection: The frames to extract.
+  ///   - source: The source of the frames.
+  ///   - handle: Called with each frame, in presentation order, on the extraction's thread. The extraction waits for it
+  ///     to return. The frame is only valid during the call; keep it with ``TimedFrame/clone()``.
+  ///
+  /// Throws `ReelError`, the error that `handle` threw, or `CancellationError`. `handle` may have received frames
+  /// before that. The error's kind is `badMedia` if the source has no frame, and `usage` if a time is after the end.
   @discardableResult
   public func extract(
     _ selection: FrameSelection, from source: MediaSource,

@@ -3,14 +3,19 @@ public import ReelCore
 package import ReelFFmpeg
 internal import ReelManifest
 
-/// Finds out what sources are: reads their manifest, and decodes their first frame.
+/// Describes sources: reads the manifest or container, and decodes the first frame.
 public struct SourceProber: Sendable {
   private let fetcher: any Fetching
   private let configuration: LoadingConfiguration
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
-  /// - Parameter fetcher: Gets manifests and media.
+  /// Creates a prober.
+  ///
+  /// - Parameters:
+  ///   - fetcher: Fetches manifests and media.
+  ///   - configuration: The configuration of loading.
+  ///   - logger: Receives the messages of FFmpeg's libraries.
   public init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
@@ -18,7 +23,7 @@ public struct SourceProber: Sendable {
     self.init(fetcher: fetcher, configuration: configuration, gate: nil, logger: logger)
   }
 
-  /// - Parameter gate: Bounds decoding over all that share it.
+  /// - Parameter gate: Limits concurrent decoding among all that share it.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     gate: (any DecodingGate)?,
@@ -30,9 +35,10 @@ public struct SourceProber: Sendable {
     self.logger = logger
   }
 
-  /// What `source` is. A source that can be read but whose frame can't be decoded is described with its `failure`.
+  /// Returns a description of a source. If no frame can be decoded, the description has a
+  /// ``SourceDescription/failure``.
   ///
-  /// Throws `ReelError` where not even its kind can be told, or `CancellationError`.
+  /// Throws `ReelError` if the source can't be read or its format is unknown, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
     try await TrackOpening.use(
       source, readsAhead: false, fetcher: fetcher, configuration: configuration, gate: gate,
@@ -56,7 +62,7 @@ public struct SourceProber: Sendable {
 
   // MARK: - Private
 
-  /// What the manifest tells, or the container's name.
+  /// Describes the manifest, or names the container.
   private func describe(_ source: ResolvedSource) -> SourceDescription {
     let presentation: Presentation
     switch source {
@@ -74,7 +80,7 @@ public struct SourceProber: Sendable {
     return description
   }
 
-  /// What the rung that was opened tells.
+  /// Adds the rung that was opened, and its segments.
   private func add(_ track: RungTrack, to description: inout SourceDescription) {
     description.chosenRung = track.rung
     let supply = track.supply

@@ -1,29 +1,31 @@
-/// How much media has to be buffered for what.
+/// The amounts of buffered media at which playback starts and resumes, and at which loading pauses and continues.
 ///
-/// All durations are media time; `buffered` is what is loaded and not yet presented.
+/// All durations except ``audioPatience`` are media time.
 public struct BufferingThresholds: Sendable, Hashable {
-  /// Before a presentation begins. 0.5 s.
+  /// The media that must be buffered before playback starts, also after a seek. 0.5 s by default.
   public var start = Duration.milliseconds(500)
-  /// Before one goes on that stood still for want of media. 1.5 s.
+  /// The media that must be buffered before playback resumes after a stall. 1.5 s by default.
   public var resume = Duration.milliseconds(1500)
-  /// How long no sound may come that is a stream of its own, while the frame waits for it; then the item is played
-  /// without. 10 s.
+  /// How long playback waits for a separate audio stream that delivers nothing. After that the item plays without
+  /// audio. 10 s by default.
   public var audioPatience = Duration.seconds(10)
-  /// Loading goes on under this share of the target. 0.75.
+  /// The share of the forward buffer's target below which paused loading continues. 0.75 by default.
   public var refillShare = 0.75
-  /// Loading pauses at so many bytes, whatever the target is. 64 MiB.
+  /// The bytes of undecoded media at which loading pauses, whatever the target is. 64 MiB by default.
   public var maximumByteCount = 64 << 20
 
+  /// Creates the default thresholds.
   public init() {}
 
-  /// True where the presentation may begin, or go on, and is likely to need no further stop.
+  /// Returns whether playback can start or resume and is then unlikely to stall.
   ///
   /// - Parameters:
-  ///   - target: How much the player tries to hold. No more than that is waited for.
-  ///   - isComplete: All of the item is loaded.
-  ///   - isFull: Loading has paused, so that no more would come.
-  ///   - isAfterStall: The presentation stands still for want of media: `resume` is waited for instead of `start`.
-  ///   - rate: The playback rate. One above 1 needs as much more.
+  ///   - buffered: The media that is loaded ahead of the frame on show.
+  ///   - target: The forward buffer's target. It is enough, even if a threshold is higher.
+  ///   - isComplete: Whether the item is loaded to its end.
+  ///   - isFull: Whether loading has paused, so that waiting would not bring more media.
+  ///   - isAfterStall: Whether playback is stalled, so that ``resume`` applies instead of ``start``.
+  ///   - rate: The playback rate. A finite rate above 1 multiplies the threshold.
   public func isLikelyToKeepUp(
     buffered: Duration, target: Duration, isComplete: Bool, isFull: Bool, isAfterStall: Bool, rate: Double
   ) -> Bool {

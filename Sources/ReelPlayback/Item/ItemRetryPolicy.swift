@@ -1,20 +1,21 @@
 public import ReelCore
 
-/// How often, and after which pauses, an item that failed is opened again.
+/// How often, and after which delays, a player retries an item whose loading failed.
 ///
-/// Only failures that may pass (`ReelError.isTemporary`) are tried again. The first pause is `baseDelay`, each further
-/// one twice as long, up to `maximumDelay`. Once the item has played the count is restored. A pure value: it does not
-/// wait.
+/// Only temporary failures (`ReelError.isTemporary`) are retried. The first delay is ``baseDelay``, and each further
+/// one is twice as long, up to ``maximumDelay``. All attempts are available again once a packet was read beyond those
+/// read before. A pure value: it does not wait.
 public struct ItemRetryPolicy: Sendable, Hashable {
-  /// How often an item is opened again without having played in between; 0 for never.
+  /// The number of consecutive attempts without a new packet; 0 for no retries.
   public let attempts: Int
-  /// The pause after the first failure.
+  /// The delay after the first failure.
   public let baseDelay: Duration
-  /// No pause is longer.
+  /// The longest delay.
   public let maximumDelay: Duration
-  /// How many of the attempts are left.
+  /// The number of attempts that are left.
   public private(set) var remaining: Int
 
+  /// Creates a policy with all attempts left. A negative number of attempts counts as 0.
   public init(
     attempts: Int = 5, baseDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(8)
   ) {
@@ -24,8 +25,7 @@ public struct ItemRetryPolicy: Sendable, Hashable {
     remaining = max(attempts, 0)
   }
 
-  /// The pause before the item is opened again after `error`, which uses up an attempt. Nil where it is not to be
-  /// opened again: the error is final, or no attempt is left.
+  /// Uses up an attempt and returns the delay before it. Returns nil if the error is final or no attempt is left.
   public mutating func next(after error: ReelError) -> Duration? {
     guard error.isTemporary, remaining > 0 else { return nil }
     var delay = baseDelay
@@ -34,7 +34,7 @@ public struct ItemRetryPolicy: Sendable, Hashable {
     return min(delay, maximumDelay)
   }
 
-  /// The item has played: all attempts are there again, and the pauses begin with the shortest.
+  /// Makes all attempts available again, after new media was read. The next delay is ``baseDelay``.
   public mutating func succeed() {
     remaining = attempts
   }

@@ -1,28 +1,31 @@
 public import ReelCore
 
-/// What happens once while an item is played.
+/// An event during the playback of an item. Times are on the item's timeline.
 public enum PlayerEvent: Sendable, Hashable {
-  /// The first frame of the item was shown, so long after the item began to load.
+  /// The first frame of the item was shown, `after` the beginning of loading.
   case firstFrame(time: MediaTime, after: Duration)
-  /// The frame of a seek was shown.
+  /// The frame of a seek was shown, `after` the call to `seek`.
   case seekDone(time: MediaTime, after: Duration)
-  /// Nothing is left to show; loading goes on.
+  /// Playback stalled: the loaded media has run out. Loading continues.
   case stalled(time: MediaTime)
+  /// A stall has ended. It lasted for `after`.
   case resumed(time: MediaTime, after: Duration)
-  /// The first frame of another rung was shown.
+  /// The first frame of another rung was shown. Rungs are named by their ids.
   case rungSwitched(from: String?, to: String, time: MediaTime)
-  /// The item is tried again, for the so-manieth time of so many.
+  /// The item is being retried after the error: attempt `attempt` of `of`, after the delay `after`.
   case retry(attempt: Int, of: Int, after: Duration, ReelError)
-  /// A segment could not be had, and is left out.
+  /// A segment could not be loaded, and is left out.
   case segmentMissed(start: MediaTime, duration: MediaTime, ReelError)
-  /// Playback went on behind a hole in the timeline.
+  /// Playback continued at once after a gap in the timeline.
   case gapSkipped(from: MediaTime, to: MediaTime)
-  /// A live item that was too far behind went on nearer to the edge.
+  /// A live item that was too far behind jumped towards the live edge.
   case jumpedToLive(from: MediaTime, to: MediaTime)
-  /// The item began anew, its first frame so much later than it was due.
+  /// A looping item started again. Its first frame was shown `gap` later than it was due.
   case looped(gap: Duration)
+  /// The item was played to its end. A looping item has no end.
   case playedToEnd(time: MediaTime)
+  /// The item failed and is not retried. What was loaded before the failure has been shown.
   case failed(ReelError)
-  /// An output was detached, for this failure of its own.
+  /// An output threw this error or is no longer allowed, and was detached. Sent by the player only, not by the item.
   case outputFailed(ReelError)
 }

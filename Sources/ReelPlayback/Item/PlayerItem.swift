@@ -2,81 +2,97 @@ public import Foundation
 public import ReelCore
 internal import ReelFFmpeg
 
-/// Media to be played: what is known of it, and how its loading goes.
+/// Media to play, with the state of its loading and playback.
 ///
-/// An item does nothing by itself; the player that it is given to loads it. Its properties are observed: each has a
-/// current `value`, and `values` gives that and every change. What happens once is in `events`. An item is one player's
-/// at a time.
+/// An item does nothing by itself: the player that it is given to loads it. Only one player can use an item at a time.
+/// Its observed properties each have a current `value`, and `values`, a stream of that value and every change.
 public final class PlayerItem: Sendable {
+  /// Whether an item can be played.
   public enum Status: Sendable, Hashable {
+    /// Not known yet: the item is not loaded, or has not loaded far enough.
     case unknown
-    /// The first frame is there, not only the streams' parameters: an item that is ready can be shown.
+    /// The first frame is decoded and on show, or audio that comes before it is playing.
     case readyToPlay
+    /// Loading or decoding failed, and is not retried.
     case failed(ReelError)
   }
 
-  /// One of the streams that are played.
+  /// A video or audio stream that is played.
   public struct Track: Sendable, Hashable {
+    /// The kind of a track.
     public enum Kind: String, Sendable, Hashable {
       case video
       case audio
     }
 
+    /// Whether the track is video or audio.
     public var kind: Kind
-    /// libavcodec's name of the codec.
+    /// The codec's name in libavcodec, such as `h264` or `aac`.
     public var codec: String
+    /// The language that the container states.
     public var language: String?
-    /// Of video.
+    /// The size of video frames as stored, before they are turned upright. Nil for audio.
     public var size: PixelSize?
-    /// Of video, in frames per second.
+    /// The frame rate of video, in frames per second. Nil for audio.
     public var frameRate: Rational?
-    /// Of audio, in hertz.
+    /// The sample rate of audio, in hertz. Nil for video.
     public var sampleRate: Int?
+    /// The number of audio channels. Nil for video.
     public var channelCount: Int?
   }
 
-  /// What an item asks of the player that loads it.
+  /// Preferences for the loading of an item.
   public struct Preferences: Sendable, Hashable {
-    /// How much compressed media is loaded ahead of what is on show. 3 s.
+    /// The compressed media to load ahead of the frame on show. 3 s by default.
     public var forwardBufferDuration = Duration.seconds(3)
-    /// Rungs above so many bits per second are left out where there are others; nil for the player's own cap.
+    /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one plays. If nil,
+    /// ``LoadingConfiguration/bandwidthCap`` applies, or no cap if the player adapts the bit rate.
     public var peakBitRate: Int?
-    /// Rungs with more lines are left out where there are others.
+    /// The resolution whose height no chosen rung exceeds. If all rungs are higher, those with the smallest height
+    /// play. The width does not matter.
     public var maximumResolution: PixelSize?
 
+    /// Creates the default preferences.
     public init() {}
   }
 
+  /// Where the media comes from.
   public let source: MediaSource
-  /// Sent with every request of the item, after those of the player's configuration.
+  /// Header fields to send with every request for the item, after those of the player's configuration.
   public let headers: [HeaderField]
 
+  /// Whether the item can be played.
   public let status = ObservedProperty(Status.unknown)
-  /// Nil before it is known, and for a live item.
+  /// The duration of the item. Nil before it is known, and for a live item.
   public let duration = ObservedProperty<MediaTime?>(nil)
-  /// Of the upright frame with square pixels; nil before the first one.
+  /// The size of the frame on show, upright and with square pixels. Nil before the first frame.
   public let presentationSize = ObservedProperty<PixelSize?>(nil)
+  /// The streams that are played, as far as they are known.
   public let tracks = ObservedProperty<[Track]>([])
   /// True once `tracks` lists all streams that are played. A separate audio stream may become known only after the
   /// first frame, which does not wait for it.
   public let areTracksKnown = ObservedProperty(false)
-  /// What can be shown without loading more, on the presentation's timeline.
+  /// The media that can be shown without loading more: at most one range. While an item loops, its times continue from
+  /// one iteration to the next.
   public let loadedTimeRanges = ObservedProperty<[Range<MediaTime>]>([])
+  /// True if all loaded media was decoded and all decoded frames were shown.
   public let isPlaybackBufferEmpty = ObservedProperty(true)
+  /// True if as much is buffered as is wanted, or all of the item.
   public let isPlaybackBufferFull = ObservedProperty(false)
+  /// True if playback can start or resume and is then unlikely to stall (``BufferingThresholds``).
   public let isPlaybackLikelyToKeepUp = ObservedProperty(false)
   /// The stage that loading has reached.
   public let preloadStage = ObservedProperty(PreloadStage.none)
-  /// How often the item can still be tried again before it fails.
+  /// The number of retries that are left before the item fails (``ItemRetryPolicy``).
   public let remainingRetries = ObservedProperty(5)
-  /// The rung whose frames are shown; nil for a media file.
+  /// The id of the rung whose frame is on show. Nil before the first frame, and for a media file.
   public let rung = ObservedProperty<String?>(nil)
-  /// How far a live item is behind the edge of what its manifest names; nil for one that is not live.
+  /// How far playback is behind the live edge. Nil for an item that is not live.
   public let liveLatency = ObservedProperty<Duration?>(nil)
-  /// What happens once.
+  /// The events of the item's loading and playback.
   ///
-  /// Each time it is read, a stream of what happens from then on, in order. An observer that falls 1,024 events behind
-  /// loses the oldest.
+  /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
+  /// the oldest.
   public var events: AsyncStream<PlayerEvent> { eventChannel.events }
   let eventChannel = EventChannel<PlayerEvent>()
 
@@ -91,17 +107,27 @@ public final class PlayerItem: Sendable {
 
   private let state = Locked(State())
 
-  /// Entries of a log that are kept: the oldest go first.
+  /// The number of entries that a log keeps. The oldest are removed first.
   private static let logLimit = 1000
 
+  /// Creates an item. Loading begins when a player gets it.
+  ///
+  /// - Parameters:
+  ///   - source: Where the media comes from.
+  ///   - headers: Header fields to send with every request, after those of the player's configuration.
   public init(_ source: MediaSource, headers: [HeaderField] = []) {
     self.source = source
     self.headers = headers
   }
 
-  /// - Parameter url: `http`, `https` or `file`: a media file, an HLS playlist or an MPD.
+  /// Creates an item for a media file, an HLS playlist or a DASH MPD.
+  ///
+  /// - Parameters:
+  ///   - url: An `http`, `https` or `file` URL.
+  ///   - headers: Header fields to send with every request, after those of the player's configuration.
   public convenience init(url: URL, headers: [HeaderField] = []) { self.init(.url(url), headers: headers) }
 
+  /// The preferences for loading. Changes also take effect while the item is loaded or played.
   public var preferences: Preferences {
     get { state.withLock { $0.preferences } }
     set {
@@ -113,31 +139,32 @@ public final class PlayerItem: Sendable {
     }
   }
 
-  /// 3 s.
+  /// The compressed media to load ahead of the frame on show. 3 s by default.
   public var preferredForwardBufferDuration: Duration {
     get { preferences.forwardBufferDuration }
     set { preferences.forwardBufferDuration = newValue }
   }
 
-  /// In bits per second; nil for the player's own cap.
+  /// The highest bit rate to choose, in bits per second. See ``Preferences/peakBitRate``.
   public var preferredPeakBitRate: Int? {
     get { preferences.peakBitRate }
     set { preferences.peakBitRate = newValue }
   }
 
+  /// The resolution whose height no chosen rung exceeds. See ``Preferences/maximumResolution``.
   public var preferredMaximumResolution: PixelSize? {
     get { preferences.maximumResolution }
     set { preferences.maximumResolution = newValue }
   }
 
-  /// One entry for each rung that was played, in order.
+  /// An entry for each rung that was chosen, in order; for a media file, a single one. The latest 1000 are kept.
   public var accessLog: [AccessLogEntry] { state.withLock { $0.accessLog } }
-  /// What could not be had, in order.
+  /// The failures during loading, in order. The latest 1000 are kept.
   public var errorLog: [ErrorLogEntry] { state.withLock { $0.errorLog } }
-  /// What it took to get to the first frame; nil before that.
+  /// How long each stage up to the first frame took. Nil before the first frame.
   public var startup: StartupReport? { state.withLock { $0.startup } }
 
-  /// When each stage was reached, counted from the beginning of loading.
+  /// When each stage was reached, measured from the beginning of loading.
   public var stageTimes: [PreloadStage: Duration] { state.withLock { $0.stageTimes } }
 
   // MARK: - Internal
@@ -179,7 +206,7 @@ public final class PlayerItem: Sendable {
     }
   }
 
-  /// As before it was loaded: another player, or the same one again, begins to load it.
+  /// Resets the state of loading, before a player begins to load the item.
   func reset() {
     state.withLock { state in
       state.accessLog = []
@@ -200,6 +227,6 @@ public final class PlayerItem: Sendable {
 }
 
 extension PlayerItem: Equatable {
-  /// The very same item.
+  /// True if both are the same object.
   public static func == (left: PlayerItem, right: PlayerItem) -> Bool { left === right }
 }

@@ -1,44 +1,57 @@
 public import ReelCore
 
-/// What was played of one rung, from its choice until another was chosen.
+/// What was loaded and shown of one rung, from its choice until another rung was chosen.
+///
+/// Transfers of separate audio streams are not counted.
 public struct AccessLogEntry: Sendable, Hashable {
   /// The rung's id in its manifest; nil for a media file.
   public var rung: String?
-  /// In bits per second, as the manifest states it.
+  /// The rung's bit rate as the manifest states it, in bits per second.
   public var indicatedBitRate: Int?
+  /// The rung's size as the manifest states it, in pixels.
   public var size: PixelSize?
-  /// Of its segments, each when all of it has come; or of the file, as they come or, where it is a local one, are read:
-  /// what is read once more counts once more.
+  /// The bytes of the rung's segments, each counted when its transfer ends, or the bytes read from a media file.
+  /// Bytes that are read again count again.
   public var byteCount: Int64 = 0
-  /// For its segments, or for the file and places in it; the opening of a local file is one.
+  /// The requests for segments or for a media file and positions in it, with redirects and retries. Opening a local
+  /// file counts as one.
   public var requestCount = 0
-  /// How long the bytes of segments took to come, while nothing held them back; those of a file are not measured.
+  /// The time that segments took to arrive, from their requests until the full buffer paused their transfers. Transfers
+  /// of a media file are not measured.
   public var transferDuration: Duration = .zero
-  /// What came in that time.
+  /// The bytes that arrived during ``transferDuration``.
   public var measuredByteCount: Int64 = 0
+  /// The number of stalls.
   public var stallCount = 0
+  /// The number of frames shown.
   public var shownFrameCount = 0
+  /// The number of frames dropped because they were late.
   public var droppedFrameCount = 0
-  /// From the beginning of loading to the first frame; for the first entry only.
+  /// The time from the beginning of loading to the first frame shown. Nil in all entries but the first.
   public var startupTime: Duration?
 
+  /// Creates an entry that counts nothing yet.
+  ///
+  /// - Parameter rung: The rung's id in its manifest; nil for a media file.
   public init(rung: String? = nil) { self.rung = rung }
 
-  /// In bits per second; nil before anything was measured.
+  /// The measured throughput, in bits per second. Nil before anything was measured.
   public var observedBitRate: Double? {
     let seconds = transferDuration / .seconds(1)
     return seconds > 0 ? Double(measuredByteCount) * 8 / seconds : nil
   }
 }
 
-/// A failure that was met while an item was loaded, whether it could be mended or not.
+/// A failure during the loading of an item, whether or not a retry could fix it.
 public struct ErrorLogEntry: Sendable, Hashable {
+  /// The error.
   public var error: ReelError
-  /// The rung that it was met at.
+  /// The id of the rung that was being loaded. Nil if no rung was involved.
   public var rung: String?
-  /// The player's position then.
+  /// The playback position at that time. Nil before anything was loaded.
   public var time: MediaTime?
 
+  /// Creates an entry.
   public init(error: ReelError, rung: String?, time: MediaTime?) {
     self.error = error
     self.rung = rung

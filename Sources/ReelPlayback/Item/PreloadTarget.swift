@@ -1,17 +1,20 @@
-/// How far an item is loaded before it is played.
+/// How far a player loads an item before it is played.
 ///
-/// A player with a target loads as far as that and rests: no thread, no decoder (unless it is to be warm), no transfer
-/// that goes on. Without one it loads for playing.
+/// A player with a target stops loading when it reaches the target. It then uses no thread, no running transfer, and no
+/// decoder unless ``isDecoderWarm`` is true. Without a target it loads for playback.
 public struct PreloadTarget: Sendable, Hashable {
+  /// The stage to reach.
   public var stage: PreloadStage
-  /// Of `.buffered`: so much compressed media ahead of the frame. 3 s.
+  /// The compressed media to load ahead of the first frame, for the stage `.buffered`. 3 s by default.
   public var bufferDuration: Duration
-  /// Of `.buffered`: loading stops at so many bytes too.
+  /// The bytes at which loading stops too, for the stage `.buffered`. If nil, only
+  /// ``BufferingThresholds/maximumByteCount`` applies.
   public var byteLimit: Int?
-  /// Keeps the decoder open behind the first frame, and the second frame decoded: it costs the decoder's reference
-  /// frames, and saves the decoding of the key frame when the item is played.
+  /// Whether to keep the decoder open after the first frame, with the second frame decoded. This needs memory for the
+  /// decoder's reference frames, but the key frame need not be decoded again when playback starts.
   public var isDecoderWarm: Bool
 
+  /// Creates a target.
   public init(
     stage: PreloadStage, bufferDuration: Duration = .seconds(3), byteLimit: Int? = nil,
     isDecoderWarm: Bool = false
@@ -22,15 +25,15 @@ public struct PreloadTarget: Sendable, Hashable {
     self.isDecoderWarm = isDecoderWarm
   }
 
-  /// Nothing.
+  /// Loads nothing.
   public static let none = PreloadTarget(stage: .none)
-  /// The first frame and 3 s of compressed media, the decoder closed.
+  /// Decodes the first frame, loads 3 s of compressed media, and closes the decoder.
   public static let buffered = PreloadTarget(stage: .buffered)
 
-  /// What an item gets that is about to be played: 3 s of media, and an open decoder.
+  /// Prepares for playback soon: like ``buffered``, but with an open decoder.
   public static let current = PreloadTarget(stage: .buffered, isDecoderWarm: true)
 
-  /// Frames that are decoded ahead.
+  /// The number of frames to decode.
   var frameLimit: Int {
     guard stage >= .firstFrame else { return 0 }
     return isDecoderWarm ? 2 : 1

@@ -10,6 +10,7 @@ public struct KeyList: KeyProvider {
   /// The largest key file or licence that is accepted: 1 MiB.
   public static let byteLimit = 1 << 20
 
+  /// Creates an empty list.
   public init() {}
 
   /// The number of keys.
@@ -54,6 +55,10 @@ public struct KeyList: KeyProvider {
     guard added > 0 else { throw ReelError(.usage, "the file has no key") }
   }
 
+  /// Returns the key with the requested id.
+  ///
+  /// If no key in the list has an id, returns the key without one. If the request has no id, returns the key without
+  /// one, or else the list's only key unless the playlist gives a key URL.
   public func key(for request: KeyRequest) async throws -> ContentKey? {
     guard let id = request.id else {
       // Without an unnamed key, use the only key in the list, unless the playlist gives a key URL.
@@ -63,6 +68,7 @@ public struct KeyList: KeyProvider {
     return keys[id] ?? (keys.isEmpty ? unnamed.first : nil)
   }
 
+  /// Returns whether the list has the key with this id, or only a key without an id.
   public func holdsKey(for id: KeyID) -> Bool { keys[id] != nil || keys.isEmpty && !unnamed.isEmpty }
 
   // MARK: - Private
@@ -115,6 +121,8 @@ public struct KeyList: KeyProvider {
 }
 
 extension KeyList: CustomStringConvertible, CustomReflectable {
+  /// The number of keys, without the keys themselves.
   public var description: String { "\(count) keys" }
+  /// A mirror without children, so that the keys do not appear in logs.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }

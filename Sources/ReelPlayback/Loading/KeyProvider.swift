@@ -4,13 +4,13 @@ public import ReelCore
 /// Provides the keys of encrypted media: Common Encryption (ISO/IEC 23001-7), SAMPLE-AES, and WebM.
 ///
 /// Set it as ``LoadingConfiguration/keyProvider``. Reel requests a key before the first encrypted sample of each key
-/// id, or of each key URL if the media names no id, and keeps the answer as long as the source is loaded. Media before
+/// id, or of each key URL if the media names no id, and keeps the key as long as the source is loaded. Media before
 /// that sample plays without a key.
 public protocol KeyProvider: Sendable {
   /// Returns the requested key, or nil if there is none.
   ///
-  /// Reading the media waits for the answer, and the task is cancelled if reading is. An error that you throw is
-  /// handled like a transfer's error: loading fails, and is retried if the error is temporary
+  /// Reading the media waits for this call, and cancels its task if reading is cancelled. An error that you throw is
+  /// handled like an error of a transfer: loading fails, and is retried if the error is temporary
   /// (``ReelError/isTemporary``).
   func key(for request: KeyRequest) async throws -> ContentKey?
 
@@ -21,10 +21,11 @@ public protocol KeyProvider: Sendable {
 }
 
 extension KeyProvider {
+  /// Returns true.
   public func holdsKey(for id: KeyID) -> Bool { true }
 }
 
-/// Describes the key that is needed.
+/// A description of the key that is needed.
 public struct KeyRequest: Sendable, Hashable {
   /// The id of the key; nil if the media names none, as in MPEG-TS.
   public var id: KeyID?
@@ -40,6 +41,7 @@ public struct KeyRequest: Sendable, Hashable {
   /// The URL or path of the media.
   public var location: String
 
+  /// Creates a request.
   public init(
     id: KeyID?, scheme: String, systems: [String] = [], systemData: [[UInt8]] = [], keyURL: URL? = nil,
     location: String = ""

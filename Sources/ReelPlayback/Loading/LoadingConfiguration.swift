@@ -1,33 +1,39 @@
 public import ReelCore
 public import ReelManifest
 
-/// What loading follows: the rung's cap, headers, limits.
+/// The configuration of loading: which tracks to choose, header fields, keys, and limits.
 public struct LoadingConfiguration: Sendable {
-  /// The highest rung at or under this is taken, else the lowest. 3 Mbit/s.
+  /// The highest bit rate to choose, in bits per second. If all rungs are above it, the lowest one is chosen. A player
+  /// that adapts the bit rate ignores it. 3 Mbit/s by default.
   public var bandwidthCap: Int = 3_000_000
-  /// Rungs with more lines are left out where there are others.
+  /// The largest frame height to choose, in pixels. If all rungs are higher, those with the smallest height are chosen.
   public var maximumHeight: Int?
-  /// ISO 639 or RFC 5646, the most wanted first: which audio is played where there are several.
+  /// The preferred audio languages, the most preferred first, as ISO 639 codes or RFC 5646 tags. A track matches if its
+  /// language begins with the tag.
   public var audioLanguages: [String] = []
-  /// Sent with every request.
+  /// Header fields to send with every request.
   public var headers: [HeaderField] = []
-  /// Provides the keys of encrypted samples. Without it, only media plays that is in the clear or whose key has a URL
-  /// in a playlist.
+  /// Provides the keys of encrypted samples. Without it, Reel plays only media that is not encrypted, or whose keys
+  /// have URLs in an HLS playlist.
   public var keyProvider: (any KeyProvider)?
+  /// The limits for what a manifest may contain.
   public var manifestLimits = ManifestLimits()
-  /// Frame threads of a decoder.
+  /// The number of frame threads of a video decoder. 1 by default.
   public var decoderThreads = 1
-  /// A resource that has to be read whole before it can be used (an index at its end, and no ranges) is spooled to
-  /// a temporary file, up to so many bytes. 2 GiB.
+  /// The largest size of the temporary file for a resource that must be downloaded completely before it can be read:
+  /// its index is at the end, and the server supports no ranges. 2 GiB by default.
   public var spoolByteLimit: Int64 = 2 << 30
-  /// How long a live manifest may bring nothing new before it is given up. 30 s.
+  /// How long a live manifest may name no new segment before loading fails with `timedOut`. Four times the duration of
+  /// the last segment if that is longer. 30 s by default.
   public var liveStallLimit = Duration.seconds(30)
-  /// Live presentations are followed by the clock of a server, where their manifest names one (UTCTiming).
+  /// Whether to follow a live presentation by a server's clock if its manifest names one (UTCTiming, ISO/IEC 23009-1
+  /// §5.8.5.7). True by default.
   public var asksServersForTime = true
-  /// Tells the time that live presentations are followed by.
+  /// The clock by which live presentations are followed.
   package var clock: any WallClock = SystemWallClock()
-  /// Local files are asked of the fetcher as remote ones are, so that they cross a modelled link.
+  /// Whether local files are requested from the fetcher like remote ones, so that they cross a modelled link.
   package var fetchesFiles = false
 
+  /// Creates the default configuration.
   public init() {}
 }

@@ -1,15 +1,17 @@
 public import Foundation
 public import ReelCore
 
-/// Where media comes from, as a user names it.
+/// The source of media: a URL or standard input.
 public enum MediaSource: Sendable, Hashable {
-  /// `http`, `https` or `file`.
+  /// An `http`, `https` or `file` URL of a media file, an HLS playlist or a DASH MPD.
   case url(URL)
+  /// The process's standard input.
   case standardInput
 
-  /// `argument` is a URL, a path, or `-` for standard input.
+  /// Creates a source from a command line argument: a URL, a path, or `-` for standard input.
   ///
-  /// Throws `ReelError.usage` for an empty argument and `unsupported` for a URL of another scheme.
+  /// Throws `ReelError.usage` if the argument is empty or is not a valid URL, and `unsupported` for a URL with another
+  /// scheme or a file on another host.
   public init(argument: String) throws(ReelError) {
     if argument == "-" {
       self = .standardInput
@@ -36,7 +38,7 @@ public enum MediaSource: Sendable, Hashable {
     self = .url(url)
   }
 
-  /// How the source is named in messages: its path where it is a file, else its URL.
+  /// The source's name in messages: the path of a file, `standard input`, or else the URL.
   public var name: String {
     switch self {
     case .standardInput: "standard input"
@@ -44,15 +46,16 @@ public enum MediaSource: Sendable, Hashable {
     }
   }
 
-  /// A short name to make file names from: the last part of the path without its extension.
+  /// A short name for output files: the last component of the URL's path without its extension, the host if the path is
+  /// empty, or `stdin`.
   public var stem: String {
     guard case .url(let url) = self else { return "stdin" }
     let stem = url.deletingPathExtension().lastPathComponent
     return stem.isEmpty || stem == "/" ? url.host ?? "source" : stem
   }
 
-  /// The scheme of something that looks like a URL; nil for a path. One letter before a colon is a drive, not a
-  /// scheme.
+  /// The scheme of an argument that looks like a URL; nil for a path. A single letter before a colon is a drive, not
+  /// a scheme.
   private static func scheme(of argument: String) -> String? {
     guard let colon = argument.firstIndex(of: ":") else { return nil }
     let scheme = argument[..<colon]

@@ -1,21 +1,21 @@
 internal import ReelCore
-public import ReelFFmpeg
-public import ReelManifest
+package import ReelFFmpeg
+package import ReelManifest
 
-/// What a source turned out to be, by its bytes.
-public enum SourceKind: Sendable, Hashable {
+/// The format of a source, detected from its content.
+package enum SourceKind: Sendable, Hashable {
   case manifest(ManifestFormat)
   case media(ContainerFormat)
-  /// Nothing that Reel plays: what it looks like, in words.
+  /// A format that Reel does not play, described in words.
   case other(String)
 }
 
-/// Tells what a source is from its first bytes; names and media types are not asked.
+/// Detects the format of a source from its first bytes. File names and media types are ignored.
 package enum SourceSniffer {
-  /// How many bytes are enough to tell, where there are so many.
+  /// The number of bytes that are enough, unless the source is shorter.
   package static let byteCount = 4096
 
-  /// `bytes` are the first of the source.
+  /// Returns the format of a source that begins with `bytes`.
   package static func kind(of bytes: [UInt8]) -> SourceKind {
     if bytes.isEmpty { return .other("empty") }
     if let text = textKind(bytes) { return text }

@@ -1,49 +1,59 @@
 import Synchronization
 internal import ReelCore
 
-/// What it took to get to the first frame, stage by stage.
+/// The time, requests and bytes that each stage up to the first frame took.
 public struct StartupReport: Sendable, Hashable {
+  /// A stage of start-up.
   public enum Stage: String, Sendable, Hashable, CaseIterable {
-    /// From the call until the first bytes of the source tell its kind: name, connection, first answer.
+    /// From the call until the first bytes identify the format: name resolution, connection, first response.
     case resolve
-    /// The rest of the manifest, the media playlist or segment index, and reading them.
+    /// The rest of the manifest, and the media playlist or segment index: loading and parsing.
     case manifest
     /// The initialization segment: from its request to its last byte.
     case initialization = "init"
-    /// Media: the time spent waiting for its bytes, up to the first frame's last one.
+    /// Media: the time spent waiting for bytes, up to those of the first frame.
     case segment
+    /// Demuxing, without the time spent waiting for bytes.
     case demux
+    /// Decoding the first frame.
     case decode
-    /// Scaling, turning and conversion to RGB; filled in by whoever does it.
+    /// Scaling, turning and conversion to RGB. Recorded by the code that converts the frame.
     case convert
   }
 
+  /// What a stage took.
   public struct Entry: Sendable, Hashable {
+    /// The time spent in the stage.
     public var duration: Duration = .zero
+    /// The number of requests, with redirects and retries. Opening a local file counts as one.
     public var requestCount = 0
+    /// The number of bytes received or read.
     public var byteCount: Int64 = 0
 
+    /// Creates an entry with zeros.
     public init() {}
   }
 
-  /// What is measured of a track's reader and decoder.
+  /// The times measured by a track's reader and decoder.
   struct Timing: Sendable {
-    /// Waiting for bytes.
+    /// The time spent waiting for bytes.
     var source = Duration.zero
     var demux = Duration.zero
     var decode = Duration.zero
   }
 
+  /// The entries of the stages that took place.
   public var entries: [Stage: Entry] = [:]
-  /// From the call to the first frame in hand, before conversion.
+  /// The time from the call to the decoded first frame, before conversion.
   public var total: Duration = .zero
 
+  /// The entry of a stage, with zeros if the stage did not take place.
   public subscript(stage: Stage) -> Entry { entries[stage] ?? Entry() }
 }
 
-/// Collects a `StartupReport` from the places where its stages happen.
+/// Collects the entries of a `StartupReport`.
 final class StartupRecorder: Sendable {
-  /// What durations are measured by.
+  /// The clock by which durations are measured.
   let clock: any MonotonicClock
   let start: Duration
   private let report = Locked(StartupReport())
@@ -57,7 +67,7 @@ final class StartupRecorder: Sendable {
   /// The report so far.
   var current: StartupReport { report.withLock { $0 } }
 
-  /// Counts towards a stage; nothing more once the first frame is there.
+  /// Adds to a stage, until the first frame is decoded.
   func add(_ stage: StartupReport.Stage, _ duration: Duration = .zero, requests: Int = 0, bytes: Int64 = 0) {
     guard !isClosed.load(ordering: .relaxed) else { return }
     report.withLock { report in
@@ -67,7 +77,7 @@ final class StartupRecorder: Sendable {
     }
   }
 
-  /// The first frame is there; its container's stages took so long.
+  /// Ends the report when the first frame is decoded.
   func close(_ timing: StartupReport.Timing) {
     add(.segment, timing.source)
     add(.demux, timing.demux)

@@ -1,9 +1,10 @@
 internal import ReelCore
 
-/// A value that is there at all times and may change.
+/// A value that can be observed.
 ///
-/// Observers see the current value and then every change, in order. One that falls `bufferLimit` changes behind loses
-/// the oldest of what it has not seen, never the latest, and holds nobody up.
+/// An observer receives the current value and then every change, in order. An observer that is more than
+/// ``bufferLimit`` values behind loses the oldest of them, never the latest. It delays neither the property's owner nor
+/// other observers.
 public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
   private struct State {
     var value: Value
@@ -12,19 +13,23 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
 
   private let state: Locked<State>
 
+  /// Creates a property with its first value.
   public init(_ value: Value) {
     state = Locked(State(value: value), rank: .observation)
   }
 
   deinit { finish() }
 
-  /// As many values wait for an observer.
+  /// The number of values that are buffered for each observer.
   public static var bufferLimit: Int { 256 }
 
+  /// The current value.
   public var value: Value { state.withLock { $0.value } }
 
-  /// A new observer each time: the current value, then every change. Ends with `finish()`, or with the property. An
-  /// observer is forgotten when its task is cancelled or its stream is let go.
+  /// A stream of the current value and every change. Each access adds an observer.
+  ///
+  /// The stream ends with ``finish()``, or when the property is released. The observer is removed when its task is
+  /// cancelled or the stream is released.
   public var values: AsyncStream<Value> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Value.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
@@ -37,14 +42,15 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
     return stream
   }
 
-  /// Those who observe now.
+  /// The number of current observers.
   public var observerCount: Int { state.withLock { $0.observers.count } }
 
-  /// Changes the value; one that is equal to the current value is no change.
+  /// Sets the value. Observers receive it only if it differs from the current value.
   public func set(_ value: Value) { update { $0 = value } }
 
-  /// Changes the value in place, as one change. `body` is called under the property's lock: it must not use the
-  /// property.
+  /// Changes the value in place, as one change.
+  ///
+  /// - Parameter body: Called while the property is locked, so it must not use the property.
   public func update(_ body: (inout Value) -> Void) {
     state.withLock { state in
       var value = state.value
@@ -56,8 +62,8 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
     }
   }
 
-  /// Ends the observers' streams, after what they have not seen yet. The value stays, and may still be set: new
-  /// observers get the value of that time, and the end.
+  /// Ends the observers' streams after the values that are still buffered. The value remains and can still be set. New
+  /// observers receive the current value, and then their stream ends.
   public func finish() {
     for continuation in state.withLock({ $0.observers.finish() }) { continuation.finish() }
   }

@@ -1,23 +1,26 @@
 public import ReelCore
 public import ReelFFmpeg
 
-/// Where a player sends its sound.
+/// A destination for a player's audio. It can be attached and detached during playback.
 public protocol AudioOutput: AnyObject, Sendable {
-  /// Called with all samples as they are to be heard, in order, on one thread at a time; volume has been applied. The
-  /// buffer's own ticks say nothing here.
+  /// Receives samples when they are due, in order, on one thread at a time. The player's volume is already applied.
   ///
-  /// - Parameter time: when the first sample is heard, on the presentation's timeline. It steps where the player was
-  ///   sought.
+  /// If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
+  ///
+  /// - Parameters:
+  ///   - buffer: The samples. Use `time` instead of the buffer's own ticks.
+  ///   - time: The time of the first sample, on the item's timeline. It jumps when the player seeks.
   func write(_ buffer: PCMBuffer, at time: MediaTime) throws
 
-  /// No more samples come. A second call does nothing more.
+  /// Ends the output: no samples follow. A second call must have no effect.
   func finish() throws
 
-  /// Called when all audio of the item has been handed out. Frames may still follow. More audio comes only if the
+  /// Called when all audio of the item has been written. Frames may still follow. More audio follows only if the
   /// player seeks or gets another item.
   func soundEnded()
 }
 
 extension AudioOutput {
+  /// Does nothing.
   public func soundEnded() {}
 }

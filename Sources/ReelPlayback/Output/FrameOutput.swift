@@ -1,15 +1,15 @@
-/// Where a player shows its frames. Attached and detached while it plays.
+/// A destination for a player's frames. It can be attached and detached during playback.
 public protocol FrameOutput: AnyObject, Sendable {
-  /// True for one that shows the frames outside of the process (a file, a pipe): refused by a player that does not
-  /// allow external playback (`allowsExternalPlayback`).
+  /// Whether the output shows frames outside of the process, such as in a file or a pipe. A player refuses it unless
+  /// ``Player/allowsExternalPlayback`` is true.
   var isExternal: Bool { get }
 
-  /// Called with each frame when its time has come, on one thread at a time. The frame may be kept by `clone()`.
-  /// A call that takes long holds the presentation up: later frames become late.
+  /// Shows a frame. The player calls this with each frame when it is due, on one thread at a time.
   ///
-  /// What it throws detaches the output, and is reported.
+  /// The frame is only valid during the call; keep it with ``TimedFrame/clone()``. A call that takes long makes later
+  /// frames late. If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
   func show(_ frame: borrowing TimedFrame) throws
 
-  /// No more frames come: the output was detached, or the player has ended. Called once.
+  /// Ends the output. The player calls this once, when it has detached the output; no frames follow.
   func finish() throws
 }

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// How a frame is written to a file of its own; the raw value is the file's extension.
+/// The format of an image file. The raw value is the file's extension.
 public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
   /// Binary portable pixmap (P6), 8-bit RGB.
   case ppm

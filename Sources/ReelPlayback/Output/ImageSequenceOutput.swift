@@ -2,9 +2,10 @@ internal import Foundation
 public import ReelCore
 public import ReelFFmpeg
 
-/// Writes each frame to a file of its own, `STEM-000001.png`, upright and with square pixels. HDR is not tone
-/// mapped.
+/// An output that writes each frame to its own image file, such as `STEM-000001.png`, upright and with square pixels.
+/// HDR is not tone mapped.
 public final class ImageSequenceOutput: FrameOutput {
+  /// True.
   public let isExternal = true
   private let directory: String
   private let stem: String
@@ -18,15 +19,18 @@ public final class ImageSequenceOutput: FrameOutput {
     var isFinished = false
   }
 
-  /// - Parameters:
-  ///   - directory: where the files go; made if needed.
-  ///   - stem: what their names begin with; without a slash.
-  ///   - size: of the files' frames; nil for each frame's own, which may change from one to the next.
-  ///   - gravity: how a frame fits `size`.
-  ///   - startNumber: the first file's number, in six digits or more.
+  /// Creates an output. Existing files with the same names are replaced.
   ///
-  /// Throws `ReelError.cannotCreateOutput` where there is no such folder and it can't be made, `usage` for a stem that
-  /// is no name.
+  /// - Parameters:
+  ///   - directory: The directory for the files. It is created if needed.
+  ///   - stem: The beginning of the files' names, without a slash.
+  ///   - format: The format of the files.
+  ///   - size: The size of all images. Nil for each frame's own upright size, which may change between frames.
+  ///   - gravity: How a frame fits into `size`.
+  ///   - startNumber: The number of the first file. Names have at least six digits.
+  ///
+  /// Throws `ReelError.cannotCreateOutput` if the directory does not exist and can't be created, and `usage` if `stem`
+  /// is empty or contains a slash or a null character.
   public convenience init(
     directory: String, stem: String, format: ImageFormat = .ppm, size: PixelSize? = nil,
     gravity: VideoGravity = .resizeAspect, startNumber: Int = 1
@@ -63,11 +67,13 @@ public final class ImageSequenceOutput: FrameOutput {
       rank: .writer)
   }
 
-  /// The number that the next frame's file gets.
+  /// The number of the next frame's file.
   public var nextNumber: Int { state.withLock { $0.number } }
 
-  /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput`, and `unsupported` for a pixel format that can't be
-  /// converted; there is no file then.
+  /// Writes a frame to the next file.
+  ///
+  /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput`, `unsupported` if the pixel format can't be
+  /// converted, and `usage` after ``finish()``. The frame then has no file.
   public func show(_ frame: borrowing TimedFrame) throws {
     let box = SharedFrame(try frame.clone())
     try state.withLock { state in
@@ -80,6 +86,6 @@ public final class ImageSequenceOutput: FrameOutput {
     }
   }
 
-  /// Every file is whole before: nothing is left to write.
+  /// Ends the output. All files are already complete.
   public func finish() { state.withLock { $0.isFinished = true } }
 }

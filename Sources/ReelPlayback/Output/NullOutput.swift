@@ -1,23 +1,26 @@
 public import ReelCore
 
-/// Shows nothing; counts the frames.
+/// An output that only counts frames.
 public final class NullOutput: FrameOutput {
   private struct State {
     var frameCount = 0
     var lastTime: MediaTime?
   }
 
+  /// False.
   public let isExternal = false
   private let state = Locked(State())
 
+  /// Creates an output that has counted no frames.
   public init() {}
 
-  /// How many frames have come.
+  /// The number of frames received.
   public var frameCount: Int { state.withLock { $0.frameCount } }
 
-  /// The time of the last frame on the presentation's timeline; nil before there was one.
+  /// The time of the last frame, on the item's timeline. Nil before the first frame.
   public var lastTime: MediaTime? { state.withLock { $0.lastTime } }
 
+  /// Counts the frame.
   public func show(_ frame: borrowing TimedFrame) {
     let time = frame.time
     state.withLock { state in
@@ -26,5 +29,6 @@ public final class NullOutput: FrameOutput {
     }
   }
 
+  /// Does nothing.
   public func finish() {}
 }

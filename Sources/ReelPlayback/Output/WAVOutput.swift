@@ -1,18 +1,18 @@
 public import ReelCore
 public import ReelFFmpeg
 
-/// Writes sound as a WAVE file: linear PCM, little-endian, at the sample rate and with the channels of the first buffer.
+/// An output that writes audio as a WAVE file: little-endian linear PCM with the sample rate and channels of the first
+/// buffer.
 ///
-/// The file stands beside its place under a temporary name until `finish()`, and is removed where it comes to no good
-/// end. Beyond 4 GiB it becomes RF64.
+/// The file has a temporary name until ``finish()``, and is removed if writing fails. Beyond 4 GiB it becomes RF64.
 ///
-/// The sound keeps step with the frame: where `time` jumps forward, the gap is filled with silence. What jumps by less
-/// than 20 ms is the rounding of timestamps, what jumps by 10 s or more, or backward, is a seek: the samples go on from
-/// there without a gap. Buffers of another rate or with other channels are converted to the first's.
+/// A forward jump of the timeline is filled with silence, so that audio stays in step with video. Jumps of up to 20 ms
+/// are rounding of timestamps and are ignored. Forward jumps of 10 s or more and backward jumps are seeks, and leave no
+/// gap. Buffers with another sample rate or other channels are converted to those of the first.
 public final class WAVOutput: AudioOutput {
-  /// How a sample is written.
+  /// The format of the samples.
   public enum SampleFormat: String, Sendable, Hashable, CaseIterable {
-    /// 16-bit integers, rounded and clipped as `PCMBuffer.int16Samples` says.
+    /// 16-bit integers, converted as by `PCMBuffer.int16Samples`.
     case int16
     /// 32-bit floating point, as decoded.
     case float32
@@ -26,14 +26,17 @@ public final class WAVOutput: AudioOutput {
   }
 
   private struct State {
-    /// Nil when it has been finished, or given up.
+    /// Nil once the output was finished or has failed.
     var writer: WAVWriter?
     var failure: ReelError?
   }
 
   private let state: Locked<State>
 
-  /// Makes the file, under its temporary name. A named pipe or a device is written as it is: its header names no size.
+  /// Creates the file, under a temporary name.
+  ///
+  /// An existing named pipe or device at `path` is written to directly, with no sizes in the header. Opening a named
+  /// pipe waits for its reader.
   ///
   /// Throws `ReelError.cannotCreateOutput`.
   public init(path: String, sampleFormat: SampleFormat = .int16) throws(ReelError) {
@@ -46,8 +49,12 @@ public final class WAVOutput: AudioOutput {
     state = Locked(State(writer: WAVWriter(file: .pipe(pipe), sampleFormat: .int16)), rank: .writer)
   }
 
-  /// Throws `ReelError.cannotWriteOutput`, after which the file is gone and every call throws the same; and `usage`
-  /// after `finish()`.
+  /// Writes samples at their time on the timeline.
+  ///
+  /// Throws `ReelError`:
+  /// - `cannotWriteOutput` if writing fails, or `unsupported` if the samples can't be converted. The file is removed,
+  ///   and later calls throw the same error.
+  /// - `usage` after ``finish()``.
   public func write(_ buffer: PCMBuffer, at time: MediaTime) throws(ReelError) {
     try state.withLock { state throws(ReelError) in
       if let failure = state.failure { throw failure }
@@ -61,8 +68,9 @@ public final class WAVOutput: AudioOutput {
     }
   }
 
-  /// Writes the sizes into the header, and gives the file its name. An output that nothing was written to becomes a file
-  /// without samples.
+  /// Writes the sizes into the header and gives the file its name. Without any samples the file is a valid, empty one.
+  ///
+  /// Throws `ReelError.cannotWriteOutput` or `cannotCreateOutput`, or the error of an earlier ``write(_:at:)``.
   public func finish() throws(ReelError) {
     try state.withLock { state throws(ReelError) in
       if let failure = state.failure { throw failure }

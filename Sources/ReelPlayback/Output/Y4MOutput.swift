@@ -1,22 +1,26 @@
 public import ReelCore
 
-/// Writes frames as YUV4MPEG2, one after the other: samples as decoded, turned upright.
+/// An output that writes frames as YUV4MPEG2: samples as decoded, turned upright.
 ///
-/// Size, pixel format, aspect ratio and frame rate are those of the first frame. Later frames that are unlike it,
-/// as those of another rung, are made like it: scaled, between black bars where their shape is another. The frames
-/// follow each other at the header's rate, whatever their times are. HDR is not tone mapped.
+/// Size, pixel format, aspect ratio and frame rate are those of the first frame. Later frames that differ, such as
+/// those of another rung, are converted and scaled to match, with black bars if their shape differs. YUV4MPEG2 has no
+/// timestamps: the frames follow each other at the header's rate, whatever their times are. HDR is not tone mapped.
 public final class Y4MOutput: FrameOutput {
+  /// True.
   public let isExternal = true
   private let state: Locked<State>
 
   private struct State {
-    /// Nil when nothing can be written any more.
+    /// Nil once the output was finished or has failed.
     var writer: Y4MWriter?
     var hasFrames = false
   }
 
-  /// A file that is there, with its name, when the output is finished; no file where no frame came. A named pipe or
-  /// a device at `path` is written to as it stands; a pipe waits here for its reader.
+  /// Creates an output that writes to a file.
+  ///
+  /// The file is written under a temporary name and gets its own name from ``finish()``; without any frame there is no
+  /// file. An existing named pipe or device at `path` is written to directly. Opening a named pipe waits for its
+  /// reader.
   ///
   /// Throws `ReelError.cannotCreateOutput`.
   public convenience init(path: String) throws(ReelError) {
@@ -30,12 +34,19 @@ public final class Y4MOutput: FrameOutput {
     state = Locked(State(writer: Y4MWriter(to: file, change: .converts)), rank: .writer)
   }
 
-  /// Writes to the process's standard output. A reader that is gone is an error of `show(_:)` where the process ignores
-  /// SIGPIPE; where it does not, the signal ends it.
+  /// Creates an output that writes to the process's standard output.
+  ///
+  /// If the reader closes the pipe, ``show(_:)`` throws, provided that the process ignores SIGPIPE. Otherwise the
+  /// signal ends the process.
   public static func standardOutput() -> Y4MOutput { Y4MOutput(.standardOutput()) }
 
-  /// Throws `ReelError.cannotWriteOutput`, after which there is no file; `unsupported` for a frame that Y4M has no
-  /// name for, or that can't be made like the first: those before it stay.
+  /// Writes a frame.
+  ///
+  /// Throws `ReelError`:
+  /// - `cannotWriteOutput` if writing fails. The file is removed.
+  /// - `unsupported` if YUV4MPEG2 has no name for the frame's pixel format, or if the frame can't be converted to match
+  ///   the first one. Earlier frames are kept.
+  /// - `usage` after ``finish()`` or a failed write.
   public func show(_ frame: borrowing TimedFrame) throws {
     let box = SharedFrame(try frame.clone())
     try state.withLock { state in
@@ -52,8 +63,9 @@ public final class Y4MOutput: FrameOutput {
     }
   }
 
-  /// Throws `ReelError.cannotWriteOutput` or `cannotCreateOutput`. Does nothing where it was called before, or a
-  /// frame could not be written.
+  /// Ends the file and gives it its name. Does nothing in a second call, or after a frame could not be written.
+  ///
+  /// Throws `ReelError.cannotWriteOutput` or `cannotCreateOutput`.
   public func finish() throws {
     try state.withLock { state in
       let writer = state.writer

@@ -1,13 +1,15 @@
-/// How the time of one item was spent, by the player's clock. Every moment since loading began belongs to exactly one
-/// phase, so the phases add up to the elapsed time.
+/// How the time since the beginning of loading an item was spent, by the player's clock. Every moment belongs to
+/// exactly one phase, so the phases add up to the elapsed time.
 ///
 /// A pure value that reads no clock: each event comes with its time.
 public struct PlaybackTimes: Sendable, Hashable {
+  /// A phase of playback.
   public enum Phase: String, Sendable, Hashable, CaseIterable {
     /// From the beginning of loading until the first frame is shown, or until now if none was.
     case startup
     /// The first frame is shown, and there is not enough media to play yet.
     case buffering
+    /// Frames are shown at the player's rate.
     case playing
     /// The loaded media has run out.
     case stalled

@@ -2,43 +2,51 @@ public import Logging
 public import ReelCore
 package import ReelFFmpeg
 
-/// Plays one item at a time: loads it, decodes it, and shows its frames to outputs when their time has come.
+/// Plays one item at a time: loads it, decodes it, and shows its frames to outputs when they are due.
 ///
-/// As AVFoundation's, it is a remote control: calls say what is wanted and return at once, properties tell what is. All
-/// of it may be used from any thread. Frames are shown on a thread of the player's own.
+/// As in AVFoundation, calls return at once, and observed properties report the resulting state. All members may be
+/// used from any thread. Frames are shown on a thread of the player's own.
 ///
-/// Late frames: a frame is shown when its time has come. One whose successor is due as well is dropped and counted,
-/// unless nothing has been shown for 250 ms. At a rate of `.infinity` every frame is shown as soon as it is there.
+/// A frame is late if the next frame is due as well. Late frames are dropped and counted, unless nothing has been shown
+/// for 250 ms. At a rate of `.infinity` every frame is shown as soon as it is decoded.
 ///
-/// A player that is let go, or stopped, ends all that it has begun.
+/// A player stops when it is released: see ``stop()``.
 public final class Player: Sendable {
-  /// What is done when an item has been played to its end.
+  /// What a player does at the end of an item.
   public enum ActionAtItemEnd: Sendable, Hashable {
-    /// The last frame stays on show.
+    /// Pauses. The last frame stays on show, and ``Player/play()`` starts again at the beginning.
     case pause
-    /// The item begins anew, without a gap where the network allows it.
+    /// Starts again at the beginning, without a gap if the network is fast enough. A source that can't be sought
+    /// pauses.
     case loop
-    /// The player stays as it is, at a rate that has nothing to show.
+    /// Keeps playing without any more frames. The last frame stays on show.
     case none
   }
 
-  /// What the player is doing.
+  /// Whether the player plays, is paused, or waits.
   public let timeControlStatus: ObservedProperty<TimeControlStatus>
+  /// The current item, or nil.
   public let currentItem: ObservedProperty<PlayerItem?>
-  /// The rate that is wanted while playing: 0.25 to 8, or `.infinity`; 0 while paused.
+  /// The requested rate: 0.25 to 8, or `.infinity`; 0 while paused.
   public let rate: ObservedProperty<Double>
+  /// Whether audio is muted. Set it with ``setMuted(_:)``.
   public let isMuted: ObservedProperty<Bool>
-  /// 0 to 1 and beyond: what samples are multiplied by.
+  /// The factor by which samples are multiplied: 0 for silence, 1 for no change. Set it with ``setVolume(_:)``.
   public let volume: ObservedProperty<Float>
-  /// What happens once, of every item that is played here.
+  /// The events of all items that this player plays.
   ///
-  /// Each time it is read, a stream of what happens from then on, in order. An observer that falls 1,024 events behind
-  /// loses the oldest.
+  /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
+  /// the oldest.
   public var events: AsyncStream<PlayerEvent> { core.events.events }
 
   let core: PlayerCore
 
-  /// - Parameter fetcher: Gets manifests and media.
+  /// Creates a player without an item.
+  ///
+  /// - Parameters:
+  ///   - fetcher: Fetches manifests and media.
+  ///   - configuration: The configuration for all items.
+  ///   - logger: Receives the messages of FFmpeg's libraries.
   public convenience init(
     fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
@@ -47,8 +55,8 @@ public final class Player: Sendable {
   }
 
   /// - Parameters:
-  ///   - gate: Asked before each call into a decoder.
-  ///   - account: What the player holds of memory is counted there.
+  ///   - gate: Grants permission before each call into a decoder.
+  ///   - account: Counts the memory that the player holds.
   package init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
     account: MemoryAccount? = nil, logger: Logger
@@ -66,193 +74,219 @@ public final class Player: Sendable {
 
   // MARK: Playing
 
-  /// Plays at the rate that was set last, from the first moment that enough is there.
+  /// Plays at the rate that was set last, as soon as enough media is buffered. After the end of an item, playback
+  /// starts again at the beginning, unless ``actionAtItemEnd`` is `.none`.
   public func play() { core.play() }
 
+  /// Pauses. The frame on show stays, and loading continues until the buffer is full.
   public func pause() { core.pause() }
 
-  /// Sets the rate and plays; 0 pauses.
+  /// Sets the rate and plays. A rate of 0 or below pauses.
   ///
-  /// - Parameter rate: 0.25 to 8, or `.infinity` for as fast as it goes; others are brought into that range.
+  /// - Parameter rate: 0.25 to 8, or `.infinity` for as fast as possible. Other positive rates are clamped to that
+  ///   range.
   public func setRate(_ rate: Double) { core.setRate(rate) }
 
-  /// Ends loading and decoding, takes the item away, and detaches all outputs. The player can be given another item;
-  /// observers of an item's properties end with the item.
+  /// Stops loading and decoding, unloads the item, pauses, and detaches all outputs. The player can play another item
+  /// later.
   public func stop() { core.stop() }
 
-  /// As `stop()`; returns when nothing of the item runs any more.
+  /// Like ``stop()``, but returns only when nothing of the item is running.
   public func stopAndWait() async { await core.stopAndWait() }
 
-  /// Takes another item, which begins to load at once, or none. It plays at once where the one before did.
+  /// Replaces the current item and begins loading the new one. If the player was playing, the new item plays too.
+  ///
+  /// - Parameter item: The item to load, or nil to unload the current one.
   public func replaceCurrentItem(with item: PlayerItem?) { core.replaceCurrentItem(with: item, start: nil) }
 
-  /// As the other, beginning at `start`.
+  /// Like ``replaceCurrentItem(with:)``, but starts at `start`.
+  ///
+  /// - Parameters:
+  ///   - item: The item to load, or nil to unload the current one.
+  ///   - start: The position of the first frame to show, on the item's timeline.
   public func replaceCurrentItem(with item: PlayerItem?, startingAt start: MediaTime) {
     core.replaceCurrentItem(with: item, start: start)
   }
 
-  /// Goes to the frame on show at `time`, at once: nothing earlier is shown any more when this has been called, and an
-  /// older seek ends with false.
+  /// Seeks to the frame on show at `time`, and waits until that frame is shown.
   ///
-  /// - Parameter tolerance: a frame that is so much earlier will do; zero for the exact one.
-  /// - Returns: True when the frame has been shown; false where another seek, item or stop came before.
+  /// After the call, no frame from before the seek is shown. A seek also retries an item that failed with a temporary
+  /// error.
   ///
-  /// Throws `ReelError`: `usage` where the player is linear or has no item, `unsupported` for a source that can't be
-  /// sought, or what the item failed with.
+  /// - Parameters:
+  ///   - time: The position on the item's timeline. Positions outside the item mean its first or last frame.
+  ///   - tolerance: How much earlier the shown frame may be. Zero for the exact frame.
+  /// - Returns: True when the frame was shown. False if another seek, another item, or a stop came first.
+  ///
+  /// Throws `ReelError`: `usage` if the player is linear or has no item, `unsupported` if the source can't be sought,
+  /// or the error with which the item failed.
   @discardableResult
   public func seek(to time: MediaTime, tolerance: MediaTime = .zero) async throws -> Bool {
     try await core.seek(to: time, tolerance: tolerance)
   }
 
-  /// The time that is on show, on the item's timeline.
+  /// The playback position on the item's timeline.
   public var currentTime: MediaTime { core.currentTime }
 
   // MARK: Settings
 
-  /// False begins with the first frame, and pauses where it would stall.
+  /// Whether to wait for enough buffered media before playback starts or resumes. If false, playback starts with the
+  /// first frame, and pauses where it would stall. True by default.
   public var automaticallyWaitsToMinimizeStalling: Bool {
     get { core.settings.waitsToMinimizeStalls }
     set { core.updateSettings { $0.waitsToMinimizeStalls = newValue } }
   }
 
-  /// True refuses seeking, as feeds of short videos do.
+  /// Whether seeking is refused, as in feeds of short videos. False by default.
   public var isLinear: Bool {
     get { core.settings.isLinear }
     set { core.updateSettings { $0.isLinear = newValue } }
   }
 
+  /// What to do at the end of an item. `.pause` by default.
   public var actionAtItemEnd: ActionAtItemEnd {
     get { core.settings.actionAtItemEnd }
     set { core.updateSettings { $0.actionAtItemEnd = newValue } }
   }
 
-  /// False refuses outputs that show frames outside of the process, and detaches those that are attached.
+  /// Whether outputs may show frames outside of the process (``FrameOutput/isExternal``). Setting it to false detaches
+  /// such outputs. True by default.
   public var allowsExternalPlayback: Bool {
     get { core.settings.allowsExternalPlayback }
     set { core.updateSettings { $0.allowsExternalPlayback = newValue } }
   }
 
-  /// False refuses to take the player out of a pool's window.
+  /// Whether a pool may show this player in picture in picture. True by default.
   public var allowsPictureInPicture: Bool {
     get { core.settings.allowsPictureInPicture }
     set { core.updateSettings { $0.allowsPictureInPicture = newValue } }
   }
 
-  /// True plays each item as soon as it is ready, whether `play()` was called or not.
+  /// Whether each new item plays without a call to ``play()``. Setting it does not affect the current item. False by
+  /// default.
   public var playsWhenReady: Bool {
     get { core.settings.playsWhenReady }
     set { core.updateSettings { $0.playsWhenReady = newValue } }
   }
 
-  /// How far the item is loaded while it is not played; nil loads for playing.
+  /// How far to load the item before it is played. Nil, the default, loads for playback.
   ///
-  /// A target that is set on an item which was played pauses its loading, and gives back the frames behind the one on
-  /// show; `play()` is to be called when the target is nil again.
+  /// A target set during playback limits further loading, and releases the frames decoded after the one on show. Set it
+  /// to nil again before you call ``play()``.
   public var preloadTarget: PreloadTarget? {
     get { core.settings.preloadTarget }
     set { core.setPreloadTarget(newValue) }
   }
 
-  /// Muted audio is not heard, and not even fetched where it is a stream of its own.
+  /// Mutes or unmutes audio. A separate audio stream is not loaded while it is muted.
   public func setMuted(_ isMuted: Bool) { core.setMuted(isMuted) }
 
+  /// Sets the factor by which samples are multiplied.
+  ///
+  /// - Parameter volume: 0 for silence, 1 for no change. A negative value counts as 0, one that is not finite as 1.
   public func setVolume(_ volume: Float) { core.setVolume(volume) }
 
   // MARK: Outputs
 
-  /// Shows frames there from now on, beginning with the one that is on show.
+  /// Attaches an output for frames, and shows it the frame on show.
   ///
-  /// Throws `ReelError.usage` for one that is external where that is not allowed.
+  /// Throws `ReelError.usage` if the output is external and ``allowsExternalPlayback`` is false.
   public func attach(_ output: any FrameOutput) throws(ReelError) { try core.attach(output) }
 
-  /// Shows nothing there any more, and finishes it. Throws what its `finish()` throws.
+  /// Detaches an output for frames, and finishes it. Does not finish an output that is not attached.
+  ///
+  /// When the call returns, the output is no longer in use. Throws what its `finish()` throws.
   public func detach(_ output: any FrameOutput) throws { try core.detach(output) }
 
+  /// Attaches an output for audio. It receives the samples that are due from now on.
   public func attach(_ output: any AudioOutput) { core.attach(output) }
 
+  /// Detaches an output for audio, and finishes it. Does not finish an output that is not attached.
+  ///
+  /// When the call returns, the output is no longer in use. Throws what its `finish()` throws.
   public func detach(_ output: any AudioOutput) throws { try core.detach(output) }
 
-  /// The frame on show, with a reference of its own; nil before there is one. No pixel is copied, and nothing is
-  /// waited for.
+  /// Returns the frame on show, or nil if there is none. No pixels are copied, and the call does not wait.
   public func currentFrame() -> TimedFrame? { core.currentFrame() }
 
-  /// There is a frame on show.
+  /// Whether a frame is on show.
   public var hasFrame: Bool { core.state.withLock { $0.onShow != nil } }
 
-  /// Leaves the frame on show where it is, whatever is due, until `release()`, `pause()` or another item. It wakes no
-  /// thread.
+  /// Keeps the frame on show, whatever is due, until `release()`, `pause()` or another item. Wakes no thread.
   package func hold() { core.hold() }
 
+  /// Continues playback after `hold()`.
   package func release() { core.release() }
 
-  /// As `play()`, asked for at an earlier time by the clock: the frame on show has had its time since then.
+  /// Like `play()`, but requested at an earlier time by the clock: the frame on show counts as shown since then.
   package func play(asOf time: Duration) { core.play(asOf: time) }
 
-  /// Takes the item away, as `replaceCurrentItem(with: nil)`. What it gives returns when nothing of the item runs any
-  /// more, whatever the player plays then.
+  /// Unloads the item like `replaceCurrentItem(with: nil)`. The returned closure waits until nothing of the item is
+  /// running, whatever the player plays then.
   package func takeItem() -> @Sendable () async -> Void { core.takeItem() }
 
-  /// From now on its outputs are called beside those of the players that it shared a lock with
+  /// Calls outputs independently of the players with which this one shared a lock
   /// (`PlayerConfiguration.outputLock`).
   package func separateOutputs() { core.outputLock.separate() }
 
-  /// Sets who is told what happens, before observers are: called at once, on any thread, without locks. It must not
-  /// block.
+  /// Sets a closure that receives all signals before observers do. It is called synchronously, on any thread, without
+  /// locks, and must not block.
   package func setObserver(_ observer: (@Sendable (PlayerSignal) -> Void)?) {
     core.observer.withLock { $0.call = observer }
   }
 
   // MARK: Accounts
 
-  /// What has been shown of the present item, and what it holds.
+  /// The statistics of the current item. They start at zero with each item.
   public var statistics: PlayerStatistics { core.statistics }
 }
 
-/// What a player has done with its item.
+/// What a player has shown of its current item, and the memory that it holds for it.
 public struct PlayerStatistics: Sendable, Hashable {
-  /// Frames shown.
+  /// The number of frames shown.
   public var shownFrameCount = 0
-  /// Frames that were dropped as late.
+  /// The number of frames dropped because they were late.
   public var droppedFrameCount = 0
-  /// Frames shown that missed a reference or were concealed.
+  /// The number of frames shown that missed a reference or were concealed.
   public var damagedFrameCount = 0
-  /// How often the presentation stood still for want of media, after its first frame. At a rate of `.infinity` a wait
-  /// counts that is longer than 250 ms.
+  /// The number of times that playback ran out of media. At a rate of `.infinity`, waits of up to 250 ms do not count.
   public var stallCount = 0
-  /// Of all stalls together, the present one too.
+  /// The total duration of all stalls, including a current one.
   public var stallDuration: Duration = .zero
-  /// From the beginning of loading to the first frame shown; nil before.
+  /// The time from the beginning of loading to the first frame shown. Nil before it.
   public var startupTime: Duration?
   /// How the time since the beginning of loading was spent.
   public var times = PlaybackTimes()
-  /// How late frames were shown: one value each, the latest few thousand.
+  /// How late frames were shown, a value per frame. The latest 8192 values are kept, not in order.
   public var lateness: [Duration] = []
-  /// Of the gaps between the last frame of an item and the first of its next time, for loops.
+  /// How late the first frame of each iteration of a loop was shown.
   public var loopGaps: [Duration] = []
   package var ring: FrameRing.Statistics?
-  /// Bytes that have come from the network and were not demuxed yet.
+  /// The bytes that were received but not demuxed yet.
   public var inFlightByteCount = 0
-  /// Memory that the manifest takes: its model and its text; 0 where that is not counted (no memory account).
+  /// The memory that the manifest takes, in bytes. 0 for a player outside of a pool, where it is not measured.
   public var manifestByteCount = 0
-  /// Bytes of the frame on show.
+  /// The bytes of the frame on show.
   public var onShowByteCount = 0
-  /// An output has the frame on show.
+  /// Whether an output for frames is attached.
   public var hasOutput = false
-  /// Compressed bytes held.
+  /// The bytes of compressed media in the forward buffer.
   public var bufferByteCount = 0
-  /// Of these, what comes behind the frame on show.
+  /// The part of ``bufferByteCount`` that comes after the frame on show.
   public var unshownByteCount = 0
+  /// The largest value that ``bufferByteCount`` has had.
   public var bufferHighWaterByteCount = 0
-  /// Loaded ahead of what is on show.
+  /// The media that is loaded ahead of the frame on show.
   public var bufferedDuration: Duration = .zero
-  /// What adaptation takes the network for, in bits per second.
+  /// The throughput that adaptation assumes, in bits per second. Nil if it has none, or the bit rate is not adapted.
   public var estimatedBandwidth: Double?
-  /// Time spent in decoders.
+  /// The time spent in video decoders.
   public var decodeDuration: Duration = .zero
-  /// Frames that came out of decoders.
+  /// The number of frames that video decoders returned.
   public var decodedFrameCount = 0
-  /// Of those, frames that were decoded once more, after the decoder had been closed, to get to the next one.
+  /// The part of ``decodedFrameCount`` that was decoded again to continue after the decoder was closed.
   public var repeatedFrameCount = 0
 
+  /// Creates statistics with zeros.
   public init() {}
 }

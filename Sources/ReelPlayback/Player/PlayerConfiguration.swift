@@ -1,26 +1,30 @@
 public import ReelCore
 
-/// How a player works, for all of its items.
+/// The configuration of a player, for all of its items.
 public struct PlayerConfiguration: Sendable {
-  /// Of sources: headers, limits, the cap of the rung, decoder threads.
+  /// The configuration of loading: header fields, limits, the bandwidth cap, keys, decoder threads.
   public var loading = LoadingConfiguration()
-  /// Chooses rungs by what transfers measure; else the highest at or under `loading.bandwidthCap`.
+  /// Whether rungs are chosen by the measured throughput. If false, the player chooses the highest rung at or under
+  /// ``LoadingConfiguration/bandwidthCap``. False by default.
   public var adaptsBitRate = false
-  /// In bits per second: what adaptation begins with, where something is known.
+  /// The throughput to assume before any is measured, in bits per second. If nil, adaptation starts with the highest
+  /// rung up to 3 Mbit/s.
   public var initialBandwidth: Double?
+  /// The amounts of buffered media at which playback starts and resumes.
   public var thresholds = BufferingThresholds()
-  /// How often an item is tried again.
+  /// How often, and after which delays, a failed item is retried.
   public var retryPolicy = ItemRetryPolicy()
-  /// Decoded frames that are kept ahead.
+  /// The number of frames to decode ahead. 8 by default.
   public var ringFrameCapacity = 8
-  /// And their bytes. 256 MiB.
+  /// The bytes of frames to decode ahead. 256 MiB by default.
   public var ringByteCapacity = 256 << 20
-  /// Tells the time that frames are shown by, and that everything is measured by.
+  /// The clock by which frames are shown and durations are measured.
   public var clock: any MonotonicClock = SystemMonotonicClock()
-  /// Where the work is done.
+  /// Runs the player's threads and tasks.
   package var runtime: any PlayerRuntime = SystemRuntime.shared
-  /// What the players' outputs share; nil for a lock of each player's own.
+  /// A lock to share with other players while outputs are called. If nil, each player has its own.
   package var outputLock: OutputLock?
 
+  /// Creates the default configuration.
   public init() {}
 }

@@ -20,10 +20,10 @@ public import ReelPlayback
 ///
 /// All of it may be used from any thread; no call waits.
 public final class PlayerPool: PlayerPooling {
-  /// What happens once.
+  /// What happens in the pool.
   ///
-  /// Each time it is read, a stream of what happens from then on, in order. An observer that falls 1,024 events behind
-  /// loses the oldest.
+  /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
+  /// the oldest.
   public var events: AsyncStream<PoolEvent> { core.events.events }
   /// How ready each slot is, by slot. Told when a stage is reached or a player tells something; `slotReadiness` is of now.
   public let readiness: ObservedProperty<[SlotReadiness]>
