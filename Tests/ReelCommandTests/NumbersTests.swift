@@ -90,7 +90,7 @@ struct NumbersTests {
       #expect(try #require(opened) < requests)
     }
     let text = try await Command.run("play", source, "--rate", "max").outputText
-    #expect(text.contains(/\n  read       [0-9.]+ kB of local files\n/))
+    #expect(text.contains(/\n  read +[0-9.]+ kB of local files\n/))
     #expect(!text.contains("network") && !text.contains("request"))
   }
 
@@ -99,7 +99,7 @@ struct NumbersTests {
     try await withOrigin { origin in
       let source = origin.url("media/h264-bframes.mp4").absoluteString
       let text = try await Command.run("play", source, "--rate", "max").outputText
-      #expect(text.contains(/\n  network    [0-9.]+ kB in 1 request\n/))
+      #expect(text.contains(/\n  network +[0-9.]+ kB in 1 request\n/))
       #expect(text.contains(/, [0-9.]+ MB in all/))
       #expect(!text.contains("iB"))
     }

@@ -69,7 +69,7 @@ func printSwipes(throughFeedAt path: String) async throws {
   let swipes = try await measureSwipes(over: try FeedFile(path: path).feeds[0])
   for swipe in swipes {
     let times = [swipe.firstFrame, swipe.secondFrame].map { $0.map { "\(WaitTime($0))" } ?? "-" }
-    print("\(swipe.name): \(swipe.stage), first frame \(times[0]), motion \(times[1])")
+    print("\(swipe.name): \(swipe.stage), first frame \(times[0]), second frame \(times[1])")
   }
   if let hits = LatencySummary(swipes.filter { $0.stage >= .firstFrame }.compactMap(\.firstFrame)) {
     let times = [hits.p50, hits.p95, hits.p99, hits.max].map { WaitTime($0) }
