@@ -1,5 +1,5 @@
-// One import for a program that plays media. Walks through feeds (`ReelReplay`), an HLS server (`ReelGateway`) and help
-// for tests (`ReelTesting`) are imported by themselves.
+// The one import that a program needs to play media. `ReelReplay` (simulated walks through feeds), `ReelGateway` (an
+// HLS server) and `ReelTesting` (an HTTP origin for tests) are separate imports.
 
 @_exported public import ReelCore
 @_exported public import ReelFFmpeg

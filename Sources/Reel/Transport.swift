@@ -4,12 +4,13 @@ public import ReelPool
 internal import ReelTransport
 
 extension PlayerPool {
-  /// A pool that walks `feed` over HTTP(S) and local files: it begins to load the first item and its neighbours, and shows
-  /// the first frame, paused.
+  /// A pool for one feed, over HTTP(S) and local files. It loads the first item and its neighbours, and shows the first
+  /// frame, paused.
   ///
   /// - Parameters:
-  ///   - feed: Where several feeds share a pool, use a `PlayerService`.
-  ///   - configuration: How many players, and how they load.
+  ///   - feed: The items to swipe through. For several feeds on one pool, use a `PlayerService`.
+  ///   - configuration: The number of players, the policy, and the settings of the players.
+  ///   - logger: Gets the messages of the pool and its players.
   public convenience init(
     feed: Feed, configuration: PoolConfiguration = PoolConfiguration(),
     logger: Logger = Logger(label: "reel.pool")
@@ -21,6 +22,11 @@ extension PlayerPool {
 
 extension Player {
   /// A player over HTTP(S) and local files. It begins to load the item at once.
+  ///
+  /// - Parameters:
+  ///   - playerItem: The item to load, or `nil` for none.
+  ///   - configuration: The settings of the player.
+  ///   - logger: Gets the messages of the player.
   public convenience init(
     playerItem: PlayerItem?, configuration: PlayerConfiguration = PlayerConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
@@ -32,6 +38,10 @@ extension Player {
 
 extension FrameExtractor {
   /// An extractor over HTTP(S) and local files.
+  ///
+  /// - Parameters:
+  ///   - configuration: How sources are loaded.
+  ///   - logger: Gets the messages of the extraction.
   public init(
     configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
@@ -42,6 +52,10 @@ extension FrameExtractor {
 
 extension SourceProber {
   /// A prober over HTTP(S) and local files.
+  ///
+  /// - Parameters:
+  ///   - configuration: How sources are loaded.
+  ///   - logger: Gets the messages of the probing.
   public init(
     configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")

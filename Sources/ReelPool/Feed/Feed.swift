@@ -3,9 +3,11 @@ public import ReelPlayback
 
 /// A named list of items, in the order in which they are swiped through.
 public struct Feed: Sendable, Hashable, Identifiable {
+  /// The name that identifies the feed among others.
   public let name: String
+  /// The entries in the feed's order.
   public private(set) var items: [FeedItem]
-  /// How many entries each source has had, removed ones included: an identity is never given twice.
+  /// How many items each source has had, including removed ones, so that no identity is used twice.
   private var occurrences: [String: Int] = [:]
 
   /// An empty feed.
@@ -14,20 +16,25 @@ public struct Feed: Sendable, Hashable, Identifiable {
     items = []
   }
 
-  /// A feed of these sources, without anything beside them.
+  /// A feed with one item for each source, without titles or other descriptions.
   public init(name: String, sources: [MediaSource]) {
     self.init(name: name)
     for source in sources { append(source) }
   }
 
-  /// A feed of these URLs (`http`, `https`, `file`): media files, HLS playlists, MPDs.
+  /// A feed with one item for each URL: media files, HLS playlists or MPDs.
+  ///
+  /// - Parameter urls: `http`, `https` or `file` URLs.
   public init(name: String = FeedFile.defaultName, urls: [URL]) {
     self.init(name: name, sources: urls.map { .url($0) })
   }
 
+  /// The feed's name.
   public var id: String { name }
 
-  /// Adds an entry at the end, with an identity of its own. `describe` fills in what is known of it.
+  /// Adds an item at the end, with a new identity.
+  ///
+  /// - Parameter describe: Sets the item's title and other descriptions before it is added.
   @discardableResult
   public mutating func append(
     _ source: MediaSource, describe: (inout FeedItem) -> Void = { _ in }
@@ -40,12 +47,14 @@ public struct Feed: Sendable, Hashable, Identifiable {
     return item
   }
 
-  /// Removes an entry; the others keep their identities. Nil where there is none of this identity.
+  /// Removes an item. The other items keep their identities.
+  ///
+  /// - Returns: The removed item, or `nil` if the feed has no item with this identity.
   @discardableResult
   public mutating func remove(_ id: FeedItem.ID) -> FeedItem? {
     index(of: id).map { items.remove(at: $0) }
   }
 
-  /// Where the entry is now; nil where it is not in this feed.
+  /// The current index of an item; `nil` if the feed does not have it.
   public func index(of id: FeedItem.ID) -> Int? { items.firstIndex { $0.id == id } }
 }

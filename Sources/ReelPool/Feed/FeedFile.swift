@@ -3,43 +3,47 @@ public import ReelPlayback
 
 /// The feeds of a feed file: a list of URLs and paths, an `.m3u` list, or JSON.
 ///
-/// All are UTF-8, with or without a byte order mark; lines end with LF, CRLF or CR.
+/// The text is UTF-8, with or without a byte order mark. Lines end with LF, CRLF or CR.
 ///
-/// What begins with `{`, `[` or `"` is JSON; `./` before it makes a path of a name that does.
+/// A **list** has one URL or path per line. Blank lines and lines that begin with `#` are ignored. In an **.m3u** list,
+/// the title after the comma of an `#EXTINF` line belongs to the next entry. Both give one feed named `default`.
 ///
-/// A **list** has an entry a line; blank lines and lines that begin with `#` are left out. In an **.m3u** list the
-/// title behind the comma of an `#EXTINF` line is the next entry's. They give one feed, of the name `default`.
+/// A file that begins with `{`, `[` or `"` is **JSON**: an object with `items` (the feed `default`), `feeds`, or both;
+/// or an array, which stands for `items` alone. `feeds` is an object of feeds by name, or an array of objects with
+/// `name` and `items`. A feed is an array of items, or an object with `items`. An item is a string (its URL or path) or
+/// an object with `url` and, optionally, `title`, `author`, `likes`, `comments`, `poster` and `headers`. `headers` is
+/// an object of strings, or an array of strings of the form `Name: value`. `null` counts as absent; unknown keys are
+/// ignored.
 ///
-/// **JSON** is an object with `items`, which is the feed `default`, or `feeds`, or both; or an array, which is `items`
-/// alone. `feeds` is an object of feeds by name, or an array of objects with `name` and `items`; a feed is an array of
-/// items, or an object with `items`. An item is a text, its URL or path, or an object with `url` and whatever is known
-/// of `title`, `author`, `likes`, `comments`, `poster`, and `headers` (an object of texts, or an array of texts
-/// `Name: value`). `null` is the same as nothing; other keys are not looked at.
+/// An entry with a scheme is a URL. In a feed from the network, any other entry is a relative reference (RFC 3986 §5),
+/// and no entry may name a local file. In a local feed, any other entry is a path relative to the feed's folder; `~/`
+/// stands for the home folder, and no character is escaped.
 ///
-/// What an entry says is read by `FeedReference`: URLs as a browser reads them, paths as a shell does.
-///
-/// Of several feeds some may be empty, but not all.
+/// Some of the feeds may be empty, but not all. To list a path that begins with a character of JSON, write `./` first.
 public struct FeedFile: Sendable, Hashable {
-  /// At least one, in the file's order; the feed `default` of JSON before the named ones. Each has another name.
+  /// The feeds in the file's order, at least one. In JSON, `default` precedes the named ones. No two have the same
+  /// name.
   public let feeds: [Feed]
 
-  /// The name of the feed that has none in the file.
+  /// The name given to a feed that has none in the file: `default`.
   public static let defaultName = "default"
 
   /// Reads the feeds in `bytes`.
   ///
-  /// `location` is where they come from: relative entries are relative to it, those of standard input to the current
-  /// folder.
-  ///
-  /// Throws `ReelError` of kind `badManifest` or `unsupported` with the line, and in JSON the path of the value
-  /// (`feeds.following[3].url`), for what is no feed, for an entry that can't be read, and beyond a limit.
+  /// - Parameters:
+  ///   - bytes: The content of the feed file.
+  ///   - location: Where the bytes come from. Relative entries are resolved against it; those of standard input are
+  ///     relative to the current folder.
+  ///   - limits: The largest feed to accept.
+  /// - Throws: `ReelError` of kind `badManifest` or `unsupported` if the bytes are no feed, an entry can't be read, or
+  ///   a limit is exceeded. The error names the line, or in JSON the path of the value (`feeds.following[3].url`).
   public init(
     bytes: [UInt8], at location: MediaSource, limits: FeedLimits = FeedLimits()
   ) throws(ReelError) {
     do throws(ReelError) {
       feeds = try Self.feeds(in: bytes, at: location, limits: limits)
     } catch {
-      // What is wrong with an entry names the entry; the file is where to look.
+      // The reason names the entry, the location the file.
       var located = error
       if let entry = error.location { located.reason = "\(entry): \(error.reason)" }
       located.location = location.name
@@ -47,15 +51,15 @@ public struct FeedFile: Sendable, Hashable {
     }
   }
 
-  /// Reads a file of this machine.
+  /// Reads a local file.
   ///
-  /// Throws as `init(bytes:at:limits:)`, and `noSuchFile` where the file can't be read.
+  /// - Throws: The errors of `init(bytes:at:limits:)`, and `noSuchFile` if the file can't be read.
   public init(path: String, limits: FeedLimits = FeedLimits()) throws(ReelError) {
     let bytes = try LocalText.bytes(path: path, limit: limits.byteCount)
     try self.init(bytes: bytes, at: try MediaSource(argument: path), limits: limits)
   }
 
-  /// The feed of this name.
+  /// The feed with this name; `nil` if there is none.
   public subscript(name: String) -> Feed? { feeds.first { $0.name == name } }
 
   // MARK: - Private

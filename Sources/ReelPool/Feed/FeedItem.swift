@@ -2,21 +2,22 @@ public import Foundation
 public import ReelCore
 public import ReelPlayback
 
-/// One entry of a feed: where its media comes from, and what is shown beside it.
+/// One entry of a feed: the source of its media, and what an app shows beside it.
 public struct FeedItem: Sendable, Hashable, Identifiable {
-  /// An entry's identity: its feed, its source, and which entry of that source it is.
+  /// An item's identity: its feed, its source, and which entry of that source it is.
   ///
-  /// It is given once and stays while others are added and removed, so two entries of one URL are two items, and the
-  /// second remains the second when the first is gone. A feed that is read again gives the same identities for as long
-  /// as the entries of one source keep their order among themselves.
+  /// The identity does not change when other items are added or removed. Two entries of one URL are two items, and the
+  /// second remains the second when the first is removed. Reading a feed again gives the same identities as long as the
+  /// entries of each source keep their order.
   public struct ID: Sendable, Hashable {
     /// The feed's name.
     public let feed: String
-    /// The source's URL, or its path where it is a file.
+    /// The source's URL, or its path if it is a local file.
     public let source: String
-    /// 1 for the source's first entry in the feed.
+    /// The number of this entry among those of the same source, from 1.
     public let occurrence: Int
 
+    /// An identity from its parts. ``Feed/append(_:describe:)`` makes one for each item that it adds.
     public init(feed: String, source: String, occurrence: Int = 1) {
       self.feed = feed
       self.source = source
@@ -24,19 +25,24 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
     }
   }
 
+  /// The item's identity, which stays the same while the feed changes.
   public let id: ID
+  /// The media file, HLS playlist or MPD to play.
   public var source: MediaSource
+  /// The title to show.
   public var title: String?
+  /// The author to show.
   public var author: String?
-  /// Not negative.
+  /// The number of likes, not negative.
   public var likes: Int?
-  /// How many there are; not negative.
+  /// The number of comments, not negative.
   public var comments: Int?
-  /// A frame to be shown until the first frame is there.
+  /// The URL of an image (JPEG, PNG or WebP) to show until the first frame is decoded.
   public var poster: URL?
-  /// Further fields for every request of this item, in order.
+  /// Additional header fields for every media request of this item, in order. The poster is requested without them.
   public var headers: [HeaderField]
 
+  /// An item with the given identity and descriptions.
   public init(
     id: ID, source: MediaSource, title: String? = nil, author: String? = nil, likes: Int? = nil,
     comments: Int? = nil, poster: URL? = nil, headers: [HeaderField] = []
@@ -51,11 +57,11 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
     self.headers = headers
   }
 
-  /// What to call the item where there is little room: its title, else the source's short name.
+  /// A short name for lists and messages: the title, or else the source's file name without its extension.
   public var name: String { title ?? source.stem }
 }
 
 extension FeedItem.ID: CustomStringConvertible {
-  /// The source, with the number of its entry from the second on: `clip.mp4 (2)`. The feed is not in it.
+  /// The source, with the number of its entry from the second on: `clip.mp4 (2)`. The feed's name is not included.
   public var description: String { occurrence == 1 ? source : "\(source) (\(occurrence))" }
 }

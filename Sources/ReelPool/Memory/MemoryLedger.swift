@@ -1,41 +1,44 @@
 package import ReelFFmpeg
 package import ReelPlayback
 
-/// What each player of a pool holds of memory, by kind, in bytes: figures of the places that own it.
+/// The memory that each player of a pool holds, in bytes, by kind. Each figure comes from the object that owns the
+/// memory.
 public struct MemoryLedger: Sendable, Hashable {
   /// What memory is used for.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The model that was read from the manifest.
+    /// The model parsed from the manifest.
     case manifest
-    /// Bytes that have come, and were not demuxed yet.
+    /// Bytes received but not yet demuxed.
     case inFlight = "in_flight"
-    /// Compressed media: the pages that the bytes of the packets lie in.
+    /// Compressed media: the pages that hold the bytes of the packets.
     case packets
-    /// Decoded frames: those in the ring, and the one on show of a player without an output.
+    /// Decoded frames: those in the frame ring, and the frame on show of a player without an output.
     case frames
-    /// Frames that the decoder holds: references, and spare ones.
+    /// Frames that the decoder holds: reference frames and spare ones.
     case decoder
-    /// All else that was allocated for the player: codec and demuxer contexts, what surrounds packets, Swift's objects.
+    /// Everything else allocated for the player: codec and demuxer contexts, the structures around packets, Swift
+    /// objects.
     case internals
-    /// What the allocator takes from the system for the player beyond what is allocated: gaps between allocations, and
-    /// its own tables.
+    /// What the allocator takes from the system for the player beyond the allocations: gaps between them, and its own
+    /// tables.
     case allocator
-    /// The frame on show, where the player has an output.
+    /// The frame on show of a player with an output.
     case output
   }
 
-  /// What one player holds.
+  /// The memory of one player.
   public struct Account: Sendable, Hashable {
     private var bytes: [Kind: Int] = [:]
-    /// False where the allocator can't tell players apart: `internals` and `allocator` are unknown then, and count as 0.
+    /// False if the allocator can't tell players apart. Then `manifest`, `internals` and `allocator` are unknown and 0.
     public var knowsInternals = false
 
+    /// An account with 0 bytes of each kind.
     public init() {}
 
-    /// Of a player's own figures and of those of its memory account.
+    /// An account from a player's own figures and those of its memory account.
     ///
-    /// - Parameter countsHeap: false leaves out all that the allocator tells, and the pages around packets: what is left
-    ///   is the same in every run.
+    /// - Parameter countsHeap: False leaves out all figures of the allocator and the pages around packets. The rest is
+    ///   the same in every run.
     package init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
       let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
       let shown = statistics.hasOutput ? statistics.onShowByteCount : 0
@@ -56,23 +59,26 @@ public struct MemoryLedger: Sendable, Hashable {
       self[.allocator] = max(0, heap.resident - heap.used)
     }
 
+    /// The bytes of one kind.
     public subscript(kind: Kind) -> Int {
       get { bytes[kind] ?? 0 }
       set { bytes[kind] = newValue }
     }
 
-    /// All kinds together.
+    /// The bytes of all kinds together.
     public var byteCount: Int { Kind.allCases.reduce(0) { $0 + self[$1] } }
   }
 
-  /// A player's part.
+  /// One player with its slot, its item and its memory.
   public struct Entry: Sendable, Hashable {
-    /// Nil for a player that is pinned, outside of the slots.
+    /// The slot, from 0; `nil` for a pinned player.
     public var slot: Int?
-    /// Nil for a slot without an item.
+    /// The item that the player has; `nil` for a slot without one.
     public var item: FeedItem.ID?
+    /// The memory that the player holds.
     public var account: Account
 
+    /// An entry for one player.
     public init(slot: Int?, item: FeedItem.ID?, account: Account) {
       self.slot = slot
       self.item = item
@@ -80,25 +86,27 @@ public struct MemoryLedger: Sendable, Hashable {
     }
   }
 
-  /// By slot, then those that are pinned.
+  /// One entry per player: the slots in order, then the pinned players.
   public var entries: [Entry]
-  /// What the allocator takes from the system for all that no player owns alone: connections, tasks, and whatever else
-  /// the program allocates. Without what is counted as in flight. Nil where the allocator can't tell.
+  /// What the allocator takes from the system for everything that no player owns alone: connections, tasks, and all
+  /// other allocations of the program. Bytes in flight are not included. `nil` if the allocator can't tell players
+  /// apart.
   public var sharedByteCount: Int?
 
+  /// A ledger with these entries.
   public init(entries: [Entry], sharedByteCount: Int? = nil) {
     self.entries = entries
     self.sharedByteCount = sharedByteCount
   }
 
-  /// - Parameter shared: what is allocated outside of all accounts.
+  /// - Parameter shared: What is allocated outside all accounts.
   package init(entries: [Entry], shared: MemoryAccount.Figures.Heap?) {
     self.init(
       entries: entries,
       sharedByteCount: shared.map { $0.resident - entries.reduce(0) { $0 + $1.account[.inFlight] } })
   }
 
-  /// What all players hold, without what they share. It prints as people write it: `3.5 MB`.
+  /// The memory of all players together, without `sharedByteCount`. It prints as `3.5 MB`.
   public var total: ByteSize { ByteSize(byteCount: byteCount) }
 
   /// `total` in bytes.

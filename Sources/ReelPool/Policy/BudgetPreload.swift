@@ -1,15 +1,17 @@
 public import ReelPlayback
 
-/// As many neighbours as there are slots, each as deep as a stated memory allows.
+/// Preloads as many neighbours, and each as far, as a memory budget allows.
 ///
-/// The neighbours are served by rank: each gets the deepest stage whose measured memory fits what the current item
-/// and those of better rank leave of the budget. The next item in the direction of travel keeps its decoder open where
-/// that fits as well. Before anything was measured one neighbour is loaded to its first frame, and no other.
+/// Neighbours are served by rank. Each gets the furthest stage whose measured memory fits what the current item and the
+/// neighbours of lower rank number leave of the budget. The next item in the direction of travel keeps its decoder open
+/// if that fits too. Until something has been measured, only one neighbour is loaded, up to its first frame.
 public struct BudgetPreload: PreloadPolicy, Hashable {
-  /// The memory of the whole pool, in bytes; not negative.
+  /// The budget for the whole pool, in bytes, not negative.
   public let byteCount: Int
 
-  /// A negative `byteCount` counts as 0.
+  /// The policy `budget:SIZE`.
+  ///
+  /// - Parameter byteCount: The budget in bytes. A negative number counts as 0.
   public init(byteCount: Int) {
     self.byteCount = max(byteCount, 0)
   }
@@ -30,7 +32,7 @@ public struct BudgetPreload: PreloadPolicy, Hashable {
 
   // MARK: - Private
 
-  /// What a neighbour may get, the deepest first.
+  /// The targets to try for a neighbour, the furthest first.
   private static func ladder(isNext: Bool) -> [PreloadTarget] {
     let stages: [PreloadStage] = [.buffered, .firstFrame, .initialization, .manifest]
     let cold = stages.map { PreloadTarget(stage: $0) }

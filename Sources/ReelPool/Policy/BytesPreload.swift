@@ -1,16 +1,18 @@
 public import ReelPlayback
 
-/// The item before the current one and the one after it, with so many bytes of media each, whatever that lasts.
+/// Preloads the previous and the next item up to a number of bytes of media each, whatever their duration.
 public struct BytesPreload: PreloadPolicy, Hashable {
-  /// Bytes of compressed media for each count: 800,000.
+  /// The bytes of compressed media that `count` counts in: 800,000.
   public static let unit = 800_000
-  /// The longest duration that is held, where media is so small that its bytes never reach the limit.
+  /// The longest duration to hold of media that is too small to reach the byte limit: 60 s.
   public static let maximumDuration = Duration.seconds(60)
 
-  /// How many times 800 kB a neighbour gets; not negative.
+  /// The limit of each neighbour in units of 800 kB, not negative. With 0 nothing is preloaded.
   public let count: Int
 
-  /// A negative `count` counts as 0.
+  /// The policy `bytes:COUNT`.
+  ///
+  /// - Parameter count: The limit in units of 800 kB. A negative number counts as 0.
   public init(_ count: Int) {
     self.count = max(count, 0)
   }

@@ -1,7 +1,8 @@
 public import ReelPlayback
 
-/// Nothing but the current item.
+/// Preloads nothing: only the current item is loaded.
 public struct NoPreload: PreloadPolicy, Hashable {
+  /// The policy `none`.
   public init() {}
 
   public func target(at distance: Int, in context: PreloadContext) -> PreloadTarget { .none }

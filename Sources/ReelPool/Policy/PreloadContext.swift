@@ -1,21 +1,26 @@
-/// What a preload policy may go by when it is asked for one neighbour.
+/// What a preload policy can base its decision about one neighbour on.
 public struct PreloadContext: Sendable, Hashable {
-  /// Where the last swipe went: 1 towards higher indices, -1 towards lower ones.
+  /// The direction of travel: 1 towards higher indices, -1 towards lower ones.
+  ///
+  /// It is the direction of the last swipe, or at an end of the feed the only one possible.
   public var direction: Int
-  /// Slots of the pool, the current item's included.
+  /// The number of slots in the pool, including the current item's.
   public var slotCount: Int
+  /// The number of items in the feed.
   public var itemCount: Int
+  /// The index of the current item.
   public var currentIndex: Int
-  /// The neighbour's place among the preloads, 0 for the one that is loaded first.
+  /// The neighbour's place among the preloads; 0 is loaded first.
   public var rank: Int
-  /// The memory that the current item and the preloads of better rank take once they are where they are to be, in
-  /// bytes; what is not known counts as 0.
+  /// The memory that the current item and the preloads with lower rank numbers take when they have reached their
+  /// targets, in bytes. Unknown parts count as 0.
   public var plannedByteCount: Int
-  /// What the stages have cost so far.
+  /// The measured costs of the stages so far.
   public var costs: StageCosts
-  /// The network's estimated rate in bits per second; nil before anything was measured.
+  /// The estimated bandwidth in bits per second; `nil` until something has been measured.
   public var bandwidth: Double?
 
+  /// A context, for instance to test a policy with.
   public init(
     direction: Int = 1, slotCount: Int, itemCount: Int, currentIndex: Int, rank: Int = 0,
     plannedByteCount: Int = 0, costs: StageCosts = StageCosts(), bandwidth: Double? = nil
@@ -30,6 +35,6 @@ public struct PreloadContext: Sendable, Hashable {
     self.bandwidth = bandwidth
   }
 
-  /// True where `distance` is the next item in the direction of travel.
+  /// True if `distance` is that of the next item in the direction of travel.
   public func isNext(_ distance: Int) -> Bool { distance == (direction < 0 ? -1 : 1) }
 }

@@ -2,14 +2,16 @@ public import ReelPlayback
 
 /// Decides how far each neighbour of the current item is loaded ahead.
 ///
-/// A policy is a value without state: the same question gets the same answer. It is asked for the neighbours in the
-/// order of their rank (`PoolWindow`), the nearest first. Where it answers `none`, it is not asked for any item
-/// further off on that side: what is loaded is one stretch of the feed.
+/// A policy is a value without state: it gives equal answers for equal arguments. The pool asks it for each neighbour
+/// in the order of rank: the nearest first, and at equal distance first the one in the direction of travel. After the
+/// answer `none` the pool does not ask for items further away on that side, so the loaded items are contiguous.
 ///
-/// Its description is the form that `PreloadPolicies.parse(_:)` reads.
+/// The description of a built-in policy is its form on the command line of `reel feed --preload`, such as `ahead:2`.
 public protocol PreloadPolicy: Sendable, CustomStringConvertible {
+  /// How far to load one neighbour.
+  ///
   /// - Parameters:
-  ///   - distance: From the current item, in items; negative for those before it, never 0.
-  ///   - context: The neighbour's rank, and what is known of costs and network.
+  ///   - distance: The neighbour's distance from the current item, in items: negative for items before it, never 0.
+  ///   - context: The neighbour's rank, and the measured costs and bandwidth.
   func target(at distance: Int, in context: PreloadContext) -> PreloadTarget
 }

@@ -1,12 +1,13 @@
-/// What it takes to bring an item to a stage, all stages before it included.
+/// The cost of loading an item up to a stage, including all stages before it.
 public struct StageCost: Sendable, Hashable {
-  /// Memory that is held once the stage is reached, in bytes.
+  /// The memory held when the stage is reached, in bytes.
   public var memoryByteCount: Int
-  /// Bytes that were fetched until then.
+  /// The bytes fetched until then.
   public var networkByteCount: Int
-  /// From the beginning of loading until then.
+  /// The time from the beginning of loading until then.
   public var duration: Duration
 
+  /// A cost from its parts.
   public init(memoryByteCount: Int, networkByteCount: Int, duration: Duration) {
     self.memoryByteCount = memoryByteCount
     self.networkByteCount = networkByteCount

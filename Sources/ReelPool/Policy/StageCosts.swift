@@ -1,46 +1,44 @@
 public import ReelPlayback
 
-/// What the stages have cost so far: an average over the items that were loaded, which follows the latest ones.
-///
-/// A pure value: whoever loads items records what each took.
+/// The measured costs of each stage: a running average over the loaded items that follows the latest ones.
 public struct StageCosts: Sendable, Hashable {
-  /// The average of one stage, and of how many items it is.
+  /// The average of one stage, and the number of items that it covers.
   private struct Average: Hashable {
     var cost: StageCost
     var sampleCount: Int
   }
 
-  /// The same of the memory of open decoders.
+  /// The same for the memory of open decoders.
   private struct WarmDecoder: Hashable {
     var byteCount: Int
     var sampleCount: Int
   }
 
-  /// How many items the average is of at most: a later one counts as much as each of so many.
+  /// The weight limit of the average: from this many items on, a new item counts as one of this many. 8.
   public static let window = 8
 
-  /// How much media the cost of the stage `buffered` stands for. 3 s.
+  /// The duration of media that the cost of the stage `buffered` includes. Defaults to 3 s.
   public let bufferDuration: Duration
   private var averages: [PreloadStage: Average] = [:]
   private var warmDecoder: WarmDecoder?
 
-  /// Nothing is known.
+  /// Costs with nothing measured.
   ///
-  /// `bufferDuration` is how much media the items that are recorded hold at the stage `buffered`.
+  /// - Parameter bufferDuration: The duration of media that the recorded items hold at the stage `buffered`.
   public init(bufferDuration: Duration = .seconds(3)) {
     self.bufferDuration = bufferDuration
   }
 
-  /// What this stage costs, as far as is known: nil before an item has reached it.
+  /// The average cost of a stage; `nil` until an item has reached it.
   public subscript(stage: PreloadStage) -> StageCost? { averages[stage]?.cost }
 
-  /// What an open decoder takes beyond the stage's own memory, in bytes; nil before one was measured.
+  /// The memory of an open decoder beyond that of the stage, in bytes; `nil` until one has been measured.
   public var warmDecoderByteCount: Int? { warmDecoder?.byteCount }
 
-  /// Nothing was recorded yet.
+  /// True if nothing has been recorded yet.
   public var isEmpty: Bool { averages.isEmpty }
 
-  /// Counts an item that has reached `stage`. What `cost` holds includes the stages before it.
+  /// Adds the cost of an item that has reached `stage`. The cost includes the stages before it.
   public mutating func record(_ cost: StageCost, of stage: PreloadStage) {
     guard stage != .none else { return }
     guard var average = averages[stage] else {
@@ -56,7 +54,7 @@ public struct StageCosts: Sendable, Hashable {
     averages[stage] = average
   }
 
-  /// Counts a decoder that was kept open and takes so many bytes.
+  /// Adds the memory of a decoder that is kept open.
   public mutating func recordWarmDecoder(byteCount: Int) {
     guard let warmDecoder else {
       self.warmDecoder = WarmDecoder(byteCount: byteCount, sampleCount: 1)
@@ -67,11 +65,13 @@ public struct StageCosts: Sendable, Hashable {
       byteCount: Self.average(warmDecoder.byteCount, byteCount, count: count), sampleCount: count)
   }
 
-  /// The memory that an item takes once it is where `target` wants it, in bytes.
+  /// The expected memory of an item that has reached `target`, in bytes.
   ///
-  /// A stage that was never measured counts as the nearest deeper one that was, which includes it. Media beyond the
-  /// first frame counts by its duration and ends at the target's byte limit. Nil where neither the stage nor a
-  /// deeper one was measured, or where the decoder is to stay open and none was measured.
+  /// A stage that has not been measured counts as the next later one that has. Media beyond the first frame counts in
+  /// proportion to its duration, up to the target's byte limit.
+  ///
+  /// - Returns: `nil` if neither the stage nor a later one has been measured, or if the target keeps the decoder open
+  ///   and no open decoder has been measured.
   public func memoryByteCount(of target: PreloadTarget) -> Int? {
     guard target.stage != .none else { return 0 }
     guard var byteCount = knownMemory(of: target.stage) else { return nil }
@@ -96,13 +96,13 @@ public struct StageCosts: Sendable, Hashable {
 }
 
 extension Int {
-  /// The sum, or the largest integer where it is beyond it.
+  /// The sum; on overflow, the largest or smallest integer.
   func addingClamped(_ other: Int) -> Int {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? (other > 0 ? .max : .min) : sum
   }
 
-  /// The whole part of `value`, or the nearest integer that there is; 0 for what is no number.
+  /// The whole part of `value`, or the nearest representable integer; 0 for NaN.
   init(clamping value: Double) {
     if value.isNaN {
       self = 0

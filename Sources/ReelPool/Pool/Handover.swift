@@ -1,30 +1,35 @@
 public import ReelCore
 public import ReelPlayback
 
-/// What a swipe finds, and how long the viewer waits.
+/// The result of a swipe: the item's frame if it is ready, and how long the viewer waits.
 ///
-/// On a **hit** the item's frame is there. On a **miss** it is not, and ``firstFrame()`` waits for it. An item that
-/// can't be played says why in ``error``.
+/// On a **hit** the item's first frame is decoded. On a **miss** it is not yet, and ``firstFrame()`` waits for it. If
+/// the item can't be played, ``error`` says why.
 public struct Handover: Sendable {
-  /// The item's frame; nil on a miss.
+  /// The item's frame; `nil` on a miss.
   public let frame: VideoFrame?
-  /// The stage that the item's loading had reached.
+  /// The stage that the item's loading had reached at the swipe.
   public let stage: PreloadStage
   /// How long the viewer waits for the frame.
   ///
-  /// On a hit it is the time from the call until the frame was in hand, and on the surface. On a miss it is the time
-  /// so far: the handover that ``firstFrame()`` returns has the whole.
+  /// On a hit, this is the time from the call until the frame was available and on the surface. On a miss, it is the
+  /// time so far; the handover that ``firstFrame()`` returns has the total.
   public let duration: WaitTime
-  /// What the item failed with, or `usage` for an index that the feed does not have; else nil.
+  /// The error that the item failed with, or one of kind `usage` for an index outside the feed; otherwise `nil`.
   ///
-  /// An item whose failure may pass (`ReelError.isTemporary`) is loaded again and has no error here.
+  /// An item whose failure is temporary (`ReelError.isTemporary`) is loaded again, and has no error here.
   public let error: ReelError?
 
   private let wait: (@Sendable () async throws -> Handover)?
 
+  /// A handover, for types that conform to ``PlayerPooling``.
+  ///
   /// - Parameters:
-  ///   - duration: From the call until now.
-  ///   - wait: Waits for the frame of a miss; nil where none will come.
+  ///   - frame: The item's frame; `nil` on a miss.
+  ///   - stage: The stage that the item's loading has reached. From `firstFrame` on, the handover is a hit.
+  ///   - duration: The time from the call until now.
+  ///   - error: The error that the item failed with.
+  ///   - wait: Waits for the first frame of a miss; `nil` if none will come.
   public init(
     frame: VideoFrame?, stage: PreloadStage, duration: Duration, error: ReelError? = nil,
     firstFrame wait: (@Sendable () async throws -> Handover)? = nil
@@ -36,15 +41,15 @@ public struct Handover: Sendable {
     self.wait = wait
   }
 
-  /// True where the first frame was there.
+  /// True if the first frame was decoded at the swipe.
   public var isHit: Bool { stage >= .firstFrame }
 
-  /// Returns when the viewer sees the item, with how long that took: `frame` is the frame on show, and `duration` the
-  /// time from the swipe to the first frame. At once on a hit.
+  /// Waits until the viewer sees the item. Returns at once on a hit.
   ///
-  /// - Throws: What the item failed with; `ReelError` of kind `cancelled` where another item was shown before, or the
-  ///   pool was closed, and of kind `usage` where the item is pinned or the feed does not have it; `CancellationError`
-  ///   where the task was cancelled.
+  /// - Returns: A handover with the frame on show, and with the time from the swipe to the first frame as `duration`.
+  /// - Throws: The error that the item failed with; `ReelError` of kind `cancelled` if another item was shown before
+  ///   the first frame, or the pool was closed; `ReelError` of kind `usage` if the item is pinned or the index is
+  ///   outside the feed; `CancellationError` if the task was cancelled.
   @discardableResult
   public func firstFrame() async throws -> Handover {
     if isHit { return self }
@@ -54,8 +59,8 @@ public struct Handover: Sendable {
 }
 
 extension Handover: CustomStringConvertible {
-  /// `256x144 at 0.066 s after 0.055 ms`; on a miss how far the item is loaded, `no frame yet (manifest) after 0.012 ms
-  /// so far`; of a broken item, why.
+  /// On a hit, `256x144 at 0.066 s after 0.055 ms`; on a miss, `no frame yet (manifest) after 0.012 ms so far`; for an
+  /// item that failed, `no frame:` and the error.
   public var description: String {
     if let frame { return "\(frame) after \(duration)" }
     if let error { return "no frame: \(error)" }

@@ -1,12 +1,14 @@
 internal import ReelCore
 public import ReelPlayback
 
-/// A player that was taken out of a pool's window and plays on by itself, as picture in picture.
+/// A player that was taken out of a pool's window, and plays on by itself as picture in picture.
 ///
-/// It goes through `willStart`, `didStart`, `willStop` and `didStop`; `none` is before. When it is stopped, let go, or its
-/// pool is closed, its memory is given back, and the item is loaded by the pool again where that wants it.
+/// It ends when you call ``stop()``, when you release it, or when its pool is closed. Its memory is then freed, and the
+/// pool loads the item again if the window includes it.
 public final class PictureInPicturePlayer: Sendable {
+  /// The item that is played.
   public let item: FeedItem
+  /// The current state: `willStart`, `didStart`, `willStop`, and finally `didStop`.
   public let state: ObservedProperty<PictureInPictureState>
 
   private let pooled: PooledPlayer
@@ -30,11 +32,13 @@ public final class PictureInPicturePlayer: Sendable {
 
   deinit { stop() }
 
-  /// To pause it, seek in it, and so on. It is not to be given another item.
+  /// The player, to pause it, seek and so on. Do not replace its item.
   public var player: Player { pooled.player }
 
-  /// Ends it: `willStop`, then `didStop`. Once; another call does nothing. What the output's end throws is in the pool's
-  /// events.
+  /// Stops the player, detaches its output, and passes through the states `willStop` and `didStop`.
+  ///
+  /// Further calls have no effect. An error that the output throws when it is finished is a ``PoolEvent/player(_:_:)``
+  /// event of the pool.
   public func stop() {
     let wasStopped = isStopped.withLock { value in
       defer { value = true }
@@ -47,7 +51,7 @@ public final class PictureInPicturePlayer: Sendable {
       emit(.player(item.id, .outputFailed(failure)))
     }
     onStop()
-    // Where the pool is gone.
+    // In case the pool no longer exists.
     pooled.end()
     enter(.didStop)
     state.finish()

@@ -2,37 +2,41 @@ public import Logging
 public import ReelCore
 public import ReelPlayback
 
-/// A pool of players that walks a feed: the current item plays, and the first frames of its neighbours are decoded
-/// before they are wanted.
+/// A pool of players for swiping through a feed: the current item plays, and the first frames of its neighbours are
+/// decoded before a swipe reaches them.
 ///
-/// Item `index` of a snapshot has the slot `index % slotCount`; a slot belongs to the item's identity in its feed, so that
-/// what was loaded of an item stays where others are removed, and never passes for another's. Around the current item
-/// lies the window: one stretch of the snapshot, of no more items than there are slots, as deep as the policy wants
-/// (`PreloadPolicy`). What leaves it is cancelled at once, and its memory goes back to the system. What stays keeps its
-/// buffer, and becomes the current item without a byte fetched twice.
+/// Each player occupies a slot; item `index` has the slot `index % slotCount`. A slot follows the identity of its item,
+/// so a loaded item stays loaded when others are removed. The **window** is the contiguous part of the feed around the
+/// current item that has slots. The policy (``PreloadPolicy``) decides how far it reaches and how far each neighbour is
+/// loaded. An item that leaves the window is cancelled at once, and its memory is returned to the system. An item that
+/// stays keeps its buffer, and becomes the current item without fetching a byte twice.
 ///
-/// The current item goes before preloads, and preloads by their rank, on the network and on the processor.
+/// On the network and on the processor, the current item has priority over preloads, and preloads follow by rank.
 ///
-/// - An index that the snapshot does not have is an error. A pool larger than the feed has slots that stay empty. A policy
-///   that wants more than there are slots gets the nearest of what it wants.
-/// - An item that can't be played fails alone: its slot says so (`SlotReadiness.status`), and its neighbours play. One
-///   whose failure may pass is tried again when it is shown once more.
+/// - If the pool has more slots than the feed has items, slots stay empty. If the policy wants more items than there
+///   are slots, the nearest ones are loaded.
+/// - An item that can't be played does not affect its neighbours. Its slot has the error (``SlotReadiness/status``). If
+///   the failure is temporary, showing the item again retries it.
 ///
-/// All of it may be used from any thread; no call waits.
+/// You can call all methods from any thread. Only `ready(_:)` waits for media.
 public final class PlayerPool: PlayerPooling {
-  /// What happens in the pool.
+  /// The events of the pool and of its players.
   ///
   /// Each read makes a new stream, of the events from then on, in order. A reader that falls 1,024 events behind loses
   /// the oldest.
   public var events: AsyncStream<PoolEvent> { core.events.events }
-  /// How ready each slot is, by slot. Told when a stage is reached or a player tells something; `slotReadiness` is of now.
+  /// The readiness of each slot, in the order of the slots. Updated when an item reaches a stage and after each event
+  /// of a player; ``slotReadiness`` has the figures of this moment.
   public let readiness: ObservedProperty<[SlotReadiness]>
 
   let core: PoolCore
 
+  /// A pool without a feed, for a ``PlayerService``. It plays the items that are shown until ``pause()`` is called.
+  ///
   /// - Parameters:
-  ///   - fetcher: Gets manifests and media; one that is `ConnectionOpening` opens connections ahead.
-  ///   - configuration: How many players, and how they load.
+  ///   - fetcher: Fetches manifests and media. If it is a `ConnectionOpening`, the pool opens connections ahead.
+  ///   - configuration: The number of players, the policy, and the settings of the players.
+  ///   - logger: Gets the messages of the pool and its players.
   public init(
     fetcher: any Fetching, configuration: PoolConfiguration = PoolConfiguration(),
     logger: Logger = Logger(label: "reel.pool")
@@ -41,12 +45,13 @@ public final class PlayerPool: PlayerPooling {
     readiness = core.readiness
   }
 
-  /// A pool that walks `feed`: it begins to load the first item and its neighbours, and shows the first frame, paused.
+  /// A pool for one feed. It loads the first item and its neighbours, and shows the first frame, paused.
   ///
   /// - Parameters:
-  ///   - feed: Where several feeds share a pool, use a `PlayerService`.
-  ///   - fetcher: Gets manifests and media; one that is `ConnectionOpening` opens connections ahead.
-  ///   - configuration: How many players, and how they load.
+  ///   - feed: The items to swipe through. For several feeds on one pool, use a ``PlayerService``.
+  ///   - fetcher: Fetches manifests and media. If it is a `ConnectionOpening`, the pool opens connections ahead.
+  ///   - configuration: The number of players, the policy, and the settings of the players.
+  ///   - logger: Gets the messages of the pool and its players.
   public convenience init(
     feed: Feed, fetcher: any Fetching, configuration: PoolConfiguration = PoolConfiguration(),
     logger: Logger = Logger(label: "reel.pool")
@@ -60,26 +65,37 @@ public final class PlayerPool: PlayerPooling {
 
   // MARK: Playing
 
-  /// Plays the current item, and those that are swiped to.
+  /// Plays the current item, and every item shown from now on.
   public func play() { core.setPlaying(true) }
 
-  /// Pauses the current item, and those that are swiped to.
+  /// Pauses the current item, and every item shown from now on.
   public func pause() { core.setPlaying(false) }
 
-  /// The same as ``play()`` and ``pause()``.
+  /// Does the same as ``play()`` (true) or ``pause()`` (false).
   public func setPlaying(_ isPlaying: Bool) { core.setPlaying(isPlaying) }
 
-  /// The item that was shown last; nil before there is one.
+  /// The current item: the one that was shown last. `nil` before the first.
   public var currentItem: FeedItem? { core.state.withLock { $0.currentItem } }
 
   // MARK: Swiping
 
-  /// Makes an item of the feed the current one, and hands over its frame where that is there. Never waits.
+  /// Makes an item of the feed the current item, and returns its frame if it is decoded. Does not wait.
   ///
-  /// - Returns: For an index that the feed does not have, a handover with an `error`: the current item stays.
+  /// - Parameters:
+  ///   - index: The item's index in the feed.
+  ///   - phase: `dragEnded` only shows the item's frame; `settled` also plays it, unless the pool is paused.
+  /// - Returns: The frame and the stage found. For an index outside the feed, the handover has an error of kind
+  ///   `usage`, and the current item stays.
   @discardableResult
   public func show(_ index: Int, phase: SwipePhase = .settled) -> Handover { core.show(index, phase: phase) }
 
+  /// Makes an item of `snapshot` the current item, and returns its frame if it is decoded. Does not wait.
+  ///
+  /// - Parameters:
+  ///   - index: The item's index in the snapshot.
+  ///   - snapshot: Replaces the items of the pool.
+  ///   - phase: `dragEnded` only shows the item's frame; `settled` also plays it, unless the pool is paused.
+  /// - Throws: `ReelError` of kind `usage` for an index outside the snapshot. The current item then stays.
   @discardableResult
   public func show(
     _ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase = .settled
@@ -87,37 +103,51 @@ public final class PlayerPool: PlayerPooling {
     try core.show(index, of: snapshot, phase: phase)
   }
 
-  /// Returns when the first frame of an item of the feed is decoded: a swipe to it is a hit then.
+  /// Waits until the first frame of an item of the feed is decoded. A swipe to the item is then a hit.
   ///
-  /// - Throws: What the item failed with; `ReelError` of kind `usage` where the policy, as things stand, does not load
-  ///   the item that far, or the feed does not have it, and of kind `cancelled` where the pool was closed;
-  ///   `CancellationError` where the task was cancelled.
+  /// - Throws: The error that the item failed with; `ReelError` of kind `usage` if the index is outside the feed, the
+  ///   item is pinned, or the policy currently does not load it up to its first frame; `ReelError` of kind `cancelled`
+  ///   if the pool is closed; `CancellationError` if the task was cancelled.
   public func ready(_ index: Int) async throws { try await core.ready(index) }
 
+  /// Replaces the items of the pool, and the index of the current item among them. A current item that is unchanged
+  /// plays on.
+  ///
+  /// - Parameters:
+  ///   - snapshot: The items of the feed.
+  ///   - index: The index of the current item. With `nil`, or an index outside the snapshot, the pool has none.
   public func update(_ snapshot: FeedSnapshot, currentIndex index: Int?) {
     core.update(snapshot, index: index)
   }
 
+  /// Sets the handler of failures. Setting `nil` removes it.
+  ///
+  /// It is called when an item of the window can't be played, and once more if such an item is shown again. The call
+  /// may come on any thread and must not block.
   public func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?) {
     core.state.withLock { $0.onFailure = handler }
   }
 
-  /// Ends all players, pinned ones too, finishes the surface's output, and gives back what is held. Nothing is loaded any
-  /// more.
+  /// Ends all players, including pinned ones, finishes the surface's output, and frees the memory. A closed pool loads
+  /// nothing more.
   public func close() { core.close() }
 
   // MARK: Output
 
-  /// The frames of the current item, from item to item: the one on show, then each as it is due. A reader that is slow
-  /// gets the newest, and holds nobody up.
+  /// The frames of the current item, across swipes: first the frame on show, then each frame when it is due.
   ///
-  /// Each use makes a reader of its own. The sequence ends when the pool is closed; a task that reads it keeps the pool,
-  /// so close the pool or cancel the task. Posters are not among the frames.
+  /// Each access makes an independent reader. A slow reader gets only the newest frame, and delays nobody. The sequence
+  /// ends when the pool is closed. A task that reads it keeps the pool alive, so close the pool or cancel the task.
+  /// Posters are not included.
   public var frames: AsyncStream<VideoFrame> { core.frameStream }
 
-  /// Sets the output that follows the current item: it gets the frame that a swipe finds within the call of `show`,
-  /// then each frame as it is due. The output before is finished; what that throws is thrown here. One that is set after
-  /// `close()` is finished at once.
+  /// Sets the surface: the output that follows the current item.
+  ///
+  /// On a hit, the surface gets the item's frame within the call of `show`, then each frame when it is due. The
+  /// previous output is finished. An output that is set after ``close()`` is finished at once.
+  ///
+  /// - Parameter output: The new surface, or `nil` for none.
+  /// - Throws: The error that finishing an output throws.
   public func setSurface(_ output: (any FrameOutput)?) throws {
     guard !core.state.withLock({ $0.isClosed }) else {
       try output?.finish()
@@ -127,37 +157,45 @@ public final class PlayerPool: PlayerPooling {
     core.wakePoster()
   }
 
-  /// The item that the surface shows.
+  /// The item whose player the surface is attached to; `nil` if there is none.
   public var surfaceItem: FeedItem.ID? { core.surface.id }
 
   // MARK: Accounts
 
-  /// The current item's player; nil where it has none yet.
+  /// The current item's player; `nil` if it does not have one yet.
   public var currentPlayer: Player? { core.state.withLock { $0.target }?.player.player }
 
+  /// The readiness of each slot at this moment, in the order of the slots.
   public var slotReadiness: [SlotReadiness] { core.slotReadiness }
 
-  /// What each player holds of memory, by kind, and in `total` all players together.
+  /// The memory that each player holds at this moment, by kind, and its total.
   public var memory: MemoryLedger { core.ledger }
 
-  /// Gives memory back until all players together hold at most so many bytes, or only the current item is left: the
-  /// preloads go first that have the lowest rank. They are not loaded again before the current item changes.
+  /// Ends preloads, the least important first, until all players together hold at most `byteCount` bytes.
   ///
-  /// - Returns: What is held afterwards, in bytes, as `memory` has it.
+  /// The current item and pinned players are counted but never ended. The pool does not load the preloads again before
+  /// the current item changes.
+  ///
+  /// - Returns: The bytes held afterwards by the players that have an item.
   @discardableResult
   public func trim(to byteCount: Int) -> Int { core.trim(to: byteCount) }
 
   // MARK: Pinning
 
-  /// Takes the current item's player out of the window: it plays on, on an output of its own, while the feed goes on;
-  /// its slot gets another player.
+  /// Takes the current item's player out of the window. It plays on to an output of its own, and its slot gets another
+  /// player.
   ///
-  /// Throws `ReelError.usage` where there is no current player, or where pinning is refused by the pool or the player.
+  /// The pool does not load the item a second time while it is pinned: a swipe to it shows nothing on the surface.
+  ///
+  /// - Parameter output: Gets the frames of the player from now on.
+  /// - Returns: The player. It ends when you release it.
+  /// - Throws: `ReelError` of kind `usage` if there is no current player, or if the pool or the player does not allow
+  ///   picture in picture or the external output; the error of attaching the output.
   public func startPictureInPicture(to output: any FrameOutput) throws(ReelError) -> PictureInPicturePlayer {
     try core.startPictureInPicture(to: output)
   }
 
-  /// The players that are pinned.
+  /// The items that play as picture in picture.
   public var pinnedItems: [FeedItem.ID] { core.state.withLock { $0.pinned.map(\.id) } }
 
   // MARK: - Internal

@@ -1,21 +1,31 @@
 public import ReelCore
 
-/// What a `PlayerService` wants of a pool: it knows nothing of slots and players.
+/// The operations that a ``PlayerService`` needs of a pool.
+///
+/// ``PlayerPool`` implements them with players. Tests can use a pool without players.
 public protocol PlayerPooling: AnyObject, Sendable {
-  /// Makes an item the current one, and hands over its first frame where that is there. Never waits.
+  /// Makes an item of `snapshot` the current item, and returns its frame if it is decoded. Does not wait.
   ///
-  /// Throws `ReelError.usage` for an index that the snapshot does not have.
+  /// - Parameters:
+  ///   - index: The item's index in the snapshot.
+  ///   - snapshot: Replaces the items of the pool.
+  ///   - phase: `dragEnded` only shows the item's frame; `settled` also plays it.
+  /// - Throws: `ReelError` of kind `usage` for an index outside the snapshot.
   @discardableResult
   func show(_ index: Int, of snapshot: FeedSnapshot, phase: SwipePhase) throws(ReelError) -> Handover
 
-  /// The items have changed, or the place of the current one among them; the current item goes on.
+  /// Replaces the items of the pool, and the index of the current item among them. A current item that is unchanged
+  /// plays on.
   ///
-  /// - Parameter index: of the current item; nil where there is none any more.
+  /// - Parameters:
+  ///   - snapshot: The items of the feed.
+  ///   - index: The index of the current item; `nil` if there is none any more.
   func update(_ snapshot: FeedSnapshot, currentIndex index: Int?)
 
-  /// Plays the current item, or pauses it.
+  /// Plays the current item and those shown from now on, or pauses them.
   func setPlaying(_ isPlaying: Bool)
 
-  /// Sets who is told of an item that can't be played; called on any thread, and must not block.
+  /// Sets the handler that is called for an item that can't be played. The call may come on any thread and must not
+  /// block.
   func setFailureHandler(_ handler: (@Sendable (FeedItem.ID, ReelError) -> Void)?)
 }

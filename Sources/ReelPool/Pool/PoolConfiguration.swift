@@ -1,29 +1,35 @@
 public import ReelPlayback
 
-/// How a pool works.
+/// The settings of a ``PlayerPool``.
 public struct PoolConfiguration: Sendable {
-  /// Players, the current one included; at least 1. 3: previous, current, next.
+  /// The number of players, including the current item's. Less than 1 counts as 1. Defaults to 3.
   public var slotCount = 3
-  /// How far neighbours are loaded.
+  /// Decides which neighbours are loaded, and how far.
   public var policy: any PreloadPolicy = AdjacentPreload()
-  /// Of each player. The pool's decoders have one thread each, and 4 frames are decoded ahead.
+  /// The settings of each player. By default, a player of a pool decodes up to 4 frames ahead
+  /// (`PlayerConfiguration.ringFrameCapacity`).
   public var player: PlayerConfiguration
-  /// What a player does at the end of its item.
+  /// What a player does at the end of its item. Defaults to `pause`.
   public var actionAtItemEnd = Player.ActionAtItemEnd.pause
-  /// Decoders that use the processor at once; nil for one a core. The current item's goes first.
+  /// The number of decoders that may run at once; `nil` for one per core. The current item's decoder has priority.
   public var decodingPermits: Int?
-  /// Players may be taken out of the window (`PlayerPool.pin`).
+  /// True if players may leave the window as picture in picture (``PlayerPool/startPictureInPicture(to:)``).
   public var allowsPictureInPicture = true
-  /// Hosts of items beyond the window, in the direction of travel, to which a connection is opened ahead.
+  /// The number of items beyond the window, in the direction of travel, to whose hosts the pool opens connections
+  /// ahead.
+  ///
+  /// It takes effect only if the fetcher is a `ConnectionOpening`.
   public var connectionsAhead = 2
-  /// Posters are fetched ahead, and shown on a miss.
+  /// True if posters are fetched ahead, and shown on the surface on a miss.
   public var showsPosters = true
-  /// The ledger asks the allocator; false counts only what the owners of memory count themselves, which is the same in
-  /// every run.
+  /// True if the ledger asks the allocator. False counts only what the owners of memory count themselves, which is the
+  /// same in every run.
   package var countsHeap = true
-  /// What decoding takes on the pool's clock, on as many modelled cores as there are permits; nil for what it takes.
+  /// The time that decoding takes on the pool's clock, on as many modelled cores as there are permits; `nil` for real
+  /// time.
   package var decodeCost: DecodeCost?
 
+  /// The default settings.
   public init() {
     player = PlayerConfiguration()
     player.ringFrameCapacity = 4

@@ -1,24 +1,26 @@
 internal import ReelCore
 public import ReelPlayback
 
-/// What happens once in a pool.
+/// An event of a ``PlayerPool``.
 public enum PoolEvent: Sendable, Hashable {
-  /// An item has been given a slot, and begins to load.
+  /// An item got a slot, and begins to load.
   case assigned(FeedItem.ID, slot: Int)
-  /// Loading has reached a stage, so long after it began.
+  /// The loading of an item reached a stage, `after` this time since it began.
   case reached(FeedItem.ID, slot: Int, PreloadStage, after: Duration)
-  /// An item has left its slot; it was cancelled, and its memory given back.
+  /// An item lost its slot at this stage. Its loading is cancelled, and its memory is freed.
   case evicted(FeedItem.ID, slot: Int, PreloadStage)
-  /// The item has become the current one.
+  /// The item was shown with `PlayerPool.show`; `stage` is the stage found.
   case shown(FeedItem.ID, SwipePhase, stage: PreloadStage)
-  /// The surface shows this item from now on.
+  /// The surface was attached to the player of this item.
   case surfaceAttached(FeedItem.ID)
+  /// The surface was detached from the player of this item.
   case surfaceDetached(FeedItem.ID)
-  /// The item's own image is on the surface, until its first frame is there.
+  /// The item's poster is on the surface until its first frame is decoded.
   case posterShown(FeedItem.ID)
+  /// The state of an item's picture in picture changed.
   case pinned(FeedItem.ID, PictureInPictureState)
-  /// Preloads were given up to make memory free; so many bytes are held now.
+  /// `PlayerPool.trim(to:)` ended preloads; this many bytes are held now.
   case trimmed(byteCount: Int)
-  /// What happens in the player of an item.
+  /// An event of the player of an item.
   case player(FeedItem.ID, PlayerEvent)
 }

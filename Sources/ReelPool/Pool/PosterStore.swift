@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelPlayback
 
-/// The posters of the items of the window, fetched ahead and kept compressed.
+/// The posters of the window's items, fetched ahead and kept compressed.
 final class PosterStore: Sendable {
   private enum Poster: Sendable {
     case loading(Task<Void, Never>)
@@ -20,17 +20,17 @@ final class PosterStore: Sendable {
   private let onArrival: @Sendable () -> Void
   private let state = Locked(State())
 
-  /// A poster is a small frame.
+  /// A poster is a small image.
   private static let byteLimit = 8 << 20
 
-  /// - Parameter onArrival: told of each poster that has come.
+  /// - Parameter onArrival: Called after each poster that has been fetched.
   init(fetcher: any Fetching, runtime: any PlayerRuntime, onArrival: @escaping @Sendable () -> Void) {
     self.fetcher = fetcher
     self.runtime = runtime
     self.onArrival = onArrival
   }
 
-  /// Fetches these, and lets go of all others.
+  /// Fetches these posters, and releases all others.
   func keep(_ urls: [URL]) {
     let dropped = state.withLock { state in
       let dropped = state.posters.filter { !urls.contains($0.url) }
@@ -44,13 +44,13 @@ final class PosterStore: Sendable {
     for case (_, .loading(let task)) in dropped { task.cancel() }
   }
 
-  /// Lets go of all, and fetches nothing any more.
+  /// Releases all posters, and fetches no more.
   func close() {
     state.withLock { $0.isClosed = true }
     keep([])
   }
 
-  /// The bytes of a poster that is there.
+  /// The bytes of a poster; `nil` if it has not been fetched.
   func bytes(of url: URL) -> [UInt8]? {
     state.withLock { state in
       guard case .bytes(let bytes)? = state.posters.first(where: { $0.url == url })?.poster else {
@@ -66,7 +66,7 @@ final class PosterStore: Sendable {
     runtime.task { [weak self, fetcher] in
       let bytes = try? await fetcher.fetch(FetchRequest(url: url, purpose: .resource)).body.collect(
         upTo: Self.byteLimit)
-      // A cancelled one may be wanted again by now, and be loaded anew.
+      // A cancelled poster may be wanted again by now, and a new load be under way.
       if !Task.isCancelled { self?.set(bytes.map { .bytes($0) } ?? .missing, of: url) }
     }
   }

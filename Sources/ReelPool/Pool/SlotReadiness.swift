@@ -1,46 +1,54 @@
 public import ReelPlayback
 
-/// How ready one slot is.
+/// The state of one slot: how far its item is loaded, and why it waits.
 public struct SlotReadiness: Sendable, Hashable {
-  /// Why nothing moves.
+  /// The reason why a slot does not load.
   public enum Waiting: String, Sendable, Hashable {
-    /// What is wanted is there.
+    /// It is not waiting: the item has reached its target.
     case atTarget
-    /// For the manifest, or the first bytes of a file.
+    /// It waits for the manifest, or for the first bytes of a file.
     case source
-    /// For media.
+    /// It waits for media.
     case media
-    /// More important slots go first on the network.
+    /// Slots with a lower rank number have priority on the network.
     case rank
-    /// For a pause before the next attempt.
+    /// The item failed temporarily, and is being retried.
     case retry
+    /// The item failed.
     case failed
   }
 
-  /// From 0.
+  /// The number of the slot, from 0.
   public var slot: Int
-  /// Nil for a slot without an item.
+  /// The item in the slot; `nil` for an empty slot. All other properties then have their defaults.
   public var item: FeedItem.ID?
-  /// In the feed.
+  /// The item's index in the feed.
   public var index: Int?
-  /// 0 for the current item, then the preloads in their order.
+  /// The priority: 0 for the current item, then the preloads in their order.
   public var rank: Int?
-  /// How far it is to be loaded; nil for playing.
+  /// How far the item is to be loaded; `nil` if it plays, and loads without a target.
   public var target: PreloadTarget?
+  /// The stage that loading has reached.
   public var stage = PreloadStage.none
+  /// The status of the item in the player, with the error if it failed.
   public var status = PlayerItem.Status.unknown
+  /// Whether the player plays, waits or is paused.
   public var timeControlStatus = TimeControlStatus.paused
-  /// Compressed media ahead of the frame on show.
+  /// The duration of compressed media ahead of the frame on show.
   public var bufferedDuration = Duration.zero
+  /// The bytes of compressed media that the player holds.
   public var bufferedByteCount = 0
-  /// Decoded frames, the one on show included.
+  /// The number of decoded frames, including the one on show.
   public var frameCount = 0
+  /// The name of the rung that is loaded; `nil` until it is known.
   public var rung: String?
-  /// When each stage was reached, from the beginning of loading.
+  /// The time from the beginning of loading to each stage reached.
   public var stageTimes: [PreloadStage: Duration] = [:]
-  /// Bytes of the item that came over the network.
+  /// The bytes of the item fetched over the network.
   public var fetchedByteCount: Int64 = 0
+  /// The reason why the slot does not load.
   public var waiting = Waiting.atTarget
 
+  /// The state of an empty slot.
   public init(slot: Int) { self.slot = slot }
 }

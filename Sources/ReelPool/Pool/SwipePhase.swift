@@ -1,8 +1,7 @@
-/// How far a swipe has come.
+/// The phase of a swipe.
 public enum SwipePhase: String, Sendable, Hashable {
-  /// The finger has left the screen, and it is decided which item comes: its first frame is shown, and its decoder
-  /// gets ready.
+  /// The finger has left the screen, so the next item is known: its first frame is shown, and its decoder is opened.
   case dragEnded
-  /// The item stands still, and plays.
+  /// The swipe has come to rest: the item plays.
   case settled
 }

@@ -1,9 +1,11 @@
-/// How long a viewer waits. It prints as people write it: `0.055 ms`, `1.204 s`.
+/// A time that a viewer waits. It prints as `0.055 ms` or `1.204 s`.
 public struct WaitTime: Sendable, Hashable {
+  /// The wait, or the part of it so far.
   public let value: Duration
-  /// False while the viewer still waits: `value` is the wait so far.
+  /// False while the viewer is still waiting; `value` is then the wait so far.
   public let isOver: Bool
 
+  /// A wait of this duration.
   public init(_ value: Duration, isOver: Bool = true) {
     self.value = value
     self.isOver = isOver

@@ -1,10 +1,13 @@
-/// What decoding takes on a modelled clock: a stated time for each call into a decoder.
+/// The time that decoding takes in a simulation.
 ///
-/// One call takes one access unit and gives at most one frame, so that this is the cost of a frame.
+/// Each call into a decoder takes one access unit and gives at most one frame, so the cost of a call is that of a
+/// frame.
 public struct DecodeCost: Sendable, Hashable {
-  /// Of one call; not negative.
+  /// The time of one call into a decoder, not negative.
   public var frame: Duration
 
-  /// - Parameter frame: One below zero is taken as zero. 4 ms.
+  /// A cost per frame.
+  ///
+  /// - Parameter frame: The time for one frame. A negative time counts as zero. Defaults to 4 ms.
   public init(frame: Duration = .milliseconds(4)) { self.frame = max(frame, .zero) }
 }

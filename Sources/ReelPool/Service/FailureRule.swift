@@ -1,7 +1,7 @@
-/// What a service does with a current item that can't be played.
+/// What a ``PlayerService`` does when the current item can't be played.
 public enum FailureRule: String, Sendable, Hashable {
-  /// It stays, and its failure is shown.
+  /// The item stays current.
   case show
-  /// The next item in the direction of travel comes; where there is none, the failed one stays.
+  /// The service shows the next item in the direction of travel. At an end of the feed, the failed item stays.
   case skip
 }

@@ -1,14 +1,13 @@
 internal import ReelCore
 public import ReelPlayback
 
-/// Walks feeds: what is played now, and what a swipe leads to. It knows nothing of slots and players, and sees its pool
-/// through `PlayerPooling`.
+/// Navigates one or several feeds on one pool: it knows the current item of each feed, and where a swipe leads.
 ///
-/// Several feeds share one pool; each has a place of its own, to which it goes back when it is selected again.
+/// Each feed keeps its position, and returns to it when it is selected again.
 ///
-/// Where there is no such item, as beyond the ends of a feed, a call does nothing and gives nil.
+/// A call that leads to no item, such as `next()` at the end of a feed, has no effect and returns `nil`.
 ///
-/// All of it may be used from any thread, also by an output of the pool that is shown a frame.
+/// You can call all methods from any thread, also from an output of the pool while it is shown a frame.
 public final class PlayerService: Sendable {
   private struct Place: Sendable {
     var feed: Feed
@@ -50,16 +49,22 @@ public final class PlayerService: Sendable {
     var item: FeedItem? { index.map { snapshot.items[$0] } }
   }
 
-  /// What plays now; nil before the first item, and in an empty feed.
+  /// The current item; `nil` before the first one, and in an empty feed.
   public let nowPlaying = ObservedProperty<NowPlaying?>(nil)
-  /// The name of the feed that is selected.
+  /// The name of the selected feed.
   public let selectedFeed: ObservedProperty<String>
 
   private let pool: any PlayerPooling
   private let failureRule: FailureRule
   private let state: Locked<State>
 
-  /// - Parameter feeds: in the order of their tabs; the first is selected. Without any, there is one empty feed.
+  /// A service for `feeds` on `pool`. It shows nothing until you call a method such as ``playFirst()``.
+  ///
+  /// - Parameters:
+  ///   - pool: The pool to play on. The service sets its failure handler.
+  ///   - feeds: The feeds, with different names. The first one is selected. If there are none, the service has one
+  ///     empty feed named `items`.
+  ///   - failureRule: What to do when the current item can't be played.
   public init(pool: any PlayerPooling, feeds: [Feed], failureRule: FailureRule = .show) {
     let feeds = feeds.isEmpty ? [Feed(name: "items")] : feeds
     self.pool = pool
@@ -69,7 +74,7 @@ public final class PlayerService: Sendable {
     pool.setFailureHandler { [weak self] id, _ in self?.skip(id) }
   }
 
-  // The pool's handler stays, and does nothing any more: it may be another service's by now.
+  // The pool's handler stays, and has no effect: it may be another service's by now.
   deinit {
     nowPlaying.finish()
     selectedFeed.finish()
@@ -77,11 +82,11 @@ public final class PlayerService: Sendable {
 
   // MARK: Swiping
 
-  /// Shows the first item.
+  /// Shows the first item of the selected feed.
   @discardableResult
   public func playFirst() -> Handover? { go(to: 0) }
 
-  /// Shows the item behind the current one; the first one where there is none.
+  /// Shows the item after the current one, or the first item if there is no current one.
   @discardableResult
   public func next() -> Handover? { show { $0.place.index.map { $0 + 1 } ?? 0 } }
 
@@ -89,31 +94,37 @@ public final class PlayerService: Sendable {
   @discardableResult
   public func previous() -> Handover? { show { $0.place.index.map { $0 - 1 } } }
 
-  /// Shows an item, at once.
+  /// Shows the item at `index`, and plays it.
   @discardableResult
   public func go(to index: Int) -> Handover? { show { _ in index } }
 
-  /// A swipe has been let go of, and will end at this item: its first frame is shown, and it gets ready to play.
+  /// Reports the end of the drag of a swipe to the item at `index`. Its first frame is shown, and its decoder is
+  /// opened.
+  ///
+  /// Call ``settle()`` when the swipe has come to rest.
   @discardableResult
   public func beginSwipe(to index: Int) -> Handover? { show(.dragEnded) { _ in index } }
 
-  /// The swipe has come to rest: its item plays.
+  /// Reports that the swipe has come to rest: the current item plays.
   @discardableResult
   public func settle() -> Handover? { show { $0.place.index } }
 
+  /// Plays the current item and those shown from now on, or pauses them.
   public func setPlaying(_ isPlaying: Bool) { pool.setPlaying(isPlaying) }
 
   // MARK: Feeds
 
-  /// The feeds, with their items as they are now.
+  /// The feeds with their current items.
   public var feeds: [Feed] { state.withLock { $0.places.map(\.feed) } }
 
-  /// The place in a feed; nil where nothing of it was shown yet, or there is no such feed.
+  /// The index of the current item of a feed; `nil` if none of its items has been shown, or there is no such feed.
   public func position(in feed: String) -> Int? {
     state.withLock { state in state.places.first { $0.feed.name == feed }?.index }
   }
 
-  /// Goes to another feed, to where it was left, or to its first item. An empty feed plays nothing.
+  /// Selects a feed, and shows the item at which it was left, or its first item. In an empty feed nothing plays.
+  ///
+  /// - Returns: `nil` also if there is no feed of this name.
   @discardableResult
   public func select(feed name: String) -> Handover? {
     let order = state.withLock { state -> Order? in
@@ -127,7 +138,13 @@ public final class PlayerService: Sendable {
     return order.flatMap { tell($0, isShown: $0.index != nil) }
   }
 
-  /// Adds an item at the end of a feed. Nil where there is no such feed.
+  /// Adds an item at the end of a feed.
+  ///
+  /// - Parameters:
+  ///   - source: The media of the item.
+  ///   - name: The name of the feed.
+  ///   - describe: Sets the item's title and other descriptions before it is added.
+  /// - Returns: The item, or `nil` if there is no feed of this name.
   @discardableResult
   public func append(
     _ source: MediaSource, to name: String, describe: (inout FeedItem) -> Void = { _ in }
@@ -141,9 +158,10 @@ public final class PlayerService: Sendable {
     return item
   }
 
-  /// Removes an item. Where it is the current one, the item behind it takes its place, or else the one before.
+  /// Removes an item from its feed. If it is the current one, the item after it takes its place, or else the one
+  /// before.
   ///
-  /// - Returns: false where there is none of this identity.
+  /// - Returns: False if there is no item with this identity.
   @discardableResult
   public func remove(_ id: FeedItem.ID) -> Bool {
     let removed = state.withLock { state -> (order: Order?, isCurrent: Bool)? in
@@ -179,8 +197,8 @@ public final class PlayerService: Sendable {
     return order.flatMap { tell($0, isShown: true) }
   }
 
-  /// Has the pool and observers told of a change, whose state this is. With the state locked, so that observers are told
-  /// in its order.
+  /// Has the pool and observers told of a change, whose state this is. With the state locked, so that observers are
+  /// told in its order.
   private func change(_ state: inout State) -> Order {
     state.number += 1
     let order = Order(state)
@@ -192,9 +210,9 @@ public final class PlayerService: Sendable {
     return order
   }
 
-  /// Tells the pool, without a lock: it may call an output, which may swipe, or wait for another thread's call to do so.
-  /// So calls of several threads may reach the pool in another order than that of the changes; who finds that there was
-  /// a later change tells the pool of that once more.
+  /// Tells the pool, without a lock: it may call an output, which may swipe, or wait for another thread's call to do
+  /// so. So calls of several threads may reach the pool in another order than that of the changes; who finds that there
+  /// was a later change tells the pool of that once more.
   private func tell(_ order: Order, isShown: Bool) -> Handover? {
     let handover = call(order, isShown: isShown)
     var told = order

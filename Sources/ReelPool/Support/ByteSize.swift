@@ -1,19 +1,21 @@
 public import ReelCore
 
-/// A number of bytes, as a user writes it: `64MB`, `1.5GiB`, `800kB`, or a plain number of bytes.
+/// A number of bytes that reads and prints as text: `64MB`, `1.5GiB`, `800kB`, or a plain number of bytes.
 ///
-/// The grammar is a decimal number, then optionally a unit in any case of letters: `B`, `kB`, `MB`, `GB` (1,000 to the
-/// step), `KiB`, `MiB`, `GiB` (1,024 to the step). White space is allowed around the whole and before the unit.
+/// The text is a decimal number and an optional unit in any letter case: `B`, `kB`, `MB`, `GB` (powers of 1,000),
+/// `KiB`, `MiB` or `GiB` (powers of 1,024). White space is allowed around the text and before the unit.
 public struct ByteSize: Sendable, Hashable {
+  /// The number of bytes.
   public let byteCount: Int
 
+  /// A size of this many bytes.
   public init(byteCount: Int) {
     self.byteCount = byteCount
   }
 
-  /// Reads `text` by the grammar above.
+  /// Parses a size such as `64MB`.
   ///
-  /// - Throws: `ReelError` of kind `usage` where it is no size, or one above 1 PB.
+  /// - Throws: `ReelError` of kind `usage` if `text` is no size, or a size above 1 PB.
   public init(parsing text: String) throws(ReelError) {
     guard let (value, unit) = Quantity.split(text),
       let size = unit.isEmpty

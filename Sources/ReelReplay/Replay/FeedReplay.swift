@@ -3,15 +3,15 @@ public import ReelCore
 public import ReelPlayback
 public import ReelPool
 
-/// Walks a feed as a person would, over a pool, and reports how long that person waited.
+/// Swipes through a feed on a pool as a viewer would, and reports how long the viewer waited.
 ///
-/// A swipe has two moments: the drag ends, which is when the next item's player gets the surface, and `settleTime` later
-/// it settles, which is when the item plays. Waits are counted from the second. In a burst the swipes follow each other
-/// before they settle; only the last one does.
+/// A swipe has two moments: the end of the drag, when the surface goes to the next item's player, and the settle
+/// ``settleTime`` later, when the item plays. Waits are measured from the settle. In a burst, swipes follow each other
+/// before they settle, and only the last one does.
 ///
-/// In a `SimulatedRuntime` the same plan gives the same report, byte for byte.
+/// In a ``SimulatedRuntime`` the same plan gives the same report, byte for byte.
 public final class FeedReplay: Sendable {
-  /// From the end of the drag to when the item stands still. 250 ms.
+  /// The time from the end of the drag to the settle: 250 ms.
   public static let settleTime = Duration.milliseconds(250)
 
   private let feed: Feed
@@ -24,14 +24,18 @@ public final class FeedReplay: Sendable {
   private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   private let logger: Logger
 
+  /// A walk that ``run(in:)`` performs.
+  ///
   /// - Parameters:
-  ///   - feed: Has at least one item.
-  ///   - settings: What the walk is made with, for the report.
-  ///   - label: Tells the report from others.
-  ///   - configuration: Of the pool; its clock is the walk's.
-  ///   - fetcher: Gets manifests and media, over a modelled link or not.
-  ///   - trace: Gets every event.
-  ///   - frames: Gets the first frame of each swipe's item that was there, once.
+  ///   - feed: The feed, with as many items as the plan was made for.
+  ///   - plan: The swipes and dwell times.
+  ///   - settings: The settings of the walk, for the report.
+  ///   - label: Distinguishes the report from others.
+  ///   - configuration: The settings of the pool. Its clock is also that of the walk.
+  ///   - fetcher: Fetches manifests and media, for instance over a modelled link (``ThrottledFetcher``).
+  ///   - trace: Gets every event of the walk.
+  ///   - frames: Called with the first frame shown of each item, once per item.
+  ///   - logger: Gets the messages of the pool and its players.
   public init(
     _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
     fetcher: any Fetching, trace: WalkTrace? = nil,
@@ -49,9 +53,11 @@ public final class FeedReplay: Sendable {
     self.logger = logger
   }
 
-  /// Walks to the end of the plan, in a simulation where one is given.
+  /// Performs the plan from its beginning to its end, on a pool that is closed afterwards.
   ///
-  /// Throws `CancellationError`, and what the simulation throws.
+  /// - Parameter simulation: The simulation to run in, which the configuration must have entered
+  ///   (``ReelPool/PoolConfiguration/enter(_:decodeCost:)``); `nil` for real time.
+  /// - Throws: `CancellationError` if the task was cancelled, and the errors of ``SimulatedRuntime/run(_:)``.
   public func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
     guard let simulation else { return try await walk() }
     let report = try await simulation.run { try await self.walk() }
@@ -104,7 +110,7 @@ public final class FeedReplay: Sendable {
     recorder.leave()
   }
 
-  /// Sleeps, and looks at the memory now and then.
+  /// Sleeps, and samples the memory every 250 ms.
   private func look(for dwell: Duration, _ recorder: WalkRecorder, _ clock: any MonotonicClock) async throws {
     let end = clock.now + dwell
     while clock.now < end {

@@ -2,10 +2,11 @@ internal import Foundation
 internal import ReelCore
 internal import ReelPool
 
-/// Every event of a walk as JSON Lines, with its time since the walk began.
+/// Writes every event of a walk as JSON Lines.
 ///
-/// Keys: `event`, `time_ms`, and as the event has them `item` (its identity), `slot`, `detail`, `count`, `seconds` (of the
-/// frame, on the item's timeline), `request` (its number, from 1), `url`, `purpose`, `bytes`.
+/// Each line has `event` and `time_ms` (since the walk began). Depending on the event, it also has `item` (the
+/// identity), `slot`, `detail`, `count`, `seconds` (the frame's time on the item's timeline), `request` (its number,
+/// from 1), `url`, `purpose` and `bytes`.
 public final class WalkTrace: Sendable {
   enum Event: String {
     case swipe, settled, assigned, reached, evicted, departed, attached, detached, poster, shown, decoded,
@@ -31,7 +32,9 @@ public final class WalkTrace: Sendable {
   private let requestCount = Locked(0)
   private let write: @Sendable (String) -> Void
 
-  /// - Parameter write: gets each line, without its end, on any thread.
+  /// A trace that passes each line to `write`.
+  ///
+  /// - Parameter write: Called with each line, without a line end, on any thread.
   public init(write: @escaping @Sendable (String) -> Void) { self.write = write }
 
   func begin(at now: Duration) { began.withLock { $0 = now } }
@@ -47,7 +50,7 @@ public final class WalkTrace: Sendable {
         count: count, seconds: seconds))
   }
 
-  /// What tells a request's lines from those of others to the same address.
+  /// A number that distinguishes the lines of a request from those of others to the same URL.
   func makeRequestNumber() -> Int {
     requestCount.withLock { count in
       count += 1

@@ -1,8 +1,9 @@
 public import ReelPlayback
 
 extension SimulatedRuntime {
-  /// Has players that are made with `configuration` live in this simulation: all that they do is done in it, and measured by
-  /// its clock; local files are asked of their fetcher.
+  /// Puts players made with `configuration` into this simulation: they run in it, and use its clock.
+  ///
+  /// They read local files through their fetcher, so that a modelled link applies to files too.
   public func apply(to configuration: inout PlayerConfiguration) {
     configuration.clock = self
     configuration.runtime = self

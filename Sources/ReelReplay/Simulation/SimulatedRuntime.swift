@@ -3,12 +3,12 @@ public import ReelCore
 public import ReelPlayback
 internal import ReelPool
 
-/// A simulation in which one thing happens at a time, and time passes only where nothing is left to do: the code of players
-/// runs in it unchanged, and the same beginning has the same course, however fast the machine is.
+/// A deterministic simulation that runs players by a simulated clock, independent of the speed of the machine.
 ///
-/// It is the players' clock (what happens takes no time by itself: only what is waited for does), it runs their tasks,
-/// and it runs their work that blocks, on threads of which one at a time is let go on. Whoever can go on does so in the
-/// order in which they could; when nobody can, the clock jumps to the next call that is scheduled.
+/// It is the players' clock, and it runs their tasks and their blocking work. Only one of these runs at a time, in the
+/// order in which they become ready, and running takes no simulated time. When nothing is ready, the clock jumps to the
+/// next scheduled call. Only waiting takes time, so the same start always leads to the same course of events. The code
+/// of the players is the same as in real time.
 ///
 /// ```
 ///  enqueue (tasks) ---+
@@ -16,11 +16,12 @@ internal import ReelPool
 ///  signal (waits) ----+                                          and now = its time
 /// ```
 ///
-/// Nothing from outside may come while the simulation runs, but through `outside`, for which it stands still. While it does
-/// not run, it may be used from any thread.
+/// Nothing outside may act on the simulation while it runs. ``ThrottledFetcher`` brings in real bytes, for which the
+/// simulation stands still. While it does not run, you can use it from any thread. Only one caller may run it at a
+/// time.
 ///
-/// Work that never ends holds its thread: players are stopped, and the simulation is run until it rests, before it is let
-/// go.
+/// Blocking work that has not ended keeps its thread. Stop all players and call ``runToRest()`` before you release the
+/// simulation.
 public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   private enum Ready: Sendable {
     case job(UnownedJob)
@@ -31,26 +32,27 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     var now = Duration.zero
     var calls = CallQueue()
     var ready: Deque<Ready> = []
-    /// The body that runs; nil while a task or a call does.
+    /// The running body; nil while a task or a call runs.
     var running: BlockingJob?
     var bodyCount = 0
     var isDriven = false
-    /// What the simulation stands still for.
+    /// The work that the simulation stands still for.
     var outside: Task<Void, Never>?
     var isCancelled = false
     var stepCount = 0
   }
 
   private let state = Locked(State(), rank: .clock)
-  /// Given when the body that ran has ended or waits.
+  /// Given when the running body has ended or waits.
   private let baton = Baton()
   private let threads = WorkerThreads()
 
+  /// A simulation at time 0, with nothing to run.
   public init() {}
 
   // MARK: Running
 
-  /// Lets all happen that happens up to `time` of the simulation's clock, which then shows it.
+  /// Runs everything that is due up to `time`, and leaves the clock at `time`.
   public func run(until time: Duration) async {
     await driven { simulation in
       while simulation.step(until: time) {}
@@ -58,10 +60,12 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     }
   }
 
-  /// Lets things happen until `condition` holds, which is asked after each of them.
+  /// Runs until `condition` holds. The condition is checked before each step.
   ///
-  /// - Parameter limit: the time at which it is given up; nil for none.
-  /// - Returns: false where the limit was reached, or nothing is left to happen.
+  /// - Parameters:
+  ///   - limit: The simulated time at which to give up; `nil` for no limit.
+  ///   - condition: Called on a thread of the simulation; must not block.
+  /// - Returns: False if the condition did not hold before the limit, or before nothing was left to run.
   @discardableResult
   public func run(
     by limit: Duration? = nil, until condition: @escaping @Sendable () -> Bool
@@ -74,17 +78,18 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     }
   }
 
-  /// Lets things happen until nothing is left to happen.
+  /// Runs until nothing is left to run.
   public func runToRest() async {
     await driven { simulation in
       while simulation.step(until: nil) {}
     }
   }
 
-  /// Runs `body` in the simulation, and the simulation until `body` has ended. Cancelling the task that waits cancels `body`.
+  /// Runs `body` in the simulation until it has ended. Cancelling the calling task cancels `body`.
   ///
-  /// Throws what `body` threw, or `ReelError` of kind `internalFault` where nothing is left to happen and `body` has not
-  /// ended: it waits for what never comes, and is cancelled.
+  /// - Returns: The value of `body`.
+  /// - Throws: The error of `body`. If nothing is left to run and `body` still waits, it is cancelled, and `ReelError`
+  ///   of kind `internalFault` is thrown.
   public func run<Success: Sendable>(
     _ body: @escaping @Sendable () async throws -> Success
   ) async throws -> Success {
@@ -98,7 +103,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
       await driven { simulation in
         while outcome.withLock({ $0 == nil }), simulation.step(until: nil) {}
         guard outcome.withLock({ $0 == nil }) else { return true }
-        // What can be cancelled ends now.
+        // Waits that can be cancelled end now.
         task.cancel()
         while outcome.withLock({ $0 == nil }), simulation.step(until: nil) {}
         return false
@@ -120,20 +125,21 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   // MARK: Accounts
 
-  /// Bodies that have begun and not ended: each has a thread.
+  /// The number of blocking bodies that have not ended.
   public var bodyCount: Int { state.withLock { $0.bodyCount } }
 
-  /// Threads that there are for bodies, those included that end soon for want of any.
+  /// The number of threads for bodies, including idle ones that are about to end.
   package var threadCount: Int { threads.count }
 
-  /// Things that have happened.
+  /// The number of steps run so far: tasks, bodies and scheduled calls that ran or went on.
   public var stepCount: Int { state.withLock { $0.stepCount } }
 
   // MARK: MonotonicClock
 
+  /// The simulated time since the simulation was made.
   public var now: Duration { state.withLock { $0.now } }
 
-  /// The handler is called in the simulation, in its turn.
+  /// Schedules a call of `handler` in the simulation. A deadline in the past counts as now.
   @discardableResult
   public func schedule(
     at deadline: Duration, _ handler: @escaping @Sendable () -> Void
@@ -166,12 +172,13 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   package func makeSemaphore() -> any BlockingSemaphore { SimulatedSemaphore(simulation: self) }
 
-  /// Does something real, for which the simulation stands still: no time passes in it.
+  /// Runs `body` in real time, while the simulation stands still.
   ///
-  /// Only in the simulation. What `body` holds may be let go later, on another thread: nothing of the simulation.
+  /// To be called within the simulation. Objects that `body` holds may be released later, on another thread, so it must
+  /// hold nothing of the simulation.
   ///
-  /// - Parameter limit: Of real time: then `body` is cancelled, and not waited for.
-  /// - Throws: what `body` throws; `ReelError.timedOut` at the limit.
+  /// - Parameter limit: The real time after which `body` is cancelled, and no longer waited for.
+  /// - Throws: The error of `body`; `ReelError` of kind `timedOut` at the limit.
   package func outside<Success: Sendable>(
     within limit: Duration? = nil, _ body: @escaping @Sendable () async throws -> Success
   ) throws -> Success {
@@ -213,7 +220,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     return body
   }
 
-  /// Gives the baton back until the body is taken from the ready ones again.
+  /// Gives the baton back until the body is taken from the queue of ready work again.
   func park(_ body: BlockingJob) {
     state.withLock { $0.running = nil }
     baton.give()
@@ -224,7 +231,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   // MARK: - Private
 
-  /// Calls `body` on a thread of its own: who waits may be on one of the few that tasks outside have.
+  /// Calls `body` on a thread of its own, because the caller may be on one of the few cooperative threads.
   private func driven<Success: Sendable>(
     _ body: @escaping @Sendable (SimulatedRuntime) -> Success
   ) async -> Success {
@@ -247,7 +254,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     case call(@Sendable () -> Void)
   }
 
-  /// Lets the next thing happen; false where there is none by `limit`.
+  /// Runs one step. Returns false if none is due by `limit`.
   private func step(until limit: Duration?) -> Bool {
     let step = state.withLock { state -> Step? in
       if let ready = state.ready.popFirst() {
@@ -270,7 +277,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     return true
   }
 
-  /// Gives a body the baton, and waits until it gives it back.
+  /// Gives a body the baton, and waits until it comes back.
   private func goOn(_ body: BlockingJob) {
     state.withLock { $0.running = body }
     if let work = body.takeWork() {
@@ -302,6 +309,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 }
 
 extension SimulatedRuntime: TaskExecutor {
+  /// Adds a job of a task to the queue of ready work.
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     state.withLock { $0.ready.append(.job(job)) }

@@ -2,43 +2,53 @@ public import Foundation
 public import ReelCore
 internal import ReelPlayback
 
-/// Gets bytes by way of another fetcher, but not sooner than a modelled link would bring them: see `LinkModel`.
+/// Fetches through another fetcher, and delivers the bytes no sooner than a modelled link would.
 ///
-/// What crosses the link: http, https, and local files, as if a server near by had them; data: URLs do not. A redirect
-/// costs another round trip. As the real transport does, it opens a connection ahead beside the first request of a
-/// source and those for manifests.
+/// The link applies to `http`, `https` and `file` URLs, but not to `data` URLs. A new connection takes one round trip,
+/// with `https` two; the first byte of an answer takes another one; and all transfers share the rate of the link. A
+/// redirect costs a further round trip. Like the real transport, the fetcher opens a connection ahead beside each
+/// request for a source or manifest. Slow start and loss are not modelled.
 ///
-/// On a clock that goes by itself, the real answers are awaited beside the modelled ones: what comes later than it
-/// would over the link comes when it comes. In a simulation the real bytes are fetched, piece by piece, while the
-/// simulation stands still, and nothing is seen of how they came; a request that fails for real has failed one round trip
-/// after it left, whatever the real fetcher has tried before. What a real server does not bring within a limit, an answer or
-/// the next 64 KiB, has failed; and so have, so long after they left, all later requests for the same.
+/// **In real time**, an answer that takes longer than it would over the link is delivered when it arrives.
 ///
-/// How many bytes came before a server closed a connection is the same each time (ConnectionMonitor); before a reset it
-/// is not.
+/// **In a simulation**, the simulation stands still while the real bytes are fetched, so their real timing has no
+/// effect:
+/// - A request that fails has failed one round trip after it was sent, however often the real fetcher retried it.
+/// - With a limit, an answer or the next 64 KiB that do not arrive in time are an error of kind `timedOut`. Later
+///   requests for the same URL fail with the same error, after that time.
+/// - The number of bytes before a failure is repeatable if the server closed the connection, but not if it reset it.
 public final class ThrottledFetcher: Fetching, ConnectionOpening {
-  /// What crosses the link.
+  /// The modelled link.
   public let link: LinkSpec
 
   private let base: any Fetching
   private let clock: any MonotonicClock
-  /// Nil on a clock that goes by itself.
+  /// Nil in real time.
   private let simulation: SimulatedRuntime?
   private let scheduler: LinkScheduler
   private let limit: Duration?
-  /// What has not come within the limit.
+  /// The errors of the URLs that were not answered within the limit.
   private let overdue = Locked<[URL: ReelError]>([:])
 
-  /// A link in real time, or by another clock that goes by itself.
+  /// A fetcher over a link in real time.
+  ///
+  /// - Parameters:
+  ///   - base: The fetcher that gets the real bytes.
+  ///   - link: The rate and the round-trip time of the link.
+  ///   - clock: The clock to delay by; one that advances by itself.
   public convenience init(
     _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock = SystemMonotonicClock()
   ) {
     self.init(base, link: link, clock: clock, simulation: nil)
   }
 
-  /// A link in a simulation.
+  /// A fetcher over a link in a simulation.
   ///
-  /// - Parameter limit: How long the simulation stands still for an answer, or for the next bytes of a body, at most.
+  /// - Parameters:
+  ///   - base: The fetcher that gets the real bytes.
+  ///   - link: The rate and the round-trip time of the link.
+  ///   - simulation: The simulation, which stands still while real bytes are fetched.
+  ///   - limit: The longest real time to wait for an answer, or for the next 64 KiB of a body; `nil` for no limit.
   public convenience init(
     _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration? = nil
   ) {
@@ -57,15 +67,16 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     scheduler = LinkScheduler(LinkModel(link), clock: clock, tick: simulation == nil ? Self.tick : .zero)
   }
 
-  /// Opens a connection to where `url` is, unless one is free or being opened.
+  /// Opens a modelled connection to the host of `url`, unless one is free or being opened.
   public func openConnection(to url: URL) {
     guard let host = LinkHost(url) else { return }
     scheduler.withModel { $0.openAhead(to: host.name, handshakes: host.handshakes, at: clock.now) }
   }
 
-  /// Transfers that are under way.
+  /// The number of transfers in progress.
   public var transferCount: Int { scheduler.transferCount }
 
+  /// Fetches through the base fetcher, and returns when the modelled link would deliver the first byte.
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     guard let host = LinkHost(request.url) else { return try await fetchBeside(request) }
     try Task.checkCancellation()
@@ -82,7 +93,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
       byteCount: 0, reusedConnection: departure.isReused, redirectCount: 0, requestCount: 1)
     var real = request
-    // The real one's account is of no interest, and comes at times that are not the simulation's.
+    // The metrics of the real request are not the link's, and come at times that are not the simulation's.
     real.report = nil
     if simulation != nil { real.noteHeld = nil }
     let answer: FetchResponse
@@ -137,9 +148,9 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
 
   // MARK: - Private
 
-  /// In real time, parcels that come within so long are handed out together.
+  /// In real time, parcels that arrive within this time are delivered together.
   private static let tick = Duration.microseconds(500)
-  /// What is had of the real body at a time, in a simulation.
+  /// In a simulation, the bytes of the real body that are fetched at a time.
   private static let pieceByteCount = 64 << 10
 
   private func fetchForReal(_ request: FetchRequest) async throws -> FetchResponse {
@@ -150,7 +161,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// What does not cross the link.
+  /// Fetches a URL that the link does not apply to.
   private func fetchBeside(_ request: FetchRequest) async throws -> FetchResponse {
     guard let simulation else { return try await base.fetch(request) }
     var real = request
@@ -161,7 +172,8 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// Blocks: the simulation stands still. Static, as a transfer that calls it must not hold the fetcher, whose scheduler holds it.
+  /// Blocks: the simulation stands still. Static, as a transfer that calls it must not hold the fetcher, whose
+  /// scheduler holds it.
   private static func standStill<Success: Sendable>(
     _ simulation: SimulatedRuntime, for url: URL, within limit: Duration?,
     _ overdue: Locked<[URL: ReelError]>,
@@ -176,14 +188,14 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// Some of a real body, and how it goes on.
+  /// A part of a real body, and how the body ends after it.
   private struct Piece: Sendable {
     var bytes: [UInt8] = []
-    /// Nil where there is more.
+    /// Nil if more follows.
     var ending: Result<Void, any Error>?
   }
 
-  /// The next bytes of a real body, as many as are worth the way.
+  /// The next bytes of a real body: at least `pieceByteCount`, or the rest.
   private static func piece(of body: FetchBody) async -> Piece {
     var piece = Piece()
     do {
@@ -205,14 +217,14 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     if rest > .zero { try await clock.sleep(for: rest) }
   }
 
-  /// Nothing is on the way any more.
+  /// Frees or closes the connection of a request that has ended.
   private func end(_ departure: LinkModel.Departure, keeps: Bool) {
     scheduler.withModel { model in
       if keeps { model.free(departure.connection, at: clock.now) } else { model.close(departure.connection) }
     }
   }
 
-  /// The answer to the first request has led elsewhere: a second one leaves when it has come.
+  /// A redirect: the second request leaves when the answer to the first has come.
   private func follow(
     _ departure: LinkModel.Departure, from host: LinkHost, to other: LinkHost
   ) -> LinkModel.Departure {
@@ -226,7 +238,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
-  /// Has the bytes of the real body put on the link.
+  /// Puts the bytes of the real body on the link.
   private func supply(_ transfer: LinkedTransfer, with body: FetchBody, of url: URL) {
     if let simulation {
       transfer.begin { [limit, overdue] transfer in
@@ -263,14 +275,14 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   }
 }
 
-/// What connections are kept by.
+/// The origin that a connection leads to.
 private struct LinkHost: Equatable {
   let name: String
   /// Round trips before the first request can leave.
   let handshakes: Int
   let isRemote: Bool
 
-  /// Nil for what does not cross the link.
+  /// Nil for a URL that the link does not apply to.
   init?(_ url: URL) {
     switch url.scheme?.lowercased() {
     case "http":

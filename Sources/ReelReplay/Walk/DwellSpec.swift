@@ -1,25 +1,27 @@
 public import ReelCore
 internal import ReelPool
 
-/// How long each item of a walk is looked at.
+/// The time that a viewer looks at each item of a walk.
 public enum DwellSpec: Sendable, Hashable {
-  /// Each as long.
+  /// The same time for each item.
   case fixed(Duration)
-  /// By the exponential distribution with this mean: most are left soon, a few are looked at for long.
+  /// Exponentially distributed times with this mean: most items are left soon, a few are watched for long.
   case exponential(mean: Duration)
-  /// As recorded; it says where the swipes lead as well.
+  /// Recorded times, which also say where the swipes lead.
   case trace(DwellTrace)
 
-  /// The written forms, with what each does, in the order in which help prints them.
+  /// The forms that `init(parsing:)` accepts, each with its meaning, in the order of the help text.
   public static let forms: [(form: String, meaning: String)] = [
     ("fixed:2s", "each item as long"),
     ("exp:5s", "exponentially distributed, with this mean"),
     ("trace:FILE", "a line for each swipe: seconds, then an index from 0, +n, -n or nothing"),
   ]
 
-  /// Reads `fixed:2s`, `exp:5s` or `trace:FILE`; a time without a unit is seconds. The file of a trace is read at once.
+  /// Parses `fixed:2s`, `exp:5s` or `trace:FILE`, and reads the file of a trace.
   ///
-  /// - Throws: `ReelError` of kind `usage` where `text` is none of them, else as `DwellTrace.init(path:)`.
+  /// A time has a unit, `us`, `ms`, `s` or `min`, or counts seconds. It is a day at most.
+  ///
+  /// - Throws: `ReelError` of kind `usage` if `text` has none of these forms; the errors of ``DwellTrace/init(path:)``.
   public init(parsing text: String) throws(ReelError) {
     let trimmed = text.trimmed
     guard let colon = trimmed.firstIndex(of: ":") else { throw Self.malformed(text) }
@@ -46,7 +48,7 @@ public enum DwellSpec: Sendable, Hashable {
 }
 
 extension DwellSpec: CustomStringConvertible {
-  /// The written form.
+  /// The form that `init(parsing:)` accepts.
   public var description: String {
     switch self {
     case .fixed(let dwell): "fixed:\(DurationText.compact(dwell))"

@@ -1,17 +1,17 @@
 public import ReelCore
 internal import ReelPool
 
-/// How long a person looked at each item, and where they went then, as recorded.
+/// Recorded dwell times: how long a viewer looked at each item, and where the swipe then led.
 ///
-/// A text with a line for each look: seconds, then optionally where the swipe leads: an index of the feed, counted from
-/// 0, or `+n` or `-n` items from the current one. Without it the swipe leads on in the direction of travel, and
-/// turns round at the ends. Blank lines and lines that begin with `#` are left out.
+/// The text has one line per look: the seconds, then optionally the target of the swipe, which is an index of the feed
+/// from 0, or `+n` or `-n` items from the current one. Without a target, the swipe goes on in the direction of travel,
+/// which turns round at the ends of the feed. Blank lines and lines that begin with `#` are ignored.
 public struct DwellTrace: Sendable, Hashable {
-  /// Where a swipe leads.
+  /// The target of a swipe.
   package enum Move: Sendable, Hashable {
     /// To the next item in the direction of travel.
     case onward
-    /// So many items on, or back where it is negative; not 0.
+    /// This many items on, or back if negative; not 0.
     case by(Int)
     /// To this index.
     case to(Int)
@@ -25,17 +25,20 @@ public struct DwellTrace: Sendable, Hashable {
     package let line: Int
   }
 
-  /// Where the trace comes from, for messages.
+  /// The name of the trace in error messages, such as its path.
   public let name: String
   /// Never empty.
   package let entries: [Entry]
 
-  /// Bytes of a trace's text at most.
+  /// The largest number of bytes of a trace.
   static let byteLimit = 16 << 20
-  /// A swipe leads no further than this.
+  /// The largest index or number of items of a move.
   private static let moveLimit = 1_000_000_000
 
-  /// Throws `ReelError` of kind `badManifest` with the line that can't be read, and where there is none.
+  /// Parses the text of a trace.
+  ///
+  /// - Throws: `ReelError` of kind `badManifest`, with the number of the line that can't be read, or if there are no
+  ///   lines.
   public init(text: String, name: String) throws(ReelError) {
     self.name = name
     var entries: [Entry] = []
@@ -58,12 +61,12 @@ public struct DwellTrace: Sendable, Hashable {
     self.entries = entries
   }
 
-  /// Reads a file of this machine.
+  /// Reads a local file of at most 16 MiB.
   ///
-  /// Throws as `init(text:name:)`, and `noSuchFile` where the file can't be read.
+  /// - Throws: The errors of `init(text:name:)`, and `noSuchFile` if the file can't be read.
   public init(path: String) throws(ReelError) {
     let bytes = try LocalText.bytes(path: path, limit: Self.byteLimit)
-    // A byte order mark is no part of the first line.
+    // A byte order mark is not part of the first line.
     let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
     try self.init(text: String(decoding: bytes[start...], as: UTF8.self), name: path)
   }

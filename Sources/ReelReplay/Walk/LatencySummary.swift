@@ -1,15 +1,20 @@
-/// How long waits were: percentiles by nearest rank.
+/// Percentiles of waits, by nearest rank.
 ///
-/// The p-th percentile of n values is the value at place ceil(p × n ÷ 100) of the sorted ones, counted from 1: always
-/// one that was measured. The 99th of fewer than 100 values is their largest.
+/// The p-th percentile of n values is the value at position ceil(p × n ÷ 100) in sorted order, counted from 1. It is
+/// always a measured value. The 99th percentile of fewer than 100 values is the largest.
 public struct LatencySummary: Sendable, Hashable {
+  /// The number of values.
   public let count: Int
+  /// The median.
   public let p50: Duration
+  /// The 95th percentile.
   public let p95: Duration
+  /// The 99th percentile.
   public let p99: Duration
+  /// The largest value.
   public let max: Duration
 
-  /// Nil where there are no values.
+  /// The percentiles of `values`; `nil` if there are none.
   public init?(_ values: some Sequence<Duration>) {
     let sorted = values.sorted()
     guard let last = sorted.last else { return nil }

@@ -1,6 +1,8 @@
-/// Waits for one thing, of all swipes and by whether the first frame was there when they settled.
+/// Percentiles of the waits for the first or second frame: of all swipes, of hits and of misses.
+///
+/// A hit is a swipe that found the first frame decoded when it settled.
 public struct LatencyTable: Sendable, Hashable {
-  /// The swipe that waited longest, the first of several.
+  /// The swipe with the longest wait; the first of several.
   package struct Slowest: Sendable, Hashable {
     /// The swipe's number.
     package let swipe: Int
@@ -8,17 +10,19 @@ public struct LatencyTable: Sendable, Hashable {
     package let itemID: String
     package let duration: Duration
     package let cause: String?
-    /// It was left before the frame came: the wait is the least that it can have been.
+    /// True if the item was left before the frame came. The wait is then a lower bound.
     package let isAbandoned: Bool
   }
 
-  /// Nil where no swipe counts.
+  /// The waits of all swipes that count; `nil` if none does.
   public let all: LatencySummary?
+  /// The waits of hits; `nil` if there are none.
   public let hits: LatencySummary?
+  /// The waits of misses; `nil` if there are none.
   public let misses: LatencySummary?
   package let slowest: Slowest?
 
-  /// `measured` gives the time that was measured for a swipe; `counted` its wait as it counts, nil where it does not.
+  /// `measured` returns the measured time of a swipe; `counted` its wait as statistics count it, or nil if they do not.
   init(
     _ swipes: [SwipeRecord], measured: (SwipeRecord) -> Duration?, counted: (SwipeRecord) -> Duration?
   ) {

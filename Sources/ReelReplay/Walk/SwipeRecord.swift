@@ -1,39 +1,44 @@
 public import ReelPlayback
 
-/// What came of one swipe: how far its item was, and how long a person waited for its frames.
+/// The record of one swipe: how far its item was loaded, and how long the viewer waited for its frames.
 public struct SwipeRecord: Sendable, Hashable {
-  /// Counted from 1; 0 for the item that the walk begins with.
+  /// The number of the swipe, from 1; 0 for the item that the walk begins with.
   public var number: Int
-  /// When the swipe settled, since the walk began.
+  /// The time of the settle since the walk began. For a swipe passed by in a burst, the time of the end of the drag.
   public var time: Duration
   package var kind: SwipeKind
-  /// The next swipe of a burst followed at once: nobody waited for this item.
+  /// True if the next swipe of a burst followed before this one settled: nobody waited for this item.
   public var isPassing = false
-  /// In the feed.
+  /// The item's index in the feed.
   public var itemIndex: Int
-  /// The item's identity in words.
+  /// The description of the item's identity.
   public var itemID: String
   /// The stage that the item had reached when the swipe settled.
   public var stage: PreloadStage
-  /// From then until the item was left, or the walk ended.
+  /// The time from the settle until the item was left or the walk ended.
   public var watched: Duration = .zero
-  /// From then to the first frame in hand; nil where there was none until the item was left.
+  /// The time from the settle until the first frame was on the surface; 0 if it was shown before the settle.
+  ///
+  /// `nil` if there was no frame until the item was left.
   public var timeToFirstFrame: Duration?
-  /// From then to the second frame; nil likewise.
+  /// The time from the settle until the second frame was on the surface; `nil` if there was none.
   public var timeToSecondFrame: Duration?
-  /// The item has one frame, and never moves.
+  /// True if the item played to its end with only one frame.
   public var isStill = false
-  /// Where the time went that the first frame took, in words; nil where it was there.
+  /// The stages that the wait for the first frame was spent on, as `manifest 142 ms, segment 201 ms, decode 12 ms`;
+  /// `nil` if nobody waited.
   public var cause: String?
+  /// The number of stalls while the item was watched.
   public var stallCount = 0
-  /// Of all stalls together.
+  /// The total duration of the stalls.
   public var stallDuration: Duration = .zero
+  /// The duration of the longest stall.
   public var longestStall: Duration = .zero
-  /// The parts of the item's way to its first frame, in order, whenever they were.
+  /// The stages of loading up to the first frame, in order, whenever they took place.
   package var stageTimes: [StageTime] = []
-  /// Bytes that were fetched for the item from when the swipe settled until it was left.
+  /// The bytes fetched for the item from the settle until it was left.
   public var byteCount: Int64 = 0
-  /// Why the item failed, in words.
+  /// The description of the error that the item failed with.
   public var error: String?
 
   package init(
@@ -47,28 +52,28 @@ public struct SwipeRecord: Sendable, Hashable {
     self.stage = stage
   }
 
-  /// The first frame was there when the swipe settled.
+  /// True if the first frame was decoded when the swipe settled.
   public var isHit: Bool { stage >= .firstFrame }
 
-  /// True for a swipe whose wait counts: one of a person who looked, to an item that did not fail before its first
-  /// frame.
+  /// True if statistics count the wait: not for the start of the walk, items passed by in a burst, and items that
+  /// failed before their first frame.
   public var isCounted: Bool {
     kind != .start && !isPassing && (error == nil || timeToFirstFrame != nil)
   }
 
-  /// The cause that these parts make, in their order: `manifest 142 ms, segment 201 ms, decode 12 ms`. Parts of less than
-  /// half a millisecond are left out; nil where none is left.
+  /// The text for ``cause``: the stages in order. Stages of less than half a millisecond are left out; nil if none
+  /// remains.
   package static func cause(of parts: [StageTime]) -> String? {
     let words = parts.filter { $0.duration >= .microseconds(500) }.map(\.description)
     return words.isEmpty ? nil : words.joined(separator: ", ")
   }
 
-  /// The wait for the first frame as statistics count it: one that was given up counts with how long it lasted, which
-  /// is the least that it can have been. Nil where the swipe does not count.
+  /// The wait for the first frame as statistics count it. A wait that was given up counts with its duration so far,
+  /// which is a lower bound. Nil if the swipe does not count.
   var countedFirstFrame: Duration? { isCounted ? timeToFirstFrame ?? watched : nil }
 
-  /// The same of the wait for the second frame. Nil for an item of one frame too, and for one that failed before
-  /// its second.
+  /// The same for the second frame. Also nil for an item with one frame, and for one that failed before its second
+  /// frame.
   var countedSecondFrame: Duration? {
     guard isCounted, !isStill, error == nil || timeToSecondFrame != nil else { return nil }
     return timeToSecondFrame ?? watched

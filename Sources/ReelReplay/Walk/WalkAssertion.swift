@@ -1,10 +1,11 @@
 public import ReelCore
 internal import ReelPool
 
-/// What a walk must hold, as a user writes it: `ttff.p95<150ms`, `hit.ratio>=90%`.
+/// A condition on the figures of a walk: `ttff.p95<150ms`, `hit.ratio>=90%`.
 ///
-/// A metric's name, one of `<`, `<=`, `>`, `>=` and `=` (or `==`), and a value with a unit of the metric's. White space is
-/// allowed between them. A walk without the figure, as one without hits for `ttff.hit.p99`, does not hold it.
+/// The text is the name of a metric, one of `<`, `<=`, `>`, `>=` and `=` (or `==`), and a value with a unit of the
+/// metric. White space is allowed between them. A walk that lacks the figure does not meet the assertion, such as
+/// `ttff.hit.p99<1ms` for a walk without hits.
 public struct WalkAssertion: Sendable, Hashable {
   package enum Comparison: String, Sendable, Hashable, CaseIterable {
     case atMost = "<="
@@ -24,28 +25,31 @@ public struct WalkAssertion: Sendable, Hashable {
     }
   }
 
-  /// What became of an assertion.
+  /// The result of evaluating an assertion.
   public struct Outcome: Sendable, Hashable {
-    /// As it was written.
+    /// The text of the assertion.
     public let assertion: String
+    /// True if the walk meets the assertion.
     public let isMet: Bool
-    /// The walk's figure, of the kind that the assertion names; nil where there was none.
+    /// The walk's figure, of the same kind as the limit; `nil` if the walk lacks it.
     public let value: WalkValue?
-    /// Why there was none, in words.
+    /// Why the walk lacks the figure; `nil` if it does not.
     public let reason: String?
-    /// The figure or the reason, in words.
+    /// The text of the figure or the reason.
     let finding: String
   }
 
-  /// As it was written, without white space at its ends.
+  /// The text that was parsed, without white space at its ends.
   public let text: String
-  /// The metric's name.
+  /// The name of the ``WalkMetric``.
   public let metric: String
   package let comparison: Comparison
+  /// The value to compare the figure with.
   public let limit: WalkValue
 
-  /// - Throws: `ReelError` of kind `usage` that says what there is: for an unknown metric, a unit that is not the metric's,
-  ///   and what is no assertion at all.
+  /// Parses an assertion such as `ttff.p95<150ms`.
+  ///
+  /// - Throws: `ReelError` of kind `usage`, with the accepted metrics, units or forms as advice.
   public init(parsing text: String) throws(ReelError) {
     let trimmed = text.trimmed
     guard let start = trimmed.firstIndex(where: { "<>=".contains($0) }) else { throw Self.malformed(text) }
@@ -66,10 +70,10 @@ public struct WalkAssertion: Sendable, Hashable {
     self.limit = limit
   }
 
-  /// Holds the assertion against a walk.
+  /// Evaluates the assertion for the figures of a report.
   public func evaluate(_ report: WalkReport) -> Outcome { evaluate(report.totals) }
 
-  /// Holds the assertion against a walk's figures.
+  /// Evaluates the assertion for the figures of a walk.
   public func evaluate(_ totals: WalkTotals) -> Outcome {
     let metric = WalkMetric.all.first { $0.name == self.metric }
     guard let value = metric?.value(in: totals, as: limit.kind) else {
@@ -77,7 +81,7 @@ public struct WalkAssertion: Sendable, Hashable {
       return Outcome(
         assertion: text, isMet: false, value: nil, reason: reason, finding: reason ?? "no such figure")
     }
-    // A figure just beyond the limit must not read as the limit itself.
+    // A figure just beyond the limit must not print like the limit itself.
     let looksEqual = value != limit && value.description == limit.description
     return Outcome(
       assertion: text, isMet: comparison.holds(value.number, limit.number), value: value, reason: nil,

@@ -1,34 +1,38 @@
 public import ReelCore
 internal import ReelPlayback
 
-/// A figure of a walk that can be asked for by name.
+/// A named figure of a walk.
 public struct WalkMetric: Sendable {
-  /// As it is written in assertions: `ttff.p95`.
+  /// The name in assertions: `ttff.p95`.
   public let name: String
-  /// What it is, in words.
+  /// A phrase that explains the figure.
   public let meaning: String
-  /// The kinds of figures that it can be given as; the first is the one that is printed.
+  /// The kinds that the figure is available as. The first one is printed.
   public let kinds: [WalkValue.Kind]
-  /// Why there may be no figure, in words.
+  /// A phrase that explains why a walk may lack the figure.
   let absence: String
   private let find: @Sendable (WalkTotals, WalkValue.Kind) -> WalkValue?
 
-  /// All of them, in the order in which help prints them.
+  /// All metrics, in the order of the help text.
   public static let all: [WalkMetric] =
     latencies("ttff", "from settling to the first frame") { $0.firstFrame }
     + latencies("second_frame", "from settling to the second frame") { $0.secondFrame } + hits + costs
 
-  /// The metric of this name; case of letters does not matter.
+  /// The metric with this name, in any letter case.
   ///
-  /// - Throws: `ReelError` of kind `usage` that lists the names that there are.
+  /// - Throws: `ReelError` of kind `usage`, with the names of all metrics, if there is none.
   public static func named(_ name: String) throws(ReelError) -> WalkMetric {
     if let metric = all.first(where: { $0.name == name.lowercased() }) { return metric }
     throw ReelError(
       .usage, "\"\(name)\" is no metric", advice: "there are \(all.map(\.name).joined(separator: ", "))")
   }
 
-  /// The figure of a walk, of the first kind unless told; nil where the walk has none, and for a kind that the metric
-  /// does not have.
+  /// The figure of a walk.
+  ///
+  /// - Parameters:
+  ///   - totals: The figures of the walk.
+  ///   - kind: The kind of figure; `nil` for the first of `kinds`.
+  /// - Returns: `nil` if the walk lacks the figure, or if the metric is not available as this kind.
   public func value(in totals: WalkTotals, as kind: WalkValue.Kind? = nil) -> WalkValue? {
     let kind = kind ?? kinds[0]
     return kinds.contains(kind) ? find(totals, kind) : nil

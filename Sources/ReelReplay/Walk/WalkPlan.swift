@@ -1,54 +1,62 @@
 public import ReelCore
 internal import ReelPool
 
-/// What a person does who walks a feed, made up in full before the walk begins: the same for the same numbers on every
-/// machine, whatever the pool does.
+/// The swipes and dwell times of a walk through a feed, complete before the walk begins.
 ///
-/// The walk begins at item 0. Each step goes on in the direction of travel, but in 15 of 100 back to the item before; in
-/// 5 of 100 it is a burst of 3 to 8 quick swipes, 80 ms apart, as far as the feed goes. At an end of the feed the
-/// direction turns round. Where swipes lead and how long items are looked at come from two sequences of random
-/// numbers, so that walks of one seed with other dwell times take the same way.
+/// The plan depends only on its parameters: equal parameters give the same plan on every machine, whatever the pool
+/// does.
 ///
-/// A trace says where its swipes lead; it begins again where it is shorter than the walk. What leads out of the feed, an
-/// index or a step, is refused: only a line that says nothing turns round at an end. A move to the current item makes the
-/// look at it longer.
+/// The walk begins at item 0. Each step goes to the next item in the direction of travel, which turns round at the ends
+/// of the feed. 15 of 100 steps go back by one item. 5 of 100 steps are bursts of 3 to 8 quick swipes, 80 ms apart, or
+/// fewer if the feed ends before. Directions and dwell times come from two separate random sequences, so walks with the
+/// same seed but other dwell times visit the same items.
+///
+/// A trace also determines where the swipes lead. It starts over if it is shorter than the walk. A move that leads out
+/// of the feed is an error; only lines without a target turn round at the ends. A move to the current item prolongs the
+/// look at it.
 public struct WalkPlan: Sendable, Hashable {
-  /// The time between the swipes of a burst.
+  /// The time between the swipes of a burst: 80 ms.
   public static let burstInterval = Duration.milliseconds(80)
-  /// In how many of 100 steps the walk goes back by one.
+  /// The percentage of steps that go back by one item.
   public static let percentBack = 15
-  /// In how many of 100 steps there is a burst.
+  /// The percentage of steps that are bursts.
   public static let percentBurst = 5
-  /// How many swipes a burst has.
+  /// The numbers of swipes that a burst can have.
   public static let burstLengths = 3...8
-  /// More swipes can't be asked for.
+  /// The largest number of swipes of a plan: 10,000,000.
   public static let swipeLimit = 10_000_000
 
+  /// The number of items in the feed.
   public let itemCount: Int
+  /// The seed of the random sequences.
   public let seed: UInt64
-  /// In their order; empty for a feed of one item, where there is nowhere to go.
+  /// The steps in order; empty for a feed with one item.
   package let steps: [WalkStep]
-  /// How long the last item is looked at.
+  /// The dwell time of the last item.
   public let closingDwell: Duration
 
-  /// Where the walk begins.
+  /// The index of the item that the walk begins with: 0.
   public var start: Int { 0 }
 
-  /// All swipes, those inside of bursts included.
+  /// The number of swipes, including those within bursts.
   public var swipeCount: Int { steps.reduce(0) { $0 + $1.path.count } }
 
-  /// From the first look to the end of the last.
+  /// The sum of all dwell times and of the intervals within bursts. The time that swipes take to settle is not
+  /// included.
   public var duration: Duration {
     steps.reduce(closingDwell) { $0 + $1.dwell + Self.burstInterval * ($1.path.count - 1) }
   }
 
+  /// Makes a plan.
+  ///
   /// - Parameters:
-  ///   - itemCount: Of the feed.
-  ///   - swipeCount: How many swipes there are; a burst counts with all of its own. Nil for one for each line of a trace,
-  ///     and 20 without a trace.
-  ///   - seed: Other walks for other seeds.
-  /// - Throws: `ReelError` of kind `usage` for an empty feed and a count below 0 or above `swipeLimit`, `badManifest`
-  ///   for a trace that leads out of the feed.
+  ///   - itemCount: The number of items in the feed.
+  ///   - swipeCount: The number of swipes, including those within bursts. With `nil`, there is one for each line of a
+  ///     trace, or 20 without a trace.
+  ///   - dwell: The dwell times.
+  ///   - seed: The seed of the random sequences.
+  /// - Throws: `ReelError` of kind `usage` for an empty feed, or a number of swipes below 0 or above `swipeLimit`;
+  ///   `ReelError` of kind `badManifest` for a trace that leads out of the feed.
   public init(itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, seed: UInt64 = 0) throws(ReelError) {
     guard itemCount > 0 else { throw ReelError(.usage, "an empty feed can't be walked") }
     let count = swipeCount ?? Self.usualSwipeCount(dwell)
@@ -74,7 +82,7 @@ public struct WalkPlan: Sendable, Hashable {
 
   // MARK: - Private
 
-  /// Where a step leads, before it is known how long it waits.
+  /// The target of a step, before its dwell time is known.
   private struct Way {
     let kind: SwipeKind
     let from: Int
@@ -91,7 +99,7 @@ public struct WalkPlan: Sendable, Hashable {
     switch dwell {
     case .fixed(let duration): return duration
     case .exponential(let mean):
-      // Whole microseconds: what is printed is what was done.
+      // Whole microseconds, as they are printed.
       return .microseconds(Int64((Double(mean.wholeMicroseconds) * random.nextExponential()).rounded()))
     case .trace: return .zero
     }
@@ -102,7 +110,7 @@ public struct WalkPlan: Sendable, Hashable {
     var random = SplitMix64(seed: seed)
     var (ways, current, travel, rest) = ([Way](), 0, 1, swipeCount)
     while rest > 0 {
-      // The same numbers are taken in each step, whatever becomes of them.
+      // Each step takes the same number of random values, whether it uses them or not.
       let isBurst = random.next() % 100 < UInt64(percentBurst)
       let isBack = random.next() % 100 < UInt64(percentBack)
       let length = burstLengths.lowerBound + Int(random.next() % UInt64(burstLengths.count))
@@ -126,7 +134,7 @@ public struct WalkPlan: Sendable, Hashable {
   private static func steps(
     of trace: DwellTrace, itemCount: Int, swipeCount: Int
   ) throws(ReelError) -> (steps: [WalkStep], closingDwell: Duration) {
-    // What never can be done is refused on any way, in lines that the walk does not get to as well.
+    // A move that is never possible is refused even in a line that the walk does not reach.
     for entry in trace.entries {
       switch entry.move {
       case .to(let index) where index >= itemCount:

@@ -45,6 +45,8 @@ extension WalkReport: Codable {
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
   }
 
-  /// One line of JSON, keys in alphabetical order: equal reports make equal bytes.
+  /// The report as one line of JSON, with keys in alphabetical order. Equal reports give equal bytes.
+  ///
+  /// - Throws: `ReelError` of kind `internalFault` if encoding fails.
   public func json() throws(ReelError) -> String { try JSONLine.string(self, of: "report") }
 }

@@ -1,17 +1,18 @@
-/// What came of a walk: every swipe, and what it cost.
+/// The result of a walk: a record of every swipe, and the costs of the walk.
 ///
-/// As JSON all keys are in snake_case, times in `_ms` to the microsecond and sizes in `_bytes`; totals are written beside
-/// the swipes, and made from them again when a report is read.
+/// In JSON, keys are in snake_case; times end with `_ms` and are precise to the microsecond; sizes end with `_bytes`.
+/// Totals are written along with the swipes, and computed again when a report is decoded.
 public struct WalkReport: Sendable, Hashable {
-  /// An item that could not be played.
+  /// An item that failed.
   public struct FailedItem: Sendable, Hashable, Codable {
-    /// In the feed.
+    /// The item's index in the feed.
     public var index: Int
-    /// The item's identity in words.
+    /// The description of the item's identity.
     public var id: String
-    /// Why, in words.
+    /// The description of the error.
     public var error: String
 
+    /// A failed item.
     public init(index: Int, id: String, error: String) {
       self.index = index
       self.id = id
@@ -25,32 +26,36 @@ public struct WalkReport: Sendable, Hashable {
     }
   }
 
-  /// What tells this report from others that it is compared with.
+  /// A label that distinguishes the report from others that it is compared with.
   public var label: String
+  /// The settings of the walk.
   public var settings: WalkSettings
-  /// In their order, the start of the walk first.
+  /// The records of all swipes in order; the first one is the start of the walk.
   public var swipes: [SwipeRecord] = []
-  /// Of the walk, on the clock that it went by.
+  /// The duration of the walk on the pool's clock.
   public var duration: Duration = .zero
-  /// For all items, those that were never looked at included.
+  /// The bytes fetched for all items, including items that were never shown.
   public var fetchedByteCount: Int64 = 0
-  /// Of these, what no frame or sound came of that was on show.
+  /// The part of `fetchedByteCount` that was never shown: all bytes of items that were never on the surface, and of the
+  /// others the bytes left when they were evicted.
   public var unshownByteCount: Int64 = 0
+  /// The frames decoded for all items.
   public var decodedFrameCount = 0
-  /// Of these, what was never on show.
+  /// The part of `decodedFrameCount` that was never shown.
   public var unshownFrameCount = 0
-  /// The most memory that each slot ever took, in bytes, by slot; empty where it was not measured.
+  /// The peak memory of each slot, in bytes; empty if it was not measured.
   public var slotHighWaterByteCounts: [Int] = []
-  /// The most that all of them took at one time; nil where it was not measured.
+  /// The peak memory of all slots together, in bytes; `nil` if it was not measured.
   public var poolHighWaterByteCount: Int?
-  /// Each once, in the order in which they failed.
+  /// The items that failed, each once, in the order of their first failure.
   public var failedItems: [FailedItem] = []
 
+  /// An empty report.
   public init(label: String, settings: WalkSettings) {
     self.label = label
     self.settings = settings
   }
 
-  /// The figures of the whole walk.
+  /// The figures of the whole walk, computed from the records.
   public var totals: WalkTotals { WalkTotals(self) }
 }

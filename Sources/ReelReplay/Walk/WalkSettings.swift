@@ -1,22 +1,25 @@
-/// What a walk was made with: enough to make it again.
+/// The settings of a walk, complete enough to repeat it.
 public struct WalkSettings: Sendable, Hashable {
-  /// The feed's file or name.
+  /// The name or file of the feed.
   public var feed: String
+  /// The number of items in the feed.
   public var itemCount: Int
-  /// Slots of the pool.
+  /// The number of slots in the pool.
   public var slotCount: Int
-  /// The preload policy's written form.
+  /// The preload policy, such as `adjacent`.
   public var policy: String
-  /// The modelled link's written form; nil for the network as it is.
+  /// The modelled link, such as `10Mbit/50ms`; `nil` for the real network.
   public var link: String?
-  /// The dwell times' written form.
+  /// The dwell times, such as `exp:5s`.
   public var dwell: String
+  /// The seed of the plan.
   public var seed: UInt64
-  /// The walk ran on a modelled clock.
+  /// True if the walk ran in a simulation.
   public var isVirtual: Bool
-  /// What decoding a frame cost on the modelled clock; nil for what it really took.
+  /// The simulated time that decoding a frame cost; `nil` for the real time.
   public var decodeCost: Duration?
 
+  /// Settings for a report.
   public init(
     feed: String, itemCount: Int, slotCount: Int, policy: String, link: String? = nil, dwell: String,
     seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil

@@ -2,34 +2,44 @@ public import ReelPlayback
 
 /// The figures of a whole walk.
 ///
-/// Waits and hits are those of the swipes that count: the start of the walk, items that a burst passed by, and items
-/// that failed before their first frame do not. A wait that was given up, because the person went on before the
-/// frame came, counts with how long it lasted. Stalls are those of all items.
+/// Waits and hits cover the swipes that count (``SwipeRecord/isCounted``): not the start of the walk, items passed by
+/// in a burst, and items that failed before their first frame. A wait that the viewer gave up counts with its duration
+/// until then. Stalls cover all items.
 public struct WalkTotals: Sendable, Hashable {
-  /// Swipes that count.
+  /// The number of swipes that count.
   public let countedSwipeCount: Int
-  /// All of them, those of bursts included.
+  /// The number of all swipes, including those within bursts.
   public let swipeCount: Int
-  /// Of the swipes that count, those that were left before their first frame was there.
+  /// The number of swipes that count whose item was left before its first frame.
   public let abandonedSwipeCount: Int
-  /// From settling to the first frame.
+  /// The waits from the settle to the first frame.
   public let firstFrame: LatencyTable
-  /// From settling to the second frame.
+  /// The waits from the settle to the second frame.
   public let secondFrame: LatencyTable
-  /// How many of the swipes that count found each stage reached, or one beyond it.
+  /// For each stage, the number of swipes that count which found it or a later one reached.
   public let reachedCounts: [PreloadStage: Int]
+  /// The number of stalls.
   public let stallCount: Int
+  /// The total duration of the stalls.
   public let stallDuration: Duration
+  /// The duration of the longest stall.
   public let longestStall: Duration
+  /// The bytes fetched for all items.
   public let fetchedByteCount: Int64
+  /// The fetched bytes that were never shown.
   public let unshownByteCount: Int64
+  /// The frames decoded for all items.
   public let decodedFrameCount: Int
+  /// The decoded frames that were never shown.
   public let unshownFrameCount: Int
-  /// The most memory that any slot ever took, in bytes; nil where it was not measured.
+  /// The peak memory of the slot that held the most, in bytes; `nil` if it was not measured.
   public let slotHighWaterByteCount: Int?
+  /// The peak memory of all slots together, in bytes; `nil` if it was not measured.
   public let poolHighWaterByteCount: Int?
+  /// The number of items that failed.
   public let failedItemCount: Int
 
+  /// Computes the figures of a report.
   public init(_ report: WalkReport) {
     let counted = report.swipes.filter(\.isCounted)
     countedSwipeCount = counted.count
@@ -53,15 +63,15 @@ public struct WalkTotals: Sendable, Hashable {
     failedItemCount = report.failedItems.count
   }
 
-  /// The share of the swipes that count which found the stage reached, from 0 to 1; nil where none counts.
+  /// The share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe counts.
   public func hitRatio(_ stage: PreloadStage = .firstFrame) -> Double? {
     Self.share(reachedCounts[stage] ?? 0, of: countedSwipeCount)
   }
 
-  /// The share of the fetched bytes that was never shown, from 0 to 1; nil where nothing was fetched.
+  /// The share of the fetched bytes that were never shown, from 0 to 1; `nil` if nothing was fetched.
   public var unshownByteShare: Double? { Self.share(unshownByteCount, of: fetchedByteCount) }
 
-  /// The share of the decoded frames that was never shown, from 0 to 1; nil where none was decoded.
+  /// The share of the decoded frames that were never shown, from 0 to 1; `nil` if none was decoded.
   public var unshownFrameShare: Double? { Self.share(unshownFrameCount, of: decodedFrameCount) }
 
   // MARK: - Private

@@ -3,14 +3,14 @@ internal import ReelPool
 
 /// A figure of a walk, with its unit.
 public enum WalkValue: Sendable, Hashable {
-  /// What kind of figure it is, and with which units it is written.
+  /// The kind of a figure, which determines its units.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     case time
     case size
     case share
     case count
 
-    /// How a value of it is written, in words.
+    /// A phrase that explains how to write a value of this kind.
     public var form: String {
       switch self {
       case .time: "a time with us, ms, s or min"
@@ -21,13 +21,16 @@ public enum WalkValue: Sendable, Hashable {
     }
   }
 
+  /// A duration.
   case time(Duration)
-  /// In bytes.
+  /// A number of bytes.
   case size(Int64)
-  /// From 0 to 1.
+  /// A share from 0 to 1, written in percent.
   case share(Double)
+  /// A plain number.
   case count(Int)
 
+  /// The kind of the figure.
   public var kind: Kind {
     switch self {
     case .time: .time
@@ -37,7 +40,7 @@ public enum WalkValue: Sendable, Hashable {
     }
   }
 
-  /// To the microsecond and the byte: for where two figures look the same otherwise.
+  /// The figure to the microsecond or byte, for when two figures would otherwise print alike.
   var exact: String {
     switch self {
     case .time(let duration): "\(duration.milliseconds.formatted(places: 3)) ms"
@@ -59,7 +62,7 @@ public enum WalkValue: Sendable, Hashable {
 }
 
 extension WalkValue: CustomStringConvertible {
-  /// For reading: `93.2 ms`, `3.5 MB`, `97.5 %`, `0`.
+  /// The rounded figure with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`, `0`.
   public var description: String {
     switch self {
     case .time(let duration): DurationText.readable(duration)
