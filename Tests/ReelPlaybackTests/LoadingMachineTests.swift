@@ -160,7 +160,7 @@ struct LoadingMachineTests {
   func seek() {
     var machine = machine(after: Self.openedApart)
     let inside = machine.handle(.sought(order(to: 3, bufferGeneration: 1), reload: []))
-    #expect(inside == ItemSession.PumpKind.allCases.map(Action.wake))
+    #expect(inside == ItemSession.LoopKind.allCases.map(Action.wake))
     let outside = machine.handle(.sought(order(to: 9, bufferGeneration: 2), reload: [.video, .audio]))
     #expect(outside.prefix(2) == [.interrupt(.video), .interrupt(.audio)])
     #expect(machine.order.bufferGeneration == 2)

@@ -69,7 +69,7 @@ struct MissingAudioTests {
     let clip = try StressClip(Self.path, golden: "hls-fmp4-high", clock: .fromZero)
     let simulation = SimulatedRuntime()
     let stage = try SimulatedStage(Self.path, fetcher: FixtureFetcher(clock: simulation), in: simulation) {
-      $0.runtime = LateExecution(simulation, lateness: .seconds(seconds))
+      $0.runtime = LateRuntime(simulation, lateness: .seconds(seconds))
     }
     let sound = Sound()
     stage.player.attach(sound)

@@ -10,8 +10,7 @@ import Testing
 /// Writes the first frame of `source` (a path or URL of a media file, an HLS playlist or an MPD) as PPM.
 func writeFirstFrame(of source: String, to file: URL) async throws {
   let logger = Logger(label: "example")
-  let extractor = FrameExtractor(
-    fetcher: TransportFetcher(logger: logger), gate: CoreGate(), logger: logger)
+  let extractor = FrameExtractor(logger: logger)
   try await extractor.extract(.first, from: try MediaSource(argument: source)) { frame in
     let image = try FrameConverter().convert(
       frame.decoded, geometry: frame.geometry(), orientation: frame.orientation)

@@ -105,7 +105,7 @@ struct SimulationFetcher: Fetching {
 }
 
 /// The runtime of a simulation on a busy machine: each task begins late by the simulation's clock.
-final class LateExecution: PlayerRuntime {
+final class LateRuntime: PlayerRuntime {
   private let simulation: SimulatedRuntime
   private let lateness: Duration
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ReelPlayback
 
 @Suite("Accounts of pumps", .hangLimit)
-struct PumpAccountTests {
+struct TaskLoopAccountTests {
   @Test(
     "what turns allocate belongs to their account", .enabled(if: MemoryAccount.tellsAllocationsApart))
   func turns() async throws {

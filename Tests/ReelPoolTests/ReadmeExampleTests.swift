@@ -4,6 +4,7 @@ import Reel
 import ReelReplay
 import ReelTesting
 import ReelTestSupport
+import Synchronization
 import Testing
 
 // The examples of README.md, word for word.
@@ -33,7 +34,7 @@ func measureSwipes(over feed: Feed, limit: Duration = .seconds(10)) async throws
 
   // The surface follows the current item. It is called with each frame as it is due.
   let clock = SystemMonotonicClock()
-  let shown = Locked<[FeedItem.ID: [Duration]]>([:])
+  let shown = Mutex<[FeedItem.ID: [Duration]]>([:])
   try pool.setSurface(
     CallbackOutput { [weak pool] _ in
       guard let id = pool?.surfaceItem else { return }

@@ -42,12 +42,12 @@ final class ItemSession: Sendable {
   }
 
   final class TaskLoops: Sendable {
-    let all = Locked<[PumpKind: TaskLoop]>([:])
+    let all = Locked<[LoopKind: TaskLoop]>([:])
 
-    func wake(_ kind: PumpKind) { all.withLock { $0[kind] }?.wake() }
+    func wake(_ kind: LoopKind) { all.withLock { $0[kind] }?.wake() }
   }
 
-  enum PumpKind: Sendable, Hashable, CaseIterable {
+  enum LoopKind: Sendable, Hashable, CaseIterable {
     case reader
     case audioReader
     case video
@@ -63,7 +63,7 @@ final class ItemSession: Sendable {
     var resolving: Task<Void, Never>?
     /// What ends the reads of a loader, for it to go to another place.
     var scopes: [MediaPacket.Kind: LoadScope]
-    var stoppedPumps: [TaskLoop] = []
+    var stoppedLoops: [TaskLoop] = []
     var stoppedResolving: Task<Void, Never>?
     /// The audio that goes with the rung (HLS).
     var audioGroup: String?
@@ -165,10 +165,10 @@ final class ItemSession: Sendable {
     for scope in scopes { scope.cancel() }
     let all = taskLoops.all.withLock { all in
       defer { all = [:] }
-      return PumpKind.allCases.compactMap { all[$0] }
+      return LoopKind.allCases.compactMap { all[$0] }
     }
     for taskLoop in all { taskLoop.stop() }
-    state.withLock { $0.stoppedPumps += all }
+    state.withLock { $0.stoppedLoops += all }
     item.setOnChange(nil)
     ring.flush()
     _ = buffer.reset(position: nil)
@@ -177,7 +177,7 @@ final class ItemSession: Sendable {
 
   /// Returns when nothing runs any more, after `stop()`.
   func waitUntilStopped() async {
-    let (stopped, resolving) = state.withLock { ($0.stoppedPumps, $0.stoppedResolving) }
+    let (stopped, resolving) = state.withLock { ($0.stoppedLoops, $0.stoppedResolving) }
     await resolving?.value
     for taskLoop in stopped { await taskLoop.waitUntilStopped() }
   }
@@ -288,7 +288,7 @@ final class ItemSession: Sendable {
       buffer.drop(after: cut.iteration, ending: cut.ended, before: cut.generation)
       ring.drop(after: cut.iteration)
     }
-    for kind in PumpKind.allCases { taskLoops.wake(kind) }
+    for kind in LoopKind.allCases { taskLoops.wake(kind) }
   }
 
   func setWantsAudio(_ wants: Bool) {

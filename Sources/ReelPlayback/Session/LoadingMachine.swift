@@ -49,7 +49,7 @@ struct LoadingMachine: Sendable {
     case interrupt(Loader)
     /// The loader goes on after a pause.
     case loadAgain(Loader, after: Duration)
-    case wake(ItemSession.PumpKind)
+    case wake(ItemSession.LoopKind)
     case wakePlayer
     case updateLimits
     case fillBuffer
@@ -244,7 +244,7 @@ struct LoadingMachine: Sendable {
 
   // MARK: - Private
 
-  private static let wakeAll = ItemSession.PumpKind.allCases.map(Action.wake)
+  private static let wakeAll = ItemSession.LoopKind.allCases.map(Action.wake)
 
   private mutating func begin() -> [Action] {
     guard !hasBegun, !isStopped, target.map({ $0.stage > .none }) ?? true else { return [] }

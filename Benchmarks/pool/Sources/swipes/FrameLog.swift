@@ -1,5 +1,6 @@
 internal import ReelCore
 internal import ReelPlayback
+internal import Synchronization
 
 /// When which frame came, since the last swipe.
 final class FrameLog: Sendable {
@@ -8,7 +9,7 @@ final class FrameLog: Sendable {
     let at: Duration
   }
 
-  private let entries = Locked<[Entry]>([])
+  private let entries = Mutex<[Entry]>([])
   private let clock = SystemMonotonicClock()
 
   var all: [Entry] { entries.withLock { $0 } }
