@@ -1,5 +1,5 @@
 internal import CMemory
-package import ReelCore
+public import ReelCore
 
 /// What one player holds of memory.
 ///
@@ -22,12 +22,12 @@ package import ReelCore
 /// first asks for a frame.
 ///
 /// Ownership: holds one reference to the C account; each mapping that is counted on it holds another.
-package final class MemoryAccount: @unchecked Sendable {
+public final class MemoryAccount: @unchecked Sendable {
   // Sendable: the C account is never exchanged, and its functions may be called on any thread.
   let account: OpaquePointer
 
   /// Throws `ReelError.internalFault` where there is no memory.
-  package init() throws(ReelError) {
+  public init() throws(ReelError) {
     guard let account = reel_account_create() else { throw ReelError(.internalFault, "out of memory") }
     self.account = account
   }
@@ -50,7 +50,7 @@ package final class MemoryAccount: @unchecked Sendable {
   package var packetByteCount: Int { reel_account_stored(account) }
 
   /// All figures at one time.
-  package var figures: Figures {
+  public var figures: Figures {
     reel_account_refresh()
     return latestFigures
   }
@@ -61,7 +61,7 @@ package final class MemoryAccount: @unchecked Sendable {
   }
 
   /// The figures of several accounts, which costs less than to ask each.
-  package static func figures(of accounts: [MemoryAccount]) -> [Figures] {
+  public static func figures(of accounts: [MemoryAccount]) -> [Figures] {
     reel_account_refresh()
     return accounts.map(\.latestFigures)
   }
@@ -120,22 +120,22 @@ package final class MemoryAccount: @unchecked Sendable {
 
 extension MemoryAccount {
   /// What an account holds at one time, in bytes.
-  package struct Figures: Sendable, Hashable {
+  public struct Figures: Sendable, Hashable {
     /// Of allocations.
-    package struct Heap: Sendable, Hashable {
+    public struct Heap: Sendable, Hashable {
       /// In use, as the allocator rounds allocations up.
-      package var used: Int
+      public var used: Int
       /// What they take from the system: the gaps between them, what is kept for later allocations, and the
       /// allocator's own tables included.
-      package var resident: Int
+      public var resident: Int
     }
 
     /// Nil where the allocator can't tell accounts apart.
-    package var heap: Heap?
+    public var heap: Heap?
     /// Of frames that are alive.
-    package var frameByteCount: Int
+    public var frameByteCount: Int
     /// Of packets' bytes.
-    package var packetByteCount: Int
+    public var packetByteCount: Int
 
     package init(heap: Heap?, frameByteCount: Int, packetByteCount: Int) {
       self.heap = heap
@@ -144,6 +144,6 @@ extension MemoryAccount {
     }
 
     /// What the account takes from the system; nil where the allocator can't tell.
-    package var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
+    public var residentByteCount: Int? { heap.map { $0.resident + frameByteCount + packetByteCount } }
   }
 }

@@ -1,6 +1,6 @@
 public import Logging
 public import ReelCore
-package import ReelFFmpeg
+public import ReelFFmpeg
 
 /// Plays one item at a time: loads it, decodes it, and shows its frames to outputs when they are due.
 ///
@@ -46,12 +46,13 @@ public final class Player: Sendable {
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media.
   ///   - configuration: The configuration for all items.
+  ///   - account: Counts the memory that the player holds. Nil to count nothing.
   ///   - logger: Receives the messages of FFmpeg's libraries.
   public convenience init(
     fetcher: any Fetching, configuration: PlayerConfiguration = PlayerConfiguration(),
-    logger: Logger = Logger(label: "reel.playback")
+    account: MemoryAccount? = nil, logger: Logger = Logger(label: "reel.playback")
   ) {
-    self.init(fetcher: fetcher, configuration: configuration, gate: nil, account: nil, logger: logger)
+    self.init(fetcher: fetcher, configuration: configuration, gate: nil, account: account, logger: logger)
   }
 
   /// - Parameters:
