@@ -5,22 +5,22 @@ internal import Foundation
 #endif
 
 /// What the process holds of the machine at one time, as the system counts it.
-package struct ProcessMemory: Sendable, Hashable {
+public struct ProcessMemory: Sendable, Hashable {
   /// Bytes of memory that is this process's alone: what ending it would free. On Linux the private pages of
   /// `/proc/self/smaps_rollup`, on macOS the physical footprint.
-  package var privateByteCount: Int
+  public var privateByteCount: Int
   /// Bytes of memory that stands for no file: what allocations, stacks and frames take, by which growth is told. Pages
   /// of programs and libraries are in `privateByteCount` or not by whether another process has them too, and by whether
   /// the file was just written. As `privateByteCount` on macOS, whose footprint leaves those out.
-  package var anonymousByteCount: Int
+  public var anonymousByteCount: Int
   /// Bytes of memory that is in use here, shared libraries and files included.
-  package var residentByteCount: Int
-  package var threadCount: Int
+  public var residentByteCount: Int
+  public var threadCount: Int
   /// Open files, sockets and the like.
-  package var descriptorCount: Int
+  public var descriptorCount: Int
 
   /// As it is now; nil where the system does not tell.
-  package static var current: ProcessMemory? {
+  public static var current: ProcessMemory? {
     #if os(Linux)
       linux
     #elseif canImport(Darwin)
@@ -31,7 +31,7 @@ package struct ProcessMemory: Sendable, Hashable {
   }
 
   /// What `residentByteCount` is now, read with less effort than `current`; nil where the system does not tell.
-  package static var currentResidentByteCount: Int? {
+  public static var currentResidentByteCount: Int? {
     #if os(Linux)
       kilobytes(in: statusPath)?["VmRSS"].map { $0 * 1024 }
     #else
@@ -40,7 +40,7 @@ package struct ProcessMemory: Sendable, Hashable {
   }
 
   /// The most bytes of memory in use at a time since the process began; nil where the system does not tell.
-  package static var peakResidentByteCount: Int? {
+  public static var peakResidentByteCount: Int? {
     #if os(Linux)
       // getrusage counts what the process was before it became this program.
       return kilobytes(in: statusPath)?["VmHWM"].map { $0 * 1024 }

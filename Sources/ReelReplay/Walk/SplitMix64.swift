@@ -1,14 +1,14 @@
 /// Pseudo-random numbers by Vigna's SplitMix64: 64 bits of state, the same numbers on every machine.
 ///
 /// For walks and tests, not for secrets.
-package struct SplitMix64: RandomNumberGenerator, Sendable, Hashable {
+public struct SplitMix64: RandomNumberGenerator, Sendable, Hashable {
   private var state: UInt64
 
-  package init(seed: UInt64) {
+  public init(seed: UInt64) {
     state = seed
   }
 
-  package mutating func next() -> UInt64 {
+  public mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
@@ -17,10 +17,10 @@ package struct SplitMix64: RandomNumberGenerator, Sendable, Hashable {
   }
 
   /// A number from 0 up to, not including, 1, of 53 bits.
-  package mutating func nextUnit() -> Double { Double(next() >> 11) * 0x1p-53 }
+  public mutating func nextUnit() -> Double { Double(next() >> 11) * 0x1p-53 }
 
   /// A number of the exponential distribution with mean 1, by inversion: from 0 to 37.
-  package mutating func nextExponential() -> Double {
+  public mutating func nextExponential() -> Double {
     // 1 - u is above 0, and exact.
     -Self.logarithm(1 - nextUnit())
   }
