@@ -16,7 +16,7 @@ struct FeedCommand: AsyncParsableCommand {
       FEED is a list of URLs or paths (one a line, # begins a comment), an .m3u list, or JSON with items and named \
       feeds. The walk looks at an item for its dwell time, then swipes to the next; 15 % of the swipes go back, 5 % are \
       bursts. A swipe's drag ends \(FeedReplay.settleTime / .milliseconds(1)) ms before it settles; waits are counted \
-      from settling: ttff to the first frame, motion to the second.
+      from settling: ttff to the first frame, second_frame to the second.
 
       --link models the network inside of reel: 10Mbit/50ms, or \(LinkSpec.profileList). With --virtual the clock is \
       modelled too: demuxing and decoding are done, but a frame costs --decode-cost on one of --cores; the same \

@@ -16,7 +16,7 @@ struct MemoryCommand: AsyncParsableCommand {
       process's private memory has grown from before the first player until now, what of that the players' sums leave \
       unexplained, how many players fit a budget, and what an open decoder costs and gains.
 
-      Kinds: manifest; in flight (bytes that have come and are not demuxed); packets; frames (decoded frames); decoder \
+      Kinds: manifest; in flight (bytes that have come and are not demuxed); packets; frames (decoded); decoder \
       (its reference pictures); internals (all else that was allocated for the player); allocator (gaps between \
       allocations, and tables). MB are 1,000,000 bytes.
 
