@@ -13,7 +13,7 @@ struct OpenAheadTests {
 
   @Test("While a manifest is on its way, a second connection is opened")
   func manifest() async throws {
-    let link = try LinkSpec(parsing: "10Mbit/400ms")
+    let link = try LinkSpec(parsing: "10Mbit/2000ms")
     try await Origin.use(.init(routes: routes, link: link)) { origin in
       let fetcher = quickFetcher(connectionsAhead: 1)
       let reports = Reports()
@@ -69,7 +69,9 @@ struct OpenAheadTests {
 
   @Test("A server that closes idle connections is left alone")
   func closedIdleConnection() async throws {
-    let origin = try await Origin.start(.init(routes: routes))
+    // Slow, so that the manifest still takes the first connection when the second one is wanted.
+    let link = try LinkSpec(parsing: "10Mbit/2000ms")
+    let origin = try await Origin.start(.init(routes: routes, link: link))
     let url = origin.url("a.m3u8")
     let fetcher = quickFetcher(connectionsAhead: 1)
     _ = try await fetcher.bytes(url, purpose: .manifest)
