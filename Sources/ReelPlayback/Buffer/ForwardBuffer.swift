@@ -5,8 +5,8 @@ internal import ReelFFmpeg
 /// seek inside of it fetches nothing again.
 ///
 /// Loaders append and stop when they are told that it is full; decoders take; nobody waits inside. Each seek begins a new
-/// bufferGeneration for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
-/// dropped. A loader whose packets stay goes on in its own bufferGeneration.
+/// generation for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
+/// dropped. A loader whose packets stay goes on in its own generation.
 ///
 /// It keeps packets, not the bytes of segments: a seek inside it, or a decoder that begins again, costs decoding
 /// alone, and a limit in time is one in packets. Bytes would have to be demuxed again, and unwanted muxed audio would
@@ -39,7 +39,7 @@ final class ForwardBuffer: Sendable {
   }
 
   fileprivate struct State {
-    /// The latest bufferGeneration of anything.
+    /// The latest generation of anything.
     var latest = 0
     /// Of the decoders.
     var generations = PerKind(0)
@@ -64,7 +64,7 @@ final class ForwardBuffer: Sendable {
 
   init(limits: Limits) { state = Locked(State(limits: limits), rank: .media) }
 
-  /// The bufferGeneration of the decoder of a kind.
+  /// The generation of the decoder of a kind.
   func bufferGeneration(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.generations[kind] } }
   var byteCount: Int { state.withLock { $0.video.byteCount + $0.audio.byteCount } }
   var highWaterByteCount: Int { state.withLock { $0.highWaterByteCount } }
@@ -74,11 +74,11 @@ final class ForwardBuffer: Sendable {
 
   // MARK: Loaders
 
-  /// The bufferGeneration of the loader of a kind.
+  /// The generation of the loader of a kind.
   func loadGeneration(of loader: MediaPacket.Kind) -> Int { state.withLock { $0.loads[loader] } }
 
   /// Takes a packet from the loader of video, which may give audio as well, or of audio. False where it is of an earlier
-  /// bufferGeneration.
+  /// generation.
   func append(
     _ packet: MediaPacket, _ kind: MediaPacket.Kind, from loader: MediaPacket.Kind, bufferGeneration: Int
   ) -> Bool {
@@ -102,7 +102,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// No more packets of these kinds will come from a loader in this bufferGeneration.
+  /// No more packets of these kinds will come from a loader in this generation.
   ///
   /// - Parameter isBroken: for a failure: a seek behind the last packet loads again.
   func end(
@@ -219,7 +219,7 @@ final class ForwardBuffer: Sendable {
   }
 
   /// The video decoder begins again at the last key frame at or before `time` that it has had. False, and nothing moves,
-  /// where there is none, or the buffer is in another bufferGeneration.
+  /// where there is none, or the buffer is in another generation.
   func rewindToKey(before time: MediaTime, bufferGeneration: Int) -> Bool {
     state.withLock { $0.generations[.video] == bufferGeneration && $0.video.rewindToKey(before: time) }
   }
@@ -240,7 +240,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Begins a new bufferGeneration for a seek to `time`.
+  /// Begins a new generation for a seek to `time`.
   ///
   /// Gives the kinds that have to be loaded from there: none for a seek inside of the buffer.
   func seek(to time: MediaTime) -> (bufferGeneration: Int, reload: Set<MediaPacket.Kind>) {
@@ -263,7 +263,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Drops everything and begins a new bufferGeneration.
+  /// Drops everything and begins a new generation.
   func reset(position: MediaTime?) -> Int {
     state.withLock { state in
       state.latest += 1
@@ -273,7 +273,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Drops the audio, as it is muted, or not any more; gives the new bufferGeneration of its loader.
+  /// Drops the audio, as it is muted, or not any more; gives the new generation of its loader.
   ///
   /// - Parameter isSeparate: it has a loader of its own, which begins again; nil for as it is wanted now.
   func dropAudio(isSeparate: Bool? = nil) -> Int {

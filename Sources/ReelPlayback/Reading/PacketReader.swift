@@ -35,7 +35,7 @@ protocol PacketReader: AnyObject {
   ///
   /// - Parameters:
   ///   - time: on the item's own timeline; nil for where it begins.
-  ///   - pass: the time through the item that is read from here on.
+  ///   - loop: The iteration that is read from here on.
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws
 
   /// True where a seek to `time` saves work over reading on from `position`. Both are on the item's own timeline.

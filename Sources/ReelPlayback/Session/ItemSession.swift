@@ -295,7 +295,7 @@ final class ItemSession: Sendable {
     let consequences = state.withLock { state -> Consequences in
       guard state.machine.wantsAudio != wants else { return Consequences() }
       let position = buffer.position
-      // Together: the decoder takes the new bufferGeneration when the queue has been emptied for it.
+      // Together: the decoder takes the new generation when the queue has been emptied for it.
       let bufferGeneration = buffer.dropAudio(isSeparate: state.machine.hasSeparateAudio ?? false)
       audio.flush(generation: state.machine.order.generation, start: position)
       return state.decide(.audioWanted(wants, bufferGeneration: bufferGeneration, place: position))

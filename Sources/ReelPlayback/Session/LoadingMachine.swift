@@ -218,7 +218,7 @@ struct LoadingMachine: Sendable {
 
   /// Begins or gives up looping; gives the passes that are to be dropped.
   ///
-  /// - Parameter iteration: The pass that is on show: the last one, where the item does not loop any more.
+  /// - Parameter iteration: The one that is on show: the last one, where the item does not loop any more.
   mutating func setLoops(_ loops: Bool, iteration: Int) -> LoopIterations.Cut? {
     order.lastIteration = loops ? .max : iteration
     guard let cut = iterations.setLoops(loops, iteration: iteration, sent: Set(pendingSeeks.keys)) else {

@@ -20,7 +20,7 @@ struct LoopIterations: Sendable {
   private var shifts: [MediaTime] = [.zero]
   /// Passes that loaders have begun so far.
   private var generation = 0
-  /// The pass that each loader is in.
+  /// The iteration that each loader is in.
   private var current: [MediaPacket.Kind: LoopIteration] = [:]
   /// Loaders that were in later passes when looping was given up go back to the end of this one.
   private var cut: (iteration: Int, generation: Int)?
@@ -63,7 +63,7 @@ struct LoopIterations: Sendable {
   /// Begins or gives up looping.
   ///
   /// - Parameters:
-  ///   - iteration: The pass that is on show.
+  ///   - iteration: The one that is on show.
   ///   - sent: Loaders that are on their way to another place.
   mutating func setLoops(_ loops: Bool, iteration: Int, sent: Set<MediaPacket.Kind>) -> Cut? {
     let hadMore = self.loops && !loops && shifts.count > iteration + 1

@@ -264,7 +264,7 @@ final class VideoPipeline {
   }
 }
 
-/// The bufferGeneration that is decoded now.
+/// The generation that is decoded now.
 private final class DecodingGeneration: Sendable {
   let value = Atomic(-1)
 }
