@@ -53,6 +53,16 @@ static void pool_free(pool *pool)
     free(pool);
 }
 
+/// Gives up one reference. The pool ends with its last one: nothing of it may be used after this.
+static void pool_release(pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool is_last = --pool->references == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (is_last)
+        pool_free(pool);
+}
+
 static void frame_free(void *opaque, uint8_t *data)
 {
     pool *pool = opaque;
@@ -60,12 +70,10 @@ static void frame_free(void *opaque, uint8_t *data)
     bool keeps = !pool->is_closed && pool->spare_count < spare_capacity;
     if (keeps)
         pool->spare[pool->spare_count++] = data;
-    bool is_last = --pool->references == 0;
     pthread_mutex_unlock(&pool->lock);
     if (!keeps)
         reel_memory_unmap(pool->account, data, pool->size);
-    if (is_last)
-        pool_free(pool);
+    pool_release(pool);
 }
 
 static AVBufferRef *pool_get(pool *pool)
@@ -81,10 +89,7 @@ static AVBufferRef *pool_get(pool *pool)
         return buffer;
     if (data)
         reel_memory_unmap(pool->account, data, pool->size);
-    pthread_mutex_lock(&pool->lock);
-    // The decoder holds it still.
-    pool->references--;
-    pthread_mutex_unlock(&pool->lock);
+    pool_release(pool);
     return NULL;
 }
 
@@ -96,10 +101,8 @@ static void pool_close(pool *pool)
     for (int i = 0; i < pool->spare_count; i++)
         reel_memory_unmap(pool->account, pool->spare[i], pool->size);
     pool->spare_count = 0;
-    bool is_last = --pool->references == 0;
     pthread_mutex_unlock(&pool->lock);
-    if (is_last)
-        pool_free(pool);
+    pool_release(pool);
 }
 
 /// Planes as libavcodec's own frames have them (update_frame_pool in libavcodec/get_buffer.c), one behind the other.
