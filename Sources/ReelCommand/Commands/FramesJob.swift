@@ -84,13 +84,6 @@ final class FramesJob: Sendable {
     if printsToStandardError { Console.note(line) } else { try Console.print(line) }
   }
 
-  /// A frame that a closure can borrow.
-  private final class SharedFrame: Sendable {
-    let frame: TimedFrame
-
-    init(_ frame: consuming TimedFrame) { self.frame = frame }
-  }
-
   private static func line(for written: WrittenFrame) -> String {
     var line = "\(written.path.printable)\tpts \(written.ptsTime)\t\(written.size)"
     if let md5 = written.md5 { line += "\tmd5 \(md5)" }

@@ -20,7 +20,7 @@ final class FramePipeline: Sendable {
       places.signal()
       throw error
     }
-    let box = Box(try frame.clone())
+    let box = SharedFrame(try frame.clone())
     queue.async { [self] in
       defer { places.signal() }
       guard failure.withLock({ $0 == nil }) else { return }
@@ -34,12 +34,5 @@ final class FramePipeline: Sendable {
       queue.async { continuation.resume() }
     }
     if let error = failure.withLock({ $0 }) { throw error }
-  }
-
-  /// A frame that a closure can carry.
-  private final class Box: Sendable {
-    let frame: TimedFrame
-
-    init(_ frame: consuming TimedFrame) { self.frame = frame }
   }
 }

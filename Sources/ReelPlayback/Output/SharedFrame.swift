@@ -1,6 +1,6 @@
-/// A frame that a closure can borrow.
-final class SharedFrame: Sendable {
-  let frame: TimedFrame
+/// A frame that a closure can borrow and carry.
+package final class SharedFrame: Sendable {
+  package let frame: TimedFrame
 
-  init(_ frame: consuming TimedFrame) { self.frame = frame }
+  package init(_ frame: consuming TimedFrame) { self.frame = frame }
 }
