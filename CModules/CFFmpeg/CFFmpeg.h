@@ -1,4 +1,4 @@
-// The headers of FFmpeg that Reel uses, and nothing else: what Swift can't import stands in CFFmpegShims.
+// The FFmpeg headers that Reel uses, and nothing else. Declarations that Swift can't import are in CFFmpegShims.
 #ifndef REEL_CFFMPEG_H
 #define REEL_CFFMPEG_H
 

@@ -1,4 +1,4 @@
-// Frames of decoders, each a mapping of its own: what is let go is the system's again, whatever malloc keeps.
+// The frames of decoders, each in its own mapping: freed memory is the system's again, whatever malloc keeps.
 #include "CFFmpegShims.h"
 
 #include <limits.h>
@@ -12,14 +12,15 @@
 
 #include "CMemory.h"
 
-// Of libavcodec's STRIDE_ALIGN the largest, and what its own frames have behind each plane: some code reads over it.
+// The largest of libavcodec's values for STRIDE_ALIGN, and the padding of its own frames after each plane, because some
+// code reads over the end.
 enum { plane_align = 64, plane_padding = 16 + 64 - 1 };
 
-// Frames that are kept for the next ones. A decoder whose frames come back as it goes needs one or two; what comes
-// back together, after a seek or at the end, is not kept.
+// The number of frames kept for reuse. A decoder whose frames return one by one needs one or two. Frames that return
+// together, after a seek or at the end, are not kept.
 enum { spare_capacity = 3 };
 
-// Frames of one size. Held by its decoder, and by each of its frames that is in use.
+// A pool of frames of one size. Held by its decoder, and by each of its frames in use.
 typedef struct pool {
     pthread_mutex_t lock;
     reel_account *account;
@@ -40,7 +41,7 @@ struct reel_codec {
     uintptr_t token;
     const AVCodecContext *context;
     reel_account *account;
-    // Frame threads ask for frames side by side.
+    // Frame threads request frames in parallel.
     pthread_mutex_t lock;
     pool *pool;
 };
@@ -53,7 +54,7 @@ static void pool_free(pool *pool)
     free(pool);
 }
 
-/// Gives up one reference. The pool ends with its last one: nothing of it may be used after this.
+/// Releases one reference. The last one frees the pool: do not use it after this.
 static void pool_release(pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
@@ -93,7 +94,7 @@ static AVBufferRef *pool_get(pool *pool)
     return NULL;
 }
 
-/// Keeps no spare ones from now on; ends with the last of its frames.
+/// Keeps no spare frames from now on. The pool ends with its last frame.
 static void pool_close(pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
@@ -114,7 +115,7 @@ static int lay_out(AVCodecContext *context, const AVFrame *frame, pool *pool)
 
     int unaligned;
     do {
-        // Not each by itself: some code relies on one plane's being a multiple of another's.
+        // Align the width, not each plane on its own: some code relies on one stride being a multiple of another.
         int code = av_image_fill_linesizes(pool->linesize, frame->format, width);
         if (code < 0)
             return code;
@@ -169,7 +170,7 @@ static int pool_for(reel_codec *codec, AVCodecContext *context, const AVFrame *f
     return 0;
 }
 
-/// True for frames that lie in memory plane by plane.
+/// True for frames stored plane by plane.
 static bool has_planes(const AVFrame *frame)
 {
     const AVPixFmtDescriptor *format = av_pix_fmt_desc_get(frame->format);
@@ -186,7 +187,7 @@ static bool is_ours(const AVCodecContext *context, const AVFrame *frame)
 static int get_buffer(AVCodecContext *context, AVFrame *frame, int flags)
 {
     reel_codec *codec = context->opaque;
-    // A thread of the decoder's own has a copy of the context.
+    // A decoder's thread has a copy of the context.
     if (codec->account && context != codec->context)
         reel_account_adopt_thread(codec->account);
     if (!is_ours(context, frame))
@@ -226,7 +227,7 @@ reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token)
     context->opaque = codec;
     context->get_buffer2 = get_buffer;
 #if LIBAVCODEC_VERSION_MAJOR < 60
-    // Later versions expect it of all.
+    // Later versions expect it of all frames.
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wdeprecated-declarations\"")
     context->thread_safe_callbacks = 1;
     _Pragma("GCC diagnostic pop")
@@ -250,7 +251,7 @@ uintptr_t reel_codec_token(const AVCodecContext *context)
     return codec ? codec->token : 0;
 }
 
-// A copy that is nobody's but its frames'.
+// A copy that only its frames own.
 typedef struct copy {
     reel_account *account;
     size_t size;
@@ -265,7 +266,7 @@ static void copy_free(void *opaque, uint8_t *data)
     free(copy);
 }
 
-/// NULL where there is no memory.
+/// NULL if there is no memory.
 static AVBufferRef *copy_buffer(size_t size, reel_account *account)
 {
     copy *made = calloc(1, sizeof *made);

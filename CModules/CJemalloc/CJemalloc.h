@@ -1,4 +1,4 @@
-// The allocator's interface beside malloc. Its names have a prefix on some systems (je_mallctl on macOS): here they
+// The allocator's interface beside malloc. On some systems its names have a prefix (je_mallctl on macOS); here they
 // have none.
 #ifndef REEL_CJEMALLOC_H
 #define REEL_CJEMALLOC_H

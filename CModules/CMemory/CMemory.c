@@ -11,7 +11,7 @@
 #endif
 
 #ifdef REEL_WITHOUT_ARENAS
-// The process has another malloc: nothing is known of its figures.
+// Figures are unknown if the process has another malloc.
 enum { MALLCTL_ARENAS_ALL = 0 };
 
 static int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
@@ -35,10 +35,10 @@ static int mallctlbymib(const size_t *mib, size_t length, void *old, size_t *old
 #include "../CJemalloc/CJemalloc.h"
 #endif
 
-// What jemalloc begins with, where neither MALLOC_CONF nor the program says otherwise. Without caches of threads what
-// is freed leaves its account at once, on whatever thread. Few arenas beside those of accounts; pages that are free go
-// back to the system within a second of the arena's use, and are then taken from the process at once. No huge pages: a
-// player is smaller than two. Small objects of one size share one page, not up to seven: an account has few of each.
+// jemalloc's settings, unless MALLOC_CONF or the program overrides them. Without thread caches, freed memory leaves its
+// account at once, on whatever thread. There are few arenas beside those of accounts. Free pages return to the system
+// within a second of the arena's use, and leave the process at once. No huge pages: a player is smaller than two. Small
+// objects of one size share one page, not up to seven: an account has few of each.
 const char *malloc_conf = "tcache:false,narenas:4,dirty_decay_ms:1000,muzzy_decay_ms:0,oversize_threshold:0,thp:never,"
                           "slab_sizes:1-4096:1";
 
@@ -48,17 +48,17 @@ struct reel_account {
     atomic_size_t stored;
     unsigned arena;
     bool has_arena;
-    // Video and sound are read side by side.
+    // Video and audio are read in parallel.
     pthread_mutex_t store_lock;
-    // The chunk that is being filled.
+    // The chunk being filled.
     reel_chunk *chunk;
 };
 
-// Large enough for most packets, small enough to be held for the last packet in it.
+// Large enough for most packets, small enough to be kept for a single remaining packet.
 enum { chunk_size = 256 << 10 };
 
 struct reel_chunk {
-    // Held by what is in the chunk: each piece holds it.
+    // Each piece in the chunk holds a reference.
     reel_account *account;
     uint8_t *memory;
     size_t pieces, used, stored;
@@ -66,7 +66,7 @@ struct reel_chunk {
 
 enum { mib_capacity = 5 };
 
-// Names of figures, looked up once: an arena's number stands in one place of them.
+// The names of figures, looked up once. One place in them has an arena's number.
 typedef struct figure {
     size_t mib[mib_capacity];
     size_t length;
@@ -94,13 +94,13 @@ static bool look_up(figure *figure, const char *name)
     return mallctlnametomib(name, figure->mib, &figure->length) == 0;
 }
 
-/// jemalloc may be in the process without being its malloc: a sanitizer's comes first, or one that was preloaded.
+/// jemalloc may be loaded without being the process's malloc: a sanitizer's or a preloaded one comes first.
 static bool is_malloc(void)
 {
     enum { probe = 1 << 20 };
     uint64_t before = 0, after = 0;
     size_t size = sizeof before;
-    // The first question has jemalloc allocate for itself.
+    // The first call makes jemalloc allocate for itself.
     for (int i = 0; i < 2; i++) {
         if (mallctl("thread.allocated", &before, &size, NULL, 0))
             return false;
@@ -147,7 +147,7 @@ static void purge_arena(unsigned arena)
     mallctlbymib(copy.mib, copy.length, NULL, NULL, NULL, 0);
 }
 
-/// An arena that was given back, of several the one in which least is left; else a new one.
+/// A returned arena, of several the one with the least memory left; otherwise a new one.
 static bool take_arena(unsigned *arena)
 {
     if (!reel_arenas_available())
@@ -168,7 +168,7 @@ static bool take_arena(unsigned *arena)
         pthread_mutex_unlock(&arenas.lock);
         return true;
     }
-    // Room for it, for the day that it is given back: that can't fail then.
+    // Reserve room for its return, which then can't fail.
     bool done = arenas.made < arenas.free_capacity;
     if (!done) {
         size_t capacity = arenas.free_capacity ? 2 * arenas.free_capacity : 16;
@@ -227,7 +227,7 @@ void reel_account_release(reel_account *account)
 
 reel_account *reel_account_current(void) { return current; }
 
-/// Returns the arena of before.
+/// Returns the previous arena.
 static unsigned bind_thread(unsigned arena)
 {
     unsigned before = 0;
@@ -297,7 +297,7 @@ bool reel_shared_heap(reel_heap_figures *figures)
 {
     unsigned count = 0;
     size_t size = sizeof count;
-    // Arenas of accounts come after these.
+    // The arenas of accounts come after these.
     if (!reel_arenas_available() || mallctl("opt.narenas", &count, &size, NULL, 0))
         return false;
     *figures = (reel_heap_figures){0};
@@ -316,7 +316,7 @@ size_t reel_account_mapped(const reel_account *account)
 void reel_account_purge(reel_account *account)
 {
     if (account->has_arena) {
-        // Where MALLOC_CONF has brought the caches back.
+        // MALLOC_CONF has enabled the caches again.
         mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
         purge_arena(account->arena);
         return;
@@ -354,7 +354,7 @@ void *reel_memory_map(reel_account *account, size_t size)
     if (memory == MAP_FAILED)
         return NULL;
 #ifdef MADV_NOHUGEPAGE
-    // Mappings that lie side by side might get one together.
+    // Adjacent mappings might get a huge page together.
     madvise(memory, size, MADV_NOHUGEPAGE);
 #endif
     if (account)
@@ -403,7 +403,7 @@ void *reel_account_store(reel_account *account, size_t size, reel_chunk **result
     size = (size + align - 1) / align * align;
     void *memory = NULL;
     pthread_mutex_lock(&account->store_lock);
-    // One that is full is in no other hands than those of what is in it.
+    // A full chunk is referenced only by its pieces.
     reel_chunk *chunk = account->chunk;
     if (!chunk || size > chunk_size - chunk->used)
         chunk = account->chunk = make_chunk(account);
@@ -411,7 +411,7 @@ void *reel_account_store(reel_account *account, size_t size, reel_chunk **result
         memory = chunk->memory + chunk->used;
         chunk->used += size;
         chunk->pieces++;
-        // The end of a chunk that is not used is never touched, and takes nothing.
+        // The unused end of a chunk is never touched, so it takes no memory.
         size_t stored = whole_pages(chunk->used);
         atomic_fetch_add_explicit(&account->stored, stored - chunk->stored, memory_order_relaxed);
         chunk->stored = stored;

@@ -3,7 +3,7 @@
 /// It is part of a state behind a lock, so that whether it is set is decided together with everything else. The clock
 /// is asked when the lock is released: `Locked.carryOut`.
 package struct Alarm: Sendable {
-  /// What the clock is still to be asked for.
+  /// The request to the clock that follows from a change.
   package struct Change: Sendable {
     fileprivate let oldCall: (any ScheduledCall)?
     fileprivate let deadline: Duration?
@@ -57,11 +57,11 @@ package struct Alarm: Sendable {
 }
 
 extension Locked {
-  /// Asks the clock for what a change to an alarm needs. The lock must not be held.
+  /// Makes the clock's calls for a change to an alarm. The lock must not be held.
   ///
   /// - Parameters:
-  ///   - alarm: Where the alarm is in the value.
-  ///   - handler: Called at the alarm's time with the generation to give to `Alarm.ring`.
+  ///   - alarm: The alarm in the value.
+  ///   - handler: Called at the alarm's time with the generation to pass to `Alarm.ring`.
   package func carryOut(
     _ change: Alarm.Change, of alarm: any WritableKeyPath<Value, Alarm> & Sendable,
     on clock: any MonotonicClock,
@@ -71,7 +71,7 @@ extension Locked {
     guard let deadline = change.deadline else { return }
     let generation = change.generation
     let call = clock.schedule(at: deadline) { handler(generation) }
-    // It may have come, or been replaced, before there was anything to cancel.
+    // The call may have come, or been replaced, before it could be kept.
     if !withLock({ $0[keyPath: alarm].keep(call, generation: generation) }) { call.cancel() }
   }
 }

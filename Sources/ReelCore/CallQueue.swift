@@ -1,7 +1,7 @@
-/// The calls that a clock is still to make, in the order of their deadlines and then of scheduling.
+/// A clock's scheduled calls, ordered by deadline and then by the order of scheduling.
 ///
-/// A pure value: the clock guards it with a lock. It must let go of handlers when the lock is released, because what
-/// they hold may cancel other calls as it ends.
+/// A pure value: the clock guards it with a lock. It must release handlers outside the lock, because releasing
+/// them may cancel other calls.
 package struct CallQueue: Sendable {
   package typealias Handler = @Sendable () -> Void
 
@@ -50,7 +50,7 @@ package struct CallQueue: Sendable {
 
   // MARK: - Private
 
-  /// Where a call is, or belongs.
+  /// The index of a call, or the index to insert it at.
   private func index(of key: Key) -> Int {
     var (low, high) = (0, entries.count)
     while low < high {

@@ -1,7 +1,7 @@
-/// A closure that is kept in a `Locked`, or none.
+/// An optional closure for a `Locked`.
 ///
-/// A closure that is itself the value of a generic type is wrapped anew each time it is reached in place, and the
-/// wrappers stay: one in a structure is not.
+/// It is kept in a structure because a closure that is itself the value of a generic type gets another wrapper
+/// at each access in place, and the wrappers accumulate.
 package struct Callback<Argument>: Sendable {
   package var call: (@Sendable (Argument) -> Void)?
 

@@ -1,7 +1,7 @@
-// What fetchers that go by way of another fetcher have in common.
+// Shared by fetchers that wrap another fetcher.
 
 extension FetchRequest {
-  /// Tells the metrics to `note` as well, before the one who asked for them.
+  /// Passes the metrics to `note` before the request's own handler gets them.
   package mutating func addReport(_ note: @escaping @Sendable (RequestMetrics) -> Void) {
     let report = report
     self.report = { metrics in
@@ -25,13 +25,13 @@ extension FetchResponse {
 }
 
 extension FetchBody {
-  /// Gets how a body has ended: with its last chunk, or with an error, which is `CancellationError` where it was let go
-  /// before. Called once.
+  /// Called once with the result of a body: success after its last chunk, or an error, which is
+  /// `CancellationError` if the body was released before its end.
   package typealias EndHandler = @Sendable (Result<Void, any Error>) -> Void
 
   /// - Parameters:
-  ///   - onEnd: Called before that which `pull` holds is let go.
-  ///   - pull: Gives the next chunk, never an empty one, or nil at the end.
+  ///   - onEnd: Called before the captures of `pull` are released.
+  ///   - pull: Returns the next chunk, never an empty one, or nil at the end.
   package init(onEnd: @escaping EndHandler, pull: @escaping @Sendable () async throws -> [UInt8]?) {
     let body = EndingBody(onEnd: onEnd, pull: pull)
     self.init { try await body.next() }
@@ -44,7 +44,7 @@ extension FetchBody {
   }
 }
 
-/// A body that tells how it has ended. Pulled again after its end, it ends in the same way.
+/// A body that reports its end. If it is pulled again after that, it ends in the same way.
 private final class EndingBody: Sendable {
   private enum State {
     case open(FetchBody.EndHandler)

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// One object of JSON Lines: keys in snake_case and in alphabetical order, so that equal values make equal bytes.
 package enum JSONLine {
-  /// - Parameter kind: What the value is, for the error.
+  /// - Parameter kind: The kind of value, for the error.
   package static func string(_ value: some Encodable, of kind: String = "result") throws(ReelError) -> String
   {
     let encoder = JSONEncoder()

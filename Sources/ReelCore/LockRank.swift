@@ -31,7 +31,7 @@ package struct LockRank: Sendable {
   package static let telling = LockRank(16, "telling")
   package static let player = LockRank(24, "player")
   package static let session = LockRank(28, "session")
-  /// What a session keeps media in: the forward buffer, the frame ring, the queue of sound.
+  /// A session's storage of media: the forward buffer, the frame ring, the audio queue.
   package static let media = LockRank(32, "media")
   /// An output that writes through another one.
   package static let recorder = LockRank(36, "recorder")
@@ -68,7 +68,7 @@ package enum LockOrder {
   static func take(_ rank: LockRank) {
     let held = held
     guard held >> UInt(rank.place) == 0 else {
-      // A mistake in the program, told in every configuration.
+      // A programming error, reported in every configuration.
       fatalError("the lock \(rank.name) (\(rank.place)) is taken under locks of the ranks \(held.places)")
     }
     set(held | 1 << UInt(rank.place))

@@ -8,11 +8,10 @@
 
 /// A value behind a lock.
 ///
-/// A POSIX mutex, where `Synchronization.Mutex` would do but for one thing: on Linux that one is built on futexes in a
-/// way that ThreadSanitizer does not see, so that every use of it is reported as a race and real races are lost among
-/// them.
+/// It uses a POSIX mutex instead of `Synchronization.Mutex`, whose futexes on Linux are invisible to
+/// ThreadSanitizer: every use would be reported as a race, and hide real races.
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
-  // Sendable: `value` is reached through `withLock` only, which holds the mutex.
+  // Sendable: `value` is accessed only in `withLock`, which holds the mutex.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private var value: Value
   private let rank: LockRank

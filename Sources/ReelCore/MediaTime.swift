@@ -81,7 +81,7 @@ public struct MediaTime: Sendable, Hashable {
     let rightValue = Int128(right.value) * Int128(common / Int64(right.timescale))
     let value = operation(leftValue, rightValue)
     guard common <= Int64(Int32.max) else {
-      // The common timescale does not fit: round down to a tick of the finer timescale.
+      // The common timescale is too large: round down to a tick of the finer timescale.
       let finer = max(left.timescale, right.timescale)
       let ticks = (value * Int128(finer)).floorDivided(by: Int128(common))
       return MediaTime(value: Int64(clamping: ticks), timescale: finer)

@@ -9,14 +9,14 @@
 /// A value behind a lock, and a thread that waits for it to change: a POSIX mutex and a condition variable whose
 /// deadlines are times of `SystemMonotonicClock`.
 package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
-  /// What a wait does next.
+  /// The next step of a wait.
   package enum Step<Result> {
     case end(Result)
     /// Looks again after a `signal()`, or when the time has come; nil for no time.
     case wait(until: Duration?)
   }
 
-  // Sendable: `value` is reached through `withLock` and `wait` only, which hold the mutex.
+  // Sendable: `value` is accessed only in `withLock` and `wait`, which hold the mutex.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
   private var value: Value
@@ -98,7 +98,7 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
 }
 
 extension timespec {
-  /// A duration that is not negative, rounded up to the nanosecond: nobody wakes too early for it.
+  /// A non-negative duration, rounded up to the nanosecond so that no wait ends early.
   fileprivate init(_ duration: Duration) {
     let (seconds, attoseconds) = (duration + .nanoseconds(1)).components
     self.init(tv_sec: time_t(clamping: seconds), tv_nsec: Int(attoseconds / 1_000_000_000))

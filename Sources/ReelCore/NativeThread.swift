@@ -11,14 +11,14 @@ internal import Foundation
 
 /// Threads of the system.
 package enum NativeThread {
-  /// Runs `body` on a new thread, which ends with it. Where the system has no more threads, `body` runs on one of
-  /// Dispatch's as soon as there is one: late, but not never.
+  /// Runs `body` on a new thread, which ends with it. If the system has no more threads, `body` runs on one of
+  /// Dispatch's as soon as there is one.
   ///
-  /// - Parameter stackSize: Bytes; nil for the system's default.
+  /// - Parameter stackSize: In bytes; nil for the system's default.
   package static func start(
     named name: String, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
   ) {
-    // Allocated: the type's initializer belongs to no module that can be imported on Linux.
+    // Allocated because the type's initializer belongs to a module that can't be imported on Linux.
     let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
     defer { attributes.deallocate() }
     pthread_attr_init(attributes)
@@ -48,21 +48,21 @@ package enum NativeThread {
       guard let number = link?.split(separator: "/").last else { return }
       let descriptor = open("/proc/\(number)/timerslack_ns", O_WRONLY | O_CLOEXEC)
       guard descriptor >= 0 else { return }
-      // In nanoseconds; 0 would be the default again.
+      // In nanoseconds; 0 would restore the default.
       _ = write(descriptor, "1", 1)
       close(descriptor)
     #endif
   }
 
-  /// Has the calling thread, when it is woken, wait for a core rather than take that of another one: who wakes it goes on
-  /// first. Its share of the cores stays what it was.
+  /// Makes the calling thread, when it is woken, wait for a core instead of taking that of another thread, so
+  /// that the waking thread continues first. Its share of the cores stays the same.
   ///
-  /// Linux else gives a thread that has slept the core of the one that wakes it, and a swipe that wakes decoders would end
-  /// up to 10 ms late. (`SCHED_BATCH`, sched(7).)
-  /// Without this, one swipe in a hundred took 10 ms with both cores busy; with it, 0.1 ms.
+  /// Otherwise Linux gives a thread that has slept the core of the thread that wakes it, and a swipe that wakes
+  /// decoders would end up to 10 ms late. (`SCHED_BATCH`, sched(7).) Without this, one swipe in a hundred took
+  /// 10 ms with both cores busy; with it, 0.1 ms.
   package static func yieldAtWakes() {
     #if os(Linux)
-      // SCHED_BATCH of <sched.h>, which is not imported; 0 is the calling thread.
+      // SCHED_BATCH of <sched.h>, which is not imported. 0 is the calling thread.
       var parameters = sched_param()
       sched_setscheduler(0, 3, &parameters)
     #endif
@@ -70,7 +70,7 @@ package enum NativeThread {
 
   // MARK: - Private
 
-  /// False where the system has no more threads.
+  /// Returns false if the system has no more threads.
   private static func start(_ body: Body, _ attributes: UnsafePointer<pthread_attr_t>) -> Bool {
     #if canImport(Glibc)
       var thread: pthread_t = 0

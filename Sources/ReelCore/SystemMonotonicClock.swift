@@ -15,7 +15,7 @@ public struct SystemMonotonicClock: MonotonicClock {
 
   public var now: Duration {
     var time = timespec()
-    // The clock that `Monitor` waits on.
+    // The same clock as `Monitor` waits on.
     #if canImport(Darwin)
       clock_gettime(CLOCK_UPTIME_RAW, &time)
     #else

@@ -68,7 +68,7 @@ final class TimerThread: Sendable {
       state.idleSince = SystemMonotonicClock().now
       return (handler, state.calls.count == 0)
     }
-    // The thread waits for that call: it would not end before.
+    // The thread waits for that call, and would otherwise not end before its time.
     if isIdle { state.signal() }
     withExtendedLifetime(handler) {}
   }

@@ -1,5 +1,5 @@
-/// What tells the time of day, and lets it pass: injected, so that what follows a live presentation is tested without
-/// waiting.
+/// A source of wall-clock time that can also sleep. Code that follows live presentations takes one, so that
+/// tests need not wait.
 package protocol WallClock: Sendable {
   var now: WallTime { get }
 

@@ -6,7 +6,7 @@ package import ReelCore
 /// One image that is no video: a poster, as JPEG, PNG or WebP.
 package struct StillImage: ~Copyable, Sendable {
   package let frame: Frame
-  /// What the frame is shown by: its aspect ratio, and no rotation.
+  /// The stream for showing the frame: its aspect ratio, without rotation.
   package let stream: StreamInfo
 
   /// Larger images are refused before memory is taken for them: 64 million pixels.

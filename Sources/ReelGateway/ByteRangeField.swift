@@ -4,7 +4,7 @@ import ReelCore
 enum ByteRangeField: Hashable {
   /// From a byte on, to another or to the end.
   case from(Int64, through: Int64?)
-  /// So many bytes at the end.
+  /// This many bytes at the end.
   case last(Int64)
 
   /// Nil for no part, for several, and for what is none: then the whole is sent (RFC 9110 §14.2).
@@ -23,7 +23,7 @@ enum ByteRangeField: Hashable {
     }
   }
 
-  /// The bytes of a resource of `size`; nil where it has none of them (416).
+  /// The bytes of a resource of `size`; nil if the range is outside of it (416).
   func bytes(of size: Int64) -> Range<Int64>? {
     switch self {
     case .last(let count): count > 0 && size > 0 ? max(0, size - count)..<size : nil

@@ -1,15 +1,16 @@
 import NIOCore
 import ReelCore
 
-/// Watches over a client's connection, so that nothing goes on for a client that has left.
+/// Watches a client's connection, so that no work continues after a client has disconnected.
 ///
-/// One that ends its side is taken for gone, as most servers do: no player does that and still listens.
+/// A client that closes its side counts as disconnected, as with most servers: no player closes it and still
+/// reads.
 final class ClientConnection: ChannelInboundHandler, RemovableChannelHandler, Sendable {
   typealias InboundIn = Any
 
   private struct State {
     var isClosed = false
-    /// What goes on for the present request.
+    /// Cancels the work for the current request.
     var cancel: (@Sendable () -> Void)?
   }
 

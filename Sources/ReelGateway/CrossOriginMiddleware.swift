@@ -1,10 +1,10 @@
 import HTTPTypes
 import Hummingbird
 
-/// Lets any page read the answers (CORS), and refuses what is neither GET, HEAD nor OPTIONS.
+/// Lets any page read the responses (CORS), and refuses methods other than GET, HEAD and OPTIONS.
 ///
-/// Hummingbird's own middleware writes its fields only where a request names its origin, and never those that expose
-/// others: a browser's cache would hand an answer without them to a page that may not read it then.
+/// Hummingbird's own middleware adds its fields only to requests with an origin, and never those that expose
+/// other fields. A browser's cache could then serve a response without them to a page that may not read it.
 struct CrossOriginMiddleware<Context: RequestContext>: RouterMiddleware {
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response

@@ -11,9 +11,9 @@ struct GatewayContext: RequestContext {
     channel = source.channel
   }
 
-  /// Runs `operation`, and cancels it when the client goes away.
+  /// Runs `operation`, and cancels it if the client disconnects.
   ///
-  /// Throws what it throws; `CancellationError` where the client is gone already.
+  /// Throws what it throws; `CancellationError` if the client has already disconnected.
   func whileConnected<Result: Sendable>(
     _ operation: @escaping @Sendable () async throws -> Result
   ) async throws -> Result {

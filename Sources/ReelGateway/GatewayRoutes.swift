@@ -6,7 +6,7 @@ import NIOCore
 import ReelCore
 import ReelManifest
 
-/// What a gateway answers to which path.
+/// The responses of a gateway, by path.
 struct GatewayRoutes: Sendable {
   let hls: VirtualHLS
   let isProxy: Bool
@@ -47,8 +47,8 @@ struct GatewayRoutes: Sendable {
       body: ResponseBody(byteBuffer: text))
   }
 
-  /// Where a client is sent: a player of HLS knows one location, so that of several the first that answers is named,
-  /// from the one on that did so last.
+  /// The URL for a redirect. An HLS player knows only one location, so of several this is the first that
+  /// responds, starting with the last one that did.
   private func reachableURL(of resource: VirtualHLS.Resource) async -> URL {
     let urls = [resource.url] + resource.alternateURLs
     guard urls.count > 1 else { return resource.url }

@@ -1,10 +1,10 @@
 import NIOCore
 import ReelManifest
 
-/// The media playlists of a presentation, each made once, when it is asked for first.
+/// The media playlists of a presentation, each generated once, on demand.
 ///
-/// They do not change; a long one takes a second or two, which is not to be spent by every client anew. Those that
-/// are kept have 64 MiB at the most; what is beyond is made again.
+/// They do not change, and a long one takes a second or two, which should not be spent for each client. At most
+/// 64 MiB are kept; the rest is generated again.
 actor PlaylistCache {
   private let hls: VirtualHLS
   private var texts: [Int: Task<ByteBuffer, Never>] = [:]

@@ -12,9 +12,10 @@ struct ResourceRelay: Sendable {
   let fetcher: any Fetching
   let logger: Logger
 
-  /// The answer to a GET or HEAD. Each URL of the resource is tried in turn, until one gives its first byte.
+  /// The response to a GET or HEAD request. Tries the URLs of the resource in turn until one delivers its first
+  /// byte.
   ///
-  /// Throws `CancellationError` where the client is gone.
+  /// Throws `CancellationError` if the client has disconnected.
   func response(to request: Request, context: GatewayContext) async throws -> Response {
     let range = request.method == .get ? ByteRangeField(request.headers[.range]) : nil
     var failure: ReelError?
@@ -26,7 +27,7 @@ struct ResourceRelay: Sendable {
         failure = failure ?? error
       }
     }
-    // The text names no place: a path of this machine is nobody's business.
+    // The text contains no location, so that it does not reveal local paths.
     let reason = (failure?.reason ?? "no URL").printable.prefix(500)
     return .text(failure?.kind == .timedOut ? .gatewayTimeout : .badGateway, "origin: \(reason)")
   }
@@ -54,7 +55,7 @@ struct ResourceRelay: Sendable {
     switch range {
     case .last:
       guard let size = try await size(of: url, context: context) else {
-        // A server may pass over a range that it can't serve (RFC 9110 §14.2).
+        // A server may ignore a range that it can't serve (RFC 9110 §14.2).
         let opened = try await context.whileConnected { try await fetch(.get, url, nil) }
         return whole(opened, context: context)
       }
@@ -69,7 +70,7 @@ struct ResourceRelay: Sendable {
         let opened = try await context.whileConnected { try await fetch(.get, url, part) }
         return self.part(opened, range, context: context)
       } catch let error as ReelError {
-        // An origin fails for many reasons; that the part lies outside is seen by the size alone.
+        // An origin fails for many reasons. Only the size shows that the range is outside the resource.
         guard error.kind == .server || error.kind == .badMedia,
           let size = try await size(of: url, context: context), range.bytes(of: size) == nil
         else { throw error }
@@ -90,7 +91,7 @@ struct ResourceRelay: Sendable {
     return Opened(response: response, first: try await response.body.next())
   }
 
-  /// Nil where it is not known.
+  /// Nil if it is unknown.
   private func size(of url: URL, context: GatewayContext) async throws -> Int64? {
     do {
       return try await context.whileConnected {
@@ -147,8 +148,8 @@ struct ResourceRelay: Sendable {
     [.contentType: resource.mediaType, .cacheControl: "no-cache", .acceptRanges: "bytes"]
   }
 
-  /// The bytes of an answer, each chunk asked for when the one before is on its way to the client. Where the origin
-  /// breaks off, the connection is closed before the end that was announced: the client sees that it has not all.
+  /// The bytes of a response. Each chunk is requested when the previous one is on its way to the client. If the
+  /// origin breaks off, the connection is closed before the announced end, so that the client notices.
   private func body(
     _ opened: Opened, skipping: Int64, count: Int64?, contentLength: Int64?, context: GatewayContext
   ) -> ResponseBody {

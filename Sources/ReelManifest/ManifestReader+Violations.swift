@@ -2,12 +2,13 @@ package import Foundation
 package import ReelCore
 
 extension ManifestReader {
-  /// What is wrong with a manifest by the letter of its standard, in the order in which it stands there, no more than
-  /// `limits.warnings`; nothing for a manifest by the book. Each has its line or element and names the clause.
+  /// The violations of its standard in a manifest, in order, at most `limits.warnings`; empty for a valid
+  /// manifest. Each has its line or element and names the clause.
   ///
-  /// DASH: ISO/IEC 23009-1. HLS: RFC 8216 and draft-pantos-hls-rfc8216bis, for a multivariant playlist and for a media playlist. What stands
-  /// in another file, as the variables that a media playlist imports, is not looked at. Much of it does not keep
-  /// `presentation(from:format:url:)` from reading the manifest; all that does is in the list.
+  /// DASH: ISO/IEC 23009-1. HLS: RFC 8216 and draft-pantos-hls-rfc8216bis, for multivariant playlists and for
+  /// media playlists. The content of other files, such as variables that a media playlist imports, is not
+  /// checked. Many violations do not keep `presentation(from:format:url:)` from reading the manifest; all that
+  /// do are in the list.
   package func violations(in bytes: [UInt8], format: ManifestFormat, url: URL) -> [ReelError] {
     let violations =
       switch format {

@@ -1,10 +1,10 @@
 package import Foundation
 package import ReelCore
 
-/// Reads the manifests of HLS (RFC 8216) and DASH (ISO/IEC 23009-1), and the `sidx` that an MPD may point to.
+/// Reads the manifests of HLS (RFC 8216) and DASH (ISO/IEC 23009-1), and the `sidx` that an MPD may refer to.
 ///
-/// It does no input or output, and whatever bytes it is given cost a bounded time and memory (`limits`). Every error
-/// names the manifest's URL and, where there is one, the line or element.
+/// It does no input or output, and takes limited time and memory for any bytes (`limits`). Every error names
+/// the manifest's URL and, if possible, the line or element.
 package struct ManifestReader: Sendable {
   package let limits: ManifestLimits
 
@@ -12,12 +12,12 @@ package struct ManifestReader: Sendable {
     self.limits = limits
   }
 
-  /// What `bytes` present: an HLS multivariant playlist, an HLS media playlist (one period with one group of one
-  /// rung, whose segments are known), or an MPD.
+  /// The presentation of `bytes`: an HLS multivariant playlist, an HLS media playlist (one period with one
+  /// group of one rung, whose segments are known), or an MPD.
   ///
-  /// `url` is where the manifest really came from, after redirects; references are relative to it. `now` is what time
-  /// it is: a live MPD lists the segments that can be had then. Throws `badManifest`, or `unsupported` for what is
-  /// understood but not played.
+  /// `url` is the location of the manifest after redirects; references are relative to it. `now` is the current
+  /// time: a live MPD lists the segments available then. Throws `badManifest`, or `unsupported` for features
+  /// that are not played.
   package func presentation(
     from bytes: [UInt8], format: ManifestFormat, url: URL, now: WallTime = .now
   ) throws(ReelError) -> Presentation {
@@ -59,11 +59,11 @@ package struct ManifestReader: Sendable {
     }
   }
 
-  /// The segments that a `sidx` lists (ISO/IEC 14496-12 §8.16.3). `bytes` start at `offset` in the file; they hold
-  /// the whole `sidx`, those that it leads to included, and may hold boxes before and bytes after it. Where not all of
-  /// them are at hand, use a `SegmentIndexReader`.
+  /// The segments listed by a `sidx` (ISO/IEC 14496-12 §8.16.3). `bytes` start at `offset` in the file. They
+  /// contain the whole `sidx`, including those that it refers to, and may contain boxes before and bytes after
+  /// it. If some are missing, use a `SegmentIndexReader`.
   ///
-  /// Throws `badMedia` with the byte, or `unsupported` for an index that leads out of the bytes.
+  /// Throws `badMedia` with the byte, or `unsupported` for an index that refers to other bytes.
   package func segments(
     fromIndex bytes: [UInt8], at offset: Int64, of reference: SegmentIndexReference
   ) throws(ReelError) -> SegmentList {

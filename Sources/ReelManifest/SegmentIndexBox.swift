@@ -7,20 +7,20 @@ struct SegmentIndexBox: Sendable {
     /// From the beginning of the file.
     var offset: Int64
     var byteCount: Int64
-    /// True where a `sidx` stands there, which lists what follows it.
+    /// True if the reference is to another `sidx`, which lists further segments.
     var isIndex: Bool
     /// Media time of its beginning, in ticks.
     var start: Int64
     var duration: Int64
   }
 
-  /// Where a `sidx` was looked for.
+  /// The result of a search for a `sidx`.
   enum Search: Sendable {
-    /// It is there: `box` within the bytes, and the byte of the file after the `moov` where one was passed.
+    /// Found: `box` within the bytes, and the byte of the file after the `moov`, if one was passed.
     case found(box: Range<Int>, body: Range<Int>, movieEnd: Int64?)
-    /// It begins there, and has so many bytes, of which not all are there.
+    /// It begins there with this size, but not all of its bytes are available.
     case cut(offset: Int64, byteCount: UInt64, available: Int)
-    /// There is none; `offset` is where the boxes end.
+    /// There is none; `offset` is the end of the boxes.
     case none(offset: Int64)
   }
 
@@ -68,9 +68,9 @@ struct SegmentIndexBox: Sendable {
     self.references = references
   }
 
-  /// Looks for the first `sidx` in `bytes` from `start` on, box by box, up to the first media; the bytes start at
-  /// `offset` in the file. `isNested` is true where the `sidx` has to stand at `start`, or just behind a `styp`: nothing
-  /// else is looked at then. Throws `badMedia` for what can't be a box.
+  /// Searches `bytes` from `start` for the first `sidx`, box by box, up to the first media; the bytes start at
+  /// `offset` in the file. If `isNested` is true, the `sidx` must be at `start`, or directly after a `styp`.
+  /// Throws `badMedia` for bytes that can't be a box.
   static func find(
     in bytes: [UInt8], from start: Int, at offset: Int64, isNested: Bool
   ) throws(ReelError) -> Search {
@@ -117,10 +117,10 @@ private struct IndexReader {
     self.offset = offset
   }
 
-  /// Where the next number stands in the file.
+  /// The position of the next number in the file.
   var place: Int64 { offset &+ Int64(reader.rest.startIndex) }
 
-  /// The next number of `count` bytes, 8 at the most.
+  /// The next number of `count` bytes, at most 8.
   mutating func read(_ count: Int) throws(ReelError) -> UInt64 {
     guard let value = reader.number(count) else {
       throw ReelError(.badMedia, "the sidx ends too early", place: .byte(place))

@@ -14,14 +14,15 @@ package struct SegmentIndexReader: Sendable {
 
   private let reference: SegmentIndexReference
   private let limits: ManifestLimits
-  /// What is still to be read, the next one last.
+  /// The boxes still to be read, the next one last.
   private var pending: [Pending] = []
   private var entries: [Entry] = []
   private var chunks: [Chunk] = []
   private var chunkByteCount = 0
-  /// Where boxes that were read begin.
+  /// The positions of the boxes that were read.
   private var visited: Set<Int64> = []
-  /// The bytes from the beginning of the file that a decoder needs first, where the MPD does not tell.
+  /// The first bytes of the file, up to the index, which a decoder needs if the MPD does not state an
+  /// initialization.
   private var impliedInitialization: ByteRange?
   /// The box that `missing` is to complete: how many bytes it has, and how many are there.
   private var cut: (byteCount: UInt64, available: Int)?
@@ -29,7 +30,7 @@ package struct SegmentIndexReader: Sendable {
   private static let depthLimit = 8
   private static let boxLimit = 4096
   private static let boxByteLimit: UInt64 = 1 << 20
-  /// How much is asked for where the size of a box is not known: one of a thousand segments.
+  /// How much to request if the size of a box is unknown: enough for a thousand segments.
   private static let guessedByteCount: Int64 = 16 << 10
 
   package init(reference: SegmentIndexReference, limits: ManifestLimits = ManifestLimits()) {
@@ -38,9 +39,10 @@ package struct SegmentIndexReader: Sendable {
     missing = reference.indexRange ?? ByteRange(offset: 0, length: Self.guessedByteCount * 4)
   }
 
-  /// Reads on with bytes that start at `offset` in the file. They need not be just those that are `missing`.
+  /// Adds bytes that start at `offset` in the file. They need not be exactly the `missing` ones.
   ///
-  /// Throws `badMedia` with the byte where there is no sound `sidx`, or where the bytes bring nothing that was missing.
+  /// Throws `badMedia` with the byte if there is no valid `sidx`, or if the bytes bring nothing that was
+  /// missing.
   package mutating func add(_ bytes: [UInt8], at offset: Int64) throws(ReelError) {
     do throws(ReelError) {
       guard let wanted = missing else { return }
@@ -54,7 +56,7 @@ package struct SegmentIndexReader: Sendable {
       let isFirst = visited.isEmpty
       chunks.append(Chunk(offset: offset, bytes: bytes))
       if isFirst {
-        // What it leads to is sought in these bytes from their beginning.
+        // Referenced boxes are searched in these bytes from their beginning.
         chunks = [chunks[chunks.count - 1]]
         pending = [Pending(offset: offset, byteCount: nil, depth: 1)]
       }
@@ -71,7 +73,7 @@ package struct SegmentIndexReader: Sendable {
     }
   }
 
-  /// The segments on the presentation's timeline: those that overlap the period, where its length is known.
+  /// The segments on the presentation's timeline. If the period's length is known, only those that overlap it.
   ///
   /// Throws `badMedia` as long as bytes are missing.
   package func segments() throws(ReelError) -> SegmentList {
@@ -115,10 +117,10 @@ package struct SegmentIndexReader: Sendable {
     var bytes: [UInt8]
   }
 
-  /// A `sidx` that is to be read, or a segment that comes after one.
+  /// A `sidx` to be read, or a segment after one.
   private struct Pending: Sendable {
     var offset: Int64
-    /// Of all that it stands for; nil where that is not known.
+    /// Of all that it stands for; nil if that is not known.
     var byteCount: Int64?
     var depth: Int
     /// Nil for a `sidx`.
@@ -156,7 +158,7 @@ package struct SegmentIndexReader: Sendable {
     chunks = []
   }
 
-  /// Replaces the last pending `sidx` by what it lists; false where bytes are missing.
+  /// Replaces the last pending `sidx` by the entries that it lists; false if bytes are missing.
   private mutating func read(_ next: Pending) throws(ReelError) -> Bool {
     cut = nil
     let length = min(next.byteCount ?? Self.guessedByteCount, Self.guessedByteCount)
@@ -182,7 +184,7 @@ package struct SegmentIndexReader: Sendable {
       cut = (byteCount, available)
       missing = ByteRange(offset: offset, length: Int64(byteCount))
       if visited.isEmpty {
-        // The MPD's range has cut it off; what is asked for is just this box.
+        // The MPD's range has cut the box off; request exactly this box.
         pending = [Pending(offset: offset, byteCount: Int64(byteCount), depth: 1)]
       }
       return false
@@ -221,7 +223,7 @@ package struct SegmentIndexReader: Sendable {
         pending.append(Pending(offset: item.offset, byteCount: nil, depth: 0, entry: entry))
         continue
       }
-      // An index that ends with another one is a chain, as long as the file: that is no depth.
+      // An index that ends with a reference to another one is a chain, as long as the file. That is not depth.
       let isChain = index > 0 && index == box.references.count - 1
       pending.append(
         Pending(

@@ -13,31 +13,31 @@ package struct SegmentWindow: Sendable {
     case start
   }
 
-  /// What a reading has brought.
+  /// The result of a reading.
   package enum Change: Sendable, Hashable {
-    /// So many segments, at least one, that go on where the last list ended.
+    /// This many segments, at least one, continue where the last list ended.
     case grew(by: Int)
     case unchanged
     /// It ends before the list that is known, as the old copy of a cache does: it is not taken.
     case steppedBack
-    /// It begins after the known one's end: so many segments were missed, where that can be told.
+    /// The list begins after the known end. This many segments were missed, if known.
     case jumped(missed: Int)
-    /// It has stepped back so often that the stream must have begun anew.
+    /// The list has stepped back so often that the stream must have been restarted.
     case restarted
   }
 
-  /// True where no more segments will come.
+  /// True if no more segments will come.
   package private(set) var hasEnded: Bool
 
   private let identity: Identity
   private var list: SegmentList
-  /// What is added to an index of `list`, to a start and to a discontinuity in it.
+  /// Added to an index, a start and a discontinuity number of `list`.
   private var indexShift = 0
   private var timeShift = MediaTime.zero
   private var runShift = 0
   private var stepsBack = 0
 
-  /// So many lists in a row that step back are no accident.
+  /// After this many lists in a row that step back, the stream counts as restarted.
   private static let stepsBackLimit = 3
 
   package init(_ list: SegmentList, identity: Identity, hasEnded: Bool = false) {
@@ -50,12 +50,12 @@ package struct SegmentWindow: Sendable {
   package var startIndex: Int { indexShift }
   /// The index after the newest segment.
   package var endIndex: Int { indexShift + list.count }
-  /// Where the oldest segment begins.
+  /// The start of the oldest segment.
   package var start: MediaTime { list.first.map { $0.start + timeShift } ?? end }
-  /// Where the newest segment ends.
+  /// The end of the newest segment.
   package var end: MediaTime { list.end + timeShift }
 
-  /// The segment at an index, nil where it is not in the window.
+  /// The segment at an index, nil if it is not in the window.
   package subscript(index: Int) -> SegmentReference? {
     index >= startIndex && index < endIndex ? placed(index - indexShift) : nil
   }
@@ -71,8 +71,8 @@ package struct SegmentWindow: Sendable {
     list.index(at: time - timeShift).map { $0 + indexShift }
   }
 
-  /// Takes a newer list. `hasEnded` tells that it is the last one, `beginsRun` that what it adds does not go on with the
-  /// timestamps that were before.
+  /// Applies a newer list. `hasEnded` says that it is the last one, `beginsRun` that its additions do not
+  /// continue the previous timestamps.
   package mutating func update(
     _ new: SegmentList, hasEnded: Bool = false, beginsRun: Bool = false
   ) -> Change {
@@ -125,14 +125,14 @@ package struct SegmentWindow: Sendable {
     }
   }
 
-  /// Where `segment`, the last that is known, stands in a newer list.
+  /// The index in a newer list of `segment`, the last known one.
   private func anchor(of segment: SegmentReference, in new: SegmentList) -> Int? {
     switch identity {
     case .number:
       guard let first = new.first, segment.number >= first.number else { return nil }
       return Int(clamping: Int128(segment.number) - Int128(first.number))
     case .start:
-      // By its middle: starts may be told anew with another rounding.
+      // By its middle, because starts may be rounded differently in the new list.
       let half = MediaTime(value: segment.duration.ticks(timescale: 1_000_000) / 2, timescale: 1_000_000)
       let middle = segment.start + half
       guard let index = new.index(at: middle), new[index].start <= middle else { return nil }
@@ -140,7 +140,7 @@ package struct SegmentWindow: Sendable {
     }
   }
 
-  /// The list goes on after all that is known, from `start` on, with a run of its own.
+  /// The list continues after all known segments, at `start`, with a run of its own.
   private mutating func append(_ new: SegmentList, from start: MediaTime) {
     let run = (list.last?.discontinuity ?? 0) + runShift + 1
     indexShift += list.count
@@ -151,7 +151,7 @@ package struct SegmentWindow: Sendable {
     list = new
   }
 
-  /// Where the first of `new` starts, between which and `last` segments were missed.
+  /// The start of the first segment of `new`, if segments between it and `last` were missed.
   private func start(
     after last: SegmentReference, missed: Int, of first: SegmentReference, in new: SegmentList
   ) -> MediaTime {

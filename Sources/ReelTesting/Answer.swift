@@ -1,18 +1,18 @@
 import NIOHTTP1
 import ReelCore
 
-/// One answer of an `Origin`, planned to its end before its first byte is sent.
+/// One response of an `Origin`, planned completely before its first byte is sent.
 struct Answer {
-  /// What happens after the last byte that is sent.
+  /// The action after the last byte.
   enum Ending {
     case keepAlive
     case close
     case reset
-    /// Nothing, until the client closes.
+    /// Keep the connection open and silent until the client closes it.
     case stall
   }
 
-  /// Which bytes of the resource are damaged.
+  /// The damaged bytes of the resource.
   enum Corruption {
     case range(Range<Int64>)
     case share(Double)
@@ -21,29 +21,29 @@ struct Answer {
   var status: HTTPResponseStatus
   var headers = HTTPHeaders()
   var resource: Resource?
-  /// Where in the resource the body begins.
+  /// The position in the resource of the body's first byte.
   var offset: Int64 = 0
-  /// How many bytes of it are sent.
+  /// The number of bytes of the body.
   var byteCount: Int64 = 0
   var ending = Ending.keepAlive
   var corruption: Corruption?
-  /// Time before the head, beside the link's.
+  /// The delay before the head, in addition to the link's.
   var delay = Duration.zero
-  /// True where not even a head is sent.
+  /// True if not even a head is sent.
   var isSilent = false
 
   init(status: HTTPResponseStatus) {
     self.status = status
   }
 
-  /// The head as it goes over the wire.
+  /// The head as sent.
   var headBytes: [UInt8] {
     var text = "HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n"
     for (name, value) in headers { text += "\(name): \(value)\r\n" }
     return Array((text + "\r\n").utf8)
   }
 
-  /// `count` bytes of the body from its byte `position` on, damaged where they shall be.
+  /// `count` bytes of the body from `position`, with the planned damage.
   func body(_ count: Int, at position: Int64) -> [UInt8] {
     guard let resource else { return [] }
     let start = offset + position
@@ -62,8 +62,7 @@ struct Answer {
     return bytes
   }
 
-  /// A number of 32 bits that is always the same for `value` and looks like chance (the finaliser of
-  /// SplitMix64).
+  /// A 32-bit number that looks random but depends only on `value` (the finaliser of SplitMix64).
   private static func scatter(_ value: UInt64) -> UInt64 {
     var mixed = value &+ 0x9E37_79B9_7F4A_7C15
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

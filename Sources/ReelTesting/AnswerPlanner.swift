@@ -2,13 +2,13 @@ import Foundation
 import NIOHTTP1
 import ReelCore
 
-/// Decides what a request gets: looks the resource up, minds the range, and works the fault in.
+/// Plans the response to a request: finds the resource, applies the range, and adds the fault.
 struct AnswerPlanner {
   var supportsRanges: Bool
-  /// Finds what is under a decoded path.
+  /// Finds the resource at a decoded path.
   var resource: (_ path: String) -> Resource?
 
-  /// - Parameter path: The path of the request, decoded; nil where it can't be.
+  /// - Parameter path: The decoded path of the request; nil if it can't be decoded.
   func answer(to head: HTTPRequestHead, path: String?, fault: Fault?) -> Answer {
     var answer = sound(head, path: path, ignoresRange: fault == .ignoreRange, storesGzip: fault == .gzip)
     if let fault { apply(fault, to: &answer, head: head) }
@@ -73,7 +73,7 @@ struct AnswerPlanner {
     return answer
   }
 
-  /// The whole of a resource that comes with another status than 200.
+  /// The whole resource with a status other than 200.
   private func refusal(_ resource: Resource) -> Answer {
     var answer = Answer(status: HTTPResponseStatus(statusCode: resource.status))
     answer.headers = Self.common
@@ -119,7 +119,7 @@ struct AnswerPlanner {
     }
   }
 
-  /// Lets the resource end at `count`, as if it were no longer.
+  /// Shortens the resource to `count` bytes.
   private func truncate(to count: Int64, _ answer: inout Answer) {
     guard answer.status == .ok || answer.status == .partialContent else { return }
     guard answer.offset < count || answer.offset == 0 else {
@@ -134,7 +134,7 @@ struct AnswerPlanner {
       value: "bytes \(answer.offset)-\(answer.offset + answer.byteCount - 1)/\(count)")
   }
 
-  /// An answer of our own, with its status as its text.
+  /// A text response with the status.
   private func text(_ status: HTTPResponseStatus, extra: [(String, String)] = []) -> Answer {
     var answer = Answer(status: status)
     answer.headers = Self.common

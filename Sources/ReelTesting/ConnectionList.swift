@@ -1,7 +1,7 @@
 import NIOCore
 internal import ReelCore
 
-/// The open connections of an origin, to close them with it.
+/// The open connections of an origin, which are closed with it.
 final class ConnectionList: Sendable {
   private let channels = Locked<[ObjectIdentifier: any Channel]>([:])
 

@@ -1,19 +1,18 @@
 import NIOCore
 import ReelCore
 
-/// An answer on its way: gives its bytes, head first, and hands them to the connection when the link lets
-/// them.
+/// A response being sent: passes its bytes, head first, to the connection as the link allows.
 ///
 /// Belongs to the origin's event loop.
 final class Flow {
   private let answer: Answer
   private let head: [UInt8]
   private let total: Int64
-  /// Where in head and body the next byte to take lies.
+  /// The position of the next byte in head and body.
   private var position: Int64 = 0
-  /// Since when there are bytes that could be sent.
+  /// Since when there are bytes to send.
   private(set) var readyAt: NIODeadline
-  /// False while the client does not read as fast as the link would allow.
+  /// False while the client reads more slowly than the link would allow.
   private var isWritable = true
   /// Sends bytes; with true after the last.
   private let deliver: (_ bytes: ByteBuffer, _ headByteCount: Int, _ isLast: Bool) -> Void
@@ -31,7 +30,7 @@ final class Flow {
 
   var hasEnded: Bool { position >= total }
 
-  /// True where bytes can be taken.
+  /// True if bytes can be taken.
   var isReady: Bool { isWritable && !hasEnded }
 
   func setWritable(_ writable: Bool, at now: NIODeadline) {
@@ -39,7 +38,7 @@ final class Flow {
     isWritable = writable
   }
 
-  /// The next bytes, `limit` at most.
+  /// The next bytes, at most `limit`.
   func take(_ limit: Int) -> Parcel {
     let count = Int(min(Int64(limit), total - position))
     var buffer = ByteBufferAllocator().buffer(capacity: count)
@@ -54,12 +53,12 @@ final class Flow {
       let bytes = answer.body(bodyCount, at: position + Int64(buffer.readableBytes) - Int64(head.count))
       buffer.writeBytes(bytes)
     }
-    // A file that has become shorter can't be sent to its end; the rest is left out, and the client sees it.
+    // A file that became shorter can't be sent completely. The rest is left out, as the client notices.
     position = buffer.readableBytes < count ? total : position + Int64(count)
     return Parcel(flow: self, buffer: buffer, headByteCount: headByteCount, isLast: hasEnded)
   }
 
-  /// Some bytes of a flow, taken and not yet delivered.
+  /// Bytes of a flow that were taken but not delivered yet.
   struct Parcel {
     let flow: Flow
     let buffer: ByteBuffer

@@ -1,11 +1,11 @@
-/// Patterns with `*` for any characters, slashes too, and `?` for one.
+/// Patterns with `*` for any characters, including slashes, and `?` for one.
 enum Glob {
-  /// In time proportional to the product of the lengths at most.
+  /// Takes time at most proportional to the product of the lengths.
   static func matches(_ pattern: some StringProtocol, _ text: some StringProtocol) -> Bool {
     let pattern = Array(pattern)
     let text = Array(text)
     var (p, t) = (0, 0)
-    /// Where the last star stood, and how much of the text it has taken so far.
+    /// The position of the last star, and how much of the text it has matched so far.
     var retry: (p: Int, t: Int)?
     while t < text.count {
       if p < pattern.count, pattern[p] == "*" {

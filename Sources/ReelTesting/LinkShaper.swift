@@ -1,12 +1,13 @@
 import NIOCore
 import ReelCore
 
-/// A modelled link's bottleneck, shared by all flows: parcels are delivered when the last of their bits would be across.
+/// The bottleneck of a modelled link, shared by all flows. A parcel is delivered when the last of its bits
+/// would have crossed the link.
 ///
-/// The lateness of a timer never adds up: what is due by then is delivered at once, and the next parcel begins when it
-/// should have. Belongs to the origin's event loop.
+/// Late timers do not accumulate delays: everything due is delivered at once, and the next parcel begins when
+/// it should have. Belongs to the origin's event loop.
 final class LinkShaper {
-  /// Timers are not set closer than this; faster links deliver some parcels at a time.
+  /// The shortest timer. Faster links deliver several parcels at a time.
   private static let tick = Duration.microseconds(100)
 
   private let loop: any EventLoop
@@ -27,7 +28,7 @@ final class LinkShaper {
     run()
   }
 
-  /// Takes a flow off the link with all that it still had to send.
+  /// Removes a flow and its unsent bytes from the link.
   func remove(_ flow: Flow) {
     if let index = flows.firstIndex(where: { $0 === flow }) {
       flows.remove(at: index)
@@ -36,7 +37,7 @@ final class LinkShaper {
     if crossing?.flow === flow { crossing = nil }
   }
 
-  /// Goes on after a flow has become ready.
+  /// Continues after a flow has become ready.
   func wake() {
     run()
   }
@@ -44,8 +45,8 @@ final class LinkShaper {
   // MARK: - Private
 
   private func run() {
-    // A delivery can end an answer and so begin the next, which comes here again: the loop sees its flow by
-    // itself.
+    // A delivery can end a response and begin the next one, which calls this again. The running loop finds its
+    // flow.
     guard !isRunning else { return }
     isRunning = true
     defer { isRunning = false }

@@ -1,7 +1,7 @@
 package import ReelCore
 
-/// A wall clock that stands still until it is told to go on: an hour of a live stream takes a test as long as its
-/// requests take.
+/// A wall clock that only moves when told to, so that an hour of a live stream takes a test no longer than its
+/// requests.
 package final class ManualClock: WallClock {
   private let time: Locked<WallTime>
 
@@ -15,7 +15,7 @@ package final class ManualClock: WallClock {
     time.withLock { $0 = $0 + length }
   }
 
-  /// Moves the clock on and returns at once: who waits alone waits no real time.
+  /// Advances the clock and returns at once, so a single sleeper takes no real time.
   package func sleep(for duration: Duration) async throws {
     try Task.checkCancellation()
     advance(by: MediaTime(seconds: duration / .seconds(1), timescale: 1_000_000_000))

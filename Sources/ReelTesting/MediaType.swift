@@ -1,4 +1,4 @@
-/// The media types that an `Origin` states, by the extension of a file's name.
+/// The media types of an `Origin`, by file extension.
 enum MediaType {
   static func type(forPath path: String) -> String {
     let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]

@@ -4,33 +4,33 @@ import NIOCore
 import NIOHTTP1
 import ReelCore
 
-/// One connection of an origin: hears requests, and sends their answers in order.
+/// One connection of an origin: receives requests and sends their responses in order.
 ///
-/// The head and the body of an answer are written as plain bytes, not through an HTTP encoder, so that every
-/// byte of them can be counted, paced, and wrong.
+/// Responses are written as plain bytes, not through an HTTP encoder, so that every byte can be counted, paced,
+/// and wrong.
 final class OriginConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = ByteBuffer
 
   private struct Pending {
     var answer: Answer
-    /// Its place in the log.
+    /// The index in the log.
     var record: Int
-    /// When its first byte may be put on the link.
+    /// When its first byte may enter the link.
     var startAt: NIODeadline
   }
 
-  /// How much is read and written at a time where no link is modelled.
+  /// The number of bytes read and written at a time without a modelled link.
   private static let chunkByteCount = 64 << 10
 
   private let state: OriginState
   private let shaper: LinkShaper?
   private let logger: Logger
-  /// When the handshake of a connection over the modelled link would be done.
+  /// When the connection's handshake over the modelled link would end.
   private let establishedAt: NIODeadline
   private let number: Int
   private var head: HTTPRequestHead?
-  /// Answers that are still to be sent, the present one first.
+  /// The responses to send, the current one first.
   private var pending: [Pending] = []
   private var flow: Flow?
   private var startTimer: Scheduled<Void>?
@@ -97,8 +97,8 @@ final class OriginConnection: ChannelInboundHandler {
       "request",
       metadata: ["connection": "\(number)", "target": "\(head.uri)", "status": "\(answer.status.code)"])
     guard !answer.isSilent else { return }
-    // On loopback a connection is there at once and a request as well. What the link would take for the
-    // handshake is made up for here, and the way there and back of request and answer is put together.
+    // On loopback, connections and requests take no time. So the response is delayed by the link's handshake
+    // and by its round trip.
     let heardAt = max(NIODeadline.now(), establishedAt)
     let startAt = heardAt + Self.roundTrip(state) + TimeAmount(answer.delay)
     pending.append(Pending(answer: answer, record: record, startAt: startAt))
@@ -127,7 +127,7 @@ final class OriginConnection: ChannelInboundHandler {
     if let shaper { shaper.add(flow) } else { taskLoop(context: context) }
   }
 
-  /// Sends as much as the client takes, where no link holds it back.
+  /// Sends as much as the client takes, if no link limits it.
   private func taskLoop(context: ChannelHandlerContext) {
     while let flow, flow.isReady {
       flow.take(Self.chunkByteCount).deliver()
@@ -158,7 +158,7 @@ final class OriginConnection: ChannelInboundHandler {
     case .close:
       written.whenComplete { _ in bound.value.1.close(promise: nil) }
     case .reset:
-      // With no time to linger, closing throws away what is not sent yet and sends a reset.
+      // With no time to linger, closing drops unsent bytes and sends a reset.
       written.whenComplete { _ in
         let context = bound.value.1
         if let options = context.channel as? any SocketOptionProvider {

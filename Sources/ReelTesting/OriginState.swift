@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 
-/// What an origin knows that others ask for from outside of its event loop.
+/// The state of an origin that is visible outside of its event loop.
 final class OriginState: Sendable {
   private struct Waiter {
     var condition: @Sendable (Origin.Snapshot) -> Bool
@@ -41,7 +41,7 @@ final class OriginState: Sendable {
     state.withLock { $0.faults = faults }
   }
 
-  /// Notes a connection, and gives its number.
+  /// Records a connection, and returns its number.
   func connectionOpened() -> Int {
     let now = ContinuousClock.now - startedAt
     return change { snapshot in
@@ -55,7 +55,7 @@ final class OriginState: Sendable {
     change { $0.openConnectionCount -= 1 }
   }
 
-  /// Enters a request in the log, and gives its place there.
+  /// Records a request, and returns its index in the log.
   func requestCame(_ record: RequestRecord) -> Int {
     var record = record
     record.arrival = .now - startedAt
@@ -75,7 +75,7 @@ final class OriginState: Sendable {
     }
   }
 
-  /// The first fault that is meant for this path and not used up; uses it.
+  /// Takes the first unused fault for this path.
   func takeFault(for path: String) -> Fault? {
     state.withLock { state in
       guard
@@ -86,7 +86,7 @@ final class OriginState: Sendable {
     }
   }
 
-  /// What is served under a decoded path.
+  /// The resource at a decoded path.
   func resource(at path: String) -> Resource? {
     let (route, version) = state.withLock { ($0.routes[path], $0.routeVersions[path] ?? 0) }
     if let route {
@@ -96,7 +96,7 @@ final class OriginState: Sendable {
     }
     for source in configuration.resources {
       guard let response = source.response(at: path) else { continue }
-      // Other bytes of the same count come under the same path: the tag tells them apart.
+      // Other bytes of the same size at the same path must get another tag.
       var hasher = Hasher()
       response.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
       return Resource(
@@ -106,7 +106,7 @@ final class OriginState: Sendable {
     return configuration.directory.flatMap { Resource(path: path, below: $0) }
   }
 
-  /// Returns when `condition` holds, or when the task is cancelled.
+  /// Waits until `condition` holds, or until the task is cancelled.
   func wait(until condition: @escaping @Sendable (Origin.Snapshot) -> Bool) async -> Origin.Snapshot {
     let number = state.withLock { state in
       state.waiterCount += 1

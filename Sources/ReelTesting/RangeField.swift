@@ -1,11 +1,11 @@
-/// The value of a `Range` field (RFC 9110 §14.2) that names one part.
+/// The value of a `Range` field (RFC 9110 §14.2) with a single range.
 enum RangeField {
-  /// What a server makes of it.
+  /// How a server treats the field.
   enum Outcome: Equatable {
-    /// No range, several, or none that can be read: the whole is sent.
+    /// Without a range, with several, or with an invalid one, the whole resource is sent.
     case whole
     case part(Range<Int64>)
-    /// The part lies outside: 416.
+    /// The range is outside the resource: 416.
     case unsatisfiable
   }
 

@@ -9,24 +9,24 @@ import ReelCore
   import Darwin
 #endif
 
-/// What an `Origin` serves under one path: bytes in memory, or an open file that is read as it is sent.
+/// A resource of an `Origin`: bytes in memory, or an open file that is read while it is sent.
 final class Resource: Sendable {
   enum Storage: Sendable {
     case memory([UInt8])
-    /// Closed when the resource is let go.
+    /// Closed with the resource.
     case file(descriptor: Int32)
   }
 
   let storage: Storage
   let byteCount: Int64
   let contentType: String
-  /// An entity tag, strong, quoted.
+  /// A strong entity tag, with quotes.
   let entityTag: String
-  /// Header fields beside those that follow from the resource.
+  /// Additional header fields.
   let headers: [HeaderField]
   let status: Int
 
-  /// - Parameter version: What tells these bytes from others of the same count under the same path.
+  /// - Parameter version: Distinguishes these bytes from others of the same size at the same path.
   init(
     bytes: [UInt8], contentType: String, version: Int = 0, headers: [HeaderField] = [], status: Int = 200
   ) {
@@ -38,7 +38,7 @@ final class Resource: Sendable {
     entityTag = "\"\(bytes.count)-\(version)\""
   }
 
-  /// Opens a file below `directory`; nil where there is none, or where the path leads out of it.
+  /// Opens a file below `directory`; nil if there is none, or if the path leads outside.
   init?(path: String, below directory: URL) {
     let root = directory.resolvingSymlinksInPath().path(percentEncoded: false)
     let parts = path.split(separator: "/", omittingEmptySubsequences: true)
@@ -46,7 +46,7 @@ final class Resource: Sendable {
       return nil
     }
     let base = root.hasSuffix("/") ? root : root + "/"
-    // The real path tells where symbolic links lead.
+    // The real path resolves symbolic links.
     guard let real = realpath(base + parts.joined(separator: "/"), nil) else { return nil }
     defer { free(real) }
     guard String(cString: real).hasPrefix(base) else { return nil }
@@ -71,7 +71,7 @@ final class Resource: Sendable {
     if case .file(let descriptor) = storage { close(descriptor) }
   }
 
-  /// The bytes from `offset` on, `count` of them; fewer where the file has become shorter.
+  /// At most `count` bytes from `offset`; fewer if the file became shorter.
   func read(_ count: Int, at offset: Int64) -> [UInt8] {
     switch storage {
     case .memory(let bytes):

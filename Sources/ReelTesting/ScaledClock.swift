@@ -1,12 +1,12 @@
 package import ReelCore
 
-/// A wall clock that goes faster or slower than this machine's, from the moment when it is made.
+/// A wall clock that runs faster or slower than this machine's, starting when it is made.
 package struct ScaledClock: WallClock {
   private let start: WallTime
   private let speed: Double
   private let origin = ContinuousClock.now
 
-  /// A clock that shows `start` now and goes `speed` times as fast as real time.
+  /// Makes a clock that shows `start` now and runs `speed` times as fast as real time.
   package init(start: WallTime = .now, speed: Double) {
     self.start = start
     self.speed = speed

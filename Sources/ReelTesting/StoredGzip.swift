@@ -1,4 +1,4 @@
-/// Gzip (RFC 1952) without compression: the bytes stand in stored blocks of deflate (RFC 1951 §3.2.4).
+/// Gzip (RFC 1952) without compression: the bytes are in stored blocks of deflate (RFC 1951 §3.2.4).
 enum StoredGzip {
   static func encode(_ bytes: [UInt8]) -> [UInt8] {
     // The magic number, deflate, no flags, no time, no extra flags, an unknown file system.

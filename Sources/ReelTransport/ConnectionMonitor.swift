@@ -1,13 +1,13 @@
 import NIOCore
 import NIOHTTP1
 
-/// Stands in each connection between the HTTP parser and the decompressor, and sees what AsyncHTTPClient does
-/// not tell: the bytes of a body before decompression, and whether the connection was there before its
+/// A handler in each connection, between the HTTP parser and the decompressor. It sees what AsyncHTTPClient
+/// does not report: the bytes of a body before decompression, and whether the connection existed before its
 /// request.
 ///
-/// Where a server closes a connection in the middle of a body whose length it has stated, the body ends here: what has
-/// come before is handed on, and who reads it knows that there is too little of it. AsyncHTTPClient would fail the
-/// request, and let go of the last bytes, of more or less by chance. Before a reset (RST) that is still so.
+/// If a server closes a connection in the middle of a body with a stated length, the body ends here: the bytes
+/// before are delivered, and the reader knows that some are missing. AsyncHTTPClient would fail the request and
+/// drop an arbitrary number of the last bytes. It still does so after a reset (RST).
 ///
 /// It also answers the requests of `HTTPConnections.openAhead` itself.
 final class ConnectionMonitor: ChannelDuplexHandler {
@@ -16,14 +16,14 @@ final class ConnectionMonitor: ChannelDuplexHandler {
   typealias OutboundIn = HTTPClientRequestPart
   typealias OutboundOut = HTTPClientRequestPart
 
-  /// Marks a request that must not leave.
+  /// Marks a request that must not be sent.
   static let aheadField = "reel-open-ahead"
 
   /// When the connection was opened; nil for a stream of an HTTP/2 connection.
   private let openedAt: ContinuousClock.Instant?
   private var isAnsweringItself = false
   private var receipt: AnswerReceipt?
-  /// In the middle of a body that is told by its length alone whether it is whole (RFC 9112 §8).
+  /// True in the middle of a body that is complete only if it has its stated length (RFC 9112 §8).
   private var isInCountedBody = false
 
   init(openedAt: ContinuousClock.Instant?) {
@@ -70,7 +70,8 @@ final class ConnectionMonitor: ChannelDuplexHandler {
     promise?.succeed()
     if case .end = unwrapOutboundIn(data) {
       isAnsweringItself = false
-      // Not from within the write: the handler that writes is not ready for an answer before it returns.
+      // Not from within the write: the handler that writes accepts a response only after the write has
+      // returned.
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
       context.eventLoop.execute {
         let head = HTTPResponseHead(version: .http1_1, status: .noContent)
@@ -83,7 +84,7 @@ final class ConnectionMonitor: ChannelDuplexHandler {
 
   // MARK: - Private
 
-  /// - Returns: true where there was one that was not whole.
+  /// - Returns: True if a body was incomplete.
   @discardableResult
   private func endCountedBody(_ context: ChannelHandlerContext) -> Bool {
     guard isInCountedBody else { return false }
@@ -95,7 +96,7 @@ final class ConnectionMonitor: ChannelDuplexHandler {
 }
 
 extension HTTPResponseHead {
-  /// True of a body whose bytes are those that `Content-Length` counts.
+  /// True if `Content-Length` counts the bytes of the body.
   fileprivate var statesBodyLength: Bool {
     headers.contains(name: "Content-Length") && !headers.contains(name: "Transfer-Encoding")
       && !headers.contains(name: "Content-Encoding")

@@ -2,12 +2,12 @@ import ReelCore
 
 /// The value of a `Content-Range` field (RFC 9110 §14.4): `bytes 0-99/1000`, `bytes 0-99/*`, `bytes */1000`.
 struct ContentRange: Equatable {
-  /// The first byte and the last; nil in the answer 416.
+  /// The first and the last byte; nil in a 416 response.
   var bytes: ClosedRange<Int64>?
-  /// The size of the whole resource, where the server tells it.
+  /// The size of the whole resource, if the server states it.
   var resourceByteCount: Int64?
 
-  /// Nil where the text is no such value.
+  /// Nil if the text is invalid.
   init?(parsing text: String) {
     let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
     guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }

@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 
-/// Gives the bytes that a `data:` URL holds (RFC 2397).
+/// Delivers the content of `data:` URLs (RFC 2397).
 struct DataFetcher: Fetching {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let session = TransferSession(request)
@@ -47,7 +47,7 @@ struct DataFetcher: Fetching {
 
   private static func base64(_ text: String) -> [UInt8]? {
     guard let plain = percentDecoded(text) else { return nil }
-    // Some writers leave out the padding, or use the alphabet for URLs (RFC 4648 §5).
+    // Some URLs lack the padding, or use the URL alphabet (RFC 4648 §5).
     var letters = plain.compactMap { byte -> UInt8? in
       switch byte {
       case UInt8(ascii: "-"): UInt8(ascii: "+")

@@ -2,7 +2,7 @@ import NIOPosix
 import ReelCore
 import Synchronization
 
-/// The bytes of a part of a file, read when they are asked for. For one consumer.
+/// The bytes of a part of a file, read on demand. For one consumer.
 final class FileBody: Sendable {
   private static let chunkByteCount: Int64 = 128 << 10
 

@@ -3,10 +3,10 @@ import Logging
 import NIOPosix
 import ReelCore
 
-/// Gets bytes from local files, by reads on SwiftNIO's thread pool.
+/// Reads local files on SwiftNIO's thread pool.
 ///
-/// What is no regular file but can be read, as a pipe or standard input (`file:///dev/stdin`), is one stream
-/// without a known size.
+/// A readable path that is not a regular file, such as a pipe or standard input (`file:///dev/stdin`), is one
+/// stream of unknown size.
 final class FileFetcher: Fetching {
   private let logger: Logger
 

@@ -2,22 +2,21 @@ import Foundation
 import NIOCore
 import ReelCore
 
-/// The body of an answer, over as many transfers as it takes: where one breaks, the next goes on at that
-/// byte.
+/// The body of a response, over as many transfers as necessary: if one breaks, the next continues at that byte.
 ///
-/// For one consumer, who calls `finish` when it takes no more.
+/// For one consumer, which calls `finish` when it needs no more.
 final class HTTPBody: Sendable {
   private struct State {
     var transfer: HTTPTransfer
-    /// Bytes of the present transfer that have been counted for the metrics.
+    /// The bytes of the current transfer that the metrics include.
     var countedByteCount = 0
-    /// Where in the resource the next byte to hand out lies.
+    /// The position in the resource of the next byte to deliver.
     var position: Int64
-    /// Where the last transfer broke.
+    /// The position at which the last transfer broke.
     var brokeAt: Int64
-    /// Bytes that the present transfer sends again before that one.
+    /// The number of bytes before that position that the current transfer repeats.
     var skipCount: Int64 = 0
-    /// True where the present transfer goes on beyond the end of the body.
+    /// True if the current transfer continues beyond the end of the body.
     var isOverlong = false
     var isOver = false
   }
@@ -56,7 +55,7 @@ final class HTTPBody: Sendable {
     return nil
   }
 
-  /// Ends the transfer, and reports what came of it.
+  /// Ends the transfer and reports its metrics.
   func finish() {
     let transfer = state.withLock { state in
       state.isOver = true
@@ -69,18 +68,18 @@ final class HTTPBody: Sendable {
 
   // MARK: - Private
 
-  /// The byte after the last one of the body, where that is known.
+  /// The position after the last byte of the body; nil if unknown.
   private var end: Int64? {
     head.bodyByteCount.map { head.bodyOffset + $0 }
   }
 
-  /// True where all of the body is there though the transfer is not at its end. Any other is read to its own
-  /// end, so that its connection can serve again.
+  /// True if the body is complete although the transfer is not. Other transfers are read to their end, so that
+  /// their connections can be reused.
   private var hasOverlongEnded: Bool {
     state.withLock { $0.isOverlong && $0.position == end }
   }
 
-  /// Counts what came, and gives what of it is new.
+  /// Counts received bytes, and returns the new ones among them.
   private func take(_ buffer: ByteBuffer) -> [UInt8]? {
     session.noteFirstByte()
     countBytes()
@@ -88,7 +87,7 @@ final class HTTPBody: Sendable {
       let skipped = Int(min(state.skipCount, Int64(buffer.readableBytes)))
       state.skipCount -= Int64(skipped)
       var fresh = buffer.readableBytesView.dropFirst(skipped)
-      // A transfer that goes on may send more than is still wanted.
+      // A continued transfer may send more than is wanted.
       if let end { fresh = fresh.prefix(Int(clamping: end - state.position)) }
       guard !fresh.isEmpty else { return nil }
       state.position += Int64(fresh.count)
@@ -102,14 +101,14 @@ final class HTTPBody: Sendable {
     throw TransferFailure.connectionLost(reason: "connection closed by the server")
   }
 
-  /// Opens the transfer that goes on after the present one.
+  /// Opens the transfer that continues after the current one.
   private func resume(after failure: TransferFailure) async throws {
     countBytes()
     let (position, come) = state.withLock { state in
       defer { state.brokeAt = state.position }
       return (state.position, state.position - state.brokeAt)
     }
-    // A server that breaks off after so much each time brings all in the end.
+    // A server that breaks off after this much each time delivers everything in the end.
     if come >= Self.forgivingByteCount { session.forgetFailures() }
     let explained = explained(failure, at: position)
     let isUntouched = position == head.bodyOffset
@@ -140,19 +139,19 @@ final class HTTPBody: Sendable {
     }
   }
 
-  /// How much is left of the body; nil for all that follows.
+  /// The rest of the body's length; nil if it has no known end.
   private func restLength(from position: Int64) -> Int64? {
     end.map { $0 - position }
   }
 
-  /// True where the bytes of `next` can follow those of the first answer.
+  /// True if the bytes of `next` can follow those of the first response.
   private func fits(_ next: ResponseHead) -> Bool {
     if let old = head.validator, let new = next.validator, old != new { return false }
     if let old = head.resourceByteCount, let new = next.resourceByteCount, old != new { return false }
     return next.bodyOffset <= state.withLock { $0.position } && (!next.isCompressed || head.isCompressed)
   }
 
-  /// Says how far a broken transfer came.
+  /// Adds to a failure how many bytes had arrived.
   private func explained(_ failure: TransferFailure, at position: Int64) -> TransferFailure {
     guard case .connectionLost(let reason) = failure else { return failure }
     let count = position - head.bodyOffset

@@ -6,17 +6,17 @@ import NIOHTTP1
 import NIOHTTPCompression
 internal import ReelCore
 
-/// The HTTP clients of the process, and what they have in common.
+/// The HTTP clients of the process.
 ///
-/// There is one client, with one pool of connections, for each connect time-out: the one thing that
-/// AsyncHTTPClient takes only when a client is made. Clients are kept for the life of the process, so none of
-/// them is ever deinitialised without a shutdown, which would be a trap.
+/// There is one client, with one pool of connections, for each connect time-out, because AsyncHTTPClient takes
+/// that only when a client is made. Clients live as long as the process, so none is deinitialised without a
+/// shutdown, which would trap.
 enum HTTPConnections {
-  /// Compressed answers are inflated up to this size.
+  /// The limit of a decompressed response.
   static let maximumInflatedByteCount = 64 << 20
 
-  /// A connection keeps as many buffers of so many bytes for its next reads, also while it waits: by NIO's defaults 4 of
-  /// 64 KiB, most of what a player holds beside its media.
+  /// Per connection, the number and size of the buffers for its next reads, which are kept while it waits.
+  /// NIO's defaults, 4 of 64 KiB, would be most of what a player holds beside its media.
   private static let readCount: UInt = 1
   private static let readByteCount = 8 << 10
 
@@ -31,23 +31,23 @@ enum HTTPConnections {
     }
   }
 
-  /// Opens `count` connections beside those that are in use, or takes idle ones for it.
+  /// Opens `count` connections beside those in use, or takes idle ones instead.
   ///
-  /// AsyncHTTPClient's own `preWarmedHTTP1ConnectionCount` is not used: with it a pool opens each idle
-  /// connection again that a server closes, for ever and without a pause, and it begins only when the first
-  /// connection stands. Here a request that never leaves (`ConnectionMonitor` answers it in place of the
-  /// server) takes a connection from the pool as any other would, and leaves it there for the next.
+  /// AsyncHTTPClient's own `preWarmedHTTP1ConnectionCount` is not used: with it a pool opens an idle connection
+  /// again whenever a server closes it, endlessly and without a pause, and it begins only when the first
+  /// connection is open. Here a request that is never sent (`ConnectionMonitor` answers it instead of the
+  /// server) takes a connection from the pool like any other, and leaves it there for the next.
   ///
-  /// - Returns: What calls these requests off. To be called when the next requests may come: one that still
-  ///   waits for its connection would stand before them, and make the pool open more. The connection is
-  ///   opened all the same.
+  /// - Returns: A closure that cancels these requests. Call it before the next requests: one that still waits
+  ///   for its connection would precede them, and make the pool open more. The connection is opened
+  ///   nevertheless.
   static func openAhead(
     _ count: Int, for url: URL, on client: HTTPClient, logger: Logger
   ) -> @Sendable () -> Void {
     let headers: HTTPHeaders = [ConnectionMonitor.aheadField: "1"]
     guard count > 0, let request = try? HTTPClient.Request(url: url, headers: headers) else { return {} }
-    // Nobody waits for them: where they fail, the next request opens its own connection and says why it
-    // can't.
+    // Nobody waits for these requests. If they fail, the next request opens its own connection and reports why
+    // it can't.
     let tasks = (0..<count).map { _ in
       client.execute(request: request, delegate: IgnoredResponse(), logger: logger)
     }
@@ -60,11 +60,11 @@ enum HTTPConnections {
     var configuration = HTTPClient.Configuration()
     configuration.redirectConfiguration = .disallow
     configuration.timeout = .init(connect: .nanoseconds(connectTimeout.nanoseconds))
-    // A limit makes requests wait for each other; how much is fetched at once is for the caller to bound.
-    // A preload that rests keeps its connection, with the rest of a body unread: no item may have to wait for it.
+    // A limit would make requests wait for each other; callers limit how much they fetch at a time. A resting
+    // preload keeps its connection with an unread body, and no item may have to wait for it.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 4096
-    // Else a refused connection is tried for as long as the connect time-out lasts; `RetryPolicy` decides
-    // here.
+    // Otherwise a refused connection would be retried until the connect time-out. Retries are up to
+    // `RetryPolicy`.
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.decompression = .enabled(limit: .size(maximumInflatedByteCount))
     configuration.http1_1ConnectionDebugInitializer = { channel in
@@ -94,7 +94,7 @@ enum HTTPConnections {
   }
 }
 
-/// Takes an answer and does nothing with it.
+/// Discards a response.
 private final class IgnoredResponse: HTTPClientResponseDelegate {
   func didFinishRequest(task: HTTPClient.Task<Void>) {}
 }

@@ -4,7 +4,7 @@ import Logging
 import NIOHTTP1
 import ReelCore
 
-/// Gets bytes over HTTP: sends requests, follows redirects, tries again what may pass.
+/// Fetches over HTTP: sends requests, follows redirects, retries temporary failures.
 final class HTTPFetcher: Fetching {
   let configuration: TransportConfiguration
   private let logger: Logger
@@ -55,7 +55,7 @@ final class HTTPFetcher: Fetching {
 
   /// Waits before the next request after `failure`.
   ///
-  /// - Throws: the failure as `ReelError` where there is to be no further request; `CancellationError`.
+  /// - Throws: The failure as `ReelError` if there is no retry; `CancellationError`.
   func pause(after failure: TransferFailure, at url: URL, for session: TransferSession) async throws {
     let error = failure.reelError(at: url, requestCount: session.requestCount)
     guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
@@ -66,13 +66,13 @@ final class HTTPFetcher: Fetching {
 
   // MARK: - Private
 
-  /// A failure, and at which of the URLs that were gone through.
+  /// A failure, and the URL on the way at which it happened.
   private struct LocatedFailure: Error {
     var failure: TransferFailure
     var url: URL
   }
 
-  /// Sends one request, and goes where it is redirected to.
+  /// Sends one request, and follows redirects.
   private func follow(
     _ plan: RequestPlan, for session: TransferSession
   ) async throws -> (HTTPTransfer, ResponseHead) {
@@ -153,7 +153,7 @@ final class HTTPFetcher: Fetching {
     throw LocatedFailure(failure: failure, url: plan.url)
   }
 
-  /// Where a redirect leads.
+  /// The URL that a redirect leads to.
   private func target(of head: HTTPResponseHead, from url: URL) throws -> URL {
     let code = Int(head.status.code)
     let status = TransferFailure.statusText(code)
@@ -178,7 +178,7 @@ final class HTTPFetcher: Fetching {
     return target
   }
 
-  /// The error for an answer that is no success: a `LocatedFailure` where it may pass.
+  /// The error for an unsuccessful response: a `LocatedFailure` if it may be temporary.
   private func refusal(_ status: Int, head: HTTPResponseHead, url: URL) throws -> any Error {
     switch status {
     case 408, 429, 500, 502, 503, 504:

@@ -5,15 +5,14 @@ import NIOCore
 import NIOHTTP1
 import ReelCore
 
-/// One request on the wire, and the answer to it: the head first, then the body by chunks as they are asked
-/// for.
+/// One request and its response: the head first, then the body in chunks on demand.
 ///
-/// Up to `readAheadByteCount` bytes are held here; the connection is not read further until they are taken.
-/// They are what a connection that breaks would else take with it, as AsyncHTTPClient lets go of what it
-/// holds back then. Made for one consumer.
+/// Up to `readAheadByteCount` bytes are held here, and the connection is not read further until they are taken.
+/// If a connection breaks, AsyncHTTPClient drops the bytes that it holds back; those held here are kept. For
+/// one consumer.
 ///
-/// Whoever waits in `head()` or `nextChunk()` and is cancelled ends the transfer at once; so does `cancel()`.
-/// The errors thrown are `TransferFailure` and `CancellationError`.
+/// Cancelling a task that waits in `head()` or `nextChunk()` ends the transfer at once, like `cancel()`. The
+/// errors thrown are `TransferFailure` and `CancellationError`.
 final class HTTPTransfer: HTTPClientResponseDelegate {
   typealias Response = Void
 
@@ -28,17 +27,17 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   private struct State {
     var phase = Phase.connecting
     var task: HTTPClient.Task<Void>?
-    /// Set when nothing more will come from the connection.
+    /// Set when nothing more will arrive from the connection.
     var ending: Result<Void, any Error>?
     var head: HTTPResponseHead?
-    /// What has come and was not taken yet.
+    /// Chunks that have arrived and were not taken yet.
     var chunks = CircularBuffer<ByteBuffer>()
     var heldByteCount = 0
-    /// Completed when there is room for more.
+    /// Succeeds when there is room for more.
     var roomMade: EventLoopPromise<Void>?
     var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
     var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
-    /// The beginning of the present wait for a chunk.
+    /// When the current wait for a chunk began.
     var waitingSince = ContinuousClock.now
     var isIdleTimerArmed = false
     var timer: Scheduled<Void>?
@@ -48,7 +47,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   private let receipt = AnswerReceipt()
   private let configuration: TransportConfiguration
   private let host: String
-  /// Told what is added to the bytes that are held, or taken from them.
+  /// Receives the number of bytes that are added to the held ones, negative when they are taken.
   private let noteHeld: (@Sendable (Int) -> Void)?
 
   private init(host: String, configuration: TransportConfiguration, noteHeld: (@Sendable (Int) -> Void)?) {
@@ -59,7 +58,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   deinit {
     receipt.withdraw()
-    // Those that nobody has taken.
+    // Subtract the bytes that were never taken.
     noteHeld?(-state.withLock { $0.heldByteCount })
   }
 
@@ -77,13 +76,13 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     return transfer
   }
 
-  /// Body bytes that came over the wire, before decompression.
+  /// The number of body bytes received, before decompression.
   var receivedByteCount: Int { receipt.byteCount }
 
-  /// When the connection was opened; nil before the request has left, and where it is not known.
+  /// When the connection was opened; nil until the request is sent, or if unknown.
   var connectionOpenedAt: ContinuousClock.Instant? { receipt.connectionOpenedAt }
 
-  /// The head of the answer, once.
+  /// The head of the response. Call it once.
   func head() async throws -> HTTPResponseHead {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -125,8 +124,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     }
   }
 
-  /// Reads what is left of a body that nobody wants, so that its connection can serve the next request; gives
-  /// up, and closes the connection, where that is more than `limit` bytes or does not come at once.
+  /// Reads the rest of an unwanted body, so that its connection can serve the next request. Gives up and closes
+  /// the connection if the rest exceeds `limit` bytes or does not arrive at once.
   func drain(upTo limit: Int = 64 << 10) async {
     let loop = state.withLock { $0.task?.eventLoop }
     let patience = loop?.scheduleTask(in: .milliseconds(100)) { self.cancel() }
@@ -136,7 +135,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     cancel()
   }
 
-  /// Ends the transfer, and closes its connection where the answer is not complete.
+  /// Ends the transfer. Closes its connection if the response is incomplete.
   func cancel() {
     end(.failure(CancellationError()))
   }
@@ -221,10 +220,10 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     released.chunkWaiter?.resume(with: ending.map { nil })
   }
 
-  /// Starts the clock of what is awaited now: the connection, or the head of the answer.
+  /// Starts the timer for the current wait: for the connection, or for the head of the response.
   private func armHeadTimer() {
     state.withLock { state in
-      // Before the task is known there is no event loop for it; whoever sets the task calls again.
+      // Without a task there is no event loop yet. This is called again when the task is set.
       guard state.ending == nil, let loop = state.task?.eventLoop else { return }
       let phase = state.phase
       let (limit, time): (TransferFailure.Limit, Duration)
@@ -241,8 +240,8 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     }
   }
 
-  /// Starts the clock of a body that stands still. One timer watches over all the waits of a transfer: it
-  /// looks how long the present one lasts, and comes back when that could have reached the limit.
+  /// Starts the timer for stalled bodies. One timer serves all waits of a transfer: it checks how long the
+  /// current wait lasts, and is set again for the time when that could reach the limit.
   private func armIdleTimer(after time: Duration? = nil) {
     state.withLock { state in
       guard state.ending == nil, time != nil || !state.isIdleTimerArmed, let loop = state.task?.eventLoop

@@ -9,24 +9,24 @@ import ReelCore
   import Darwin
 #endif
 
-/// An open file. Reads block: call them where that may be. The descriptor is closed when the value is let go.
+/// An open file. Reads block. The descriptor is closed when the value is released.
 final class LocalFile: Sendable {
-  /// The URL, for errors.
+  /// The URL in errors.
   let location: String
-  /// Nil where it is no regular file.
+  /// Nil if it is not a regular file.
   let byteCount: Int64?
   private let descriptor: Int32
 
   /// Opens the file for reading.
   ///
-  /// - Throws: `ReelError`: `noSuchFile` where it is not there or can't be read, `badMedia` for a directory.
+  /// - Throws: `ReelError`: `noSuchFile` if it does not exist or can't be read, `badMedia` for a directory.
   init(url: URL) throws {
     location = url.absoluteString
     let path = url.path(percentEncoded: false)
     guard url.host()?.isEmpty ?? true || url.host() == "localhost", !path.contains("\0") else {
       throw ReelError(.noSuchFile, "no path of this machine", at: location)
     }
-    // Without O_NONBLOCK a pipe that nobody writes to would block the open itself.
+    // Without O_NONBLOCK, opening a pipe without a writer would block.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw Self.failure(errno, at: location) }
     var status = stat()
@@ -49,8 +49,8 @@ final class LocalFile: Sendable {
     close(descriptor)
   }
 
-  /// At most `count` bytes from `offset`, none at the end. Of a stream the next bytes are given, whatever
-  /// `offset` is; while none are there, `isCancelled` is asked ten times a second.
+  /// Reads at most `count` bytes from `offset`; none at the end. A stream delivers its next bytes whatever
+  /// `offset` is; while there are none, `isCancelled` is asked ten times a second.
   func read(_ count: Int, at offset: Int64, isCancelled: () -> Bool) throws -> [UInt8] {
     while true {
       var code: Int32 = 0
@@ -82,7 +82,7 @@ final class LocalFile: Sendable {
   }
 }
 
-/// `read(2)`, which the method of the same name hides.
+/// Calls `read(2)`, which the method of the same name hides.
 private func systemRead(_ descriptor: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ count: Int) -> Int {
   read(descriptor, buffer, count)
 }

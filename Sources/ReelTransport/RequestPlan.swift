@@ -2,15 +2,15 @@ import Foundation
 import NIOHTTP1
 import ReelCore
 
-/// What is asked for over HTTP, and how: a `FetchRequest` on its way through redirects and retries.
+/// A `FetchRequest` on its way through redirects and retries.
 struct RequestPlan {
   let method: HTTPMethod
   var url: URL
   var range: ByteRange?
-  /// What the resource must still be, where a part is asked for that continues an earlier one.
+  /// The validator that the resource must still have, for a part that continues an earlier one.
   var ifRange: String?
   private var fields: [HeaderField]
-  /// Only for a manifest, or for a source of unknown kind, that is asked for whole.
+  /// True for whole manifests and sources of unknown kind.
   private let acceptsCompression: Bool
 
   init(_ request: FetchRequest) {
@@ -22,7 +22,7 @@ struct RequestPlan {
       request.range == nil && (request.purpose == .manifest || request.purpose == .source)
   }
 
-  /// The order for the rest of a body: `range`, of what `url` led to.
+  /// The plan for the rest of a body: `range` of the resource at `url`, where redirects had led.
   func continuing(at url: URL, range: ByteRange, ifRange: String?) -> RequestPlan {
     var copy = self
     if copy.url != url { copy.redirect(to: url) }
@@ -31,7 +31,7 @@ struct RequestPlan {
     return copy
   }
 
-  /// Goes to another URL. Credentials stay behind where it is another server.
+  /// Goes to another URL. Another server gets no credentials.
   mutating func redirect(to target: URL) {
     if !Self.isSameServer(url, target) {
       let secrets: Set = ["authorization", "cookie", "proxy-authorization"]
@@ -45,7 +45,7 @@ struct RequestPlan {
     headers.add(name: "User-Agent", value: configuration.userAgent)
     headers.add(name: "Accept", value: "*/*")
     for field in fields where !field.name.isEmpty {
-      // The caller's field takes the place of ours; several of the caller's with one name all stand.
+      // A field of the caller replaces Reel's own; several fields of the caller with one name are all kept.
       if headers.contains(name: field.name),
         !fields.prefix(while: { $0 != field }).contains(where: { $0.isNamed(field.name) })
       {
@@ -53,7 +53,7 @@ struct RequestPlan {
       }
       headers.add(name: field.name, value: field.value)
     }
-    // "identity" has to be said: without the field the decompressor asks for compression by itself.
+    // "identity" must be stated: without the field, the decompressor would request compression.
     let coding = acceptsCompression && range == nil ? "gzip, deflate" : "identity"
     headers.replaceOrAdd(name: "Accept-Encoding", value: coding)
     if let range { headers.replaceOrAdd(name: "Range", value: range.httpHeaderValue) }
@@ -67,8 +67,7 @@ struct RequestPlan {
 
   // MARK: - Private
 
-  /// True where the credentials for `url` may also be sent to `other`: the same host and port, and not
-  /// without TLS what was meant for a connection with it.
+  /// True if the credentials for `url` may also be sent to `other`: the same host and port, and no loss of TLS.
   private static func isSameServer(_ url: URL, _ other: URL) -> Bool {
     guard url.host()?.lowercased() == other.host()?.lowercased() else { return false }
     switch (url.scheme?.lowercased(), other.scheme?.lowercased()) {

@@ -2,25 +2,25 @@ import Foundation
 import NIOHTTP1
 import ReelCore
 
-/// The head of a successful answer, read.
+/// The parsed head of a successful response.
 struct ResponseHead {
   var url: URL
   var status: Int
   var contentType: String?
-  /// The first byte of the resource that the body holds.
+  /// The position in the resource of the body's first byte.
   var bodyOffset: Int64
-  /// The size of the body as it is handed out; nil where that is not known ahead.
+  /// The size of the body as delivered; nil if unknown.
   var bodyByteCount: Int64?
   var resourceByteCount: Int64?
   var supportsRanges: Bool
-  /// True where the body was compressed for the way.
+  /// True if the body was compressed for the transfer.
   var isCompressed: Bool
-  /// When the server made it (RFC 9110 §6.6.1).
+  /// When the server made the response (RFC 9110 §6.6.1).
   var date: WallTime?
-  /// What `If-Range` can be asked with (RFC 9110 §13.1.5): a strong entity tag or a date.
+  /// The validator for `If-Range` (RFC 9110 §13.1.5): a strong entity tag or a date.
   var validator: String?
 
-  /// - Throws: `TransferFailure` where the server sent another part than was asked for.
+  /// - Throws: `TransferFailure` if the server sent a part other than the requested one.
   init(head: HTTPResponseHead, url: URL, range: ByteRange?) throws {
     self.url = url
     status = Int(head.status.code)

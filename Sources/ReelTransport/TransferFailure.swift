@@ -6,9 +6,9 @@ import NIOHTTPCompression
 import NIOPosix
 import ReelCore
 
-/// Why one request, or the body of its answer, came to nothing.
+/// Why a request, or the body of its response, failed.
 enum TransferFailure: Error {
-  /// Which time limit.
+  /// The kind of time limit.
   enum Limit: String {
     case connect
     case firstByte
@@ -17,22 +17,22 @@ enum TransferFailure: Error {
 
   /// The host's name has no address.
   case noAddress(host: String)
-  /// No connection: refused, unreachable.
+  /// No connection: refused or unreachable.
   case noConnection(reason: String)
   case tls(reason: String)
   case timedOut(Limit, after: Duration)
-  /// The connection ended, orderly or not, before the answer did.
+  /// The connection was closed or lost before the response was complete.
   case connectionLost(reason: String)
-  /// A status that may pass.
+  /// A status that may be temporary.
   case status(Int, retryAfter: Duration?)
-  /// The answer is no HTTP.
+  /// The response is not HTTP.
   case malformed(reason: String)
-  /// The answer's compressed data is broken or unreasonably large.
+  /// The response's compressed data is damaged or unreasonably large.
   case encoding(reason: String)
   /// The request can't be sent.
   case invalidRequest(reason: String)
 
-  /// Sorts what AsyncHTTPClient and SwiftNIO throw.
+  /// Classifies errors of AsyncHTTPClient and SwiftNIO.
   init(_ error: any Error, host: String, connectTimeout: Duration) {
     switch error {
     case let failure as TransferFailure: self = failure
@@ -50,7 +50,7 @@ enum TransferFailure: Error {
         : .encoding(reason: "its compressed data is broken")
     case is ChannelError: self = .connectionLost(reason: "connection closed")
     default:
-      // NIOSSL's errors are told by the names of their types, which saves linking it by name for this alone.
+      // NIOSSL's errors are recognized by the names of their types, which saves linking it for this alone.
       let type = String(reflecting: Swift.type(of: error))
       if type.contains("NIOSSL") || type.contains("BoringSSL") || type.contains("NIOTLS") {
         self = .tls(reason: Self.tlsReason(String(describing: error)))
@@ -60,8 +60,8 @@ enum TransferFailure: Error {
     }
   }
 
-  /// True where the same request may have success later. Of the three time limits only `idle` counts: a request that
-  /// got no answer in time is not repeated.
+  /// True if the same request may succeed later. Of the three time limits only `idle` counts: a request without
+  /// a response in time is not repeated.
   var isTransient: Bool {
     switch self {
     case .noConnection, .connectionLost, .status: true
@@ -70,7 +70,7 @@ enum TransferFailure: Error {
     }
   }
 
-  /// True where not even a connection was there.
+  /// True if not even a connection was opened.
   var isConnectFailure: Bool {
     if case .noConnection = self { return true }
     return false
@@ -81,7 +81,7 @@ enum TransferFailure: Error {
     return nil
   }
 
-  /// What the caller gets. `requestCount` requests were sent for it.
+  /// The error for the caller, after `requestCount` requests.
   func reelError(at url: URL, requestCount: Int) -> ReelError {
     let location = url.absoluteString
     let times = requestCount > 1 ? " (\(requestCount) requests)" : ""
@@ -167,7 +167,7 @@ enum TransferFailure: Error {
   }
 
   private init(parser error: HTTPParserError) {
-    // A body that ends before its stated length is reported as a parser's error.
+    // The parser reports a body that ends before its stated length as an error.
     self =
       error == .invalidEOFState
       ? .connectionLost(reason: "connection closed by the server")

@@ -1,8 +1,8 @@
 import Foundation
 import ReelCore
 
-/// The account of one `FetchRequest` over all the requests that are sent for it: its metrics, reported once,
-/// and its budget of retries.
+/// The state of one `FetchRequest` across all requests that are sent for it: its metrics, reported once, and
+/// its budget of retries.
 final class TransferSession: Sendable {
   let request: FetchRequest
   let startedAt = ContinuousClock.now
@@ -40,7 +40,7 @@ final class TransferSession: Sendable {
     state.withLock { state in
       state.metrics.status = status
       if let reusedConnection {
-        // One connection that had to be opened is enough for "no".
+        // The result is "no" if any connection had to be opened.
         state.metrics.reusedConnection = reusedConnection && state.metrics.reusedConnection ?? true
       }
     }
@@ -59,10 +59,10 @@ final class TransferSession: Sendable {
     state.withLock { $0.metrics.byteCount += Int64(count) }
   }
 
-  /// So much has come since the last failure that the budget of retries begins anew.
+  /// Restores the budget of retries after enough bytes since the last failure.
   func forgetFailures() { state.withLock { $0.failureCount = 0 } }
 
-  /// The pause before the next request after `failure`, or nil where there shall be none.
+  /// The pause before the next request after `failure`; nil for no retry.
   func delay(after failure: TransferFailure, policy: RetryPolicy) -> Duration? {
     let count: Int? = state.withLock { state in
       guard failure.isTransient else { return nil }
@@ -78,7 +78,7 @@ final class TransferSession: Sendable {
       afterFailure: count, retryAfter: failure.retryAfter, random: Double.random(in: 0..<1))
   }
 
-  /// Reports the metrics, the first time that it is called.
+  /// Reports the metrics once.
   func finish() {
     let metrics: RequestMetrics? = state.withLock { state in
       guard !state.isReported else { return nil }

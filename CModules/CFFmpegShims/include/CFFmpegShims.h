@@ -1,13 +1,13 @@
-// What Swift can't import from FFmpeg: macros that compute, variadic calls, and fields that came, moved or went
-// between FFmpeg 5.1 and 8. Nothing else belongs here.
+// Declarations that Swift can't import from FFmpeg: macros that compute, variadic calls, and fields that were added,
+// moved or removed between FFmpeg 5.1 and 8. Nothing else belongs here.
 #ifndef REEL_CFFMPEG_SHIMS_H
 #define REEL_CFFMPEG_SHIMS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// FFmpeg's declarations come from the one module that owns them: included here as text, they would belong to this
-// module as well, and Swift would find them in either.
+// FFmpeg's declarations come from the module that owns them. If they were included here as text, they would belong to
+// this module too, and Swift would find them in both.
 #include "../../CFFmpeg/CFFmpeg.h"
 #include "CMemory.h"
 
@@ -34,23 +34,23 @@ void reel_log_install(reel_log_sink sink, int level);
 /// Ties the log lines of a context to a number of the caller's, which it carries in its `opaque`.
 static inline void reel_format_set_token(AVFormatContext *context, uintptr_t token) { context->opaque = (void *)token; }
 
-/// What goes with a decoder: the number for its log lines, and where the memory of its frames comes from. Contexts
-/// carry it in their `opaque`, which FFmpeg copies to the contexts of its worker threads.
+/// The data of a decoder: the number for its log lines, and the memory of its frames. Contexts carry it in their
+/// `opaque`, which FFmpeg copies to the contexts of its worker threads.
 typedef struct reel_codec reel_codec;
 
-/// To be called before the context is opened, whose frames will then be mappings of their own, counted on the account
-/// that the calling thread works for. NULL where there is no memory.
+/// Call it before the context is opened. The decoder's frames will be mappings of their own, counted on the account of
+/// the calling thread. NULL if there is no memory.
 reel_codec *reel_codec_prepare(AVCodecContext *context, uintptr_t token);
 
 /// Replaces the codec configuration of a decoder that is not open yet. Returns false if memory runs out.
 bool reel_codec_set_extradata(AVCodecContext *context, const uint8_t *data, int size);
 
-/// To be called once the context has been freed. Frames that are still held stay as they are.
+/// Call it once the context has been freed. Frames that are still held stay as they are.
 void reel_codec_release(reel_codec *codec);
 
-/// A copy of a frame without what decoders want between and behind its rows, in a mapping of its own that is counted
-/// on `account` (which may be NULL). NULL where there is no memory, where it would be no smaller, or for a frame that
-/// does not lie in memory plane by plane.
+/// A copy of a frame without the padding that decoders need between and after its rows, in its own mapping, counted on
+/// `account` (which may be NULL). NULL if there is no memory, if the copy would be no smaller, or if the frame is not
+/// stored plane by plane.
 AVFrame *reel_frame_compact(const AVFrame *frame, reel_account *account);
 
 /// The number of a decoder's log lines.
@@ -60,14 +60,13 @@ uintptr_t reel_codec_token(const AVCodecContext *context);
 /// the importer can't spell.
 void reel_format_refuse_io_open(AVFormatContext *context);
 
-/// Numbers the packet that is sent next, so that the frame which comes of it, and the log lines on the way, can be
-/// told. `reordered_opaque` did this up to FFmpeg 6; from 7 on the packet's `opaque` does, by
-/// AV_CODEC_FLAG_COPY_OPAQUE.
+/// Numbers the next packet, to identify its frame and the log lines on the way. `reordered_opaque` did this up to
+/// FFmpeg 6; from 7 on the packet's `opaque` does, with AV_CODEC_FLAG_COPY_OPAQUE.
 void reel_codec_enable_frame_tags(AVCodecContext *context);
 void reel_codec_tag_packet(AVCodecContext *context, AVPacket *packet, int64_t tag);
 int64_t reel_frame_tag(const AVFrame *frame);
 
-/// True for a frame that can be decoded by itself. `key_frame` became a flag in FFmpeg 6.1.
+/// True for a frame that can be decoded on its own. `key_frame` became a flag in FFmpeg 6.1.
 bool reel_frame_is_key(const AVFrame *frame);
 
 /// Duration in the stream's time base, or 0. `pkt_duration` became `duration` in FFmpeg 6.
@@ -86,8 +85,8 @@ void reel_limit_allocator_arenas(int count);
 /// True where a packet's samples are encrypted (ISO/IEC 23001-7).
 bool reel_packet_is_encrypted(const AVPacket *packet);
 
-/// Moves a packet's bytes, of which nobody else has a reference, to the account that the calling thread works for, where
-/// there is one: there they lie close together. The packet stays as it is where that can't be done.
+/// Copies a packet's bytes, of which there must be no other reference, to the account of the calling thread, if it has
+/// one. There they are stored without gaps. If that fails, the packet stays as it is.
 void reel_packet_store(AVPacket *packet);
 
 /// Converts the samples of a decoded frame into `output`, which has room for `capacity` samples of every channel. The
@@ -97,8 +96,8 @@ int reel_resample_frame(SwrContext *context, uint8_t *output, int capacity, cons
 /// As reel_resample_frame, from interleaved samples; `input` NULL gives what was held back.
 int reel_resample_interleaved(SwrContext *context, uint8_t *output, int capacity, const uint8_t *input, int count);
 
-/// The channels of a native layout, as AV_CH_ bits; 0 where the order of the channels is another, or unknown. The mask
-/// is a member of a union without a name.
+/// The channels of a native layout, as AV_CH_ bits; 0 for another or unknown order of channels. The mask is a member of
+/// an unnamed union.
 uint64_t reel_channel_mask(const AVChannelLayout *layout);
 
 #endif

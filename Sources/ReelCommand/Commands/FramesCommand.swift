@@ -102,7 +102,7 @@ struct FramesCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  /// Extracts from every source, `jobs` at a time; gives the errors of those that failed.
+  /// Extracts from every source, `jobs` at a time; returns the errors of those that failed.
   private func extractAll(logger: Logger) async throws -> [ReelError] {
     do {
       if output != "-" { try makeFolder() }
@@ -154,7 +154,7 @@ struct FramesCommand: AsyncParsableCommand {
     return failures.all
   }
 
-  /// Standard output is gone: there is no use in going on.
+  /// Standard output is closed, so continuing is pointless.
   private static func endsAll(_ error: ReelError) -> Bool {
     error.kind == .cannotWriteOutput && error.location == "standard output"
   }

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelPlayback
 
-/// The frames of one source on their way to files, and what is said of them.
+/// Writes the frames of one source to files, and reports on them.
 final class FramesJob: Sendable {
   private let argument: String
   private let printsLines: Bool
@@ -22,7 +22,7 @@ final class FramesJob: Sendable {
     state = Locked(State(writer: writer), rank: .writer)
   }
 
-  /// Extracts and writes. With more than a few frames, conversion and writing run beside decoding.
+  /// Extracts and writes the frames. For more than a few, conversion and writing run in parallel with decoding.
   func run(
     _ selection: FrameSelection, source: MediaSource, extractor: FrameExtractor
   ) async throws -> FrameExtractor.Report {
@@ -41,12 +41,12 @@ final class FramesJob: Sendable {
       try? await pipeline.drain()
       result = .failure(error)
     }
-    // Frames that were written whole stay, also after an error; a Y4M file is whole with its last frame.
+    // Complete frames are kept, even after an error. A Y4M file is complete only with its last frame.
     try state.withLock { state in
       if case .success = result {
         try state.writer.finish()
       } else if state.writer.abandon() {
-        // The unfinished file was removed, and its frames with it.
+        // The incomplete file was removed with all its frames.
         state.written = []
       }
     }
@@ -59,7 +59,7 @@ final class FramesJob: Sendable {
     return report
   }
 
-  /// The source's line of JSON.
+  /// The JSON record of the source.
   func record(_ report: FrameExtractor.Report?, error: ReelError?) -> FramesRecord {
     FramesRecord(
       source: argument, frames: state.withLock { $0.written.map(FramesRecord.Frame.init) },

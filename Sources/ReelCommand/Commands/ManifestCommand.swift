@@ -5,7 +5,7 @@ import ReelCore
 import ReelManifest
 import ReelPlayback
 
-/// `reel manifest`: what a manifest says, as JSON or as HLS.
+/// `reel manifest`: prints a manifest as JSON or as HLS.
 struct ManifestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "manifest",
@@ -15,7 +15,7 @@ struct ManifestCommand: AsyncParsableCommand {
       them is noted with its rung.
       """)
 
-  /// What is printed.
+  /// The form of the output.
   enum Output: String, ExpressibleByArgument, CaseIterable {
     case json
     case hls
@@ -149,7 +149,7 @@ struct ManifestCommand: AsyncParsableCommand {
     do {
       try await withDeadline(seconds: duration, source: source.name, followed)
     } catch let error as ReelError where error.kind == .timedOut && error.advice != nil {
-      // The user's own limit is no failure, once there was something to follow.
+      // Reaching the user's time limit is no failure if something was followed before.
       guard hasBegun.withLock({ $0 }) else {
         throw ReelError(.timedOut, "nothing to follow within --duration", at: source.name)
       }
@@ -157,7 +157,7 @@ struct ManifestCommand: AsyncParsableCommand {
   }
 }
 
-/// A clock that shows a given time when it is made, and goes on from there.
+/// A clock that starts at a given time and continues from there.
 private struct FixedStartClock: WallClock {
   private let offset: MediaTime
 

@@ -5,7 +5,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 
-/// `reel memory`: says what players hold that were loaded and wait.
+/// `reel memory`: measures the memory of players that have loaded an item and wait.
 struct MemoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "memory",
@@ -137,7 +137,7 @@ struct MemoryCommand: AsyncParsableCommand {
     return curve
   }
 
-  /// Seconds, with their unit or without.
+  /// Parses seconds, with or without a unit.
   private static func seconds(_ text: String) throws -> Double {
     let number = text.hasSuffix("s") ? String(text.dropLast()) : text
     guard let seconds = Double(number), seconds >= 0, seconds <= 86_400 else {
@@ -161,7 +161,7 @@ struct MemoryCommand: AsyncParsableCommand {
     return configuration
   }
 
-  /// Prints what there is to say; gives the errors, and of how many sources.
+  /// Prints the results; returns the errors and the number of sources.
   private func measure(_ job: MemoryJob) async throws -> (errors: [ReelError], sourceCount: Int) {
     defer { job.close() }
     do {
@@ -172,7 +172,7 @@ struct MemoryCommand: AsyncParsableCommand {
       } else if !options.quiet {
         try Console.print(MemoryText.text(of: result))
       }
-      // The report is out before: who interrupts the rest has it.
+      // The report has been printed, so it is complete even if the rest is interrupted.
       try await job.hold()
       return (result.errors, result.sourceCount)
     } catch {

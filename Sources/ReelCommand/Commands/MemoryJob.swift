@@ -15,23 +15,23 @@ import ReelReplay
 /// One run of `reel memory`.
 final class MemoryJob: Sendable {
   struct Options: Sendable {
-    /// Players to measure with; rising.
+    /// The numbers of players to measure, in rising order.
     var counts: [Int]
     var isCurve = false
     var target: PreloadTarget
     /// In bytes.
     var budget: Int
     var hold: Duration
-    /// For each source.
+    /// The time limit for each source.
     var timeout: Duration
   }
 
-  /// What was measured.
+  /// The result of the measurement.
   struct Outcome: Sendable {
     var players: [MemoryPlayerRecord] = []
     var summary: MemorySummaryRecord
     var errors: [ReelError] = []
-    /// Sources that were opened.
+    /// The number of sources that were opened.
     var sourceCount: Int
   }
 
@@ -45,15 +45,15 @@ final class MemoryJob: Sendable {
   private let players = Locked<[MemoryPlayer]>([])
   private let failures = Locked<[MemoryPlayerRecord.Failure]>([])
 
-  /// Nothing may have moved for so long: threads that have no more to do end within a second.
+  /// The players count as settled after this long without a change. Idle threads end within a second.
   private static let restDuration = Duration.milliseconds(1500)
   private static let lookInterval = Duration.milliseconds(100)
   private static let restLimit = Duration.seconds(10)
-  /// Processor time is counted over so long a rest, at least.
+  /// The shortest rest over which processor time is measured.
   private static let watchDuration = Duration.milliseconds(500)
-  /// Sources that are loaded once before the first reading.
+  /// The number of sources that are loaded once before the first reading.
   private static let warmUpLimit = 8
-  /// Players that an open decoder is tried with.
+  /// The number of players of each kind for the decoder trial.
   private static let sampleLimit = 5
 
   init(
@@ -67,7 +67,7 @@ final class MemoryJob: Sendable {
     self.logger = logger
   }
 
-  /// Throws `ReelError.cancelled` where it was interrupted.
+  /// Throws `ReelError.cancelled` if it was interrupted.
   func run() async throws -> Outcome {
     await warmUp()
     let (before, _) = try await restAndRead([])
@@ -102,9 +102,9 @@ final class MemoryJob: Sendable {
       errors: failed.map(\.error), sourceCount: min(sources.count, options.counts.last ?? 0))
   }
 
-  /// Keeps the players that were measured, for a look from outside; for no time where that was not asked for.
+  /// Keeps the measured players, so that the process can be inspected from outside (`--hold`).
   ///
-  /// Throws `ReelError.cancelled` where it was interrupted.
+  /// Throws `ReelError.cancelled` if it was interrupted.
   func hold() async throws {
     let players = players.withLock { $0 }
     guard options.hold > .zero, !players.isEmpty else { return }
@@ -116,7 +116,7 @@ final class MemoryJob: Sendable {
     Console.note("reel: held \(count), with \(rest.cpuMs.formatted(places: 1)) ms of processor time")
   }
 
-  /// Ends what still runs.
+  /// Stops what is still running.
   func close() { for player in players.withLock({ $0 }) { player.stop() } }
 
   // MARK: - Private
@@ -128,7 +128,8 @@ final class MemoryJob: Sendable {
       fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
   }
 
-  /// What every player needs is there afterwards: libraries, threads, connections, the allocator's first pages.
+  /// Loads some sources once, so that the first reading includes what all players share: libraries, threads,
+  /// connections, the allocator's first pages.
   private func warmUp() async {
     let numbers = 0..<min(sources.count, options.counts.last ?? 0, Self.warmUpLimit)
     let players = numbers.compactMap { try? makePlayer($0) }
@@ -163,7 +164,7 @@ final class MemoryJob: Sendable {
   private func note(
     _ error: ReelError, of number: Int, _ argument: String, stage: PreloadStage = .none
   ) {
-    // One source is reported once.
+    // Report each source once.
     let isNew = failures.withLock { failures in
       defer {
         failures.append(
@@ -182,7 +183,7 @@ final class MemoryJob: Sendable {
       advice: "allow more time with --timeout")
   }
 
-  /// Waits until each has reached its stage, has failed, or its time is up.
+  /// Waits until each player has reached its stage, has failed, or has run out of time.
   private func settle(_ players: [MemoryPlayer]) async {
     let deadline = clock.now + options.timeout
     var waiting = players
@@ -193,7 +194,7 @@ final class MemoryJob: Sendable {
     }
   }
 
-  /// Waits until nothing moves, gives back what is free, and reads.
+  /// Waits until nothing changes any more, returns free memory to the system, and reads the figures.
   private func restAndRead(_ players: [MemoryPlayer]) async throws -> (MemoryReading, MemoryRest) {
     try await waitForRest(players)
     let memory = taken(from: players)
@@ -215,32 +216,33 @@ final class MemoryJob: Sendable {
     }
   }
 
-  /// The process's figures, when all memory that is free was given back to the system: of players, then of the rest.
+  /// The figures of the process after free memory was returned to the system, first that of the players, then
+  /// the rest.
   private func taken(from players: [MemoryPlayer]) -> ProcessMemory? {
     for player in players { player.account?.purge() }
     MemoryAccount.purgeProcess()
     return ProcessMemory.current
   }
 
-  /// Processor time that the process takes while nobody asks anything of it.
+  /// Measures the processor time of the idle process.
   private func watch(for duration: Duration) async throws -> MemoryRest {
     let (began, before) = (clock.now, Self.processorTime)
     try await sleep(duration)
     return MemoryRest(duration: clock.now - began, processorTime: Self.processorTime - before)
   }
 
-  /// Why decoders can't be tried; nil where they can.
+  /// Why the decoder trial is impossible; nil if it is possible.
   private func obstacle(_ players: [MemoryPlayer]) -> String? {
     if options.target.stage < .firstFrame {
       return "not tried: at stage \(options.target.stage.reportName) there is no decoder"
     }
     if players.count < 2 { return "not tried: it takes two players" }
-    // A trial plays them and lets them go.
+    // The trial plays the players and closes them.
     if options.hold > .zero { return "not tried: --hold leaves the players as they are" }
     return nil
   }
 
-  /// Fills in what an open decoder costs, and what it saves; or why that is not known.
+  /// Measures the memory cost and the time saving of an open decoder, or records why they are unknown.
   private func tryDecoders(_ players: [MemoryPlayer], _ summary: inout MemorySummaryRecord) async throws {
     guard !players.isEmpty else { return }
     if let obstacle = obstacle(players) {
@@ -283,7 +285,7 @@ final class MemoryJob: Sendable {
       coldSecondFrameMs: (isWarm ? second : first).milliseconds)
   }
 
-  /// Why there was no second frame; nil where there was one.
+  /// Why there was no second frame; nil if there was one.
   private func absence(of second: MemoryPlayer.SecondFrame, from player: MemoryPlayer) -> String? {
     let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
     switch second {
@@ -307,6 +309,6 @@ final class MemoryJob: Sendable {
 }
 
 extension [Duration] {
-  /// Of sorted ones.
+  /// The median of sorted durations.
   fileprivate var middle: Duration? { isEmpty ? nil : self[count / 2] }
 }

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelPool
 
-/// What was measured, for people.
+/// The report of `reel memory` as text.
 enum MemoryText {
   static func text(of result: MemoryJob.Outcome) -> String {
     let summary = result.summary
@@ -130,7 +130,7 @@ enum MemoryText {
     whole > 0 ? String(format: "%.1f %%", 100 * Double(part) / Double(whole)) : "-"
   }
 
-  /// The end of a long name, which tells more than its beginning.
+  /// The end of a long name, which is more telling than its beginning.
   private static func short(_ name: String) -> String {
     name.count > sourceWidth ? "…" + name.suffix(sourceWidth - 1) : name
   }

@@ -131,7 +131,7 @@ struct PlayCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  /// Plays one source after the other; gives the errors of those that failed.
+  /// Plays the sources one by one; returns the errors of those that failed.
   private func playAll(logger: Logger) async throws -> [ReelError] {
     let parsed = sources.map { argument in
       Result { () throws(ReelError) in try MediaSource(argument: argument) }
@@ -153,7 +153,7 @@ struct PlayCommand: AsyncParsableCommand {
       } catch {
         errors.append(error)
         if error.kind != .cancelled { Console.report(error) }
-        // Nobody reads what further ones would tell.
+        // Standard output is closed, so the reports of further sources would be lost.
         if error.location == "standard output" { break }
       }
       if Task.isCancelled {
@@ -231,7 +231,7 @@ struct PlayCommand: AsyncParsableCommand {
     }
   }
 
-  /// No output may take the place of what is read.
+  /// Refuses outputs that would replace an input.
   private func validateReplacements() throws {
     let read = Set(
       sources.compactMap { source in (try? MediaSource(argument: source)).flatMap { FileIdentity($0) } })

@@ -5,12 +5,12 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 
-/// One source of `reel play`, from its first request to its summary.
+/// Plays one source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {
   struct Options: Sendable {
-    /// `.infinity` for as fast as it goes.
+    /// `.infinity` for as fast as possible.
     var rate = 1.0
-    /// Media time; nil for all there is.
+    /// Media time; nil for no limit.
     var duration: MediaTime?
     var start: MediaTime?
     var loops = false
@@ -21,10 +21,10 @@ final class PlayJob: Sendable {
     /// `-` for standard output.
     var y4m: String?
     var wav: String?
-    /// Where each frame gets a file of its own.
+    /// Writes each frame to its own file.
     var series: Series?
     var computesMD5 = false
-    /// For the first frame.
+    /// The time limit for the first frame.
     var timeout = Duration.seconds(30)
   }
 
@@ -59,7 +59,7 @@ final class PlayJob: Sendable {
 
   /// Plays, and prints the summary. Ends soon after its task is cancelled.
   ///
-  /// Throws what the source, an output or the summary failed with; `cancelled` where playback was interrupted.
+  /// Throws the failure of the source, an output or the summary; `cancelled` if playback was interrupted.
   func run(_ source: Result<MediaSource, ReelError>) async throws(ReelError) {
     let session: Session
     do {
@@ -81,7 +81,7 @@ final class PlayJob: Sendable {
 
   // MARK: - Private
 
-  /// A player at work.
+  /// A player and its outputs.
   private struct Session: Sendable {
     let player: Player
     let item: PlayerItem
@@ -94,15 +94,15 @@ final class PlayJob: Sendable {
     let events: AsyncStream<PlayerEvent>
   }
 
-  /// What the job waits for.
+  /// The signals that the job waits for.
   fileprivate enum Signal: Sendable {
     case status(TimeControlStatus)
     case item(PlayerItem.Status)
     case event(PlayerEvent)
-    /// All streams that are played are known.
+    /// All streams are known.
     case tracksKnown
     case reachedLimit
-    /// The time for the first frame is up.
+    /// The time limit for the first frame has passed.
     case late
     /// The progress line is due.
     case tick
@@ -113,10 +113,10 @@ final class PlayJob: Sendable {
     var failure: ReelError?
   }
 
-  /// As many wait while a line can't be written; the oldest are lost then, never the end.
+  /// The number of signals kept while a line can't be written. Beyond it the oldest are lost, never the end.
   private static let signalLimit = 4096
   private static let progressInterval = Duration.milliseconds(200)
-  /// Media time, in seconds.
+  /// Media time in seconds.
   private static let limitGrace = 0.02
 
   private var elapsed: Duration { ContinuousClock.now - start }
@@ -131,7 +131,7 @@ final class PlayJob: Sendable {
     let (signals, signal) = AsyncStream.makeStream(
       of: Signal.self, bufferingPolicy: .bufferingNewest(Self.signalLimit))
     frames.setOnLimit { [weak player] in
-      // At once: at a rate of max a later frame would be on its way before the signal is seen.
+      // Pause at once: at a rate of max, another frame would be shown before the signal is handled.
       player?.pause()
       signal.yield(.reachedLimit)
     }
@@ -221,7 +221,7 @@ final class PlayJob: Sendable {
       var lastRetry: ReelError?
       var (hasToldReady, isBeyondReady) = (false, false)
       for await signal in session.signals {
-        // A stream that is cancelled still gives what has waited in it.
+        // A cancelled stream still delivers its pending signals.
         if Task.isCancelled { break }
         do {
           if case .event(.retry(_, _, _, let error)) = signal { lastRetry = error }
@@ -247,27 +247,27 @@ final class PlayJob: Sendable {
     }
   }
 
-  /// Ends playback when as long as was wanted has been played, also where no frame comes then. As fast as it goes there
-  /// is no such time: the next frame tells.
+  /// Ends playback when `--duration` has been played, even if no frame comes then. At a rate of max there is no
+  /// such time, and the next frame ends it.
   private func watchLimit(of session: Session) async {
     guard options.duration != nil, options.rate.isFinite else { return }
     while !Task.isCancelled {
       let left = session.frames.timeLeft(at: session.player.currentTime)
-      // A frame that is due just before, and late, goes first.
+      // A frame that was due just before, but is late, takes precedence.
       if let left, left.seconds <= -Self.limitGrace { return session.frames.reachLimit() }
       let pause = left.map { max($0.seconds + Self.limitGrace, 0) / options.rate } ?? 0
       try? await Task.sleep(for: .seconds(min(max(pause, 0.005), 0.1)))
     }
   }
 
-  /// Tells what happens; gives the outcome where that was the last of it. Throws `ReelError.cannotWriteOutput`.
+  /// Reports a signal; returns the outcome if it was the last one. Throws `ReelError.cannotWriteOutput`.
   private func handle(
     _ signal: Signal, of session: Session, lastRetry: ReelError?
   ) throws(ReelError) -> Outcome? {
     let position = session.player.currentTime
     switch signal {
     case .status(.paused):
-      // Before the beginning, and at an end or a failure, which have lines of their own.
+      // Occurs before the beginning, and at an end or a failure, which are reported separately.
       return nil
     case .status(let status):
       try report.tell(PlayRecord(status, position: position, after: elapsed))
@@ -275,7 +275,7 @@ final class PlayJob: Sendable {
     case .item(.failed(let error)):
       try report.tell(PlayRecord(.failed(error), position: position, after: elapsed))
       return Outcome(ending: .failed, failure: error)
-    // Told by the item's status.
+    // Reported with the item's status.
     case .event(.failed): return nil
     case .event(let event):
       try report.tell(PlayRecord(event, position: position, after: elapsed))
@@ -303,20 +303,20 @@ final class PlayJob: Sendable {
   // MARK: The end
 
   private func end(_ session: Session, _ outcome: Outcome) async -> (PlayRecordSummary, ReelError?) {
-    // A player that is stopped has forgotten them.
+    // A stopped player no longer has its statistics.
     let statistics = session.player.statistics
     let wall = elapsed
     let (position, latency) = (session.player.currentTime, session.item.liveLatency.value)
     if outcome.ending == .interrupted, options.rate.isFinite { session.frames.end(at: position) }
     if outcome.ending == .interrupted {
-      // The outputs are finished here; what still reads ends by itself, and is not waited for.
+      // The outputs are finished here. Readers end by themselves, without being waited for.
       session.pipes?.stopWaiting()
       session.player.stop()
     } else {
       await session.player.stopAndWait()
     }
     let account = session.frames.account
-    // A reader that is still there gets all data, unless playback was interrupted or failed.
+    // If playback was not interrupted and did not fail, a waiting reader gets all data.
     let isEarly = outcome.ending == .interrupted || outcome.ending == .failed
     let unread = await session.pipes?.drain(within: isEarly ? .milliseconds(300) : nil)
     let failure =
@@ -329,7 +329,7 @@ final class PlayJob: Sendable {
     summary.played = account.played.seconds.rounded(places: 6)
     summary.skipped = account.skipped.seconds.rounded(places: 6)
     summary.liveLatencyMs = latency?.milliseconds
-    // One more than was wanted may have been handed out.
+    // The player may have handed out one frame more than was wanted.
     summary.setFramesShown(account.shownCount)
     summary.framesDamaged = account.damagedCount
     summary.setTraffic(network: traffic.network, local: traffic.local, of: session.item)

@@ -2,7 +2,7 @@ import ArgumentParser
 import ReelCore
 import ReelPlayback
 
-/// `reel probe`: says what sources are.
+/// `reel probe`: describes sources.
 struct ProbeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "probe",
@@ -48,7 +48,7 @@ struct ProbeCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  /// Prints what a source is; gives the error of one whose frame can't be decoded.
+  /// Prints the description of a source; returns the error if its frame can't be decoded.
   private func probe(_ argument: String, prober: SourceProber) async throws -> ReelError? {
     do {
       let source = try MediaSource(argument: argument)

@@ -7,7 +7,7 @@ import ReelManifest
 import ReelPlayback
 import ReelTesting
 
-/// `reel serve`: a presentation as HLS, or a folder on a modelled link.
+/// `reel serve`: serves a presentation as HLS, or a folder over a modelled link.
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
@@ -110,7 +110,7 @@ struct ServeCommand: AsyncParsableCommand {
 }
 
 extension LinkSpec {
-  /// The named profiles with their figures.
+  /// The named profiles with their values.
   static var profileList: String {
     profiles.map { "\($0.name) (\($0.link))" }.joined(separator: ", ")
   }

@@ -3,17 +3,17 @@ import Foundation
 import ReelCore
 import ReelPlayback
 
-/// Converts and writes frames on a thread of its own while the next ones are decoded. A few frames wait at most.
+/// Converts and writes frames on its own thread while the next ones are decoded. Only a few frames wait.
 final class FramePipeline: Sendable {
   private let queue = DispatchQueue(label: "reel.write")
   private let places = DispatchSemaphore(value: 4)
   private let failure = Locked<(any Error)?>(nil)
   private let process: @Sendable (borrowing TimedFrame) throws -> Void
 
-  /// `process` is called with one frame after the other.
+  /// `process` is called with each frame in order.
   init(process: @escaping @Sendable (borrowing TimedFrame) throws -> Void) { self.process = process }
 
-  /// Hands over another owner of the frame. Throws what an earlier one failed with.
+  /// Passes a clone of the frame. Throws the error of an earlier one.
   func submit(_ frame: borrowing TimedFrame) throws {
     places.wait()
     if let error = failure.withLock({ $0 }) {
@@ -28,7 +28,7 @@ final class FramePipeline: Sendable {
     }
   }
 
-  /// Waits until all frames are written. Throws what one failed with.
+  /// Waits until all frames are written. Throws the first error.
   func drain() async throws {
     await withCheckedContinuation { continuation in
       queue.async { continuation.resume() }

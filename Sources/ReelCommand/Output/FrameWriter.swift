@@ -3,7 +3,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// What was written of one frame.
+/// A frame that was written.
 struct WrittenFrame: Sendable {
   let path: String
   let ticks: Int64?
@@ -26,14 +26,14 @@ final class FrameWriter {
     var size: PixelSize?
     var gravity: VideoGravity
     var computesMD5: Bool
-    /// The source that the files belong to.
+    /// The source of the files.
     var owner: OutputFile.Owner
     var toStandardOutput: Bool { directory == "-" }
   }
 
   private let options: Options
   private let stem: String
-  /// For formats with a file for each frame.
+  /// For formats with one file per frame.
   private let files: ImageFileWriter?
   private var index = 0
   private var y4m: Y4MWriter?
@@ -83,7 +83,7 @@ final class FrameWriter {
     return (written, converted)
   }
 
-  /// Ends what goes on over several frames.
+  /// Completes a file with several frames.
   func finish() throws {
     try y4m?.finish()
     y4m = nil

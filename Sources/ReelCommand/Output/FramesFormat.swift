@@ -1,15 +1,15 @@
 import ArgumentParser
 import ReelPlayback
 
-/// How `reel frames` writes frames.
+/// The output format of `reel frames`.
 enum FramesFormat: String, ExpressibleByArgument, CaseIterable {
   /// Binary portable pixmap (P6), 8-bit RGB.
   case ppm
   case png
-  /// YUV4MPEG2: the decoded samples as they are, one file a source.
+  /// YUV4MPEG2: the decoded samples unchanged, one file per source.
   case y4m
 
-  /// The format of a file for each frame; nil where one file holds them all.
+  /// The format of each frame's file; nil if one file holds them all.
   var frame: ImageFormat? {
     switch self {
     case .ppm: .ppm

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelPlayback
 
-/// What `reel frames --json` prints for a source.
+/// The JSON record of `reel frames` for a source.
 struct FramesRecord: Encodable {
   struct Frame: Encodable {
     let path: String
@@ -35,7 +35,7 @@ struct FramesRecord: Encodable {
   let frames: [Frame]
   /// Frames that missed a reference or were concealed.
   let damaged: Int
-  /// Live: segments that could not be had, or were gone before they were read.
+  /// Live: segments that could not be loaded, or had left the live window.
   let missedSegments: Int?
   /// The bit rate of the rung that was opened, as the manifest states it.
   let rungBandwidth: Int?
@@ -46,7 +46,7 @@ struct FramesRecord: Encodable {
 }
 
 extension FramesRecord {
-  /// The record of a source from which nothing was written.
+  /// The record of a source without any written frame.
   init(source: String, error: ReelError) {
     self.init(
       source: source, frames: [], damaged: 0, missedSegments: nil, rungBandwidth: nil, firstFrameBytes: nil,
@@ -55,7 +55,7 @@ extension FramesRecord {
 }
 
 extension WrittenFrame {
-  /// The presentation timestamp in seconds, as the media has it.
+  /// The media's presentation timestamp in seconds.
   var ptsSeconds: Double { Double(ticks ?? 0) * timeBase.value }
 
   var ptsTime: String { ticks == nil ? "unknown" : ptsSeconds.formatted(places: 6) }

@@ -3,12 +3,12 @@ import ReelCore
 import ReelManifest
 import ReelPlayback
 
-/// A presentation as HLS playlists: into a folder, or one after the other to standard output.
+/// Writes a presentation as HLS playlists, to a folder or to standard output.
 struct HLSOutput {
   let hls: VirtualHLS
 
-  /// Writes `master.m3u8` and a playlist for each track into `folder`, which is made if needed; without one prints
-  /// them, each with its name in a comment.
+  /// Writes `master.m3u8` and a playlist for each track to `folder`, which is created if needed. Without a
+  /// folder, prints them, each with its name in a comment.
   ///
   /// Throws `ReelError.cannotCreateOutput` or `cannotWriteOutput`.
   func write(to folder: String?) throws {
@@ -22,7 +22,7 @@ struct HLSOutput {
     } catch {
       throw ReelError(.cannotCreateOutput, "the folder can't be made", at: folder)
     }
-    // The multivariant playlist last: what it names is there.
+    // The multivariant playlist is written last, when the playlists that it names exist.
     for (name, text) in playlists.reversed() {
       let file = try OutputFile(path: directory.appendingPathComponent(name).path)
       try file.write(Array(text.utf8))
@@ -38,7 +38,7 @@ struct HLSOutput {
       + hls.tracks.map { ("\($0.name).m3u8", hls.mediaPlaylist(of: $0)) }
   }
 
-  /// A playlist begins with #EXTM3U: the comment comes after it.
+  /// The comment follows #EXTM3U, which must come first.
   private static func named(_ text: String, _ name: String) -> String {
     guard let end = text.firstIndex(of: "\n") else { return text }
     return "\(text[...end])# \(name)\n\(text[text.index(after: end)...])"

@@ -1,5 +1,5 @@
-/// Writes JSON text value by value, in the same form as Foundation's encoder. That encoder takes ten times as long
-/// for small objects.
+/// Writes JSON value by value, in the same form as Foundation's encoder, which takes ten times as long for
+/// small objects.
 struct JSONText {
   private(set) var bytes: [UInt8] = []
   private var isFirst = true
@@ -27,7 +27,7 @@ struct JSONText {
     append("\":")
   }
 
-  /// A field; nothing for nil.
+  /// Writes a field, or nothing for nil.
   mutating func field(_ name: String, _ value: Int64?) {
     guard let value else { return }
     key(name)
@@ -46,7 +46,7 @@ struct JSONText {
     append(value ? "true" : "false")
   }
 
-  /// A field; nothing for nil.
+  /// Writes a field, or nothing for nil.
   mutating func field(_ name: String, _ value: String?) {
     guard let value else { return }
     key(name)

@@ -5,7 +5,7 @@ import ReelPlayback
 /// A line of `reel manifest --follow`.
 struct LiveUpdateRecord: Encodable {
   let time: String
-  /// What brought it: the manifest, or the clock alone.
+  /// The origin of the update: the manifest, or the clock alone.
   let from: String
   let change: String
   let missed: Int?

@@ -3,7 +3,7 @@ import ReelCore
 import ReelManifest
 import ReelPlayback
 
-/// What `reel manifest --output json` prints for a source: its Presentation.
+/// The record of `reel manifest --output json` for a source: its `Presentation`.
 struct ManifestRecord: Encodable {
   struct Live: Encodable {
     let reload: String
@@ -58,7 +58,7 @@ struct ManifestRecord: Encodable {
     let segments: PrintedSegments.Placeholder?
   }
 
-  /// Bytes that list the segments and were not read.
+  /// The byte range of a segment index that was not read.
   struct Index: Encodable {
     let url: String
     let byteOffset: Int64?
@@ -89,7 +89,7 @@ struct ManifestRecord: Encodable {
     self.error = ErrorRecord(error)
   }
 
-  /// - Parameter segments: The rungs' segments are appended to it, in the order of the rungs.
+  /// - Parameter segments: The rungs' segments are appended to it in the order of the rungs.
   init(source: String, _ loaded: LoadedManifest, segments: inout [PrintedSegments]) {
     self.source = source
     let presentation = loaded.presentation
@@ -143,7 +143,7 @@ struct ManifestRecord: Encodable {
       })
   }
 
-  /// Segments of a rung that are printed, and of a live one: a manifest of a few lines may name a million.
+  /// The number of segments printed per rung, and per live rung. A manifest of a few lines may name a million.
   private static let segmentLimit = 100_000
   private static let liveSegmentLimit = SegmentRecord.liveLimit
 

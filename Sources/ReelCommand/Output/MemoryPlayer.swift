@@ -4,13 +4,13 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 
-/// A player of `reel memory`, with the account of what it holds.
+/// A player of `reel memory`, with the account of its memory.
 final class MemoryPlayer: Sendable {
-  /// What became of the wait for a second frame.
+  /// The result of waiting for a second frame.
   enum SecondFrame: Sendable {
-    /// So long after the call.
+    /// This long after the call.
     case shown(after: Duration)
-    /// The item was played to its end before.
+    /// The item ended before.
     case onlyOne
     case failed(ReelError)
     /// It did not come in time.
@@ -19,13 +19,13 @@ final class MemoryPlayer: Sendable {
 
   /// From 0.
   let number: Int
-  /// As it was named.
+  /// The argument of the command line.
   let argument: String
   let account: MemoryAccount?
   private let player: Player
   private let item: PlayerItem
 
-  /// Begins to load as far as `target`.
+  /// Begins to load up to `target`.
   init(
     _ number: Int, argument: String, source: MediaSource, target: PreloadTarget, fetcher: any Fetching,
     configuration: PlayerConfiguration, gate: any DecodingGate, logger: Logger
@@ -49,10 +49,10 @@ final class MemoryPlayer: Sendable {
     if case .failed(let error) = item.status.value { error } else { nil }
   }
 
-  /// Why it was tried again last, where it was.
+  /// The error before the last retry; nil if there was none.
   var lastRetry: ReelError? { item.errorLog.last?.error }
 
-  /// What changes while something moves.
+  /// Values that change as long as the player is busy.
   var movement: [Int] {
     let statistics = player.statistics
     return [
@@ -65,9 +65,9 @@ final class MemoryPlayer: Sendable {
 
   func setTarget(_ target: PreloadTarget) { player.preloadTarget = target }
 
-  /// Plays until the second frame is there, or it is known that none will come; `limit` at most.
+  /// Plays until the second frame is shown, or certainly won't be, but at most for `limit`.
   ///
-  /// Frames are shown as soon as they are there, not when their time has come.
+  /// Frames are shown as soon as they are decoded, not when they are due.
   func secondFrame(within limit: Duration) async -> SecondFrame {
     let clock = SystemMonotonicClock()
     let times = Locked<[Duration]>([])
@@ -85,7 +85,7 @@ final class MemoryPlayer: Sendable {
     player.preloadTarget = nil
     player.setRate(.infinity)
     while true {
-      // Asked for before the frames, which are all shown by then.
+      // Read before the frames: when the item has ended, all frames have been shown.
       let (isOver, error) = (hasEnded.withLock { $0 }, failure)
       if let second = times.withLock({ $0.count > 1 ? $0[1] : nil }) { return .shown(after: second - began) }
       if let error { return .failed(error) }
@@ -95,12 +95,12 @@ final class MemoryPlayer: Sendable {
     }
   }
 
-  /// Returns when nothing of it runs any more; what it held is the system's.
+  /// Waits until nothing of the player is running; its memory is then returned to the system.
   func close() async {
     await player.stopAndWait()
     account?.purge()
   }
 
-  /// Ends it, without waiting.
+  /// Stops the player without waiting.
   func stop() { player.stop() }
 }

@@ -3,9 +3,9 @@ import ReelPlayback
 import ReelPool
 import ReelReplay
 
-/// What `reel memory --json` prints for a player.
+/// The JSON record of `reel memory` for a player.
 struct MemoryPlayerRecord: Encodable, Sendable {
-  /// A player that is closed, as its source failed.
+  /// A player that was closed because its source failed.
   struct Failure: Sendable {
     let number: Int
     let argument: String
@@ -19,7 +19,7 @@ struct MemoryPlayerRecord: Encodable, Sendable {
   let source: String
   var rung: String?
   var stage: String?
-  /// When each stage was reached, from the beginning of loading.
+  /// When each stage was reached, from the start of loading.
   var stageMs: [String: Double]?
   var memory: MemoryKindsRecord?
   var error: ErrorRecord?
@@ -48,7 +48,7 @@ struct MemoryKindsRecord: Encodable, Sendable {
   var packetsBytes: Int
   var framesBytes: Int
   var decoderBytes: Int
-  /// Nil where the allocator can't tell players apart.
+  /// Nil if the allocator can't tell players apart.
   var internalsBytes: Int?
   var allocatorBytes: Int?
   var outputBytes: Int

@@ -1,19 +1,19 @@
 import ReelCore
 import ReelFFmpeg
 
-/// What the process holds at one time.
+/// The memory of the process at one time.
 struct MemoryReading: Encodable, Sendable {
-  /// Memory that stands for no file: what growth is told by.
+  /// Memory without a file. Growth is measured by it.
   var anonymousBytes = 0
-  /// All that is the process's alone.
+  /// All memory that is private to the process.
   var privateBytes = 0
   var residentBytes = 0
   var threads = 0
   var descriptors = 0
-  /// What is allocated that no player owns alone; nil where the allocator can't tell.
+  /// Allocated memory that belongs to no single player; nil if the allocator can't tell.
   var sharedBytes: Int?
 
-  /// Zeros where the system does not tell.
+  /// Zeros if the system has no figures.
   init(_ memory: ProcessMemory?, sharedBytes: Int?) {
     self.sharedBytes = sharedBytes
     guard let memory else { return }
@@ -25,7 +25,7 @@ struct MemoryReading: Encodable, Sendable {
   }
 }
 
-/// What the process did of itself while its players rested.
+/// The activity of the process while its players are idle.
 struct MemoryRest: Encodable, Sendable {
   var ms = 0.0
   var cpuMs = 0.0

@@ -3,22 +3,22 @@ import ReelPlayback
 import ReelPool
 import ReelReplay
 
-/// What `reel memory --json` prints last.
+/// The last JSON record of `reel memory`.
 struct MemorySummaryRecord: Encodable, Sendable {
-  /// What one number of players takes.
+  /// The memory of one number of players.
   struct Point: Encodable, Sendable {
     let players: Int
     let growthBytes: Int
     let perPlayerBytes: Int?
-    /// The players' sums.
+    /// The sum over all players.
     let ledgerBytes: Int
-    /// Growth of what no player owns alone.
+    /// The growth of memory that belongs to no single player.
     let sharedBytes: Int?
-    /// Of the growth, what the others leave.
+    /// The growth that the other two do not explain.
     let unexplainedBytes: Int
     let threads: Int
     let descriptors: Int
-    /// From the point before; of the first, from before the first player.
+    /// Since the previous point; for the first, since the reading without players.
     var addedPerPlayerBytes: Int?
 
     init(players: Int, before: MemoryReading, after: MemoryReading, ledger: Int) {
@@ -33,22 +33,22 @@ struct MemorySummaryRecord: Encodable, Sendable {
     }
   }
 
-  /// How many players fit.
+  /// How many players fit into a budget.
   struct Budget: Encodable, Sendable {
     let bytes: Int
-    /// What the process takes without players.
+    /// The memory of the process without players.
     let fixedBytes: Int
     let perPlayerBytes: Int
     let players: Int
   }
 
-  /// Between players with an open decoder and players without.
+  /// The difference between players with an open decoder and players without.
   struct WarmDecoder: Encodable, Sendable {
-    /// That it was tried with, of each kind.
+    /// The number of players of each kind.
     let players: Int
-    /// Growth of the process's memory for each.
+    /// The growth of the process's memory per player.
     let costBytes: Int
-    /// From play to the second frame, the middle one of the players.
+    /// From play to the second frame, the median of the players.
     let warmSecondFrameMs: Double
     let coldSecondFrameMs: Double
   }
@@ -59,9 +59,9 @@ struct MemorySummaryRecord: Encodable, Sendable {
   let warm: Bool
   let players: Int
   let failed: Int
-  /// Of the players, each kind by itself.
+  /// The mean over the players, for each kind.
   var mean: MemoryKindsRecord?
-  /// Of the players' sums.
+  /// The smallest sum of a player.
   var minBytes: Int?
   var maxBytes: Int?
   var standardDeviationBytes: Int?
@@ -69,17 +69,17 @@ struct MemorySummaryRecord: Encodable, Sendable {
   let after: MemoryReading
   let growthBytes: Int
   var growthPerPlayerBytes: Int?
-  /// All players' sums.
+  /// The sum over all players.
   let ledgerBytes: Int
-  /// Growth of what no player owns alone; nil where the allocator can't tell.
+  /// The growth of memory that belongs to no single player; nil if the allocator can't tell.
   let sharedBytes: Int?
-  /// Of the growth, what the players' sums and the shared part leave.
+  /// The growth that neither the players' sums nor the shared part explain.
   let unexplainedBytes: Int
   var unexplainedPercent: Double?
   var rest: MemoryRest
   var budget: Budget?
   var warmDecoder: WarmDecoder?
-  /// Why that is not known; nil for a curve, which does not try it.
+  /// Why the effect of an open decoder is unknown; nil for a curve, which does not measure it.
   var warmDecoderAbsence: String?
   var curve: [Point]?
 
@@ -128,14 +128,14 @@ struct MemorySummaryRecord: Encodable, Sendable {
     return mean
   }
 
-  /// Of all values there are, not of a sample of more.
+  /// The standard deviation of a complete population, not of a sample.
   private static func deviation(of values: [Int]) -> Int {
     let mean = Double(values.reduce(0, +)) / Double(values.count)
     let squares = values.reduce(0) { $0 + (Double($1) - mean) * (Double($1) - mean) }
     return Int((squares / Double(values.count)).squareRoot().rounded())
   }
 
-  /// By the least squares through the points where there are several, else from the process without players.
+  /// From a least-squares fit through several points, or else from the process without players.
   private static func fit(_ budget: Int, points: [Point], before: MemoryReading) -> Budget? {
     let points = points.filter { $0.players > 0 }
     guard let last = points.last, let lastEach = last.perPlayerBytes else { return nil }
@@ -160,7 +160,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
       players: max(0, Int(Double(budget - base) / each)))
   }
 
-  /// With what was added from one to the next.
+  /// The points with the growth since the previous one.
   private static func rises(_ points: [Point]) -> [Point] {
     var points = points
     var (players, growth) = (0, 0)

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 
-/// Names for the files of several sources: each source's own, made different where two are the same.
+/// Names for the files of several sources, made distinct if two are equal.
 enum OutputNames {
   /// One stem for each source, in order. Stems differ by more than letter case or Unicode normalization, because some
   /// file systems treat such names as the same.
@@ -24,7 +24,7 @@ enum OutputNames {
   /// 255 bytes that file systems allow.
   private static let longestStem = 200
 
-  /// A name that no file system minds.
+  /// Replaces characters that some file systems reject.
   private static func sanitized(_ name: String) -> String {
     var text = ""
     for character in name.prefix(150) {

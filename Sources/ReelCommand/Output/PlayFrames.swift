@@ -2,33 +2,33 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// The frames that `reel play` shows on their way to its outputs: counts them, names their md5s, and ends playback
-/// when enough was played.
+/// The frames that `reel play` shows, on their way to its outputs. It counts them, reports their md5s, and ends
+/// playback after `--duration`.
 ///
-/// What an output of it fails with is kept in `failure`: a player reports the end of its outputs to nobody when it is
-/// stopped.
+/// An error of its outputs is kept in `failure`, because a stopped player does not report errors from ending
+/// its outputs.
 final class PlayFrames: FrameOutput {
-  /// What is shown of the frames beside the outputs.
+  /// Reports and limits beside the outputs.
   struct Options: Sendable {
-    /// Media time to be played; nil for all there is.
+    /// Media time to play; nil for no limit.
     var duration: MediaTime?
-    /// Called with each frame's record; nil where there are to be none.
+    /// Called with each frame's record; nil for no records.
     var report: (@Sendable (PlayRecordFrame) throws -> Void)?
-    /// When the source was begun.
+    /// When work on the source began.
     var start: ContinuousClock.Instant
   }
 
-  /// What was shown.
+  /// The totals of the shown frames.
   struct Account: Sendable {
     var shownCount = 0
     var damagedCount = 0
-    /// Of the last frame, on the item's timeline.
+    /// The time of the last frame on the item's timeline.
     var lastTime: MediaTime?
     /// The media time shown, from the first frame to the end of the last, less skipped media.
     var played = MediaTime.zero
     /// The media time that the player left out between frames.
     var skipped = MediaTime.zero
-    /// As long as was wanted has been played.
+    /// The whole duration has been played.
     var hasReachedLimit = false
     var failure: ReelError?
   }
@@ -53,8 +53,8 @@ final class PlayFrames: FrameOutput {
 
   var account: Account { state.withLock { $0.account } }
 
-  /// Called when the first frame comes that is not wanted any more, on the thread that shows frames, or when the time
-  /// is up before one comes.
+  /// Sets the handler for the end of the duration. It is called on the thread that shows frames, with the first
+  /// frame that is no longer wanted, or on another if the time is up before that.
   func setOnLimit(_ body: (@Sendable () -> Void)?) {
     var callback = Callback<Void>()
     if let body { callback.call = { _ in body() } }
@@ -62,8 +62,8 @@ final class PlayFrames: FrameOutput {
     onLimit.withLock { $0 = made }
   }
 
-  /// How much media time is left to play while `position` of the item is on show; nil where all there is is wanted, and
-  /// before the first frame.
+  /// The media time left to play when `position` of the item is on show; nil without a limit, and before the
+  /// first frame.
   func timeLeft(at position: MediaTime) -> MediaTime? {
     state.withLock { state in
       guard let limit = options.duration, state.media.lastTime != nil else { return nil }
@@ -71,7 +71,7 @@ final class PlayFrames: FrameOutput {
     }
   }
 
-  /// As long as was wanted has been played, though no further frame has come.
+  /// Ends playback because the duration has been played, although no further frame has come.
   func reachLimit() {
     let isNew = state.withLock { state in
       guard !state.isFinished, !state.account.hasReachedLimit, let limit = options.duration else {
@@ -133,12 +133,12 @@ final class PlayFrames: FrameOutput {
 
   private enum Place {
     case wanted
-    /// The first one that is not.
+    /// The first frame after the wanted ones.
     case beyond
     case ignored
   }
 
-  /// Where the frame stands among those that are wanted.
+  /// Whether the frame is among the wanted ones.
   private func place(time: MediaTime, length: MediaTime, skipped: MediaTime) -> Place {
     state.withLock { state in
       if state.isFinished || state.account.hasReachedLimit { return .ignored }
@@ -161,7 +161,7 @@ final class PlayFrames: FrameOutput {
     }
   }
 
-  /// How long the frame is on show by itself.
+  /// The frame's own duration.
   private static func length(of frame: borrowing TimedFrame) -> MediaTime {
     let ticks = frame.decoded.durationTicks
     if ticks > 0 { return frame.stream.time(ticks: ticks) }

@@ -7,21 +7,21 @@ import ReelCore
   import Darwin
 #endif
 
-/// A line at the bottom of a terminal that is written again and again, and lines that scroll away above it. All on
+/// A status line at the bottom of a terminal that is rewritten in place, below lines that scroll. All on
 /// standard error.
 final class PlayProgress: Sendable {
-  /// False where NO_COLOR is set (no-color.org).
+  /// False if NO_COLOR is set (no-color.org).
   let usesColor: Bool
   private let isShown = Locked(false)
 
-  /// Nil where standard error is no terminal, or one that can't write a line again.
+  /// Nil if standard error is not a terminal, or can't rewrite a line.
   init?() {
     let environment = ProcessInfo.processInfo.environment
     guard isatty(STDERR_FILENO) == 1, environment["TERM"] != "dumb" else { return nil }
     usesColor = (environment["NO_COLOR"] ?? "").isEmpty
   }
 
-  /// Writes the line in place of the one that stands there, cut to the terminal's width.
+  /// Rewrites the status line, cut to the terminal's width.
   func show(_ line: String) {
     let cut = String(line.prefix(Self.columns - 1))
     isShown.withLock { isShown in
@@ -30,7 +30,7 @@ final class PlayProgress: Sendable {
     }
   }
 
-  /// A line that stays.
+  /// Prints a line that stays.
   func note(_ line: String) {
     isShown.withLock { isShown in
       Self.write((isShown ? Self.erase : "") + line + "\n")
@@ -47,7 +47,7 @@ final class PlayProgress: Sendable {
 
   // MARK: - Private
 
-  /// To the first column, and nothing on the line (ECMA-48 EL).
+  /// Moves to the first column and erases the line (ECMA-48 EL).
   private static let erase = "\r\u{1b}[K"
 
   private static var columns: Int {
@@ -56,7 +56,7 @@ final class PlayProgress: Sendable {
     return Int(size.ws_col)
   }
 
-  /// In one piece, so that no other line comes between. What can't be written is not shown.
+  /// Writes a text at once, so that no other line comes between. Errors are ignored.
   private static func write(_ text: String) {
     let bytes = Array(text.utf8)
     _ = bytes.withUnsafeBytes { Foundation.write(STDERR_FILENO, $0.baseAddress, $0.count) }

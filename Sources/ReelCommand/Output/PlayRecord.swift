@@ -2,7 +2,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// What `reel play` tells of one moment: a line of `--json`, or of text (`PlayText`).
+/// An event of `reel play`: a line of `--json`, or of text (`PlayText`).
 ///
 /// Times on the item's timeline are in seconds.
 struct PlayRecord: Encodable {
@@ -29,14 +29,14 @@ struct PlayRecord: Encodable {
   }
 
   let event: String
-  /// What is on show.
+  /// The position on show.
   var position: Double
-  /// Since the source was begun.
+  /// Since work on the source began.
   var timeMs: Double
   var status: String?
-  /// Why it waits.
+  /// Why playback waits.
   var reason: String?
-  /// How long it took, or will take until then.
+  /// How long it took, or will take.
   var afterMs: Double?
   var fromRung: String?
   var toRung: String?
@@ -59,8 +59,8 @@ struct PlayRecord: Encodable {
   }
 
   /// - Parameters:
-  ///   - position: What is on show.
-  ///   - after: Since the source was begun.
+  ///   - position: The position on show.
+  ///   - after: The time since work on the source began.
   init(_ status: TimeControlStatus, position: MediaTime, after: Duration) {
     self.init("status", position: position, after: after)
     switch status {
@@ -77,7 +77,7 @@ struct PlayRecord: Encodable {
     }
   }
 
-  /// The item is ready to be played.
+  /// The item is ready to play.
   init(ready item: PlayerItem, position: MediaTime, after: Duration) {
     self.init("ready", position: position, after: after)
     duration = item.duration.value?.seconds.rounded(places: 6)
@@ -86,7 +86,7 @@ struct PlayRecord: Encodable {
     tracks = item.tracks.value.map(Track.init)
   }
 
-  /// `position` counts for events that have no time of their own.
+  /// `position` is used for events without a time of their own.
   init(_ event: PlayerEvent, position: MediaTime, after: Duration) {
     switch event {
     case .firstFrame(let time, let wait):

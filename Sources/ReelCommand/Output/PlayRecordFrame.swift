@@ -2,7 +2,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// A frame that was shown, as a line of `reel play --json --md5`; its keys are those of `reel frames`.
+/// A shown frame as a line of `reel play --json --md5`. Its keys are those of `reel frames`.
 struct PlayRecordFrame: Encodable {
   let event = "frame"
   let pts: Int64?
@@ -14,7 +14,8 @@ struct PlayRecordFrame: Encodable {
   let damaged: Bool
   let md5: String
 
-  /// `after` is the time since the source was begun. Throws `ReelError.internalFault` where memory has run out.
+  /// `after` is the time since work on the source began. Throws `ReelError.internalFault` if memory has run
+  /// out.
   init(_ frame: borrowing TimedFrame, after: Duration) throws(ReelError) {
     pts = frame.decoded.presentationTicks
     ptsTime = (Double(frame.decoded.presentationTicks ?? 0) * frame.stream.timeBase.value).rounded(

@@ -3,18 +3,19 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// What `reel play` tells of a source at its end: the last line of `--json`, or the lines of `PlayText.summary(_:)`.
+/// The summary of a source played by `reel play`: the last line of `--json`, or the lines of
+/// `PlayText.summary(_:)`.
 struct PlayRecordSummary: Encodable {
-  /// Why playback is over.
+  /// Why playback ended.
   enum Ending: String, Encodable {
     case playedToEnd = "played_to_end"
-    /// As long as `--duration` was played.
+    /// The duration of `--duration` was played.
     case duration
     case interrupted
     case failed
   }
 
-  /// What was played of one rung, from its choice until another was chosen.
+  /// The part played of one rung, from its choice until another was chosen.
   struct Rung: Encodable {
     /// Nil for a media file.
     let rung: String?
@@ -22,7 +23,7 @@ struct PlayRecordSummary: Encodable {
     let height: Int?
     /// In bits per second, as the manifest states it.
     let indicatedBitRate: Int?
-    /// In bits per second, as its transfers measured it.
+    /// In bits per second, as measured by its transfers.
     let observedBitRate: Double?
     let bytes: Int64
     let requests: Int
@@ -71,15 +72,15 @@ struct PlayRecordSummary: Encodable {
   let ended: Ending
   /// Where playback ended, on the item's timeline.
   var position: Double?
-  /// Media time that was on show.
+  /// Media time that was shown.
   var played: Double
-  /// The media time that the player left out, at holes and in jumps towards the live edge.
+  /// The media time that the player left out, at gaps and in jumps towards the live edge.
   var skipped: Double
-  /// Nil for a live item, and before it was known.
+  /// Nil for a live item, and if it is unknown.
   var duration: Double?
   var wallMs: Double
   var wall: Wall
-  /// From the beginning of loading to the first frame shown.
+  /// From the start of loading to the first frame shown.
   var startupMs: Double?
   var startup: StartupRecord?
   /// The time from the beginning of loading to the second frame.
@@ -87,7 +88,7 @@ struct PlayRecordSummary: Encodable {
   var framesShown: Int
   var framesDropped: Int
   var framesDamaged: Int
-  /// How late frames were shown; nil at a rate of max, which has no times to be late for.
+  /// How late frames were shown; nil at a rate of max, at which frames are not due at a time.
   var latenessP50Ms: Double?
   var latenessP99Ms: Double?
   var stalls: Int
@@ -112,13 +113,13 @@ struct PlayRecordSummary: Encodable {
   var ringPeakFrames: Int
   /// Of the process.
   var peakMemoryBytes: Int?
-  /// What could not be had, mended or not.
+  /// The number of failed requests and segments, mended or not.
   var failures: Int
   /// The latest of them.
   var lastFailure: ErrorRecord?
   var error: ErrorRecord?
 
-  /// Of a source that was not even begun.
+  /// The record of a source that could not be opened.
   init(source: String, error: ReelError) {
     self.init(
       source: source, item: nil, statistics: PlayerStatistics(),
@@ -128,7 +129,7 @@ struct PlayRecordSummary: Encodable {
 
   /// - Parameters:
   ///   - statistics: Taken before the player was stopped.
-  ///   - wall: Since the source was begun.
+  ///   - wall: The time since work on the source began.
   init(source: String, item: PlayerItem?, statistics: PlayerStatistics, ended: Ending, wall: Duration) {
     self.source = source
     self.ended = ended
@@ -191,7 +192,7 @@ struct PlayRecordSummary: Encodable {
     )
   }
 
-  /// Sets how many frames were shown. What rungs count beyond that was handed out last, and not shown.
+  /// Sets the number of shown frames. Frames that rungs count beyond it were handed out last, and not shown.
   mutating func setFramesShown(_ count: Int) {
     framesShown = count
     var excess = max(0, rungs.map(\.framesShown).reduce(0, +) - count)
@@ -204,7 +205,7 @@ struct PlayRecordSummary: Encodable {
 
   // MARK: - Private
 
-  /// The value that so large a share of the sorted values is at or under; nil of none.
+  /// The value that this share of the sorted values does not exceed; nil if there are none.
   private static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
     guard !sorted.isEmpty else { return nil }
     let index = Int((Double(sorted.count) * share).rounded(.up)) - 1

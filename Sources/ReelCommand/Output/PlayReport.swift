@@ -1,18 +1,18 @@
 import ReelCore
 import ReelPlayback
 
-/// Where `reel play` tells what happens: lines of JSON on standard output; or lines of text on standard error, and the
-/// summary on standard output; or nothing.
+/// Prints the events of `reel play`: lines of JSON on standard output; or lines of text on standard error and
+/// the summary on standard output; or nothing.
 final class PlayReport: Sendable {
   enum Form: Sendable, Hashable {
     case json
-    /// `toStandardError`: the summary as well, where standard output holds frames.
+    /// `toStandardError`: the summary too, because standard output has the frames.
     case text(toStandardError: Bool)
     case nothing
   }
 
   private let form: Form
-  /// The line that is written again; nil where there is none.
+  /// The status line; nil if there is none.
   private let progress: PlayProgress?
 
   init(_ form: Form) {
@@ -20,7 +20,7 @@ final class PlayReport: Sendable {
     if case .text = form { progress = PlayProgress() } else { progress = nil }
   }
 
-  /// True where `showProgress(_:)` shows something.
+  /// True if `showProgress(_:)` prints anything.
   var showsProgress: Bool { progress != nil }
 
   /// Throws `ReelError.cannotWriteOutput`.
@@ -34,14 +34,14 @@ final class PlayReport: Sendable {
     }
   }
 
-  /// Of JSON only. Throws `ReelError.cannotWriteOutput`.
+  /// Prints nothing unless the output is JSON. Throws `ReelError.cannotWriteOutput`.
   func tell(_ frame: PlayRecordFrame) throws(ReelError) {
     if form == .json { try Console.print(JSONLine.string(frame)) }
   }
 
   func showProgress(_ line: String) { progress?.show(line) }
 
-  /// The source's last words. Throws `ReelError.cannotWriteOutput`.
+  /// Prints the summary. Throws `ReelError.cannotWriteOutput`.
   func finish(_ summary: PlayRecordSummary) throws(ReelError) {
     progress?.clear()
     switch form {

@@ -2,24 +2,24 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// The sound that `reel play` writes: a `WAVOutput` whose failure is kept, and which leaves no file where nothing was
+/// The audio that `reel play` writes: a `WAVOutput` that keeps its failure, and leaves no file if nothing was
 /// played.
 final class PlaySound: AudioOutput {
   private struct State {
-    /// Nil when it has been finished, or given up.
+    /// Nil once it has been finished or has failed.
     var wav: WAVOutput?
     var isEmpty = true
     var failure: ReelError?
   }
 
   private let state: Locked<State>
-  /// True for a pipe, which is closed as soon as the audio ends: its reader may wait for that before it reads more
-  /// frames.
+  /// True for a pipe, which is closed as soon as the audio ends: its reader may wait for that before it reads
+  /// more frames.
   private let endsWithSound: Bool
-  /// True where a file without samples is to be kept: what was played has no sound.
+  /// Returns true if a file without samples should be kept, because the played item has no audio.
   private let keepsEmpty: @Sendable () -> Bool
 
-  /// Throws as `WAVOutput.init` does.
+  /// Throws like `WAVOutput.init`.
   init(path: String, keepsEmpty: @escaping @Sendable () -> Bool) throws(ReelError) {
     state = Locked(State(wav: try WAVOutput(path: path)), rank: .recorder)
     endsWithSound = false
@@ -32,7 +32,7 @@ final class PlaySound: AudioOutput {
     self.keepsEmpty = keepsEmpty
   }
 
-  /// What could not be written; nil where all was.
+  /// The error of writing; nil for none.
   var failure: ReelError? { state.withLock { $0.failure } }
 
   func write(_ buffer: PCMBuffer, at time: MediaTime) throws {
@@ -48,7 +48,7 @@ final class PlaySound: AudioOutput {
   }
 
   func soundEnded() {
-    // `finish()` keeps an error in `failure`.
+    // `finish()` keeps its error in `failure`.
     if endsWithSound { try? finish() }
   }
 

@@ -4,16 +4,16 @@ import ReelFFmpeg
 import ReelPlayback
 import ReelPool
 
-/// What `reel play` tells, for people.
+/// The reports of `reel play` as text.
 enum PlayText {
-  /// A moment's line: the position, and what happened; nil for what another line tells.
+  /// The line for an event: the position and what happened; nil if another line reports it.
   static func line(for record: PlayRecord, usesColor: Bool) -> String? {
     guard let (text, color) = words(for: record) else { return nil }
     let shown = usesColor ? color.map { "\u{1b}[\($0)m\(text)\u{1b}[0m" } ?? text : text
     return "\(seconds(record.position)) s  \(shown)"
   }
 
-  /// The line that is written again while it plays.
+  /// The status line during playback.
   static func progress(item: PlayerItem, position: MediaTime, statistics: PlayerStatistics) -> String {
     var parts = [seconds(position.seconds)]
     if let duration = item.duration.value { parts[0] += "/\(seconds(duration.seconds))" }
@@ -31,7 +31,7 @@ enum PlayText {
     return parts.joined(separator: "  ")
   }
 
-  /// The lines of the end.
+  /// The lines of the summary.
   static func summary(_ record: PlayRecordSummary) -> String {
     var lines = ["\(record.source.printable): \(ending(record))"]
     func add(_ name: String, _ text: String) {
@@ -82,7 +82,7 @@ enum PlayText {
     static let bad = 31
   }
 
-  /// What happened, and the SGR colour of it (ECMA-48).
+  /// The text for an event and its SGR colour (ECMA-48).
   private static func words(for record: PlayRecord) -> (text: String, color: Int?)? {
     let after = record.afterMs.map(milliseconds) ?? ""
     let why = record.error?.message ?? ""
@@ -90,7 +90,7 @@ enum PlayText {
     switch record.event {
     case "status":
       switch (record.status, record.reason) {
-      // The stall has a line of its own.
+      // The stall itself is reported separately.
       case (_, "to_minimize_stalls"): return nil
       case ("waiting_to_play", let reason): return ("waiting (\(words(reason ?? "")))", nil)
       case (let status, _): return (status ?? "", Color.good)
@@ -109,7 +109,7 @@ enum PlayText {
     case "jumped_to_live": return ("jumped towards live, \(places)", Color.warning)
     case "looped": return ("looped, gap \(milliseconds(record.gapMs ?? 0))", nil)
     case "played_to_end": return ("played to the end", Color.good)
-    // The error has a line of its own.
+    // The error itself is reported separately.
     case "failed", "output_failed": return ("failed", Color.bad)
     default: return (words(record.event), nil)
     }
@@ -149,7 +149,7 @@ enum PlayText {
     return "\(milliseconds(total)): \(parts.joined(separator: ", "))"
   }
 
-  /// The non-zero parts of the wall-clock time.
+  /// The parts of the wall-clock time other than 0.
   private static func wall(_ wall: PlayRecordSummary.Wall) -> String {
     [
       ("preparing", wall.preparingMs), ("start-up", wall.startupMs), ("buffering", wall.bufferingMs),

@@ -3,7 +3,7 @@ import ReelFFmpeg
 import ReelManifest
 import ReelPlayback
 
-/// What `reel probe --json` prints for a source.
+/// The JSON record of `reel probe` for a source.
 struct ProbeRecord: Encodable {
   struct Rung: Encodable {
     let id: String
@@ -92,7 +92,7 @@ struct ProbeRecord: Encodable {
     let duration: Double?
     /// The kinds of tracks in the period.
     let media: [String]
-    /// Why video of the period was left out.
+    /// Why the period's video was left out.
     let videoError: String?
   }
 
@@ -223,7 +223,7 @@ struct ProbeRecord: Encodable {
 }
 
 extension SourceDescription.FirstFrame {
-  /// As people write it: `3.1`.
+  /// In the usual notation: `3.1`.
   var levelText: String? {
     guard let level else { return nil }
     switch codec {
@@ -233,7 +233,7 @@ extension SourceDescription.FirstFrame {
     }
   }
 
-  /// How the stream begins: `closed`, `open`, or `none` where it can't be entered cleanly.
+  /// The first group of pictures: `closed`, `open`, or `none` if the stream can't be entered cleanly.
   var gopText: String? {
     switch entry {
     case .idr: "closed"

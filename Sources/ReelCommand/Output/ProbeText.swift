@@ -3,7 +3,7 @@ import ReelCore
 import ReelManifest
 import ReelPlayback
 
-/// A `SourceDescription` for people.
+/// A `SourceDescription` as text.
 enum ProbeText {
   static func text(for description: SourceDescription, source: String) -> String {
     var lines = [source.printable, headline(description)]

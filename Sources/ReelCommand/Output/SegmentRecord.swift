@@ -5,13 +5,13 @@ import ReelManifest
 /// A segment as JSON. Because there may be very many, they are written one by one (`PrintedSegments.print`).
 struct SegmentRecord {
   private let segment: SegmentReference
-  /// An index into the rung's list of them.
+  /// The index in the rung's list of initializations.
   private let initialization: Int?
   private let url: String
   private let alternateURLs: [String]
   private let encryption: EncryptionRecord?
 
-  /// Segments of a live rung that are printed at a time.
+  /// The number of segments printed for a live rung.
   static let liveLimit = 10_000
 
   init(_ segment: SegmentReference, initialization: Int?) {
@@ -22,7 +22,7 @@ struct SegmentRecord {
     encryption = segment.encryption.map(EncryptionRecord.init)
   }
 
-  /// About as many as its text has.
+  /// About the length of its text.
   var byteCount: Int {
     100 + url.utf8.count + (encryption?.keyUrl?.utf8.count ?? 0)
       + alternateURLs.reduce(0) { $0 + $1.utf8.count }

@@ -1,6 +1,6 @@
 import ReelCore
 
-/// Rows of words in columns that are as wide as their widest word.
+/// A table of text, with columns as wide as their widest cell.
 struct TextTable {
   enum Alignment {
     case left
@@ -11,7 +11,7 @@ struct TextTable {
   private let alignments: [Alignment]
   private let indentation: Int
 
-  /// Columns beyond the last alignment stand to the right.
+  /// Columns beyond the last alignment are right-aligned.
   init(_ alignments: [Alignment], indentation: Int = 0) {
     self.alignments = alignments
     self.indentation = indentation
@@ -19,7 +19,7 @@ struct TextTable {
 
   mutating func add(_ row: [String]) { rows.append(row.map(\.printable)) }
 
-  /// The lines, two spaces between columns and none at their ends.
+  /// The lines, with two spaces between columns and none at the end.
   var lines: [String] {
     var widths: [Int] = []
     for row in rows {

@@ -7,15 +7,15 @@ import ReelCore
   import Darwin
 #endif
 
-/// Standard output for results, standard error for everything else. A line is written whole.
+/// Standard output for results, standard error for everything else. Each line is written in one piece.
 enum Console {
   private static let output = Locked(STDOUT_FILENO)
   private static let errorOutput = Locked(STDERR_FILENO)
 
-  /// Throws `ReelError.cannotWriteOutput`, also where the reader has closed its end.
+  /// Throws `ReelError.cannotWriteOutput`, also if the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
 
-  /// Bytes to standard output.
+  /// Writes bytes to standard output.
   static func write(_ bytes: [UInt8]) throws(ReelError) {
     let code = output.withLock { writeAll($0, bytes) }
     if code != 0 {
@@ -23,10 +23,10 @@ enum Console {
     }
   }
 
-  /// One line to standard error.
+  /// Prints an error to standard error.
   static func report(_ error: ReelError) { note("reel: \(error)") }
 
-  /// A line for each of the first few errors, and how many there are more.
+  /// Prints a line for each of the first few errors, and the number of the others.
   static func report(_ errors: [ReelError]) {
     let limit = 10
     for error in errors.prefix(limit) { report(error) }
@@ -39,7 +39,7 @@ enum Console {
 
   static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
 
-  /// 0, or the error number.
+  /// Returns 0 or the error number.
   private static func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
     var rest = bytes[...]
     while !rest.isEmpty {

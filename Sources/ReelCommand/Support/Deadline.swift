@@ -1,8 +1,7 @@
 import ReelCore
 import ReelPool
 
-/// Runs `body` and cancels it when the time is up. A result that it still returns counts, even if it was just
-/// cancelled.
+/// Runs `body`, and cancels it when the time is up. A result that it returns nevertheless counts.
 ///
 /// Throws what `body` throws, or `ReelError.timedOut`.
 func withDeadline<Result: Sendable>(

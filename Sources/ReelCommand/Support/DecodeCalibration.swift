@@ -4,7 +4,7 @@ import ReelCore
 import ReelPlayback
 import ReelPool
 
-/// Measures what decoding a frame takes on this machine: over the first frames of the first items of a feed.
+/// Measures the decoding time of a frame on this machine, over the first frames of the first items of a feed.
 struct DecodeCalibration {
   private static let itemCount = 3
   private static let frameCount = 150
@@ -17,7 +17,7 @@ struct DecodeCalibration {
     self.logger = logger
   }
 
-  /// The mean over all frames that were decoded, with one thread. Throws `ReelError` where there was none.
+  /// The mean over all decoded frames, with one thread. Throws `ReelError` if there were none.
   func measure(_ fetcher: any Fetching) async throws -> DecodeCost {
     var (frames, duration) = (0, Duration.zero)
     for item in feed.items.prefix(Self.itemCount) {

@@ -6,7 +6,7 @@ enum ExitStatus {
   static let failedSource: Int32 = 1
   static let interrupted: Int32 = 130
 
-  /// The code of a failure with one source.
+  /// The exit code for a failure of one source.
   static func code(of error: ReelError) -> Int32 {
     switch error.kind {
     case .usage: 64
@@ -20,7 +20,7 @@ enum ExitStatus {
     }
   }
 
-  /// The code of a run over several sources, of which these failed. Throws nothing where none did.
+  /// Throws the exit code of a run over several sources, of which these failed, unless there are no errors.
   static func check(_ errors: [ReelError], sourceCount: Int) throws {
     guard let first = errors.first else { return }
     if errors.contains(where: { $0.kind == .cancelled }) { throw ExitCode(interrupted) }

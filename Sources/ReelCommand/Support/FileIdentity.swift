@@ -7,24 +7,24 @@ import ReelPlayback
   import Darwin
 #endif
 
-/// Which file a path leads to, whatever it is called there: two paths that lead to one file, through links of any kind,
-/// have the same identity.
+/// Identifies the file of a path: two paths to one file, through links of any kind, have the same identity.
 ///
-/// Pipes and devices have none: writing to them replaces nothing.
+/// Pipes and devices have none, because writing to them replaces nothing.
 struct FileIdentity: Hashable {
   private let device: UInt64
   private let number: UInt64
-  /// In the folder that `device` and `number` name, of a file that is not there yet; nil for one that is.
+  /// The name of a file that does not exist yet, in the folder that `device` and `number` identify; nil for an
+  /// existing file.
   private let name: String?
 
-  /// Nil for what is neither a file nor could be made as one.
+  /// Nil if the path is neither a file nor could become one.
   init?(path: String) {
     var status = stat()
     if stat(path, &status) == 0 {
       self.init(status)
       return
     }
-    // A link to what is not there leads to what it names.
+    // A dangling link would create the file that it names.
     var url = URL(fileURLWithPath: path)
     if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
       url = URL(fileURLWithPath: target, relativeTo: url.deletingLastPathComponent())
@@ -33,7 +33,7 @@ struct FileIdentity: Hashable {
     self.init(device: UInt64(status.st_dev), number: UInt64(status.st_ino), name: url.lastPathComponent)
   }
 
-  /// Of a source on this machine; nil for any other.
+  /// The identity of a local source; nil for any other.
   init?(_ source: MediaSource) {
     switch source {
     case .url(let url):

@@ -9,9 +9,10 @@ import ReelPlayback
   import Darwin
 #endif
 
-/// Ctrl-C and its like: cancel the work, so that it cleans up after itself; if that takes too long, clean up and leave.
+/// Handles Ctrl-C and similar signals: cancels the work so that it can clean up after itself; if that takes too
+/// long, removes partial files and exits.
 enum Interruption {
-  /// A cancelled task has so long to end.
+  /// The time that a cancelled task has to end.
   private static let grace = DispatchTimeInterval.milliseconds(700)
 
   /// The pipe that the signal handler writes to. libdispatch's signal sources may miss a signal that comes while they
@@ -32,7 +33,7 @@ enum Interruption {
     ProcessSettings.apply()
     let task = Task { try await body() }
     let queue = DispatchQueue(label: "reel.signals")
-    // Read now: the handler must not be the first to make the pipe.
+    // Create the pipe now, so that the signal handler does not have to.
     let source = DispatchSource.makeReadSource(fileDescriptor: pipe.reader, queue: queue)
     source.setEventHandler {
       var byte: UInt8 = 0
@@ -58,7 +59,7 @@ enum Interruption {
   }
 }
 
-/// `pipe(2)`, under a name that members do not hide.
+/// Calls `pipe(2)`. A global function, because members hide the name.
 private func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
 
 extension ReelError {

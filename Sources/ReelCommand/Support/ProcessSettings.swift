@@ -7,15 +7,15 @@ import ReelFFmpeg
   import Darwin
 #endif
 
-/// What the process asks of the system for work with many sources.
+/// Settings of the process for work with many sources.
 enum ProcessSettings {
   static func apply() {
     raiseFileLimit()
-    // A third less memory for a hundred sources, in the same time.
+    // Takes a third less memory for a hundred sources, in the same time.
     Allocator.limitArenas(to: max(2, ProcessInfo.processInfo.activeProcessorCount))
   }
 
-  /// As many open files as the system lets a process have.
+  /// Raises the limit of open files as far as the system allows.
   private static func raiseFileLimit() {
     #if canImport(Glibc)
       let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

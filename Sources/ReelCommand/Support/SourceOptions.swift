@@ -6,7 +6,7 @@ import ReelPlayback
 import ReelPool
 import ReelTransport
 
-/// The options that every command with sources has.
+/// The options of every command that reads sources.
 struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -61,7 +61,7 @@ struct SourceOptions: ParsableArguments {
   @Flag(help: "Log what happens to standard error.")
   var verbose = false
 
-  /// Checks the sources that are opened once each.
+  /// Checks sources that are opened only once each.
   static func validate(_ sources: [String]) throws {
     if sources.isEmpty { throw ValidationError("name at least one source") }
     if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
@@ -81,7 +81,7 @@ struct SourceOptions: ParsableArguments {
     _ = try keyList()
   }
 
-  /// Lets logs through as the flags say. Once a process.
+  /// Sets the log level from the flags. Call it once per process.
   func bootstrapLogging() -> Logger {
     let level: Logger.Level = verbose ? .debug : .critical
     LoggingSystem.bootstrap { label in
@@ -93,8 +93,8 @@ struct SourceOptions: ParsableArguments {
   }
 
   /// - Parameters:
-  ///   - limitsWaits: No answer and no bytes are waited for longer than `--timeout`.
-  ///   - pauses: What failed is tried again after a pause, else at once.
+  ///   - limitsWaits: Limits each wait for a response or for bytes to `--timeout`.
+  ///   - pauses: Pauses before a retry instead of retrying at once.
   func transport(logger: Logger, limitsWaits: Bool = false, pauses: Bool = true) -> TransportFetcher {
     var configuration = TransportConfiguration()
     configuration.retryPolicy.attempts = retries
@@ -118,7 +118,7 @@ struct SourceOptions: ParsableArguments {
     return configuration
   }
 
-  /// True where rungs are to be chosen by what transfers measure.
+  /// True if measured transfers choose the rungs.
   var adaptsBitRate: Bool { bandwidth == "auto" }
 
   // MARK: - Private
@@ -132,7 +132,7 @@ struct SourceOptions: ParsableArguments {
     }
   }
 
-  /// What the key files contain. The options are read more than once, and a pipe can't be.
+  /// The contents of the key files. The options are read more than once, and a pipe can't be.
   private static let keyFileBytes = Locked<[String: [UInt8]]>([:])
 
   private static func bytes(ofKeyFile path: String) throws(ReelError) -> [UInt8] {

@@ -28,7 +28,7 @@ final class TrafficCounter: Fetching {
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
     let isLocal = request.url.isFileURL
-    // The requests of this transfer counted so far. More may be reported until it ends.
+    // The requests counted so far for this transfer. More may be reported until it ends.
     let counted = Locked(0)
     note(1, of: counted, isLocal: isLocal)
     request.addReport { [self] in note($0.requestCount, of: counted, isLocal: isLocal) }

@@ -4,9 +4,9 @@ import ReelManifest
 import ReelPlayback
 
 extension VirtualHLS {
-  /// The HLS of a manifest that was read. What is left out is reported on standard error.
+  /// Makes HLS from a loaded manifest, and reports omitted parts on standard error.
   ///
-  /// Throws the reason why a rung has no segments where no other is left, and `unsupported`.
+  /// Throws the reason why a rung has no segments if no other is left, and `unsupported`.
   init(reporting loaded: LoadedManifest, quietly: Bool) throws(ReelError) {
     do throws(ReelError) {
       try self.init(loaded.presentation)

@@ -21,7 +21,7 @@ struct AccessUnitSplitter {
   private let streamIndex: Int
   private var buffer: [UInt8] = []
   private var marks: [Mark] = []
-  /// Where the scan for start codes goes on.
+  /// Where the scan for start codes continues.
   private var scanOffset = 0
   /// Whether a slice of the unit that is being collected was seen, and the last macroblock address of H.264.
   private var hasSlice = false
@@ -46,7 +46,7 @@ struct AccessUnitSplitter {
     packet.withBytes { buffer.append(contentsOf: $0) }
   }
 
-  /// The next whole access unit; nil where its end is not there yet.
+  /// The next whole access unit; nil if its end is not there yet.
   mutating func next() throws(ReelError) -> Packet? {
     guard let end = findEnd() else {
       return buffer.count > Self.maximumByteCount ? try take(buffer.count) : nil
@@ -54,7 +54,7 @@ struct AccessUnitSplitter {
     return try take(end)
   }
 
-  /// What is left at the end of the stream, as an access unit.
+  /// The rest of the stream at its end, as an access unit.
   mutating func flush() throws(ReelError) -> Packet? {
     if let packet = try next() { return packet }
     guard hasSlice, !buffer.isEmpty else { return nil }
@@ -88,15 +88,15 @@ struct AccessUnitSplitter {
   private mutating func findEnd() -> Int? {
     buffer.withUnsafeBytes { bytes in
       while let start = bytes.firstStartCode(from: scanOffset) {
-        // The header and the first four bytes of a slice header are needed, however the bytes come.
+        // Checking a unit needs its header and the first four bytes of a slice header.
         guard start + 8 <= bytes.count else {
           scanOffset = start
           return nil
         }
         let unit = UnsafeRawBufferPointer(rebasing: bytes[(start + 3)...])
         if beginsAccessUnit(unit), start > 0 {
-          // The scan goes on here once the unit before has been taken. A zero byte before the start code stays with
-          // the unit before, as its trailing zero.
+          // The scan continues here once the previous unit has been taken. A zero byte before the start code
+          // stays with that unit, as its trailing zero.
           scanOffset = start
           hasSlice = false
           return start
@@ -108,7 +108,7 @@ struct AccessUnitSplitter {
     }
   }
 
-  /// True where this unit is the first of a new access unit; notes slices on the way.
+  /// True if this unit is the first of a new access unit; notes slices on the way.
   private mutating func beginsAccessUnit(_ unit: UnsafeRawBufferPointer) -> Bool {
     guard let header = NALUnitHeader(codec: codec, bytes: unit) else { return false }
     if header.precedesPicture { return hasSlice }
@@ -135,15 +135,15 @@ struct AccessUnitSplitter {
     scanOffset = Swift.max(0, scanOffset - end)
     if buffer.isEmpty { hasSlice = false }
     lastFirstMacroblock = 0
-    // Marks of PES packets that began inside of the unit have been used or passed over; the one that the rest
-    // begins in stays, without timestamps where it was used.
+    // Marks of PES packets that began inside the unit have been used or skipped. The mark of the packet in
+    // which the rest begins stays, without timestamps if it was used.
     var rest = marks.filter { $0.offset >= end }
-    // Some muxers cut within the start code: what follows it counts.
+    // Some muxers split a start code between packets: the packet with its end counts.
     if let first = rest.first, first.offset <= end + 3 { rest[0].offset = end }
     if rest.first?.offset != end, !buffer.isEmpty {
       let passed = marks.last { $0.offset < end && $0.offset > 0 }
       let last = marks.last { $0.offset < end }
-      // A PES packet that began within the unit and in which the next unit is the first to begin.
+      // A PES packet that began within the unit, in which the next unit is the first to begin.
       rest.insert(
         Mark(
           offset: end, presentationTicks: passed?.presentationTicks, decodingTicks: passed?.decodingTicks,

@@ -1,13 +1,13 @@
 internal import ReelCore
 
-/// The time of samples that follow each other, in whole ticks of a stream's time base, without drift: what a number of
-/// samples lasts is seldom a whole number of ticks, and what is left over is kept.
+/// The time of consecutive samples in whole ticks of a stream's time base, without drift: the duration of a
+/// number of samples is rarely a whole number of ticks, and the remainder is kept.
 struct AudioClock {
   /// The tick that the next sample begins in; nil before one is known.
   private(set) var ticks: Int64?
 
   private let timeBase: Rational
-  /// `remainder / divisor` ticks are to be added to `ticks`; less than one.
+  /// The remainder of `ticks`: `remainder / divisor` ticks, less than one.
   private var remainder: Int64 = 0
   private var divisor: Int64 = 1
 

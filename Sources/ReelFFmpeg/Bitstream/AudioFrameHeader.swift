@@ -2,9 +2,9 @@ internal import ReelCore
 
 /// The header of one audio frame as elementary streams carry it: how long the frame is, in bytes and in time.
 struct AudioFrameHeader: Hashable {
-  /// What a frame is to the packet that is decoded.
+  /// The role of a frame in its packet.
   enum Role: Hashable {
-    /// Decoded by itself.
+    /// Decodable on its own.
     case independent
     /// More channels for the frame before it (E-AC-3).
     case dependent
@@ -20,13 +20,13 @@ struct AudioFrameHeader: Hashable {
   var role = Role.independent
   /// Bytes of a header that the decoder does not want.
   var prefixByteCount = 0
-  /// What all frames of a stream have in common, as far as its headers tell.
+  /// The parameters that all frames of a stream share.
   var family: Int
 
   /// Bytes that a header can be read from, whatever the codec.
   static let byteCount = 7
 
-  /// True for the codecs whose frames can be told apart in a byte stream.
+  /// True for codecs whose frames can be recognized in a byte stream.
   static func isKnown(for codec: AudioCodec) -> Bool {
     switch codec {
     case .aac, .mp3, .mp2, .ac3, .eac3, .opus: true
@@ -34,7 +34,7 @@ struct AudioFrameHeader: Hashable {
     }
   }
 
-  /// Reads the header at the beginning of `bytes`; nil where there is none.
+  /// Reads the header at the beginning of `bytes`; nil if there is none.
   init?(codec: AudioCodec, bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= Self.byteCount else { return nil }
     switch codec {
@@ -46,7 +46,7 @@ struct AudioFrameHeader: Hashable {
     }
   }
 
-  /// True where a frame with this header may follow one with `other` in the same stream.
+  /// True if a frame with this header may follow one with `other` in the same stream.
   func mayFollow(_ other: AudioFrameHeader) -> Bool {
     sampleRate == other.sampleRate && family == other.family
   }
@@ -69,7 +69,8 @@ struct AudioFrameHeader: Hashable {
     family = Int(bytes[1] & 8)
   }
 
-  /// ISO/IEC 11172-3 §2.4.2.3, ISO/IEC 13818-3, and MPEG-2.5 for layer III. Free format is not told apart from noise.
+  /// ISO/IEC 11172-3 §2.4.2.3, ISO/IEC 13818-3, and MPEG-2.5 for layer III. Free format can't be distinguished
+  /// from noise.
   private init?(mpeg bytes: UnsafeRawBufferPointer) {
     guard bytes[0] == 0xff, bytes[1] & 0xe0 == 0xe0 else { return nil }
     let (version, layer) = (Int(bytes[1] >> 3 & 3), 4 - Int(bytes[1] >> 1 & 3))
@@ -105,10 +106,10 @@ struct AudioFrameHeader: Hashable {
         32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640,
       ]
       guard rateCode < 3, sizeCode / 2 < kilobits.count else { return nil }
-      // Of 16 bits. At 44.1 kHz sizes alternate, and the code tells which one it is.
+      // In 16-bit words. At 44.1 kHz sizes alternate, and the code says which one applies.
       let wordCount = kilobits[sizeCode / 2] * 96000 / rates[rateCode] + (rateCode == 1 ? sizeCode & 1 : 0)
       byteCount = wordCount * 2
-      // Versions 9 and 10 are at half and a quarter of the rate.
+      // Versions 9 and 10 have half and a quarter of the rate.
       sampleRate = rates[rateCode] >> max(0, version - 8)
       sampleCount = 1536
       return
@@ -142,7 +143,7 @@ struct AudioFrameHeader: Hashable {
       size += Int(byte)
       offset += 1
     } while byte == 255
-    // Trims of the start and the end, then an extension that says how long it is.
+    // The trims of start and end, then an extension with its own length.
     if bytes[1] & 0x10 != 0 { offset += 2 }
     if bytes[1] & 0x08 != 0 { offset += 2 }
     if bytes[1] & 0x04 != 0 {

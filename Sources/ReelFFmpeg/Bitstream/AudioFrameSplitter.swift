@@ -1,23 +1,25 @@
 internal import CFFmpeg
 package import ReelCore
 
-/// Cuts the PES packets of one audio stream of MPEG-TS into audio frames, one packet each, as `AudioDecoder` takes them.
+/// Splits the PES packets of one audio stream of MPEG-TS into audio frames, one packet each, for
+/// `AudioDecoder`.
 ///
-/// A PES packet may hold several frames, and a part of one at either end; its timestamp is that of the first frame that
-/// begins in it (ISO/IEC 13818-1 §2.4.3.7). The frames behind that one follow each other without a gap: their times are
-/// counted in samples, exactly. Bytes between frames that are none are passed over; so is a frame that is not whole.
-/// Where the beginning of a frame is not known, at the start and after damage, a header counts that another one follows
-/// at the place that it names, or the end of a PES packet.
+/// A PES packet may contain several frames, and a part of one at either end. Its timestamp is that of the first
+/// frame that begins in it (ISO/IEC 13818-1 §2.4.3.7). The frames after that one follow without a gap: their
+/// times are counted in samples, exactly. Other bytes between frames are skipped, and so are incomplete frames.
+/// If the beginning of a frame is not known, at the start and after damage, a header counts only if another one
+/// follows at the position that it states, or the end of a PES packet.
 ///
-/// Demuxers of other containers give whole frames. Packets of a codec that can't be split are given as they are.
+/// Demuxers of other containers deliver whole frames. Packets of a codec that can't be split are passed on
+/// unchanged.
 ///
 /// Confined to one thread at a time.
 package final class AudioFrameSplitter {
-  /// Where a PES packet begins.
+  /// The beginning of a PES packet.
   private struct Mark {
     /// Offset in `buffer`.
     var offset: Int
-    /// Of the first frame that begins here; nil where there is none, or once it was used.
+    /// Of the first frame that begins here; nil if there is none, or once it was used.
     var presentationTicks: Int64?
     var isCorrupt: Bool
     /// The byte position in the source.
@@ -40,7 +42,7 @@ package final class AudioFrameSplitter {
   private let streamIndex: Int
   private let canSplit: Bool
   private var buffer: [UInt8] = []
-  /// What of `buffer` has been used.
+  /// How much of `buffer` has been used.
   private var offset = 0
   private var marks: [Mark] = []
   /// A frame has ended at `offset`.
@@ -72,7 +74,7 @@ package final class AudioFrameSplitter {
     packet.withBytes { buffer.append(contentsOf: $0) }
   }
 
-  /// The next whole frame; nil where its end is not there yet.
+  /// The next whole frame; nil if its end is not there yet.
   package func next() throws(ReelError) -> Packet? { try next(isAtEnd: false) }
 
   /// The frames that are left at the end of the stream, one a call; nil when there are no more.
@@ -116,7 +118,7 @@ package final class AudioFrameSplitter {
           }
         }
         guard end <= bytes.count else {
-          // A length that was damaged reaches far: at the end, whole frames may lie in what it takes in.
+          // A damaged length reaches too far: at the end, it may span whole frames.
           guard isAtEnd else { return .needsInput }
           isSynchronized = false
           offset += 1
@@ -135,7 +137,7 @@ package final class AudioFrameSplitter {
     }
   }
 
-  /// Whether a header is one, as what follows the frame tells; nil where that has not come yet.
+  /// Whether a header is confirmed by the bytes after its frame; nil if they have not arrived yet.
   private func confirm(
     _ header: AudioFrameHeader, end: Int, in bytes: UnsafeRawBufferPointer, isAtEnd: Bool
   ) -> Bool? {
@@ -146,7 +148,7 @@ package final class AudioFrameSplitter {
     return isAtEnd ? end < bytes.count : nil
   }
 
-  /// Where the frames end that depend on one which ends at `end`; nil where that has not come yet.
+  /// The end of the frames that depend on one that ends at `end`; nil if they have not arrived yet.
   private func endWithDependents(
     from end: Int, in bytes: UnsafeRawBufferPointer, isAtEnd: Bool
   ) -> Int? {
@@ -166,7 +168,7 @@ package final class AudioFrameSplitter {
 
   private func take(_ unit: Unit) throws(ReelError) -> Packet {
     offset = unit.end
-    // The PES packet that the frame begins in: marks before it are of no more use.
+    // The PES packet in which the frame begins. Marks before it are no longer needed.
     let current = marks.lastIndex { $0.offset <= unit.start } ?? marks.startIndex
     marks.removeFirst(current)
     if let ticks = marks.first?.presentationTicks {

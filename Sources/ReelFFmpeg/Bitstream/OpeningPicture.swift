@@ -2,7 +2,7 @@ internal import CFFmpeg
 internal import CFFmpegShims
 internal import ReelCore
 
-/// What the first access unit of a stream says about how decoding starts there.
+/// How decoding can start with the first access unit of a stream.
 package struct OpeningPicture: Sendable, Hashable {
   /// How the stream can be entered.
   package enum Entry: String, Sendable {
@@ -25,7 +25,7 @@ package struct OpeningPicture: Sendable, Hashable {
   /// Pictures may follow that are shown before it.
   private let mayBePreceded: Bool
 
-  /// True where decoding this picture and nothing else gives the earliest one.
+  /// True if decoding this picture and nothing else gives the earliest one.
   var canBeDecodedAlone: Bool { entry == .idr && !mayBePreceded && !isField && isShown }
 
   init(
@@ -47,7 +47,7 @@ package struct OpeningPicture: Sendable, Hashable {
       isField = false
       isLeading = false
       isRandomAccess = packet.isKey
-      // AV1 and VP9 show a picture with its packet: the decoder is asked after each.
+      // AV1 and VP9 show a picture with its packet, so the decoder is asked after each packet.
       mayBePreceded = true
       return
     }

@@ -51,7 +51,7 @@ struct ParameterSets {
   // MARK: - Private
 
   private mutating func note(_ unit: UnsafeRawBufferPointer, as key: Key) -> Bool {
-    // Zero bytes before the next start code belong to no unit.
+    // Zero bytes before the next start code are not part of a unit.
     var end = unit.count
     if framing == .annexB { while end > 0, unit[end - 1] == 0 { end -= 1 } }
     guard end <= Self.maximumByteCount, sets.count < Self.maximumCount || sets[key] != nil else {

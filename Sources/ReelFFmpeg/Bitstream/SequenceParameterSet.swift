@@ -1,6 +1,6 @@
-/// What Reel itself has to know of an H.264 sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
+/// The fields that Reel itself needs from an H.264 sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
 enum SequenceParameterSet {
-  /// `gaps_in_frame_num_value_allowed_flag`; nil where the unit is too short or makes no sense. `unit` is the NAL unit
+  /// `gaps_in_frame_num_value_allowed_flag`; nil if the unit is too short or makes no sense. `unit` is the NAL unit
   /// with its header.
   static func allowsFrameNumberGaps(_ unit: UnsafeRawBufferPointer) -> Bool? {
     var bits = BitReader(unit)

@@ -15,8 +15,8 @@ final class ByteSourceIO {
   private let box: CallbackBox
   private let isSeekable: Bool
   private let clock: any MonotonicClock
-  /// The last bytes of a source that only streams: demuxers go back a few bytes now and then, and AVIO's own buffer is
-  /// begun anew with each read.
+  /// The last bytes of a source that can't seek: demuxers sometimes go back a few bytes, and AVIO's own buffer
+  /// is emptied by each read.
   private var history: [UInt8] = []
   /// The reader's distance from the end of `history`, and that end's place in the source.
   private var rewound = 0
@@ -29,7 +29,7 @@ final class ByteSourceIO {
 
   /// `isSeekable` false hides that a source can seek.
   ///
-  /// - Parameter clock: what reading is measured by.
+  /// - Parameter clock: Measures the time of reads.
   init(source: any ByteSource, isSeekable: Bool, clock: any MonotonicClock) throws(ReelError) {
     self.source = source
     self.clock = clock
@@ -65,18 +65,19 @@ final class ByteSourceIO {
     if let error { throw error }
   }
 
-  /// The size of all bytes, where it is known.
+  /// The size of the source; nil if unknown.
   var byteCount: Int64? { source.byteCount }
 
-  /// Bytes that were read ahead of what the demuxer has used; nil where some of them are to be read once more.
+  /// The bytes that were read ahead of the demuxer; nil if some of them will be read again.
   var unread: [UInt8]? {
     guard rewound == 0, error == nil, let next = context.pointee.buf_ptr, let end = context.pointee.buf_end
     else { return nil }
     return Array(UnsafeRawBufferPointer(start: next, count: end - next))
   }
 
-  /// Puts a buffer of the usual size in place of the one that FFmpeg has made to go back in while it looked at the
-  /// beginning (ffio_ensure_seekback): it does so itself only where a read happens to end at the buffer's end.
+  /// Restores a buffer of the usual size in place of the one that FFmpeg made to go back in while it examined
+  /// the beginning (ffio_ensure_seekback). FFmpeg does so itself only if a read happens to end at the buffer's
+  /// end.
   func shrinkBuffer() {
     guard context.pointee.buffer_size > 2 * Self.bufferSize, let old = context.pointee.buffer,
       let next = context.pointee.buf_ptr, let end = context.pointee.buf_end, end - next <= Self.bufferSize,
@@ -92,12 +93,12 @@ final class ByteSourceIO {
     av_free(old)
   }
 
-  /// Goes on after an error that was no fault of the source.
+  /// Clears an error that was not the source's fault.
   func forgetError() { error = nil }
 
   // MARK: - Private
 
-  /// What FFmpeg's callbacks get: a plain object with a weak way back.
+  /// The object passed to FFmpeg's callbacks, with a weak reference back.
   private final class CallbackBox {
     weak var owner: ByteSourceIO?
 

@@ -11,7 +11,7 @@ package final class ContainerReader {
   package struct Options: Sendable {
     /// False reads the source forward only.
     package var isSeekable = true
-    /// MP4: the header is complete where the media begins, and nothing is looked for behind it.
+    /// MP4: the header is complete before the media, and nothing after the media is needed.
     package var startsAtMedia = false
     package var wantsVideo = true
     package var wantsAudio = false
@@ -19,7 +19,7 @@ package final class ContainerReader {
     package var audioLanguages: [String] = []
     /// Supplies the keys of encrypted samples. If nil, reading stops at the first encrypted sample.
     package var keys: (any SampleKeys)?
-    /// What waiting for bytes is measured by.
+    /// The clock that measures waits for bytes.
     package var clock: any MonotonicClock = SystemMonotonicClock()
 
     package init() {}
@@ -34,9 +34,9 @@ package final class ContainerReader {
   }
 
   package let format: ContainerFormat
-  /// Nil only where no video is wanted.
+  /// Nil only if no video is wanted.
   package private(set) var video: StreamInfo?
-  /// Nil where none is wanted, or none was announced so far.
+  /// Nil if none is wanted, or none was announced so far.
   package private(set) var audio: StreamInfo?
 
   private var demuxer: Demuxer
@@ -67,8 +67,8 @@ package final class ContainerReader {
 
   /// Opens the container.
   ///
-  /// Throws `ReelError` (`badMedia` where there is no stream of a kind that is wanted; `unsupported` for a codec, by
-  /// name) or what the source threw.
+  /// Throws `ReelError` (`badMedia` if there is no stream of a wanted kind; `unsupported` for a codec, by name)
+  /// or the source's error.
   package init(
     source: any ByteSource, format: ContainerFormat, options: Options = Options(), name: String,
     logger: Logger
@@ -93,9 +93,9 @@ package final class ContainerReader {
   package var streams: [StreamInfo] { demuxer.streams }
   /// Time spent waiting for bytes.
   package var sourceWait: Duration { closedSourceWait + demuxer.sourceWait }
-  /// The whole length in microseconds, where the container's header tells.
+  /// The duration in microseconds, if the container's header states it.
   package var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
-  /// True where the end came before what the container's index names, or inside of an element of Matroska.
+  /// True if the end came before what the container's index names, or inside of an element of Matroska.
   package var isTruncated: Bool { demuxer.isTruncated }
   /// How a container that `isTruncated` is cut off, in words.
   package var truncation: String {
@@ -105,8 +105,8 @@ package final class ContainerReader {
   }
   /// The place in the source's bytes behind the units given.
   package var position: Int64 { (program?.origin ?? 0) + demuxer.position }
-  /// Bytes of the source that were read behind `position`, and not used: with them and `position`, another reader can go
-  /// on where this one stops. Nil where this one holds parts of units, as it does of containers that are split here.
+  /// The bytes after `position` that were read but not used. With them and `position`, another reader can
+  /// continue. Nil if this reader holds parts of units, as for containers that are split here.
   package var unread: [UInt8]? {
     guard ready.isEmpty, !format.isMPEGSystem, !hasEnded else { return nil }
     return demuxer.unread
@@ -156,10 +156,10 @@ package final class ContainerReader {
     }
   }
 
-  /// False where the source is read forward only, and behind a change of its program.
+  /// False if the source is read forward only, and behind a change of its program.
   package var isSeekable: Bool { options.isSeekable && !hasChangedProgram }
 
-  /// Goes to the key frame at or before `ticks` of a stream. False where the container can't.
+  /// Goes to the key frame at or before `ticks` of a stream. False if the container can't.
   package func seek(toKeyFrameAtOrBefore ticks: Int64, of stream: StreamInfo) throws -> Bool {
     guard !hasChangedProgram else { return false }
     try program?.setPassive(true)
@@ -177,7 +177,7 @@ package final class ContainerReader {
     selectStreams()
   }
 
-  /// Clears what a read was ended with that was not of the source's own making, so that reading goes on after a seek.
+  /// Clears an interruption that ended a read, so that reading can continue after a seek.
   package func forgetInterruption() { demuxer.forgetInterruption() }
 
   // MARK: - Private
@@ -196,7 +196,7 @@ package final class ContainerReader {
     selectStreams()
   }
 
-  /// Goes on with the streams of another program map.
+  /// Continues with the streams of another program map.
   private func changeProgram(_ program: ProgramSource) throws {
     program.proceed()
     hasChangedProgram = true
@@ -242,7 +242,7 @@ package final class ContainerReader {
 
   // MARK: Decryption
 
-  // MPEG-TS is decrypted after it was split: the headers of slices and of audio frames are in the clear.
+  // MPEG-TS is decrypted after splitting, because the headers of slices and audio frames are not encrypted.
 
   private func transportVideo(_ packet: consuming Packet) throws -> Unit {
     guard let video else { return .video(SharedPacket(packet)) }
@@ -281,7 +281,7 @@ package final class ContainerReader {
     return error
   }
 
-  /// Begins anew at another place.
+  /// Starts again at another position.
   private func restart() {
     ready = []
     hasEnded = false

@@ -1,13 +1,13 @@
 internal import ReelCore
 
 extension Demuxer {
-  /// The best video stream, as ffmpeg chooses it, waited for where it is announced late.
+  /// The best video stream by ffmpeg's order. Waits for a stream that is announced late.
   func videoStream() throws -> StreamInfo {
     let isVideo = { (stream: StreamInfo) in stream.kind == .video && !stream.isAttachedFrame }
     guard try awaitStream(where: isVideo) != nil else { throw noStream("no video in the media") }
     let candidates = streams.filter(isVideo)
-    // ffmpeg's order: pixels, the default disposition counting for five million (fftools/ffmpeg_opt.c); the first
-    // of equals.
+    // ffmpeg's order: by pixels, with five million added for the default disposition (fftools/ffmpeg_opt.c); of
+    // equals, the first.
     let score = { (stream: StreamInfo) in
       (stream.size.map { $0.width * $0.height } ?? 0) + (stream.isDefault ? 5_000_000 : 0)
     }
@@ -57,7 +57,7 @@ extension Demuxer {
   }
 
   /// The audio stream that is played: of the most wanted language, then the default one, then the one with the most
-  /// channels; the first of equals. Nil where none can be decoded.
+  /// channels; the first of equals. Nil if none can be decoded.
   static func bestAudio(of streams: [StreamInfo], languages: [String]) -> StreamInfo? {
     let rank = { (stream: StreamInfo) -> Int in
       let language = stream.language?.lowercased() ?? ""

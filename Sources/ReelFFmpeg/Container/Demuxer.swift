@@ -5,19 +5,18 @@ package import ReelCore
 
 /// Splits the bytes of one container into packets.
 ///
-/// libavformat gets bytes only, never a URL: whatever a file names outside of itself is refused. Streams are not
-/// probed (`avformat_find_stream_info` is never called): what is known of them is what the header, or the first
-/// packets, say.
+/// libavformat gets bytes only, never a URL: references to other files are refused. Streams are not probed
+/// (`avformat_find_stream_info` is never called): only the header, or the first packets, describe them.
 ///
 /// Ownership: owns the `AVFormatContext`. Streams leave it as values (`StreamInfo`), never as pointers into it.
 ///
-/// Confined to one thread at a time; the calls block as its `ByteSource` does.
+/// Confined to one thread at a time; the calls block like those of its `ByteSource`.
 package final class Demuxer {
-  /// What the demuxer knows; grows where a container announces streams on the way (MPEG-TS, FLV).
+  /// The streams known so far. Some containers announce more of them later (MPEG-TS, FLV).
   package private(set) var streams: [StreamInfo] = []
   package let format: ContainerFormat
 
-  /// True where the end came before what the container's index names, or inside of an element of Matroska.
+  /// True if the end came before what the container's index names, or inside of an element of Matroska.
   package private(set) var isTruncated = false
 
   private var context: UnsafeMutablePointer<AVFormatContext>?
@@ -26,22 +25,21 @@ package final class Demuxer {
   /// Packets that were read to learn of streams, to be given first.
   private var readAhead: [SharedPacket] = []
 
-  /// mpegts cuts a PES packet that tells no length where it would get longer, and has a buffer of this size for each
-  /// stream, which is 200 KiB else.
+  /// mpegts splits a PES packet without a stated length when it would get longer, and has a buffer of this size
+  /// for each stream, otherwise 200 KiB.
   static let longestPart = 32 << 10
 
   /// How much of a stream may be looked at for its headers.
   private static let probeByteCount: Int64 = 1 << 20
 
-  /// Reads the header. Throws `ReelError.badMedia`, or what the source threw.
+  /// Reads the header. Throws `ReelError.badMedia`, or the source's error.
   ///
   /// - Parameters:
-  ///   - source: the container's bytes, from its first one on.
-  ///   - isSeekable: false has the source read forward only, whatever it can.
-  ///   - startsAtMedia: MP4: nothing is looked for behind the media, which a seekable source else is read to its end
-  ///     for.
-  ///   - clock: what waiting for bytes is measured by.
-  ///   - name: of the source, for log lines.
+  ///   - source: The container's bytes from its first one.
+  ///   - isSeekable: If false, the source is only read forward.
+  ///   - startsAtMedia: MP4: do not search after the media. Otherwise a seekable source is read to its end.
+  ///   - clock: Measures waits for bytes.
+  ///   - name: The source's name in log lines.
   package init(
     source: any ByteSource, format: ContainerFormat, isSeekable: Bool = true, startsAtMedia: Bool = false,
     clock: any MonotonicClock = SystemMonotonicClock(), name: String, logger: Logger
@@ -61,8 +59,8 @@ package final class Demuxer {
     if format == .mp4, startsAtMedia { context.pointee.flags |= AVFMT_FLAG_IGNIDX }
     if format == .mpegTS {
       // The parser would hold back each frame until the next one has begun, and often longer: a frame of 80 kB
-      // came out after 155,648 bytes instead of 86,016. Access units are split by AccessUnitSplitter. (NOFILLIN goes
-      // with it.)
+      // came out after 155,648 bytes instead of 86,016. AccessUnitSplitter splits access units instead.
+      // (NOFILLIN belongs to it.)
       context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
     }
     reel_format_refuse_io_open(context)
@@ -74,7 +72,7 @@ package final class Demuxer {
     var own: OpaquePointer?
     defer { av_dict_free(&own) }
     if format == .mpegTS { av_dict_set_int(&own, "max_packet_size", Int64(Self.longestPart), 0) }
-    // A failed open frees the context.
+    // avformat_open_input frees the context if it fails.
     let code = avformat_open_input(&opened, nil, inputFormat, &own)
     self.context = code >= 0 ? opened : nil
     try io.rethrow()
@@ -88,16 +86,16 @@ package final class Demuxer {
     avformat_close_input(&context)
   }
 
-  /// The whole length in microseconds, where the header tells.
+  /// The duration in microseconds, if the header states it.
   package var durationMicroseconds: Int64? {
     guard let duration = context?.pointee.duration, duration != reel_nopts(), duration > 0 else { return nil }
     return duration
   }
 
-  /// The demuxer's place in the source's bytes: what it has used, not what was read ahead.
+  /// The demuxer's position in the source's bytes: what it has used, not what was read ahead.
   package var position: Int64 { context.map { $0.pointee.pb.pointee.pos - unread($0.pointee.pb) } ?? 0 }
 
-  /// Bytes of the source that were read behind `position`, and not used; nil where the demuxer holds more than that.
+  /// Bytes of the source that were read behind `position`, and not used; nil if the demuxer holds more than that.
   var unread: [UInt8]? { readAhead.isEmpty ? io.unread : nil }
 
   /// Time spent waiting in the source since the beginning.
@@ -129,14 +127,14 @@ package final class Demuxer {
       let code = av_read_frame(context, packet.pointer)
       if Int(context.pointee.nb_streams) != streams.count { try refreshStreams() }
       if code >= 0 {
-        // Cut short by an error of the source: demuxers give what they have of it first.
+        // The source failed: the demuxer first returned what it had.
         try io.rethrow()
         if format == .mp4, packet.isCorrupt { isTruncated = true }
         return packet
       }
       try io.rethrow()
       if code == reel_averror_eof() {
-        // mov tells only its log that samples lie beyond the end, and not where the source can be sought.
+        // mov only logs that samples lie beyond the end, and not for seekable sources.
         if scope.lastError?.contains("partial file") == true || isIndexBeyondEnd { isTruncated = true }
         // libavformat/matroskadec.c, ebml_read_num: in the middle of an element.
         if format == .matroska, scope.lastError?.contains("ended prematurely") == true { isTruncated = true }
@@ -152,7 +150,7 @@ package final class Demuxer {
   func awaitStream(where condition: (StreamInfo) -> Bool) throws -> StreamInfo? {
     while true {
       if let stream = streams.first(where: condition) { return stream }
-      // Others have named all their streams in the header.
+      // Other formats have announced all their streams in the header.
       guard let context, context.pointee.ctx_flags & AVFMTCTX_NOHEADER != 0,
         position < Self.probeByteCount * 5, let packet = try readPacket()
       else { return nil }
@@ -184,7 +182,7 @@ package final class Demuxer {
   /// Clears an interruption that ended a read, so that reading can go on after a seek.
   func forgetInterruption() {
     io.forgetError()
-    // The log says of a read that was ended that the file is cut off.
+    // Discard the log's message that the file is truncated, which an interrupted read causes.
     _ = scope.takeLastError()
     guard let context else { return }
     context.pointee.pb.pointee.eof_reached = 0
@@ -194,7 +192,7 @@ package final class Demuxer {
   /// The last error line of the demuxer.
   func takeLastError() -> String? { scope.takeLastError() }
 
-  /// Moves to the key frame at or before `ticks` of a stream. False where the container can't.
+  /// Moves to the key frame at or before `ticks` of a stream. False if the container can't.
   package func seek(toKeyFrameAtOrBefore ticks: Int64, stream: Int) throws -> Bool {
     guard let context else { return false }
     readAhead = []
@@ -203,7 +201,7 @@ package final class Demuxer {
     return code >= 0
   }
 
-  /// Takes the streams' parameters anew: some containers learn them from the first packets.
+  /// Updates the streams' parameters: some containers learn them from the first packets.
   func refreshStreams() throws(ReelError) {
     guard let context else { return }
     var fresh: [StreamInfo] = []
@@ -215,14 +213,14 @@ package final class Demuxer {
 
   // MARK: - Private
 
-  /// True where the index of a selected stream of an MP4 file names bytes beyond the end.
+  /// True if the index of a selected stream of an MP4 file names bytes beyond the end.
   private var isIndexBeyondEnd: Bool {
     guard format == .mp4, let context, let end = io.byteCount else { return false }
     return (0..<Int(context.pointee.nb_streams)).contains { index in
       guard let stream = context.pointee.streams[index], stream.pointee.discard != AVDISCARD_ALL else {
         return false
       }
-      // Samples of one stream stand in their order in the file, nearly always.
+      // Samples of one stream are nearly always stored in order.
       let count = avformat_index_get_entries_count(stream)
       guard count > 0, let entry = avformat_index_get_entry(stream, count - 1) else { return false }
       return entry.pointee.pos + Int64(entry.pointee.size) > end

@@ -29,7 +29,7 @@ struct PESLookahead {
         guard header.count >= 9, header.count >= 9 + Int(header[8]) else { return }
         let headerByteCount = 9 + Int(header[8])
         let length = Int(header[4]) << 8 | Int(header[5])
-        // The length counts the bytes after its own field.
+        // The length counts the bytes after its field.
         if length > 0 { declaredByteCount = max(0, length - (headerByteCount - 6)) }
         payload = header[headerByteCount...]
         isInPayload = true

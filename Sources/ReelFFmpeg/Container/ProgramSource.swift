@@ -1,24 +1,24 @@
 internal import CFFmpeg
 internal import ReelCore
 
-/// An MPEG-TS stream up to where its program changes: where a stream that is played goes on with another codec or PID.
+/// An MPEG-TS stream up to a change of its program: a played stream continues with another codec or PID.
 ///
-/// libavformat keeps the codec that a PID had first (libavformat/mpegts.c, pmt_cb) and does not follow a program to other
-/// PIDs. So the bytes end here before the new program, for a demuxer to give what it holds of the old one; after
-/// `proceed()` they go on with the tables of the new one, for another demuxer.
+/// libavformat keeps the first codec of a PID (libavformat/mpegts.c, pmt_cb) and does not follow a program to
+/// other PIDs. So the bytes end before the new program, which makes the demuxer return what it holds of the old
+/// one. After `proceed()` they continue with the tables of the new one, for another demuxer.
 ///
 /// It also knows how the PES packet after a video packet begins before the demuxer has read that far
-/// (`opening(after:)`). To that end, it withholds the end of a PES packet whose length is stated until the next one
+/// (`opening(after:)`). For this it withholds the end of a PES packet with a stated length until the next one
 /// of its stream has begun.
 ///
-/// Program association and program map sections are those of ISO/IEC 13818-1 §2.4.4; a section with a wrong checksum is
-/// no change.
+/// Program association and program map sections are those of ISO/IEC 13818-1 §2.4.4; a section with a wrong
+/// checksum is no change.
 final class ProgramSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
   /// The place in the source of what would be the demuxer's first byte, had it read the source without a change.
   private(set) var origin: Int64 = 0
-  /// The program goes on as another behind the bytes that were read.
+  /// The program changes after the bytes that were read.
   private(set) var isAtChange = false
 
   private let base: any ByteSource
@@ -26,7 +26,7 @@ final class ProgramSource: ByteSource {
   /// Bytes read from the source. Those up to `seen` were examined, those up to `passed` may be given to the demuxer,
   /// and those up to `given` have been.
   private var bytes: [UInt8] = []
-  /// What the source is read into.
+  /// The buffer for reads of the source.
   private var chunk = [UInt8](repeating: 0, count: 8 << 10)
   private var given = 0
   private var passed = 0
@@ -54,7 +54,7 @@ final class ProgramSource: ByteSource {
   /// The streams that are played: others may change as they like. Before it is called, these are the ones with frames.
   func watch(pids: Set<Int>) { tables.watched = pids }
 
-  /// Goes on behind a change.
+  /// Continues after a change.
   func proceed() {
     guard isAtChange else { return }
     isAtChange = false
@@ -64,7 +64,7 @@ final class ProgramSource: ByteSource {
     demuxerBegin = givenCount
     (given, passed, seen) = (0, packets.count, packets.count)
     lookahead.reset()
-    // What follows the change was not looked at.
+    // The packets after the change have not been examined yet.
     look()
   }
 
@@ -77,7 +77,7 @@ final class ProgramSource: ByteSource {
   /// Lets bytes pass unseen, while a demuxer looks for a place all over the source.
   func setPassive(_ isPassive: Bool) throws {
     self.isPassive = isPassive
-    // Where bytes were read ahead, they are to be had again.
+    // Bytes that were read ahead must be available again.
     if given < bytes.count, isSeekable { try base.seek(to: givenCount) }
     forgetPlace()
   }
@@ -91,7 +91,7 @@ final class ProgramSource: ByteSource {
     while given == passed {
       if isAtChange { return 0 }
       if hasEnded {
-        // Bytes that were withheld, and part of a packet.
+        // Withheld bytes, and part of a packet.
         guard passed < bytes.count else { return 0 }
         release()
         passed = bytes.count
@@ -151,7 +151,7 @@ final class ProgramSource: ByteSource {
       guard packetSize > 0 || findPacketSize() else { break }
       guard bytes.count - seen >= packetSize else { break }
       guard let start = packetStart else {
-        // Out of step.
+        // Synchronization is lost.
         packetSize = 0
         seen += 1
         continue
@@ -160,7 +160,7 @@ final class ProgramSource: ByteSource {
       if tables.note(packet) {
         isAtChange = true
         release()
-        // The packet is among the tables of the new program.
+        // The packet belongs to the tables of the new program.
         bytes.removeSubrange(seen..<seen + packetSize)
         givenCount += Int64(packetSize)
         return
@@ -190,10 +190,10 @@ final class ProgramSource: ByteSource {
     return bytes[start] == TransportPacket.syncByte ? start : nil
   }
 
-  /// False where more bytes are needed. What belongs to no packet passes.
+  /// Returns false if more bytes are needed. Bytes outside of packets are passed on.
   private func findPacketSize() -> Bool {
     while bytes.count - seen > 2 * 204 + 4 {
-      // Skips nearly all bytes that belong to no packet.
+      // Skips nearly all bytes outside of packets.
       guard bytes[seen] == TransportPacket.syncByte || bytes[seen + 4] == TransportPacket.syncByte else {
         seen += 1
         continue

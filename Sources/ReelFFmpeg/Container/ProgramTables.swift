@@ -1,9 +1,9 @@
 internal import CFFmpeg
 
-/// What an MPEG-TS stream says of its programs: which PIDs have which codecs (ISO/IEC 13818-1 §2.4.4).
+/// The programs of an MPEG-TS stream: which PIDs have which codecs (ISO/IEC 13818-1 §2.4.4).
 ///
-/// The first map of a program is what its streams are; a later one that has it otherwise for a stream that is watched is a
-/// change. Another program's map is one too, where the old one is no longer listed.
+/// The first map of a program describes its streams. A later one that differs for a watched stream is a change.
+/// So is another program's map, if the old program is no longer listed.
 struct ProgramTables {
   /// The PIDs that are played; nil for those with frames.
   var watched: Set<Int>?
@@ -13,7 +13,7 @@ struct ProgramTables {
   private var maps: [Int: [Int: Stream]] = [:]
   private var sections: [Int: Section] = [:]
   private var association: [[UInt8]] = []
-  /// What `begin` goes on with.
+  /// The state with which `begin` continues.
   private var change: (program: Int, map: [Int: Stream], packets: [[UInt8]])?
 
   private static let associationPID = 0
@@ -48,7 +48,7 @@ struct ProgramTables {
     }
   }
 
-  /// Notes a packet of 188 bytes. True where it completes the map of another program than the one that is watched.
+  /// Notes a packet of 188 bytes. True if it completes the map of another program than the one that is watched.
   mutating func note(_ packet: ArraySlice<UInt8>) -> Bool {
     let start = packet.startIndex
     let pid = Int(packet[start + 1] & 0x1f) << 8 | Int(packet[start + 2])
@@ -74,7 +74,7 @@ struct ProgramTables {
 
   // MARK: - Private
 
-  /// The section that a packet completes, where its checksum is right.
+  /// The section that a packet completes; nil unless its checksum is correct.
   private mutating func section(with packet: [UInt8], pid: Int) -> Section? {
     let (isDamaged, begins, isEncrypted) = (
       packet[1] & 0x80 != 0, packet[1] & 0x40 != 0, packet[3] & 0xc0 != 0
@@ -99,7 +99,7 @@ struct ProgramTables {
     let checksum = section.bytes.withUnsafeBufferPointer {
       av_crc(av_crc_get_table(AV_CRC_32_IEEE), .max, $0.baseAddress, $0.count)
     }
-    // With the bytes of a checksum behind those that it is of, the remainder is 0.
+    // The remainder over a section and its checksum is 0.
     guard checksum == 0, count >= 12, section.bytes[5] & 1 != 0 else { return nil }
     return section
   }
@@ -114,7 +114,7 @@ struct ProgramTables {
     association += section.packets
     for start in stride(from: 8, to: bytes.count - 7, by: 4) {
       let program = Int(bytes[start]) << 8 | Int(bytes[start + 1])
-      // 0 is the network's own table.
+      // 0 is the network information table.
       if program != 0 { programs[Int(bytes[start + 2] & 0x1f) << 8 | Int(bytes[start + 3])] = program }
     }
   }
@@ -142,7 +142,7 @@ struct ProgramTables {
       let next = start + 5 + (Int(bytes[start + 3] & 0x0f) << 8 | Int(bytes[start + 4]))
       guard next <= end else { break }
       let type = bytes[start]
-      // Private data are told apart by what describes them.
+      // Private data is identified by its descriptors.
       let descriptors = type == 0x06 ? Array(bytes[start + 5..<next]) : []
       streams[Int(bytes[start + 1] & 0x1f) << 8 | Int(bytes[start + 2])] = Stream(
         type: SampleAESStreamType.clearTypes[type] ?? type, descriptors: descriptors)
@@ -151,7 +151,7 @@ struct ProgramTables {
     return streams
   }
 
-  /// True where a watched stream is no longer what it was, and there is one of its kind.
+  /// True if a watched stream is no longer what it was, and there is one of its kind.
   private func hasChanged(_ old: [Int: Stream], to new: [Int: Stream]) -> Bool {
     old.contains { pid, stream in
       guard watched?.contains(pid) ?? (stream.kind == .video), new[pid] != stream else { return false }

@@ -55,7 +55,8 @@ public final class FrameConverter {
     let byteCount = output.width * output.height * 3
     if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
     image.size = output
-    // Without scaling, swscale stays within rows of a multiple of eight pixels: it can write to the image directly.
+    // Without scaling, swscale stays within rows of a multiple of eight pixels, so it can write to the image
+    // directly.
     if orientation == .upright, scaled == output, scaled == frame.size, scaled.width % 8 == 0 {
       let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
         pixels.baseAddress.map {

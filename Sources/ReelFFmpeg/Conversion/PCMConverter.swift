@@ -2,9 +2,9 @@ internal import CFFmpeg
 internal import CFFmpegShims
 package import ReelCore
 
-/// Converts sound to another sample rate and other channels, with swresample and its own mixing matrix.
+/// Converts audio to another sample rate and other channels, with swresample and its own mixing matrix.
 ///
-/// Resampling holds samples back: `drain()` gives them at the end. Confined to one thread at a time.
+/// Resampling holds samples back: `drain()` returns them at the end. Confined to one thread at a time.
 ///
 /// Ownership: owns the swresample context.
 package final class PCMConverter {
@@ -37,11 +37,11 @@ package final class PCMConverter {
 
   deinit { swr_free(&context) }
 
-  /// What is held back, in samples of the target's rate.
+  /// The number of samples held back, at the target's rate.
   package var delayFrameCount: Int { Int(swr_get_delay(context, Int64(target.sampleRate))) }
 
-  /// The samples that `buffer`, which is of the source's format, makes known, from where those before ended. The
-  /// result has no time.
+  /// Returns the samples that follow the previous result, after the input of `buffer`, which has the source's
+  /// format. The result has no time.
   package func convert(_ buffer: PCMBuffer) throws(ReelError) -> PCMBuffer {
     guard buffer.sampleRate == source.sampleRate, buffer.channelCount == source.channelCount else {
       throw ReelError(.internalFault, "samples of another format than the converter's")
@@ -50,17 +50,17 @@ package final class PCMConverter {
     return try run(buffer.samples, frameCount: buffer.frameCount)
   }
 
-  /// What was held back. The converter takes no more after it.
+  /// Returns the samples held back. The converter takes no more samples after that.
   package func drain() throws(ReelError) -> PCMBuffer { try run(nil, frameCount: 0) }
 
   // MARK: - Private
 
-  /// Converts interleaved samples, or gives what is held back where there are none.
+  /// Converts interleaved samples; without any, returns those held back.
   private func run(_ input: [Float]?, frameCount: Int) throws(ReelError) -> PCMBuffer {
     guard let count = Int32(exactly: frameCount) else {
       throw ReelError(.unsupported, "a buffer of \(frameCount) samples is too long")
     }
-    // At least one, so that there is an address for nothing.
+    // At least one sample, so that there is an address even for none.
     let capacity = max(1, swr_get_out_samples(context, count))
     var converted: Int32 = 0
     let samples = [Float](unsafeUninitializedCapacity: Int(capacity) * target.channelCount) {

@@ -1,17 +1,17 @@
 internal import CFFmpeg
 package import ReelCore
 
-/// Turns decoded frames into upright planar images of one format, whatever size, shape and pixel format they have.
+/// Converts decoded frames of any size, shape and pixel format to upright planar images of one format.
 ///
-/// A frame of the format already is left as decoded. Others are scaled to fit, between black bars where their shape
-/// is another, and their matrix and range are made those of the format (`ColorDescription`); neither transfer curve
+/// Frames that already have the format stay as decoded. Others are scaled to fit, with black bars if their
+/// shape differs, and converted to the format's matrix and range (`ColorDescription`); neither transfer curve
 /// nor primaries are converted. Keeps one swscale context for frames of one kind.
 ///
 /// Ownership: owns the swscale context.
 ///
 /// Confined to one thread at a time.
 package final class PlanarConverter {
-  /// What planar images have in common.
+  /// The format of planar images.
   package struct Format: Sendable, Hashable {
     /// Of the upright luma plane, in samples.
     package var size: PixelSize
@@ -36,7 +36,7 @@ package final class PlanarConverter {
       self.sampleAspectRatio = sampleAspectRatio
     }
 
-    /// The format that `image` has, which was made of `frame` with `orientation`. `sampleAspectRatio` is the stored
+    /// The format of `image`, which was made from `frame` with `orientation`. `sampleAspectRatio` is the stored
     /// frame's; nil for square samples.
     package init(
       of image: PlanarImage, frame: borrowing Frame, orientation: Orientation, sampleAspectRatio: Rational?
@@ -66,11 +66,11 @@ package final class PlanarConverter {
     var targetLocation: UInt32
   }
 
-  /// Where the pixels of a stored frame go in an image.
+  /// The position of a stored frame's pixels in an image.
   private struct Placement {
     /// The size that the stored frame is scaled to, before it is turned.
     let scaled: PixelSize
-    /// Where the turned frame's upper left corner lies in the luma plane.
+    /// The position of the turned frame's upper left corner in the luma plane.
     let origin: (x: Int, y: Int)
   }
 
@@ -111,7 +111,8 @@ package final class PlanarConverter {
     _ frame: borrowing Frame, source: AVPixelFormat, to size: PixelSize, orientation: Orientation,
     format: Format
   ) throws(ReelError) -> Frame {
-    // swscale takes grey for full range, whatever it is told: for the right luma plane, chroma is made too.
+    // swscale treats grey as full range, whatever the settings. For the right luma plane, convert chroma as
+    // well.
     let chroma = format.chroma == .none ? .c420(.other) : format.chroma
     guard let target = Self.pixelFormat(chroma: chroma, of: format, orientation: orientation) else {
       throw ReelError(.unsupported, "frames of \(format.bitDepth) bits can't be made")
@@ -125,7 +126,7 @@ package final class PlanarConverter {
       targetLocation: Self.location(of: format.chroma).rawValue)
     let isSourceGray = av_pix_fmt_desc_get(source)?.pointee.nb_components == 1
     if isSourceGray || format.chroma == .none { wanted.sourceMatrix = wanted.targetMatrix }
-    // For the same reason: full to full leaves the samples alone, whatever their range is.
+    // For the same reason, full to full leaves the samples unchanged, whatever their range is.
     if isSourceGray, color.isFullRange == format.isFullRange {
       wanted.isSourceFullRange = true
       wanted.isTargetFullRange = true
@@ -151,8 +152,8 @@ package final class PlanarConverter {
     guard let context else { throw ReelError(.internalFault, "out of memory") }
     let source = Self.position(AVChromaLocation(wanted.sourceLocation), in: AVPixelFormat(wanted.source))
     let target = Self.position(AVChromaLocation(wanted.targetLocation), in: AVPixelFormat(wanted.target))
-    // The ranges stand here and below: these choose the routines, the others only their numbers. Rounding less than
-    // accurate makes coloured specks in grey.
+    // The ranges are set here and below: these choose the routines, the others only their coefficients. Less
+    // than accurate rounding causes coloured specks in grey.
     let options: [(String, Int)] = [
       ("srcw", wanted.stored.width), ("srch", wanted.stored.height), ("src_format", Int(wanted.source)),
       ("dstw", wanted.scaled.width), ("dsth", wanted.scaled.height), ("dst_format", Int(wanted.target)),
@@ -250,7 +251,7 @@ package final class PlanarConverter {
     return samples
   }
 
-  /// The pixel format that is `chroma` in the depth of `format` when it is turned; nil where there is none.
+  /// The pixel format that is `chroma` in the depth of `format` when it is turned; nil if there is none.
   private static func pixelFormat(
     chroma: PlanarImage.Chroma, of format: Format, orientation: Orientation
   ) -> AVPixelFormat? {
@@ -258,7 +259,7 @@ package final class PlanarConverter {
       switch chroma {
       case .none: "gray"
       case .c420: "yuv420p"
-      // A quarter turn makes rows of columns.
+      // A quarter turn exchanges rows and columns.
       case .c422: orientation.swapsAxes ? "yuv440p" : "yuv422p"
       case .c444: "yuv444p"
       }
@@ -274,7 +275,7 @@ package final class PlanarConverter {
     }
   }
 
-  /// Where chroma samples lie, in 256ths of a luma sample; swscale's own centre where there is nothing to tell.
+  /// The position of chroma samples, in 256ths of a luma sample; swscale's default centre if it is not stated.
   private static func position(_ location: AVChromaLocation, in format: AVPixelFormat) -> (x: Int, y: Int) {
     let own = -513
     guard let descriptor = av_pix_fmt_desc_get(format)?.pointee, descriptor.log2_chroma_w == 1 else {
@@ -289,7 +290,7 @@ package final class PlanarConverter {
     }
   }
 
-  /// The `yuvj` formats without the range in their name: the range is told apart from the format.
+  /// Replaces the `yuvj` formats, whose names include the range, which Reel keeps separately.
   private static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
     guard let name = av_get_pix_fmt_name(format).map({ String(cString: $0) }), name.hasPrefix("yuvj") else {
       return format

@@ -10,7 +10,7 @@ package struct PlanarImage: Sendable {
     case c422
     case c444
 
-    /// Where chroma samples lie (ISO/IEC 23091-2 §8.7).
+    /// The position of chroma samples (ISO/IEC 23091-2 §8.7).
     package enum Location: Sendable, Hashable {
       case left
       case topLeft

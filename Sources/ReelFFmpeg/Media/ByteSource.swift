@@ -2,14 +2,14 @@
 ///
 /// Ownership: the demuxer keeps the source for as long as it lives, and calls it from one thread at a time.
 package protocol ByteSource: AnyObject {
-  /// The size of all bytes, where it is known.
+  /// The size of the source; nil if unknown.
   var byteCount: Int64? { get }
 
-  /// True where `seek` works. A source that only streams says false, and the demuxer then reads forward only.
+  /// True if `seek` works. A source that only streams says false, and the demuxer then reads forward only.
   var isSeekable: Bool { get }
 
-  /// Waits until there is at least one byte, and fills as much of `buffer` as is there. Gives 0 at the end and only
-  /// there: a source whose transfer was cut throws, so that a cut is never taken for an end.
+  /// Waits for at least one byte, and fills `buffer` as far as bytes are available. Returns 0 only at the end.
+  /// A source whose transfer was cut off throws, so that it is never taken for the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
   /// Moves to the byte at `offset`, counted from the first byte of the source.

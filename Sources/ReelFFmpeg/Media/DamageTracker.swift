@@ -1,5 +1,5 @@
-/// Which frames are not what was encoded: those that were concealed or missed a reference, and those that were
-/// predicted from them, as far as that can be told.
+/// Tracks which frames differ from what was encoded: frames that were concealed or missed a reference, and
+/// those predicted from them, as far as this is known.
 ///
 /// Frames are named by the number of their packet, in decoding order. Damage to a reference lasts for all that is
 /// decoded after it, until a frame that decoding can start at is shown: a later frame may in truth be whole, but
@@ -36,13 +36,13 @@ struct DamageTracker {
     let followsGap = gaps.remove(frame) != nil
     if isConcealed, !isNonReference { lasting.insert(frame) }
     if isKey {
-      // Needs nothing of what was decoded before, whatever is missing there.
+      // It depends on no earlier frame, whatever is missing there.
       lasting = lasting.filter { $0 > frame || $0 == frame && isConcealed }
       return isConcealed
     }
     return isConcealed || followsGap || lasting.contains { $0 <= frame }
   }
 
-  /// Forgets everything: the decoder starts anew.
+  /// Resets the tracker, because the decoder starts again.
   mutating func reset() { self = DamageTracker() }
 }

@@ -8,7 +8,7 @@ package struct FFmpegError: Error, Sendable, Hashable {
   package let call: String
   /// FFmpeg's negative code.
   package let code: Int32
-  /// The last error line that the context logged, where there is one: it often says more than the code.
+  /// The last error line that the context logged, if any: it often says more than the code.
   package let detail: String?
 
   package init(call: String, code: Int32, detail: String? = nil) {

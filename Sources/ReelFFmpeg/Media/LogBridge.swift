@@ -4,10 +4,10 @@ internal import Logging
 import Synchronization
 internal import ReelCore
 
-/// Takes FFmpeg's log lines to swift-log, under the name of the source that they belong to.
+/// Passes FFmpeg's log lines to swift-log, with the name of their source.
 ///
-/// FFmpeg has one log callback a process. It is installed once; contexts are told apart by a number in their
-/// `opaque`, and that number leads here to a `LogScope`.
+/// FFmpeg has one log callback per process, which is installed once. A number in the `opaque` of each context
+/// identifies its `LogScope` here.
 final class LogScope: Sendable {
   /// The number that contexts carry; never 0.
   let token: UInt
@@ -56,7 +56,7 @@ final class LogScope: Sendable {
 
   func forgetReportedError() { state.withLock { $0.hasReportedError = false } }
 
-  /// What was noticed about the decoding of frames.
+  /// Accesses the record of damaged frames.
   func withDamage<Result>(_ body: (inout DamageTracker) -> Result) -> Result {
     state.withLock { body(&$0.damage) }
   }
@@ -78,7 +78,7 @@ final class LogScope: Sendable {
       if text.hasPrefix("Picture size "), let size = text.split(separator: " ").dropFirst(2).first {
         state.refusedSize = String(size)
       }
-      // Some lines come in pieces, of which only the first says something.
+      // Some lines arrive in pieces, of which only the first is informative.
       if level <= AV_LOG_ERROR, text.contains(" "), text.contains(where: \.isLetter) {
         state.lastError = text
       }
@@ -102,8 +102,8 @@ final class LogScope: Sendable {
   /// `h264_slice.c`, at debug level.
   private static let gapPhrase = "Frame num gap"
 
-  /// What FFmpeg calls an error is a property of the media: Reel reports it in its own words, so it is a log line
-  /// for those who ask for more.
+  /// FFmpeg's errors describe the media, and Reel reports them in its own words. So their log lines have a
+  /// lower level.
   private static func level(_ level: Int32) -> Logger.Level {
     switch level {
     case ...AV_LOG_WARNING: .debug

@@ -1,4 +1,4 @@
-/// How NAL units stand in a packet.
+/// The framing of NAL units in a packet.
 enum NALFraming: Hashable {
   /// Start codes (ISO/IEC 14496-10 Annex B).
   case annexB
@@ -18,7 +18,7 @@ enum NALFraming: Hashable {
   }
 }
 
-/// What a NAL unit's header says, for H.264 (ISO/IEC 14496-10 §7.4.1) and HEVC (ISO/IEC 23008-2 §7.4.2.2).
+/// The header of a NAL unit, for H.264 (ISO/IEC 14496-10 §7.4.1) and HEVC (ISO/IEC 23008-2 §7.4.2.2).
 struct NALUnitHeader {
   let type: UInt8
   /// A slice of a frame of the base layer.
@@ -31,7 +31,7 @@ struct NALUnitHeader {
   let isLeading: Bool
   /// HEVC IRAP, H.264 IDR.
   let isRandomAccess: Bool
-  /// A unit that can only stand before the first slice of a frame.
+  /// True if the unit can only precede the first slice of a frame.
   let precedesPicture: Bool
 
   init?(codec: VideoCodec, bytes: UnsafeRawBufferPointer) {
@@ -44,7 +44,7 @@ struct NALUnitHeader {
       mayHaveLeadingPictures = false
       isLeading = false
       isRandomAccess = type == 5
-      // Not 14 to 18: scalable streams have a prefix before each slice.
+      // Not 14 to 18, because scalable streams have a prefix before each slice.
       precedesPicture = (6...9).contains(type)
     case .hevc:
       guard bytes.count >= 2 else { return nil }
@@ -100,7 +100,7 @@ extension UnsafeRawBufferPointer {
     }
     guard count > 6 else { return }
     var offset = 6
-    // The count of sequence parameter sets, then that of picture parameter sets.
+    // The number of sequence parameter sets, then that of picture parameter sets.
     var left = Int(self[5] & 0x1f)
     for _ in 0..<2 {
       while left > 0, offset + 2 <= count {

@@ -40,7 +40,7 @@ public struct Orientation: Sendable, Hashable {
     // FFmpeg's angle is counter-clockwise.
     let quarters = Int((-angle / 90).rounded())
     let rotation = ((quarters % 4) + 4) % 4 * 90
-    // The remaining matrix turns first and mirrors then; to mirror first, turn the other way.
+    // The remaining matrix rotates before it mirrors. To mirror first, rotate the other way.
     self.init(rotation: mirrors ? (360 - rotation) % 360 : rotation, isMirrored: mirrors)
   }
 }

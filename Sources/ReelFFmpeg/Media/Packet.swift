@@ -7,7 +7,7 @@ package import ReelCore
 /// Ownership: the packet owns its `AVPacket`; its bytes are reference-counted by FFmpeg and `clone()` takes one more
 /// reference to them. Freed when the value ends.
 package struct Packet: ~Copyable, @unchecked Sendable {
-  // Sendable: the only owner of its AVPacket, whose counted buffer is never written after the demuxer made it.
+  // Sendable: the only owner of its AVPacket. The counted buffer is not written after the demuxer made it.
   let pointer: UnsafeMutablePointer<AVPacket>
   /// True if the bytes were encrypted and have been decrypted.
   var isDecrypted = false
@@ -35,22 +35,22 @@ package struct Packet: ~Copyable, @unchecked Sendable {
 
   package var byteCount: Int { Int(pointer.pointee.size) }
 
-  /// Presentation time in ticks of the stream's time base; nil where the container has none.
+  /// Presentation time in ticks of the stream's time base; nil if the container has none.
   package var presentationTicks: Int64? { Self.known(pointer.pointee.pts) }
 
-  /// Decoding time in ticks of the stream's time base; nil where the container has none.
+  /// Decoding time in ticks of the stream's time base; nil if the container has none.
   package var decodingTicks: Int64? { Self.known(pointer.pointee.dts) }
 
-  /// In ticks of the stream's time base; 0 where it is unknown.
+  /// In ticks of the stream's time base; 0 if it is unknown.
   package var durationTicks: Int64 { pointer.pointee.duration }
 
-  /// Where the packet starts in the source's bytes; nil where the demuxer can't tell.
+  /// The position of the packet in the source's bytes; nil if the demuxer does not know it.
   package var position: Int64? { pointer.pointee.pos < 0 ? nil : pointer.pointee.pos }
 
   /// Decoding can start here, as the container says.
   package var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 
-  /// The frame is to be decoded but not shown: an edit list leaves it out.
+  /// True if the frame must be decoded but not shown, because an edit list excludes it.
   package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
 
   /// The demuxer knows that bytes are missing or wrong.

@@ -1,9 +1,9 @@
 internal import CFFmpegShims
 
-/// A packet that can stand in an array: noncopyable values can't.
+/// A packet that can be stored in an array, unlike noncopyable values.
 ///
-/// Ownership: the packet is freed with the last reference; nobody changes it. Where it is made for a `MemoryAccount`, the
-/// packet's bytes are kept there.
+/// Ownership: the packet is freed with the last reference and never changed. If it is made for a
+/// `MemoryAccount`, its bytes are stored there.
 package final class SharedPacket: Sendable {
   package let packet: Packet
 

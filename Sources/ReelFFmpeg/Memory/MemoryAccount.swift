@@ -23,7 +23,7 @@ public import ReelCore
 ///
 /// Ownership: holds one reference to the C account; each mapping that is counted on it holds another.
 public final class MemoryAccount: @unchecked Sendable {
-  // Sendable: the C account is never exchanged, and its functions may be called on any thread.
+  // Sendable: the C account is never replaced, and its functions may be called on any thread.
   let account: OpaquePointer
 
   /// Throws `ReelError.internalFault` where there is no memory.
@@ -34,8 +34,8 @@ public final class MemoryAccount: @unchecked Sendable {
 
   deinit { reel_account_release(account) }
 
-  /// Bytes that the account's allocations have, as the allocator rounds them up; nil where it can't tell accounts apart:
-  /// where the process's malloc is not jemalloc, as with a sanitizer.
+  /// The bytes of the account's allocations, as rounded up by the allocator; nil if the process's malloc is not
+  /// jemalloc, as with a sanitizer.
   package var heapByteCount: Int? {
     reel_account_refresh()
     return heap?.used
@@ -55,7 +55,7 @@ public final class MemoryAccount: @unchecked Sendable {
     return latestFigures
   }
 
-  /// All but the allocator's, which take long to ask for where there are many accounts.
+  /// All figures but the allocator's, which take long to determine for many accounts.
   package var mappedFigures: Figures {
     Figures(heap: nil, frameByteCount: frameByteCount, packetByteCount: packetByteCount)
   }
@@ -66,11 +66,11 @@ public final class MemoryAccount: @unchecked Sendable {
     return accounts.map(\.latestFigures)
   }
 
-  /// Runs `body`: what this thread allocates meanwhile belongs to the account. May be nested, also with another account;
-  /// afterwards things are as before. Not for work that goes on elsewhere: only this thread, only until `body` returns.
+  /// Runs `body`, and counts the allocations of this thread meanwhile on the account. Calls may be nested, also
+  /// for different accounts. Only allocations of this thread count, and only until `body` returns.
   ///
-  /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, jemalloc gives back all of its free
-  /// pages, which costs too much for work as short as a task's.
+  /// Turns of task loops run in it, tasks do not: when the last thread leaves an arena, jemalloc returns all of
+  /// its free pages, which costs too much for work as short as a task's.
   package func perform<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -79,18 +79,18 @@ public final class MemoryAccount: @unchecked Sendable {
     return try body()
   }
 
-  /// Gives memory back to the system that the account has freed. An arena gives free pages back only while it is in
-  /// use, so the free pages of a resting player stay until this call. Where accounts have no arenas of their own, what
-  /// the process's malloc keeps is given back, as far as it can be (`malloc_trim`).
+  /// Returns freed memory of the account to the system. An arena returns free pages only while it is in use, so
+  /// the free pages of a resting player stay until this call. If accounts have no arenas of their own, it
+  /// returns what the process's malloc keeps, as far as possible (`malloc_trim`).
   package func purge() { reel_account_purge(account) }
 
   /// Gives back to the system what is free of the whole process's malloc: of all accounts, and of what belongs to none.
   package static func purgeProcess() { reel_memory_purge() }
 
-  /// True where the process's malloc is jemalloc, so that accounts know what they allocate.
+  /// True if the process's malloc is jemalloc, so that accounts know what they allocate.
   package static var tellsAllocationsApart: Bool { reel_arenas_available() }
 
-  /// What the process has allocated outside of all accounts; nil where the allocator can't tell.
+  /// The process's allocations outside of all accounts; nil if the allocator can't tell.
   package static var shared: Figures.Heap? {
     reel_account_refresh()
     var figures = reel_heap_figures()

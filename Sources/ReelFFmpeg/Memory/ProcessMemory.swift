@@ -42,7 +42,7 @@ public struct ProcessMemory: Sendable, Hashable {
   /// The most bytes of memory in use at a time since the process began; nil where the system does not tell.
   public static var peakResidentByteCount: Int? {
     #if os(Linux)
-      // getrusage counts what the process was before it became this program.
+      // getrusage includes the process before it executed this program.
       return kilobytes(in: statusPath)?["VmHWM"].map { $0 * 1024 }
     #elseif canImport(Darwin)
       var usage = rusage()
@@ -64,7 +64,7 @@ public struct ProcessMemory: Sendable, Hashable {
         let threads = kilobytes(in: statusPath)?["Threads"],
         let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
       else { return nil }
-      // One of the descriptors is the folder's own.
+      // One of the descriptors belongs to the folder itself.
       return ProcessMemory(
         privateByteCount: (clean + dirty) * 1024, anonymousByteCount: anonymous * 1024,
         residentByteCount: resident * 1024, threadCount: threads,

@@ -11,7 +11,7 @@ package struct AES128Decryptor: ~Copyable {
 
   private let context: OpaquePointer
   private var vector: [UInt8]
-  /// What is not yet a block, or may be the last one, whose padding is to be taken away.
+  /// Bytes that are not a complete block yet, or may be the last block, with padding to remove.
   private var held: [UInt8] = []
 
   /// Throws `badMedia` for a key or a vector that has not 16 bytes.
@@ -32,7 +32,7 @@ package struct AES128Decryptor: ~Copyable {
     av_free(UnsafeMutableRawPointer(context))
   }
 
-  /// The plain bytes that `chunk`, of any length, makes known; empty where that takes more.
+  /// The plain bytes that `chunk`, of any length, makes known; empty if that takes more.
   package mutating func update(_ chunk: [UInt8]) -> [UInt8] {
     held.append(contentsOf: chunk)
     let blockCount = (held.count - 1) / Self.blockByteCount
@@ -42,7 +42,7 @@ package struct AES128Decryptor: ~Copyable {
     return plain
   }
 
-  /// The last plain bytes, without the padding. Throws `badMedia` where the length or the padding is wrong, as it is
+  /// The last plain bytes, without the padding. Throws `badMedia` if the length or the padding is wrong, as it is
   /// after a wrong key.
   package mutating func finish() throws(ReelError) -> [UInt8] {
     guard held.count == Self.blockByteCount else {

@@ -78,7 +78,7 @@ final class ContainerDecryptor {
       guard let found = try tables.protection(track: stream.number, at: position) else { return }
       protection = found
     } catch {
-      // If the key is missing, report that first.
+      // A missing key is reported first.
       if let entry = tables.entry(track: stream.number) {
         request.scheme = entry.scheme.description
         request.keyID = entry.defaults.keyID

@@ -113,7 +113,7 @@ final class ProtectedSource: ByteSource {
   private func collect(_ count: Int) throws -> Bool {
     while heldCount < count {
       if heldCount == held.count {
-        // Grows with the data, because a box may claim any size.
+        // Grow with the data, because a box may claim any size.
         held.append(contentsOf: repeatElement(0, count: min(count - heldCount, Self.chunkByteCount)))
       }
       let read = try held.withUnsafeMutableBytes {

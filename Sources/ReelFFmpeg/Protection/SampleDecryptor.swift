@@ -36,7 +36,7 @@ final class SampleDecryptor {
       var vector = protection.vector
       var subsample = -1
       Self.forEachStretch(of: bytes, subsamples, protection, keepsPartialBlocks: true) {
-        // With `cbcs`, each subsample starts with the vector again (§9.5.1, §10.4).
+        // With `cbcs`, each subsample starts with the initialization vector (§9.5.1, §10.4).
         if protection.scheme == .cbcs, $1 != subsample { vector = protection.vector }
         subsample = $1
         cipher.decrypt($0, blockCount: $0.count / Self.blockByteCount, vector: &vector)

@@ -27,7 +27,7 @@ struct TransportDecryptor {
     while let begin = start {
       let next = bytes.firstStartCode(from: begin)
       var end = next ?? bytes.count
-      // Zeros before a start code belong to no unit.
+      // Zeros before a start code are not part of a unit.
       while end > begin, bytes[end - 1] == 0 { end -= 1 }
       let type = begin < end ? bytes[begin] & 0x1f : 0
       if type == 1 || type == 5, end - begin > Self.clearUnitByteCount {

@@ -1,8 +1,8 @@
 import Foundation
 import ReelCore
 
-/// How much earlier than its end a segment can be had: `@availabilityTimeOffset`, a number of seconds or `INF`
-/// (ISO/IEC 23009-1 §5.3.9.5.3).
+/// How much earlier than its end a segment is available: `@availabilityTimeOffset`, a number of seconds or
+/// `INF` (ISO/IEC 23009-1 §5.3.9.5.3).
 struct AvailabilityTimeOffset: Sendable, Hashable {
   /// Nil for an infinite one.
   private(set) var time: MediaTime?

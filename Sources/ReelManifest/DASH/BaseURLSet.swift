@@ -11,14 +11,14 @@ struct BaseURLSet: Sendable {
   /// How long all of them may be together, in bytes.
   static let byteLimit = 64 << 20
 
-  /// What may still be made in all of an MPD.
+  /// The limits for all base URLs of an MPD.
   struct Budget: Sendable {
     var alternates = BaseURLSet.totalLimit
     var bytes = BaseURLSet.byteLimit
   }
 
   let preferred: URLResolver
-  /// Where the same bytes are, should the preferred one fail.
+  /// Other locations of the same bytes, in case the preferred one fails.
   private(set) var alternates: [URLResolver] = []
   /// The sum of the offsets of the BaseURL elements that lead to the preferred one (§5.3.9.5.3).
   private(set) var availabilityTimeOffset = AvailabilityTimeOffset.zero
@@ -35,11 +35,11 @@ struct BaseURLSet: Sendable {
     self.availabilityTimeOffset = availabilityTimeOffset
   }
 
-  /// These with the BaseURL elements of one level applied: each of these with each of those, so that a level of
-  /// relative ones multiplies and a level of absolute ones replaces. Empty elements are passed over.
+  /// Applies the BaseURL elements of one level: combines each URL with each element, so that a level of
+  /// relative ones multiplies the set and a level of absolute ones replaces it. Empty elements are ignored.
   ///
-  /// What can't be a URL is passed over too, with a warning; throws `badManifest` where nothing is left, and where all
-  /// URLs of the MPD are longer together than the budget, which is counted down.
+  /// An invalid URL is ignored too, with a warning. Throws `badManifest` if no URL is left, or if all URLs of
+  /// the MPD together exceed the budget, which is counted down.
   func applying(
     _ elements: [MPD.BaseURL], path: String, budget: inout Budget, warnings: inout WarningLog
   ) throws(ReelError) -> BaseURLSet {
@@ -97,8 +97,8 @@ struct BaseURLSet: Sendable {
 
   // MARK: - Private
 
-  /// By priority and weight where those are stated (ETSI TS 103 285 §10.8.2.1), else as they stand in the MPD. Weights
-  /// are meant for chance; here the heaviest comes first, so that what is read is the same each time.
+  /// By priority and weight if stated (ETSI TS 103 285 §10.8.2.1), or else in the order of the MPD. Weights are
+  /// meant for random choice; here the heaviest comes first, so that the result is always the same.
   private static func inOrder(_ elements: [MPD.BaseURL]) -> [MPD.BaseURL] {
     let elements = elements.filter { !$0.reference.isEmpty }
     guard elements.contains(where: { $0.priority != nil || $0.weight != nil }) else { return elements }

@@ -1,6 +1,6 @@
 /// The number of channels that an AudioChannelConfiguration names (ISO/IEC 23009-1 §5.8.5.4).
 enum ChannelConfiguration {
-  /// Nil where the scheme or its value is not known.
+  /// Nil if the scheme or its value is not known.
   static func channelCount(_ descriptor: MPD.Descriptor) -> Int? {
     guard let value = descriptor.value?.trimmed else { return nil }
     switch descriptor.scheme.lowercased() {

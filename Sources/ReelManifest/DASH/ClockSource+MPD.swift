@@ -2,8 +2,8 @@ import Foundation
 import ReelCore
 
 extension ClockSource {
-  /// What UTCTiming elements name, in their order (ISO/IEC 23009-1 §5.8.5.7): 16 at most. What is not read over HTTP
-  /// is passed over with a warning.
+  /// The sources named by UTCTiming elements, in order (ISO/IEC 23009-1 §5.8.5.7), at most 16. Sources without
+  /// HTTP are ignored with a warning.
   static func sources(
     _ timings: [MPD.Descriptor], _ resolver: URLResolver, warnings: inout WarningLog
   ) -> [ClockSource] {

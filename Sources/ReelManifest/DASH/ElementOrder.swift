@@ -1,4 +1,4 @@
-/// Whether the children of an element stand in the order that the schema asks for (ISO/IEC 23009-1 Annex B).
+/// Checks the order of an element's children against the schema (ISO/IEC 23009-1 Annex B).
 struct ElementOrder {
   /// The children of one element, in order.
   struct Sequence: Sendable {
@@ -55,7 +55,7 @@ struct ElementOrder {
     case inOrder
     /// The schema has no such child.
     case unknown
-    /// It had to stand before this one, which has come already.
+    /// Should have preceded this earlier child.
     case after(String)
   }
 
@@ -65,7 +65,7 @@ struct ElementOrder {
 
   init(_ sequence: Sequence) { self.sequence = sequence }
 
-  /// What the next child is.
+  /// The verdict on the next child.
   mutating func add(_ child: String) -> Verdict {
     guard let rank = sequence.ranks[child] else {
       return sequence.others.contains(child) ? .inOrder : .unknown

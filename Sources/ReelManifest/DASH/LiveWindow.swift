@@ -1,15 +1,15 @@
 import ReelCore
 
-/// What of a live presentation can be had at a time, on the presentation's timeline, whose zero is the
+/// The available part of a live presentation at a time, on the presentation's timeline, whose zero is
 /// @availabilityStartTime (ISO/IEC 23009-1 §5.3.9.5.3).
 struct LiveWindow: Sendable {
-  /// What time it is.
+  /// The current time.
   let now: MediaTime
-  /// Where the presentation ends, as far as the MPD tells.
+  /// The end of the presentation, if the MPD states it.
   let end: MediaTime?
   /// @timeShiftBufferDepth.
   let depth: MediaTime?
-  /// Where the time-shift buffer ends: now, or where the presentation has ended.
+  /// The end of the time-shift buffer: now, or the end of the presentation.
   private var edge: MediaTime
   private var keepsListed = false
 
@@ -29,7 +29,7 @@ struct LiveWindow: Sendable {
     edge = min(self.now, end ?? self.now)
   }
 
-  /// Where the time-shift buffer begins.
+  /// The start of the time-shift buffer.
   var start: MediaTime? { depth.map { edge - $0 } }
 
   /// True for a presentation that has not begun and lists all of its segments in advance.
@@ -40,8 +40,8 @@ struct LiveWindow: Sendable {
     return time >= end - MediaTime(value: 1, timescale: 1)
   }
 
-  /// What of a period can be had. `isListed` is true where the MPD lists its segments one by one. An infinite `offset` makes all of its segments available, where the MPD tells how
-  /// many there are, and counts for nothing where it does not.
+  /// The available part of a period. `isListed` is true if the MPD lists its segments one by one. An infinite
+  /// `offset` makes all segments available if the MPD states their number, and has no effect otherwise.
   func frame(
     periodStart: MediaTime, periodDuration: MediaTime?, offset: AvailabilityTimeOffset, isListed: Bool
   ) -> SegmentTiming.Frame.Window {

@@ -7,11 +7,11 @@ extension MPD {
     package var id: String?
     /// @lang.
     package var language: String?
-    /// @contentType, or that of its ContentComponent elements where they agree on one, or one is video.
+    /// @contentType, or the type of its ContentComponent elements if they agree, or if one is video.
     package var contentType: String?
-    /// @xlink:href: where the element is really to be found (§5.5).
+    /// @xlink:href: the location of the element's content (§5.5).
     package var href: String?
-    /// What Representations inherit.
+    /// Inherited by Representations.
     package var common: CommonAttributes
     /// Role elements (§5.8.4.2).
     package var roles: [Descriptor] = []

@@ -1,7 +1,8 @@
 package import ReelCore
 
 extension MPD {
-  /// What AdaptationSet, Representation and SubRepresentation have in common (ISO/IEC 23009-1 §5.3.7).
+  /// The attributes and elements common to AdaptationSet, Representation and SubRepresentation (ISO/IEC 23009-1
+  /// §5.3.7).
   package struct CommonAttributes: Sendable {
     /// @mimeType.
     package var mimeType: String?
@@ -40,7 +41,7 @@ extension MPD {
       startWithSAP = reader.xml.string("startWithSAP")
     }
 
-    /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
+    /// Reads and consumes the child element at the reader's position; false for any other element.
     mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
       switch child {
       case "AudioChannelConfiguration": audioChannelConfigurations.append(try Descriptor(&reader))
@@ -53,7 +54,7 @@ extension MPD {
       return true
     }
 
-    /// These, with those of the element around it where this one has none (§5.3.7.1).
+    /// These attributes, completed with those of the enclosing element (§5.3.7.1).
     func inheriting(from parent: CommonAttributes) -> CommonAttributes {
       var merged = self
       merged.mimeType = mimeType ?? parent.mimeType

@@ -1,13 +1,14 @@
 import ReelCore
 
 extension MPD {
-  /// What SegmentList and SegmentTemplate have in common (ISO/IEC 23009-1 §5.3.9.2.2, MultipleSegmentBaseType).
+  /// The attributes and elements common to SegmentList and SegmentTemplate (ISO/IEC 23009-1 §5.3.9.2.2,
+  /// MultipleSegmentBaseType).
   package struct MultipleSegmentBase: Sendable {
-    /// What they have in common with SegmentBase.
+    /// Those in common with SegmentBase.
     package var base: SegmentBase
     /// @duration, in ticks.
     package var duration: Int64?
-    /// @startNumber; 1 where it is missing.
+    /// @startNumber; 1 if it is missing.
     package var startNumber: Int64?
     /// @endNumber.
     package var endNumber: Int64?
@@ -33,7 +34,7 @@ extension MPD {
       if let error { throw error }
     }
 
-    /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
+    /// Reads and consumes the child element at the reader's position; false for any other element.
     mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
       if child == "SegmentTimeline" {
         timeline = try SegmentTimeline(&reader, &malformed)
@@ -47,7 +48,7 @@ extension MPD {
       guard let parent else { return self }
       var merged = self
       merged.base = base.inheriting(from: parent.base)
-      // A timeline of its own replaces the parent's duration, and the other way round.
+      // An element's own timeline replaces the parent's duration, and vice versa.
       if duration == nil, timeline == nil {
         merged.duration = parent.duration
         merged.timeline = parent.timeline

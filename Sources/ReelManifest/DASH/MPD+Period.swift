@@ -9,7 +9,7 @@ extension MPD {
     package var start: MediaTime?
     /// @duration.
     package var duration: MediaTime?
-    /// @xlink:href: where the element is really to be found (§5.5).
+    /// @xlink:href: the location of the element's content (§5.5).
     package var href: String?
     /// BaseURL elements (§5.6), in order.
     package var baseURLs: [BaseURL] = []

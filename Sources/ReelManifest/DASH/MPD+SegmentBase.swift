@@ -3,9 +3,9 @@ package import ReelCore
 extension MPD {
   /// SegmentBase, and what SegmentList and SegmentTemplate have in common with it (ISO/IEC 23009-1 §5.3.9.2).
   package struct SegmentBase: Sendable {
-    /// @timescale, in ticks per second; 1 where it is missing.
+    /// @timescale, in ticks per second; 1 if it is missing.
     package var timescale: Int64?
-    /// @presentationTimeOffset, in ticks; 0 where it is missing.
+    /// @presentationTimeOffset, in ticks; 0 if it is missing.
     package var presentationTimeOffset: Int64?
     /// @indexRange.
     package var indexRange: ByteRange?
@@ -34,7 +34,7 @@ extension MPD {
       availabilityTimeOffset = reader.xml.string("availabilityTimeOffset")
     }
 
-    /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
+    /// Reads and consumes the child element at the reader's position; false for any other element.
     mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
       switch child {
       case "Initialization", "Initialisation":

@@ -9,10 +9,10 @@ extension MPD {
 
     init() {}
 
-    /// True where there is none.
+    /// True if there is none.
     package var isEmpty: Bool { base == nil && list == nil && template == nil }
 
-    /// Reads the child element that the reader is at, and consumes it; false where it is none of these.
+    /// Reads and consumes the child element at the reader's position; false for any other element.
     mutating func read(_ child: String, _ reader: inout MPDReader) throws(ReelError) -> Bool {
       switch child {
       case "SegmentBase": base = try SegmentBase(&reader)
@@ -23,8 +23,8 @@ extension MPD {
       return true
     }
 
-    /// What holds for an element inside of `parent`: of the kind that it has itself, else of the parent's kind, with
-    /// what it does not state taken from the parent (§5.3.9.1).
+    /// The segment information of an element inside `parent`: of its own kind, or else of the parent's kind,
+    /// completed from the parent (§5.3.9.1).
     func inheriting(from parent: SegmentInformation) -> SegmentInformation {
       if isEmpty { return parent }
       var merged = self

@@ -11,11 +11,11 @@ extension MPD {
       package var mediaRange: ByteRange?
     }
 
-    /// What it has in common with SegmentTemplate.
+    /// The part in common with SegmentTemplate.
     package var common: MultipleSegmentBase
     /// SegmentURL elements, in order.
     package var urls: [SegmentURL] = []
-    /// @xlink:href: where the element is really to be found (§5.5).
+    /// @xlink:href: the location of the element's content (§5.5).
     package var href: String?
 
     init(_ reader: inout MPDReader) throws(ReelError) {

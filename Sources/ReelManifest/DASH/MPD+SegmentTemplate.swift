@@ -3,7 +3,7 @@ import ReelCore
 extension MPD {
   /// SegmentTemplate (ISO/IEC 23009-1 §5.3.9.4).
   package struct SegmentTemplate: Sendable {
-    /// What it has in common with SegmentList.
+    /// The part in common with SegmentList.
     package var common: MultipleSegmentBase
     /// @media.
     package var media: String?

@@ -5,7 +5,7 @@ extension MPD {
   package struct SegmentTimeline: Sendable, Hashable {
     /// An `S` element.
     package struct Entry: Sendable, Hashable {
-      /// @t: when the first segment starts, in ticks; nil where it follows the entry before.
+      /// @t: when the first segment starts, in ticks; nil if it follows the entry before.
       package var start: Int64?
       /// @d: how long each segment lasts, in ticks; at least 1.
       package var duration: Int64

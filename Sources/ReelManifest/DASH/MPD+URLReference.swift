@@ -20,8 +20,8 @@ extension MPD {
 }
 
 extension XMLReader {
-  /// A byte range, `first-last` with both bytes counted in, or `first-` (RFC 9110 §14.1.1). Throws `badManifest`
-  /// where it is something else.
+  /// A byte range, `first-last` including both bytes, or `first-` (RFC 9110 §14.1.1). Throws `badManifest` for
+  /// anything else.
   mutating func byteRange(_ name: StaticString) throws(ReelError) -> ByteRange? {
     guard let text = string(name) else { return nil }
     let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)

@@ -1,7 +1,6 @@
 package import ReelCore
 
-/// A Media Presentation Description (ISO/IEC 23009-1 §5.3.1.2), as it is written: what an element inherits is not
-/// filled in.
+/// A Media Presentation Description (ISO/IEC 23009-1 §5.3.1.2) as written: inherited values are not filled in.
 package struct MPD: Sendable {
   /// @type (ISO/IEC 23009-1 §5.3.1.2).
   package enum PresentationType: String, Sendable {
@@ -46,7 +45,7 @@ package struct MPD: Sendable {
   package var contentProtections: [Descriptor] = []
   /// Period elements, in order (§5.3.2).
   package var periods: [Period] = []
-  /// What was odd about the text and passed over.
+  /// Odd text that was ignored.
   package var warnings: [ReelError] = []
   /// The first of them that says that the length or the start of something is none.
   var malformedLength: ReelError?

@@ -2,14 +2,14 @@ import Foundation
 import ReelCore
 
 extension MPDMapper {
-  /// Where the segments of a Representation stand.
+  /// The location of a Representation's segments.
   struct LocatedMedia {
     var media: Rung.Media
-    /// Live: how much earlier than its end a segment can be had; nil for a static MPD and where it is 0.
+    /// Live: how much earlier than its end a segment is available; nil for a static MPD and for 0.
     var availabilityTimeOffset: MediaTime?
   }
 
-  /// What holds for one Representation.
+  /// The context of one Representation.
   struct MediaContext {
     var set: SetContext
     var bases: BaseURLSet
@@ -18,7 +18,7 @@ extension MPDMapper {
     var period: PeriodContext { self.set.period }
   }
 
-  /// Where the segments of a Representation stand. Throws where that can't be told.
+  /// The segments of a Representation. Throws if they can't be determined.
   mutating func media(
     _ representation: MPD.Representation, mimeType: String?, path: String, in set: SetContext
   ) throws(ReelError) -> LocatedMedia {
@@ -79,7 +79,7 @@ extension MPDMapper {
     return context.bases.availabilityTimeOffset + offset
   }
 
-  /// Counts a URL that was made for a Representation, or none. Throws `badManifest` where all of them are too long together: a
+  /// Counts a URL that was made for a Representation, or none. Throws `badManifest` if all of them are too long together: a
   /// long BaseURL may stand above many.
   private mutating func spend(_ url: URL?) throws(ReelError) {
     baseBudget.bytes -= url?.absoluteString.utf8.count ?? 0
@@ -106,7 +106,7 @@ extension MPDMapper {
     let timescale = segmentBase?.timescale ?? 1
     let offset =
       period.start - MediaTime(ticks: segmentBase?.presentationTimeOffset ?? 0, timescale: timescale)
-    // An index in a file of its own is not read: the media file is, from its start.
+    // An index in a separate file is not read: the media file is read from its start instead.
     let index = segmentBase?.representationIndex
     let indexRange = index.flatMap { $0.sourceURL == nil ? $0.range : nil } ?? segmentBase?.indexRange
     return .index(
@@ -167,7 +167,7 @@ extension MPDMapper {
     }
   }
 
-  /// When the segments start. Throws where that can't be told, or there are none and none can come.
+  /// The times of the segments. Throws if they can't be determined, or if there are none and none will follow.
   private mutating func timing(
     _ common: MPD.MultipleSegmentBase, hasParts: Bool, available: Int?, in context: MediaContext
   ) throws(ReelError) -> SegmentTiming {
@@ -217,8 +217,8 @@ extension MPDMapper {
     return timing
   }
 
-  /// A compiled timeline. Representations that inherit theirs share the array of its entries, so that its address
-  /// tells: one timeline is compiled once, however many use it.
+  /// A compiled timeline. Representations that inherit their timeline share the array of its entries, so its
+  /// address identifies it: one timeline is compiled once, however many use it.
   private mutating func compiled(
     _ common: MPD.MultipleSegmentBase, _ frame: SegmentTiming.Frame, available: Int?
   ) throws(ReelError) -> SegmentTiming {
@@ -229,7 +229,7 @@ extension MPDMapper {
     let key = TimingKey(
       entries: entries.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }, frame: frame)
     if let known = timings[key] { return known }
-    // Each representation may understand one long timeline in another way: what that adds up to is bounded.
+    // Each Representation may interpret a long timeline in its own way, so the total is limited.
     compiledEntries += entries.count
     guard compiledEntries / 4 <= limits.timelineEntries else {
       throw ReelError(.badManifest, "the timelines of all representations have too many entries")
@@ -253,7 +253,7 @@ extension MPDMapper {
         SegmentReference(number: 0, url: bases.preferred.base, start: period.start, duration: .zero)
       }
     }
-    // Segments of one nominal length fill the period: the last is cut where the period ends.
+    // If the segments have one nominal length, the last is cut at the end of the period.
     let periodEnd = common.timeline == nil ? period.duration.map { period.start + $0 } : nil
     let last = timing.count - 1
     @Sendable func time(_ slot: SegmentTiming.Slot, _ index: Int) -> (start: MediaTime, duration: MediaTime) {

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 
 extension MPDMapper {
-  /// What holds for one adaptation set.
+  /// The context of one adaptation set.
   struct SetContext {
     var period: PeriodContext
     var path: String
@@ -14,7 +14,7 @@ extension MPDMapper {
     var channels: String?
   }
 
-  /// The group of an adaptation set; nil where it has no Representation that can be used.
+  /// The group of an adaptation set; nil if it has no Representation that can be used.
   mutating func trackGroup(
     _ set: MPD.AdaptationSet, path: String, in period: PeriodContext
   ) throws(ReelError) -> TrackGroup? {
@@ -80,8 +80,8 @@ extension MPDMapper {
       media: located.media)
   }
 
-  /// True where segments begin with a frame that needs none before it: a SAP of type 1 or 2 (ISO/IEC 23009-1
-  /// §5.3.7.2), or a profile that asks for such (§8.3, §8.4).
+  /// True if segments begin with a frame that can be decoded on its own: a SAP of type 1 or 2 (ISO/IEC 23009-1
+  /// §5.3.7.2), or a profile that requires it (§8.3, §8.4).
   private func hasIndependentSegments(_ common: MPD.CommonAttributes) -> Bool {
     if let type = common.startWithSAP { return type == "1" || type == "2" }
     return mpd.profiles.contains { profile in
@@ -116,7 +116,7 @@ extension MPDMapper {
     if families.contains(.audio) { return .audio }
     if families.contains(.text) { return .text }
     if mimeType == "application/ttml+xml" || mimeType == "application/x-rawcc" { return .text }
-    // Timed metadata: an application's codec that is no media.
+    // Timed metadata: an application's codec that is not media.
     return mimeType.hasPrefix("application/") && !codecs.isEmpty ? .image : .video
   }
 
@@ -148,7 +148,7 @@ extension MPDMapper {
     }
   }
 
-  /// What the transfer characteristics say (ISO/IEC 23091-2 §8.2).
+  /// The video range of the transfer characteristics (ISO/IEC 23091-2 §8.2).
   private static func videoRange(_ common: MPD.CommonAttributes) -> String? {
     for property in common.essentialProperties + common.supplementalProperties
     where property.scheme.lowercased() == "urn:mpeg:mpegb:cicp:transfercharacteristics" {

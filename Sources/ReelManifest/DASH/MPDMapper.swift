@@ -1,33 +1,34 @@
 import Foundation
 import ReelCore
 
-/// Makes a `Presentation` of an MPD: periods with their times, inheritance, URLs, and of a live one what can be had at
-/// a given time.
+/// Makes a `Presentation` from an MPD: periods with their times, inheritance, URLs and, for a live one, the
+/// part that is available at a given time.
 ///
-/// What can't be used of an MPD is passed over with a warning, as long as something else can be.
+/// Unusable parts of an MPD are skipped with a warning, as long as anything usable is left.
 struct MPDMapper {
   let mpd: MPD
   let limits: ManifestLimits
-  /// What can be had now; nil for a static MPD, and one that is not tied to the clock.
+  /// The available part of a live presentation; nil for a static MPD, and for one that is not tied to the
+  /// clock.
   private(set) var window: LiveWindow?
   var warnings: WarningLog
-  /// The first reason why something could not be used: what is thrown where nothing can.
+  /// The first reason why something could not be used. It is thrown if nothing can be used.
   var failure: ReelError?
   /// Timelines that were compiled for this period, since representations share them.
   var timings: [TimingKey: SegmentTiming] = [:]
   /// The entries of those that were compiled, in all periods.
   var compiledEntries = 0
-  /// What base URLs may still be made.
+  /// The limits for base URLs still to be made.
   var baseBudget = BaseURLSet.Budget()
   /// The addresses of lists of URLs whose URLs have been looked at.
   var checkedLists: Set<Int> = []
   /// The longest segment that was met.
   var longestSegment = MediaTime.zero
-  /// The end of the last segment that can be had, in the window or before it.
+  /// The end of the last available segment, in the window or before it.
   var latestEnd: MediaTime?
   /// The end of the last listed segment, whether or not the clock says that it is available.
   var listedEnd: MediaTime?
-  /// True where a segment is in the window.
+  /// True if a segment is in the window.
   var hasSegments = false
   /// Why none of this period's video can be used; nil if some can, or there is none.
   var videoFailure: ReelError?
@@ -56,13 +57,13 @@ struct MPDMapper {
     for warning in mpd.warnings { warnings.add(warning) }
   }
 
-  /// What a compiled timeline depends on.
+  /// The inputs of a compiled timeline.
   struct TimingKey: Hashable {
     var entries: Int
     var frame: SegmentTiming.Frame
   }
 
-  /// What holds for one period.
+  /// The context of one period.
   struct PeriodContext {
     var index: Int
     var path: String
@@ -70,19 +71,19 @@ struct MPDMapper {
     var duration: MediaTime?
     var bases: BaseURLSet
     var segments: MPD.SegmentInformation
-    /// True where a BaseURL leads to a file of its own.
+    /// True if a BaseURL leads to a file of its own.
     var hasBaseURL: Bool
     var unplayableReason: String?
   }
 
-  /// The presentation. Throws `badManifest` or `unsupported` where nothing in it can be used.
+  /// The presentation. Throws `badManifest` or `unsupported` if nothing in it can be used.
   func presentation() throws(ReelError) -> Presentation {
     var mapper = self
     let presentation = try mapper.mapped()
     guard !mapper.hasSegments, let window else { return presentation }
     if let end = mapper.latestEnd {
       guard window.depth != nil else { return presentation }
-      // The MPD is older than its time-shift buffer, so only the segments that it lists last are available.
+      // The MPD is older than its time-shift buffer, so only the segments listed last are available.
       mapper = self
       mapper.window = window.ending(at: end)
       return try mapper.mapped()
@@ -102,17 +103,17 @@ struct MPDMapper {
   /// The xlink:href of an element that stands for nothing (ISO/IEC 23009-1 §5.5.2).
   static let nothing = "urn:mpeg:dash:resolve-to-zero:2013"
 
-  /// Keeps a reason why something is passed over.
+  /// Adds a warning for something that is skipped.
   mutating func note(_ error: ReelError) {
     if failure == nil { failure = error }
     // An unreadable value has already caused a warning, and may rule out several Representations.
     if !warnings.warnings.contains(error) { warnings.add(error) }
   }
 
-  /// Looks at an xlink:href that stands for an element's real content (ISO/IEC 23009-1 §5.5.2). What the element
-  /// holds itself is used where there is something: it is there for clients that can't follow the link.
+  /// Checks an xlink:href, which refers to an element's real content (ISO/IEC 23009-1 §5.5.2). Content of the
+  /// element itself is used if there is any: it is meant for clients that can't follow the link.
   ///
-  /// Throws `unsupported` where it holds nothing.
+  /// Throws `unsupported` if there is none.
   mutating func checkLink(_ href: String?, of what: String, isEmpty: Bool, path: String) throws(ReelError) {
     guard let href else { return }
     let error = ReelError(
@@ -161,7 +162,7 @@ struct MPDMapper {
         previousEnd = mpd.periods[index].duration.flatMap { duration in start.map { $0 + duration } }
       }
     }
-    // A live presentation whose periods are but announced has nothing yet.
+    // The periods of a live presentation may only have been announced so far.
     if periods.isEmpty, failure != nil || !isAnnounced {
       throw failure
         ?? ReelError(.badManifest, "the MPD has no selectable Representation", place: .element("MPD"))
@@ -242,7 +243,8 @@ struct MPDMapper {
       videoFailure: videoFailure)
   }
 
-  /// The end of a period; nil where it is not known. That of a live one's segments tells nothing: more may come.
+  /// The end of a period; nil if unknown. The segments of a live one do not determine it, because more may
+  /// follow.
   private func end(of period: Period) -> MediaTime? {
     let length = period.duration ?? (mpd.type == .dynamic ? nil : period.segmentsDuration)
     return length.map { period.start + $0 }
@@ -263,7 +265,7 @@ struct MPDMapper {
     guard mpd.type == .dynamic else { return nil }
     let resolver = URLResolver(base: url, limit: limits.urlByteCount)
     let start = mpd.availabilityStartTime.flatMap { WallTime(iso8601: $0) }
-    // Not the end of the last period: another may be announced.
+    // Exclude the end of the last period, because another period may be announced.
     let ends = [
       mpd.availabilityEndTime.flatMap { WallTime(iso8601: $0) },
       start.flatMap { start in mpd.mediaPresentationDuration.map { start + $0 } },
@@ -293,10 +295,10 @@ struct MPDMapper {
     return timing
   }
 
-  /// How far behind the edge playback begins: what the MPD suggests, else the latency that the service aims at, else
-  /// the larger of three segments (so that one can be late, as one is read and one is played) and one and a half times
-  /// @minBufferTime. Of that last one no more than 10 s count, since writers state any number there. Never more than
-  /// the time-shift buffer holds.
+  /// The distance from the edge at which playback begins: the MPD's suggestion, or else the service's target
+  /// latency, or else the larger of three segments (so that one can be late while one is read and one is
+  /// played) and one and a half times @minBufferTime. The latter counts for at most 10 s, because writers state
+  /// arbitrary numbers. Never more than the time-shift buffer.
   private var delay: MediaTime {
     let ten = MediaTime(value: 10, timescale: 1)
     let stated = mpd.suggestedPresentationDelay ?? mpd.latencyTarget
@@ -327,7 +329,7 @@ extension MediaTime {
 }
 
 extension Period {
-  /// How long its segments last, where the manifest does not tell how long it lasts itself.
+  /// The duration of its segments, if the manifest does not state its own.
   fileprivate var segmentsDuration: MediaTime? {
     let ends = trackGroups.flatMap(\.rungs).compactMap { rung -> MediaTime? in
       guard case .segments(let list) = rung.media, !list.isEmpty else { return nil }

@@ -1,6 +1,6 @@
 import ReelCore
 
-/// What the elements of one MPD are read with: the XML, and counts of what is bounded.
+/// The reader for the elements of one MPD: the XML, and the counts of limited items.
 struct MPDReader {
   var xml: XMLReader
   private let limits: ManifestLimits

@@ -1,7 +1,7 @@
 /// Why tracks of an MPD are not played, by their descriptors.
 enum Playability {
-  /// Why a client must pass over what has these EssentialProperty elements (ISO/IEC 23009-1 §5.8.4.8); nil where
-  /// each of them is understood.
+  /// Why a client must ignore an element with these EssentialProperty elements (ISO/IEC 23009-1 §5.8.4.8); nil
+  /// if it understands all of them.
   static func reason(essential properties: [MPD.Descriptor]) -> String? {
     for property in properties {
       if isTrickMode(property) { return "trick mode" }
@@ -20,12 +20,12 @@ enum Playability {
     return ContentProtection(protections).map { "encrypted: \($0.schemes.joined(separator: ", "))" }
   }
 
-  /// True where it says that these frames are for fast forward only (DASH-IF IOP §3.2.9).
+  /// True if it says that these frames are for fast forward only (DASH-IF IOP §3.2.9).
   static func isTrickMode(_ property: MPD.Descriptor) -> Bool {
     property.scheme.lowercased() == "http://dashif.org/guidelines/trickmode"
   }
 
-  /// True where it says that these frames are tiles of thumbnails (DASH-IF IOP §6.2.6).
+  /// True if it says that these frames are tiles of thumbnails (DASH-IF IOP §6.2.6).
   static func isThumbnailTile(_ property: MPD.Descriptor) -> Bool {
     switch property.scheme.lowercased() {
     case "http://dashif.org/thumbnail_tile", "http://dashif.org/guidelines/thumbnail_tile": true

@@ -1,13 +1,14 @@
 import ReelCore
 
 extension SegmentTiming {
-  /// What the numbers of a manifest are to be understood with.
+  /// The values that a manifest's numbers are relative to.
   struct Frame: Sendable, Hashable {
-    /// What of a live presentation can be had, counted from the start of the period. Both may be negative.
+    /// The available part of a live presentation, counted from the start of the period. Both ends may be
+    /// negative.
     struct Window: Sendable, Hashable {
-      /// Segments that end later can't be had yet; nil for none.
+      /// Segments that end later are not available yet; nil for no limit.
       var end: MediaTime?
-      /// Where the time-shift buffer begins; nil where it reaches back to the beginning.
+      /// The start of the time-shift buffer; nil if it reaches back to the beginning.
       var start: MediaTime?
     }
 
@@ -20,11 +21,11 @@ extension SegmentTiming {
     var startNumber: Int64
     var endNumber: Int64?
     var periodDuration: MediaTime?
-    /// True where more segments may come.
+    /// True if more segments may follow.
     var isLive = false
-    /// Nil where segments are not tied to the clock.
+    /// Nil if segments are not tied to the clock.
     var window: Window?
-    /// True where the elements are parts of segments (`$SubNumber$`).
+    /// True if the elements are parts of segments (`$SubNumber$`).
     var hasParts = false
     /// How many elements there may be.
     var limit: Int
@@ -32,7 +33,7 @@ extension SegmentTiming {
 }
 
 extension SegmentTiming.Frame {
-  /// The period's length in ticks, rounded up; nil where it is not known.
+  /// The period's length in ticks, rounded up; nil if it is not known.
   func periodTicks() throws(ReelError) -> Int64? {
     guard let periodDuration else { return nil }
     let product = Int128(periodDuration.value) * Int128(timescale)
@@ -57,8 +58,8 @@ extension SegmentTiming.Frame {
     return start
   }
 
-  /// How many segments of `duration` ticks the period holds, the last maybe shorter. What is left over below a
-  /// millisecond is the rounding of the period's length, and makes no segment.
+  /// The number of segments of `duration` ticks in the period, of which the last may be shorter. A rest of less
+  /// than a millisecond is a rounding error of the period's length, and not a segment.
   func segmentCount(duration: Int64) -> Int64? {
     guard let periodDuration else { return nil }
     let delta = Int128(earliestPresentationTimeDelta) * Int128(periodDuration.timescale)
@@ -71,7 +72,7 @@ extension SegmentTiming.Frame {
     return Int64(clamping: hasRest ? whole + 1 : whole)
   }
 
-  /// How many segments of `duration` ticks can be had, each when it has come to its end; nil for all.
+  /// The number of available segments of `duration` ticks, each available at its end; nil for all.
   func availableCount(duration: Int64) -> Int64? {
     guard let end = boundingEnd else { return nil }
     return Int64(clamping: max(0, Self.quotient(of: distance(to: end), by: duration, at: end.timescale)))
@@ -83,43 +84,44 @@ extension SegmentTiming.Frame {
     return Int64(clamping: max(0, Self.quotient(of: distance(to: start), by: duration, at: start.timescale)))
   }
 
-  /// The media time up to which segments can be had, in ticks, rounded down; nil for all.
+  /// The media time up to which segments are available, in ticks, rounded down; nil for all.
   var availableEnd: Int64? {
     guard let end = boundingEnd else { return nil }
     let ticks = Self.floor(Int128(end.value) * Int128(timescale), Int128(end.timescale))
     return Int64(clamping: ticks + Int128(presentationTimeOffset))
   }
 
-  /// `end` and 50 ms, in ticks. Sound does not end with the frames, since its frames have another length: writers that
-  /// list segments one by one list both when the frames are there, though the sound may last a frame longer.
+  /// `end` and 50 ms, in ticks. Audio and video do not end together, because their frames differ in length:
+  /// writers that list segments one by one list both when the video is complete, although the audio may last a
+  /// frame longer.
   func withTolerance(_ end: Int64) -> Int64 {
     let (sum, overflow) = end.addingReportingOverflow(timescale / 20)
     return overflow ? .max : sum
   }
 
-  /// The media time at which the window begins, in ticks, rounded up; nil where it has no beginning.
+  /// The media time at which the window begins, in ticks, rounded up; nil if it has no beginning.
   var windowStart: Int64? {
     guard let start = window?.start else { return nil }
     let ticks = -Self.floor(-Int128(start.value) * Int128(timescale), Int128(start.timescale))
     return Int64(clamping: ticks + Int128(presentationTimeOffset))
   }
 
-  /// Why segments can't be counted, where neither numbers nor times bound them.
+  /// Why segments can't be counted if neither numbers nor times limit them.
   var whatIsMissing: String {
     isLive
       ? "a live MPD that numbers its segments by the clock has no @availabilityStartTime that can be read"
       : "neither the period's duration nor @endNumber is known"
   }
 
-  /// What to do about it.
+  /// The advice in errors.
   var advice: String {
     isLive ? "give MPD@availabilityStartTime" : "give MPD@mediaPresentationDuration or Period@duration"
   }
 
   // MARK: - Private
 
-  /// The end of the window; nil where the period has ended before, and all of its segments can be had, the last one
-  /// maybe shorter than the others.
+  /// The end of the window; nil if the period has ended before, so that all of its segments are available, of
+  /// which the last may be shorter.
   private var boundingEnd: MediaTime? {
     guard let end = window?.end else { return nil }
     if let periodDuration, end >= periodDuration { return nil }

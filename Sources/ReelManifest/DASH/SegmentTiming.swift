@@ -30,7 +30,7 @@ struct SegmentTiming: Sendable {
     var number: Int64
     /// From 1 on.
     var subNumber: Int64
-    /// Media time of the whole segment, in ticks: what `$Time$` stands for.
+    /// The media time of the whole segment, in ticks: the value of `$Time$`.
     var segmentStart: Int64
     /// Media time, in ticks.
     var start: Int64
@@ -40,10 +40,9 @@ struct SegmentTiming: Sendable {
 
   private(set) var runs: [Run] = []
   private(set) var count = 0
-  /// The longest of the segments, in ticks; 0 where there are none.
+  /// The longest of the segments, in ticks; 0 if there are none.
   private(set) var longestDuration: Int64 = 0
-  /// The end of the last segment that can be had already, in the window or before it, in ticks; nil where there is
-  /// none.
+  /// The end of the last available segment, in the window or before it, in ticks; nil if there is none.
   private(set) var latestEnd: Int64?
   /// The end of the last listed segment in ticks, whether or not it is available yet; nil if none is listed.
   private(set) var listedEnd: Int64?
@@ -88,7 +87,7 @@ struct SegmentTiming: Sendable {
         last = min(last, Self.whole(edge, from: start, by: entry.duration))
       }
       if last > first { latestEnd = start + last * entry.duration }
-      // It can be had until its end, its length and the depth of the window have passed (§5.3.9.5.3).
+      // It is available until its end plus its length and the depth of the window (§5.3.9.5.3).
       if let windowStart {
         first = max(first, Self.whole(windowStart, from: start, by: entry.duration) - 1)
       }
@@ -108,8 +107,8 @@ struct SegmentTiming: Sendable {
     }
   }
 
-  /// All segments of a SegmentTimeline that has none in its period: its times were never related to the period's start,
-  /// as where @presentationTimeOffset has been forgotten. Nil where it has none at all.
+  /// All segments of a SegmentTimeline that has none in its period: its times are not relative to the period's
+  /// start, as if @presentationTimeOffset had been forgotten. Nil if it has none at all.
   init?(unbound entries: [MPD.SegmentTimeline.Entry], frame: Frame) throws(ReelError) {
     guard !entries.isEmpty, entries.allSatisfy({ $0.repeatCount >= 0 }) else { return nil }
     var frame = frame
@@ -118,11 +117,11 @@ struct SegmentTiming: Sendable {
     if count == 0 { return nil }
   }
 
-  /// Segments of one `duration` (ISO/IEC 23009-1 §5.3.9.5.3): as many as fill the period, or as the numbers, the
-  /// `available` URLs or the clock allow, from the one on that still reaches into the window. Where `duration` is nil,
-  /// one segment that fills the period.
+  /// Segments of one `duration` (ISO/IEC 23009-1 §5.3.9.5.3): as many as fill the period, or as the numbers,
+  /// the `available` URLs or the clock allow, beginning with the first that reaches into the window. If
+  /// `duration` is nil, one segment that fills the period.
   ///
-  /// Throws `badManifest` where nothing tells how many there are, or there are more than the limit.
+  /// Throws `badManifest` if their number is unknown or exceeds the limit.
   init(duration: Int64?, available: Int?, frame: Frame) throws(ReelError) {
     guard duration != 0 else { throw ReelError(.badManifest, "@duration is 0") }
     if duration == nil, let available, available > 1 {
@@ -165,7 +164,7 @@ struct SegmentTiming: Sendable {
       throw ReelError(.badManifest, "the segments lead beyond 63 bits")
     }
     latestEnd = endTicks
-    // A window that is shorter than a segment holds the newest one.
+    // A window shorter than a segment holds the newest segment.
     var first = min(end == clockCount ? end - 1 : end, frame.passedCount(duration: step))
     // A list that grows with the clock keeps its newest segments.
     if frame.window != nil { first = max(first, end - Int64(frame.limit)) }
@@ -262,7 +261,7 @@ struct SegmentTiming: Sendable {
     return ceiling(end, from: start, by: entry.duration)
   }
 
-  /// How many numbers there are from `first` through `last`; none where that is lower.
+  /// The count of numbers from `first` through `last`; 0 if `last` is lower.
   private static func count(from first: Int64, through last: Int64) -> Int64 {
     Int64(clamping: max(0, Int128(last) - Int128(first) + 1))
   }

@@ -17,14 +17,14 @@ struct SegmentURLTemplate: Sendable {
   }
 
   private var parts: [Part] = []
-  /// True where `$Number$` or `$Time$` makes a difference between segments.
+  /// True if `$Number$` or `$Time$` makes a difference between segments.
   private(set) var isPerSegment = false
-  /// True where each segment comes in parts.
+  /// True if each segment consists of parts.
   private(set) var usesSubNumber = false
 
-  /// True where `$Number$` stands in it.
+  /// True if it contains `$Number$`.
   var usesNumber: Bool { parts.contains { if case .number = $0 { true } else { false } } }
-  /// True where `$Time$` stands in it.
+  /// True if it contains `$Time$`.
   var usesTime: Bool { parts.contains { if case .time = $0 { true } else { false } } }
 
   private static let widthLimit = 32
@@ -33,7 +33,7 @@ struct SegmentURLTemplate: Sendable {
   /// has no value here.
   init(_ text: String, representationID: String?, bandwidth: Int64?) throws(ReelError) {
     var rest = text[...]
-    // Of what the identifiers stand for; the text itself is bounded already.
+    // The bytes of the replaced identifiers; the text itself is already limited.
     var byteCount = 0
     while let open = rest.firstIndex(of: "$") {
       if open > rest.startIndex { parts.append(.literal(rest[..<open])) }
@@ -109,7 +109,7 @@ struct SegmentURLTemplate: Sendable {
 }
 
 extension SegmentURLTemplate.NumberFormat {
-  /// What stands after the `%`: `0[width]d`; the `x`, `X` and `o` of older writers are read too.
+  /// The part after the `%`: `0[width]d`; the `x`, `X` and `o` of older writers are accepted too.
   fileprivate init?(_ text: Substring) {
     guard let conversion = text.last else { return nil }
     switch conversion {

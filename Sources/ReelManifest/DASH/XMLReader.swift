@@ -50,7 +50,7 @@ struct XMLReader {
 
   // MARK: - Elements
 
-  /// Reads up to the start tag of the root element. Throws `badManifest` where the text is not XML, saying what it is.
+  /// Reads up to the start tag of the root element. Throws `badManifest` if the text is not XML, saying what it is.
   mutating func root() throws(ReelError) {
     while position < bytes.count, bytes[position].isSpace { position += 1 }
     guard position < bytes.count else { throw ReelError(.badManifest, "the MPD is empty") }
@@ -68,7 +68,7 @@ struct XMLReader {
     throw error("not XML: there is no element", at: bytes.count)
   }
 
-  /// The name of the next child of the element that the reader is in, or nil where its end tag has been read instead.
+  /// The name of the next child of the element that the reader is in, or nil if its end tag has been read instead.
   mutating func nextChild() throws(ReelError) -> String? {
     if isSelfClosed {
       isSelfClosed = false
@@ -125,7 +125,7 @@ struct XMLReader {
 
   // MARK: - Attributes of the start tag that was read last
 
-  /// What stands before the colon of the start tag's name; empty where there is none.
+  /// The part before the colon of the start tag's name; empty if there is none.
   var prefix: String {
     guard let fullName = open.last, let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: fullName) else {
       return ""
@@ -133,7 +133,7 @@ struct XMLReader {
     return bytes.text(in: fullName.lowerBound..<colon)
   }
 
-  /// The namespace that the start tag binds its own prefix to, or the default one; nil where it binds none.
+  /// The namespace that the start tag binds its own prefix to, or the default one; nil if it binds none.
   var namespace: String? {
     let name = prefix.isEmpty ? "xmlns" : "xmlns:\(prefix)"
     let attribute = attributes.first {
@@ -142,7 +142,7 @@ struct XMLReader {
     return attribute.map { decoded(bytes.trimmed($0.value)) }
   }
 
-  /// The value of an attribute that has no prefix, without the white space at its ends; nil where there is none.
+  /// The value of an attribute that has no prefix, without the white space at its ends; nil if there is none.
   func string(_ name: StaticString) -> String? { value(name).map { decoded(bytes.trimmed($0)) } }
 
   /// The value of an attribute by its local name, whatever its prefix.
@@ -208,8 +208,7 @@ struct XMLReader {
     return colon + 1..<name.upperBound
   }
 
-  /// Passes a comment, a processing instruction, a CDATA section or another declaration; false where a tag stands
-  /// there.
+  /// Skips a comment, a processing instruction, a CDATA section or another declaration; false at a tag.
   private mutating func skipMarkup() throws(ReelError) -> Bool {
     if bytes.has("<?", at: position) {
       try skip(to: "?>", from: position + 2, what: "processing instruction")
@@ -348,8 +347,8 @@ struct XMLReader {
     byte.isLetter || byte >= 0x80 || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ":")
   }
 
-  /// The text in `range` with its references replaced: the five entities of XML and numbers. What looks like a
-  /// reference and is none, as in a URL whose `&` was never escaped, stays.
+  /// The text in `range` with its references replaced: the five entities of XML, and numbers. Text that only
+  /// looks like a reference stays, such as an unescaped `&` in a URL.
   private func decoded(_ range: Range<Int>) -> String {
     guard bytes.firstIndex(of: UInt8(ascii: "&"), in: range) != nil else { return bytes.text(in: range) }
     var text = ""

@@ -14,10 +14,10 @@ package struct AttributeList: Sendable, Hashable {
 
   package private(set) var attributes: [Attribute] = []
 
-  /// What comes after so many attributes of one tag is not read.
+  /// The number of attributes per tag. Further ones are ignored.
   private static let limit = 256
 
-  /// The attributes in `range` of `bytes`. Throws `badManifest` where a value names a variable that is not defined.
+  /// The attributes in `range` of `bytes`. Throws `badManifest` if a value names a variable that is not defined.
   init(
     _ bytes: [UInt8], in range: Range<Int>, variables: inout PlaylistVariables, place: ReelError.Place
   ) throws(ReelError) {
@@ -49,16 +49,16 @@ package struct AttributeList: Sendable, Hashable {
     }
   }
 
-  /// The value of the first attribute of this name; nil where there is none, or an empty one.
+  /// The value of the first attribute of this name; nil if there is none, or an empty one.
   package subscript(name: String) -> String? {
     guard let value = attributes.first(where: { $0.name == name })?.value, !value.isEmpty else { return nil }
     return value
   }
 
-  /// True where the attribute is there, be it empty.
+  /// True if the attribute exists, even if it is empty.
   func contains(_ name: String) -> Bool { attributes.contains { $0.name == name } }
 
-  /// `YES` or `NO`; false where it is missing.
+  /// `YES` or `NO`; false if it is missing.
   func flag(_ name: String) -> Bool { self[name]?.uppercased() == "YES" }
 
   /// A signed decimal number of seconds; nil for anything else.

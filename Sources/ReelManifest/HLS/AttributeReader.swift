@@ -8,10 +8,10 @@ struct AttributeReader: Sendable {
 
   init(_ attributes: AttributeList) { self.attributes = attributes }
 
-  /// The text of an attribute; nil where there is none, or an empty one.
+  /// The text of an attribute; nil if there is none, or an empty one.
   subscript(name: String) -> String? { attributes[name] }
 
-  /// What `read` makes of the text of an attribute; nil where there is none, or where it makes nothing.
+  /// The result of `read` for the text of an attribute; nil if the attribute is missing or `read` returns nil.
   mutating func value<Value>(_ name: String, _ read: (String) -> Value?) -> Value? {
     guard let text = attributes[name] else { return nil }
     if let value = read(text) { return value }
@@ -38,13 +38,13 @@ struct AttributeReader: Sendable {
     }
   }
 
-  /// Remembers an attribute that is not used where it can't be read.
+  /// Records that an attribute is ignored because it is invalid.
   mutating func check<Value>(_ name: String, _ read: (String) -> Value?) { _ = value(name, read) }
 
-  /// Remembers a whole number that is not used where it can't be read, or is not in `range`.
+  /// Records that a number is ignored because it is invalid or not in `range`.
   mutating func checkInteger(_ name: String, in range: ClosedRange<Int64>) { _ = integer(name, in: range) }
 
-  /// Remembers a length of time that is not used where it can't be read.
+  /// Records that a duration is ignored because it is invalid.
   mutating func checkLength(_ name: String) { _ = length(name) }
 
   /// Adds a warning for what could not be read.

@@ -25,7 +25,7 @@ struct ByteRangeText: Sendable, Hashable {
     self.offset = offset
   }
 
-  /// The range, from `implicitOffset` where it names none. Throws `badManifest` where it ends beyond 63 bits.
+  /// The range, at `implicitOffset` if it states no offset. Throws `badManifest` if it ends beyond 63 bits.
   func byteRange(implicitOffset: Int64, place: ReelError.Place) throws(ReelError) -> ByteRange {
     guard let range = byteRange(implicitOffset: implicitOffset) else {
       throw ReelError(.badManifest, "the byte range ends beyond 63 bits", place: place)
@@ -33,7 +33,7 @@ struct ByteRangeText: Sendable, Hashable {
     return range
   }
 
-  /// The range, from `implicitOffset` where it names none; nil where it ends beyond 63 bits.
+  /// The range, at `implicitOffset` if it states no offset; nil if it ends beyond 63 bits.
   func byteRange(implicitOffset: Int64) -> ByteRange? {
     let range = ByteRange(offset: offset ?? implicitOffset, length: length)
     return range.end == nil ? nil : range

@@ -9,7 +9,7 @@ extension MediaPlaylist {
     package var reference: String?
     /// IV: 16 bytes.
     package var initializationVector: [UInt8]?
-    /// KEYFORMAT; `identity` where it has none.
+    /// KEYFORMAT; `identity` if it has none.
     package var keyFormat: String
 
     init(_ attributes: AttributeList, place: ReelError.Place) throws(ReelError) {

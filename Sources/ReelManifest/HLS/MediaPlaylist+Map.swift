@@ -5,7 +5,7 @@ extension MediaPlaylist {
   package struct Map: Sendable, Hashable {
     /// URI.
     package var reference: String
-    /// BYTERANGE; the offset is 0 where it has none.
+    /// BYTERANGE; the offset is 0 if it has none.
     package var byteRange: ByteRange?
     /// The EXT-X-KEY tags before it, which it is encrypted with.
     package var keys: [Key]

@@ -5,7 +5,7 @@ extension MediaPlaylist {
   /// The segments with absolute URLs, made when they are asked for.
   func segments(url: URL, limits: ManifestLimits) -> SegmentList {
     let resolver = URLResolver(base: url, limit: limits.urlByteCount)
-    // Few maps are made ready once; many, as needed.
+    // A few maps are converted in advance, many on demand.
     let ready = maps.count <= 64 ? maps.map { InitializationReference($0, resolver: resolver) } : []
     return SegmentList(count: segmentCount, end: duration) { index in
       let run = runs[Int(records[index].run)]
@@ -24,7 +24,7 @@ extension MediaPlaylist {
     }
   }
 
-  /// What the reader gives for a rung's playlist.
+  /// The segments of a rung's playlist.
   func playlistSegments(url: URL, limits: ManifestLimits) -> MediaPlaylistSegments {
     MediaPlaylistSegments(
       segments: segments(url: url, limits: limits), live: liveTiming,
@@ -45,10 +45,10 @@ extension MediaPlaylist {
       startOffset: startOffset)
   }
 
-  /// How it is followed. Playback begins three target durations from the end (RFC 8216 §6.3.3), or HOLD-BACK where
-  /// that is stated (draft-pantos-hls-rfc8216bis §4.4.3.8).
+  /// How to follow the playlist. Playback begins three target durations from the end (RFC 8216 §6.3.3), or
+  /// HOLD-BACK if stated (draft-pantos-hls-rfc8216bis §4.4.3.8).
   ///
-  /// Where no target duration is stated, or one of zero, the longest segment stands for it, or else a second.
+  /// Without a target duration, or with 0, the longest segment's duration is used, or else a second.
   private var liveTiming: LiveTiming? {
     guard isLive else { return nil }
     let stated = targetDuration.flatMap { $0 > .zero ? $0 : nil }
@@ -57,7 +57,7 @@ extension MediaPlaylist {
     return LiveTiming(reload: .targetDuration(target), delay: holdBack ?? target * 3)
   }
 
-  /// Nil where no segment lasts any time.
+  /// Nil if no segment lasts any time.
   private var longestDuration: MediaTime? {
     let longest = (0..<segmentCount).lazy.map { self.start(at: $0 + 1) - self.start(at: $0) }.max()
     return longest.flatMap { $0 > .zero ? $0 : nil }
@@ -73,7 +73,7 @@ extension InitializationReference {
 }
 
 extension SegmentEncryption {
-  /// The encryption that these keys name, nil where there are none. Of several key formats the plain one
+  /// The encryption that these keys name, nil if there are none. Of several key formats the plain one
   /// (`identity`) is taken, else the first, by the name of its DRM.
   ///
   /// The IV of a plain key that states none is the segment's number, big endian (RFC 8216 §5.2).

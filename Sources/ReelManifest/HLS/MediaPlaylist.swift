@@ -2,8 +2,8 @@ package import ReelCore
 
 /// A media playlist (RFC 8216 §4.3.3): the segments of one variant or rendition.
 ///
-/// It keeps the text that it was read from and, for each segment, where things stand in it; a segment is made when it
-/// is asked for. 50,000 segments cost the text and 1.2 MB.
+/// It keeps its text and, for each segment, positions in it. A segment is created when it is accessed. 50,000
+/// segments take the text and 1.2 MB.
 package struct MediaPlaylist: Sendable {
   /// EXT-X-TARGETDURATION (RFC 8216 §4.3.3.1).
   package internal(set) var targetDuration: MediaTime?
@@ -16,7 +16,7 @@ package struct MediaPlaylist: Sendable {
   package internal(set) var hasEndList = false
   /// EXT-X-INDEPENDENT-SEGMENTS (RFC 8216 §4.3.5.1).
   package internal(set) var hasIndependentSegments = false
-  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning, or from the end where it is negative.
+  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
   package internal(set) var startOffset: MediaTime?
   /// Each EXT-X-MAP, in order (RFC 8216 §4.3.2.5).
   package internal(set) var maps: [Map] = []
@@ -25,15 +25,15 @@ package struct MediaPlaylist: Sendable {
   /// HOLD-BACK of EXT-X-SERVER-CONTROL: how far from the end playback is to begin, at the least
   /// (draft-pantos-hls-rfc8216bis §4.4.3.8).
   package internal(set) var holdBack: MediaTime?
-  /// What was odd about the playlist and passed over.
+  /// Odd text that was ignored.
   package internal(set) var warnings: [ReelError] = []
 
   let bytes: [UInt8]
   var records: [Record] = []
   var runs: [Run] = []
-  /// One for each segment, or none at all where no segment has one.
+  /// One for each segment, or empty if no segment has one.
   var byteRanges: [ByteRange?] = []
-  /// References that hold variables, and those of a segment where they are replaced.
+  /// References with variables, and those of a segment in which variables are replaced.
   var substituted: [Int: String] = [:]
   /// Each EXT-X-PROGRAM-DATE-TIME, by rising index of its segment.
   var programDateTimes: [DateMark] = []
@@ -42,7 +42,7 @@ package struct MediaPlaylist: Sendable {
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Where a segment stands in `bytes`, and when it starts.
+  /// The position of a segment in `bytes`, and its start time.
   struct Record: Sendable {
     var reference: UInt32
     var referenceCount: UInt32
@@ -51,14 +51,14 @@ package struct MediaPlaylist: Sendable {
     var start: Int64
   }
 
-  /// Where in `bytes` the date of a segment stands.
+  /// The position in `bytes` of a segment's date.
   struct DateMark: Sendable {
     var segment: UInt32
     var position: UInt32
     var count: UInt32
   }
 
-  /// What a run of segments has in common.
+  /// The properties that a run of segments shares.
   struct Run: Sendable, Hashable {
     var map: Int?
     var keySet: Int?
@@ -76,10 +76,10 @@ extension MediaPlaylist {
   /// The sum of all durations.
   package var duration: MediaTime { timescale.time(nanoseconds: length.nanoseconds) }
 
-  /// True where more segments may come.
+  /// True if more segments may follow.
   package var isLive: Bool { !hasEndList && !isVOD }
 
-  /// EXT-X-PROGRAM-DATE-TIME of this very segment, where it is a date.
+  /// EXT-X-PROGRAM-DATE-TIME of this segment, if it is a valid date.
   func programDateTime(at index: Int) -> WallTime? {
     let after = programDateTimes.firstMark { $0.segment > index }
     guard after > 0, programDateTimes[after - 1].segment == index else { return nil }
@@ -105,7 +105,7 @@ extension MediaPlaylist {
 }
 
 extension Array {
-  /// The index of the first element that `isBeyond` is true for; `count` where it is for none. All behind it are
+  /// The index of the first element that `isBeyond` is true for; `count` if it is for none. All behind it are
   /// beyond too.
   fileprivate func firstMark(_ isBeyond: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)

@@ -1,6 +1,7 @@
 import ReelCore
 
-/// The tags that are not those of one segment: what applies to the playlist, date ranges, and what low latency adds.
+/// The tags that do not belong to one segment: properties of the playlist, date ranges, and those of low
+/// latency.
 extension MediaPlaylistParser {
   /// Reads a tag that is none of a segment's.
   mutating func readPlaylistTag(_ tag: Range<Int>, _ value: Range<Int>) throws(ReelError) {
@@ -31,7 +32,7 @@ extension MediaPlaylistParser {
     }
   }
 
-  /// EXT-X-PROGRAM-DATE-TIME: what is no date is kept as text, and told.
+  /// EXT-X-PROGRAM-DATE-TIME. An invalid date is kept as text, with a warning.
   mutating func readDate(_ value: Range<Int>) {
     programDateTime = value
     if bytes.isPlainDate(in: value) || WallTime(iso8601: bytes.text(in: value)) != nil { return }
@@ -162,7 +163,7 @@ extension MediaPlaylistParser {
     warnings.add("\(skipped) segments are skipped, and their durations not known", place: lines.place)
   }
 
-  /// Throws `badManifest` where there are as many of something already as there may be.
+  /// Throws `badManifest` if there are as many of something already as there may be.
   private func check(_ count: Int, upTo limit: Int, _ what: String) throws(ReelError) {
     guard count < limit else {
       throw ReelError(.badManifest, "more than \(limit) \(what)", place: lines.place)

@@ -2,8 +2,8 @@ package import Foundation
 package import ReelCore
 
 extension MediaPlaylist {
-  /// Reads a media playlist that stands at `url`. `variables` are those of the multivariant playlist, for
-  /// EXT-X-DEFINE to import. Throws `badManifest` with the line.
+  /// Reads the media playlist at `url`. `variables` are those of the multivariant playlist, for EXT-X-DEFINE to
+  /// import. Throws `badManifest` with the line.
   package init(
     _ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits(), variables: [String: String] = [:]
   ) throws(ReelError) {
@@ -15,8 +15,8 @@ extension MediaPlaylist {
 
 /// Reads a media playlist (RFC 8216 §4.3.2, §4.3.3) in one pass over its bytes.
 ///
-/// It is lenient, as `MultivariantPlaylistParser` is: it goes on wherever a player can, and warns about what it skips.
-/// `PlaylistRules` is the strict pass.
+/// It is lenient, like `MultivariantPlaylistParser`: it continues wherever a player can, and warns about what
+/// it skips. `PlaylistRules` is the strict pass.
 struct MediaPlaylistParser {
   let url: URL
   let limits: ManifestLimits
@@ -28,13 +28,13 @@ struct MediaPlaylistParser {
   var variables: PlaylistVariables
   var warnings: WarningLog
 
-  // What applies to the next segment only.
+  // State that applies to the next segment only.
   var duration: ExactSeconds?
   var byteRange: ByteRangeText?
   var isGap = false
   var programDateTime: Range<Int>?
 
-  // What applies until it is changed.
+  // State that applies until it is changed.
   var map: Int?
   var keys: [MediaPlaylist.Key] = []
   var keySet: Int?
@@ -43,18 +43,18 @@ struct MediaPlaylistParser {
   var discontinuity = 0
   var isRunOpen = false
 
-  // What is put together at the end.
+  // Collected for the end.
   /// What stands in for a duration that is missing, or no number.
   var targetDuration = ExactSeconds.zero
   var statedSequence: Int64 = 0
   var skippedCount: Int64 = 0
 
-  // How many there are of what is checked and not used.
+  // Counts of items that are checked but not used.
   var partCount = 0
   var dateRangeCount = 0
   var preloadHintCount = 0
   var renditionReportCount = 0
-  /// The part before, which a byte range without an offset goes on from.
+  /// The previous part. A byte range without an offset continues after it.
   var lastPart: (reference: String, end: Int64?)?
 
   init(_ bytes: [UInt8], url: URL, limits: ManifestLimits, imported: [String: String]) {
@@ -121,13 +121,14 @@ struct MediaPlaylistParser {
     let comma = bytes.firstIndex(of: UInt8(ascii: ","), in: range) ?? range.upperBound
     let field = bytes.trimmed(range.lowerBound..<comma)
     if let (value, end) = ExactSeconds.parse(bytes, in: field) {
-      // Some writers put attributes of their own between the duration and the comma.
+      // Some writers add their own attributes between the duration and the comma.
       if end == field.upperBound || bytes[end].isSpace {
         duration = value
         return
       }
     }
-    // Some playlists state no duration on purpose, such as radio stations with -1. The segment is played anyway.
+    // Some playlists deliberately state no duration, such as radio stations with -1. The segment is played
+    // anyway.
     let text = bytes.text(in: field)
     guard let seconds = Double(text), seconds.isFinite, seconds >= 0, seconds < 9e9 else {
       warnings.add(
@@ -154,7 +155,7 @@ struct MediaPlaylistParser {
     isRunOpen = false
   }
 
-  /// Each change of one key makes a new set of all that are in force: what that adds up to is bounded.
+  /// Each change of a key makes a new set of all current keys, so the total is limited.
   private mutating func countKeys() throws(ReelError) {
     keyCount += keys.count
     guard keyCount <= limits.segments else {
@@ -225,7 +226,7 @@ struct MediaPlaylistParser {
     return isSegment ? targetDuration : nil
   }
 
-  /// What stands after the last point of a URL's path.
+  /// The file extension of a URL's path.
   private func fileSuffix(of line: Range<Int>) -> ArraySlice<UInt8> {
     let path = bytes[line].prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     guard let point = path.lastIndex(of: UInt8(ascii: ".")) else { return [] }
@@ -263,7 +264,7 @@ struct MediaPlaylistParser {
     }
     var implicitOffset: Int64 = 0
     if byteRange.offset == nil {
-      // Of another file it is undefined (RFC 8216 §4.3.2.2); players go on from the range before all the same.
+      // It is undefined for another file (RFC 8216 §4.3.2.2), but players continue from the previous range.
       implicitOffset = playlist.byteRanges.last??.end ?? 0
       let isSameFile = playlist.records.last.map { record in
         bytes[Int(record.reference)..<Int(record.reference) + Int(record.referenceCount)] == bytes[line]

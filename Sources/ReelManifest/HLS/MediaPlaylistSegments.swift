@@ -1,20 +1,19 @@
 package import ReelCore
 
-/// What the media playlist of one rung tells.
+/// The segments of one rung's media playlist.
 package struct MediaPlaylistSegments: Sendable {
-  /// In order. Empty only where more may come.
+  /// In order. Empty only if more may follow.
   package var segments: SegmentList
-  /// How it is followed where more segments may come: neither EXT-X-ENDLIST nor the type `VOD` (RFC 8216 §4.3.3.4,
-  /// §4.3.3.5).
+  /// How to follow the playlist if more segments may come: it has neither EXT-X-ENDLIST nor the type `VOD` (RFC
+  /// 8216 §4.3.3.4, §4.3.3.5).
   package var live: LiveTiming?
-  /// Each segment can be decoded by itself (RFC 8216 §4.3.5.1).
+  /// Each segment can be decoded on its own (RFC 8216 §4.3.5.1).
   package var hasIndependentSegments: Bool
-  /// Where playback is to start (EXT-X-START, RFC 8216 §4.3.5.2): from the beginning, or from the end where it is
-  /// negative.
+  /// Where playback starts (EXT-X-START, RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
   package var startOffset: MediaTime?
-  /// What was odd about the playlist and passed over.
+  /// Odd text that was ignored.
   package var warnings: [ReelError]
 
-  /// True where more segments may come.
+  /// True if more segments may follow.
   package var isLive: Bool { live != nil }
 }

@@ -4,7 +4,7 @@ import ReelCore
 extension MultivariantPlaylist {
   /// One period with the variants as one group, and a group for each audio and subtitle rendition.
   ///
-  /// Throws `badManifest` where there is nothing to choose.
+  /// Throws `badManifest` if there is nothing to choose.
   func presentation(url: URL, limits: ManifestLimits) throws(ReelError) -> Presentation {
     var log = WarningLog(limit: limits.warnings)
     for warning in warnings { log.add(warning) }
@@ -22,7 +22,7 @@ extension MultivariantPlaylist {
       hasIndependentSegments: hasIndependentSegments)
     let numbered = Array(variants.enumerated())
     let pathway = variants.first?.pathway
-    // Those of other pathways are looked for among those of the first.
+    // Variants of other pathways are matched with those of the first.
     for (index, variant) in numbered.filter({ $1.pathway == pathway })
       + numbered.filter({ $1.pathway != pathway })
     {

@@ -17,7 +17,7 @@ extension MultivariantPlaylist {
     package var groupID: String
     /// NAME.
     package var name: String?
-    /// URI; nil where the rendition is part of the variant's own segments.
+    /// URI; nil if the rendition is part of the variant's own segments.
     package var reference: String?
     /// LANGUAGE.
     package var language: String?

@@ -1,8 +1,8 @@
 package import ReelCore
 
 extension MultivariantPlaylist {
-  /// EXT-X-STREAM-INF or EXT-X-I-FRAME-STREAM-INF (RFC 8216 §4.3.4.2, §4.3.4.3). Also has what is not used by itself:
-  /// `VariantLadder` compares variants to find redundant ones.
+  /// EXT-X-STREAM-INF or EXT-X-I-FRAME-STREAM-INF (RFC 8216 §4.3.4.2, §4.3.4.3). Includes fields that are only
+  /// compared, by `VariantLadder`, to find redundant variants.
   package struct Variant: Sendable, Hashable {
     /// The line after the tag, or URI.
     package var reference: String
@@ -26,7 +26,7 @@ extension MultivariantPlaylist {
     package var allowedProtection: String?
     /// REQ-VIDEO-LAYOUT, as the playlist writes it.
     package var requiredVideoLayout: String?
-    /// SCORE: how much the variant is to be preferred.
+    /// SCORE: the preference for the variant.
     package var score: Double?
     /// AUDIO: the GROUP-ID of its audio renditions.
     package var audioGroup: String?
@@ -68,7 +68,7 @@ extension MultivariantPlaylist {
       stableID = reader["STABLE-VARIANT-ID"]
     }
 
-    /// True where CODECS names sound and nothing else, and nothing else speaks of frames.
+    /// True if CODECS names only audio, and no other attribute indicates video.
     var isAudioOnly: Bool {
       resolution == nil && frameRate == nil && !codecs.isEmpty
         && codecs.allSatisfy { CodecFamily($0) == .audio }

@@ -1,17 +1,17 @@
 package import ReelCore
 
-/// A multivariant playlist (RFC 8216 §4.3.4, where it is called a master playlist).
+/// A multivariant playlist (RFC 8216 §4.3.4, which calls it a master playlist).
 package struct MultivariantPlaylist: Sendable {
   /// EXT-X-INDEPENDENT-SEGMENTS (RFC 8216 §4.3.5.1).
   package internal(set) var hasIndependentSegments = false
-  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning, or from the end where it is negative.
+  /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
   package internal(set) var startOffset: MediaTime?
   /// Each EXT-X-STREAM-INF, in order (RFC 8216 §4.3.4.2).
   package internal(set) var variants: [Variant] = []
   /// Each EXT-X-MEDIA, in order (RFC 8216 §4.3.4.1).
   package internal(set) var renditions: [Rendition] = []
-  /// What EXT-X-DEFINE defines (draft-pantos-hls-rfc8216bis §4.4.2.3), for media playlists to import.
+  /// The variables of EXT-X-DEFINE (draft-pantos-hls-rfc8216bis §4.4.2.3), for media playlists to import.
   package internal(set) var variables: [String: String] = [:]
-  /// What was odd about the playlist and passed over.
+  /// Odd text that was ignored.
   package internal(set) var warnings: [ReelError] = []
 }

@@ -2,7 +2,7 @@ package import Foundation
 package import ReelCore
 
 extension MultivariantPlaylist {
-  /// Reads a multivariant playlist that stands at `url`. Throws `badManifest` with the line.
+  /// Reads the multivariant playlist at `url`. Throws `badManifest` with the line.
   package init(_ bytes: [UInt8], url: URL, limits: ManifestLimits = ManifestLimits()) throws(ReelError) {
     try limits.check(bytes)
     var parser = MultivariantPlaylistParser(bytes, url: url, limits: limits)

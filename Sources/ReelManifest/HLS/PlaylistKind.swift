@@ -6,11 +6,12 @@ enum PlaylistKind: Sendable {
   case multivariant
   case media
 
-  /// Reads as far as the first tag that tells. Throws `badManifest` for what is no playlist, saying what it is.
+  /// Reads up to the first tag that determines the kind. Throws `badManifest` for anything but a playlist,
+  /// stating what it is.
   init(_ bytes: [UInt8]) throws(ReelError) {
     var lines = PlaylistLines(bytes)
     var line = lines.next()
-    // Comments above the header are wrong, and harmless.
+    // Comments before the header are wrong but harmless.
     while let range = line, bytes[range.lowerBound] == UInt8(ascii: "#"),
       !bytes.has("#EXT", at: range.lowerBound)
     {

@@ -26,7 +26,7 @@ struct PlaylistLines: Sendable {
   /// The place of the line that `next()` gave last.
   var place: ReelError.Place { .line(number) }
 
-  /// Where the next line stands in `bytes`, or nil at the end.
+  /// The range of the next line in `bytes`; nil at the end.
   mutating func next() -> Range<Int>? {
     while position < bytes.count {
       if nextFeed < position {

@@ -3,9 +3,9 @@ import ReelCore
 
 /// The variables of a playlist (EXT-X-DEFINE, draft-pantos-hls-rfc8216bis §4.4.2.3) and their substitution.
 ///
-/// A value may be built of earlier variables, so that a few lines can ask for gigabytes: what substitution makes is
-/// bounded, for each text and for the playlist. A name that is defined twice and a reference that can't be resolved are
-/// errors, as the draft requires.
+/// A value may refer to earlier variables, so a few lines can expand to gigabytes: the result is limited, for
+/// each text and for the playlist. A duplicate definition and a reference to an unknown variable are errors, as
+/// the draft requires.
 struct PlaylistVariables: Sendable {
   private(set) var values: [String: String] = [:]
   private let textLimit: Int

@@ -1,16 +1,16 @@
 import Foundation
 import ReelCore
 
-/// Makes rungs of variants: one for each playlist, with the playlists that stand in for it.
+/// Makes rungs from variants: one for each playlist, with its alternatives.
 ///
-/// Redundant variants (RFC 8216 §6.2.4) differ in nothing but their URI: the first becomes a rung, the others its
-/// `alternateURLs`. So do the variants of other pathways than the first variant's that have the same
-/// STABLE-VARIANT-ID, or else the same attributes (draft-pantos-hls-rfc8216bis §7.1); the ids of their groups may
-/// differ, for a pathway may have groups of its own. Other variants of other pathways are left out.
+/// Redundant variants (RFC 8216 §6.2.4) differ only in their URI: the first becomes a rung, the others its
+/// `alternateURLs`. The same applies to variants of pathways other than the first variant's with the same
+/// STABLE-VARIANT-ID, or else the same attributes (draft-pantos-hls-rfc8216bis §7.1). The ids of their groups
+/// may differ, because a pathway may have its own groups. Further variants of other pathways are left out.
 struct VariantLadder: Sendable {
-  /// Rungs with frames, and those that can't be told.
+  /// Rungs with video, and those of unknown kind.
   private(set) var main: [Rung] = []
-  /// Rungs of sound and nothing else.
+  /// Rungs with only audio.
   private(set) var audioOnly: [Rung] = []
   private let audioGroups: Set<String>
   private var pathway: String?
@@ -23,7 +23,7 @@ struct VariantLadder: Sendable {
 
   private let hasIndependentSegments: Bool
 
-  /// `audioGroups` are the groups of sound with playlists of their own.
+  /// `audioGroups` are the audio groups with playlists of their own.
   init(audioGroups: Set<String>, hasIndependentSegments: Bool) {
     self.audioGroups = audioGroups
     self.hasIndependentSegments = hasIndependentSegments
@@ -68,7 +68,7 @@ struct VariantLadder: Sendable {
     var index: Int
   }
 
-  /// The same frames with other sound: one rung, at the least that it asks of the network.
+  /// Combines variants with the same video and different audio into one rung with the lowest bit rate.
   private mutating func takeLower(
     _ variant: MultivariantPlaylist.Variant, id: String, url: URL, at place: Place
   ) {
@@ -99,10 +99,10 @@ struct VariantLadder: Sendable {
 }
 
 extension MultivariantPlaylist.Variant {
-  /// PATHWAY-ID; `.` where it has none (draft-pantos-hls-rfc8216bis §4.4.6.2).
+  /// PATHWAY-ID; `.` if it has none (draft-pantos-hls-rfc8216bis §4.4.6.2).
   var pathway: String { pathwayID ?? "." }
 
-  /// What it shares with variants that are redundant to it.
+  /// The properties shared with redundant variants.
   fileprivate var withoutAddress: Self {
     var copy = self
     copy.reference = ""
@@ -111,7 +111,7 @@ extension MultivariantPlaylist.Variant {
     return copy
   }
 
-  /// What it shares with its counterparts on other pathways.
+  /// The properties shared with its counterparts on other pathways.
   fileprivate var withoutGroups: Self {
     var copy = withoutAddress
     copy.stableID = nil

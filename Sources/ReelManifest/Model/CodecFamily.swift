@@ -1,4 +1,4 @@
-/// What kind of media an RFC 6381 codecs string names.
+/// The kind of media that an RFC 6381 codecs string names.
 enum CodecFamily: Sendable {
   case video
   case audio

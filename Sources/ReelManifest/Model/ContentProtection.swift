@@ -1,7 +1,7 @@
 package import ReelCore
 
-/// What a manifest states about the encryption of a rung's samples (ISO/IEC 23009-1 §5.8.4.1): the ids of the keys,
-/// and the DRM systems that have them. Only the media itself says which samples are encrypted.
+/// The encryption of a rung's samples according to a manifest (ISO/IEC 23009-1 §5.8.4.1): the ids of the keys,
+/// and the DRM systems that have them. Only the media itself states which samples are encrypted.
 package struct ContentProtection: Sendable, Hashable {
   /// The names of the encryption and of the DRM systems, such as `Common Encryption (cenc)` and `Widevine`, in
   /// manifest order. For an unknown scheme, its URI.

@@ -3,15 +3,15 @@ package import ReelCore
 
 /// How a presentation to which segments are still added is followed.
 package struct LiveTiming: Sendable {
-  /// When the manifest is to be read again.
+  /// When to reload the manifest.
   package enum Reload: Sendable, Hashable {
-    /// Never: the clock alone tells which segments there are (an MPD without @minimumUpdatePeriod).
+    /// Never: segments depend only on the clock (an MPD without @minimumUpdatePeriod).
     case never
-    /// So long after it was read (ISO/IEC 23009-1 §5.3.1.2, @minimumUpdatePeriod). Zero: whenever more segments are
-    /// needed than are known.
+    /// This long after the last reading (ISO/IEC 23009-1 §5.3.1.2, @minimumUpdatePeriod). Zero: whenever more
+    /// segments are needed than are known.
     case after(MediaTime)
-    /// So long after it was read where it had changed, and half of that where it had not (RFC 8216 §6.3.4): a playlist's
-    /// target duration.
+    /// A playlist's target duration after the last reading if it had changed, and half of it otherwise (RFC
+    /// 8216 §6.3.4).
     case targetDuration(MediaTime)
   }
 
@@ -20,19 +20,19 @@ package struct LiveTiming: Sendable {
   package var delay: MediaTime
   /// Segments that begin less than this before the edge stay available; nil for all of them (@timeShiftBufferDepth).
   package var timeShiftBufferDepth: MediaTime?
-  /// The wall-clock time of the timeline's zero; nil where segments are not tied to the clock (HLS).
+  /// The wall-clock time of the timeline's zero; nil if segments are not tied to the clock (HLS).
   package var availabilityStart: WallTime?
-  /// When the presentation ends, where that is known.
+  /// The end of the presentation; nil if unknown.
   package var availabilityEnd: WallTime?
-  /// Where the manifest is to be read from next time, by falling preference; empty for where it came from.
+  /// The URLs to reload the manifest from, in order of preference; empty for its own URL.
   package var locations: [URL]
-  /// Where the time is to be had, by falling preference (UTCTiming); empty for this machine's clock.
+  /// The sources of the time, in order of preference (UTCTiming); empty for this machine's clock.
   package var clockSources: [ClockSource]
   /// The correction to the clock, if none of the listed segments is available according to it; nil if the clock fits.
   ///
   /// By the corrected clock, the newest listed segment ends now. The presentation is then followed with that clock.
   package var drift: MediaTime?
-  /// The presentation as the same manifest tells it at another time; nil where time makes no difference.
+  /// The presentation of the same manifest at another time; nil if it does not depend on the time.
   ///
   /// Throws `badManifest`.
   package var presentation: (@Sendable (_ now: WallTime) throws(ReelError) -> Presentation)?
@@ -69,7 +69,7 @@ extension LiveTiming {
   }
 }
 
-/// Where a client sets its clock by (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
+/// A source of the time (UTCTiming, ISO/IEC 23009-1 §5.8.5.7).
 package enum ClockSource: Sendable, Hashable {
   /// The time when the manifest was made, more or less (`urn:mpeg:dash:utc:direct:2014`).
   case direct(WallTime)
@@ -80,13 +80,13 @@ package enum ClockSource: Sendable, Hashable {
 }
 
 extension LiveTiming {
-  /// How long after the last reading began the manifest is to be read again; nil for never.
+  /// When to reload the manifest, counted from the start of the last reading; nil for never.
   ///
-  /// No manifest is read more than twice a second, nor less often than every two minutes.
+  /// A manifest is read at most twice a second, and at least every two minutes.
   ///
   /// - Parameters:
-  ///   - hasChanged: the last reading brought something new.
-  ///   - segmentDuration: of the newest segment.
+  ///   - hasChanged: Whether the last reading brought anything new.
+  ///   - segmentDuration: The duration of the newest segment.
   package func reloadDelay(hasChanged: Bool, segmentDuration: MediaTime?) -> MediaTime? {
     let half = MediaTime(value: 1, timescale: 2)
     let delay: MediaTime

@@ -1,7 +1,7 @@
 package import ReelCore
 
 extension SegmentList {
-  /// The same segments later on the timeline, or earlier where `shift` is below zero.
+  /// The same segments, later on the timeline by `shift`, or earlier if it is negative.
   package func moved(by shift: MediaTime) -> SegmentList {
     guard shift != .zero else { return self }
     return SegmentList(count: count, end: end + shift, commonInitialization: commonInitialization) {

@@ -30,11 +30,11 @@ struct AttributeRule: Sendable {
     self.isRequired = isRequired
   }
 
-  /// What is wrong with a value, as a clause that follows the attribute's name; nil where nothing is.
+  /// The fault of a value, as a clause that follows the attribute's name; nil if it has none.
   func fault(of attribute: AttributeSyntax.Item) -> String? {
     let (text, isQuoted) = (attribute.value, attribute.isQuoted)
     if let fault = quotingFault(of: attribute) { return fault }
-    // What a variable makes of it is not told by the text.
+    // The text does not show what a variable expands to.
     if text.contains("{$") { return nil }
     switch syntax {
     case .quoted, .quotedOrNone: return isQuoted && text.isEmpty && isRequired ? "is empty" : nil

@@ -11,7 +11,7 @@ struct AttributeSyntax: Sendable {
   }
 
   private(set) var items: [Item] = []
-  /// What is wrong with the list, in clauses.
+  /// The faults of the list, in clauses.
   private(set) var faults: [String] = []
 
   /// More attributes than this are not looked at.

@@ -4,12 +4,12 @@ import ReelCore
 struct DateRangeRules {
   private var hasDate = false
   private var firstRange: Int?
-  /// What the tags of an ID say that has to be the same in all of them.
+  /// Attributes that must be the same in all tags of an ID.
   private var stated: [String: [String: String]] = [:]
 
   mutating func readDate(_ tag: PlaylistRules.Tag, log: inout RuleLog) {
     hasDate = true
-    // A date alone is no date and time.
+    // A date without a time is invalid.
     if tag.value.count <= 10 || WallTime(iso8601: tag.value) == nil {
       log.add(
         "EXT-X-PROGRAM-DATE-TIME '\(tag.value.excerpt)' is not a date and time", tag.source, line: tag.line)
@@ -47,7 +47,7 @@ struct DateRangeRules {
 
   // MARK: - Private
 
-  /// Tags of one ID stand for one range: what two of them state has to be the same.
+  /// Tags of one ID describe one range, so their common attributes must be equal.
   private mutating func compare(
     _ attributes: AttributeSyntax, id: String, _ tag: PlaylistRules.Tag, log: inout RuleLog
   ) {

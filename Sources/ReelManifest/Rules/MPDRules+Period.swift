@@ -1,28 +1,28 @@
 import ReelCore
 
 extension MPDRules {
-  /// What is known of the periods before.
+  /// The state of the previous periods.
   struct PeriodState {
     var isDynamic: Bool
     var count = 0
     var lastHasDuration = false
-    /// The start of the period before, where it is stated.
+    /// The start of the previous period, if stated.
     var start: MediaTime?
-    /// Where the period before ends, as far as it says so.
+    /// The end of the previous period, if it states one.
     var end: MediaTime? = .zero
-    /// True where the period before stands in another file.
+    /// True if the previous period is in another file.
     var isRemote = false
     var ids: Set<String> = []
   }
 
-  /// What the elements inside of another one inherit from it.
+  /// The context that elements inherit from their parents.
   struct Inherited {
     var path: String
     var hasBaseURL = false
     var hasMimeType = false
     /// An ancestor's or its own segment information.
     var segments: Set<String> = []
-    /// What of SegmentTemplate is stated by an ancestor.
+    /// True if an ancestor states a @media.
     var hasMedia = false
     var hasTimeline = false
     var hasDuration = false

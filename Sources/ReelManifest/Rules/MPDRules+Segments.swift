@@ -66,13 +66,13 @@ extension MPDRules {
 
   // MARK: - Private
 
-  /// The templates of a SegmentTemplate; true where one takes the time of a segment.
+  /// The templates of a SegmentTemplate; true if one contains the time of a segment.
   private mutating func templates(_ inherited: inout Inherited) -> Bool {
     var usesTime = false
     for name: StaticString in ["media", "index", "initialization", "bitstreamSwitching"] {
       guard let text = xml.string(name) else { continue }
       do throws(ReelError) {
-        // An @id and a @bandwidth that are missing are said elsewhere.
+        // A missing @id or @bandwidth is reported elsewhere.
         let template = try SegmentURLTemplate(text, representationID: "", bandwidth: 0)
         let isCommon = name.description == "initialization" || name.description == "bitstreamSwitching"
         if isCommon, template.isPerSegment || template.usesSubNumber {

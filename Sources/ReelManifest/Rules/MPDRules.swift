@@ -1,9 +1,9 @@
 import Foundation
 import ReelCore
 
-/// What is wrong in an MPD by the letter of ISO/IEC 23009-1, whether it can be played or not.
+/// Finds violations of ISO/IEC 23009-1 in an MPD, whether it can be played or not.
 ///
-/// It is a pass of its own over the text, since the reader that makes the model passes over what players pass over.
+/// It is a separate pass over the text, because the reader of the model ignores what players ignore.
 struct MPDRules {
   var xml: XMLReader
   /// The prefix of the root element: elements with another one are not the standard's.
@@ -11,9 +11,9 @@ struct MPDRules {
   /// The namespace that the root element binds: those that bind another one are not the standard's.
   var ownNamespace = MPDRules.namespace
 
-  /// The violations in `bytes`, in order, each with line and column or the path of the element and with the clause that
-  /// asks for what is missing; no more than `limits.warnings`. The last one is what ended the reading, where the text is
-  /// no XML or is beyond the limits.
+  /// The violations in `bytes`, in order, each with line and column or the path of the element, and with the
+  /// violated clause; at most `limits.warnings`. If the text is not XML or exceeds the limits, the last one is
+  /// the error that ended reading.
   static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
     var rules = MPDRules(xml: XMLReader(bytes, limits: limits))
     do throws(ReelError) {
@@ -37,7 +37,7 @@ struct MPDRules {
     xml.warnings.add("\(reason) (ISO/IEC 23009-1 \(clause))", place: .element(path))
   }
 
-  /// True where the start tag that was read last is of the standard's namespace, as far as its prefix tells.
+  /// True if the last start tag belongs to the standard's namespace, according to its prefix.
   var isOwn: Bool { xml.prefix == ownPrefix && (xml.namespace ?? ownNamespace) == ownNamespace }
 
   static let namespace = "urn:mpeg:dash:schema:mpd:2011"
@@ -50,7 +50,7 @@ struct MPDRules {
     ownPrefix = xml.prefix
     if let namespace = xml.namespace {
       if namespace != Self.namespace {
-        // What follows is in that one too: it is said once.
+        // The descendants have the same namespace, so report it once.
         report("the namespace is '\(namespace.excerpt)', not '\(Self.namespace)'", "Annex B")
         ownNamespace = namespace
       }

@@ -6,7 +6,7 @@ struct MediaPlaylistRules {
   private var lowLatency = LowLatencyRules()
   private var dates = DateRangeRules()
 
-  // What waits for the next segment: the lines of tags that apply to one.
+  // State for the next segment: the lines of tags that apply to it.
   private var duration: Int?
   private var byteRange: (text: ByteRangeText, line: Int)?
   private var gap: Int?
@@ -146,7 +146,7 @@ struct MediaPlaylistRules {
     targetDuration = targetDuration ?? tag.value.integer
   }
 
-  /// True where the name of the resource leaves no doubt.
+  /// True if the name of the resource leaves no doubt.
   private static func isFragmentedMP4(_ reference: String) -> Bool {
     let path = reference.prefix { $0 != "?" && $0 != "#" }
     let name = path.split(separator: "/").last ?? ""

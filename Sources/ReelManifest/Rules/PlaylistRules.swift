@@ -1,9 +1,9 @@
 import Foundation
 import ReelCore
 
-/// Reads a playlist by the letter of RFC 8216 and of draft-pantos-hls-rfc8216bis, and lists what is wrong with it.
+/// Finds violations of RFC 8216 and draft-pantos-hls-rfc8216bis in a playlist.
 ///
-/// It has nothing to do with how playlists are read for playing, which goes on wherever a player can.
+/// It is independent of the parsers for playback, which continue wherever a player can.
 struct PlaylistRules {
   private let bytes: [UInt8]
   private let kind: PlaylistKind
@@ -20,7 +20,7 @@ struct PlaylistRules {
   private let tagLimit: Int
   private var tagCount = 0
 
-  /// What is wrong with a playlist that stands at `url`, in the order of lines, no more than `limits.warnings`.
+  /// The violations in the playlist at `url`, in the order of lines, at most `limits.warnings`.
   static func violations(in bytes: [UInt8], url: URL, limits: ManifestLimits) -> [ReelError] {
     var log = RuleLog(limit: limits.warnings)
     do throws(ReelError) {
@@ -30,7 +30,7 @@ struct PlaylistRules {
       log = rules.log
       try Self.read(bytes, kind: rules.kind, url: url, limits: limits)
     } catch {
-      // What can't be read is wrong, be there a rule for it or not.
+      // Unreadable text is a violation, with or without a rule.
       let line = error.place?.line ?? 0
       if line == 0 || !log.hasFinding(atLine: line) { log.add(error.reason, line: line) }
     }
@@ -52,7 +52,7 @@ struct PlaylistRules {
   ) throws(ReelError) {
     switch kind {
     case .media:
-      // What it imports is not known here.
+      // The values of imported variables are unknown here.
       let imported = VariableRules.imports(in: bytes)
       _ = try MediaPlaylist(bytes, url: url, limits: limits, variables: imported)
     case .multivariant:
@@ -74,7 +74,7 @@ struct PlaylistRules {
       hasLines = true
     }
     versions.finish(&log)
-    // Where not all tags were looked at, what is missing can't be told; the reader refuses so many.
+    // If not all tags were examined, missing tags can't be reported. The reader refuses so many tags.
     guard tagCount < tagLimit else { return }
     variables.finish(&log)
     switch kind {
@@ -83,7 +83,7 @@ struct PlaylistRules {
     }
   }
 
-  /// What has to be true of every line (RFC 8216 §4.1).
+  /// Checks the rules for every line (RFC 8216 §4.1).
   private mutating func checkText(_ line: Range<Int>) {
     let number = lines.number
     if !hasLines, !bytes.isText("#EXTM3U", in: line) {
@@ -103,7 +103,7 @@ struct PlaylistRules {
     if slice.contains(where: { $0 >= 0x80 }), String(validating: slice, as: UTF8.self) == nil {
       log.add("the line is not UTF-8", .rfc("4.1"), line: number)
     }
-    // Tabs are let pass: EXT-X-SKIP separates by them.
+    // Tabs are allowed, because EXT-X-SKIP uses them as separators.
     if slice.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) {
       log.add("a control character in the line", .rfc("4.1"), line: number)
     }
@@ -124,7 +124,7 @@ struct PlaylistRules {
   private mutating func checkTag(_ line: Range<Int>) {
     let colon = bytes.firstIndex(of: UInt8(ascii: ":"), in: line)
     let name = bytes.text(in: line.lowerBound + 1..<(colon ?? line.upperBound))
-    // Tags that nobody has heard of are passed over (RFC 8216 §4.1).
+    // Unknown tags are ignored (RFC 8216 §4.1).
     guard let rule = TagRule.catalog[name] else { return }
     let number = lines.number
     if rule.isOnce, !once.insert(name).inserted {
@@ -206,16 +206,16 @@ struct PlaylistRules {
 }
 
 extension PlaylistRules {
-  /// A tag that may stand in the playlist.
+  /// A tag that is allowed in the playlist.
   struct Tag {
     /// Without `#`.
     var name: String
-    /// What follows the colon.
+    /// The text after the colon.
     var value: String
     /// Empty for a tag that has none.
     var attributes: AttributeSyntax
     var line: Int
-    /// Where the tag is described.
+    /// The description of the tag.
     var source: RuleSource
   }
 }

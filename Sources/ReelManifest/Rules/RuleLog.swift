@@ -1,6 +1,6 @@
 import ReelCore
 
-/// Where a rule stands.
+/// The source of a rule.
 enum RuleSource: Sendable, Hashable {
   /// A section of RFC 8216.
   case rfc(String)
@@ -15,8 +15,8 @@ enum RuleSource: Sendable, Hashable {
   }
 }
 
-/// What is wrong with a playlist: no more than a limit of findings, those of the lowest lines, in whatever order
-/// they are found.
+/// The violations of a playlist: as many as the limit allows, those of the first lines, in whatever order they
+/// are found.
 struct RuleLog: Sendable {
   private struct Finding: Sendable {
     var line: Int
@@ -27,15 +27,15 @@ struct RuleLog: Sendable {
   private let limit: Int
   private var findings: [Finding] = []
   private var count = 0
-  /// What stands behind this line is beyond the limit.
+  /// The line beyond which findings exceed the limit.
   private var lastLine = Int.max
 
   init(limit: Int) { self.limit = max(limit, 0) }
 
-  /// True where something is wrong with this line.
+  /// True if the line has a violation.
   func hasFinding(atLine line: Int) -> Bool { findings.contains { $0.line == line } }
 
-  /// Adds what is wrong with a line, and where that is said.
+  /// Adds the violation of a line and its rule.
   mutating func add(_ reason: @autoclosure () -> String, _ source: RuleSource, line: Int) {
     guard line <= lastLine, limit > 0 else { return }
     add("\(reason()) (\(source.text))", line: line)

@@ -1,18 +1,18 @@
-/// How a tag has to be written, and where it may stand (RFC 8216 §4.3).
+/// How a tag is written, and where it is allowed (RFC 8216 §4.3).
 struct TagRule: Sendable {
-  /// Where a tag may stand.
+  /// Where a tag is allowed.
   enum Scope: Sendable {
     case both
     case media
     case multivariant
   }
 
-  /// What follows its name.
+  /// The syntax after its name.
   enum Value: Sendable {
     case none
     case integer
     case attributes([AttributeRule])
-    /// Looked at where the tag is.
+    /// Checked by the code for the tag.
     case other
   }
 

@@ -16,7 +16,7 @@ extension UInt8 {
 }
 
 extension Array where Element == UInt8 {
-  /// True where `text` stands at `index`.
+  /// True if `index` is followed by `text`.
   func has(_ text: StaticString, at index: Int) -> Bool {
     guard index >= 0, count - index >= text.utf8CodeUnitCount else { return false }
     return withUnsafeBufferPointer { bytes in
@@ -24,7 +24,7 @@ extension Array where Element == UInt8 {
     }
   }
 
-  /// True where `range` holds `text` and nothing else.
+  /// True if `range` holds `text` and nothing else.
   func isText(_ text: StaticString, in range: Range<Int>) -> Bool {
     range.count == text.utf8CodeUnitCount && has(text, at: range.lowerBound)
   }
@@ -48,7 +48,7 @@ extension Array where Element == UInt8 {
     return start..<end
   }
 
-  /// True where `range` is certain to be a date that `WallTime` reads, of the form that nearly all have:
+  /// True if `range` is certain to be a date that `WallTime` reads, of the form that nearly all have:
   /// `2026-01-31T12:00:00`, a fraction, and `Z` or an offset. It saves the making of a text.
   func isPlainDate(in range: Range<Int>) -> Bool {
     let base = range.lowerBound
@@ -81,10 +81,10 @@ extension Array where Element == UInt8 {
     return minutes < 60
   }
 
-  /// The text in `range`; what is not UTF-8 in it becomes U+FFFD.
+  /// The text in `range`; bytes that are not UTF-8 become U+FFFD.
   func text(in range: Range<Int>) -> String { String(decoding: self[range], as: UTF8.self) }
 
-  /// The decimal integer that `range` holds and nothing else; nil where it holds none, or one beyond 64 bits.
+  /// The decimal integer that `range` holds and nothing else; nil if it holds none, or one beyond 64 bits.
   func integer(in range: Range<Int>) -> Int64? {
     var index = range.lowerBound
     guard index < range.upperBound else { return nil }
@@ -101,7 +101,7 @@ extension Array where Element == UInt8 {
       value = sum
       index += 1
     }
-    // The sum is kept negative, since the smallest integer has no positive counterpart.
+    // The sum stays negative, because the smallest integer has no positive counterpart.
     if isNegative { return value }
     return value == .min ? nil : -value
   }

@@ -5,7 +5,7 @@ import ReelCore
 struct ExactSeconds: Sendable, Hashable {
   /// Whole nanoseconds; never negative.
   var nanoseconds: Int64
-  /// What lies beyond them, in units of 10⁻¹⁸ s; below 10⁹.
+  /// The rest, in units of 10⁻¹⁸ s; below 10⁹.
   var remainder: Int64
   /// Digits after the point, trailing zeros aside; 9 for more.
   var digits: Int
@@ -18,8 +18,8 @@ struct ExactSeconds: Sendable, Hashable {
     self.digits = digits
   }
 
-  /// The number at the beginning of `range`, and where it ends. Nil where there is none, where it is negative, or
-  /// beyond 292 years.
+  /// The number at the beginning of `range`, and its end. Nil if there is none, or if it is negative or beyond
+  /// 292 years.
   static func parse(_ bytes: [UInt8], in range: Range<Int>) -> (value: ExactSeconds, end: Int)? {
     var index = range.lowerBound
     let end = range.upperBound
@@ -53,7 +53,7 @@ struct ExactSeconds: Sendable, Hashable {
     return (ExactSeconds(nanoseconds: total, remainder: rest, digits: significant), index)
   }
 
-  /// Adds `other`. False where the sum is beyond 292 years.
+  /// Adds `other`. False if the sum is beyond 292 years.
   mutating func add(_ other: ExactSeconds) -> Bool {
     remainder += other.remainder
     var carry: Int64 = 0

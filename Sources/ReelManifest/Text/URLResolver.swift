@@ -3,7 +3,7 @@ import ReelCore
 
 /// Turns the references of a manifest into absolute URLs (RFC 3986 §5).
 struct URLResolver: Sendable {
-  /// What references are relative to.
+  /// The base of relative references.
   let base: URL
   let limit: Int
 
@@ -12,15 +12,15 @@ struct URLResolver: Sendable {
     self.limit = limit
   }
 
-  /// The URL of a reference that `isPlain` or `resolve` has passed before.
+  /// The URL of a reference that `isPlain` or `resolve` has accepted.
   ///
-  /// It can't be nil for those; the base stands in where Foundation should still refuse one.
+  /// If Foundation should refuse it nevertheless, the result is the base.
   func url(_ reference: String) -> URL {
     guard !reference.isEmpty, let url = URL(string: reference, relativeTo: base) else { return base }
     return url.absoluteURL
   }
 
-  /// The URL of any reference. Throws `badManifest` where it is none, is too long, or leads from a remote manifest
+  /// The URL of any reference. Throws `badManifest` if it is none, is too long, or leads from a remote manifest
   /// to a local file.
   func resolve(_ reference: String, place: ReelError.Place? = nil) throws(ReelError) -> URL {
     guard reference.utf8.count <= limit else {
@@ -37,7 +37,7 @@ struct URLResolver: Sendable {
     return url
   }
 
-  /// True where these bytes are certain to be a URL reference that leads to no other scheme than the base's, `http`
+  /// True if these bytes are certain to be a URL reference that leads to no other scheme than the base's, `http`
   /// or `https`: it saves the 2 µs that Foundation takes to find out.
   static func isPlain(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard !bytes.isEmpty else { return false }
@@ -65,7 +65,7 @@ struct URLResolver: Sendable {
           bytes[index + 2].hexDigitValue != nil
         else { return false }
       } else if byte == UInt8(ascii: ":") {
-        // Before the first slash it would end a scheme (RFC 3986 §4.2).
+        // Before the first slash, a colon would end a scheme (RFC 3986 §4.2).
         guard mayHoldColon else { return false }
       } else if !Self.isPlainByte(byte) {
         return false
@@ -88,8 +88,8 @@ struct URLResolver: Sendable {
     byte.isDigit || byte.isLetter || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
   }
 
-  /// Unreserved characters, those delimiters that mean nothing to where a reference leads, and what Foundation
-  /// escapes by itself: spaces and what is not ASCII.
+  /// Unreserved characters, delimiters without effect on the resolution, and those that Foundation escapes:
+  /// spaces and non-ASCII characters.
   private static func isPlainByte(_ byte: UInt8) -> Bool {
     if byte.isDigit || byte.isLetter || byte >= 0x80 { return true }
     switch byte {

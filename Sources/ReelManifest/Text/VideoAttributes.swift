@@ -11,7 +11,7 @@ extension PixelSize {
     self.init(width: width, height: height)
   }
 
-  /// Nil where one side has no pixels, or more than 31 bits of them.
+  /// Nil if one side has no pixels, or more than 31 bits of them.
   init?(width: Int64?, height: Int64?) {
     let sides = Int64(1)...Int64(Int32.max)
     guard let width, let height, sides.contains(width), sides.contains(height) else { return nil }

@@ -62,7 +62,7 @@ struct MediaPlaylistWriter {
     mutating func writeFiller(_ part: VirtualHLS.Part, isFirst: Bool) {
       if !isFirst { text += "#EXT-X-DISCONTINUITY\n" }
       require(version: 8)
-      // What comes next has a map of its own; without any, a player might take the whole for another container.
+      // The next part has its own map. Without one here, a player might assume another container.
       if isFirst, let next = track.parts.first(where: { !$0.isFiller }), let segment = next.list.first,
         let map = segment.initialization, map.encryption == nil
       {
@@ -86,7 +86,7 @@ struct MediaPlaylistWriter {
       }
       write(key: segment.encryption, .key, at: index)
       if let time = segment.programDateTime { text += "#EXT-X-PROGRAM-DATE-TIME:\(time)\n" }
-      // A range without an end can't be written down, but for a gap, which nobody asks for.
+      // A range without an end can't be written, except for a gap, which is not requested.
       if segment.isGap || (segment.byteRange != nil && segment.byteRange?.length == nil) {
         require(version: 8)
         text += "#EXT-X-GAP\n"
@@ -102,7 +102,7 @@ struct MediaPlaylistWriter {
 
     private mutating func write(_ map: InitializationReference, of segment: SegmentReference, at index: Int) {
       require(version: 7)
-      // Where both are parts of one file, they get one name.
+      // If both are parts of one file, they share a name.
       let isInFile =
         map.url == segment.url && map.byteRange?.length != nil && segment.byteRange?.length != nil
       let uri =
@@ -116,7 +116,7 @@ struct MediaPlaylistWriter {
       initialization = map
     }
 
-    /// The URI of the file that a segment is a part of: the one before where it is the same file.
+    /// The URI of the file that a segment is a part of: the previous one if it is the same file.
     private mutating func fileURI(of segment: SegmentReference, at index: Int) -> String {
       if let file, file.url == segment.url { return file.uri }
       let uri = reference(track.media(of: segment, at: index))
@@ -158,7 +158,7 @@ struct MediaPlaylistWriter {
 
     private mutating func require(version: Int) { self.version = max(self.version, version) }
 
-    /// Seconds with as many digits as it takes, 9 at the most.
+    /// Seconds with as many digits as necessary, at most 9.
     private static func seconds(_ nanoseconds: Int64) -> String {
       let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
       guard rest != 0 else { return "\(whole)" }

@@ -38,7 +38,7 @@ struct MultivariantPlaylistWriter {
   private func audio(_ group: VirtualHLS.AudioGroup, id: String) -> String {
     var text = ""
     let tracks = group.tracks.map { hls.tracks[$0] }
-    // A player chooses by itself between languages, not between a film and its commentary.
+    // A player may choose between languages by itself, but not between a film and its commentary.
     var selectable: Set<[String]> = []
     for (track, name) in zip(tracks, Self.names(tracks)) {
       let characteristics = Self.characteristics(track)
@@ -95,8 +95,8 @@ struct MultivariantPlaylistWriter {
     return "\(whole)." + String(repeating: "0", count: 3 - digits.utf8.count) + digits
   }
 
-  /// What people see in a menu, no two alike (RFC 8216 §4.3.4.1.1): the label, else the language, else the
-  /// kind, with what else it is but the main one.
+  /// Distinct names for menus (RFC 8216 §4.3.4.1.1): the label, or else the language, or else the kind, with
+  /// further properties of all but the main one.
   private static func names(_ tracks: [VirtualHLS.Track]) -> [String] {
     var taken: Set<String> = []
     return tracks.map { track in

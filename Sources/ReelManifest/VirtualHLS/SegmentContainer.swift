@@ -1,10 +1,10 @@
 import Foundation
 
-/// What the segments of a track are wrapped in, as far as a manifest tells: their extensions and media types.
+/// The container of a track's segments, as far as a manifest shows: file extensions and media types.
 enum SegmentContainer: Sendable, Hashable {
   case mp4
   case mpegTS
-  /// Sound without a container, by its extension.
+  /// Audio without a container, by its extension.
   case packedAudio(String)
   case webVTT
   case webM

@@ -1,21 +1,22 @@
 package import Foundation
 
 extension VirtualHLS {
-  /// What a URI of a media playlist names: always a whole resource. Where only bytes of it are meant, the playlist
-  /// says so (EXT-X-BYTERANGE, the BYTERANGE of EXT-X-MAP).
+  /// The target of a URI in a media playlist: always a whole resource. If only some bytes of it are meant, the
+  /// playlist says so (EXT-X-BYTERANGE, the BYTERANGE of EXT-X-MAP).
   package struct Resource: Sendable, Hashable {
     package enum Kind: String, Sendable {
-      /// What EXT-X-MAP names.
+      /// Named by EXT-X-MAP.
       case initialization = "init"
       /// A segment that is a resource of its own.
       case segment = ""
       /// A file that segments are parts of.
       case file
-      /// What decrypts segments (EXT-X-KEY).
+      /// The key of segments (EXT-X-KEY).
       case key
-      /// What decrypts an initialization.
+      /// The key of an initialization.
       case initializationKey = "initkey"
-      /// What stands where a period lacks the track (EXT-X-GAP): a `data:` URL, for players that ask all the same.
+      /// A placeholder while a period lacks the track (EXT-X-GAP): a `data:` URL, for players that request it
+      /// anyway.
       case gap
     }
 
@@ -32,7 +33,7 @@ extension VirtualHLS {
 }
 
 extension VirtualHLS.Track {
-  /// The resource of this name, as the media playlist writes it; nil where there is none.
+  /// The resource of this name, as the media playlist writes it; nil if there is none.
   package func resource(named name: some StringProtocol) -> VirtualHLS.Resource? {
     if let filler, filler.name == String(name) { return filler }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -52,7 +53,7 @@ extension VirtualHLS.Track {
       resource = segment.initialization?.encryption.flatMap { key($0, .initializationKey, at: index) }
     case .gap: resource = nil
     }
-    // One name for each: not `012.m4s`.
+    // Each resource has exactly one name: not `012.m4s`.
     return resource?.name == String(name) ? resource : nil
   }
 
@@ -74,7 +75,7 @@ extension VirtualHLS.Track {
       name: "init-\(index).\(container.fileExtension)", mediaType: container.mediaType(for: kind))
   }
 
-  /// Nil where a key is named that is no resource, as `skd:` does.
+  /// Nil if a key is named that is no resource, as `skd:` does.
   func key(
     _ encryption: SegmentEncryption, _ kind: VirtualHLS.Resource.Kind, at index: Int
   ) -> VirtualHLS.Resource? {
@@ -86,11 +87,11 @@ extension VirtualHLS.Track {
       mediaType: "application/octet-stream")
   }
 
-  /// What segments that only stand for something are called; nil where the track has none.
+  /// The name of placeholder segments; nil if the track has none.
   ///
-  /// Not every player minds EXT-X-GAP: FFmpeg 5.1 requests all of these segments, Chromium the first. One that asks
-  /// gets a segment with nothing in it (in MP4 an empty `free` box, ISO/IEC 14496-12 §8.1.2), which breaks less than
-  /// an error does.
+  /// Not every player respects EXT-X-GAP: FFmpeg 5.1 requests all of these segments, Chromium the first. Such a
+  /// player gets an empty segment (in MP4 an empty `free` box, ISO/IEC 14496-12 §8.1.2), which does less harm
+  /// than an error.
   var filler: VirtualHLS.Resource? {
     guard parts.contains(where: \.isFiller),
       let url = URL(string: container == .mp4 ? "data:video/mp4;base64,AAAACGZyZWU=" : "data:,")

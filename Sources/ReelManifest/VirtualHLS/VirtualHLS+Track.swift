@@ -1,10 +1,10 @@
 package import ReelCore
 
 extension VirtualHLS {
-  /// What one media playlist lists: a rung, through all periods.
+  /// A media playlist: one rung through all periods.
   package struct Track: Sendable {
     package enum Kind: String, Sendable {
-      /// Frames, with or without sound muxed in.
+      /// Video, with or without muxed audio.
       case video
       case audio
       /// WebVTT.
@@ -16,7 +16,7 @@ extension VirtualHLS {
     package let kind: Kind
     /// The kind and a number from 0 on, `video-0`: letters of a path.
     package let name: String
-    /// What the rungs say, the best of all periods.
+    /// The properties of the rungs, the best of all periods.
     package let size: PixelSize?
     package let bitsPerSecond: Int?
     package let averageBitsPerSecond: Int?
@@ -43,7 +43,7 @@ extension VirtualHLS {
       return max(1, (overflow ? longest : sum) / 1_000_000_000)
     }
 
-    /// The segment at `index`, from 0 up to `segmentCount`; nil where none is, or nothing but a gap.
+    /// The segment at `index`, from 0 up to `segmentCount`; nil if none is, or nothing but a gap.
     func segment(at index: Int) -> SegmentReference? {
       var (low, high) = (0, parts.count)
       while low < high {
@@ -57,21 +57,21 @@ extension VirtualHLS {
     }
   }
 
-  /// What a track has in one period.
+  /// The part of a track in one period.
   struct Part: Sendable {
     var list: SegmentList
-    /// True where the segments are another track's, and stand for what this one lacks.
+    /// True if the segments are another track's, and stand for what this one lacks.
     var isFiller: Bool
     /// The index in the track of the first segment.
     var firstIndex: Int
-    /// The period's beginning, where another comes before it.
+    /// The period's start, if another period precedes it.
     var start: MediaTime?
-    /// The next period's beginning, where one follows.
+    /// The next period's start, if there is one.
     var end: MediaTime?
 
     /// Calls `body` with the index in the track, the segment and its length in nanoseconds, in order.
     ///
-    /// What lies beyond the period counts to nobody's length, as the other tracks do not have it.
+    /// Media beyond the end of the period does not count, because the other tracks do not have it.
     func forEach(_ body: (_ index: Int, _ segment: SegmentReference, _ nanoseconds: Int64) -> Void) {
       guard var segment = list.first else { return }
       let limit = end?.nanoseconds ?? .max

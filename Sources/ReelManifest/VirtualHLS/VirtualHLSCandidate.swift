@@ -1,7 +1,7 @@
 import Foundation
 import ReelCore
 
-/// A rung that can stand in HLS, with what its group says of it.
+/// A rung that HLS can express, with the properties of its group.
 struct VirtualHLSCandidate: Sendable {
   let rung: Rung
   let list: SegmentList
@@ -10,9 +10,9 @@ struct VirtualHLSCandidate: Sendable {
   let group: TrackGroup
   let content: Content
 
-  /// What is the same in every quality of it.
+  /// The properties that are the same in every quality.
   struct Content: Sendable, Hashable {
-    /// In small letters, empty where it is not known.
+    /// In small letters, empty if it is not known.
     var language: String
     var roles: [String]
     var label: String?
@@ -24,7 +24,7 @@ struct VirtualHLSCandidate: Sendable {
     }
   }
 
-  /// Codec and number of channels: what a player either has or has not.
+  /// Codec and number of channels, which a player either supports or does not.
   struct Format: Hashable {
     var codecs: [String]
     var channels: String?
@@ -32,7 +32,7 @@ struct VirtualHLSCandidate: Sendable {
 
   var format: Format { Format(codecs: rung.codecs.map(Self.fourCharacterCode), channels: rung.channels) }
 
-  /// True where sound is muxed in with the frames.
+  /// True if audio is muxed with the video.
   var isMuxed: Bool { rung.codecs.contains { CodecFamily($0) == .audio } && rung.audioGroup == nil }
 
   /// `avc1` of `avc1.64001f`, in small letters.
@@ -59,7 +59,7 @@ struct VirtualHLSCandidate: Sendable {
 
   private var primaryLanguage: Substring? { content.language.split(separator: "-").first }
 
-  /// How many times one is the other, as a logarithm; 0 where either is not known.
+  /// The ratio of two rates as a logarithm; 0 if either is unknown.
   private static func ratio(_ first: Int?, _ second: Int?) -> Double {
     guard let first, let second, first > 0, second > 0 else { return 0 }
     return abs(log(Double(first) / Double(second)))

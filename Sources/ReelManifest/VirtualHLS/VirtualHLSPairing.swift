@@ -1,8 +1,8 @@
 import ReelCore
 
-/// Which sound is offered with which frames.
+/// Pairs audio with video.
 ///
-/// Tracks are named by their place in the rows that it was made of.
+/// Tracks are identified by their index in the rows.
 struct VirtualHLSPairing {
   enum Source: Hashable {
     case video(Int)
@@ -51,7 +51,7 @@ struct VirtualHLSPairing {
 
   // MARK: - Private
 
-  /// Every video rung with every group; by their ranks where that would be too many.
+  /// Combines every video rung with every group; by their ranks if that would be too many.
   private mutating func pair(_ video: [VirtualHLSCandidate], format: ManifestFormat) {
     let ranked = video.indices.sorted {
       (video[$0].rung.bitsPerSecond ?? 0, $0) < (video[$1].rung.bitsPerSecond ?? 0, $1)
@@ -93,8 +93,8 @@ struct VirtualHLSPairing {
     return ids.map { group(Array((members[$0] ?? []).prefix(VirtualHLSPlanner.limit)), of: audio, id: $0) }
   }
 
-  /// A group for each codec, number of channels and quality. What a language does not have in a format is taken from
-  /// another, since every group has to offer every language (RFC 8216 §4.3.4.1.1).
+  /// A group for each codec, number of channels and quality. If a language lacks a format, another format takes
+  /// its place, because every group has to offer every language (RFC 8216 §4.3.4.1.1).
   private static func groupsByFormat(_ audio: [VirtualHLSCandidate]) -> [Group] {
     var contents: [VirtualHLSCandidate.Content] = []
     var formats: [VirtualHLSCandidate.Format] = []
@@ -120,7 +120,7 @@ struct VirtualHLSPairing {
         var members: [Int] = []
         for content in contents {
           if let list = rungs[content]?[format], !list.isEmpty {
-            // The best goes with the best, where one language has fewer.
+            // If one language has fewer qualities, pair the best ones.
             members.append(list[min(quality, list.count - 1)])
           } else if !languages.contains(content.language),
             let other = formats.lazy.compactMap({ rungs[content]?[$0] }).first, !other.isEmpty
@@ -141,7 +141,7 @@ struct VirtualHLSPairing {
 }
 
 extension Array where Element: Hashable {
-  /// Each element where it stands first.
+  /// Each element at its first position.
   fileprivate func uniqued() -> [Element] {
     var seen: Set<Element> = []
     return filter { seen.insert($0).inserted }

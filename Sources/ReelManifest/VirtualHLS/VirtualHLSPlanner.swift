@@ -2,7 +2,7 @@ import ReelCore
 
 /// Decides what of a presentation becomes a track, and what goes with what.
 struct VirtualHLSPlanner {
-  /// What came out of it.
+  /// The result.
   struct Plan {
     var tracks: [VirtualHLS.Track] = []
     var variants: [VirtualHLS.Variant] = []
@@ -11,7 +11,8 @@ struct VirtualHLSPlanner {
 
   /// The methods of EXT-X-KEY (RFC 8216 §4.3.2.4, draft-pantos-hls-rfc8216bis §4.4.4.4). A DRM's name is none.
   static let keyMethods: Set = ["AES-128", "SAMPLE-AES", "SAMPLE-AES-CTR"]
-  /// EXT-X-STREAM-INF tags, tracks of frames, groups of sound, and languages of one group or of text, each.
+  /// The limits of EXT-X-STREAM-INF tags, video tracks, audio groups, and languages of one group or of
+  /// subtitles, each.
   static let limit = 64
 
   private(set) var warnings: [ReelError] = []
@@ -22,11 +23,11 @@ struct VirtualHLSPlanner {
     self.presentation = presentation
   }
 
-  /// Throws `unsupported` where nothing is left.
+  /// Throws `unsupported` if nothing is left.
   mutating func plan() throws(ReelError) -> Plan {
     for period in presentation.periods {
       let candidates = candidates(of: period)
-      // What lasts without sound or frames is no part of the timeline that a player could show.
+      // A stretch without audio and video can't be part of a playable timeline.
       if !candidates.video.isEmpty || !candidates.audio.isEmpty { periods.append(candidates) }
     }
     guard !periods.isEmpty else {
@@ -48,7 +49,7 @@ struct VirtualHLSPlanner {
 
   // MARK: - Private
 
-  /// What can be used of one period.
+  /// The usable rungs of one period.
   private struct Candidates {
     var period: Period
     var video: [VirtualHLSCandidate] = []
@@ -115,9 +116,10 @@ struct VirtualHLSPlanner {
     warnings.append(ReelError(.unsupported, "\(name) is left out: \(reason)"))
   }
 
-  /// The tracks of a kind: what each has in each period, nil where the period lacks the kind.
+  /// The tracks of a kind: their rungs in each period, nil if the period lacks the kind.
   ///
-  /// The period with the most rungs sets the pattern; of sound and text there is also what other periods alone have.
+  /// The period with the most rungs sets the pattern. Audio and subtitles that only other periods have are
+  /// added.
   private mutating func chosen(
     _ kind: KeyPath<Candidates, [VirtualHLSCandidate]>
   ) -> [VirtualHLSRow] {
@@ -177,7 +179,7 @@ struct VirtualHLSPlanner {
     return plan
   }
 
-  /// What a track has in each period, and what stands in where it has nothing.
+  /// The rungs of a track in each period, and placeholders for those that are missing.
   private func parts(_ row: VirtualHLSRow) -> [VirtualHLS.Part] {
     var parts: [VirtualHLS.Part] = []
     var firstIndex = 0
@@ -197,7 +199,7 @@ struct VirtualHLSPlanner {
 }
 
 extension VirtualHLS.Track {
-  /// A track of what stands in `row`, one for each period.
+  /// A track of the rungs in `row`, one for each period.
   init(
     _ kind: Kind, _ row: VirtualHLSRow, index: Int, name: String, parts: [VirtualHLS.Part]
   ) {
@@ -217,7 +219,7 @@ extension VirtualHLS.Track {
       roles: group.roles,
       videoRange: row.anchor.rung.videoRange, channels: row.anchor.rung.channels,
       container: row.anchor.container,
-      // Every frame of sound can be decoded by itself.
+      // Every audio frame can be decoded on its own.
       hasIndependentSegments: kind == .audio || kind == .video && rungs.allSatisfy(\.hasIndependentSegments),
       parts: parts)
   }
@@ -239,7 +241,7 @@ extension VirtualHLS.Track {
 }
 
 extension VirtualHLS.Variant {
-  /// What is said of bit rates where the manifest says nothing: a variant must state one (RFC 8216 §4.3.4.2).
+  /// The bit rate if the manifest states none: a variant must state one (RFC 8216 §4.3.4.2).
   private static func nominalRate(_ kind: VirtualHLS.Track.Kind) -> Int {
     kind == .video ? 1_000_000 : 128_000
   }
@@ -249,8 +251,8 @@ extension VirtualHLS.Variant {
     main: VirtualHLS.Track, audio: [VirtualHLS.Track], audioGroup: Int?, format: ManifestFormat
   ) {
     let others = audio.filter { $0.index != main.index }
-    // The rate of an HLS variant counts its sound (RFC 8216 §4.3.4.2), that of a Representation only itself. Where the
-    // sound itself is the main track, only one of the group is played.
+    // The rate of an HLS variant includes its audio (RFC 8216 §4.3.4.2), that of a Representation only itself.
+    // If the main track is audio, only one of the group is played.
     let added = format == .hls || main.kind == .audio ? [] : others
     var rate = Int64(main.bitsPerSecond ?? Self.nominalRate(main.kind))
     var average = main.averageBitsPerSecond.map { Int64($0) }

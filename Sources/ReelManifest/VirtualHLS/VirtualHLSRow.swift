@@ -1,7 +1,7 @@
 /// A rung through all periods.
 struct VirtualHLSRow: Sendable {
-  /// What it is in the period that set the pattern: its language, its rank.
+  /// The track in the period that sets the pattern: its language, its rank.
   var anchor: VirtualHLSCandidate
-  /// What goes on for it in each period; nil where there is nothing of its kind.
+  /// The rung in each period; nil if there is none of its kind.
   var items: [VirtualHLSCandidate?]
 }

@@ -1,18 +1,18 @@
-/// What an adaptation is asked with, at a segment boundary.
+/// The state that an adaptation decides by at a segment boundary.
 package struct AdaptationState: Sendable, Hashable {
   /// The `RungCandidate.index` of the rung that is loaded; nil at the start.
   package var current: Int?
-  /// The media that is loaded and not yet presented, in media time.
+  /// The media that is loaded but not yet presented, in media time.
   package var buffered: Duration
-  /// How much media the player tries to hold, in media time.
+  /// How much media the player tries to buffer, in media time.
   package var bufferTarget: Duration
-  /// How long the segments are; nil where it is unknown.
+  /// The duration of the segments; nil if unknown.
   package var segmentDuration: Duration?
   /// The playback rate, 1 for normal.
   package var rate: Double
-  /// True while the presentation stands still for want of media.
+  /// True while the presentation is stalled.
   package var isRebuffering: Bool
-  /// By the clock of the player.
+  /// The time by the player's clock.
   package var now: Duration
   /// In bits per second; nil for none.
   package var bandwidthCap: Int?

@@ -1,4 +1,4 @@
-/// Follows the throughput of the link, guarded by how much is buffered.
+/// Follows the throughput of the link, limited by the buffer level.
 ///
 /// E is the estimated bandwidth (`BandwidthEstimator`; before it has measured, `Options.initialEstimate`). A rung's
 /// demand D is its peak bit rate, its average where the peak is unknown, times the playback rate where that is
@@ -26,11 +26,11 @@
 /// Where no rung is comfortable or bearable, the lowest stands in. Steps may skip rungs. Where the duration of a
 /// segment is unknown, rules 5 and 6 go by the target alone.
 package struct AdaptiveRungs: RungAdaptation {
-  /// What the rules are measured by.
+  /// The thresholds of the rules.
   package struct Options: Sendable, Hashable {
-    /// In bits per second: what an earlier item measured, or what is configured; nil where nothing is known.
+    /// In bits per second: measured with an earlier item, or configured; nil if nothing is known.
     package var initialEstimate: Int?
-    /// The highest start without any estimate, in bits per second. 3 Mbit/s.
+    /// The highest bit rate to start with if there is no estimate, in bits per second. 3 Mbit/s.
     package var startCap = 3_000_000
     /// Of transfer time. 2 s.
     package var fastHalfLife = Duration.seconds(2)
@@ -38,19 +38,19 @@ package struct AdaptiveRungs: RungAdaptation {
     package var slowHalfLife = Duration.seconds(5)
     /// Smaller samples are added up. 16 kB.
     package var minimumSampleByteCount: Int64 = 16_000
-    /// The share of the estimate that a rung may take to be switched up to. 0.7.
+    /// A switch up requires that the rung takes at most this share of the estimate. 0.7.
     package var upShare = 0.7
-    /// The share of the estimate from which a rung is left. 0.85.
+    /// A rung that takes more than this share of the estimate is left. 0.85.
     package var downShare = 0.85
-    /// The share of the target that has to be buffered for a step up, if a segment is not less. 0.5.
+    /// The share of the target that must be buffered for a switch up, unless a segment is less. 0.5.
     package var upBufferShare = 0.5
-    /// The share of the target from which a rung that is too high may stay. 0.75.
+    /// With this share of the target buffered, a rung that is too high may stay. 0.75.
     package var comfortShare = 0.75
-    /// The segments that have to be buffered as well for that. 2.
+    /// The number of segments that must also be buffered for that. 2.
     package var comfortSegments = 2
-    /// The share of the target under which it is urgent. 0.25.
+    /// Below this share of the target, the situation is urgent. 0.25.
     package var urgentShare = 0.25
-    /// The segments that are loaded between a switch and the next step up. 2.
+    /// The number of segments to load between a switch and the next switch up. 2.
     package var segmentsBetweenSwitches = 2
 
     package init(initialEstimate: Int? = nil) {
@@ -61,9 +61,9 @@ package struct AdaptiveRungs: RungAdaptation {
   package let options: Options
 
   private var estimator: BandwidthEstimator
-  /// In seconds; nil before one was measured.
+  /// In seconds; nil before the first measurement.
   private var meanLatency: Double?
-  /// How many segments were chosen since the last switch, the one switched to included; nil before any switch.
+  /// The number of segments chosen since the last switch, including the one switched to; nil before any switch.
   private var segmentsSinceSwitch: Int?
 
   package init(options: Options = Options()) {
@@ -97,10 +97,10 @@ package struct AdaptiveRungs: RungAdaptation {
 
   // MARK: - Private
 
-  /// The share that a new latency has in the mean.
+  /// The weight of a new latency in the mean.
   private static let latencyWeight = 0.25
 
-  /// Nil for the lowest.
+  /// Returns nil for the lowest rung.
   private func decide(among allowed: [RungCandidate], _ state: AdaptationState) -> RungCandidate? {
     guard let current = state.current else { return start(among: allowed, state) }
     let lower = allowed.filter { $0.index < current }

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// How much a link carries, from the transfers over it.
+/// Estimates the bandwidth of a link from the transfers over it.
 ///
 /// Two moving averages of the throughput, in which a sample weighs as much as its transfer took and is worth half
 /// after `fastHalfLife` or `slowHalfLife` of further transfer time. The estimate is the lesser of them: it falls as
@@ -30,7 +30,7 @@ package struct BandwidthEstimator: Sendable, Hashable {
     self.minimumByteCount = minimumByteCount
   }
 
-  /// In bits per second; nil before `minimumByteCount` bytes were measured.
+  /// In bits per second; nil until `minimumByteCount` bytes were measured.
   package var estimate: Double? {
     guard let fast = fast.value(halfLife: fastHalfLife / .seconds(1)),
       let slow = slow.value(halfLife: slowHalfLife / .seconds(1))
@@ -38,12 +38,12 @@ package struct BandwidthEstimator: Sendable, Hashable {
     return min(fast, slow)
   }
 
-  /// Takes in `byteCount` bytes that took `duration` to come. What is negative is taken as nothing.
+  /// Adds a sample: `byteCount` bytes that arrived in `duration`. Negative values count as 0.
   package mutating func add(byteCount: Int64, duration: Duration) {
     let (sum, overflow) = pendingByteCount.addingReportingOverflow(max(byteCount, 0))
     pendingByteCount = overflow ? .max : sum
     pendingSeconds += max(duration / .seconds(1), 0)
-    // Without time there is no rate: the bytes count for the next sample.
+    // Without time there is no rate, so the bytes are added to the next sample.
     guard pendingByteCount > 0, pendingByteCount >= minimumByteCount, pendingSeconds > 0 else { return }
     let rate = Double(pendingByteCount) * 8 / pendingSeconds
     fast.add(rate, weight: pendingSeconds, halfLife: fastHalfLife / .seconds(1))
@@ -70,7 +70,7 @@ package struct BandwidthEstimator: Sendable, Hashable {
       return known > 0 ? sum / known : nil
     }
 
-    /// What is left of a value after `seconds`.
+    /// The share of a value that is left after `seconds`.
     private static func share(left seconds: Double, halfLife: Double) -> Double {
       halfLife > 0 ? exp2(-seconds / halfLife) : 0
     }

@@ -1,6 +1,6 @@
-/// The highest rung at or under the cap, else the lowest; what transfers measure changes nothing.
+/// Chooses the highest rung at or below the cap, or else the lowest, whatever transfers measure.
 ///
-/// Of rungs with the same bit rate the first is taken. Without a cap it is the highest.
+/// Of rungs with the same bit rate, it chooses the first. Without a cap, it chooses the highest.
 package struct FixedRung: RungAdaptation {
   package init() {}
 

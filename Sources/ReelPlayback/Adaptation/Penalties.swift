@@ -1,10 +1,10 @@
-/// What has failed and is left alone for a while: rungs by id, locations by URL.
+/// Keys that have failed and are avoided for a while: rungs by id, locations by URL.
 ///
-/// The first failure of a key costs `baseDuration`, each further one twice as long as the one before, up to
-/// `maximumDuration`. A failure during a penalty changes nothing: it comes of work that was begun before. A key that
-/// had no failure for `maximumDuration` after its penalty begins anew.
+/// The first failure of a key costs `baseDuration`, each further one twice as long as the previous one, up to
+/// `maximumDuration`. A failure during a penalty changes nothing, because it belongs to work begun earlier. If
+/// a key has no failure for `maximumDuration` after its penalty, the next one counts as the first again.
 ///
-/// A value without a clock: `now` is the time by the clock of the player, and never falls.
+/// A value without a clock: `now` is the time by the player's clock, and never falls.
 package struct Penalties<Key: Hashable & Sendable>: Sendable {
   package let baseDuration: Duration
   package let maximumDuration: Duration
@@ -16,12 +16,12 @@ package struct Penalties<Key: Hashable & Sendable>: Sendable {
     self.maximumDuration = maximumDuration
   }
 
-  /// Leaves `key` alone from `now` on.
+  /// Avoids `key` from `now` on.
   ///
   /// - Returns: When the penalty ends.
   @discardableResult
   package mutating func penalize(_ key: Key, now: Duration) -> Duration {
-    // What is forgotten is thrown away here, so that keys that never come again are not kept.
+    // Removes entries that no longer have an effect, so that old keys do not accumulate.
     entries = entries.filter { now < $0.value.end + maximumDuration }
     if let entry = entries[key], now < entry.end { return entry.end }
     let length = entries[key].map { min($0.length * 2, maximumDuration) } ?? baseDuration

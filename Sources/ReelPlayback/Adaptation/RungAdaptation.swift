@@ -1,17 +1,17 @@
-/// Decides, at each segment boundary, which rung the next segment is loaded from.
+/// Decides at each segment boundary which rung to load the next segment from.
 ///
-/// A value without I/O and clock: what it knows it was told.
+/// A value without I/O or clock: it knows only what it is told.
 package protocol RungAdaptation: Sendable {
-  /// The rung of the next segment.
+  /// Chooses the rung of the next segment.
   ///
-  /// - Parameter candidates: Never empty; sorted by rising bit rate; those under a penalty are left out already.
+  /// - Parameter candidates: Never empty; sorted by rising bit rate, without rungs under a penalty.
   /// - Returns: One of `candidates`.
   mutating func choose(among candidates: [RungCandidate], _ state: AdaptationState) -> RungCandidate
 
-  /// Takes in what a transfer measured. It may be called during a transfer too, with what has come since the last
-  /// call.
+  /// Adds a measurement of a transfer. May be called during a transfer too, with what has arrived since the
+  /// last call.
   mutating func noteTransfer(_ sample: TransferSample)
 
-  /// In bits per second; nil before anything is known.
+  /// In bits per second; nil until something is known.
   var estimatedBandwidth: Double? { get }
 }

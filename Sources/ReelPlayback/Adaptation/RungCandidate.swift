@@ -1,14 +1,14 @@
 package import ReelCore
 
-/// What an adaptation may choose among: one rung of the period's ladder.
+/// A rung of the period's ladder that an adaptation may choose.
 package struct RungCandidate: Sendable, Hashable {
-  /// Its place in the ladder, which rises in bit rate.
+  /// The index in the ladder, which is sorted by rising bit rate.
   package var index: Int
   package var id: String
-  /// The peak, as HLS's BANDWIDTH and DASH's @bandwidth state it; 0 where it is unknown.
+  /// The peak, as stated by HLS's BANDWIDTH and DASH's @bandwidth; 0 if unknown.
   package var bitsPerSecond: Int
   package var averageBitsPerSecond: Int?
-  /// Of the frames as they are stored.
+  /// The size of the frames as stored.
   package var size: PixelSize?
 
   package init(
@@ -21,15 +21,15 @@ package struct RungCandidate: Sendable, Hashable {
     self.size = size
   }
 
-  /// What a link has to carry, in bits per second: the peak, the average where no peak is known, else 0.
+  /// The bandwidth that the rung needs, in bits per second: the peak, or else the average, or else 0.
   package var demand: Int { bitsPerSecond > 0 ? bitsPerSecond : max(averageBitsPerSecond ?? 0, 0) }
 }
 
 extension [RungCandidate] {
-  /// Those that the caps of `state` allow, in the same order; never empty where `self` is not.
+  /// Returns the candidates that the caps of `state` allow, in the same order; never empty unless `self` is.
   ///
-  /// Rungs with more lines than the maximum are left out, or where all have more, those with more than the least.
-  /// Of the rest those above the bandwidth cap are left out, or where all are above it, all but the lowest.
+  /// Rungs with more lines than the maximum are excluded; if all have more, those with more than the smallest.
+  /// Of the rest, rungs above the bandwidth cap are excluded; if all are above it, all but the lowest.
   func allowed(by state: AdaptationState) -> [RungCandidate] {
     var allowed = self
     if let maximum = state.maximumHeight {
@@ -44,9 +44,9 @@ extension [RungCandidate] {
     return affordable.isEmpty ? Array(allowed.lowest.map { [$0] } ?? []) : affordable
   }
 
-  /// The one with the least demand; of equals the first.
+  /// The candidate with the lowest demand; of equals, the first.
   var lowest: RungCandidate? { self.min { $0.demand < $1.demand } }
 
-  /// The one with the largest demand; of equals the first.
+  /// The candidate with the highest demand; of equals, the first.
   var highest: RungCandidate? { self.max { $0.demand < $1.demand } }
 }

@@ -2,8 +2,8 @@
 package typealias RungPenalties = Penalties<String>
 
 extension Penalties<String> {
-  /// Those of `candidates` that are under no penalty, in the same order. Empty where all are: the caller then goes to
-  /// the next location, or waits until `nextEnd(now:)`.
+  /// Returns the candidates without a penalty, in the same order. If there are none, the caller goes to the
+  /// next location or waits until `nextEnd(now:)`.
   package func usable(_ candidates: [RungCandidate], now: Duration) -> [RungCandidate] {
     candidates.filter { !isPenalized($0.id, now: now) }
   }

@@ -1,13 +1,13 @@
-/// What one transfer, or a part of one, tells about the link.
+/// A measurement of one transfer, or of a part of one.
 ///
-/// Transfers that run beside each other measure only their share of the link: an estimate is as good as the samples
-/// are alone on it.
+/// Transfers that run in parallel measure only their share of the link, so the estimate is only good if each
+/// sample had the link to itself.
 package struct TransferSample: Sendable, Hashable {
-  /// The bytes that came over the wire.
+  /// The bytes that were transferred.
   package var byteCount: Int64
-  /// From the request to the last byte, without the pauses that the reader made of its own will.
+  /// From the request to the last byte, without pauses made by the reader itself.
   package var duration: Duration
-  /// From the request to the first byte, a part of `duration`; nil where it was not measured.
+  /// From the request to the first byte, a part of `duration`; nil if it was not measured.
   package var latency: Duration?
   /// By the clock of the player.
   package var endedAt: Duration

@@ -1,61 +1,61 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// The compressed media of one player: what was loaded ahead, and behind it what the frame on show needs, so that a
-/// seek inside of it fetches nothing again.
+/// The compressed media of one player: media loaded ahead, and behind it the packets that the frame on show
+/// depends on, so that a seek within it fetches nothing.
 ///
-/// Loaders append and stop when they are told that it is full; decoders take; nobody waits inside. Each seek begins a new
-/// generation for the decoders, and for those loaders that have to begin at another place: what comes of an earlier one is
-/// dropped. A loader whose packets stay goes on in its own generation.
+/// Loaders append packets and stop when the buffer is full; decoders take them; no call blocks. Each seek
+/// begins a new generation for the decoders, and for loaders that must start at another position: their earlier
+/// packets are dropped. A loader whose packets are kept continues in its own generation.
 ///
-/// It keeps packets, not the bytes of segments: a seek inside it, or a decoder that begins again, costs decoding
-/// alone, and a limit in time is one in packets. Bytes would have to be demuxed again, and unwanted muxed audio would
-/// be kept.
+/// The buffer holds packets, not the bytes of segments: a seek within it, or a restarted decoder, costs only
+/// decoding, and a limit in time is a limit in packets. Bytes would have to be demuxed again, and unwanted
+/// muxed audio would be kept.
 final class ForwardBuffer: Sendable {
   struct Limits: Sendable {
-    /// Loading stops when so much is there ahead of what is on show.
+    /// Loading stops when this much is buffered ahead of the frame on show.
     var target: MediaTime
-    /// It goes on below this part of the target.
+    /// Loading resumes below this share of the target.
     var refillShare = 0.75
-    /// Bytes that decoders have not had; loading stops there too.
+    /// The number of bytes that decoders have not taken at which loading stops too.
     var byteCount = 64 << 20
   }
 
-  /// How much there is.
+  /// The fill level.
   struct Level: Sendable, Hashable {
-    /// Ahead of what is on show.
+    /// Media ahead of the frame on show.
     var ahead: MediaTime = .zero
-    /// All of the item up to its end.
+    /// The buffer reaches to the end of the item.
     var isComplete = false
-    /// At its target, in time or bytes.
+    /// The target is reached, in time or bytes.
     var isFull = false
-    /// Loading rests until less is there: waiting brings no more.
+    /// Loading pauses until the level falls, so waiting brings no more media.
     var isResting = false
-    /// Nothing that was not decoded yet.
+    /// Every packet has been taken by a decoder.
     var isConsumed = true
     var byteCount = 0
-    /// From the key frame of what is on show to the end of what was loaded.
+    /// From the key frame of the frame on show to the end of the loaded media.
     var range: Range<MediaTime>?
   }
 
   fileprivate struct State {
-    /// The latest generation of anything.
+    /// The highest generation of decoders and loaders.
     var latest = 0
-    /// Of the decoders.
+    /// The generations of the decoders.
     var generations = PerKind(0)
-    /// Of the loaders.
+    /// The generations of the loaders.
     var loads = PerKind(0)
     var video = PacketQueue()
     var audio = PacketQueue()
-    /// What is on show; nil before there is anything.
+    /// The position of the frame on show; nil until there is one.
     var position: MediaTime?
     var limits: Limits
-    /// The loaders that go on until the target is reached.
+    /// The loaders that are filling the buffer up to the target.
     var filling: Set<MediaPacket.Kind> = [.video, .audio]
     /// Audio has a loader of its own.
     var hasSeparateAudio = false
     var hasAudio = false
-    /// Packets of later passes that were begun before this one were called off.
+    /// Packets of later iterations that began before this generation are no longer wanted.
     var cut: (iteration: Int, generation: Int)?
     var highWaterByteCount = 0
   }
@@ -64,7 +64,7 @@ final class ForwardBuffer: Sendable {
 
   init(limits: Limits) { state = Locked(State(limits: limits), rank: .media) }
 
-  /// The generation of the decoder of a kind.
+  /// The generation of a kind's decoder.
   func bufferGeneration(of kind: MediaPacket.Kind) -> Int { state.withLock { $0.generations[kind] } }
   var byteCount: Int { state.withLock { $0.video.byteCount + $0.audio.byteCount } }
   var highWaterByteCount: Int { state.withLock { $0.highWaterByteCount } }
@@ -74,11 +74,11 @@ final class ForwardBuffer: Sendable {
 
   // MARK: Loaders
 
-  /// The generation of the loader of a kind.
+  /// The generation of a kind's loader.
   func loadGeneration(of loader: MediaPacket.Kind) -> Int { state.withLock { $0.loads[loader] } }
 
-  /// Takes a packet from the loader of video, which may give audio as well, or of audio. False where it is of an earlier
-  /// generation.
+  /// Appends a packet from the video loader, which may also deliver audio, or from the audio loader. Returns
+  /// false for a packet of an earlier generation.
   func append(
     _ packet: MediaPacket, _ kind: MediaPacket.Kind, from loader: MediaPacket.Kind, bufferGeneration: Int
   ) -> Bool {
@@ -102,7 +102,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// No more packets of these kinds will come from a loader in this generation.
+  /// Marks the end of these kinds: the loader has no more packets in this generation.
   ///
   /// - Parameter isBroken: for a failure: a seek behind the last packet loads again.
   func end(
@@ -116,7 +116,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// More comes after all: the item begins anew.
+  /// Takes back `end`: more packets follow because the item loops.
   func goOn(from loader: MediaPacket.Kind, bufferGeneration: Int) {
     state.withLock { state in
       guard bufferGeneration == state.loads[loader] else { return }
@@ -125,12 +125,12 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// The end of what was loaded of a kind, in presentation order.
+  /// The end of the loaded packets of a kind, in presentation order.
   func end(of kind: MediaPacket.Kind) -> MediaTime? {
     state.withLock { kind == .video ? $0.video.end : $0.audio.end }
   }
 
-  /// True where the audio that was loaded ends before `time`, and more is to come.
+  /// True if the loaded audio ends before `time` and more will follow.
   func isAudioBehind(_ time: MediaTime) -> Bool {
     state.withLock { state in
       guard !state.audio.hasEnded else { return false }
@@ -143,7 +143,7 @@ final class ForwardBuffer: Sendable {
     state.withLock { state in state.audio.next.map { $0.time <= time } ?? false }
   }
 
-  /// True if the loader of the audio has reached neither the end nor its target.
+  /// True if the loader that delivers audio, its own or that of video, has reached neither the end nor its target.
   var isLoadingMoreAudio: Bool {
     state.withLock { state in
       let loader: MediaPacket.Kind = state.hasSeparateAudio ? .audio : .video
@@ -151,12 +151,12 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// True where the loader of audio has not come to the end, nor to the target.
+  /// True if audio has a loader of its own, which has reached neither the end nor its target.
   var isLoadingAudio: Bool {
     state.withLock { $0.hasSeparateAudio && !$0.audio.hasEnded && $0.filling.contains(.audio) }
   }
 
-  /// True where sound that has a loader of its own is all that is missing to show what is there, or to end.
+  /// True if only audio with its own loader is missing to continue, or to end.
   var isHeldUpByAudio: Bool {
     state.withLock { state in
       let moment = MediaTime(value: 1, timescale: 10)
@@ -173,7 +173,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// True where the loader of a kind is to go on.
+  /// True if the loader of a kind should continue.
   func wantsMore(_ kind: MediaPacket.Kind) -> Bool {
     state.withLock { state in
       if state.isFull(kind) { state.filling.remove(kind) }
@@ -181,10 +181,10 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Loaders go on until the target is reached, however much is there.
+  /// Makes the loaders fill the buffer up to the target, whatever the level is.
   func fill() { state.withLock { $0.filling = [.video, .audio] } }
 
-  /// True once for a loader that stopped as it was full, and has to go on now.
+  /// Returns true, once, if a loader that stopped at a full buffer should resume.
   func takeRefill(_ kind: MediaPacket.Kind) -> Bool {
     state.withLock { state in
       guard !state.filling.contains(kind), state.needsRefill(kind) else { return false }
@@ -195,9 +195,9 @@ final class ForwardBuffer: Sendable {
 
   // MARK: Decoders
 
-  /// The next packet, taken.
+  /// Takes the next packet.
   ///
-  /// - Parameter run: `end` is said where the next packet is of another one; nil for any.
+  /// - Parameter run: If the next packet belongs to another span, the result is `end`; nil accepts any span.
   func next(
     _ kind: MediaPacket.Kind, bufferGeneration: Int, of span: StreamSpan? = nil
   ) -> NextPacket {
@@ -213,20 +213,20 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// The next packet, not taken.
+  /// The next packet, without taking it.
   func peekNext(_ kind: MediaPacket.Kind, bufferGeneration: Int) -> NextPacket {
     state.withLock { $0.peek(kind, bufferGeneration: bufferGeneration) }
   }
 
-  /// The video decoder begins again at the last key frame at or before `time` that it has had. False, and nothing moves,
-  /// where there is none, or the buffer is in another generation.
+  /// Moves the video decoder back to the last key frame at or before `time` that it has already taken. Returns
+  /// false without moving if there is none, or if the buffer is in another generation.
   func rewindToKey(before time: MediaTime, bufferGeneration: Int) -> Bool {
     state.withLock { $0.generations[.video] == bufferGeneration && $0.video.rewindToKey(before: time) }
   }
 
   // MARK: Position
 
-  /// What is on show now; what is not needed for it any more is dropped.
+  /// Sets the position of the frame on show, and drops packets that are no longer needed for it.
   func setPosition(_ time: MediaTime, bufferGeneration: Int) {
     state.withLock { state in
       guard bufferGeneration == state.generations[.video] else { return }
@@ -242,7 +242,7 @@ final class ForwardBuffer: Sendable {
 
   /// Begins a new generation for a seek to `time`.
   ///
-  /// Gives the kinds that have to be loaded from there: none for a seek inside of the buffer.
+  /// Returns the kinds that must be loaded from there: none for a seek within the buffer.
   func seek(to time: MediaTime) -> (bufferGeneration: Int, reload: Set<MediaPacket.Kind>) {
     state.withLock { state in
       state.latest += 1
@@ -273,14 +273,15 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Drops the audio, as it is muted, or not any more; gives the new generation of its loader.
+  /// Drops the audio when it is muted or unmuted; returns the new generation of its loader.
   ///
-  /// - Parameter isSeparate: it has a loader of its own, which begins again; nil for as it is wanted now.
+  /// - Parameter isSeparate: Whether audio has a loader of its own, which starts again; nil to keep the current
+  ///   state.
   func dropAudio(isSeparate: Bool? = nil) -> Int {
     state.withLock { state in
       let isSeparate = isSeparate ?? state.hasSeparateAudio
       state.latest += 1
-      // Where the loader of video has come to the end, no more sound comes either.
+      // If audio comes from the video loader, its end is the end of the audio too.
       let hasEnded = !isSeparate && state.audio.hasEnded
       state.audio = PacketQueue()
       state.audio.hasEnded = hasEnded
@@ -292,7 +293,7 @@ final class ForwardBuffer: Sendable {
     }
   }
 
-  /// Drops what was loaded of later times through the item than `iteration`, also what is on its way.
+  /// Drops packets of iterations after `iteration`, including packets still on their way.
   ///
   /// - Parameters:
   ///   - kinds: those that had been loaded to the end of it, so that nothing more comes.
@@ -324,7 +325,7 @@ final class ForwardBuffer: Sendable {
   /// - Parameter absent: The kinds of media that the item currently lacks, which playback does not wait for.
   func level(without absent: Set<MediaPacket.Kind>) -> Level { state.withLock { $0.level(without: absent) } }
 
-  /// Bytes of packets that come behind what is on show; of all, where nothing is.
+  /// Bytes of packets after the position on show; of all packets if there is none.
   var unshownByteCount: Int {
     state.withLock { state in
       state.video.byteCount(after: state.position) + state.audio.byteCount(after: state.position)
@@ -371,7 +372,7 @@ extension ForwardBuffer.State {
 
   fileprivate func isFull(_ kind: MediaPacket.Kind) -> Bool {
     if video.pendingByteCount + audio.pendingByteCount >= limits.byteCount { return true }
-    // Timestamps may be wrong: what has nothing left to decode is not full.
+    // Timestamps may be wrong: a buffer with nothing left to decode does not count as full.
     let isConsumed = kind == .video ? video.isConsumed : audio.isConsumed
     return ahead(kind) >= limits.target && !isConsumed
   }

@@ -1,11 +1,11 @@
 internal import ReelCore
 
-/// One time through an item: the first, or a later one of a loop.
+/// One iteration of a looping item. The first is number 0.
 struct LoopIteration: Sendable, Hashable {
   /// From 0.
   var iteration = 0
-  /// Where it begins on the player's timeline, which goes on from iteration to iteration.
+  /// The start of the iteration on the player's timeline, which continues from iteration to iteration.
   var shift = MediaTime.zero
-  /// A later one for each time that a reader begins an iteration, or goes to a place in one.
+  /// Rises each time a reader begins an iteration or seeks within one.
   var generation = 0
 }

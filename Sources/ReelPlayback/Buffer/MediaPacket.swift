@@ -11,32 +11,32 @@ struct MediaPacket: Sendable {
 
   let box: SharedPacket
   let span: StreamSpan
-  /// When it is presented, as its container counts; decoding order is not presentation order.
+  /// The presentation time in the container's time. Decoding order is not presentation order.
   let mediaTime: MediaTime
   let duration: MediaTime
-  /// Decoding can start here.
+  /// Decoding can start with this packet.
   let isKey: Bool
   let byteCount: Int
-  /// The first of its kind in its span.
+  /// The first packet of its kind in its span.
   var isFirst = false
 
-  /// When it is presented on the player's timeline. It changes where the first frame puts the offset right.
+  /// The presentation time on the player's timeline. It changes if the first frame corrects the offset.
   var time: MediaTime { span.time(mediaTime) }
   var end: MediaTime { span.time(mediaTime + duration) }
 }
 
-/// What packets have in common that one decoder decodes: a stretch of one container's stream.
+/// A stretch of one container's stream that one decoder decodes.
 ///
-/// The timestamps of its frames become times on the player's timeline through its offset.
+/// Its offset maps the timestamps of its frames to times on the player's timeline.
 final class StreamSpan: Sendable {
   let stream: StreamInfo
   let offset: TimestampOffset
-  /// The rung that it comes from; nil for a media file.
+  /// The rung that the packets come from; nil for a media file.
   let rung: Rung?
   let loop: LoopIteration
-  /// True where the timeline has a hole before it: segments that could not be had, or are not there.
+  /// True if the timeline has a gap before the span: segments that are missing or could not be loaded.
   let followsGap: Bool
-  /// True where its first packet has placed the offset on the timeline.
+  /// True if the first packet of the span has set the offset.
   let setsOffset: Bool
 
   init(
@@ -51,50 +51,51 @@ final class StreamSpan: Sendable {
     self.setsOffset = setsOffset
   }
 
-  /// True where both count by the same clock, in the same time through the item.
+  /// True if both spans use the same timestamps, in the same iteration.
   func continuesTimeline(of other: StreamSpan) -> Bool {
     loop.iteration == other.loop.iteration && shift == other.shift
       && (offset === other.offset || offset.knownValue == other.offset.knownValue)
   }
 
-  /// Where the time through the item that it belongs to begins.
+  /// The start of the span's iteration on the player's timeline.
   var shift: MediaTime { loop.shift }
 
-  /// A timestamp of the stream as a time on the player's timeline.
+  /// Converts a timestamp of the stream to a time on the player's timeline.
   func time(ticks: Int64) -> MediaTime { time(stream.time(ticks: ticks)) }
 
-  /// A time as the container counts it as one on the player's timeline.
+  /// Converts a time of the container to a time on the player's timeline.
   func time(_ mediaTime: MediaTime) -> MediaTime { mediaTime + offset.value + shift }
 }
 
-/// How the timestamps of media lie on the timeline: one for all that counts by the same clock, whatever rung it is of.
+/// The offset between timestamps and the timeline, shared by all media with the same clock, whatever its rung.
 ///
-/// Where the manifest does not tell, the first packet decides, and the first frame, where that turns out to be an
-/// earlier one, puts it right.
+/// If the manifest does not state it, the first packet sets it. The first frame corrects it if it turns out to
+/// be earlier.
 final class TimestampOffset: Sendable {
   private struct State {
     var offset: MediaTime?
     var start: MediaTime?
-    /// From sound alone.
+    /// Set by audio alone.
     var isProvisional = false
   }
 
   private let state: Locked<State>
 
-  /// - Parameter offset: added to media time to get presentation time; nil where it is not known before the first packet.
+  /// - Parameter offset: Added to media time to get presentation time; nil if it is unknown before the first
+  ///   packet.
   init(offset: MediaTime?) { state = Locked(State(offset: offset)) }
 
-  /// Zero before it is known.
+  /// Zero until it is known.
   var value: MediaTime { state.withLock { $0.offset } ?? .zero }
 
-  /// Nil before it is known.
+  /// Nil until it is known.
   var knownValue: MediaTime? { state.withLock { $0.offset } }
 
-  /// The first packet's time is `start` on the timeline, unless the offset is known already. True where this has placed
-  /// the offset for good.
+  /// Sets the offset so that the first packet's time is `start` on the timeline, unless it is known already.
+  /// Returns true if this has set it for good.
   ///
-  /// - Parameter isMain: false for sound that is a stream of its own: its segments begin at times that are not the
-  ///   frames', and it places the offset until a frame's packet comes.
+  /// - Parameter isMain: False for separate audio: its segments begin at other times than the video's, so its
+  ///   offset is provisional until a video packet comes.
   @discardableResult
   func begin(_ media: MediaTime, at start: MediaTime, isMain: Bool = true) -> Bool {
     state.withLock { state in
@@ -106,7 +107,8 @@ final class TimestampOffset: Sendable {
     }
   }
 
-  /// The first frame of the span that has placed the offset: it stands where the first packet was put.
+  /// Corrects the offset with the first frame of the span that set it: the frame takes the time given to the
+  /// first packet.
   func settle(firstFrame media: MediaTime) {
     state.withLock { state in
       guard let start = state.start else { return }

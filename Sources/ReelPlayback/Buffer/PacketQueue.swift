@@ -2,31 +2,31 @@ internal import DequeModule
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// The packets of one stream from the key frame of what is on show to the end of what was loaded, and where its decoder
-/// stands among them.
+/// The packets of one stream, from the key frame of the frame on show to the end of the loaded media, and the
+/// position of its decoder.
 ///
 /// A pure value.
 struct PacketQueue: Sendable {
   private var packets: Deque<MediaPacket> = []
-  /// How many of them the decoder has had.
+  /// The number of packets that the decoder has taken.
   private var cursor = 0
-  /// Where the last one in presentation order ends, as its span counts.
+  /// The end of the last packet in presentation order, in its span's time.
   private var latest: (span: StreamSpan, end: MediaTime)?
   private(set) var byteCount = 0
-  /// Bytes that the decoder has not had.
+  /// Bytes that the decoder has not taken.
   private(set) var pendingByteCount = 0
-  /// No packet will come after the last.
+  /// No packet follows the last one.
   var hasEnded = false
-  /// That is for a failure: there may be more behind it.
+  /// The end is due to a failure: more media may follow.
   var isBroken = false
 
   var isEmpty: Bool { packets.isEmpty }
   var count: Int { packets.count }
-  /// True where the decoder has had all.
+  /// True if the decoder has taken all packets.
   var isConsumed: Bool { cursor == packets.count }
-  /// The end of the last one in presentation order.
+  /// The end of the last packet in presentation order.
   var end: MediaTime? { latest.map { $0.span.time($0.end) } }
-  /// The time of the first packet that is kept.
+  /// The time of the first packet in the queue.
   var start: MediaTime? { packets.first?.time }
 
   mutating func append(_ packet: MediaPacket) {
@@ -36,7 +36,7 @@ struct PacketQueue: Sendable {
     noteEnd(of: packet)
   }
 
-  /// The packet that the decoder gets next, without taking it.
+  /// The packet that the decoder takes next.
   var next: MediaPacket? { cursor < packets.count ? packets[cursor] : nil }
 
   mutating func takeNext() -> MediaPacket? {
@@ -46,8 +46,8 @@ struct PacketQueue: Sendable {
     return packets[cursor]
   }
 
-  /// Moves the decoder to the last key frame at or before `time`. False, and nothing moves, where there is none, or
-  /// where `time` lies behind what was loaded.
+  /// Moves the decoder to the last key frame at or before `time`. Returns false without moving if there is
+  /// none, or if `time` is after the loaded media.
   mutating func seek(to time: MediaTime) -> Bool {
     guard let end, time < end || hasEnded && !isBroken else { return false }
     guard let index = packets.lastIndex(where: { $0.isKey && $0.time <= time }) else { return false }
@@ -55,7 +55,7 @@ struct PacketQueue: Sendable {
     return true
   }
 
-  /// Moves the decoder to the first packet at or after `time`; to the end where there is none.
+  /// Moves the decoder to the first packet at or after `time`, or to the end.
   mutating func skip(to time: MediaTime) {
     moveCursor(to: packets.firstIndex { $0.end > time } ?? packets.count)
   }
@@ -69,8 +69,8 @@ struct PacketQueue: Sendable {
     return true
   }
 
-  /// Drops what is not needed to show the frame at `time` again: all before its key frame. Of more than
-  /// `byteLimit` bytes that the decoder has had, the oldest go too.
+  /// Drops packets that are not needed to show the frame at `time` again: those before its key frame. Beyond
+  /// `byteLimit` bytes of packets that the decoder has taken, drops the oldest too.
   mutating func trim(before time: MediaTime, byteLimit: Int) {
     var keep = packets[..<cursor].lastIndex { $0.isKey && $0.time <= time } ?? 0
     var kept = byteCount - pendingByteCount - packets[..<keep].reduce(0) { $0 + $1.byteCount }
@@ -81,12 +81,12 @@ struct PacketQueue: Sendable {
     drop(keep)
   }
 
-  /// Drops audio that has been heard: all that ends before `time`.
+  /// Drops audio that has been played: packets that end before `time`.
   mutating func drop(endingBefore time: MediaTime) {
     drop(packets[..<cursor].firstIndex { $0.end >= time } ?? cursor)
   }
 
-  /// Drops what was loaded of later times through the item than `iteration`.
+  /// Drops packets of iterations after `iteration`.
   mutating func drop(after iteration: Int) {
     while let last = packets.last, last.span.loop.iteration > iteration {
       packets.removeLast()
@@ -98,7 +98,7 @@ struct PacketQueue: Sendable {
     for packet in packets { noteEnd(of: packet) }
   }
 
-  /// Bytes of the packets that are presented after `time`; of all where it is nil.
+  /// The bytes of the packets presented after `time`; of all packets if it is nil.
   func byteCount(after time: MediaTime?) -> Int {
     guard let time else { return byteCount }
     return packets.reduce(0) { $1.time > time ? $0 + $1.byteCount : $0 }

@@ -1,17 +1,17 @@
-/// What a decoder is given next.
+/// The answer of a packet source to a decoder.
 enum NextPacket: Sendable {
   case packet(MediaPacket)
-  /// Nothing yet: there may be more later.
+  /// No packet yet; more may follow.
   case none
   case end
-  /// Packets are wanted from another place by now.
+  /// The source has moved to another position.
   case stale
 }
 
-/// Where the packets of a video track come from, in decoding order.
+/// A source of a video track's packets, in decoding order.
 protocol PacketSource: AnyObject {
-  /// The next packet, which stays the next.
+  /// The next packet, without taking it.
   func peek() throws -> NextPacket
-  /// Takes the next packet. If it belongs to another span than `span`, it stays, and the answer is `end`.
+  /// Takes the next packet. If it belongs to a span other than `span`, it stays, and the answer is `end`.
   func next(of span: StreamSpan?) throws -> NextPacket
 }

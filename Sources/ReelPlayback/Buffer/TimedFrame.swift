@@ -42,7 +42,8 @@ public struct TimedFrame: ~Copyable, Sendable {
     return copy
   }
 
-  /// How long the frame is on show: its own duration, else that of a frame at the stream's rate, else 100 ms.
+  /// How long the frame is shown: its own duration, or else that of a frame at the stream's rate, or else 100
+  /// ms.
   var displayTime: MediaTime {
     if decoded.durationTicks > 0 { return stream.time(ticks: decoded.durationTicks) }
     if let rate = frameRate {

@@ -4,8 +4,8 @@ internal import ReelFFmpeg
 
 /// Decodes the packets of a video track into frames, and places them on the timeline.
 ///
-/// Each span has a decoder of its own. The decoder of a span that has ended is drained before the next one begins, so that
-/// every frame around a change of rung is given, and given once.
+/// Each span has its own decoder. When a span ends, its decoder is drained before the next one starts, so that
+/// every frame around a rung switch is returned exactly once.
 ///
 /// Confined to one thread at a time.
 final class TrackDecoder {
@@ -13,51 +13,51 @@ final class TrackDecoder {
     var name: String
     var logger: Logger
     var gate: (any DecodingGate)?
-    /// What decoding is measured by.
+    /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
-    /// Asked between packets; true ends the work with `CancellationError`.
+    /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
     var isCancelled: @Sendable () -> Bool = { false }
   }
 
-  /// What a call has given.
+  /// The result of a call.
   enum Step: ~Copyable {
     case frame(TimedFrame)
-    /// A frame was decoded that is not to be shown: it was given before, or belongs to an iteration that is not wanted.
+    /// A frame was decoded but is not shown: it was returned before, or its iteration is not wanted.
     case discarded
-    /// The source has nothing yet: to be called again when it has.
+    /// The source has no packet yet; call again when it has one.
     case needsPacket
-    /// A span has ended, and its decoder is closed: the next call begins another one.
+    /// A span has ended and its decoder is closed. The next call begins the next span.
     case spanEnded
     case end
-    /// The source wants packets from another place.
+    /// The source has moved to another position.
     case stale
   }
 
-  /// The decoder of the span that is being decoded.
+  /// The decoder of the current span.
   private(set) var decoder: VideoDecoder?
-  /// The time of the last frame that was given; nil after a change of place.
+  /// The time of the last returned frame; nil after `begin()`.
   private(set) var lastTime: MediaTime?
   /// The last frame had a timestamp of its own.
   private(set) var hasTimestamps = false
-  /// Why spans have ended that gave no frame at all: the first reason since the change of place.
+  /// Why spans ended without any frame: the first reason since `begin()`.
   private(set) var fault: ReelError?
-  /// Frames that came out of decoders.
+  /// The number of frames returned by decoders.
   private(set) var frameCount = 0
-  /// Of those, frames that had been given before.
+  /// The number of those frames that had been returned before.
   private(set) var repeatedCount = 0
-  /// The last time through the item that is wanted.
+  /// The last iteration that is wanted.
   var lastIteration = Int.max
 
   private let packets: RunPackets
   private let options: Options
-  /// Opened ahead, for a span that has not come yet.
+  /// Opened in advance, for a span that has not come yet.
   private var prepared: VideoDecoder?
   private var lastDuration = MediaTime(value: 1, timescale: 25)
-  /// The first frame of the span has not been seen.
+  /// No frame of the span has been returned yet.
   private var isSpanNew = true
   /// The span of the last frame.
   private var lastSpan: StreamSpan?
-  /// Of decoders that are closed.
+  /// The totals of closed decoders.
   private var closed = (duration: Duration.zero, damagedCount: 0)
 
   init(_ source: any PacketSource, options: Options) {
@@ -69,10 +69,10 @@ final class TrackDecoder {
   var duration: Duration { closed.duration + (decoder?.decodeDuration ?? .zero) }
   /// Frames that missed a reference or were concealed.
   var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
-  /// No packet will come from where the source stands.
+  /// The source has no more packets from its position.
   var hasEnded: Bool { packets.hasEnded }
 
-  /// Opens the decoder of a stream while its first packet is still on its way. An error is thrown later, by `next`.
+  /// Opens the decoder of a stream while its first packet is still being loaded. `next` throws an error later.
   func prepare(_ stream: StreamInfo, threads: Int) {
     guard decoder == nil else { return }
     prepared = try? makeDecoder(stream, threads: threads)
@@ -81,10 +81,11 @@ final class TrackDecoder {
   /// Decodes up to the next frame.
   ///
   /// - Parameters:
-  ///   - isFirst: The earliest frame is wanted, from the fewest packets. Only before any other frame of a place.
-  ///   - threads: Frame threads of a decoder that is opened.
+  ///   - isFirst: True to decode the earliest frame from the fewest packets. Only for the first frame after
+  ///     `begin()`.
+  ///   - threads: The number of frame threads of a decoder that is opened.
   ///
-  /// Throws `ReelError`, what the source threw, or `CancellationError`.
+  /// Throws `ReelError`, the source's error, or `CancellationError`.
   func next(isFirst: Bool, threads: Int) throws -> Step {
     guard let decoder = try openDecoder(threads: threads) else {
       if packets.isStale { return .stale }
@@ -106,7 +107,7 @@ final class TrackDecoder {
     }
   }
 
-  /// Begins at another place, to which the source has gone.
+  /// Starts again at the position to which the source has moved.
   func begin() throws(ReelError) {
     lastTime = nil
     fault = nil
@@ -116,11 +117,11 @@ final class TrackDecoder {
     try decoder?.reset()
   }
 
-  /// More comes after the end.
+  /// Takes back the end: more packets follow.
   func goOn() { packets.goOn() }
 
-  /// Closes the decoder. The next one begins with the packet that the source gives then, and frames up to the last one
-  /// are not given again.
+  /// Closes the decoder. The next one starts with the packet that the source returns next. Frames up to the
+  /// last returned one are not returned again.
   func close() {
     closed.duration += decoder?.decodeDuration ?? .zero
     closed.damagedCount += decoder?.damagedCount ?? 0
@@ -128,7 +129,7 @@ final class TrackDecoder {
     packets.endSpan()
   }
 
-  /// Closes the decoder as `close()` does, after frames behind the one at `time` were let go: they are given again.
+  /// Like `close()`, but returns the frames after `time` again, because the caller has dropped them.
   func close(after time: MediaTime) {
     close()
     lastTime = time
@@ -136,7 +137,7 @@ final class TrackDecoder {
 
   // MARK: - Private
 
-  /// The decoder of the next packet's run; nil where there is no packet.
+  /// The decoder of the next packet's span; nil if there is no packet.
   private func openDecoder(threads: Int) throws -> VideoDecoder? {
     if let decoder { return decoder }
     guard let span = try packets.nextSpan() else { return nil }
@@ -169,7 +170,7 @@ final class TrackDecoder {
     }
   }
 
-  /// The frame at its place on the timeline; nil where it is not to be shown.
+  /// The frame with its time on the timeline; nil if it is not to be shown.
   private func placed(_ frame: consuming Frame, of decoder: VideoDecoder) -> TimedFrame? {
     guard let span = packets.span, span.loop.iteration <= lastIteration else { return nil }
     let ticks = frame.presentationTicks
@@ -177,11 +178,12 @@ final class TrackDecoder {
       span.offset.settle(firstFrame: decoder.stream.time(ticks: ticks))
     }
     lastSpan = span
-    // The next span has this frame and all that follow; here, others may be missing before it.
+    // The next span contains this frame and all later ones. In this span, frames before it may be missing.
     if let resumption = packets.resumption, let ticks, span.time(ticks: ticks) >= resumption { return nil }
     var time = ticks.map { span.time(ticks: $0) } ?? (lastTime ?? span.shift) + lastDuration
     if let lastTime, time <= lastTime {
-      // Decoded again, or from another rung: given before. Within a span a timestamp that does not rise is wrong.
+      // Decoded again, or decoded before from another rung. Within a span, a timestamp that does not rise is
+      // wrong.
       if isSpanNew || ticks == nil {
         repeatedCount += 1
         return nil
@@ -198,16 +200,16 @@ final class TrackDecoder {
   }
 }
 
-/// The packets of one span after the other, as decoders take them.
+/// Delivers the packets of one span after the other to decoders.
 private final class RunPackets: AccessUnitSource {
-  /// The span that packets are taken of.
+  /// The span of the current decoder.
   private(set) var span: StreamSpan?
-  /// No packet will come.
+  /// The source has no more packets.
   private(set) var hasEnded = false
   private(set) var isStale = false
-  /// The first packet that was taken is the first of its span.
+  /// The first packet taken from the span is the span's first packet.
   private(set) var beganWithFirst = false
-  /// Where the next span begins, on the timeline of the one that has ended: it may have the last frames once more.
+  /// The start of the next span on the current span's timeline. It may repeat the last frames.
   private(set) var resumption: MediaTime?
   private var hasBegun = false
   private let source: any PacketSource
@@ -221,7 +223,7 @@ private final class RunPackets: AccessUnitSource {
     resumption = nil
   }
 
-  /// The span of the next packet; nil where there is none.
+  /// The span of the next packet; nil if there is none.
   func nextSpan() throws -> StreamSpan? {
     switch try source.peek() {
     case .packet(let packet):

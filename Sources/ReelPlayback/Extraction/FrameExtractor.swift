@@ -92,7 +92,7 @@ public struct FrameExtractor: Sendable {
 }
 
 extension FrameSelection {
-  /// More than the first few frames are wanted, one after the other.
+  /// True if more than the first few frames are needed, in order.
   fileprivate var readsAhead: Bool {
     switch self {
     case .first, .times: false
@@ -102,7 +102,7 @@ extension FrameSelection {
   }
 }
 
-/// Picks the wanted frames from a track.
+/// Picks the selected frames of a track.
 private struct Picker {
   let reader: FrameReader
   let recorder: StartupRecorder
@@ -155,13 +155,13 @@ private struct Picker {
     report.frameCount += 1
   }
 
-  /// The frames on show at `times`, the earliest first: a source that only streams can't go back.
+  /// The frames on show at `times`, the earliest first, because a source that can't seek is only read forward.
   private mutating func pick(
     times: [MediaTime], handle: (borrowing TimedFrame) throws -> Void
   ) throws {
     var cursor = Cursor()
     for time in times.sorted() {
-      // A time that was printed is rounded to the microsecond: it names the frame that it was printed for.
+      // Printed times are rounded to the microsecond: accept the frame that a printed time refers to.
       let printed = time == .zero ? time : time + MediaTime(value: 1, timescale: 1_000_000)
       guard let found = try cursor.frame(at: printed, reader: reader) else { throw noFrame }
       if found == .afterEnd {
@@ -190,7 +190,7 @@ private struct Picker {
   }
 }
 
-/// Where a picker stands in a track: the frame on show, and the one after it.
+/// The position of a picker in a track: the frame on show, and the one after it.
 private struct Cursor: ~Copyable {
   enum Found {
     case onShow
@@ -202,10 +202,10 @@ private struct Cursor: ~Copyable {
   private var following: TimedFrame?
   private var hasEnded = false
 
-  /// Makes `current` the frame on show at `time`; nil where there is none at all.
+  /// Makes `current` the frame on show at `time`; nil if there is no frame at all.
   mutating func frame(at time: MediaTime, reader: FrameReader) throws -> Found? {
     if time <= .zero, current == nil, following == nil {
-      // The first frame is the one at 0, even if the manifest places it before its period begins.
+      // The frame at 0 is the first one, even if the manifest places it before its period.
       current = try reader.nextFrame()
       return current == nil ? nil : .onShow
     }
@@ -213,7 +213,7 @@ private struct Cursor: ~Copyable {
     while !hasEnded {
       if let next = following?.time, next > time, current != nil { break }
       if following != nil {
-        // Before the first frame, the first is taken.
+        // Before the first frame, use the first one.
         guard current == nil || (following?.time ?? time) <= time else { break }
         current = following.take()
       }

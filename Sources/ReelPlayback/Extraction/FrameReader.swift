@@ -2,11 +2,12 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Reads the frames of one source in presentation order: what a player reads and decodes, without its buffer.
+/// Reads the frames of one source in presentation order. It reads and decodes like a player, but without a
+/// forward buffer.
 ///
 /// Confined to a thread that may block.
 final class FrameReader {
-  /// What could not be read, and was left out or had from elsewhere.
+  /// Media that could not be read, and was left out or loaded from elsewhere.
   var faults: [ReelError] { log.faults }
 
   private let opening: TrackOpening
@@ -39,16 +40,16 @@ final class FrameReader {
         isCancelled: { scope.isCancelled }))
   }
 
-  /// The earliest frame from where the reader stands, from the fewest bytes; nil where there is none. Only as the first
-  /// call, or after a seek.
+  /// The earliest frame from the current position, read from as few bytes as possible; nil if there is none.
+  /// Only for the first call, and after a seek.
   func firstFrame() throws -> TimedFrame? { try frame(isFirst: true) }
 
   /// The next frame; nil at the end.
   ///
-  /// What is wrong with the source is thrown once what came before it has been given.
+  /// A fault of the source is thrown after the frames before it have been returned.
   func nextFrame() throws -> TimedFrame? { try frame(isFirst: false) }
 
-  /// Goes to a key frame at or before `time`, or as near to it as the source allows.
+  /// Seeks to a key frame at or before `time`, or as near to it as the source allows.
   func seek(to time: MediaTime) throws {
     try packets.seek(to: time, scope: context.scope)
     try decoder.begin()
@@ -56,27 +57,28 @@ final class FrameReader {
     lastEnd = nil
   }
 
-  /// True where a seek to `time` saves work over reading on from `position`.
+  /// True if a seek to `time` is cheaper than reading on from `position`.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
     packets.base.isSeekWorthwhile(to: time, from: position)
   }
 
   // MARK: What is known
 
-  /// The decoder of the frames that are being read.
+  /// The decoder of the current frames.
   var frameDecoder: VideoDecoder? { decoder.decoder }
-  /// Frames that missed a reference or were concealed, the ones that were decoded on the way included.
+  /// The number of frames that missed a reference or were concealed, including frames decoded only to reach
+  /// others.
   var damagedCount: Int { decoder.damagedCount }
-  /// Bytes of the container up to the end of the first frame's packet.
+  /// The number of bytes of the container up to the end of the first frame's packet.
   var firstFrameEnd: Int64? { packets.firstEnd }
-  /// The streams of the container that is open.
+  /// The streams of the open container.
   var streams: [StreamInfo] { packets.base.containerStreams }
   var duration: MediaTime? { packets.base.streams.duration }
-  /// The rung that was opened last, and its segments; nil for a media file.
+  /// The rung that was opened last, with its segments; nil for a media file.
   var track: RungTrack? { (packets.base as? SegmentedPacketReader)?.opened }
-  /// Segments that could not be had, or had gone before they were read.
+  /// The number of segments that could not be loaded, or had left the live window before they were read.
   var missedSegmentCount: Int { (packets.base as? SegmentedPacketReader)?.missedSegmentCount ?? 0 }
-  /// Where the time has gone so far.
+  /// The time spent so far, by activity.
   var timing: StartupReport.Timing {
     StartupReport.Timing(source: packets.base.waits.media, demux: packets.busy, decode: decoder.duration)
   }
@@ -95,7 +97,7 @@ final class FrameReader {
         return frame
       case .discarded: continue
       case .spanEnded: continue
-      // Packets are waited for, and wanted from nowhere else.
+      // Reading blocks until there is a packet, and the source never moves.
       case .needsPacket: return try end()
       case .stale: return try end()
       case .end: return try end()
@@ -103,10 +105,10 @@ final class FrameReader {
     }
   }
 
-  /// True of a frame that the decoder still held when reading failed, if frames that come before it may be missing: they
-  /// were to be decoded after it.
+  /// True if frames before this one may be missing. This is possible for a frame that the decoder still held
+  /// when reading failed: earlier frames might have been decoded after it.
   ///
-  /// Throws the failure where it is not certain that the frame is the first one.
+  /// Throws the failure if it is not certain that the frame is the first one.
   private func hasHole(before frame: borrowing TimedFrame) throws -> Bool {
     guard let failure = packets.failure else { return false }
     guard let lastEnd else {
@@ -116,7 +118,7 @@ final class FrameReader {
     return frame.time - lastEnd > MediaTime(seconds: frame.displayTime.seconds / 2)
   }
 
-  /// The end of all frames, and once what is wrong there.
+  /// Ends the track. Throws the source's fault there, once.
   private func end() throws -> TimedFrame? {
     guard !isFailureThrown else { return nil }
     isFailureThrown = true
@@ -127,13 +129,13 @@ final class FrameReader {
   }
 }
 
-/// The video packets of a reader, waited for.
+/// The video packets of a reader. Waits for them.
 private final class ReadPackets: PacketSource {
-  /// Why reading has ended before the source does.
+  /// The error that ended reading before the end of the source.
   private(set) var failure: ReelError?
-  /// Where the first packet ends in its container.
+  /// The position in the container where the first packet ends.
   private(set) var firstEnd: Int64?
-  /// Time spent reading that was not spent waiting.
+  /// Time spent reading, without waiting.
   private(set) var busy = Duration.zero
 
   private let reader: LandingReader
@@ -198,7 +200,7 @@ private final class ReadPackets: PacketSource {
         }
       }
     } catch let error as ReelError {
-      // The decoder gives the frames that it holds first.
+      // The decoder returns the frames that it holds first.
       failure = error
       hasEnded = true
       return nil
@@ -210,10 +212,10 @@ private final class ReadPackets: PacketSource {
   }
 }
 
-/// Keeps what readers tell of what they could not read.
+/// Collects the faults reported by readers.
 private final class ExtractionLog: ReadingLog {
   private let state = Locked<[ReelError]>([])
-  /// More are not kept.
+  /// The number of faults that are kept.
   private static let limit = 100
 
   var faults: [ReelError] { state.withLock { $0 } }

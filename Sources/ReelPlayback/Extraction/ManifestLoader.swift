@@ -3,15 +3,16 @@ package import Logging
 package import ReelCore
 internal import ReelManifest
 
-/// Reads manifests whole: with the media playlists and segment indexes that they name.
+/// Reads complete manifests, with the media playlists and segment indexes that they refer to.
 package struct ManifestLoader: Sendable {
   private let fetcher: any Fetching
   private let configuration: LoadingConfiguration
   private let logger: Logger
 
-  /// Playlists and indexes that are read at a time.
+  /// The number of playlists and indexes read at a time.
   private static let concurrency = 8
-  /// How many bytes all playlists of a source may have together, in limits of one manifest.
+  /// The limit for the bytes of all playlists of a source together, as a multiple of the limit for one
+  /// manifest.
   private static let totalFactor = 4
 
   package init(
@@ -23,10 +24,10 @@ package struct ManifestLoader: Sendable {
     self.logger = logger
   }
 
-  /// Reads the manifest at `source`; with `readsSegments` also the playlists and indexes of all rungs, as far as they
-  /// can be had.
+  /// Reads the manifest at `source`. With `readsSegments`, also reads the playlists and indexes of all rungs,
+  /// as far as they are available.
   ///
-  /// Throws `ReelError` where `source` is no manifest or can't be read, or `CancellationError`.
+  /// Throws `ReelError` if `source` is not a manifest or can't be read, or `CancellationError`.
   package func load(_ source: MediaSource, readsSegments: Bool = true) async throws -> LoadedManifest {
     let documents = Locked<[LoadedManifest.Document]>([])
     return try await open(
@@ -47,11 +48,11 @@ package struct ManifestLoader: Sendable {
       })
   }
 
-  /// Follows the live presentation at `source`, the rung that would be played of it, until it ends: calls `handle` with
-  /// what is there at first, and with every change.
+  /// Follows the live presentation at `source` until it ends, with the rung that would be played: calls
+  /// `handle` with the first state, and with every change.
   ///
-  /// Throws `unsupported` where it is not live, `ReelError` where it can't be read or stalls, what `handle` threw, or
-  /// `CancellationError`.
+  /// Throws `unsupported` if it is not live, `ReelError` if it can't be read or stalls, the error of `handle`,
+  /// or `CancellationError`.
   package func follow(
     _ source: MediaSource, _ handle: @Sendable (LiveUpdate) async throws -> Void
   ) async throws {
@@ -107,7 +108,7 @@ package struct ManifestLoader: Sendable {
     throw ReelError(.unsupported, "the presentation is complete: there is nothing to follow")
   }
 
-  /// - Parameter isTooMuch: true where no more is to be read.
+  /// - Parameter isTooMuch: Returns true when no more should be read.
   private func readSegments(
     of loaded: inout LoadedManifest, _ resolver: SourceResolver,
     until isTooMuch: @escaping @Sendable () -> Bool

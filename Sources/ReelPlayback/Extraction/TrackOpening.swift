@@ -4,20 +4,20 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// A source whose kind is known, with all that is needed to open its track on the thread that will read it.
+/// A source of known kind, with all that is needed to open its track on the thread that reads it.
 struct TrackOpening: Sendable {
   let source: ResolvedSource
   let resolver: SourceResolver
   let context: TrackContext
 
-  /// Finds out what `source` is, calls `body`, and ends all loading that was begun, however `body` ends; cancelling the
-  /// task ends it too.
+  /// Resolves `source`, calls `body`, and then ends all loading, even if `body` throws or the task is
+  /// cancelled.
   ///
   /// - Parameters:
-  ///   - readsAhead: more than the first few frames are wanted, one after the other.
-  ///   - note: gets each manifest that is read.
+  ///   - readsAhead: True if more than the first few frames are needed, in order.
+  ///   - note: Receives each manifest that is read.
   ///
-  /// Throws `ReelError` with the source in it, what `body` threw, or `CancellationError`.
+  /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
   static func use<Result: Sendable>(
     _ source: MediaSource, readsAhead: Bool, fetcher: any Fetching,
     configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger,

@@ -30,7 +30,7 @@ public struct BufferingThresholds: Sendable, Hashable {
     buffered: Duration, target: Duration, isComplete: Bool, isFull: Bool, isAfterStall: Bool, rate: Double
   ) -> Bool {
     if isComplete || isFull { return true }
-    // A Duration can't be multiplied without bound.
+    // The rate is limited because multiplying a Duration can overflow.
     let needed = (isAfterStall ? resume : start) * (rate.isFinite ? min(max(rate, 1), 1000) : 1)
     return buffered >= min(needed, target)
   }

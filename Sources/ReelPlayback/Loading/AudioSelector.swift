@@ -1,9 +1,9 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// Chooses the audio that is played where it has segments of its own.
+/// Chooses the audio to play if it has segments of its own.
 struct AudioSelector: Sendable {
-  /// The most wanted first.
+  /// In order of preference.
   var languages: [String]
   /// Used like `RungSelector.keyProvider`.
   var keyProvider: (any KeyProvider)?
@@ -15,7 +15,7 @@ struct AudioSelector: Sendable {
   /// - Parameter group: the HLS group that goes with the variant (EXT-X-MEDIA GROUP-ID, RFC 8216 §4.3.4.2.1); nil for
   ///   all.
   ///
-  /// Throws `ReelError.unsupported` where there is none.
+  /// Throws `ReelError.unsupported` if there is none.
   func ladder(in period: Period, group: String?) throws(ReelError) -> [Rung] {
     var groups = period.trackGroups.filter { $0.kind == .audio }
     if let group, groups.contains(where: { $0.id == group }) { groups = groups.filter { $0.id == group } }
@@ -33,7 +33,7 @@ struct AudioSelector: Sendable {
     return best.element.rungs.filter(Self.isDecodable)
   }
 
-  /// False where the manifest names an audio codec that Reel does not decode. Without codecs it is tried.
+  /// False if the manifest names an audio codec that Reel does not decode. True if it names no codecs.
   static func isDecodable(_ rung: Rung) -> Bool {
     rung.codecs.isEmpty
       || rung.codecs.contains { codec in
@@ -43,7 +43,7 @@ struct AudioSelector: Sendable {
 
   // MARK: - Private
 
-  /// Sample entries and object types of the codecs of `AudioCodec`.
+  /// The sample entries and object types of the codecs in `AudioCodec`.
   private static let decodable = [
     "mp4a", "ac-3", "ec-3", "opus", "flac", "mp3", "vorbis", "alac", "ipcm", "fpcm",
   ]

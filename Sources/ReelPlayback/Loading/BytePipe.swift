@@ -1,11 +1,11 @@
 internal import DequeModule
 internal import ReelCore
 
-/// Carries bytes from a task that fetches to a thread that demuxes: one writer, one reader, bounded.
+/// Carries bytes from a task that fetches to a thread that demuxes. One writer, one reader, bounded.
 ///
-/// The writer waits, without a thread, while more than `capacity` bytes are unread; the reader waits on its thread
-/// while there are none. Order: what was written before `finish` or `fail` is read first; after `close` (the reader
-/// has left) the writer gets `CancellationError`, and nothing is kept.
+/// The writer suspends while more than `capacity` bytes are unread. The reader blocks its thread while there
+/// are none. Bytes written before `finish` or `fail` are read first. After `close`, by the reader, the writer
+/// gets `CancellationError`, and nothing is kept.
 final class BytePipe: Sendable {
   fileprivate enum Ending {
     case finished
@@ -20,10 +20,10 @@ final class BytePipe: Sendable {
     var readCount: Int64 = 0
     var ending: Ending?
     var isClosed = false
-    /// The next read or peek, or the one that waits, ends with `CancellationError`; what is in the pipe stays.
+    /// The current or next read or peek ends with `CancellationError`; the bytes in the pipe stay.
     var isInterrupted = false
     var readerWaits = false
-    /// Waits for room, or (`waitsForDrain`) for a reader that has read everything.
+    /// The writer that waits for room or, with `waitsForDrain`, until everything has been read.
     var writer: CheckedContinuation<Void, any Error>?
     var waitsForDrain = false
   }
@@ -34,8 +34,8 @@ final class BytePipe: Sendable {
   private let capacity: Int
 
   /// - Parameters:
-  ///   - runtime: Where the reader runs.
-  ///   - memory: What is unread is counted there.
+  ///   - runtime: The runtime of the reader.
+  ///   - memory: Counts the unread bytes.
   init(
     capacity: Int = 8 << 10, runtime: any PlayerRuntime = SystemRuntime.shared, memory: LoadingMemory? = nil
   ) {
@@ -44,7 +44,7 @@ final class BytePipe: Sendable {
     readable = runtime.makeSemaphore()
   }
 
-  /// Bytes that the reader has taken.
+  /// The number of bytes that the reader has taken.
   var readCount: Int64 { state.withLock { $0.readCount } }
 
   deinit { state.withLock { memory?.addInFlight(-$0.unreadCount) } }
@@ -54,7 +54,7 @@ final class BytePipe: Sendable {
   /// Adds bytes, then waits until there is room for more.
   func write(_ chunk: [UInt8]) async throws { _ = try await writeWaiting(chunk) }
 
-  /// As `write`; true where it had to wait.
+  /// Like `write`. Returns true if it had to wait.
   func writeWaiting(_ chunk: [UInt8]) async throws -> Bool {
     guard !chunk.isEmpty else { return false }
     let (isClosed, wakesReader, hasRoom) = state.withLock { state in
@@ -70,18 +70,18 @@ final class BytePipe: Sendable {
     return !hasRoom
   }
 
-  /// Waits until the reader waits for more than there is.
+  /// Waits until the reader needs more bytes than there are.
   func drain() async throws { try await wait(forDrain: true) }
 
-  /// No more bytes will come.
+  /// Marks the end of the bytes.
   func finish() { end(.finished) }
 
-  /// The reader gets `error` once it has read what was written.
+  /// Fails the pipe: the reader gets `error` after the bytes that were written.
   func fail(_ error: any Error) { end(.failed(error)) }
 
   // MARK: Reader
 
-  /// Waits for bytes; 0 at the end. Throws what the writer failed with.
+  /// Waits for bytes; returns 0 at the end. Throws the writer's error.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     while true {
       let (result, writer) = state.withLock {
@@ -106,7 +106,7 @@ final class BytePipe: Sendable {
     }
   }
 
-  /// Waits until `count` bytes, or all there are, have come, and gives them without taking them.
+  /// Waits for `count` bytes or the end, and returns them without taking them.
   func peek(_ count: Int) throws -> [UInt8] {
     while true {
       let (result, writer) = state.withLock {
@@ -125,7 +125,8 @@ final class BytePipe: Sendable {
     }
   }
 
-  /// Ends the read, or the peek, that waits, or else the next one, from any thread. What is in the pipe stays.
+  /// Interrupts the read or peek that waits, or else the next one. Callable on any thread. The bytes in the
+  /// pipe stay.
   func interrupt() {
     let wakesReader = state.withLock { state in
       state.isInterrupted = true
@@ -134,10 +135,10 @@ final class BytePipe: Sendable {
     if wakesReader { readable.signal() }
   }
 
-  /// Takes back an interruption that no read has met.
+  /// Takes back an interruption that has not ended a read yet.
   func forgetInterruption() { state.withLock { $0.isInterrupted = false } }
 
-  /// The reader has left: frees what is unread, and ends the writer.
+  /// Ends reading: frees the unread bytes and ends the writer.
   func close() {
     let (wakesReader, writer) = state.withLock { state in
       state.isClosed = true
@@ -180,18 +181,18 @@ final class BytePipe: Sendable {
 }
 
 extension BytePipe.State {
-  /// True where what the writer waits for is there.
+  /// True if the writer need not wait any longer.
   fileprivate func letsWriterGo(capacity: Int) -> Bool {
     waitsForDrain ? readerWaits : unreadCount <= capacity
   }
 
-  /// True where the reader has to be woken.
+  /// True if the reader has to be woken.
   fileprivate mutating func takeReader() -> Bool {
     defer { readerWaits = false }
     return readerWaits
   }
 
-  /// True where the read that comes is to be ended.
+  /// True if the next read should end.
   fileprivate mutating func takeInterruption() -> Bool {
     defer { isInterrupted = false }
     return isInterrupted

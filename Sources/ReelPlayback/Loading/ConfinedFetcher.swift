@@ -1,19 +1,19 @@
 internal import Foundation
 internal import ReelCore
 
-/// Keeps what a manifest names within reach of where it came from: one that came over the network can't name local
-/// files, and another host that it names gets no credentials.
+/// Limits what a manifest may refer to. A manifest from the network can't refer to local files, and other hosts
+/// get no credentials.
 struct ConfinedFetcher: Fetching {
   let base: any Fetching
   /// The URL of the source; nil for standard input. Only a local one can name local files.
   let source: URL?
 
-  /// Fields that are meant for the source's own host.
+  /// The header fields that only the source's own host gets.
   private static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization"]
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     let scheme = request.url.scheme?.lowercased() ?? ""
-    // A data: URL reaches nothing but itself.
+    // A data: URL accesses nothing else.
     guard ["http", "https", "data"].contains(scheme) || scheme == "file" && source?.isFileURL != false else {
       throw ReelError(
         .unsupported,
@@ -32,7 +32,7 @@ struct ConfinedFetcher: Fetching {
     do {
       return try await base.fetch(request)
     } catch let error as ReelError where error.kind == .usage && request.url != source {
-      // What a manifest asks for is not the user's mistake.
+      // The URL comes from a manifest, so it is not a usage error.
       throw ReelError(.badManifest, error.reason, at: error.location, advice: error.advice)
     }
   }

@@ -5,7 +5,7 @@ internal import ReelManifest
 
 /// The keys that a source has received from the application's provider.
 final class ProvidedKeys: Sendable {
-  /// What tells a key from others: its id, or the URL that a playlist gives where the media names no id.
+  /// The identity of a key: its id, or the URL in a playlist if the media names no id.
   enum Name: Hashable {
     case id(KeyID)
     case url(URL?)

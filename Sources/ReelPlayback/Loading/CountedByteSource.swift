@@ -3,7 +3,7 @@ internal import ReelFFmpeg
 
 /// Reports how many bytes are read from another source, and adds those of a local file to a start-up report.
 ///
-/// Confined as that is.
+/// Confined like its base.
 final class CountedByteSource: ByteSource {
   private let base: any ByteSource
   private let recorder: StartupRecorder

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// Counts what is held of answers' bodies, before it is taken, as bytes on their way.
+/// Counts the bytes of response bodies that have arrived and were not taken yet.
 struct CountedFetcher: Fetching {
   let base: any Fetching
   let memory: LoadingMemory

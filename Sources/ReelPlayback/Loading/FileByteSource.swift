@@ -30,7 +30,7 @@ package final class FileByteSource: ByteSource {
   {
     let descriptor: FileDescriptor
     do {
-      // Opening a FIFO without a writer would wait for one.
+      // Opening a FIFO must not wait for a writer.
       descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
     } catch {
       let reason = (error as? Errno) == .noSuchFileOrDirectory ? "no such file" : "can't be read: \(error)"
@@ -82,7 +82,7 @@ package final class FileByteSource: ByteSource {
 
   package func seek(to offset: Int64) throws { self.offset = offset }
 
-  /// Up to `count` bytes from the start, without moving, of a file that can be sought.
+  /// The first `count` bytes of a seekable file, or fewer, without changing the position.
   func prefix(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     let kept = offset
@@ -105,7 +105,7 @@ package final class FileByteSource: ByteSource {
 
   // MARK: - Private
 
-  /// A pipe's read can't be interrupted: it is begun only when there is something.
+  /// Waits until a pipe has bytes, because a read of one can't be interrupted.
   private func waitUntilReadable() throws {
     var poll = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
     while true {
@@ -117,7 +117,7 @@ package final class FileByteSource: ByteSource {
   }
 }
 
-/// `poll(2)`, under a name that members do not hide.
+/// Calls `poll(2)`. A global function, because members hide the name.
 private func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>, _ count: nfds_t, _ milliseconds: Int32)
   -> Int32
 {

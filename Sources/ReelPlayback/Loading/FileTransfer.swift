@@ -1,14 +1,14 @@
 internal import Foundation
 internal import ReelCore
 
-/// The file of a rung whose index stands at its beginning, read in one transfer: initialization, index, and then one
-/// segment after the other, for as long as they lie one behind the other.
+/// The transfer of a rung's file that begins with its index. It delivers the initialization, the index, and
+/// then segment after segment, as long as they follow each other in the file.
 ///
-/// One reader at a time. Who holds it keeps the transfer open.
+/// One reader at a time. The reader that holds it keeps the transfer open.
 final class FileTransfer: Sendable {
-  /// What the manifest names.
+  /// The URL in the manifest.
   let url: URL
-  /// When it was asked for, and when the head of the answer came.
+  /// When the request was sent, and when the head of the response arrived.
   let asked: Duration
   let answered: Duration
   let requestCount: Int
@@ -16,20 +16,20 @@ final class FileTransfer: Sendable {
   fileprivate struct State {
     /// Nil after the end.
     var body: FetchBody?
-    /// The place in the file of the first byte of `unread`.
+    /// The position of the first byte of `unread` in the file.
     var position: Int64 = 0
     var unread: ArraySlice<UInt8>
-    /// The end of the part that was given last; nil before there was one.
+    /// The end of the last part; nil before the first.
     var end: Int64?
     var isClaimed = false
   }
 
   private let state: Locked<State>
 
-  /// The largest gap before a part that is read through. A part further ahead is requested by itself.
+  /// The largest gap before a part that is read through. A part further ahead gets its own request.
   private static let skipLimit: Int64 = 64 << 10
 
-  /// - Parameter head: The first bytes of the file, which were taken from the body.
+  /// - Parameter head: The first bytes of the file, already taken from the body.
   init(_ response: FetchResponse, head: [UInt8], url: URL, asked: Duration, answered: Duration) {
     self.url = url
     self.asked = asked
@@ -38,7 +38,7 @@ final class FileTransfer: Sendable {
     state = Locked(State(body: response.body, unread: head[...]))
   }
 
-  /// The transfer for the first caller; nil for others.
+  /// Returns the transfer to the first caller, and nil to all others.
   func claim() -> FileTransfer? {
     state.withLock { state in
       defer { state.isClaimed = true }
@@ -48,7 +48,7 @@ final class FileTransfer: Sendable {
 
   /// Ends the transfer.
   func close() {
-    // The body is let go after the lock: it ends what brings it.
+    // The body is released outside the lock, because that ends its transfer.
     let body = state.withLock { state in
       state.unread = []
       return state.body.take()
@@ -56,7 +56,7 @@ final class FileTransfer: Sendable {
     withExtendedLifetime(body) {}
   }
 
-  /// A part of the file; nil where it has to be asked for by itself. To be read before the next one.
+  /// A part of the file, which must be read before the next one; nil if it needs its own request.
   ///
   /// - Parameter range: Nil for the whole file.
   func part(_ range: ByteRange?) -> (body: FetchBody, isFirst: Bool)? {
@@ -94,7 +94,7 @@ final class FileTransfer: Sendable {
 }
 
 extension FileTransfer.State {
-  /// The next bytes between two places of the file, none behind them; nil where more have to come first.
+  /// The next bytes between two positions of the file, and none beyond; nil if more must arrive first.
   fileprivate mutating func take(from start: Int64, to end: Int64) -> [UInt8]? {
     skip(Int(clamping: max(0, start - position)))
     guard position < end else { return [] }

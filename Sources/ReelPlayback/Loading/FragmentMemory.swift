@@ -1,35 +1,35 @@
 internal import ReelCore
 
-/// Watches the bytes of fragmented MP4 go by, and remembers what a demuxer needs to go on in the middle of it: the
-/// header of the file, and what stands before the media of the last fragments (ISO/IEC 14496-12 §8.8).
+/// Observes the bytes of fragmented MP4, and keeps what a demuxer needs to continue in the middle: the header
+/// of the file, and the boxes before the media of the last fragments (ISO/IEC 14496-12 §8.8).
 ///
-/// A pure value. Offsets count from the first byte that was watched.
+/// A pure value. Offsets count from the first observed byte.
 struct FragmentMemory: Sendable {
-  /// What stands before one fragment's media, from the end of the media before it.
+  /// The boxes before one fragment's media, from the end of the previous media.
   private struct Fragment {
     var head: [UInt8]
     var media: Range<Int64>
   }
 
   private var fragments: [Fragment] = []
-  /// The file's header: all up to the end of `moov`.
+  /// The file's header, up to the end of `moov`.
   private var opening: [UInt8] = []
   private var hasOpening = false
-  /// Bytes outside of media since the last media's end.
+  /// The bytes outside of media since the end of the last media.
   private var head: [UInt8] = []
-  /// Where in `head` the box begins that has not come whole.
+  /// The offset in `head` of the first incomplete box.
   private var boxStart = 0
-  /// Of the media that goes by.
+  /// The bytes left of the current media.
   private var mediaRest: Int64 = 0
   private var offset: Int64 = 0
-  /// Nothing can be made of these bytes.
+  /// The bytes are not a fragmented MP4 that can be resumed.
   private var isUnknown = false
 
   private static let headLimit = 256 << 10
-  /// A demuxer has read a little ahead of what it gives.
+  /// A demuxer reads a little ahead of the packets that it returns.
   private static let fragmentLimit = 4
 
-  /// Takes the next bytes.
+  /// Observes the next bytes.
   mutating func note(_ bytes: UnsafeRawBufferPointer) {
     var rest = bytes[...]
     while !rest.isEmpty, !isUnknown {
@@ -40,7 +40,7 @@ struct FragmentMemory: Sendable {
         offset += Int64(count)
         continue
       }
-      // As much as the next box still needs; of one that is not known yet, its header.
+      // The bytes that the next box still needs; if its size is not known yet, those of its header.
       let count = min(rest.count, wantedCount - head.count)
       head.append(contentsOf: rest.prefix(count))
       rest = rest.dropFirst(count)
@@ -49,8 +49,9 @@ struct FragmentMemory: Sendable {
     }
   }
 
-  /// What to give to a new demuxer before the bytes from `offset` on: the header of the file and of the fragment, and
-  /// how many bytes of media lie between, which were demuxed before. Nil where the demuxer can't go on there.
+  /// The bytes that a new demuxer needs before the bytes from `offset`: the header of the file and of the
+  /// fragment, and the number of bytes of media in between, which were demuxed before. Nil if a demuxer can't
+  /// continue there.
   func resumption(at offset: Int64) -> (head: [UInt8], skippedByteCount: Int64)? {
     guard !isUnknown, hasOpening,
       let fragment = fragments.last(where: { $0.media.lowerBound <= offset && offset <= $0.media.upperBound }
@@ -62,7 +63,7 @@ struct FragmentMemory: Sendable {
 
   // MARK: - Private
 
-  /// Bytes of `head` that are needed to get on: to the end of the present box, or of its header.
+  /// The number of bytes of `head` needed to continue: to the end of the current box, or of its header.
   private var wantedCount: Int {
     guard let box = MP4BoxHeader(head[boxStart...]) else {
       return boxStart + MP4BoxHeader.headerByteCount(in: head[boxStart...])
@@ -102,7 +103,7 @@ struct FragmentMemory: Sendable {
     isUnknown = true
   }
 
-  /// True where the fragment's samples are found, and their times known, without what came before it.
+  /// True if the fragment's samples and their times can be found without earlier bytes.
   private static func standsAlone(_ head: [UInt8]) -> Bool {
     var moofCount = 0
     for fragment in sizedBoxes(head[...]) where fragment.type == "moof" {
@@ -111,7 +112,7 @@ struct FragmentMemory: Sendable {
         let inner = sizedBoxes(head[track.body])
         guard inner.contains(where: { $0.type == "tfdt" }),
           let header = inner.first(where: { $0.type == "tfhd" })?.body, header.count >= 4,
-          // No base-data-offset: that counts from the beginning of the file.
+          // Without base-data-offset, which would count from the beginning of the file.
           head[header.lowerBound + 3] & 1 == 0
         else { return false }
       }
@@ -119,7 +120,7 @@ struct FragmentMemory: Sendable {
     return moofCount == 1
   }
 
-  /// The boxes in `bytes` whose headers give a size.
+  /// The boxes in `bytes` whose headers state a size.
   private static func sizedBoxes(_ bytes: ArraySlice<UInt8>) -> [MP4Box] {
     MP4Box.all(in: bytes).filter { !$0.isOpenEnded }
   }

@@ -1,40 +1,40 @@
 internal import ReelCore
 
-/// Watches the boxes of a fragmented MP4 segment go by (ISO/IEC 14496-12 §4.2), so that one that is damaged does not
-/// take those behind it with it: a demuxer that meets a wrong length skips all that comes, and one that meets half an
-/// index fails.
+/// Checks the boxes of a fragmented MP4 segment (ISO/IEC 14496-12 §4.2), so that a damaged one does not ruin
+/// the following ones. A demuxer that meets a wrong length skips everything after it, and one that meets half
+/// an index fails.
 ///
-/// Media is passed on as it comes, and filled up with zeros where it is cut off. Boxes that describe media are passed on
-/// when they are whole, and those before the first fragment together with it: of a segment that ends before its media
-/// begins nothing is passed on. Nor is anything of what is no segment.
+/// Media is passed on as it arrives, and filled up with zeros if it is cut off. Boxes that describe media are
+/// passed on when they are complete, and those before the first fragment together with it. Nothing is passed on
+/// of a segment that ends before its media begins, or of bytes that are not a segment.
 struct FragmentSanitizer {
-  /// Boxes that are not passed on yet.
+  /// Boxes that have not been passed on yet.
   private var held: [UInt8] = []
-  /// Where the first box in `held` begins that is not whole.
+  /// The offset in `held` of the first incomplete box.
   private var wholeCount = 0
-  /// Bytes of the present box that are still to come, where it is passed on as it comes; nil for one without an end.
+  /// The bytes left of the current box, if it is passed on as it arrives; nil for a box without an end.
   private var rest: Int64? = 0
-  /// Something can be made of what was passed on.
+  /// A part that can be demuxed has been passed on.
   private var hasFragment = false
 
-  /// What is left to do at the end of a segment.
+  /// The rest of a segment at its end.
   struct Ending {
-    /// To be passed on.
+    /// The bytes to pass on.
     var bytes: [UInt8] = []
-    /// What is wrong with the segment that was passed on all the same.
+    /// The damage of a segment that was passed on nevertheless.
     var damage: ReelError?
   }
 
-  /// Boxes that stand at the top of a segment, and are of no use before they are whole.
+  /// Boxes at the top level of a segment that must be complete to be useful.
   private static let headerTypes: Set<FourCC> = [
     "styp", "ftyp", "sidx", "ssix", "moof", "moov", "emsg", "prft", "mfra", "meta", "pdin",
   ]
   private static let streamedTypes: Set<FourCC> = ["mdat", "free", "skip", "uuid"]
 
-  /// More than this is not filled up, nor held back.
+  /// More bytes than this are neither filled up nor held back.
   private static let byteLimit: Int64 = 16 << 20
 
-  /// The bytes to pass on. Throws `ReelError.badMedia` where they are no boxes of a segment.
+  /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not boxes of a segment.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     held.append(contentsOf: chunk)
     var passedCount = 0
@@ -76,7 +76,7 @@ struct FragmentSanitizer {
 
   /// Ends the segment.
   ///
-  /// Throws `ReelError.badMedia` where nothing of it can be used, or too much is missing to be filled up.
+  /// Throws `ReelError.badMedia` if none of it can be used, or if too much is missing to be filled up.
   mutating func finish() throws(ReelError) -> Ending {
     defer { self = FragmentSanitizer() }
     guard let rest else { return Ending() }
@@ -96,11 +96,11 @@ struct FragmentSanitizer {
 
   private struct Box {
     let type: FourCC
-    /// With its header; nil for one without an end.
+    /// The size including the header; nil for a box without an end.
     let byteCount: Int64?
   }
 
-  /// The box whose header `bytes` begin with; nil where more of it is needed.
+  /// The box whose header `bytes` begin with; nil if more bytes are needed.
   private static func box(_ bytes: ArraySlice<UInt8>) throws(ReelError) -> Box? {
     guard let type = MP4BoxHeader.type(in: bytes) else { return nil }
     guard headerTypes.contains(type) || streamedTypes.contains(type) else {

@@ -1,7 +1,8 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// The initialization segments of one item that were fetched last: another run of the same rung needs its own again.
+/// The initialization segments of one item that were fetched last. A later span of the same rung needs its own
+/// again.
 final class InitializationStore: Sendable {
   private struct State {
     var entries: [(reference: InitializationReference, bytes: [UInt8])] = []
@@ -10,7 +11,7 @@ final class InitializationStore: Sendable {
 
   private let state = Locked(State())
 
-  /// More than this is not kept: initialization segments are a kilobyte or two.
+  /// The total size that is kept. Initialization segments have one or two kilobytes.
   private static let byteLimit = 256 << 10
   private static let entryLimit = 16
 

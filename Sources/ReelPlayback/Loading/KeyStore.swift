@@ -10,9 +10,9 @@ actor KeyStore {
   private let runtime: any PlayerRuntime
   private var keys: [URL: Task<[UInt8], any Error>] = [:]
 
-  /// Keys that are kept; where a source has rotated through more, all are let go.
+  /// The number of keys that are kept. Beyond it, all are dropped.
   private static let limit = 256
-  /// A key has 16 bytes: what is longer is an error page.
+  /// A key has 16 bytes. A longer response is an error page.
   private static let byteLimit = 4096
 
   init(
@@ -65,7 +65,7 @@ actor KeyStore {
         }
       } catch {
         if keys[url] == task { keys[url] = nil }
-        // The task may have been cancelled by another who waited for it too.
+        // The task may have been cancelled by another caller that waited for it.
         guard error is CancellationError, !Task.isCancelled else { throw error }
       }
     }
@@ -97,7 +97,7 @@ struct Decryption: Sendable {
   let initializationVector: [UInt8]
   let keyURL: URL
 
-  /// The plain bytes of an encrypted body. Its pulls throw `badMedia`, with the key's URL, where they do not fit.
+  /// The decrypted bytes of a body. Its pulls throw `badMedia`, with the key's URL, if decryption fails.
   func plain(_ body: FetchBody) throws(ReelError) -> FetchBody {
     let state = Locked<AES128Decryptor?>(
       try AES128Decryptor(key: key, initializationVector: initializationVector))

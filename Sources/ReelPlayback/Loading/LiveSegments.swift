@@ -2,30 +2,30 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 
-/// One reading of a live manifest: the segments of the track that is followed.
+/// One reading of a live manifest: the segments of the track.
 struct LiveReading: Sendable {
   var segments: SegmentList
-  /// Nil where no more will come.
+  /// Nil if no more segments will come.
   var live: LiveTiming?
-  /// The segments that the same manifest tells of at another time; nil where time makes no difference.
+  /// The segments that the same manifest states for another time; nil if they do not depend on the time.
   var segmentsAtTime: (@Sendable (WallTime) throws -> SegmentList)?
-  /// How much earlier than its end a segment can be had.
+  /// How much earlier than its end a segment is available.
   var availabilityTimeOffset = MediaTime.zero
   /// The parts of the presentation whose periods lack the track.
   var absences: [Absence] = []
-  /// How much later its timeline begins than the one that is followed: another number is another run of timestamps.
+  /// How much later its timeline begins than the player's. Another value means another run of timestamps.
   var timelineShift = MediaTime.zero
 }
 
-/// The segments of a live track. The manifest is read again when segments are waited for that it does not name yet, and
-/// when it is due.
+/// The segments of a live track. The manifest is reloaded when a segment is needed that it does not name yet,
+/// and a reload is due.
 final class LiveSegments: SegmentSupply {
-  /// What one look at the manifest has brought.
+  /// The result of one check for new segments.
   struct Update: Sendable {
     var change: SegmentWindow.Change
-    /// Indexes of the segments that are new.
+    /// The indexes of the new segments.
     var newIndexes: Range<Int>
-    /// True where the manifest was read, false where time alone brought it.
+    /// True if the manifest was reloaded, false if new segments appeared by time alone.
     var isReading: Bool
   }
 
@@ -40,32 +40,33 @@ final class LiveSegments: SegmentSupply {
   private struct State {
     var window: SegmentWindow
     var reading: LiveReading
-    /// When the last reading began, and whether it brought anything.
+    /// When the last reload began, and whether it brought anything new.
     var readAt: WallTime
     var hasChanged = true
-    /// When there was something new last.
+    /// When something new was last found.
     var grewAt: WallTime
-    /// When the presentation was last known to be without the track.
+    /// When the presentation was last known to lack the track.
     var absentAt: WallTime?
     var failureCount = 0
     var failedIndex: Int?
-    /// When the failures began that no success has ended yet.
+    /// When the current series of failures began.
     var failingSince: WallTime?
     var missedCount = 0
-    /// A segment that the manifest names is not there: the manifest may be out of date.
+    /// A segment that the manifest names was not available, so the manifest may be out of date.
     var isDoubtful = false
   }
 
   private let state: Locked<State>
 
-  /// Segments that are refused one after the other before the track is given up.
+  /// The number of refused segments in a row after which the track fails.
   private static let failureLimit = 3
 
   /// - Parameters:
-  ///   - clock: the server's time.
-  ///   - stallLimit: how long nothing new may come.
-  ///   - startOffset: where to begin, from the beginning or, where negative, from the end; nil for the manifest's rule.
-  ///   - read: reads the manifest again.
+  ///   - clock: The server's time.
+  ///   - stallLimit: The longest time without anything new.
+  ///   - startOffset: Where to begin: from the beginning or, if negative, from the end; nil for the manifest's
+  ///     rule.
+  ///   - read: Reloads the manifest.
   init(
     _ first: LiveReading, identity: SegmentWindow.Identity, startOffset: MediaTime?, clock: any WallClock,
     stallLimit: Duration, read: @escaping @Sendable () async throws -> LiveReading
@@ -90,7 +91,7 @@ final class LiveSegments: SegmentSupply {
   }
   var window: SegmentWindow { state.withLock { $0.window } }
   var live: LiveTiming? { state.withLock { $0.reading.live } }
-  /// How far behind the edge playback is kept; nil where no more segments will come.
+  /// The distance from the edge that playback keeps; nil if no more segments will come.
   var distance: MediaTime? { state.withLock { Self.distance(in: $0.window, $0.reading) } }
 
   /// True if a part of the presentation lacks this track.
@@ -104,7 +105,7 @@ final class LiveSegments: SegmentSupply {
     }
   }
 
-  /// The end of what there is by now, as far as can be told: the edge moves on between readings.
+  /// The current end of the media, as far as it can be known. The edge moves on between reloads.
   var edge: MediaTime {
     let now = clock.now
     return state.withLock { state in
@@ -122,7 +123,7 @@ final class LiveSegments: SegmentSupply {
 
   func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)? {
     while true {
-      // After a segment that was not there the manifest is read before the next is asked for.
+      // After an unavailable segment, the manifest is reloaded before the next request.
       while state.withLock({ $0.isDoubtful }), try await readAgain() == nil {
         try await clock.sleep(for: .seconds(1))
       }
@@ -140,8 +141,8 @@ final class LiveSegments: SegmentSupply {
 
   func index(at time: MediaTime) -> Int? { window.index(at: time) }
 
-  /// A segment that is announced before it is there is asked for once more; then it counts as a gap. Where there is no
-  /// answer at all, it is asked for again until the stall limit.
+  /// A segment that is announced too early is requested once more, and then counts as a gap. If the server does
+  /// not respond at all, requests are repeated until the stall limit.
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction {
     let isRefused = error.kind == .server
     guard isRefused || error.kind == .network || error.kind == .timedOut else { return .fail }
@@ -166,7 +167,7 @@ final class LiveSegments: SegmentSupply {
     return action
   }
 
-  /// A segment was had: those that failed before it are forgiven.
+  /// A segment was loaded: earlier failures no longer count.
   func noteSuccess() {
     state.withLock { state in
       state.failureCount = 0
@@ -196,7 +197,7 @@ final class LiveSegments: SegmentSupply {
 
   // MARK: - Private
 
-  /// What comes next: reading the manifest, or a look at the clock.
+  /// The next check: reloading the manifest, or a look at the clock.
   private func nextLook(_ state: State) -> (at: WallTime, isReading: Bool) {
     let last = state.window[state.window.endIndex - 1]
     let now = clock.now
@@ -211,7 +212,7 @@ final class LiveSegments: SegmentSupply {
     guard state.reading.segmentsAtTime != nil else {
       return (reload ?? now + MediaTime(value: 1, timescale: 1), true)
     }
-    // The next segment is there when its end has come, more or less.
+    // A segment is available at about its end.
     let moment = Self.moment
     var next = now + moment * 10
     if let start = state.reading.live?.availabilityStart, let last, !isAbsent {
@@ -222,8 +223,9 @@ final class LiveSegments: SegmentSupply {
     return (next, false)
   }
 
-  /// When a manifest that lists its segments is likely to name the next one, by the times at which they are there; nil
-  /// where that is not known, or time alone brings it. One that is late is looked for at every half of a segment.
+  /// When a manifest that lists its segments is expected to name the next one, by the times at which they
+  /// appeared; nil if that is unknown, or if segments appear by time alone. A late segment is checked for every
+  /// half segment.
   private func expectedReload(_ state: State) -> WallTime? {
     guard case .after? = state.reading.live?.reload,
       let start = state.reading.live?.availabilityStart, let last = state.window[state.window.endIndex - 1]
@@ -277,13 +279,13 @@ final class LiveSegments: SegmentSupply {
     }
   }
 
-  /// What time has brought; nil for nothing.
+  /// The update that the clock alone brings; nil for none.
   private func lookAtClock() async throws -> Update? {
     let now = clock.now
     guard let segmentsAtTime = state.withLock({ $0.reading.segmentsAtTime }) else { return nil }
     let segments = try segmentsAtTime(now)
     let isComplete = live.map { Self.isOver($0, at: now) } ?? true
-    // Where nothing is read again, what is not there in a year will never be.
+    // Without reloads, a segment that is not available within a year never will be.
     let year = MediaTime(value: 365 * 86_400, timescale: 1)
     let isOver = try isComplete || (isNeverRead && segmentsAtTime(now + year).end == segments.end)
     let isNever = isNeverRead
@@ -292,7 +294,7 @@ final class LiveSegments: SegmentSupply {
       let change = state.window.update(segments, hasEnded: isOver)
       let hasGrown = state.window.endIndex > known
       if hasGrown || isOver { state.grewAt = clock.now }
-      // A manifest that is never reloaded already says everything.
+      // A manifest that is never reloaded already states everything.
       if isNever, Self.isAbsent(state.reading, at: clock.now) { state.absentAt = clock.now }
       try checkStall(state)
       guard hasGrown || isOver else { return nil }
@@ -305,7 +307,7 @@ final class LiveSegments: SegmentSupply {
     return false
   }
 
-  /// True where the presentation has ended, by what the manifest says.
+  /// True if the manifest states that the presentation has ended.
   private static func isOver(_ live: LiveTiming, at now: WallTime) -> Bool {
     live.availabilityEnd.map { $0 <= now } ?? false
   }
@@ -344,12 +346,12 @@ final class LiveSegments: SegmentSupply {
 
   private static let absenceTolerance = MediaTime(value: 1, timescale: 2)
   private static let moment = MediaTime(value: 50, timescale: 1000)
-  /// No manifest is read more often.
+  /// The shortest interval between reloads.
   private static let shortestReload = MediaTime(value: 1, timescale: 2)
-  /// For the manifest and the next segment to come, when that is there.
+  /// The time that the manifest and the next segment may take to arrive once it is available.
   private static let margin = MediaTime(value: 1, timescale: 1)
 
-  /// When the last segment was published, as far as is known.
+  /// When the last segment was published, as far as known.
   private static func publication(
     of window: SegmentWindow, _ reading: LiveReading, by now: WallTime
   ) -> WallTime {
@@ -360,8 +362,8 @@ final class LiveSegments: SegmentSupply {
     return time < now && (now - time < last.duration || isAbsent(reading, at: now)) ? time : now
   }
 
-  /// What the manifest says; but nearer than a segment and a second there is nothing to show before the next segment
-  /// is there.
+  /// The distance in the manifest, but at least a segment and a second: nearer to the edge, playback would
+  /// stall before each next segment.
   private static func distance(in window: SegmentWindow, _ reading: LiveReading) -> MediaTime? {
     guard let live = reading.live else { return nil }
     guard let last = window[window.endIndex - 1] else { return live.delay }

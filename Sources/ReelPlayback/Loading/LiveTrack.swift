@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 
-/// One track of a live presentation: how its segments are found, and found again.
+/// One track of a live presentation, and how its segments are found in each reading of the manifest.
 struct LiveTrack: Sendable {
   private let resolved: ResolvedPresentation
   private let resolver: SourceResolver
@@ -22,7 +22,8 @@ struct LiveTrack: Sendable {
     self.choose = choose
   }
 
-  /// The segments of a presentation that is live itself: an MPD, or a media playlist without a multivariant one.
+  /// The segments of a presentation that is itself live: an MPD, or a media playlist without a multivariant
+  /// playlist.
   func segments() throws(ReelError) -> LiveSegments {
     let periods = resolved.presentation.periods
     // The track may be absent for a while, but some period must have it at the start.
@@ -35,7 +36,7 @@ struct LiveTrack: Sendable {
     }
   }
 
-  /// The segments of a variant whose media playlist was found live; nil where it is complete.
+  /// The segments of a variant if its media playlist is live; nil if it is complete.
   func segments(_ found: RungSegments, of rung: Rung) -> LiveSegments? {
     guard found.live != nil, let url = found.playlistURL else { return nil }
     let variables = resolved.presentation.variables
@@ -59,10 +60,10 @@ struct LiveTrack: Sendable {
       stallLimit: resolver.configuration.liveStallLimit, read: read)
   }
 
-  /// The track over all periods that have it; the rung is chosen in each.
+  /// The track over all periods that have it. The rung is chosen in each.
   ///
-  /// - Parameter start: the zero of the timeline that is followed. A presentation that has begun anew has another zero,
-  ///   and is moved to its place.
+  /// - Parameter start: The zero of the player's timeline. A restarted presentation has another zero, and is
+  ///   shifted accordingly.
   private func reading(
     of presentation: Presentation, since start: WallTime? = nil
   ) throws(ReelError) -> LiveReading {

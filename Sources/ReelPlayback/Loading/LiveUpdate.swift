@@ -1,23 +1,23 @@
 package import ReelCore
 package import ReelManifest
 
-/// What one look at a live presentation has brought.
+/// The result of one look at a live presentation.
 package struct LiveUpdate: Sendable {
   /// Nil for the first look.
   package let change: SegmentWindow.Change?
-  /// True where the manifest was read, false where the clock alone told of new segments.
+  /// True if the manifest was reloaded, false if new segments appeared by the clock alone.
   package let isReading: Bool
-  /// By the server's clock, where the manifest names one.
+  /// By the server's clock, if the manifest names one.
   package let time: WallTime
-  /// The segments that are new, oldest first, made when they are asked for.
+  /// The new segments, oldest first. They are created when accessed.
   package let segments: SegmentList
-  /// Where the oldest segment of the window begins.
+  /// The start of the oldest segment in the window.
   package let windowStart: MediaTime
-  /// Where the newest segment ends.
+  /// The end of the newest segment.
   package let windowEnd: MediaTime
-  /// How far the end of the newest segment lies behind the clock; nil where segments are not tied to it.
+  /// How far the end of the newest segment is behind the clock; nil if segments are not tied to it.
   package let distanceFromClock: MediaTime?
-  /// True where no more segments will come.
+  /// True if no more segments will come.
   package let hasEnded: Bool
 
   init(

@@ -2,13 +2,13 @@ package import Foundation
 package import ReelCore
 package import ReelManifest
 
-/// A manifest with all that it refers to read, and nothing of its media.
+/// A manifest and everything that it refers to, except media.
 package struct LoadedManifest: Sendable {
   /// The text of one manifest.
   package struct Document: Sendable {
     package let bytes: [UInt8]
     package let format: ManifestFormat
-    /// Where it came from, after redirects.
+    /// The URL of the manifest, after redirects.
     package let url: URL
   }
 
@@ -20,14 +20,14 @@ package struct LoadedManifest: Sendable {
     package let error: ReelError
   }
 
-  /// The media of each rung are segments, but for those that failed, which stay as the manifest has them.
+  /// The presentation with the segments of each rung. Failed rungs stay as they are in the manifest.
   package internal(set) var presentation: Presentation
-  /// Where the manifest came from, after redirects.
+  /// The URL of the manifest, after redirects.
   package internal(set) var url: URL
-  /// The manifest first, then the media playlists that it names, in the order in which they came.
+  /// The manifest first, then its media playlists in the order of arrival.
   package internal(set) var documents: [Document] = []
   package internal(set) var failures: [Failure] = []
-  /// True where the segments of any rung are known.
+  /// True if the segments of any rung are known.
   package var hasSegments: Bool {
     presentation.periods.contains { period in
       period.trackGroups.contains { group in
@@ -38,7 +38,7 @@ package struct LoadedManifest: Sendable {
     }
   }
 
-  /// Fetches what the manifest names and nothing else that a server must not reach.
+  /// Fetches what the manifest refers to, within the limits of `ConfinedFetcher`.
   package internal(set) var fetcher: any Fetching
 }
 

@@ -29,7 +29,7 @@ public struct LoadingConfiguration: Sendable {
   /// Whether to follow a live presentation by a server's clock if its manifest names one (UTCTiming, ISO/IEC 23009-1
   /// §5.8.5.7). True by default.
   public var asksServersForTime = true
-  /// The clock by which live presentations are followed.
+  /// The clock for live presentations.
   package var clock: any WallClock = SystemWallClock()
   /// Whether local files are requested from the fetcher like remote ones, so that they cross a modelled link.
   package var fetchesFiles = false

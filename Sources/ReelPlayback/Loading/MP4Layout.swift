@@ -1,13 +1,14 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Where the index of an MP4 or QuickTime file stands, read off its top-level boxes (ISO/IEC 14496-12 §4.2, §6.2).
+/// Where the index of an MP4 or QuickTime file is, according to its top-level boxes (ISO/IEC 14496-12 §4.2,
+/// §6.2).
 enum MP4Layout: Sendable, Hashable {
   /// `moov` comes before the media: the file can be read forward.
   case indexFirst(isFragmented: Bool)
-  /// Media comes first: `moov` has to be fetched from behind it.
+  /// Media comes first: `moov` follows it and must be fetched from there.
   case indexLast
-  /// The first bytes don't tell.
+  /// The first bytes do not show it.
   case unknown
 
   /// - Parameter bytes: The first bytes of the file.

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// A pipe, and the task that writes into it. Both end with the scope, or when this is let go.
+/// A pipe and the task that writes to it. Both end with the scope, or with this object.
 final class PipeTask: Sendable {
   let pipe: BytePipe
   private let task: Task<Void, Never>

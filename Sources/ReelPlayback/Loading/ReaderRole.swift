@@ -1,7 +1,7 @@
-/// Which streams a reader is for.
+/// The streams that a reader reads.
 enum ReaderRole: Sendable {
-  /// Video, and the audio that is muxed with it where that is wanted.
+  /// Video, and muxed audio if wanted.
   case main(wantsAudio: Bool)
-  /// An audio rendition of its own, of that group where there are several.
+  /// An audio rendition with segments of its own, of the given group if there are several.
   case audio(group: String?)
 }

@@ -2,10 +2,10 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// A remote file as a demuxer reads it: the answer that is already on its way goes on as long as reading goes forward,
-/// and a seek sends a range request. The transfer that was left by a seek is kept waiting for a while: a demuxer that
-/// fetches the index from a file's end comes back to its beginning. Where the whole reading goes elsewhere (`leave`), it
-/// ends: it would take its part of the network.
+/// A remote file for a demuxer. The current transfer continues as long as reading goes forward; a seek sends a
+/// range request. The transfer before the seek is kept for a while, because a demuxer that fetches the index
+/// from a file's end returns to its beginning. It ends when all reading has moved elsewhere (`leave`), because
+/// it would take its share of the network.
 ///
 /// Confined to its demuxer's thread; the transfers run in tasks of their own, which end with the scope or with this
 /// object.
@@ -23,11 +23,11 @@ final class ResourceByteSource: ByteSource {
   private var position: Int64 = 0
   /// The first bytes of the file, kept as they are read.
   private var head: [UInt8] = []
-  /// The transfers that are under way, the last used one last.
+  /// The open transfers, the last used one last.
   private var feeds: [Feed]
-  /// The reading has gone elsewhere, and has not begun there.
+  /// Reading has moved elsewhere, and has not begun there.
   private var hasLeft = false
-  /// Ends a read that waits, and no transfer; nil where only the end of all loading does.
+  /// Ends a waiting read but no transfer; nil if reads end only with all loading.
   var interruption: LoadScope? {
     didSet { for feed in feeds { feed.pipe.forgetInterruption() } }
   }
@@ -35,7 +35,7 @@ final class ResourceByteSource: ByteSource {
   /// One transfer into a pipe.
   private final class Feed {
     let transfer: PipeTask
-    /// The byte that the pipe gives next.
+    /// The position of the byte that the pipe returns next.
     var position: Int64
 
     init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void)
@@ -47,15 +47,15 @@ final class ResourceByteSource: ByteSource {
     var pipe: BytePipe { transfer.pipe }
   }
 
-  /// A seek forward by no more than this is read through: less than a round trip's worth of bytes.
+  /// A seek forward by at most this much is read through: fewer bytes than a round trip is worth.
   private static let readThroughByteCount: Int64 = 64 << 10
   private static let headByteCount = 64 << 10
-  /// A demuxer that goes to the index at the end comes back to the samples. A third transfer replaces the one used
+  /// A demuxer that reads the index at the end returns to the samples. A third transfer replaces the one used
   /// least recently.
   private static let maximumFeedCount = 2
   private let notes: Notes
 
-  /// Who is told of the transfers; called on any thread.
+  /// Handlers for reports on the transfers, called on any thread.
   private struct Notes: Sendable {
     let damage: (@Sendable (ReelError) -> Void)?
     let traffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)?
@@ -103,7 +103,7 @@ final class ResourceByteSource: ByteSource {
     do {
       count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
     } catch let error as ReelError where error.kind != .cancelled {
-      // Who reads on here, later, has the rest asked for anew.
+      // A later read requests the rest again.
       feeds.removeAll { $0 === feed }
       throw error
     }
@@ -119,14 +119,14 @@ final class ResourceByteSource: ByteSource {
 
   func seek(to offset: Int64) throws { position = offset }
 
-  /// Reading goes on elsewhere: of the transfers that are under way only one that is there stays.
+  /// Reading moves elsewhere: of the open transfers, only one that is already there stays.
   func leave() { hasLeft = true }
 
   // MARK: - Private
 
   private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
     guard let interruption else { return try read() }
-    // An interruption may come when the read has ended by itself, and the next one is for another place.
+    // An interruption may come after the read has ended, when the next read is for another position.
     let (pipe, isReading) = (feed.pipe, Locked(true, rank: .transfer))
     let token = interruption.onCancel { isReading.withLock { if $0 { pipe.interrupt() } } }
     defer {
@@ -149,7 +149,7 @@ final class ResourceByteSource: ByteSource {
     }
   }
 
-  /// A feed whose next byte is the one that is wanted.
+  /// A feed whose next byte is the one at the position.
   private func feedAtPosition() throws -> Feed {
     let index = feeds.lastIndex { (0...Self.readThroughByteCount).contains(position - $0.position) }
     let known = index.map { feeds.remove(at: $0) }
@@ -179,7 +179,7 @@ final class ResourceByteSource: ByteSource {
     return feed
   }
 
-  /// Reads a feed through to the position.
+  /// Reads a feed up to the position.
   private func skip(in feed: Feed) throws {
     while feed.position < position {
       let wanted = Int(min(position - feed.position, 16 << 10))
@@ -194,7 +194,7 @@ final class ResourceByteSource: ByteSource {
 }
 
 extension ReelError {
-  /// True of a body that ended before the length that was announced for it, where the server says that there is no more:
-  /// the rest, asked for, is out of range (RFC 9110 §15.5.17).
+  /// True for a body that ended before its announced length, if the server has no more bytes: a request for the
+  /// rest is out of range (RFC 9110 §15.5.17).
   var isOfEarlyEnd: Bool { kind == .server && status == 416 }
 }

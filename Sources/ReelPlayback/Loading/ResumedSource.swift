@@ -1,7 +1,7 @@
 internal import ReelFFmpeg
 
-/// The bytes of a stream for a demuxer that takes it up in the middle: a header, zeros in place of what was demuxed
-/// before, what the demuxer before it had read and not used, then the stream itself.
+/// The bytes for a demuxer that continues in the middle of a stream: a header, zeros in place of the media that
+/// was demuxed before, the bytes that the previous demuxer had read and not used, then the rest of the stream.
 final class ResumedSource: ByteSource {
   let byteCount: Int64? = nil
   let isSeekable = false
@@ -18,7 +18,7 @@ final class ResumedSource: ByteSource {
     self.base = base
   }
 
-  /// What of the unread bytes was not read yet; nil before all that stands before them was read.
+  /// The unread part of the previous demuxer's bytes; nil until everything before them was read.
   var unreadTail: [UInt8]? { head.isEmpty && zeroCount == 0 ? Array(unread) : nil }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
@@ -44,7 +44,7 @@ final class ResumedSource: ByteSource {
     let taken = bytes.prefix(buffer.count)
     buffer.copyBytes(from: taken)
     bytes = bytes.dropFirst(taken.count)
-    // What was given is not kept for what is left.
+    // Once all of them are used, free the array.
     if bytes.isEmpty { bytes = [] }
     return taken.count
   }

@@ -1,7 +1,7 @@
 package import ReelCore
 package import ReelManifest
 
-/// Chooses the one rung that is opened, before any media is asked for.
+/// Chooses the rung to open, before any media is requested.
 package struct RungSelector: Sendable {
   /// In bits per second.
   package var bandwidthCap: Int
@@ -15,10 +15,10 @@ package struct RungSelector: Sendable {
     self.keyProvider = keyProvider
   }
 
-  /// The highest decodable video rung at or under the cap, else the lowest decodable one.
+  /// The highest decodable video rung at or below the cap, or else the lowest decodable one.
   ///
-  /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
-  /// is no video.
+  /// Throws `ReelError.unsupported` if no rung can be decoded. The error states the reason: codecs, encryption,
+  /// or no video.
   package func videoRung(in period: Period) throws(ReelError) -> Rung {
     guard let best = try candidates(in: period).first else {
       throw ReelError(.unsupported, "no tracks to play")
@@ -43,8 +43,8 @@ package struct RungSelector: Sendable {
 
   /// The decodable video rungs of the main content that are not too high, in the manifest's order; never empty.
   ///
-  /// Throws `ReelError.unsupported` where no rung can be decoded, with the reason: codecs, encryption, or that there
-  /// is no video; or the period's `videoFailure`, if that is the reason.
+  /// Throws `ReelError.unsupported` if no rung can be decoded. The error states the reason: codecs, encryption,
+  /// or no video; or it is the period's `videoFailure`, if that is the reason.
   package func ladder(in period: Period) throws(ReelError) -> [Rung] {
     let groups = period.trackGroups.filter { $0.kind == .video }
     guard !groups.isEmpty else {
@@ -76,7 +76,7 @@ package struct RungSelector: Sendable {
     return candidates.filter { $0.size?.height == least }
   }
 
-  /// False where the manifest names a video codec that Reel does not decode. Without codecs it is tried.
+  /// False if the manifest names a video codec that Reel does not decode. True if it names no codecs.
   package static func isDecodable(_ rung: Rung) -> Bool {
     let video = rung.codecs.filter { !isAudioOrText($0) }
     return video.isEmpty
@@ -126,6 +126,6 @@ extension [TrackGroup] {
 }
 
 extension Rung {
-  /// What the ladder is ordered by: the peak bit rate, else the average, else 0.
+  /// The bit rate that the ladder is sorted by: the peak, or else the average, or else 0.
   var ladderBitsPerSecond: Int { bitsPerSecond ?? averageBitsPerSecond ?? 0 }
 }

@@ -3,26 +3,25 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// A run of segments that belong together (one initialization, no discontinuity between them) as one stream of
-/// bytes.
+/// A run of segments with one initialization and no discontinuity, as one stream of bytes.
 ///
-/// Init and first segment are asked for at the same time, on two connections; later segments one after the other, the
-/// next one's answer being awaited while the one before is read where `readsAhead` says so.
+/// The initialization and the first segment are requested at the same time, on two connections. Later segments
+/// follow one by one. With `readsAhead`, the next one is requested while the current one is read.
 final class SegmentFeed: ByteSource {
   let byteCount: Int64? = nil
   let isSeekable = false
-  /// Index of the first segment of the run.
+  /// The index of the first segment of the run.
   let firstIndex: Int
 
   private let transfer: PipeTask
   private let progress: FeedProgress
   private let scope: LoadScope
   private let recorder: StartupRecorder
-  /// Nil where nobody asks how reading could go on with another demuxer.
+  /// Nil if another demuxer need not resume the stream.
   private var fragments: FragmentMemory?
 
-  /// - Parameter endsAtFailures: a segment of which nothing has come ends the run, with `failure`, so that all before it
-  ///   is read whole; else its error is thrown by `read`.
+  /// - Parameter endsAtFailures: Whether a segment that fails before its first byte ends the run, with
+  ///   `failure`, so that everything before it is read. If false, `read` throws the error.
   init(
     _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
     endsAtFailures: Bool = false, goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
@@ -42,13 +41,13 @@ final class SegmentFeed: ByteSource {
     }
   }
 
-  /// The segment after the last one that belongs to the run, as far as it has been loaded.
+  /// The segment after the last loaded one of the run.
   var nextIndex: Int { progress.values.withLock { $0.nextIndex } }
 
-  /// Why the segment after the last one that was read could not be had.
+  /// Why the segment after the last loaded one failed.
   var failure: ReelError? { progress.values.withLock { $0.failure } }
 
-  /// The segment that the byte at `offset` of the stream came from; nil before anything was begun.
+  /// The segment of the byte at `offset` of the stream; nil before the first one.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
 
   /// The keys for the stream's samples.
@@ -58,13 +57,14 @@ final class SegmentFeed: ByteSource {
     ) { [progress] in progress.part(at: $0)?.encryption }
   }
 
-  /// True where reading has met a failure of what loads the stream.
+  /// True if reading met a failure of the task that loads the stream.
   private(set) var hasFailed = false
 
-  /// Remembers from here on, which is to be before the first read, what another demuxer needs to go on.
+  /// Keeps what another demuxer needs to resume. Call it before the first read.
   func rememberFragments() { fragments = FragmentMemory() }
 
-  /// For another demuxer that goes on at the byte at `offset` of the stream, which was read, as `unread` was behind it.
+  /// The state for another demuxer that resumes at the byte at `offset`. That byte was read before, and
+  /// `unread` are the bytes after it.
   func resumed(at offset: Int64, unread: [UInt8]) -> SegmentResumption? {
     guard let (head, count) = fragments?.resumption(at: offset) else { return nil }
     return SegmentResumption(head: head, skippedByteCount: count, unread: unread, offset: offset)
@@ -91,16 +91,16 @@ final class SegmentFeed: ByteSource {
   }
 }
 
-/// How the reading of a stream of segments goes on that was left in the middle.
+/// How another demuxer resumes a stream of segments.
 struct SegmentResumption {
   let head: [UInt8]
-  /// Media between the head and the place, which was demuxed before.
+  /// The number of bytes of media between the head and the offset, which were demuxed before.
   let skippedByteCount: Int64
   let unread: [UInt8]
-  /// The place in the stream.
+  /// The offset in the stream.
   let offset: Int64
 
-  /// Where the place is in the bytes that the new demuxer gets.
+  /// The offset in the bytes that the new demuxer gets.
   var resumedOffset: Int64 { Int64(head.count) + skippedByteCount }
 }
 

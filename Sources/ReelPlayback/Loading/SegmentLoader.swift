@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import ReelManifest
 
-/// What the task of a feed tells its reader.
+/// The progress of a feed's task, for its reader.
 final class FeedProgress: Sendable {
   /// A part of the stream: a segment, or the initialization before it, which has the segment's index.
   struct Part {
@@ -14,13 +14,13 @@ final class FeedProgress: Sendable {
   }
 
   struct Values {
-    /// The segment after the last one that was loaded.
+    /// The segment after the last loaded one.
     var nextIndex: Int
     /// The parts of the stream, in order.
     var parts: [Part] = []
     var writtenCount: Int64 = 0
     var failure: ReelError?
-    /// What was written when the last segment was whole.
+    /// The number of bytes written when the last segment was complete.
     var boundary: Int64 = 0
   }
 
@@ -44,7 +44,7 @@ final class FeedProgress: Sendable {
 
   func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
 
-  /// Nothing has come yet of the segment that was begun last, but something of one before it.
+  /// True if nothing of the last segment has arrived, but something of an earlier one has.
   var isBetweenSegments: Bool {
     values.withLock { $0.writtenCount > 0 && $0.writtenCount == $0.boundary }
   }
@@ -59,7 +59,7 @@ final class FeedProgress: Sendable {
   }
 }
 
-/// Sends the requests for segments, and for what they need: initializations and keys.
+/// Sends the requests for segments, and for the initializations and keys that they need.
 struct SegmentLoader: Sendable {
   let supply: any SegmentSupply
   let fetcher: any Fetching
@@ -69,22 +69,23 @@ struct SegmentLoader: Sendable {
   let recorder: StartupRecorder
   /// Where initialization segments are kept; nil keeps none.
   var initializations: InitializationStore?
-  /// What has brought the index of a file, and goes on with its segments where loading begins there.
+  /// The transfer that delivered the index of a file. It continues with the file's segments if loading begins
+  /// there.
   var opening: FileTransfer?
-  /// Segments are looked at, so that a damaged one does not take others with it (`SegmentSanitizer`); gets what is wrong
-  /// with one that is passed on all the same, with its URL. Nil looks at none.
+  /// Enables the checks of `SegmentSanitizer`, which keep a damaged segment from ruining others. Receives the
+  /// damage of a segment that is passed on nevertheless, with its URL. Nil disables the checks.
   var noteDamage: (@Sendable (ReelError) -> Void)?
-  /// Gets an account of each transfer of a segment.
+  /// Receives a report on each transfer of a segment.
   var note: (@Sendable (SegmentTransfer) -> Void)?
 
-  /// A reader that takes bytes as they come may be so much behind; one that does not want them is further.
+  /// A reader that keeps up may be late by this much. A longer wait means that it holds the transfer back.
   private static let holdBackLimit = Duration.milliseconds(20)
-  /// An initialization segment is larger than this only by mistake.
+  /// The limit for an initialization segment.
   private static let initializationByteLimit = 8 << 20
 
   /// Writes the run that begins with segment `first` into a pipe.
   ///
-  /// - Parameter goesOn: asked before each segment after the first; false ends the run there.
+  /// - Parameter goesOn: Called before each segment after the first; false ends the run there.
   func load(
     from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress,
     goesOn: @Sendable (Int) async -> Bool = { _ in true }
@@ -93,7 +94,7 @@ struct SegmentLoader: Sendable {
     let transfer = self.opening?.claim()
     defer { transfer?.close() }
     progress.begin(opening, url: opening.initialization?.url, at: start)
-    // Both requests leave before either answer is awaited.
+    // Both requests are sent before either response is awaited.
     async let initialization = initialization(of: opening, at: start)
     async let opened = open(opening, at: start, of: transfer)
     guard let bytes = try await initialization else { return progress.end(before: start + 1) }
@@ -131,7 +132,7 @@ struct SegmentLoader: Sendable {
       index += 1
       progress.end(before: index)
       guard case .whole = copied, mayContinue(opening, at: index) else { return }
-      // The next segment may not be wanted at all.
+      // The next segment may not be needed at all.
       try await pipe.drain()
       guard let (next, following) = try await supply.segment(from: index) else { return }
       index = next
@@ -145,14 +146,14 @@ struct SegmentLoader: Sendable {
 
   // MARK: - Private
 
-  /// How segments with this initialization, which may be empty, are looked at; nil for not at all.
+  /// The check for segments with this initialization, which may be empty; nil for none.
   private func watch(initialization bytes: [UInt8]) -> SegmentSanitizer? {
     guard noteDamage != nil else { return nil }
     if bytes.isEmpty { return .stream(StreamSanitizer()) }
     return bytes.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8) ? .fragments(FragmentSanitizer()) : nil
   }
 
-  /// False where the segment at `index` is known not to be one of the run.
+  /// False if the segment at `index` is known not to belong to the run.
   private func mayContinue(_ opening: SegmentReference, at index: Int) -> Bool {
     switch supply.peek(at: index) {
     case .segment(let following): following.continues(opening)
@@ -161,19 +162,19 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// The answer to a segment's request, and when that left and it came.
+  /// The response to a segment's request, and when they were sent and received.
   private struct Answer {
     let response: FetchResponse
-    /// What the manifest names.
+    /// The URL in the manifest.
     let url: URL
-    /// The bytes were encrypted as a whole.
+    /// The whole body was encrypted.
     var isDecrypted = false
-    /// Nil for what comes as the part before it has ended.
+    /// Nil for a part of a transfer that has already begun.
     var asked: Duration?
     var answered: Duration?
   }
 
-  /// What came of a transfer: where a live track's breaks for good, the track goes on.
+  /// The outcome of a transfer. A live track continues after one that broke for good.
   private enum Copied {
     case whole
     case part
@@ -230,7 +231,7 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// A segment that is asked for once more.
+  /// A segment that is requested again.
   private func again(_ index: Int) throws -> SegmentReference {
     guard case .segment(let segment) = supply.peek(at: index) else {
       throw ReelError(.network, "the segment has left the window before it was had")
@@ -238,7 +239,7 @@ struct SegmentLoader: Sendable {
     return segment
   }
 
-  /// The bytes that come before the segment, none where there are none; nil where the segment is passed over.
+  /// The initialization before the segment, empty if there is none; nil if the segment is skipped.
   private func initialization(of segment: SegmentReference, at index: Int) async throws -> [UInt8]? {
     guard let reference = segment.initialization else { return [] }
     if let kept = initializations?[reference] { return kept }
@@ -271,7 +272,7 @@ struct SegmentLoader: Sendable {
     }
     try KeyStore.check(segment.encryption, at: segment.url)
     return try await trying(at: index) {
-      // The key's request leaves beside the segment's.
+      // The key is requested at the same time as the segment.
       async let decryption = keys.decryption(for: segment.encryption, at: segment.url)
       let asked = recorder.clock.now
       recorder.add(.segment, requests: 1)
@@ -287,7 +288,7 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// The segment as a part of a transfer that is under way; nil where it is none.
+  /// The segment as a part of a transfer that is under way; nil if it is not.
   private func answer(to segment: SegmentReference, of transfer: FileTransfer) -> Answer? {
     guard segment.encryption == nil,
       segment.url == transfer.url || segment.alternateURLs.contains(transfer.url),
@@ -302,7 +303,7 @@ struct SegmentLoader: Sendable {
       response: response, url: segment.url, asked: transfer.asked, answered: transfer.answered)
   }
 
-  /// What `body` gives, tried again as the supply says; nil where the segment is to be passed over.
+  /// Calls `body` and repeats it as the supply decides; nil if the segment is to be skipped.
   private func trying<Result: Sendable>(
     at index: Int, _ body: () async throws -> Result
   ) async throws -> Result? {
@@ -319,7 +320,7 @@ struct SegmentLoader: Sendable {
     }
   }
 
-  /// The answer from the first location that gives one, beginning with the one that did so last.
+  /// The response of the first location that has one, beginning with the last location that did.
   private func fetch(
     _ url: URL, _ alternates: [URL], range: ByteRange?, purpose: FetchPurpose
   ) async throws -> FetchResponse {
@@ -341,9 +342,9 @@ struct SegmentLoader: Sendable {
   }
 }
 
-/// Which of several locations of the same media is asked first: one for each track.
+/// The location to try first, of several with the same media. There is one value per track.
 final class ServiceLocation: Sendable {
-  /// True where the next location is tried at once after a failure; false where others decide that.
+  /// True to try the next location at once after a failure; false if the caller decides that.
   let roams: Bool
   private let value = Locked(0)
 
@@ -356,7 +357,7 @@ final class ServiceLocation: Sendable {
 }
 
 extension ReelError {
-  /// True where another location of the same bytes may do better.
+  /// True if another location of the same bytes may succeed.
   fileprivate var isOfLocation: Bool {
     switch kind {
     case .server, .network, .timedOut, .noSuchFile: true
@@ -366,14 +367,14 @@ extension ReelError {
 }
 
 extension SegmentReference {
-  /// True where the segment goes on with the byte stream that `first` began.
+  /// True if the segment continues the byte stream that `first` began.
   fileprivate func continues(_ first: SegmentReference) -> Bool {
     discontinuity == first.discontinuity && initialization == first.initialization && !isGap
   }
 }
 
 extension FetchResponse {
-  /// The bytes of `range`, and no others, also where the server sent more than was asked for.
+  /// Exactly the bytes of `range`, even if the server sent more.
   fileprivate func ranged(_ range: ByteRange?) -> FetchBody {
     guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
     let body = body

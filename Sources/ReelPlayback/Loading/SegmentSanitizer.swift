@@ -1,11 +1,11 @@
 internal import ReelCore
 
-/// Looks at the bytes of one segment on their way to the demuxer.
+/// Checks the bytes of one segment on their way to the demuxer.
 enum SegmentSanitizer {
   case fragments(FragmentSanitizer)
   case stream(StreamSanitizer)
 
-  /// The bytes to pass on. Throws `ReelError.badMedia` where nothing can be made of the segment.
+  /// Returns the bytes to pass on. Throws `ReelError.badMedia` if the segment is unusable.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     switch self {
     case .fragments(var watch):
@@ -17,7 +17,7 @@ enum SegmentSanitizer {
     }
   }
 
-  /// Ends the segment. Throws `ReelError.badMedia` where nothing of it can be used.
+  /// Ends the segment. Throws `ReelError.badMedia` if none of it can be used.
   mutating func finish() throws(ReelError) -> FragmentSanitizer.Ending {
     switch self {
     case .fragments(var watch):

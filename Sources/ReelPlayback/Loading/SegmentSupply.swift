@@ -1,54 +1,54 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// What is known of a segment before it is waited for.
+/// What is known of a segment without waiting for it.
 enum SegmentPeek {
   case segment(SegmentReference)
-  /// It may come, but is not there yet.
+  /// It is not available yet.
   case awaited
-  /// There is none, and none will come.
+  /// There is none, and none will follow.
   case ended
 }
 
-/// What to do after a segment could not be had.
+/// What to do after a segment could not be loaded.
 enum SegmentFailureAction {
   case fail
   case tryAgain
   case passOver
 }
 
-/// The segments of one track, by an index that stays: all there at once, or coming one after the other.
+/// The segments of one track, by stable index: all at once, or appearing one by one.
 protocol SegmentSupply: Sendable {
-  /// Where playback begins unless another place is asked for.
+  /// Where playback begins if no other position is requested.
   var firstIndex: Int { get }
-  /// The oldest segment that can be had, and the one after the last that is known.
+  /// The range from the oldest available segment to the newest known one.
   var knownIndexes: Range<Int> { get }
-  /// How the manifest is followed; nil for a list that is complete.
+  /// The live state; nil for a complete list.
   var live: LiveTiming? { get }
 
   func peek(at index: Int) -> SegmentPeek
 
-  /// The segment at `index`, waited for where it is still to come; nil behind the last one. In place of one that has
-  /// gone from a live window comes the oldest that is there.
+  /// The segment at `index`, waited for if it has not appeared yet; nil after the last one. If it has left the
+  /// live window, the oldest available one takes its place.
   func segment(from index: Int) async throws -> (index: Int, segment: SegmentReference)?
 
-  /// The index of the segment on show at `time`, of those that are known.
+  /// The index of the segment at `time`, among the known ones.
   func index(at time: MediaTime) -> Int?
 
-  /// Asked where the segment at `index`, or what it needs, could not be had. May wait.
+  /// Decides what to do when the segment at `index`, or something that it needs, could not be loaded. May wait.
   func action(after error: ReelError, at index: Int) async throws -> SegmentFailureAction
 
-  /// A segment was had.
+  /// Reports that a segment was loaded.
   func noteSuccess()
 
-  /// Segments that were passed over because they could not be had, or had gone before they were read.
+  /// The number of segments skipped because they could not be loaded, or had left the live window.
   var missedCount: Int { get }
 }
 
-/// Segments that are all known.
+/// A complete list of segments.
 struct ListedSegments: SegmentSupply {
   let list: SegmentList
-  /// Where playback is to start, from the beginning or, where it is negative, from the end; nil for the first segment
+  /// Where playback starts: from the beginning or, if negative, from the end; nil for the first segment
   /// (EXT-X-START, RFC 8216 §4.3.5.2).
   var startOffset: MediaTime?
 

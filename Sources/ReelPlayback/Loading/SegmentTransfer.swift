@@ -1,20 +1,20 @@
 internal import ReelCore
 
-/// How the body of one segment came, by the player's clock.
+/// The transfer of one segment's body, by the player's clock.
 struct SegmentTransfer: Sendable {
   let index: Int
-  /// When it was asked for, and when the head of the answer came.
+  /// When the request was sent, and when the head of the response arrived.
   let began: Duration
   let answered: Duration
   /// The number of requests until the response came, including redirects and retries.
   let requestCount: Int
   private(set) var ended: Duration
   private(set) var byteCount: Int64 = 0
-  /// Bytes that had come before the reader held the transfer back for the first time, and when.
+  /// The bytes that had arrived when the reader first held the transfer back, and when that was.
   private(set) var freeByteCount: Int64 = 0
   private(set) var freeEnd: Duration
   var isHeldBack = false
-  /// All of it came.
+  /// The body is complete.
   var isWhole = false
 
   init(index: Int, began: Duration, answered: Duration, requestCount: Int = 1) {
@@ -26,7 +26,7 @@ struct SegmentTransfer: Sendable {
     freeEnd = answered
   }
 
-  /// - Parameter now: when these bytes have come.
+  /// - Parameter now: When these bytes arrived.
   mutating func add(_ count: Int, at now: Duration) {
     byteCount += Int64(count)
     ended = now
@@ -35,7 +35,7 @@ struct SegmentTransfer: Sendable {
     freeEnd = ended
   }
 
-  /// What of it tells of the network: all that came before the reader held it back.
+  /// The part that measures the network: everything until the reader held the transfer back.
   func sample(at now: Duration) -> TransferSample {
     TransferSample(
       byteCount: freeByteCount, duration: freeEnd - began, latency: answered - began, endedAt: now)

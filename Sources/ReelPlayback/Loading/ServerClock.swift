@@ -5,17 +5,17 @@ internal import ReelManifest
 /// This machine's clock plus a correction, derived from a server's clock or from the newest segment of a timeline.
 struct ServerClock: WallClock {
   let base: any WallClock
-  /// What is added to `base`.
+  /// Added to `base`.
   let offset: MediaTime
 
   var now: WallTime { base.now + offset }
 
   func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
 
-  /// A clock set by the first source that answers; `base` itself where none does, or none is named (UTCTiming,
+  /// A clock set by the first source that responds; `base` itself if none does, or if none is named (UTCTiming,
   /// ISO/IEC 23009-1 §5.8.5.7).
   ///
-  /// - Parameter timer: what is waited by for a source that does not answer.
+  /// - Parameter timer: The clock for the time limit of a source.
   ///
   /// Throws `CancellationError`.
   static func synchronized(
@@ -28,7 +28,7 @@ struct ServerClock: WallClock {
         guard let time = try await time(of: source, fetcher, headers, within: timeLimit, by: timer) else {
           continue
         }
-        // The server read its clock about halfway.
+        // Assume that the server read its clock halfway through the request.
         let taken = base.now - began
         let middle = began + MediaTime(value: taken.value / 2, timescale: taken.timescale)
         return ServerClock(base: base, offset: time - middle)
@@ -43,10 +43,10 @@ struct ServerClock: WallClock {
 
   private static let sourceLimit = 4
   private static let byteLimit = 4096
-  /// A clock that takes longer to tell the time is of no use, and keeps a frame waiting.
+  /// The time limit for a source. A slow clock is of no use and delays the first frame.
   private static let timeLimit = Duration.seconds(3)
 
-  /// Nil where it takes too long.
+  /// Nil if it takes too long.
   private static func time(
     of source: ClockSource, _ fetcher: any Fetching, _ headers: [HeaderField], within limit: Duration,
     by timer: any MonotonicClock

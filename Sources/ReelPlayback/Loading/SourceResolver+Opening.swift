@@ -3,10 +3,10 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Opening a file that begins with its index.
+/// Opens a file that begins with its index.
 extension SourceResolver {
-  /// The segments of a rung that is read from its beginning: as `segments` finds them, but a file that begins with its
-  /// index is read in one transfer, which goes on with its segments. One without an index that can be read is one
+  /// The segments of a rung that is read from its beginning. Like `segments`, but a file that begins with its
+  /// index is read in one transfer, which continues with its segments. A file without a readable index is one
   /// segment.
   ///
   /// - Parameters:
@@ -51,7 +51,7 @@ extension SourceResolver {
     do {
       list = try await index(reference, in: &head, of: response.url)
     } catch let error as ReelError where error.kind == .badMedia {
-      // The index of WebM is another one (Cues), and its segments can be read without.
+      // The index of WebM (Cues) is of another kind, and segments can be read without it.
       let isMatroska = if case .media(.matroska) = SourceSniffer.kind(of: head.bytes) { true } else { false }
       if reference.indexRange != nil, !isMatroska { indexFault = error }
       list = SegmentList([wholeFile(reference)])
@@ -68,13 +68,13 @@ extension SourceResolver {
       indexFault: indexFault)
   }
 
-  /// As `index`, with what the beginning of the file has of it.
+  /// Like `index`, but uses what the beginning of the file contains of it.
   private func index(
     _ reference: SegmentIndexReference, in head: inout FileHead, of url: URL
   ) async throws -> SegmentList {
     var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
     if reference.indexRange == nil {
-      // It is not known where the index ends: no more is waited for than it takes to read it.
+      // The end of the index is unknown, so wait only for as many bytes as reading it takes.
       while let range = reader.missing, range.offset == 0, try await head.readOn() {
         var attempt = reader
         do throws(ReelError) {
@@ -97,31 +97,31 @@ extension SourceResolver {
   }
 }
 
-/// The beginning of a file, read from the body of its answer as far as it is needed.
+/// The beginning of a file, read from its response as far as needed.
 private struct FileHead {
   private(set) var bytes: [UInt8] = []
   private let body: FetchBody
 
-  /// No more than this is read for an index.
+  /// The limit of bytes read for an index.
   static let byteLimit = 1 << 20
 
   init(_ response: FetchResponse) { body = response.body }
 
-  /// Waits for more; false at the end.
+  /// Waits for more bytes; false at the end.
   mutating func readOn() async throws -> Bool {
     guard let chunk = try await body.next() else { return false }
     bytes.append(contentsOf: chunk)
     return true
   }
 
-  /// True where media stands at a place, in a box of a fragment or of samples.
+  /// True if the media of a fragment or sample box is at a position.
   func hasMedia(at place: ReelError.Place?) -> Bool {
     guard case .byte(let offset)? = place, offset >= 0, offset <= bytes.count - 8 else { return false }
     let type = bytes[(Int(offset) + 4)..<(Int(offset) + 8)]
     return type.elementsEqual("moof".utf8) || type.elementsEqual("mdat".utf8)
   }
 
-  /// The bytes in `range`, waited for; nil where they are too far from the beginning, or not there.
+  /// Waits for the bytes in `range`; nil if they are too far from the beginning, or missing.
   mutating func bytes(in range: ByteRange) async throws -> [UInt8]? {
     guard let length = range.length, range.offset >= 0, length <= Self.byteLimit,
       range.offset <= Int64(Self.byteLimit) - length
@@ -136,7 +136,7 @@ private struct FileHead {
 }
 
 extension SegmentIndexReference {
-  /// True where the index is sought at the beginning of the file, before the media.
+  /// True if the index is expected at the beginning of the file, before the media.
   fileprivate var hasIndexFirst: Bool {
     guard let indexRange else { return true }
     return indexRange.offset <= 256 << 10

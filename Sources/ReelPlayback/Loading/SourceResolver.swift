@@ -3,7 +3,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// A source whose kind is known.
+/// A source of known kind.
 enum ResolvedSource: Sendable {
   case presentation(ResolvedPresentation)
   case resource(MediaResource)
@@ -12,37 +12,37 @@ enum ResolvedSource: Sendable {
 /// A manifest that was read.
 struct ResolvedPresentation: Sendable {
   var presentation: Presentation
-  /// Where it came from, after redirects.
+  /// The URL of the manifest, after redirects.
   var url: URL
-  /// What tells the time of a live presentation.
+  /// The clock of a live presentation.
   var clock: any WallClock
 }
 
-/// What the manifest of one rung tells of its segments.
+/// The segments of one rung, and what its playlist or index states about them.
 struct RungSegments: Sendable {
   var list: SegmentList
-  /// How it is followed, where it is an HLS playlist that is not complete.
+  /// The live state, if an HLS playlist is not complete.
   var live: LiveTiming?
-  /// Where an HLS playlist wants playback to start.
+  /// Where an HLS playlist starts playback.
   var startOffset: MediaTime?
-  /// What goes on with the file of an index that was read from its beginning.
+  /// The transfer that continues with a file whose index was read from its beginning.
   var transfer: FileTransfer?
-  /// Why the file is one segment although the manifest names an index.
+  /// Why the file is read as one segment although the manifest names an index.
   var indexFault: ReelError?
-  /// Where the rung's own playlist came from.
+  /// The URL of the rung's own playlist.
   var playlistURL: URL?
-  /// True where the rung's own playlist says so.
+  /// True if the rung's own playlist states that.
   var hasIndependentSegments = false
 }
 
-/// One media file: its container, and its bytes, some of which may be on their way.
+/// One media file: its container and its bytes, some of which may still be on their way.
 struct MediaResource: Sendable {
   enum Access: Sendable {
     case file(path: String)
-    /// A temporary file without a name, which holds all of it.
+    /// An unnamed temporary file with the whole content.
     case spooled(SpoolFile)
     case standardInput
-    /// The answer to the first request, and what of its body has been read.
+    /// The response to the first request, and the part of its body that was read.
     case response(FetchResponse, read: [UInt8])
   }
 
@@ -50,20 +50,21 @@ struct MediaResource: Sendable {
   let format: ContainerFormat
   let layout: MP4Layout
   let access: Access
-  /// False for what can't be asked for again.
+  /// False if it can't be requested again.
   var isRepeatable = true
 }
 
-/// Finds out what a source is: sends the first request, looks at the first bytes, and reads a manifest to its end.
+/// Finds out what a source is: sends the first request, inspects the first bytes, and reads a manifest
+/// completely.
 struct SourceResolver: Sendable {
   let fetcher: any Fetching
   let configuration: LoadingConfiguration
   let scope: LoadScope
   let recorder: StartupRecorder
-  /// Gets each manifest that is read.
+  /// Receives each manifest that is read.
   var note: (@Sendable (LoadedManifest.Document) -> Void)?
 
-  /// Throws `ReelError`, with the source in it.
+  /// Throws `ReelError`, located at the source.
   func resolve(_ source: MediaSource) async throws -> ResolvedSource {
     switch source {
     case .standardInput:
@@ -75,12 +76,12 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// The segments of a rung, whose media playlist or index is fetched where it has to be.
+  /// The segments of a rung. Fetches its media playlist or index if necessary.
   ///
-  /// An index of which the MPD does not say where it stands is looked for at the beginning of its file; without one the
-  /// file is one segment.
+  /// If the MPD does not state the position of an index, it is searched at the beginning of the file. A file
+  /// without one is one segment.
   ///
-  /// - Parameter variables: those that the multivariant playlist defines.
+  /// - Parameter variables: The variables of the multivariant playlist.
   func segments(of rung: Rung, variables: [String: String]) async throws -> RungSegments {
     switch rung.media {
     case .segments(let list):
@@ -116,7 +117,7 @@ struct SourceResolver: Sendable {
       hasIndependentSegments: playlist.hasIndependentSegments)
   }
 
-  /// The manifest that `resolved` is read from, as it is now.
+  /// Reloads the manifest of `resolved`.
   func reload(_ resolved: ResolvedPresentation) async throws -> Presentation {
     let locations = resolved.presentation.live?.locations ?? []
     return try await firstOf(locations + [resolved.url]) { url in
@@ -158,7 +159,7 @@ struct SourceResolver: Sendable {
     case .media(let format):
       var layout = MP4Layout(prefix: bytes, format: format)
       if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
-        // `mvex` may stand behind a long `trak`: a file that is here can be asked for more.
+        // `mvex` may follow a long `trak`: of a local file, more can be read.
         layout = try await BlockingThread.run(named: "open", on: scope.runtime) {
           MP4Layout(prefix: try FileByteSource(path: path).prefix(Self.layoutByteCount))
         }
@@ -199,7 +200,7 @@ struct SourceResolver: Sendable {
     if input.isSeekable, case .other(let what) = SourceSniffer.kind(of: input.bytes) {
       throw Self.unplayable(what, at: name)
     }
-    // A pipe is read as an answer's body is.
+    // A pipe is read like the body of a response.
     let queue = StandardInputBody(isCancelled: isCancelled, runtime: scope.runtime)
     let response = FetchResponse(
       url: folder, contentType: nil,
@@ -247,9 +248,9 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// What a manifest presents; by the server's time, where it is live and says where that is to be had.
+  /// The presentation of a manifest. A live one uses the server's time, if it says where to get that.
   ///
-  /// - Parameter name: what errors call it.
+  /// - Parameter name: The name in errors.
   private func presentation(
     from bytes: [UInt8], format: ManifestFormat, url: URL, name: String
   ) async throws -> ResolvedSource {
@@ -277,7 +278,7 @@ struct SourceResolver: Sendable {
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))
   }
 
-  /// The segments that the `sidx` boxes of a file list.
+  /// The segments in the `sidx` boxes of a file.
   private func index(_ reference: SegmentIndexReference) async throws -> SegmentList {
     var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
     while let range = reader.missing {
@@ -289,7 +290,7 @@ struct SourceResolver: Sendable {
     return try reader.segments()
   }
 
-  /// What `body` gives for the first of `urls` that has it.
+  /// The result of `body` for the first of `urls` that succeeds.
   func firstOf<Result: Sendable>(
     _ urls: [URL], _ body: (URL) async throws -> Result
   ) async throws -> Result {
@@ -313,7 +314,7 @@ struct SourceResolver: Sendable {
       recorder.add(
         .manifest, recorder.clock.now - start, requests: response.requestCount, bytes: Int64(bytes.count))
       if let range, response.bodyOffset < range.offset {
-        // The server sent all of the file.
+        // The server sent the whole file.
         bytes = Array(bytes.dropFirst(Int(clamping: range.offset - response.bodyOffset)))
       }
       return (bytes, response.url)
@@ -322,7 +323,7 @@ struct SourceResolver: Sendable {
     }
   }
 
-  /// Reads on until there are so many bytes, or no more.
+  /// Reads until there are this many bytes, or the end is reached.
   private func read(
     _ response: FetchResponse, from first: [UInt8], atLeast count: Int
   ) async throws -> (bytes: [UInt8], hasEnded: Bool) {
@@ -356,11 +357,11 @@ struct SourceResolver: Sendable {
       advice: "HLS, DASH, MP4, MPEG-TS, MPEG-PS, Matroska, FLV, AVI, IVF and raw H.264 or HEVC can be read")
   }
 
-  /// How much of a local MP4 is looked at for `mvex`.
+  /// How much of a local MP4 is searched for `mvex`.
   private static let layoutByteCount = 4 << 20
 }
 
-/// Reads standard input on a thread of its own, chunk by chunk.
+/// Reads standard input chunk by chunk, on its own thread.
 private struct StandardInputBody: Sendable {
   let isCancelled: @Sendable () -> Bool
   let runtime: any PlayerRuntime

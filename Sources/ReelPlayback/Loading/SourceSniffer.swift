@@ -28,14 +28,14 @@ package enum SourceSniffer {
     }
   }
 
-  /// True where the first bytes are characters.
+  /// True if the first bytes are text.
   static func isText(_ bytes: [UInt8]) -> Bool {
     bytes.prefix(1024).allSatisfy { $0 >= 0x20 && $0 != 0x7f || (0x09...0x0d).contains($0) }
   }
 
   // MARK: - Private
 
-  /// True where the first line that is no comment of a writer's own is a tag of HLS.
+  /// True if the first line other than a comment is an HLS tag.
   private static func isPlaylist(_ text: ArraySlice<UInt8>) -> Bool {
     var rest = text
     while rest.first == UInt8(ascii: "#") {
@@ -55,7 +55,7 @@ package enum SourceSniffer {
       let head = String(decoding: rest.prefix(SourceSniffer.byteCount), as: UTF8.self).lowercased()
       if head.contains("<html") || head.contains("<!doctype html") { return .other("an HTML page") }
       if head.contains("mpd") { return .manifest(.dash) }
-      // A long comment may stand before the root element: let the reader say what is wrong.
+      // A long comment may precede the root element. The XML reader reports what is wrong.
       return head.hasPrefix("<?xml") || head.hasPrefix("<!--") ? .manifest(.dash) : .other("XML, but no MPD")
     }
     if first == UInt8(ascii: "{") || first == UInt8(ascii: "["), isText(bytes) { return .other("JSON") }
@@ -79,7 +79,7 @@ package enum SourceSniffer {
   /// them too, but gives up where two codecs seem as likely.
   private static func elementaryStream(_ bytes: [UInt8]) -> ContainerFormat? {
     let zeros = bytes.prefix { $0 == 0 }.count
-    // forbidden_zero_bit: other MPEG streams have larger values after their start codes.
+    // forbidden_zero_bit. Other MPEG streams have larger values after their start codes.
     guard zeros >= 2, zeros + 1 < bytes.count, bytes[zeros] == 1, bytes[zeros + 1] < 0x80 else { return nil }
     var (hasVPS, hasSPS) = (false, false)
     var (hasSlice, isH264) = (false, true)
@@ -94,7 +94,7 @@ package enum SourceSniffer {
       hasSlice = hasSlice || header & 0x1f == 1 || header & 0x1f == 5
       isH264 = isH264 && isH264Header(header)
     }
-    // A truncated recording has its parameter sets further on.
+    // A truncated recording has its parameter sets later in the file.
     return hasSlice && isH264 ? .h264 : nil
   }
 

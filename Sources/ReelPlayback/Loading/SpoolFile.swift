@@ -2,7 +2,7 @@ internal import Foundation
 internal import ReelCore
 internal import SystemPackage
 
-/// A temporary file that has no name any more: whatever ends the process, nothing is left behind.
+/// An unnamed temporary file: nothing is left behind, however the process ends.
 ///
 /// Ownership: it closes its descriptor.
 final class SpoolFile: Sendable {

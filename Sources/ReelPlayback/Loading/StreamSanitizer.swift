@@ -1,22 +1,22 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Looks at how a segment begins that is a stream of its own (MPEG-TS, packed audio), so that a page in its place does
-/// not go unnoticed: a demuxer looks for the next packet, and finds the one of the segment after it.
+/// Checks the beginning of a segment without boxes (MPEG-TS, packed audio), so that an error page in its place
+/// is noticed. A demuxer would skip it and find the next packet in the following segment.
 ///
-/// Nothing is passed on before it is clear that it is media. Where no format is recognized, MPEG-TS is looked for
-/// further on, as damage may stand at the beginning.
+/// Nothing is passed on until it is clear that it is media. If no format is recognized, MPEG-TS packets are
+/// searched for further on, because the beginning may be damaged.
 struct StreamSanitizer {
-  /// The beginning, as far as it has come; nil when it has been looked at.
+  /// The beginning, as far as it has arrived; nil once it has been checked.
   private var head: [UInt8]? = []
 
-  /// How much of it is looked at.
+  /// The number of bytes to check.
   private var wantedCount = SourceSniffer.byteCount / 4
 
-  /// Where no format was recognized.
+  /// The number of bytes to search if no format was recognized.
   private static let searchedByteCount = 16 << 10
 
-  /// The bytes to pass on. Throws `ReelError.badMedia` where they are no media.
+  /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not media.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     guard var head = head.take() else { return chunk }
     head.append(contentsOf: chunk)
@@ -28,9 +28,9 @@ struct StreamSanitizer {
     return []
   }
 
-  /// Ends the segment; gives what is left to pass on.
+  /// Ends the segment; returns the remaining bytes.
   ///
-  /// Throws `ReelError.badMedia` where there was no media.
+  /// Throws `ReelError.badMedia` if there was no media.
   mutating func finish() throws(ReelError) -> [UInt8] {
     guard let head = head.take(), !head.isEmpty else { return [] }
     _ = try Self.isMedia(head, isAll: true)
@@ -39,7 +39,7 @@ struct StreamSanitizer {
 
   // MARK: - Private
 
-  /// False where that can't be told yet.
+  /// Returns false if more bytes are needed to tell.
   private static func isMedia(_ head: [UInt8], isAll: Bool) throws(ReelError) -> Bool {
     let what: String
     switch SourceSniffer.kind(of: Array(head.prefix(SourceSniffer.byteCount))) {
@@ -55,7 +55,7 @@ struct StreamSanitizer {
     throw ReelError(.badMedia, "the segment is not media: \(what)")
   }
 
-  /// Four packets of MPEG-TS in a row, anywhere.
+  /// True if there are four MPEG-TS packets in a row, anywhere.
   private static func hasPackets(_ bytes: [UInt8]) -> Bool {
     TransportPacket.sizes.contains { size in
       bytes.indices.dropLast(3 * size).contains { start in

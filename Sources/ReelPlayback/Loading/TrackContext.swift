@@ -2,7 +2,7 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// What readers of every kind need.
+/// What all readers need.
 struct TrackContext: Sendable {
   let name: String
   let fetcher: any Fetching

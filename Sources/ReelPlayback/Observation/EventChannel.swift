@@ -1,27 +1,27 @@
 internal import ReelCore
 
-/// Things that happen once.
+/// Events that observers receive as a stream.
 ///
-/// Observers get those that happen after they began, in order. One that falls as many events behind as the channel
-/// keeps for it (`bufferLimit` unless the channel was made with another limit) loses the oldest of what it has not
-/// seen, without being told how many, and holds nobody up.
+/// An observer receives the events sent after it began, in order. If it falls more than the channel's limit
+/// behind (`bufferLimit` by default), it silently loses the oldest of the events that it has not seen, and
+/// never blocks the sender.
 package final class EventChannel<Event: Sendable>: Sendable {
   private let limit: Int
   private let observers = Locked(Observers<Event>(), rank: .observation)
 
-  /// - Parameter bufferLimit: How many events wait for an observer, at least 1; 1 keeps the newest.
+  /// - Parameter bufferLimit: The number of events kept for an observer, at least 1; 1 keeps the newest.
   package init(bufferLimit: Int = EventChannel<Event>.bufferLimit) { limit = max(1, bufferLimit) }
 
   deinit { finish() }
 
-  /// The number of events that wait for an observer, unless the channel was made with another limit.
+  /// The number of events kept for an observer by default.
   package static var bufferLimit: Int { 1024 }
 
-  /// A new observer each time, of what happens from this call on. Ends with `finish()`, or with the channel. An
-  /// observer is forgotten when its task is cancelled or its stream is let go.
+  /// A stream for a new observer, with the events sent from now on. It ends with `finish()` or with the
+  /// channel. The observer is removed when its task is cancelled or its stream is released.
   package var events: AsyncStream<Event> { events(after: nil) }
 
-  /// The same, with an event before the others that only this observer gets; nil for none.
+  /// Like `events`, but begins with an event that only this observer gets; nil for none.
   package func events(after first: Event?) -> AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Event.self, bufferingPolicy: .bufferingNewest(limit))
@@ -30,16 +30,16 @@ package final class EventChannel<Event: Sendable>: Sendable {
     return stream
   }
 
-  /// Those who observe now.
+  /// The number of current observers.
   package var observerCount: Int { observers.withLock { $0.count } }
 
-  /// Tells all observers. Nothing after `finish()`.
+  /// Sends an event to all observers. Has no effect after `finish()`.
   package func send(_ event: Event) {
-    // Under the lock: events reach every observer in their order.
+    // Under the lock, so that all observers receive events in the same order.
     observers.withLock { $0.send(event) }
   }
 
-  /// Ends the observers' streams, after what they have not seen yet.
+  /// Ends the observers' streams after the events that they have not seen yet.
   package func finish() {
     for continuation in observers.withLock({ $0.finish() }) { continuation.finish() }
   }

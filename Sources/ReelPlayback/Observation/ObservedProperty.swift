@@ -34,7 +34,7 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Value.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
     let isAdded = state.withLock { state in
-      // Under the lock, so that no change comes between the first value and the next, or before it.
+      // Under the lock, so that no change gets lost or comes before the first value.
       continuation.yield(state.value)
       return state.observers.add(continuation)
     }
@@ -57,7 +57,7 @@ public final class ObservedProperty<Value: Sendable & Equatable>: Sendable {
       body(&value)
       guard value != state.value else { return }
       state.value = value
-      // Under the lock: changes reach every observer in their order.
+      // Under the lock, so that all observers receive changes in the same order.
       state.observers.send(value)
     }
   }

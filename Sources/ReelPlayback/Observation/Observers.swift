@@ -36,13 +36,13 @@ struct Observers<Element: Sendable> {
     return true
   }
 
-  /// Puts the element into the buffer of each; runs none of their code.
+  /// Adds the element to the buffer of each stream. Runs no code of the observers.
   mutating func send(_ element: Element) {
     removeEnded()
     for observer in continuations { observer.continuation.yield(element) }
   }
 
-  /// Adds no more streams. Removes and returns those there are, for the caller to end.
+  /// Accepts no more streams. Removes and returns the current ones, for the caller to end.
   mutating func finish() -> [AsyncStream<Element>.Continuation] {
     isFinished = true
     defer { continuations = [] }

@@ -1,7 +1,7 @@
 package import ReelCore
 package import ReelFFmpeg
 
-/// Makes upright RGB frames with square pixels of decoded ones, and writes them as files.
+/// Converts decoded frames to upright RGB images with square pixels, and writes them to files.
 ///
 /// Confined to one thread at a time.
 package final class ImageFileWriter {
@@ -9,17 +9,17 @@ package final class ImageFileWriter {
   private let size: PixelSize?
   private let gravity: VideoGravity
   private let converter = FrameConverter()
-  /// Used again for frames of one size.
+  /// Reused for frames of the same size.
   private var image = RGBImage.empty
 
-  /// `size` is that of the files' frames, nil for each frame's own; `gravity` says how a frame fits it.
+  /// `size` is the size of the images, nil for each frame's own; `gravity` is how a frame fits it.
   package init(format: ImageFormat, size: PixelSize?, gravity: VideoGravity) {
     self.format = format
     self.size = size
     self.gravity = gravity
   }
 
-  /// Makes the frame that `write(to:)` writes, and gives its size. Throws `ReelError.unsupported` for a pixel format
+  /// Converts a frame for `write(to:)`, and returns its size. Throws `ReelError.unsupported` for a pixel format
   /// that can't be converted.
   package func convert(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
     try converter.convert(

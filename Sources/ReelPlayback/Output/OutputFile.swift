@@ -10,10 +10,10 @@ internal import SystemPackage
   internal import Darwin
 #endif
 
-/// A file that is written under a temporary name beside its own and takes its name when it is whole; or what has no
-/// other name to be written under: standard output, a named pipe, a device.
+/// A file that is written under a temporary name beside its own, and gets its name when it is complete.
+/// Standard output, named pipes and devices are written directly.
 ///
-/// Confined to one thread at a time. Removed if it ends before `commit(first:)`.
+/// Confined to one thread at a time. If it is released before `commit(first:)`, the file is removed.
 package final class OutputFile {
   /// The source that writes a file named after it.
   package struct Owner: Sendable {
@@ -27,12 +27,12 @@ package final class OutputFile {
   }
 
   package let path: String
-  /// False if bytes that were written can't be changed any more.
+  /// False if bytes that were written can't be changed later.
   package var canBePatched: Bool { partialPath != nil }
 
-  /// What errors name.
+  /// The name in errors.
   private let location: String
-  /// Nil for what is written to as it stands.
+  /// Nil if the target is written directly.
   private let partialPath: String?
   private var descriptor: Int32
   private let closesDescriptor: Bool
@@ -42,7 +42,7 @@ package final class OutputFile {
   private let pipe: OutputPipe?
   private var byteCount: Int64 = 0
 
-  /// Opens a named pipe or a device that stands at `path` as it is: a pipe waits for its reader.
+  /// Opens a file. A named pipe or a device at `path` is written directly: a pipe waits for its reader.
   ///
   /// - Parameter owner: An existing file is replaced only if this source wrote it. Nil replaces any file.
   ///
@@ -168,7 +168,7 @@ package final class OutputFile {
     if rename(partialPath, path) != 0 { throw Self.creationFailure(errno, at: path) }
   }
 
-  /// A file may be replaced by another; what others wait at may not.
+  /// A file may be replaced. A pipe or device that another process has open may not.
   private static func isPipeOrDevice(_ path: String) -> Bool {
     var status = stat()
     guard stat(path, &status) == 0 else { return false }

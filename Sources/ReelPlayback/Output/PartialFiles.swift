@@ -9,15 +9,15 @@ internal import ReelCore
   internal import Darwin
 #endif
 
-/// Output files that stand under their temporary names, of the whole process: whoever ends it before they are whole
+/// The incomplete output files of the process, under their temporary names. Code that ends the process early
 /// removes them.
 ///
-/// An output that is let go of before it is finished removes its own; a process that is ended by a signal has no time
-/// for that.
+/// An output that is released before it is finished removes its own file. A process ended by a signal has no
+/// time for that.
 package enum PartialFiles {
   private static let paths = Locked<Set<String>>([])
 
-  /// Removes all that are there. For a process that ends at once: outputs that still write are not told.
+  /// Removes all of them. For a process that ends at once: outputs that are still writing are not informed.
   package static func removeAll() {
     for path in paths.withLock({ $0 }) { unlink(path) }
   }

@@ -1,4 +1,4 @@
-/// A frame that a closure can borrow and carry.
+/// A frame that a closure can capture.
 package final class SharedFrame: Sendable {
   package let frame: TimedFrame
 

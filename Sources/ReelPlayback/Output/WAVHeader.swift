@@ -1,25 +1,25 @@
 internal import ReelFFmpeg
 
-/// What stands in front of the samples of a WAVE file: RIFF (Multimedia Programming Interface 1.0), with a `fmt ` chunk
-/// that is `WAVEFORMATEXTENSIBLE` for more than two channels, or RF64 (EBU Tech 3306) where sizes do not fit 32 bits.
+/// The header of a WAVE file: RIFF (Multimedia Programming Interface 1.0), with a `fmt ` chunk that is
+/// `WAVEFORMATEXTENSIBLE` for more than two channels, or RF64 (EBU Tech 3306) if sizes do not fit 32 bits.
 ///
-/// A header has the same length whatever the size of the data, so that it can be written again when that is known.
+/// A header has the same length for any size of the data, so that it can be rewritten when the size is known.
 struct WAVHeader {
   let format: PCMFormat
   let sampleFormat: WAVOutput.SampleFormat
 
-  /// Of one sample of every channel.
+  /// The size of one sample of every channel.
   var blockByteCount: Int { format.channelCount * sampleFormat.byteCount }
 
-  /// The header's bytes; `dataByteCount` nil where there is no way to come back and say it: sizes are then the largest,
-  /// which readers take as up to the end.
+  /// The header's bytes. If `dataByteCount` is nil, because the header can't be rewritten, the sizes are the
+  /// largest possible; readers then read to the end.
   func bytes(dataByteCount: Int64?) -> [UInt8] {
     var body: [UInt8] = []
     append(chunk("fmt ", formatChunk()), to: &body)
     if sampleFormat == .float32 {
       append(chunk("fact", little(UInt32(clamping: (dataByteCount ?? .max) / blockSize))), to: &body)
     }
-    // "WAVE", the chunk that stands for `ds64`, the chunks, the header of `data`, and the data.
+    // "WAVE", the chunk in place of `ds64`, the chunks, the header of `data`, and the data.
     let riffByteCount = dataByteCount.map { 4 + 8 + Int64(Self.sizesByteCount) + Int64(body.count) + 8 + $0 }
     let isLarge = riffByteCount.map { $0 > Int64(UInt32.max) } ?? false
     var bytes = Array((isLarge ? "RF64" : "RIFF").utf8)
@@ -41,7 +41,7 @@ struct WAVHeader {
 
   // MARK: - Private
 
-  /// The content of `ds64`: three sizes and the length of a table that has no entries.
+  /// The content of `ds64`: three sizes and the length of an empty table.
   private static let sizesByteCount = 28
 
   private var blockSize: Int64 { Int64(max(1, blockByteCount)) }

@@ -1,7 +1,7 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// Puts buffers of sound in their places in a WAVE file: `WAVOutput` without its lock.
+/// Writes buffers of audio at their positions in a WAVE file. `WAVOutput` adds the lock.
 struct WAVWriter {
   private let file: OutputFile
   private let sampleFormat: WAVOutput.SampleFormat
@@ -9,13 +9,13 @@ struct WAVWriter {
   private var header: WAVHeader?
   private var converter: PCMConverter?
   private var dataByteCount: Int64 = 0
-  /// Where the timeline stood before `frameCount` samples.
+  /// The position on the timeline before `frameCount` samples.
   private var reference = MediaTime.zero
   private var frameCount: Int64 = 0
 
-  /// Gaps up to this long are the rounding of timestamps.
+  /// Gaps up to this length are rounding errors of timestamps.
   private static let tolerance = MediaTime(value: 20, timescale: 1000)
-  /// Gaps from this long on are seeks.
+  /// Gaps of at least this length are seeks.
   private static let seekDistance = MediaTime(value: 10, timescale: 1)
 
   init(file: OutputFile, sampleFormat: WAVOutput.SampleFormat) {
@@ -38,7 +38,7 @@ struct WAVWriter {
     if let converter { try append(converter.convert(buffer)) }
   }
 
-  /// Nothing may be written after it.
+  /// Completes the file. Nothing may be written after it.
   mutating func finish() throws(ReelError) {
     _ = try begin(PCMFormat(sampleRate: 48000, channelCount: 2), at: .zero)
     try endConversion()
@@ -49,7 +49,7 @@ struct WAVWriter {
 
   private var sampleRate: Int32 { Int32(clamping: header?.format.sampleRate ?? 48000) }
 
-  /// Writes a header before the first samples. The format of the file.
+  /// Writes the header before the first samples, which set the format of the file.
   private mutating func begin(_ format: PCMFormat, at time: MediaTime) throws(ReelError) -> PCMFormat {
     if let header { return header.format }
     let header = WAVHeader(format: format, sampleFormat: sampleFormat)
@@ -59,7 +59,7 @@ struct WAVWriter {
     return format
   }
 
-  /// Fills what lies between the samples so far and `time`, or takes `time` as where the samples go on.
+  /// Fills the gap between the last samples and `time`, or continues at `time` without one.
   private mutating func align(to time: MediaTime) throws(ReelError) {
     let held = Int64(converter?.delayFrameCount ?? 0)
     let gap = time - (reference + MediaTime(value: frameCount + held, timescale: sampleRate))
@@ -73,7 +73,7 @@ struct WAVWriter {
     }
   }
 
-  /// Writes what the converter holds back; the next samples get another.
+  /// Writes the samples that the converter holds back. Later samples get a new converter.
   private mutating func endConversion() throws(ReelError) {
     guard let converter else { return }
     self.converter = nil

@@ -1,15 +1,15 @@
 package import ReelCore
 internal import ReelFFmpeg
 
-/// Writes frames as YUV4MPEG2: samples as decoded, turned upright; aspect ratio and range in the header.
+/// Writes frames as YUV4MPEG2: decoded samples, turned upright, with aspect ratio and range in the header.
 ///
 /// Confined to one thread at a time.
 package final class Y4MWriter {
-  /// What is done with a frame that is unlike the first: Y4M has one header for all.
+  /// What to do with a frame that differs from the first. Y4M has one header for all frames.
   package enum Change: Sendable {
     case fails
-    /// The frame is made like the first: scaled, between bars where its shape is another. Another frame rate has no
-    /// effect.
+    /// Converts the frame to the first one's format: scaled, with bars if its shape differs. A different frame
+    /// rate has no effect.
     case converts
   }
 
@@ -24,9 +24,8 @@ package final class Y4MWriter {
     self.change = change
   }
 
-  /// Writes a frame and gives its size. Throws `ReelError.unsupported` for frames that the format has no name
-  /// for, and where a frame is unlike the first and can't be made like it; `cannotWriteOutput` for what is written
-  /// in part.
+  /// Writes a frame and returns its size. Throws `ReelError.unsupported` for a frame that the format can't
+  /// express, or that differs from the first and can't be converted; `cannotWriteOutput` if writing fails.
   package func write(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
     let image: PlanarImage
     if change == .converts, let format {
@@ -42,12 +41,12 @@ package final class Y4MWriter {
     return image.size
   }
 
-  /// Gives the file its name. Throws as `OutputFile.commit()` does.
+  /// Completes the file. Throws like `OutputFile.commit()`.
   package func finish() throws(ReelError) { try file.commit() }
 
   // MARK: - Private
 
-  /// Writes the header; of a later frame, compares it.
+  /// Writes the header. For a later frame, compares it with the header.
   private func start(with image: PlanarImage, of frame: borrowing TimedFrame) throws(ReelError) {
     let wanted = Self.header(of: image, frame: frame)
     if let header {

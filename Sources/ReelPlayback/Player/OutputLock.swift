@@ -1,20 +1,20 @@
 internal import Foundation
 internal import ReelCore
 
-/// Held while outputs are called, so that a detached one is not called any more when `detach` has returned, nor any with a
-/// frame of another item when that was replaced.
+/// Held while outputs are called. When `detach` has returned, a detached output is not called any more, and
+/// when an item has been replaced, no output gets a frame of it.
 ///
-/// An output may use the player: the lock can be taken again by who has it. Players may share one: then one at a time
-/// calls its outputs, and an output can go from one to another without a frame of either in between. A player can be
-/// separated from those that it shares with.
+/// The lock is recursive, so an output may use the player. Players may share one: then only one of them calls
+/// outputs at a time, and an output can move from one player to another without a frame of either in between. A
+/// player can be separated from the others.
 package final class OutputLock: Sendable {
-  /// What players share.
+  /// The mutex that players share.
   private final class Shared: @unchecked Sendable {
-    // Sendable: `depth` is used by who has the mutex alone.
+    // Sendable: only the holder of the mutex uses `depth`.
     private let mutex = NSRecursiveLock()
-    /// How often its holder has taken it.
+    /// How often the holder has taken the mutex.
     private(set) var depth = 0
-    /// Its rank was noted when it was taken first.
+    /// The rank was recorded when the holder first took the mutex.
     private var isRanked = false
 
     func take() {
@@ -35,7 +35,7 @@ package final class OutputLock: Sendable {
 
   private struct State {
     var lock = Shared()
-    /// It is to be another one as soon as nobody has this one.
+    /// The players separate when nobody holds the lock.
     var isSeparating = false
   }
 
@@ -43,7 +43,7 @@ package final class OutputLock: Sendable {
 
   package init() { state = Locked(State()) }
 
-  /// Shares the lock of another, until it is separated.
+  /// Shares the lock of another player, until it is separated.
   package init(sharing other: OutputLock) { state = Locked(State(lock: other.state.withLock { $0.lock })) }
 
   package func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
@@ -54,7 +54,8 @@ package final class OutputLock: Sendable {
 
   package func wait() { take().give() }
 
-  /// From now on nobody else has this lock. What is shown under the old one ends before, also what this is called from.
+  /// Stops sharing the lock. Calls of outputs under the shared lock end first, including the one that calls
+  /// this.
   package func separate() {
     let lock = take()
     defer { lock.give() }
@@ -70,7 +71,7 @@ package final class OutputLock: Sendable {
       let lock = state.withLock { $0.lock }
       lock.take()
       let isCurrent = state.withLock { state in
-        // It may have been separated while this waited.
+        // The lock may have been separated while this waited.
         guard state.lock === lock else { return false }
         guard state.isSeparating, lock.depth == 1 else { return true }
         state = State()

@@ -1,19 +1,20 @@
 /// Decides when a player's clock runs: events in, actions out. A pure value.
 ///
-/// - It begins when the first frame has been shown and the buffer is likely to keep up.
-/// - It stalls when there is no frame and nothing left to decode, and goes on when the buffer is likely to keep up
+/// - Playback begins when the first frame is shown and the buffer is likely to keep up.
+/// - It stalls when there is no frame and nothing to decode, and resumes when the buffer is likely to keep up
 ///   again, by the larger threshold.
-/// - A player that does not wait to minimize stalls begins with the first frame, and pauses where it would stall.
+/// - A player that does not wait to minimize stalls begins with the first frame, and pauses instead of
+///   stalling.
 struct PlaybackMachine: Sendable {
   enum Event: Sendable, Equatable {
     case play
     case pause
     case itemReplaced(hasItem: Bool)
-    /// The first frame of the item, or of the place that was sought, is on show.
+    /// The first frame of the item, or of a seek, is shown.
     case frameShown
     case seekBegan
     case buffer(isLikelyToKeepUp: Bool)
-    /// There is no frame when one is due, and nothing to decode.
+    /// A frame is due, but there is none and nothing to decode.
     case ranDry
     case reachedEnd
     case failed
@@ -44,7 +45,7 @@ struct PlaybackMachine: Sendable {
     return .playing
   }
 
-  /// True where a stall has to be over for more than the first start.
+  /// True if the threshold for resuming after a stall applies.
   var isAfterStall: Bool { isStalled }
 
   mutating func handle(_ event: Event) -> [Action] {

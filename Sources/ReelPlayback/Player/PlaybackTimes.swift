@@ -83,7 +83,8 @@ public struct PlaybackTimes: Sendable, Hashable {
       if timeToSecondFrame == nil, phase != .startup, status == .playing { timeToSecondFrame = time - start }
     case .status(let status):
       self.status = status
-      // A repeated status does not restart its phase: the next phase may be reported late and begin earlier than now.
+      // A repeated status does not restart its phase. The next phase may be reported late, with a begin earlier
+      // than now.
       if phase != .startup, phase(of: status) != phase { enter(phase(of: status), at: time) }
     }
     if phase == .playing { hasPlayed = true }

@@ -3,7 +3,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The end of an item, its failure, and how much of it there is.
+/// The end of an item, its failure, and its buffer level.
 extension PlayerCore {
   func atEnd(
     _ session: ItemSession, hasFrame: Bool, isPlaying: Bool, generation: Int, now: Duration
@@ -12,7 +12,7 @@ extension PlayerCore {
       let failure =
         session.fruitlessFailure
         ?? ReelError(.badMedia, "no frame in the media", at: session.item.source.name)
-      // A seek behind the last frame: the one on show stays.
+      // After a seek beyond the last frame, the frame on show stays.
       if session.pendingFailure == nil, state.withLock({ $0.onShow != nil }) {
         return endSeek(session, generation: generation)
       }
@@ -22,8 +22,8 @@ extension PlayerCore {
     extendEnd(session, generation: generation)
     let (timebase, end, isFast) = state.withLock { ($0.timebase, $0.lastEnd, $0.wantedRate == .infinity) }
     let failure = session.pendingFailure
-    // Audio that is longer than the video is waited for; after a failure only up to the last frame's end, as reading may
-    // have stopped.
+    // Wait for audio that is longer than the video. After a failure, wait only for audio before the last
+    // frame's end, because reading may have stopped.
     let awaitsAudio = { session.hasAudioLeft && (failure == nil || session.hasAudio(before: end ?? .zero)) }
     if isFast {
       guard !awaitsAudio() else {
@@ -47,11 +47,11 @@ extension PlayerCore {
     }
     if let failure { return fail(session, failure, generation: generation) }
     if settings.actionAtItemEnd == .loop {
-      // Asked for when the end had been read already: not without a gap.
+      // Looping was requested after the end had been read, so it restarts with a gap.
       let goesOn = begin(seekTo: .zero, tolerance: .zero, continuation: nil) {
         $0.isCurrent(session, generation)
       }
-      // What can't be sought ends here.
+      // A source that can't be sought ends here.
       if goesOn { return .again }
     }
     let time = state.withLock { state -> MediaTime? in
@@ -62,7 +62,7 @@ extension PlayerCore {
       return (end ?? .zero) - state.shift
     }
     guard let time else { return .idle }
-    // What is told of the buffer is of its end, and not of a moment before.
+    // Publish the buffer level at the end, which may have changed since the last check.
     checkLevel(of: session, always: true)
     if settings.actionAtItemEnd != .none {
       apply { $0.isCurrent(session, generation) ? $0.machine.handle(.reachedEnd) : [] }
@@ -75,7 +75,7 @@ extension PlayerCore {
     return .idle
   }
 
-  /// The last frame stays as long as there is sound.
+  /// Keeps the last frame on show until the audio has ended.
   private func extendEnd(_ session: ItemSession, generation: Int) {
     guard let sound = session.audio.end else { return }
     state.withLock { state in
@@ -96,11 +96,12 @@ extension PlayerCore {
     return frameShown(session, generation: generation, ending: seek, at: currentTime, now)
   }
 
-  /// What follows from the first frame of a generation: the seek that waited for it ends, and playback goes on.
+  /// Continues after the first frame of a generation: completes the seek that waited for it, and resumes
+  /// playback.
   ///
   /// - Parameters:
   ///   - seek: The seek that waited; nil for none.
-  ///   - time: Where it led, on the player's timeline.
+  ///   - time: The position that it reached, on the item's timeline.
   func frameShown(
     _ session: ItemSession, generation: Int, ending seek: PendingSeek?, at time: @autoclosure () -> MediaTime,
     _ now: Duration
@@ -136,13 +137,14 @@ extension PlayerCore {
   // MARK: Levels
 
   static let levelInterval = Duration.milliseconds(50)
-  /// As fast as it goes, nothing may be there for so long before that is a stall: as long as a frame may stand at other
-  /// rates (`FramePacer.maximumFreeze`).
+  /// At a rate of `.infinity`, playback stalls after this long without media, which is as long as a frame may
+  /// stand at other rates (`FramePacer.maximumFreeze`).
   static let dryTolerance = Duration.milliseconds(250)
-  /// Sound may be missing for so long before that is a stall.
+  /// Playback stalls if audio is late by more than this.
   static let audioTolerance = MediaTime(value: 1, timescale: 10)
 
-  /// Publishes how much there is, and lets the machine know; not more often than is of use while playing.
+  /// Publishes the buffer level and reports it to the machine. While playing, at most every `levelInterval`,
+  /// unless `always` is true.
   func checkLevel(of session: ItemSession, always: Bool = false) {
     let now = clock.now
     let (isDue, isStalled, isPlaying, rate, time, lacksFrames) = state.withLock { state in
@@ -157,7 +159,7 @@ extension PlayerCore {
     // While only audio plays, the position follows the clock.
     if lacksFrames { session.setPosition(time) }
     var (_, keepsUp) = session.publishLevel(isStalled: isStalled, rate: rate, at: time)
-    // However much there is: it would stall at once.
+    // With less audio, playback would stall again at once, whatever the level.
     if isStalled, session.lacksAudio(at: time - Self.audioTolerance) { keepsUp = false }
     // Playback does not begin while the audio decoder is behind.
     if !isPlaying, state.withLock({ $0.isHeard }), session.isAudioDecoderBehind(time) { keepsUp = false }
@@ -168,7 +170,7 @@ extension PlayerCore {
     followLive(session, now: now)
   }
 
-  /// Keeps a live item at its distance from the edge.
+  /// Keeps a live item at its distance from the live edge.
   func followLive(_ session: ItemSession, now: Duration) {
     let (time, end, hasFrame, isPlaying, rate, isStalled) = state.withLock { state in
       (

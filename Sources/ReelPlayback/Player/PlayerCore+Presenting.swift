@@ -3,9 +3,9 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The turns of the task loop that shows frames and hands out sound.
+/// The turns of the task loop that shows frames and hands out audio.
 extension PlayerCore {
-  /// One turn of showing what is due.
+  /// One turn: shows what is due.
   func present() -> TaskLoop.Next {
     while true {
       guard let session = state.withLock({ $0.session }) else { return .idle }
@@ -26,8 +26,8 @@ extension PlayerCore {
         state.wantedRate, state.session === session, state.isHeard
       )
     }
-    // Replaced or sought since: that makes for another turn. What the ring says must be of this generation: the end of
-    // the one before is none of it.
+    // After a replacement or a seek there is another turn. The ring's answer must be of this generation: the
+    // end of the previous one means nothing here.
     guard isCurrent, session.generation == generation, let head = session.ring.head(generation: generation)
     else { return .idle }
     switch head {
@@ -41,7 +41,7 @@ extension PlayerCore {
         skipGap(before: time, of: session, generation: generation, now: now)
         handOutAudio(session, until: time, generation: generation)
         if isHeard {
-          // The frame waits for the audio before it. Nothing else holds it back, and it may be the last frame.
+          // The frame waits for the audio before it. Nothing else delays it, and it may be the last frame.
           if session.isAudioDecoderBehind(time) { return .idle }
           if session.isAudioLoaderBehind(time) {
             return waitDry(session, generation: generation, now: now)
@@ -77,9 +77,9 @@ extension PlayerCore {
     return try? box.frame.clone()
   }
 
-  /// There is nothing to show, and nothing to decode: a stall when the last frame has been on show for its time. As
-  /// fast as it goes no time is set for the next one: then it is a stall, from its beginning, when nothing has come for
-  /// `dryTolerance`.
+  /// Waits without frames and without anything to decode. Playback stalls when the last frame's time is over.
+  /// At a rate of `.infinity`, frames have no times: playback stalls after `dryTolerance` without a frame,
+  /// counted from the beginning of the gap.
   func waitDry(_ session: ItemSession, generation: Int, now: Duration) -> TaskLoop.Next {
     let times = state.withLock { state -> (since: Duration, due: Duration)? in
       guard state.isCurrent(session, generation) else { return nil }
@@ -110,10 +110,10 @@ extension PlayerCore {
     return .again
   }
 
-  /// Begins playback before the first frame, if there is audio before any video. Returns nil otherwise, or if the
-  /// player is not to play yet: the first frame is then shown at once.
+  /// Begins playback before the first frame if audio comes first. Returns nil otherwise, or if the player
+  /// should not play yet: the first frame is then shown at once.
   ///
-  /// - Parameter frame: The time of the first frame; nil if there is none and none is known to follow.
+  /// - Parameter frame: The time of the first frame; nil if it is unknown or if there is none.
   func beginBeforeFirst(_ session: ItemSession, frame: MediaTime?, generation: Int) -> TaskLoop.Next? {
     let (isPlayWanted, seek, shift) = state.withLock { state in
       (state.machine.isPlayWanted, state.seek, state.shift)
@@ -133,7 +133,7 @@ extension PlayerCore {
     let isCurrent = state.withLock { state in
       guard state.isCurrent(session, generation) else { return false }
       state.hasFrame = true
-      // The first frame is shown when it is due, not at once.
+      // Show the first frame when it is due, not at once.
       state.lastShownAt = now
       state.timebase.setTime(start, at: now)
       state.seek = nil
@@ -166,7 +166,7 @@ extension PlayerCore {
   func showFirst(_ session: ItemSession, generation: Int) -> TaskLoop.Next {
     guard var frame = session.ring.take(generation: generation) else { return .again }
     session.noteFirstFrame()
-    // It is held until the item is wanted, and nobody waits for it now.
+    // The frame is kept until the item is shown, and nobody is waiting for it now, so make it smaller.
     if state.withLock({ $0.restsAtFirst }), let small = frame.compacted(for: account) { frame = small }
     let now = clock.now
     let time = frame.time
@@ -174,7 +174,7 @@ extension PlayerCore {
       state -> (PendingSeek?, Bool, Duration, MediaTime) in
       guard state.isCurrent(session, generation) else { return (nil, false, .zero, time) }
       state.hasFrame = true
-      // Exact: the clock stands at the time that was asked for, within the frame's time on show.
+      // After an exact seek the clock starts at the requested time, which is within the frame's duration.
       let anchor = session.beginning(sought: state.seek?.time, firstFrame: time, shift: state.shift)
       state.timebase.setTime(anchor, at: now)
       let startup = now - session.startedAt
@@ -190,7 +190,7 @@ extension PlayerCore {
     if session.lacksVideo(at: start - state.withLock { $0.shift }) {
       extendLastFrame(to: start, session, generation: generation)
     }
-    // Who is told of it finds it on show.
+    // Report the stage only when the frame is on show.
     if state.withLock({ $0.isCurrent(session, generation) }) { session.reach(.firstFrame) }
     let item = session.item
     state.withLock { if $0.isCurrent(session, generation) { item.status.set(.readyToPlay) } }
@@ -234,7 +234,7 @@ extension PlayerCore {
     }
   }
 
-  /// Sound may be due while the decoder is behind.
+  /// Waits until audio is due, which may be before the next frame is decoded.
   func audioWait(_ session: ItemSession, now: Duration) -> TaskLoop.Next {
     guard let sound = session.audio.nextTime,
       let due = state.withLock({ $0.timebase.clockTime(of: sound) })
@@ -242,7 +242,7 @@ extension PlayerCore {
     return .at(max(due, now))
   }
 
-  /// Goes on at once behind a hole in the timeline.
+  /// Skips a gap in the timeline.
   func skipGap(before time: MediaTime, of session: ItemSession, generation: Int, now: Duration) {
     let skipped = state.withLock { state -> (MediaTime, MediaTime)? in
       guard state.isCurrent(session, generation), let end = state.lastEnd,
@@ -303,7 +303,7 @@ extension PlayerCore {
       return state.skipsFrom.map { max(.zero, time - $0) } ?? .zero
     }
     let box = SharedFrame(frame)
-    // Together: nobody takes an output, or the item, away in between.
+    // Under one lock, so that neither outputs nor the item change in between.
     let shown = outputLock.withLock {
       let shown = state.withLock { state -> Shown? in
         guard state.isCurrent(session, generation), (span?.loop.iteration ?? 0) <= state.lastIteration else {
@@ -320,7 +320,7 @@ extension PlayerCore {
         state.drySince = nil
         state.lastTime = time
         state.lastEnd = time + length
-        // As fast as it goes, the clock stands at the frame on show: another rate goes on from there.
+        // At a rate of `.infinity`, the clock follows the frames. Another rate continues from there.
         if state.wantedRate == .infinity { state.timebase.setTime(time, at: now) }
         state.onShow = box
         state.statistics.shownFrameCount += 1
@@ -349,7 +349,7 @@ extension PlayerCore {
     if let gap = shown.gap { emit(.looped(gap: gap), of: item) }
   }
 
-  /// Shows a frame to outputs, as long as it is wanted: one of them may use the player. With `outputLock` held.
+  /// Shows a frame to outputs while it is still current: an output may use the player. With `outputLock` held.
   func show(_ frame: SharedFrame, to outputs: [any FrameOutput], while isWanted: (State) -> Bool) {
     for output in outputs {
       let isNext = state.withLock { state in isWanted(state) && state.outputs.contains { $0 === output } }
@@ -375,13 +375,14 @@ extension PlayerCore {
   /// it.
   func lacksAudio(_ session: ItemSession, at time: MediaTime) -> Bool {
     if session.lacksAudio(at: time) { return true }
-    // A player that does not wait would be paused, although the machine may only be busy.
+    // A player that does not wait would pause, although the machine may only be busy.
     let waits = state.withLock { $0.isHeard && $0.settings.waitsToMinimizeStalls }
     return waits && session.isAudioDecoderBehind(time)
   }
 
-  /// Hands out what is heard by `time`; nil for all there is.
-  /// Audio is due by the clock that shows the frames: it waits with them in a stall, and follows them at other rates
+  /// Hands out audio that is due by `time`; nil for all decoded audio.
+  ///
+  /// Audio follows the clock of the frames: it waits with them in a stall, and follows them at other rates
   /// without being stretched.
   func handOutAudio(_ session: ItemSession, until time: MediaTime?, generation: Int) {
     let chunks = session.audio.take(until: time, generation: generation)

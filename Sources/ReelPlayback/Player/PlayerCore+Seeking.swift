@@ -1,21 +1,21 @@
 internal import ReelCore
 
-/// Going to another time of the item.
+/// Seeking within the item.
 extension PlayerCore {
   private struct Begun {
-    /// The seek that this one ends.
+    /// The pending seek that this one ends.
     let old: PendingSeek?
     let item: PlayerItem
-    /// Where a stall was that this one ends.
+    /// The position of a stall that this seek ends.
     var stalledTime: MediaTime?
     var stallLength: Duration = .zero
     let session: ItemSession
     let consequences: ItemSession.Consequences
   }
 
-  /// True where it has begun. A failed item is tried again where its failure may pass.
+  /// Starts a seek; returns false if it can't. A seek retries a failed item if the failure is temporary.
   ///
-  /// - Parameter isWanted: asked with the state locked; nothing is done where it says false.
+  /// - Parameter isWanted: Called with the state locked. If it returns false, nothing happens.
   @discardableResult
   func begin(
     seekTo time: MediaTime, tolerance: MediaTime, continuation: CheckedContinuation<Bool, any Error>?,
@@ -42,13 +42,13 @@ extension PlayerCore {
         old: state.seek, item: session.item, stalledTime: stalledTime, session: session,
         consequences: consequences)
       if continuation != nil, let distances = session.liveDistances(from: target) {
-        // Who goes back in the window stays there.
+        // After a seek back within the window, playback stays at that distance.
         state.liveTarget = max(distances.latency, distances.target)
       }
       state.seek = continuation.map {
         PendingSeek(generation: generation, time: target, began: now, continuation: $0)
       }
-      // Media that the player skips by itself is reported as skipped.
+      // Media skipped by the player itself is reported as skipped.
       let skipsFrom = continuation == nil ? state.lastEnd ?? state.skipsFrom : nil
       state.begin(generation: generation, at: target)
       state.skipsFrom = skipsFrom
@@ -71,7 +71,7 @@ extension PlayerCore {
     }
   }
 
-  /// Playing on after the end begins at the beginning. False where the item has not ended.
+  /// Restarts an item that has ended from the beginning. Returns false if it has not ended.
   func restartIfEnded() -> Bool {
     guard state.withLock({ $0.hasEnded && $0.settings.actionAtItemEnd != .none }) else { return false }
     if begin(seekTo: .zero, tolerance: .zero, continuation: nil) { apply { $0.machine.handle(.play) } }

@@ -18,13 +18,13 @@ extension PlayerCore {
     var timebase = Timebase()
     /// The rate that `play()` uses.
     var wantedRate = 1.0
-    /// What the clock runs by: the rate, a little more where a live item catches up.
+    /// A factor for the rate, above 1 while a live item catches up.
     var liveFactor = 1.0
     var catchUp = LiveCatchUp()
-    /// Where the user wants a live item to be, behind the edge; nil for the manifest's delay.
+    /// The distance from the live edge that the user chose; nil for the manifest's.
     var liveTarget: Duration?
     var generation = 0
-    /// The first frame of the generation has been shown.
+    /// The first frame of the generation is on show.
     var hasFrame = false
     var lastShownAt: Duration?
     var lastTime: MediaTime?
@@ -33,7 +33,7 @@ extension PlayerCore {
     /// The end of the last frame, if the player then jumped by itself. Media between it and the next frame is
     /// skipped.
     var skipsFrom: MediaTime?
-    /// The last time through the item: frames of later ones, which were read ahead, are not shown.
+    /// The last iteration to show. Frames of later ones, which were read ahead, are dropped.
     var lastIteration = Int.max
     var onShow: SharedFrame?
     var hasEnded = false
@@ -42,16 +42,16 @@ extension PlayerCore {
     var hasToldSoundEnd = false
     var seek: PendingSeek?
     var stalledAt: Duration?
-    /// How long the last stall was that is over.
+    /// The duration of the last stall that has ended.
     var lastStall: Duration = .zero
-    /// Since when there has been nothing to show, as fast as it goes.
+    /// When the ring ran empty, at a rate of `.infinity`.
     var drySince: Duration?
     var outputs: [any FrameOutput] = []
     var audioOutputs: [any AudioOutput] = []
     var statistics = PlayerStatistics()
     var latenessIndex = 0
     var levelCheckedAt: Duration?
-    /// Nothing more is shown before it is released, paused or given another item.
+    /// No frame is shown until the player is released or paused, or gets another item.
     var isHeld = false
     var isClosed = false
     var volume: Float = 1
@@ -60,36 +60,37 @@ extension PlayerCore {
 }
 
 extension PlayerCore.State {
-  /// What the clock runs by while playing; at `.infinity` it follows the frames.
+  /// The rate of the clock while playing; at `.infinity` it follows the frames.
   var clockRate: Double { wantedRate == .infinity || isHeld ? 0 : wantedRate * liveFactor }
 
   /// True if an output receives audio.
   var isHeard: Bool { !isMuted && !audioOutputs.isEmpty }
 
-  /// The first frame is decoded ahead of its time, and nothing behind it.
+  /// The first frame is decoded in advance, and no frame after it.
   var restsAtFirst: Bool {
     settings.preloadTarget.map { !$0.isDecoderWarm } ?? false && outputs.isEmpty
   }
 
-  /// Where the present time through the item begins on the player's timeline.
+  /// The start of the current iteration on the player's timeline.
   var shift: MediaTime { lastSpan?.shift ?? .zero }
 
   func itemTime(at now: Duration) -> MediaTime {
     if wantedRate == .infinity, let lastTime { return lastTime - shift }
     let time = timebase.time(at: now)
-    // The clock does not run beyond what is there.
+    // The clock does not run past the loaded media.
     return (lastEnd.map { min(time, max($0, lastTime ?? $0)) } ?? time) - shift
   }
 
-  /// A time that is asked for on the player's timeline, within the item.
+  /// The position on the player's timeline for a requested time, limited to the item.
   func target(of time: MediaTime, duration: MediaTime?) -> MediaTime {
     var time = max(time, .zero)
-    // Frames may lie behind the duration that a manifest states: the last one is shown for what lies behind it.
+    // Frames may lie beyond the duration that the manifest states. Beyond the last frame, a seek shows that
+    // one.
     if let duration, duration > .zero { time = min(time, duration + MediaTime(value: 1, timescale: 1)) }
     return time + shift
   }
 
-  /// True where this is still what is played, from where it was sought last.
+  /// True if this session and generation are still current.
   func isCurrent(_ session: ItemSession, _ generation: Int) -> Bool {
     self.session === session && self.generation == generation
   }
@@ -108,7 +109,7 @@ extension PlayerCore.State {
     return audioOutputs.count < count
   }
 
-  /// Begins a generation: nothing of it has been shown.
+  /// Begins a generation, of which nothing has been shown.
   mutating func begin(generation: Int, at time: MediaTime?) {
     self.generation = generation
     hasFrame = false
@@ -124,8 +125,8 @@ extension PlayerCore.State {
     timebase = Timebase(time: time ?? .zero)
   }
 
-  /// - Parameter began: When the clock should have begun to run. It does not begin behind the end of the frame on show:
-  ///   the next one is due then, and none is late.
+  /// - Parameter began: When the clock should have started. It does not start later than the end of the frame
+  ///   on show: the next frame is due then, and not late.
   mutating func follow(_ actions: [PlaybackMachine.Action], now: Duration, began: Duration? = nil) {
     for action in actions {
       switch action {
@@ -136,7 +137,7 @@ extension PlayerCore.State {
     }
     // A stall may have begun before it was reported.
     statistics.times.note(.status(machine.status), at: machine.isStalled ? stalledAt ?? now : now)
-    // Whatever has ended it: enough media, a seek, a failure.
+    // Whatever ended the stall: enough media, a seek, or a failure.
     if let began = stalledAt, !machine.isStalled {
       stalledAt = nil
       lastStall = now - began

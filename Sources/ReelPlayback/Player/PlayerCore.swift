@@ -4,10 +4,10 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The workings of a `Player`, which its task loops can hold on to weakly.
+/// The implementation of `Player`, which its task loops reference weakly.
 ///
-/// One task loop shows frames and hands out sound (`present`). What it needs is behind one lock, which is never held while
-/// an output is called.
+/// One task loop shows frames and hands out audio (`present`). Its state has one lock, which is never held
+/// while an output is called.
 final class PlayerCore: Sendable {
   struct Settings: Sendable {
     var waitsToMinimizeStalls = true
@@ -36,8 +36,8 @@ final class PlayerCore: Sendable {
   let outputLock: OutputLock
   let presenter = Locked<TaskLoop?>(nil)
   let observer = Locked(Callback<PlayerSignal>())
-  /// The status that was told last. Held while properties and the session are told what the state is: of two who tell,
-  /// the later one is right.
+  /// The status that was published last. Held while properties and the session are updated, so that the later
+  /// of two updates wins.
   let told = Locked(TimeControlStatus.paused, rank: .telling)
 
   init(
@@ -60,7 +60,7 @@ final class PlayerCore: Sendable {
 
   // MARK: Commands
 
-  /// - Parameter time: Playing was asked for then, by the clock: a frame that is on show has had its time since.
+  /// - Parameter time: When playback was requested, by the clock. The frame on show counts as shown since then.
   func play(asOf time: Duration? = nil) {
     if !restartIfEnded() { apply(asOf: time) { $0.machine.handle(.play) } }
     wake()
@@ -73,7 +73,7 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// The frame on show stays, whatever is due: until it is released or paused. It wakes no thread.
+  /// Keeps the frame on show, whatever is due, until the player is released or paused. Wakes no thread.
   func hold() {
     let now = clock.now
     state.withLock { state in
@@ -82,7 +82,7 @@ final class PlayerCore: Sendable {
     }
   }
 
-  /// It plays on where it was held.
+  /// Continues after `hold()`.
   func release() {
     let now = clock.now
     let wasHeld = state.withLock { state in
@@ -192,7 +192,7 @@ final class PlayerCore: Sendable {
   // MARK: Outputs
 
   func attach(_ output: any FrameOutput) throws(ReelError) {
-    // Together: the next frame comes after the one that is on show.
+    // Under one lock, so that the next frame comes after the one on show.
     let isAllowed = outputLock.withLock {
       let (isAllowed, frame) = state.withLock { state -> (Bool, SharedFrame?) in
         guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
@@ -207,7 +207,7 @@ final class PlayerCore: Sendable {
 
   func detach(_ output: any FrameOutput) throws {
     let wasAttached = state.withLock { $0.remove(output) }
-    // One that is being shown to is waited for.
+    // Waits for a call of the output that is under way.
     outputLock.wait()
     if wasAttached { try output.finish() }
   }
@@ -264,9 +264,9 @@ final class PlayerCore: Sendable {
     observer.withLock { $0.call }?(.event(event, of: item))
   }
 
-  /// Changes the machine, and does what follows.
+  /// Changes the machine and performs its actions.
   ///
-  /// - Parameter began: When the clock should have begun to run, where that follows.
+  /// - Parameter began: When the clock should have started, if an action starts it.
   func apply(asOf began: Duration? = nil, _ body: (inout sending State) -> [PlaybackMachine.Action]) {
     let now = clock.now
     let (actions, session, time, lastStall) = state.withLock { state in
@@ -287,7 +287,7 @@ final class PlayerCore: Sendable {
     publish()
   }
 
-  /// Tells what the state is: properties, and the session, whose loading goes by it.
+  /// Publishes the state to properties and to the session, whose loading depends on it.
   func publish() {
     told.withLock { told in
       let (session, wantedRate, status, isPlayWanted) = state.withLock { state in
@@ -364,10 +364,10 @@ final class PlayerCore: Sendable {
     }
     outputLock.wait()
     publish()
-    // In this order: it may be the same item.
+    // In this order, because both sessions may have the same item.
     ending.session?.stop()
     session?.start()
-    // A player that is let go without an item begins nothing more.
+    // Without an item, nothing remains to be presented.
     if session != nil { wake() } else { presenter.withLock { $0 }?.forgetTime() }
     ending.report = { [weak self] in self?.emit(.outputFailed($0), of: nil) }
     return ending

@@ -1,9 +1,9 @@
-/// What the owner of a player is told at once, on the thread where it happens.
+/// A signal to the owner of a player, sent at once on the thread where it happens.
 package enum PlayerSignal: Sendable {
-  /// What happens to an item; nil for what is no item's. It may be one that was replaced just now.
+  /// An event of an item; nil if it concerns no item. The item may just have been replaced.
   case event(PlayerEvent, of: PlayerItem?)
   /// Loading has reached another stage.
   case progressed
-  /// A frame has come out of a decoder; so many have so far.
+  /// The total number of frames that decoders have returned.
   case decoded(count: Int)
 }

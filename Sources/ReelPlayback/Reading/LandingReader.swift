@@ -1,16 +1,16 @@
 internal import ReelCore
 
-/// Reads packets from a place that is sought: what comes first is a key frame at or before it.
+/// Reads packets from a seek position: the first packet of video is a key frame at or before it.
 ///
-/// A container's idea of the key frame before a time may be off, as it goes by decoding times, and a playlist's durations
-/// are rounded: where the first key frame is a later one, the seek is made again, further back.
+/// A container may find the wrong key frame, because it searches by decoding times, and a playlist's durations
+/// are rounded. If the first key frame is after the position, the seek is repeated further back.
 ///
-/// Confined as its base is.
+/// Confined like its base.
 final class LandingReader {
   let base: any PacketReader
   private var scope: LoadScope
   private var landing: Landing?
-  /// Held back until it was clear that the seek has landed, in reverse order.
+  /// Held back until the seek has landed, in reverse order.
   private var ready: [(packet: MediaPacket, kind: MediaPacket.Kind)] = []
 
   private struct Landing {
@@ -18,13 +18,14 @@ final class LandingReader {
     let target: MediaTime
     let loop: LoopIteration
     var step = 0
-    /// What was read so far, in order.
+    /// The packets read so far, in order.
     var units: [(packet: MediaPacket, kind: MediaPacket.Kind)] = []
   }
 
-  /// So far back that it is the beginning: a place may lie as far behind the end as one likes.
+  /// After this many steps back, reading starts at the beginning. A position may be any distance beyond the
+  /// end.
   private static let stepLimit = 30
-  /// A stream without key frames is taken as it comes.
+  /// After this many packets, a stream is read without a key frame.
   private static let unitLimit = 1000
 
   init(_ base: any PacketReader, scope: LoadScope) {
@@ -32,11 +33,11 @@ final class LandingReader {
     self.scope = scope
   }
 
-  /// Goes to `time` in an iteration; reading ends with `scope`.
+  /// Seeks to `time` in an iteration. Reading ends with `scope`.
   ///
   /// - Parameters:
-  ///   - time: On the player's timeline; nil for where the item begins.
-  ///   - needsKeyFrame: False where there may be no key frame before `time`.
+  ///   - time: On the player's timeline; nil for the beginning of the item.
+  ///   - needsKeyFrame: False if there may be no key frame before `time`.
   func seek(to time: MediaTime?, needsKeyFrame: Bool, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope
     ready = []
@@ -45,7 +46,7 @@ final class LandingReader {
     try base.seek(to: time.map { $0 - loop.shift }, loop: loop, scope: scope)
   }
 
-  /// Waits for the next packet. Throws as `PacketReader.next()` does.
+  /// Waits for the next packet. Throws like `PacketReader.next()`.
   func next() throws -> ReadUnit {
     while true {
       if let unit = ready.popLast() { return .packet(unit.packet, unit.kind) }
@@ -56,7 +57,7 @@ final class LandingReader {
       case .packet(let packet, let kind):
         try land(packet, kind)
       case .end where landing.step < Self.stepLimit:
-        // No key frame from there to the end.
+        // There is no key frame from there to the end.
         try stepBack(landing)
       case .end:
         release()
@@ -91,7 +92,7 @@ final class LandingReader {
     let back = MediaTime(value: 2 << Int64(landing.step), timescale: 1)
     let place = max(.zero, landing.target - landing.loop.shift - back)
     landing.units = []
-    // At the beginning there is nothing further back.
+    // Before the beginning there is nothing to search.
     landing.step = place == .zero ? Self.stepLimit : landing.step + 1
     self.landing = landing
     try base.seek(to: place, loop: landing.loop, scope: scope)

@@ -2,68 +2,70 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// What a `PacketReader` gives.
+/// The result of reading.
 enum ReadUnit: Sendable {
   case packet(MediaPacket, MediaPacket.Kind)
   case end
 }
 
-/// The packets of a source's streams in the order of the file, whatever the source is.
+/// Reads the packets of a source's streams in the order of the file, whatever the source is.
 ///
 /// Confined to a thread that may block.
 protocol PacketReader: AnyObject {
-  /// What is known of the streams that are read; nil before the first packet.
+  /// What is known of the streams; empty before the first packet.
   var streams: ReaderStreams { get }
-  /// Time spent waiting: for media, and for what is needed before it.
+  /// The time spent waiting for media, and for playlists and indexes.
   var waits: ReaderWaits { get }
 
-  /// All streams of the container that is open, whether they are read or not.
+  /// All streams of the open container, whether they are read or not.
   var containerStreams: [StreamInfo] { get }
-  /// The bytes of the container up to the end of the last packet.
+  /// The number of bytes of the container up to the end of the last packet.
   var position: Int64 { get }
 
-  /// Asked at the end: what is wrong with the media that ends there; nil where nothing is.
+  /// The fault of the media that ended; nil for none.
   var endFault: ReelError? { get }
 
-  /// Waits until the streams of the first packet are known, which may still be on its way. Throws as `next()` does.
+  /// Waits until the streams of the first packet are known. The packet itself may still be on its way. Throws
+  /// like `next()`.
   func prepare() throws
 
-  /// Waits for the next packet. Throws `CancellationError` where its scope was cancelled.
+  /// Waits for the next packet. Throws `CancellationError` if its scope was cancelled.
   func next() throws -> ReadUnit
 
-  /// Goes to a key frame at or before `time`, or as near to it as the source allows; reading ends with `scope`.
+  /// Seeks to a key frame at or before `time`, or as near to it as the source allows. Reading ends with
+  /// `scope`.
   ///
   /// - Parameters:
-  ///   - time: on the item's own timeline; nil for where it begins.
-  ///   - loop: The iteration that is read from here on.
+  ///   - time: On the item's own timeline; nil for its beginning.
+  ///   - loop: The iteration to read.
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws
 
-  /// True where a seek to `time` saves work over reading on from `position`. Both are on the item's own timeline.
+  /// True if a seek to `time` is cheaper than reading on from `position`. Both are on the item's own timeline.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool
 
-  /// Lets go of what can be made again without fetching anything twice: nothing is read for a while. True where that was
-  /// done now.
+  /// Releases what can be restored without fetching anything twice, because nothing is read for a while.
+  /// Returns true if something was released.
   func rest() -> Bool
 
-  /// Drops audio that is muxed with video from here on, or takes it up again.
+  /// Drops muxed audio from here on, or stops dropping it.
   func setDropsAudio(_ drops: Bool)
 }
 
-/// What readers tell of their streams.
+/// What a reader knows of its streams.
 struct ReaderStreams: Sendable {
   var video: StreamInfo?
   var audio: StreamInfo?
   /// True if no further stream can appear after the first packet.
   var areAllKnown = false
   var rung: Rung?
-  /// The whole length, where it is known.
+  /// The duration; nil if unknown.
   var duration: MediaTime?
-  /// False for what is read once, forward.
+  /// False for a source that can only be read once, forward.
   var canSeek = true
   var live: LiveTiming?
 }
 
-/// Where a reader's time has gone that was not its own.
+/// The time that a reader spent waiting.
 struct ReaderWaits: Sendable {
   /// For media.
   var media = Duration.zero
@@ -74,7 +76,7 @@ struct ReaderWaits: Sendable {
 extension PacketReader {
   /// Runs `body`, which reads.
   ///
-  /// - Parameter note: Told how long that waited for media, and how long it did not wait for anything.
+  /// - Parameter note: Receives how long `body` waited for media, and how long it did not wait at all.
   func timed<Result>(
     by clock: any MonotonicClock, _ body: () throws -> Result,
     note: (_ wait: Duration, _ busy: Duration) -> Void
@@ -90,13 +92,13 @@ extension PacketReader {
 }
 
 extension ResolvedSource {
-  /// What reads the packets of one of its tracks.
+  /// Makes a reader for the packets of one of its tracks.
   ///
   /// - Parameters:
   ///   - controller: Chooses the rung of each segment. A media file has no rungs.
   ///   - offsets: Shared by the readers of one item.
-  ///   - isAlone: No other track is read beside it.
-  ///   - scope: Ends what is read first; later `seek` gives others.
+  ///   - isAlone: True if no other track is read at the same time.
+  ///   - scope: Ends reading until `seek` sets another one.
   func packetReader(
     for role: ReaderRole, resolver: SourceResolver, context: TrackContext, controller: RungController,
     offsets: TimestampOffsets, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope

@@ -1,19 +1,19 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// Gets told what happens while segments are read. Called from threads and tasks of all kinds; must not block.
+/// Receives reports from readers. Called on any thread and in tasks; must not block.
 protocol ReadingLog: Sendable {
-  /// The segments that come next are of this rung.
+  /// The next segments are of this rung.
   func noteRung(_ rung: Rung)
   func noteTransfer(_ transfer: SegmentTransfer, rung: String)
-  /// So much more has come of the file that is read whole, with so many more requests.
+  /// This many more requests and bytes for a media file.
   func noteFile(requestCount: Int, byteCount: Int64)
-  /// Something could not be had; what is tried next is not known yet.
+  /// Something could not be loaded. What is tried next is not decided yet.
   func noteFailure(_ error: ReelError, rung: String)
-  /// A segment is left out.
+  /// A segment is skipped.
   func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime)
   /// The reader is waiting for the next segment of a live track that some periods lack, so the wait may be long.
   func noteAbsence(_ segments: LiveSegments)
-  /// The manifest says that a segment is not there.
+  /// The manifest marks a segment as missing.
   func noteGap(start: MediaTime, duration: MediaTime)
 }

@@ -2,10 +2,10 @@ internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// The packets of one media file.
+/// Reads the packets of one media file.
 ///
-/// A file that can be sought keeps its container open, and with it its index. One that can't, or whose container does
-/// not know how, is read anew from its beginning for a seek back, and on for a seek forward.
+/// A seekable file keeps its container open, and with it the index. Other files are read again from the
+/// beginning for a seek back, and read on for a seek forward.
 final class ResourcePacketReader: PacketReader {
   private let resource: MediaResource
   private let context: TrackContext
@@ -17,18 +17,18 @@ final class ResourcePacketReader: PacketReader {
       finishedWait += oldValue.container.sourceWait
     }
   }
-  /// What containers that are closed have waited for media.
+  /// The time that closed containers have waited for media.
   private var finishedWait = Duration.zero
   private var scope: LoadScope
   private var loop = LoopIteration()
   private var dropsAudio = false
   private var hasRead = false
-  /// Why less came than was announced.
+  /// Why fewer bytes than announced have arrived.
   private let earlyEnd = Locked<ReelError?>(nil)
-  /// The body of the first answer has been used, or what was kept of it.
+  /// The body of the first response, or the kept part of it, has been used.
   private var isFirstAnswerUsed = false
 
-  /// Key frames are seldom further apart than a few seconds.
+  /// Key frames are rarely further apart than a few seconds.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
   private final class Open {
@@ -49,7 +49,7 @@ final class ResourcePacketReader: PacketReader {
       self.mapper = mapper
     }
 
-    /// The container was opened so that it can be sought.
+    /// The container was opened for seeking.
     var isSeekable: Bool { container.isSeekable }
   }
 
@@ -121,7 +121,7 @@ final class ResourcePacketReader: PacketReader {
     open?.container.forgetInterruption()
     guard let time, time > .zero else { return try restart() }
     do {
-      // What can't be sought is read on to the place.
+      // A source that can't seek is read up to the position.
       guard canSeek else {
         if open == nil { _ = try container() } else { try restart() }
         return
@@ -147,12 +147,12 @@ final class ResourcePacketReader: PacketReader {
   }
 
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
-    // To seek in a file of fragments, its demuxer visits them all.
+    // To seek in a fragmented file, its demuxer visits all fragments.
     guard canSeek, resource.layout != .indexFirst(isFragmented: true) else { return false }
     return time < position || time - position > Self.worthwhileDistance
   }
 
-  // The index of a file is learned from its bytes, which are gone.
+  // The index of a file comes from its bytes, which are no longer held.
   func rest() -> Bool { false }
 
   func setDropsAudio(_ drops: Bool) {
@@ -162,13 +162,13 @@ final class ResourcePacketReader: PacketReader {
 
   // MARK: - Private
 
-  /// Media that is cut off is no fault of its own where less of it came than was announced.
+  /// Media that is cut off is not faulty if fewer bytes than announced have arrived.
   private func fault(_ error: ReelError) -> ReelError {
     let cause = error.kind == .badMedia ? earlyEnd.withLock { $0 } : nil
     return (cause ?? error).located(at: resource.name)
   }
 
-  /// Timestamps that begin anywhere are known from the first packet, which a seek would leave out.
+  /// If the timeline may begin at any timestamp, the first packet sets it, and a seek would skip that.
   private func placeTimeline(of open: Open) throws {
     while open.offset.knownValue == nil {
       switch try open.container.next() {
@@ -184,16 +184,16 @@ final class ResourcePacketReader: PacketReader {
     if case .main(let wantsAudio) = role { wantsAudio } else { true }
   }
 
-  /// False for pipes, and for servers that serve no ranges.
+  /// False for pipes, and for servers without range requests.
   private var canSeek: Bool {
     switch resource.access {
-    // Standard input is read as such only where it is a file; a pipe is a response.
+    // `standardInput` is a redirected file. A pipe is a response.
     case .file, .spooled, .standardInput: true
     case .response(let response, _): response.supportsRanges && response.resourceByteCount != nil
     }
   }
 
-  /// Begins anew at the beginning.
+  /// Starts again at the beginning.
   private func restart() throws {
     if let open, open.isSeekable, resource.format == .mp4,
       let stream = open.container.video ?? open.container.audio,
@@ -205,7 +205,7 @@ final class ResourcePacketReader: PacketReader {
     }
     let offset = open?.offset
     if let open, open.source.isSeekable {
-      // Read again from its first byte: a search would go by timestamps that may not begin at the beginning.
+      // Read again from the first byte: a search for timestamp 0 could miss the beginning.
       try open.source.seek(to: 0)
       self.open = nil
       self.open = try makeOpen(on: open.source, offset: offset, isSeekable: open.isSeekable)
@@ -234,9 +234,9 @@ final class ResourcePacketReader: PacketReader {
     return made
   }
 
-  /// MP4 files with whole samples can be sought at no cost, and those with their index last have to be. A fragmented
-  /// one that can be sought costs visits to all of its fragments, other files one to their end: not before they are
-  /// sought.
+  /// Opening an MP4 file with whole samples for seeking is free, and necessary if its index comes last. A
+  /// fragmented file would have all its fragments visited, and other files would be read at their end, so they
+  /// are opened that way only for a seek.
   private var opensSeekable: Bool {
     guard canSeek, resource.format == .mp4 else { return canSeek && resource.layout == .indexLast }
     return resource.layout != .indexFirst(isFragmented: true)
@@ -311,7 +311,7 @@ final class ResourcePacketReader: PacketReader {
     }
   }
 
-  /// A file that was opened now.
+  /// A newly opened file.
   private func counted(_ file: FileByteSource) -> CountedByteSource {
     let log = log
     log.noteFile(requestCount: 1, byteCount: 0)

@@ -1,7 +1,7 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// What the choice of a rung is made by, as it is now.
+/// The current conditions for the choice of a rung.
 struct RungConditions: Sendable {
   var buffered: Duration = .zero
   var bufferTarget: Duration = .seconds(3)
@@ -12,16 +12,16 @@ struct RungConditions: Sendable {
   var maximumHeight: Int?
 }
 
-/// Chooses the rung of each segment of one track: by an adaptation, among those that have not failed lately.
+/// Chooses the rung of each segment of one track, by an adaptation, among those without a recent failure.
 final class RungController: Sendable {
-  /// Where segments are asked for first.
+  /// The location to request segments from first.
   let location: ServiceLocation
 
   fileprivate struct State {
     var adaptation: any RungAdaptation
     var penalties = RungPenalties()
     var current: String?
-    /// Chosen for the next segment, by who has ended the span before it.
+    /// Chosen for the next segment when the previous span was ended for it.
     var pending: String?
     var triedLocations = 1
   }
@@ -29,7 +29,7 @@ final class RungController: Sendable {
   private let state: Locked<State>
   private let conditions: @Sendable () -> RungConditions
 
-  /// - Parameter location: One that does not roam is moved on when all rungs have failed.
+  /// - Parameter location: If it does not roam, it advances when all rungs have failed.
   init(
     adaptation: any RungAdaptation, location: ServiceLocation = ServiceLocation(roams: false),
     conditions: @escaping @Sendable () -> RungConditions
@@ -39,7 +39,7 @@ final class RungController: Sendable {
     self.conditions = conditions
   }
 
-  /// Takes the highest rung that a configuration allows, else the lowest, whatever transfers measure.
+  /// Chooses the highest rung that the configuration allows, or else the lowest, whatever transfers measure.
   convenience init(
     _ configuration: LoadingConfiguration, clock: any MonotonicClock,
     location: ServiceLocation = ServiceLocation(roams: false)
@@ -53,7 +53,7 @@ final class RungController: Sendable {
     }
   }
 
-  /// The rung of the next segment; nil where all have failed.
+  /// The rung of the next segment; nil if all have failed.
   func choose(among ladder: [Rung], segmentDuration: Duration?) -> Rung? {
     let conditions = conditions()
     return state.withLock { state in
@@ -72,7 +72,7 @@ final class RungController: Sendable {
     }
   }
 
-  /// False where the next segment is to be of another rung than `rung`.
+  /// False if the next segment should be of another rung than `rung`.
   func staysAt(_ rung: Rung, among ladder: [Rung], segmentDuration: Duration?) -> Bool {
     guard ladder.count > 1 else { return true }
     let conditions = conditions()
@@ -85,9 +85,9 @@ final class RungController: Sendable {
     }
   }
 
-  /// Leaves a rung alone for a time; false where no other is left, or where another would not help.
+  /// Avoids a rung for a while. Returns false if no other rung is left, or if another one would not help.
   func leave(_ rung: Rung, after error: ReelError, among ladder: [Rung]) -> Bool {
-    // Nobody answers there: not for another rung either.
+    // The server does not respond, so another rung would not help.
     guard error.kind != .network else { return false }
     let now = conditions().now
     return state.withLock { state in
@@ -97,7 +97,8 @@ final class RungController: Sendable {
     }
   }
 
-  /// Goes to the next of `count` locations, where all rungs are tried again; false where all have been tried.
+  /// Goes to the next of `count` locations, where all rungs are tried again. Returns false if all locations
+  /// have been tried.
   func tryNextLocation(of count: Int) -> Bool {
     let goesOn = state.withLock { state in
       guard state.triedLocations < count else {
@@ -112,10 +113,10 @@ final class RungController: Sendable {
     return goesOn
   }
 
-  /// Forgets all failures: there is nothing else to try.
+  /// Clears all penalties, because nothing else is left to try.
   func forgive() { state.withLock { $0.penalties = RungPenalties() } }
 
-  /// Something could be read.
+  /// Reports that media was read.
   func noteSuccess() { state.withLock { $0.triedLocations = 1 } }
 
   func note(_ transfer: SegmentTransfer) {
@@ -151,7 +152,7 @@ extension RungController.State {
 }
 
 extension Rung {
-  /// The same rung, its playlist asked for at another location first.
+  /// The same rung, with the playlist requested from another location first.
   func beginning(at location: Int) -> Rung {
     guard case .playlist(let url) = media, !alternateURLs.isEmpty else { return self }
     let urls = [url] + alternateURLs

@@ -1,13 +1,14 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// Finds the rung of a period that stands for one of another period, or of an earlier reading of a live manifest.
+/// Finds the rung of a period that corresponds to one of another period, or of an earlier reading of a live
+/// manifest.
 struct RungMatcher: Sendable {
   let rung: Rung
   let role: ReaderRole
   let configuration: LoadingConfiguration
 
-  /// The one of the same id, else the one of the nearest bit rate.
+  /// The rung with the same id, or else with the nearest bit rate.
   func rung(in period: Period) throws(ReelError) -> Rung {
     let ladder = try Self.ladder(of: period, role: role, configuration: configuration)
     if let same = ladder.first(where: { $0.id == rung.id }) { return same }
@@ -19,7 +20,7 @@ struct RungMatcher: Sendable {
     return near
   }
 
-  /// The rungs that can be played of what a role is for; never empty.
+  /// The playable rungs for a role; never empty.
   static func ladder(
     of period: Period, role: ReaderRole, configuration: LoadingConfiguration
   ) throws(ReelError) -> [Rung] {

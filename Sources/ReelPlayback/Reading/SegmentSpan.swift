@@ -1,12 +1,11 @@
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// What can be demuxed as one container: segments of one rung with the same initialization and no discontinuity between
-/// them.
+/// A run of segments that can be demuxed as one container: one rung, one initialization, no discontinuity.
 ///
-/// A span can rest: its demuxer is closed, while its transfer waits. Another demuxer goes on behind the last packet then,
-/// without a byte fetched twice: it gets what stands before the media of the fragment, zeros in place of the media that
-/// was demuxed before, and then the bytes that come next.
+/// A span can rest: its demuxer is closed while its transfer waits. A new demuxer then continues after the last
+/// packet without fetching a byte twice. It gets the boxes before the media of the fragment, zeros in place of
+/// the media that was demuxed before, and then the following bytes.
 ///
 /// Confined to its reader's turns.
 final class SegmentSpan {
@@ -27,9 +26,9 @@ final class SegmentSpan {
   private let format: ContainerFormat
   private let options: ContainerReader.Options
   private var resumption: SegmentResumption?
-  /// What the container reads after a rest.
+  /// The source of the container after a rest.
   private var resumed: ResumedSource?
-  /// The place of the container's first byte in the feed's stream: another after a rest.
+  /// The offset of the container's first byte in the feed's stream. A rest changes it.
   private var shift: Int64 = 0
 
   init(
@@ -46,11 +45,11 @@ final class SegmentSpan {
     self.mapper = mapper
   }
 
-  /// The place in the feed's stream behind the last packet.
+  /// The offset in the feed's stream after the last packet.
   var position: Int64 { resumption?.offset ?? shift + (container?.position ?? 0) }
 
-  /// Closes the demuxer, where another one can go on; gives the time that it has waited for media. Nil, and nothing is
-  /// done, where that can't be.
+  /// Closes the demuxer if a new one can continue; returns how long it has waited for media. Otherwise does
+  /// nothing and returns nil.
   func rest() -> Duration? {
     guard hasPackets, !feed.hasFailed, let container, let used = container.unread,
       let left = resumed == nil ? [] : resumed?.unreadTail,
@@ -62,7 +61,7 @@ final class SegmentSpan {
     return container.sourceWait
   }
 
-  /// The container, opened again where the span rests. Throws what opening and reading throw.
+  /// The container, opened again if the span rests. Throws what opening and reading throw.
   func awakeContainer(dropsAudio: Bool, context: TrackContext) throws -> ContainerReader {
     if let container { return container }
     guard let resumption else {
@@ -75,11 +74,11 @@ final class SegmentSpan {
     let made = try ContainerReader(
       source: source, format: format, options: options, name: context.name, logger: context.logger)
     made.setDropsAudio(dropsAudio)
-    // These are zeros.
+    // These bytes are zeros.
     while made.position < resumption.resumedOffset {
       if case .end = try made.next() { break }
     }
-    // What it says of them.
+    // Discard what the demuxer reported about the zeros.
     _ = made.takeLastError()
     self.resumption = nil
     resumed = source

@@ -3,15 +3,15 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The packets of a presentation's video, or of one audio rendition: rung by rung, span by span.
+/// Reads the packets of a presentation's video, or of one audio rendition, span by span.
 ///
-/// A span is what can be demuxed as one container: segments of one rung with the same initialization and no
-/// discontinuity between them. Before each segment the rung is chosen anew (`RungController`); another rung is another
-/// run, which begins with the segment that stands where the last one ended.
+/// A span can be demuxed as one container: segments of one rung with the same initialization and no
+/// discontinuity. Before each segment a rung is chosen (`RungController`). A change of rung begins a new span
+/// with the segment at the position where the last one ended.
 ///
-/// What could not be had is tried, in this order: at another rung, which is then left alone for a time; at another
-/// location (BaseURL, redundant variant); then, where the failure is final, the segment is passed over, and what comes
-/// after it follows a gap. The third segment in a row that is passed over is an error.
+/// After a failure the reader tries, in this order: another rung, avoiding the failed one for a while; another
+/// location (BaseURL, redundant variant); then, if the failure is final, it skips the segment, and the media
+/// after it follows a gap. The third skipped segment in a row is an error.
 final class SegmentedPacketReader: PacketReader {
   private let resolved: ResolvedPresentation
   /// The periods that have the media it reads. It skips the others.
@@ -35,24 +35,24 @@ final class SegmentedPacketReader: PacketReader {
   private var followsGap = false
   private var passedOverInARow = 0
   private var passedOverCount = 0
-  /// Why the first of these segments was passed over, until something could be read.
+  /// Why the first of these segments was skipped; nil once something was read.
   private var passedOver: ReelError?
   private var hasRead = false
 
   private typealias TrackKey = SegmentSpan.Key
 
-  /// Where reading goes on.
+  /// Where reading continues.
   private enum Place {
-    /// Where playback of the item begins.
+    /// The start of playback.
     case start
     case time(MediaTime)
-    /// Behind a segment of a rung that began at `start`.
+    /// After a segment of a rung.
     case after(TrackKey, index: Int, end: MediaTime)
     case segment(TrackKey, index: Int)
   }
 
   private static let passOverLimit = 3
-  /// Before it is known where segments begin: they are seldom shorter.
+  /// Used while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
   init(
@@ -81,7 +81,7 @@ final class SegmentedPacketReader: PacketReader {
     if let container = span?.container { waits.media += container.sourceWait }
     return waits
   }
-  /// Of the containers that are closed.
+  /// The waiting times of closed containers.
   private var finishedWaits = ReaderWaits()
 
   func prepare() throws { if span == nil { _ = try openSpan() } }
@@ -111,7 +111,7 @@ final class SegmentedPacketReader: PacketReader {
         if span.feed.hasFailed {
           failure = (error.located(at: context.name), span.feed.nextIndex)
         } else {
-          // The demuxer's own failure is at what it has read, and not at what was loaded ahead of it.
+          // A failure of the demuxer is at the bytes that it has read, not at those loaded ahead.
           let part = span.feed.part(at: span.position - 1)
           failure = (
             error.located(at: part?.url.reelName ?? context.name), part?.index ?? span.feed.nextIndex
@@ -152,10 +152,10 @@ final class SegmentedPacketReader: PacketReader {
 
   var endFault: ReelError? { hasRead ? nil : passedOver }
 
-  /// The rung that was opened last, and its segments: also where none of them could be read.
+  /// The rung that was opened last, with its segments, even if none of them could be read.
   private(set) var opened: RungTrack?
 
-  /// Segments that could not be had, or had gone before they were read.
+  /// The number of segments that could not be loaded, or had left the live window.
   var missedSegmentCount: Int { passedOverCount + tracks.values.reduce(0) { $0 + $1.supply.missedCount } }
 
   var containerStreams: [StreamInfo] { span?.container?.streams ?? [] }
@@ -196,7 +196,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// The span has come to its end: the next begins where it stopped.
+  /// Ends the span. The next one begins where it stopped.
   private func closeSpan() {
     guard let span else { return }
     let next = span.feed.nextIndex
@@ -211,7 +211,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// Decides where to go on after a failure; throws it where there is nothing left to try.
+  /// Decides where to continue after a failure; throws it if nothing is left to try.
   private func recover(from error: ReelError, at index: Int, in span: SegmentSpan) throws {
     finishedWaits.media += span.container?.sourceWait ?? .zero
     self.span = nil
@@ -240,7 +240,7 @@ final class SegmentedPacketReader: PacketReader {
     place = .after(key, index: index, end: segment.start + segment.duration)
   }
 
-  /// How many locations there are of a segment.
+  /// The number of locations of a segment.
   private func locationCount(_ key: TrackKey, _ index: Int) -> Int {
     guard let track = tracks[key] else { return 1 }
     if !track.rung.alternateURLs.isEmpty { return 1 + track.rung.alternateURLs.count }
@@ -251,7 +251,7 @@ final class SegmentedPacketReader: PacketReader {
   private var periodCount: Int { resolved.presentation.isLive ? 1 : periods.count }
 
   private func ladder(of period: Int) throws -> [Rung] {
-    // Of a live presentation the newest period tells.
+    // The ladder of a live presentation is that of its newest period.
     let period = resolved.presentation.isLive ? periods.last : periods[period]
     guard let period else {
       throw ReelError(.badManifest, "the presentation has no period", at: context.name)
@@ -295,7 +295,7 @@ final class SegmentedPacketReader: PacketReader {
             from: error.located(at: found.segment.url.reelName), at: found.index, of: key, rung: rung)
         }
       } catch let error as ReelError where tracks[key] == nil {
-        // The rung's playlist or index can't be had: another rung's may.
+        // The rung's playlist or index is unavailable; another rung's may be available.
         log.noteFailure(error, rung: rung.id)
         guard controller.leave(rung, after: error, among: ladder) else {
           controller.forgive()
@@ -306,7 +306,7 @@ final class SegmentedPacketReader: PacketReader {
     return nil
   }
 
-  /// The segment to go on with, that is no gap, waited for where it is still to come; nil behind the last.
+  /// The next segment that is not a gap, waited for if it has not appeared yet; nil after the last one.
   private func segment(of track: RungTrack, key: TrackKey) throws -> (index: Int, segment: SegmentReference)?
   {
     var index = firstIndex(in: track, key: key)
@@ -346,7 +346,7 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// The segment that begins at `time`, or the one that `time` lies in; ends of segments are rounded.
+  /// The index of the segment that begins at `time`, or contains it. Ends of segments are rounded.
   private func index(in supply: any SegmentSupply, at time: MediaTime) -> Int {
     guard let index = supply.index(at: time), case .segment(let segment) = supply.peek(at: index) else {
       return supply.knownIndexes.upperBound
@@ -355,7 +355,7 @@ final class SegmentedPacketReader: PacketReader {
     return end - time < MediaTime(seconds: segment.duration.seconds / 10) ? index + 1 : index
   }
 
-  /// The span that begins with `segment`; nil where a live track passed it over.
+  /// The span that begins with `segment`; nil if a live track skipped it.
   private func makeSpan(
     _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
   ) throws -> SegmentSpan? {
@@ -441,7 +441,7 @@ final class SegmentedPacketReader: PacketReader {
 
   private var isAtStart: Bool { if case .start = place { true } else { false } }
 
-  /// The segments of a rung, by its playlist or index.
+  /// The segments of a rung, from its playlist or index.
   private func listSegments(of rung: Rung) throws -> RungSegments {
     let (resolver, variables) = (resolver, resolved.presentation.variables)
     let start = context.recorder.clock.now
@@ -451,7 +451,8 @@ final class SegmentedPacketReader: PacketReader {
     }
   }
 
-  /// As `listSegments`, for a rung that is read from its beginning: of a file, the index is a part of the media's transfer.
+  /// Like `listSegments`, for a rung that is read from its beginning: the index of a file is read in the
+  /// transfer of its media.
   private func openSegments(of rung: Rung) throws -> RungSegments {
     guard case .index = rung.media else { return try listSegments(of: rung) }
     let (resolver, variables) = (resolver, resolved.presentation.variables)
@@ -483,7 +484,7 @@ final class SegmentedPacketReader: PacketReader {
   }
 }
 
-/// One rung's segments, and what fetches them.
+/// One rung's segments and their loader.
 struct RungTrack {
   let rung: Rung
   let supply: any SegmentSupply

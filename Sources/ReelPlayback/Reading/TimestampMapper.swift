@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Gives the packets of one container their places on the timeline.
+/// Places the packets of one container on the timeline.
 struct TimestampMapper {
   private var container: (video: StreamInfo?, audio: StreamInfo?)
   private let format: ContainerFormat
@@ -10,28 +10,28 @@ struct TimestampMapper {
   private var frameDuration: MediaTime
   private var spans: (video: StreamSpan?, audio: StreamSpan?)?
   private var continuity: TimestampContinuity
-  /// As the container counts.
+  /// In the container's time.
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
   /// The times of the first packets, by kind.
   private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
 
-  /// Where a container stands.
+  /// The position of a container on the timeline.
   struct Placement {
-    /// What its timestamps count by, as far as that is known.
+    /// The offset of its timestamps, as far as known.
     var offset: TimestampOffset
-    /// Where it begins by the manifest; checked against the offset where that may be wrong (HLS).
+    /// Its start according to the manifest; checked against the offset if it may be wrong (HLS).
     var start = MediaTime.zero
     var isChecked = false
     var rung: Rung?
     var loop = LoopIteration()
     var followsGap = false
-    /// A hole in a stream of segments is told by their manifest: a jump of timestamps is damage.
+    /// True for segments: gaps are stated in the manifest, so a jump of timestamps is damage.
     var isSegmented = false
   }
 
   private static let segmentedThreshold = MediaTime(value: 3, timescale: 1)
 
-  /// Timestamps that lie further than this from where the playlist has them count by another clock.
+  /// Timestamps further than this from their place in the playlist belong to another clock.
   private static let tolerance = MediaTime(value: 2, timescale: 1)
 
   init(_ container: ContainerReader, _ placement: Placement) {
@@ -44,8 +44,8 @@ struct TimestampMapper {
     frameDuration = Self.frameDuration(container, placement)
   }
 
-  /// Goes on with the container's streams as they are now: with other ones, or with one more. Their timestamps go on over
-  /// a jump.
+  /// Continues with the container's streams after a program change or a new stream. Their timestamps continue
+  /// across a jump.
   mutating func begin(_ container: ContainerReader) {
     continuity.beginStreams(frames: container.video?.index)
     self.container = (container.video, container.audio)
@@ -63,7 +63,7 @@ struct TimestampMapper {
       stream: audio, offset: video.offset, rung: video.rung, loop: video.loop, followsGap: video.followsGap)
   }
 
-  /// Nil for a packet of a stream that is not played.
+  /// Returns nil for a packet of a stream that is not played.
   mutating func stamped(_ box: SharedPacket, _ kind: MediaPacket.Kind) throws(ReelError) -> MediaPacket? {
     guard let stream = kind == .video ? container.video : container.audio else { return nil }
     var box = box
@@ -101,8 +101,8 @@ struct TimestampMapper {
       : MediaTime(value: 1, timescale: 25)
   }
 
-  /// A presentation time that lies far from the decoding time is on the other side of a wrap of 33 bits, or damaged: a
-  /// damaged one is shown when it is decoded.
+  /// Repairs a presentation time far from the decoding time. It is beyond a 33-bit wrap, or damaged; a damaged
+  /// one is replaced by the decoding time.
   private static func repaired(_ box: SharedPacket, stream: StreamInfo) throws(ReelError) -> SharedPacket {
     guard let pts = box.packet.presentationTicks, let dts = box.packet.decodingTicks else { return box }
     let unwrapped = TimestampContinuity.unwrapped(pts: pts, nextTo: dts, timeBase: stream.timeBase)
@@ -111,10 +111,10 @@ struct TimestampMapper {
     return repaired == pts ? box : SharedPacket(try box.packet.presented(at: repaired))
   }
 
-  /// No frame waits so many seconds for those that are shown before it.
+  /// The longest time, in seconds, that a frame waits for frames shown before it.
   private static let maximumReorder = 10.0
 
-  /// The spans of the streams, made when the first packet shows how its timestamps lie.
+  /// The spans of the streams, made when the first packet shows the offset of its timestamps.
   private mutating func spans(at media: MediaTime?) -> (video: StreamSpan?, audio: StreamSpan?) {
     if let spans { return spans }
     var offset = placement.offset

@@ -1,8 +1,7 @@
 internal import ReelCore
 internal import ReelManifest
 
-/// What the readers of one item share, so that video and audio, and rungs that are read one after the other, lie on one
-/// timeline.
+/// The offsets shared by the readers of one item, so that video, audio and all rungs are on one timeline.
 final class TimestampOffsets: Sendable {
   private struct Key: Hashable {
     let period: Int
@@ -11,13 +10,13 @@ final class TimestampOffsets: Sendable {
 
   private struct State {
     var offsets: [Key: TimestampOffset] = [:]
-    /// The first live playlist that was read: others are laid beside it.
+    /// The first live playlist that was read. Later ones are aligned with it.
     var reference: LiveSegments?
   }
 
   private let state = Locked(State())
 
-  /// A live item has a new run for each jump: those of long ago are forgotten.
+  /// A live item adds an offset at each jump, so old ones are dropped.
   private static let countLimit = 256
 
   /// The offset of a segment's timestamps: one that the manifest states, or that of all segments with the same
@@ -34,8 +33,8 @@ final class TimestampOffsets: Sendable {
     }
   }
 
-  /// A live playlist, its times moved so that segments of one number begin at the same time as in those that were read
-  /// before.
+  /// A live playlist, shifted so that segments with the same number begin at the same time as in earlier
+  /// playlists.
   func aligned(_ segments: LiveSegments) -> any SegmentSupply {
     let reference = state.withLock { state in
       defer { state.reference = state.reference ?? segments }
@@ -59,7 +58,7 @@ final class TimestampOffsets: Sendable {
   }
 }
 
-/// Segments whose place on the timeline is another one.
+/// Segments shifted on the timeline.
 struct MovedSegments: SegmentSupply {
   let base: any SegmentSupply
   /// Added to their times.

@@ -2,48 +2,48 @@ internal import DequeModule
 package import ReelCore
 internal import ReelFFmpeg
 
-/// The decoded frames of one player, in presentation order: one producer (the decoder's thread), one consumer (who
-/// shows them). Neither ever waits here: a side that can't go on returns, and is told through its handler.
+/// The decoded frames of one player, in presentation order. It has one producer (the decoder's thread) and one
+/// consumer (the presenter). Neither blocks: a side that can't continue returns, and is called back through its
+/// handler.
 ///
-/// A flush begins a new generation. Each side names the one that it works for, so that what it had begun before a flush
-/// does nothing after it.
+/// A flush begins a new generation. Each side passes the generation that it works for, so that work begun
+/// before a flush has no effect after it.
 ///
 /// Ownership: the ring owns the frames in it; they are freed outside its lock.
 ///
-/// A side that can't go on returns and is called back instead of blocking on a semaphore: at a seek or the end there is
-/// no blocked thread to wake that then has to find out why.
+/// A callback instead of a semaphore means that a seek or the end of the item has no blocked thread to wake.
 package final class FrameRing: Sendable {
-  /// What became of a frame that was offered.
+  /// The result of offering a frame.
   package enum Offer: ~Copyable, Sendable {
     case accepted
-    /// There is no room: the frame comes back. `onRoom` is called when there is room for it.
+    /// There is no room, and the frame is returned. `onRoom` is called when there is room for it.
     case full(TimedFrame)
-    /// Of an earlier generation, or after its `finish`: it has been released.
+    /// The generation has ended or is finished, and the frame was released.
     case stale
   }
 
-  /// What comes next out of the ring.
+  /// The next frame of the ring.
   package enum Head: Sendable, Equatable {
-    /// The times of the first frame, and of the second where it is there.
+    /// The times of the first frame and, if there is one, of the second.
     case frame(MediaTime, following: MediaTime?)
-    /// There is none yet. `onFrame` is called when there is.
+    /// No frame yet. `onFrame` is called when there is one.
     case empty
-    /// There is none, and none will come in this generation.
+    /// No frame, and none will follow in this generation.
     case drained
   }
 
   package struct Statistics: Sendable, Hashable {
-    /// Frames in the ring now, and their bytes as `Frame.byteCount` has them.
+    /// The frames in the ring and their bytes, as counted by `Frame.byteCount`.
     package internal(set) var frameCount = 0
     package internal(set) var byteCount = 0
     package let frameCapacity: Int
     package let byteCapacity: Int
-    /// The most that there were at a time since the ring was made.
+    /// The maxima since the ring was made.
     package internal(set) var highWaterFrameCount = 0
     package internal(set) var highWaterByteCount = 0
-    /// Offers that were refused because the ring was full.
+    /// The number of offers that were refused because the ring was full.
     package internal(set) var producerWaitCount = 0
-    /// Looks and takes that found it empty, and not drained.
+    /// The number of times that the consumer found the ring empty, but not drained.
     package internal(set) var consumerWaitCount = 0
   }
 
@@ -51,10 +51,10 @@ package final class FrameRing: Sendable {
     var frames = UniqueDeque<TimedFrame>()
     var generation = 0
     var isFinished = false
-    /// Of the last frame that was taken in this generation.
+    /// The time of the last frame taken in this generation.
     var takenTime: MediaTime?
     var statistics: Statistics
-    /// Bytes of the frame that was refused, while the producer waits for room for it.
+    /// The size of the refused frame while the producer waits for room.
     var refusedByteCount: Int?
     var consumerWaits = false
     var onRoom: (@Sendable () -> Void)?
@@ -63,8 +63,8 @@ package final class FrameRing: Sendable {
 
   private let state: Locked<State>
 
-  /// A ring of at least one frame: `frameCapacity` below 1 is taken as 1, and one that is larger than `byteCapacity`
-  /// is accepted into an empty ring.
+  /// Makes a ring for at least one frame: a `frameCapacity` below 1 counts as 1, and an empty ring accepts a
+  /// frame larger than `byteCapacity`.
   package init(frameCapacity: Int, byteCapacity: Int) {
     state = Locked(
       State(statistics: Statistics(frameCapacity: max(1, frameCapacity), byteCapacity: byteCapacity)),
@@ -76,9 +76,9 @@ package final class FrameRing: Sendable {
 
   package var statistics: Statistics { state.withLock { $0.statistics } }
 
-  /// Sets both handlers, once, before either side begins. They are called outside the lock, on the thread that made the
-  /// change: `onRoom` when a ring that refused an offer has room for it again (or was flushed), `onFrame` when one
-  /// that was found empty has a frame or is drained. The ring holds them as long as it lives.
+  /// Sets both handlers, once, before either side begins. They are called outside the lock, on the thread that
+  /// made the change. `onRoom` is called when a ring that refused a frame has room for it, or was flushed;
+  /// `onFrame` when a ring that was found empty has a frame or is drained. The ring retains both.
   package func setHandlers(onRoom: @escaping @Sendable () -> Void, onFrame: @escaping @Sendable () -> Void) {
     state.withLock { state in
       state.onRoom = onRoom
@@ -88,10 +88,10 @@ package final class FrameRing: Sendable {
 
   // MARK: Producer
 
-  /// Adds a frame, which follows those before it in presentation order.
+  /// Adds a frame that follows the others in presentation order.
   package func offer(_ frame: consuming TimedFrame, generation: Int) -> Offer {
     let byteCount = frame.decoded.byteCount
-    // A closure can't consume what it captures, but can take it out of an optional.
+    // A closure can't consume a capture, but can take it out of an optional.
     var offered: TimedFrame? = frame
     let (isStale, handler) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
       guard generation == state.generation, !state.isFinished else { return (true, nil) }
@@ -112,8 +112,8 @@ package final class FrameRing: Sendable {
     return .full(refused)
   }
 
-  /// No more frames come in this generation: the head is `drained` after the last. Nothing where the generation is
-  /// another.
+  /// Ends the frames of this generation: after the last, the head is `drained`. Has no effect for another
+  /// generation.
   package func finish(generation: Int) {
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
       guard generation == state.generation, !state.isFinished else { return nil }
@@ -123,7 +123,7 @@ package final class FrameRing: Sendable {
     handler?()
   }
 
-  /// Takes back a `finish`: more frames come after all. `onFrame` is called with the next one.
+  /// Takes back `finish`: more frames follow. `onFrame` is called with the next one.
   func goOn(generation: Int) {
     state.withLock { state in
       guard generation == state.generation, state.isFinished else { return }
@@ -134,15 +134,15 @@ package final class FrameRing: Sendable {
 
   // MARK: Consumer
 
-  /// Looks at what comes next without taking it.
+  /// The next frame, without taking it.
   package func head() -> Head { state.withLock { $0.head } }
 
-  /// As `head()`; nil where the generation is another: what comes next of it says nothing of this one.
+  /// Like `head()`; nil if the generation is another one.
   func head(generation: Int) -> Head? {
     state.withLock { $0.generation == generation ? $0.head : nil }
   }
 
-  /// The first frame; nil where the ring is empty or the generation is another.
+  /// Takes the first frame; nil if the ring is empty or the generation is another one.
   package func take(generation: Int) -> TimedFrame? {
     var taken: TimedFrame?
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
@@ -160,7 +160,7 @@ package final class FrameRing: Sendable {
     return taken
   }
 
-  /// True where the next frame is of another span than `span`, and that follows a hole in the timeline.
+  /// True if the next frame belongs to a span other than `span` that follows a gap in the timeline.
   func headFollowsGap(generation: Int, than span: StreamSpan?) -> Bool {
     state.withLock { state in
       guard generation == state.generation, !state.frames.isEmpty, let own = state.frames[0].span else {
@@ -170,7 +170,7 @@ package final class FrameRing: Sendable {
     }
   }
 
-  /// Lets go of the frames of later times through the item than `iteration`.
+  /// Drops the frames of iterations after `iteration`.
   func drop(after iteration: Int) {
     let handler = state.withLock { state -> (@Sendable () -> Void)? in
       while let last = state.frames.indices.last, let span = state.frames[last].span,
@@ -184,14 +184,14 @@ package final class FrameRing: Sendable {
     handler?()
   }
 
-  /// The time of the last frame that was taken, whether it is on show yet or not; nil where none was, or the generation
-  /// is another.
+  /// The time of the last frame taken, whether it is on show yet or not; nil if none was taken, or if the
+  /// generation is another one.
   func takenTime(generation: Int) -> MediaTime? {
     state.withLock { $0.generation == generation ? $0.takenTime : nil }
   }
 
-  /// Releases all frames of this generation, which goes on: those after `time` will be offered again. False, and nothing
-  /// is done, where the consumer has taken one of them by now.
+  /// Releases all frames without ending the generation. Frames after `time` will be offered again. Returns
+  /// false without releasing any if the consumer has taken one of them.
   func clear(generation: Int, after time: MediaTime) -> Bool {
     var frames = UniqueDeque<TimedFrame>()
     let (isCleared, handler) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
@@ -210,8 +210,9 @@ package final class FrameRing: Sendable {
 
   // MARK: Both
 
-  /// Releases all frames and begins a new generation, whose number is the result. High-water marks and counts stay.
-  /// The consumer is not told: it is told of the first frame of the new generation if it has found the ring empty.
+  /// Releases all frames and begins a new generation, whose number is returned. High-water marks and counts are
+  /// kept. The consumer is not called back now, but with the first frame of the new generation if it found the
+  /// ring empty.
   @discardableResult
   package func flush() -> Int {
     var frames = UniqueDeque<TimedFrame>()
@@ -230,7 +231,7 @@ package final class FrameRing: Sendable {
 }
 
 extension FrameRing.State {
-  /// What comes next; that there is nothing is noted.
+  /// The next frame. Records that the consumer waits if there is none.
   fileprivate var head: FrameRing.Head {
     mutating get {
       guard !frames.isEmpty else {
@@ -253,14 +254,14 @@ extension FrameRing.State {
     consumerWaits = true
   }
 
-  /// The handler, where the producer waits and there is room for what it has.
+  /// The handler, if the producer waits and there is room for its frame.
   mutating func takeRoomHandler() -> (@Sendable () -> Void)? {
     guard let refusedByteCount, hasRoom(for: refusedByteCount) else { return nil }
     self.refusedByteCount = nil
     return onRoom
   }
 
-  /// The handler, where the consumer waits.
+  /// The handler, if the consumer waits.
   mutating func takeFrameHandler() -> (@Sendable () -> Void)? {
     guard consumerWaits else { return nil }
     consumerWaits = false

@@ -13,12 +13,12 @@ final class AudioPipeline {
   private var decoder: AudioDecoder?
   private var span: StreamSpan?
   private var bufferGeneration = -1
-  /// Where the sound ends that was decoded.
+  /// The end of the decoded audio.
   private var nextTime: MediaTime?
-  /// No sound of the span was decoded.
+  /// No audio of the span has been decoded yet.
   private var isSpanNew = true
   private var isFinished = false
-  /// Sound that can't be decoded: its packets are passed over.
+  /// A span that can't be decoded. Its packets are skipped.
   private var brokenSpan: StreamSpan?
 
   init(buffer: ForwardBuffer, queue: AudioQueue, name: String, logger: Logger) {
@@ -28,7 +28,7 @@ final class AudioPipeline {
     self.logger = logger
   }
 
-  /// Decodes as far as it can go. Throws `ReelError` for a span whose sound can't be decoded, once; it is left out.
+  /// Decodes as much as possible. If a span can't be decoded, throws `ReelError` once and skips the span.
   func turn(bufferGeneration: Int, generation: Int) throws(ReelError) {
     if bufferGeneration != self.bufferGeneration {
       self.bufferGeneration = bufferGeneration
@@ -39,11 +39,11 @@ final class AudioPipeline {
     if isFinished {
       switch buffer.peekNext(.audio, bufferGeneration: bufferGeneration) {
       case .packet:
-        // The item has begun anew after all.
+        // More packets follow after all: the item loops.
         isFinished = false
         queue.goOn(generation: generation)
       case .end:
-        // The queue may have been emptied since.
+        // The queue may have been flushed since.
         return queue.finish(generation: generation)
       case .none, .stale:
         return
@@ -94,7 +94,7 @@ final class AudioPipeline {
     var pcm = pcm
     var time = pcm.ticks.map { span.time(ticks: $0) } ?? nextTime ?? span.shift
     if let nextTime, time < nextTime {
-      // Of another rung, or read once more: heard already.
+      // Repeated, or from another rung: it has been played already.
       if time + pcm.duration <= nextTime { return }
       if isSpanNew {
         pcm = pcm.dropping(Int((nextTime - time).ticks(timescale: Int32(clamping: pcm.sampleRate))))

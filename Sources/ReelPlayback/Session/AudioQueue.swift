@@ -2,13 +2,13 @@ internal import DequeModule
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// The decoded sound of one player, in order, until it is heard: one producer, one consumer, neither waits inside.
+/// The decoded audio of one player, in order. It has one producer and one consumer; neither waits in it.
 final class AudioQueue: Sendable {
   struct Chunk: Sendable {
     var buffer: PCMBuffer
     /// On the player's timeline.
     var time: MediaTime
-    /// Taken away from it to get the item's own time.
+    /// Subtracted from `time` for the item's own time.
     var shift: MediaTime
 
     var end: MediaTime { time + buffer.duration }
@@ -18,21 +18,21 @@ final class AudioQueue: Sendable {
     var chunks: Deque<Chunk> = []
     var generation = 0
     var isFinished = false
-    /// Where the sound ends that was taken last.
+    /// The end of the audio that was taken last.
     var takenEnd: MediaTime?
-    /// Sound that ends before is not heard; the first that does not is cut there.
+    /// Audio before this time is dropped; a chunk that contains it is cut.
     var start: MediaTime?
     var wasFull = false
     var onRoom: (@Sendable () -> Void)?
   }
 
   private let state = Locked(State(), rank: .media)
-  /// Sound that is decoded ahead.
+  /// The duration of audio to decode ahead.
   private static let capacity = MediaTime(value: 1, timescale: 2)
 
   func setOnRoom(_ onRoom: @escaping @Sendable () -> Void) { state.withLock { $0.onRoom = onRoom } }
 
-  /// False where there is enough; `onRoom` tells when there is not.
+  /// False if enough is decoded; `onRoom` is called when there is room.
   func hasRoom(generation: Int) -> Bool {
     state.withLock { state in
       guard generation == state.generation else { return true }
@@ -70,14 +70,14 @@ final class AudioQueue: Sendable {
     }
   }
 
-  /// More comes after all.
+  /// Takes back the end: more audio follows.
   func goOn(generation: Int) {
     state.withLock { state in
       if generation == state.generation { state.isFinished = false }
     }
   }
 
-  /// What is heard by `time`; nil for all there is. Nothing where `generation` is another; nil for any.
+  /// Takes the audio due by `time`; nil for all of it. Empty if `generation` is another one; nil accepts any.
   func take(until time: MediaTime?, generation: Int? = nil) -> [Chunk] {
     let (taken, onRoom) = state.withLock { state -> ([Chunk], (@Sendable () -> Void)?) in
       guard generation.map({ $0 == state.generation }) ?? true else { return ([], nil) }
@@ -95,24 +95,24 @@ final class AudioQueue: Sendable {
     return taken
   }
 
-  /// When the next is to be heard; nil where there is none.
+  /// When the next audio is due; nil if there is none.
   var nextTime: MediaTime? { state.withLock { $0.chunks.first?.time } }
 
-  /// Where the sound ends that has come so far; nil before there is any.
+  /// The end of the audio so far; nil before there is any.
   var end: MediaTime? { state.withLock { $0.chunks.last?.end ?? $0.takenEnd } }
 
   var isEmpty: Bool { state.withLock { $0.chunks.isEmpty } }
-  /// The last sound has been taken.
+  /// The last audio has been taken.
   var isDrained: Bool { state.withLock { $0.isFinished && $0.chunks.isEmpty } }
 
-  /// Drops the sound of later times through the item than the one that begins at `shift`.
+  /// Drops the audio of iterations after the one that begins at `shift`.
   func drop(after shift: MediaTime) {
     state.withLock { state in
       while let last = state.chunks.last, last.shift > shift { state.chunks.removeLast() }
     }
   }
 
-  /// Drops everything; what comes next is of `generation`, and is heard from `start` on.
+  /// Drops all audio and begins `generation`, whose audio is played from `start` on.
   func flush(generation: Int, start: MediaTime?) {
     state.withLock { state in
       state.chunks = []

@@ -1,11 +1,11 @@
-/// What the decoders of one item have done.
+/// The work of one item's decoders.
 struct DecodingAccount: Sendable, Hashable {
   /// Time spent in decoders.
   var duration = Duration.zero
-  /// Of that, up to the first frame that is shown of the place where decoding began last; nil before there is one.
+  /// The part of it up to the first frame shown after the start or the last seek; nil before that frame.
   var firstFrameDuration: Duration?
-  /// Frames that came out of them.
+  /// The number of frames that decoders returned.
   var frameCount = 0
-  /// Of those, frames that were decoded once more, after the decoder had been closed, to get to the next one.
+  /// The number of those frames that were decoded again because the decoder had been closed.
   var repeatedCount = 0
 }

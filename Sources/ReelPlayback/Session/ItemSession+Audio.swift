@@ -1,8 +1,8 @@
 internal import ReelCore
 
-/// Sound that is a stream of its own, and does not come.
+/// Detects a separate audio stream that does not arrive.
 extension ItemSession {
-  /// Looks, while sound is being loaded, whether the frame waits for it in vain.
+  /// Starts to check, while audio is being loaded, whether playback waits for it in vain.
   func watchAudio() {
     let (now, patience) = (environment.clock.now, environment.thresholds.audioPatience)
     let deadline = state.withLock { state -> Duration? in
@@ -32,9 +32,9 @@ extension ItemSession {
       state.audioAbsence.count(to: due, now: now)
       return (state.audioAbsence, !state.machine.isOver(.audio) && state.machine.failure == nil)
     }
-    // The next turn of its loader begins to watch again.
+    // Watching restarts with the next turn of its reader.
     guard isWanted, buffer.isLoadingAudio else { return }
-    // What was loaded before may last for a while.
+    // Audio that was loaded earlier may last for a while.
     let isAbsent = buffer.position.map { absentKinds(at: $0).contains(.audio) } ?? false
     guard absence.length >= patience, buffer.isHeldUpByAudio, !isAbsent else {
       return lookAtAudio(at: absence.nextLook(after: now, patience: patience))

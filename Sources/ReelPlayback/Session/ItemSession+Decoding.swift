@@ -32,9 +32,9 @@ extension ItemSession {
     }
   }
 
-  /// What a decoder's task loop keeps from turn to turn.
+  /// The state that a decoder's task loop keeps between turns.
   final class PipelineBox<Pipeline>: @unchecked Sendable {
-    // Sendable: touched in its task loop's turns only, of which there is one at a time.
+    // Sendable: used only in turns of its task loop, and there is one turn at a time.
     var pipeline: Pipeline?
   }
 
@@ -70,7 +70,7 @@ extension ItemSession {
       }
       refill()
     } catch is CancellationError {
-      // Sought or stopped: there is another turn, or none.
+      // After a seek there is another turn; after a stop there is none.
       if !scope.isCancelled { taskLoops.wake(.video) }
     } catch {
       let unknown = ReelError(.internalFault, "\(error)")
@@ -79,13 +79,13 @@ extension ItemSession {
     }
   }
 
-  /// Decodes as far as the target goes, then lets go of what can be made again.
+  /// Decodes up to the target, then releases what can be restored.
   private func preload(_ pipeline: VideoPipeline, _ order: VideoPipeline.Order, _ target: PreloadTarget)
     throws
   {
     guard target.stage >= .firstFrame else { return }
     if ring.statistics.frameCount > target.frameLimit - 1 {
-      // The last one that was taken may not be on show yet; another may be taken meanwhile.
+      // The last frame taken may not be on show yet, and another may be taken meanwhile.
       while let taken = ring.takenTime(generation: order.generation), pipeline.rest(at: taken) {
         if ring.clear(generation: order.generation, after: taken) { break }
       }
@@ -93,12 +93,12 @@ extension ItemSession {
     _ = try pipeline.turn(order)
     guard !target.isDecoderWarm, pipeline.hasReachedLimit, pipeline.park() else { return }
     environment.account?.purge()
-    // There is something to decode again: the buffer may be as full as it is to be.
+    // The decoder has packets to decode again, so the buffer may now count as full.
     delegate.wake()
   }
 
   func decodeAudio(_ box: PipelineBox<AudioPipeline>) {
-    // Sound of an item that rests is decoded when it is played.
+    // The audio of a preloaded item is decoded only when it is played.
     guard state.withLock({ $0.machine.target == nil }) else { return }
     let pipeline =
       box.pipeline
@@ -117,10 +117,10 @@ extension ItemSession {
       try pipeline.turn(bufferGeneration: bufferGeneration, generation: generation)
       refill()
     } catch {
-      // Without its sound the item plays on.
+      // The item plays on without its audio.
       noteFailure(error.located(at: item.source.name), rung: "")
       audio.finish(generation: generation)
-      // Another span may be sound.
+      // Another span may be decodable.
       taskLoops.wake(.audio)
     }
   }

@@ -2,7 +2,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Carries what readers tell to the item's logs.
+/// Passes reports of readers to the item's logs.
 struct SessionLog: ReadingLog {
   weak let session: ItemSession?
   let isVideo: Bool
@@ -50,7 +50,7 @@ extension ItemSession {
   }
 
   func noteFile(requestCount: Int, byteCount: Int64) {
-    // What still comes then is not to be counted for another session that plays the item.
+    // Another session may play the item by now, so nothing more is counted for it.
     guard !state.withLock({ $0.machine.isStopped }) else { return }
     item.updateAccess(rung: nil) { entry in
       entry.byteCount += byteCount

@@ -2,11 +2,11 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// The turns of the readers' task loops: packets from the source into the forward buffer.
+/// The turns of the readers' task loops, which move packets from the source to the forward buffer.
 extension ItemSession {
-  /// What a reader's task loop keeps from turn to turn.
+  /// The state that a reader's task loop keeps between turns.
   final class Reading: @unchecked Sendable {
-    // Sendable: touched in its task loop's turns only, of which there is one at a time.
+    // Sendable: used only in turns of its task loop, and there is one turn at a time.
     let kind: MediaPacket.Kind
     var reader: LandingReader?
     var bufferGeneration = 0
@@ -15,7 +15,7 @@ extension ItemSession {
     var iteration = 0
     var isNew = true
     var dropsAudio = false
-    /// Where it was sent last, on the player's timeline; nil for the beginning.
+    /// The position of the last seek on the player's timeline; nil for the beginning.
     var target: MediaTime?
 
     init(kind: MediaPacket.Kind) { self.kind = kind }
@@ -41,7 +41,7 @@ extension ItemSession {
         take(unit, from: reader.base, reading)
       }
     } catch is CancellationError {
-      // Sought or stopped: the next turn knows. Else somebody else has ended a transfer.
+      // After a seek or a stop, the next turn handles it. Otherwise something else ended a transfer.
       let (isOver, isSent) = state.withLock { state in
         (state.machine.isOver(reading.kind), state.machine.isSent(reading.kind))
       }
@@ -54,13 +54,13 @@ extension ItemSession {
     }
   }
 
-  /// Nothing is read for a while: what an item that is preloaded needs for reading goes back to the system.
+  /// Pauses reading for a while. A preloaded item returns the memory that it needs for reading to the system.
   func rest(_ reading: Reading) {
     guard state.withLock({ $0.machine.target != nil }), let reader = reading.reader else { return }
     if reader.base.rest() { environment.account?.purge() }
   }
 
-  /// Accounts for the time that a reader takes on the way to the first packet, before anybody has that.
+  /// Measures the time that a reader takes before the first packet.
   func timing<Result>(_ reader: any PacketReader, _ body: () throws -> Result) rethrows -> Result {
     guard !state.withLock({ $0.machine.hasVideoPacket }) else { return try body() }
     return try reader.timed(by: environment.clock, body) { wait, busy in
@@ -71,7 +71,7 @@ extension ItemSession {
     }
   }
 
-  /// The reader, made where there is none, and gone to where it was sent; nil where there is nothing to read.
+  /// The reader, made if necessary and moved to the position of the last seek; nil if there is nothing to read.
   func takeUp(_ reading: Reading) throws -> LandingReader? {
     let (source, context, resolver, scope, assignment) = state.withLock { state in
       (
@@ -103,7 +103,7 @@ extension ItemSession {
     return reader
   }
 
-  /// - Parameter time: on the player's timeline.
+  /// - Parameter time: On the player's timeline.
   func go(
     to time: MediaTime?, _ reader: LandingReader, _ reading: Reading, scope: LoadScope
   ) throws {
@@ -162,7 +162,7 @@ extension ItemSession {
       log: SessionLog(session: self, isVideo: kind == .video), scope: scope)
   }
 
-  /// Of several bit rates of a rendition, the highest up to this.
+  /// The limit for the bit rate of an audio rendition.
   static var audioBitRateCap: Int { 192_000 }
 
   func makeAdaptation() -> any RungAdaptation {
@@ -189,7 +189,7 @@ extension ItemSession {
     return conditions
   }
 
-  /// What was read beyond the last time through the item has been let go.
+  /// Ends reading if it went past the last iteration, whose later packets have been dropped.
   func endAfterLastIteration(_ reading: Reading) {
     guard let last = state.withLock({ $0.machine.iterations.returnFromCut(reading.kind) }) else { return }
     reading.iteration = last
@@ -199,9 +199,10 @@ extension ItemSession {
     }
   }
 
-  /// True where the item is to be begun anew after its end.
-  /// Reading begins anew as soon as the end was read, so that the first frame of the next iteration is decoded before it is
-  /// due.
+  /// Returns true if reading starts the next iteration.
+  ///
+  /// This happens as soon as the end has been read, so that the first frame of the next iteration is decoded in
+  /// time.
   func goesRound(_ reading: Reading) -> Bool {
     let loop = state.withLock { state in
       state.machine.iterations.next(
@@ -224,7 +225,7 @@ extension ItemSession {
     switch unit {
     case .packet(let packet, let kind):
       noteStreams(reader, reading.kind)
-      // What is read once more, to get to where it failed, is no progress.
+      // Packets that are read again on the way back to a failure are no progress.
       let isNews = buffer.end(of: kind).map { packet.end > $0 } ?? true
       guard buffer.append(packet, kind, from: reading.kind, bufferGeneration: reading.bufferGeneration) else {
         return
@@ -288,7 +289,7 @@ extension ItemSession {
 }
 
 extension ReaderStreams {
-  /// What they are for who plays them.
+  /// The tracks that a reader delivers to the player.
   func tracks(of kind: MediaPacket.Kind) -> [PlayerItem.Track] {
     var tracks: [PlayerItem.Track] = []
     if kind == .video, let video {

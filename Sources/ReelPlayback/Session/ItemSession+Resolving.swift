@@ -3,7 +3,7 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Finding out what the source is, and what to do when that fails.
+/// Resolving the source, and what to do if that fails.
 extension ItemSession {
   func beginResolving(after pause: Duration) {
     let resolving = environment.runtime.task { [weak self] in

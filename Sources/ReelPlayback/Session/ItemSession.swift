@@ -2,11 +2,11 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// One item being loaded and decoded for one player: from its source to the ring of frames and the queue of sound.
+/// Loads and decodes one item for one player, from its source to the frame ring and the audio queue.
 ///
-/// Work is done in the turns of task loops: one reads video (and what is muxed with it), one reads audio that is a stream of
-/// its own, one decodes frames, one decodes sound. None of them waits for another inside of a turn; each is woken by
-/// what it waits for. Only reading waits, for bytes, and a seek or the end of the session interrupts that.
+/// The work is done in turns of task loops: one reads video and muxed audio, one reads separate audio, one
+/// decodes frames, one decodes audio. A turn never waits for another; each loop is woken by what it needs. Only
+/// reading waits, for bytes, and a seek or the end of the session interrupts it.
 ///
 /// ```
 ///  reader ---> ForwardBuffer ---> VideoPipeline ---> FrameRing ---> (the player's clock)
@@ -30,14 +30,14 @@ final class ItemSession: Sendable {
   let taskLoops: TaskLoops
   let delegate: Delegate
 
-  /// Who is told. Called on any thread, never with a lock held.
+  /// The handlers of the owner. Called on any thread, never with a lock held.
   struct Delegate: Sendable {
-    /// There is something for the player to look at: a frame, room, an end, a failure.
+    /// Something changed that the presenter must see: a frame, room, an end, a failure.
     var wake: @Sendable () -> Void
     var event: @Sendable (PlayerEvent) -> Void
-    /// Loading has come further.
+    /// Loading has advanced.
     var progress: @Sendable () -> Void
-    /// So many frames have come out of decoders.
+    /// The total number of frames that decoders have returned.
     var decoded: @Sendable (Int) -> Void
   }
 
@@ -61,26 +61,26 @@ final class ItemSession: Sendable {
     var context: TrackContext?
     var controller: RungController?
     var resolving: Task<Void, Never>?
-    /// What ends the reads of a loader, for it to go to another place.
+    /// The scopes of the current reads. Cancelling one interrupts its loader.
     var scopes: [MediaPacket.Kind: LoadScope]
     var stoppedLoops: [TaskLoop] = []
     var stoppedResolving: Task<Void, Never>?
-    /// The audio that goes with the rung (HLS).
+    /// The audio group of the rung (HLS).
     var audioGroup: String?
     /// How long the separate audio stream has not arrived, and the next check of that.
     var audioAbsence = AudioAbsence()
     var audioWatch: (any ScheduledCall)?
-    /// True during a turn of the audio decoder, when the packet that it has taken is in no queue.
+    /// True during a turn of the audio decoder. The packet that it has taken is then in no queue.
     var isDecodingAudio = false
     var streams = ReaderStreams()
     var rate = 1.0
     var isRebuffering = false
-    /// The player looks by itself how much there is.
+    /// True while playing: the player then checks the buffer level by itself.
     var isPlaying = false
     var live: LiveSegments?
     /// The live segments of a separate audio stream.
     var liveAudio: LiveSegments?
-    /// The time range of audio that is played before the first frame.
+    /// The time range of audio before the first frame.
     var soundBeforeVideo: Range<MediaTime>?
     /// The parts of a complete presentation that have no video.
     var videoAbsences: [Absence] = []
@@ -88,7 +88,7 @@ final class ItemSession: Sendable {
     var readerBusy: Duration = .zero
     var decoding = DecodingAccount()
 
-    /// Has the machine decide, and gives what follows once the lock is released.
+    /// Passes an event to the machine. Returns the consequences, to be performed once the lock is released.
     mutating func decide(_ event: LoadingMachine.Event) -> Consequences {
       let actions = machine.handle(event)
       var interrupted: [LoadScope] = []
@@ -101,10 +101,10 @@ final class ItemSession: Sendable {
     }
   }
 
-  /// What follows from a decision, to be performed when no lock is held that leads to the session's.
+  /// The consequences of a decision. Perform them without holding a lock that ranks above the session's.
   struct Consequences {
     var actions: [LoadingMachine.Action] = []
-    /// What ends the reads that nobody waits for any more.
+    /// The scopes of reads that are no longer wanted.
     var interrupted: [LoadScope] = []
   }
 
@@ -140,7 +140,7 @@ final class ItemSession: Sendable {
     taskLoops = TaskLoops()
   }
 
-  /// Begins to load. To be called once, when a session that has played the item before was stopped.
+  /// Starts loading. Call it once, after stopping a session that played the item before.
   func start() {
     item.reset()
     item.remainingRetries.set(environment.retryPolicy.remaining)
@@ -152,7 +152,7 @@ final class ItemSession: Sendable {
     handle(.began)
   }
 
-  /// Ends all loading and decoding, and lets go of all that is held.
+  /// Ends all loading and decoding, and releases everything.
   func stop() {
     let (resolving, scopes) = state.withLock { state in
       _ = state.machine.handle(.stopped)
@@ -175,7 +175,7 @@ final class ItemSession: Sendable {
     audio.flush(generation: .max, start: nil)
   }
 
-  /// Returns when nothing runs any more, after `stop()`.
+  /// Waits, after `stop()`, until nothing runs any more.
   func waitUntilStopped() async {
     let (stopped, resolving) = state.withLock { ($0.stoppedLoops, $0.stoppedResolving) }
     await resolving?.value
@@ -188,7 +188,7 @@ final class ItemSession: Sendable {
     perform(state.withLock { state in state.decide(event) })
   }
 
-  /// - Returns: When the loader that was working is to go on, where it is.
+  /// - Returns: When the current loader continues from where it is.
   @discardableResult
   func perform(_ consequences: Consequences) -> TaskLoop.Next {
     var next = TaskLoop.Next.idle
@@ -221,29 +221,29 @@ final class ItemSession: Sendable {
   var failure: ReelError? { state.withLock { $0.machine.dueFailure } }
   /// Why there was no frame at all.
   var fruitlessFailure: ReelError? { state.withLock { $0.machine.emptyFailure } }
-  /// A failure, also one that is not due yet.
+  /// The failure, even if it is not due yet.
   var pendingFailure: ReelError? { state.withLock { $0.machine.failure } }
   private var target: PreloadTarget? { state.withLock { $0.machine.target } }
   var streams: ReaderStreams { state.withLock { $0.streams } }
   var hasSeparateAudio: Bool { state.withLock { $0.machine.hasSeparateAudio ?? false } }
   var generation: Int { state.withLock { $0.machine.order.generation } }
   var bandwidth: Double? { state.withLock { $0.controller }?.estimatedBandwidth }
-  /// What loading holds outside of the buffer.
+  /// The memory that loading holds outside of the buffer.
   var memory: LoadingMemory { scope.memory }
   var decoding: DecodingAccount { state.withLock { $0.decoding } }
 
-  /// Shows what is left of the buffer, then fails.
+  /// Called when the rest of the buffer has been shown: the item fails.
   func makeFailureDue() { handle(.failureIsDue) }
 
-  /// Less than any frame is on show. What is printed is cut to it: a frame whose time is less than that after the one
-  /// that is asked for is the one that was meant.
+  /// Shorter than any frame. Printed times are rounded down to it, so a frame less than this after a requested
+  /// time is the one that was meant.
   static let instant = MediaTime(value: 1, timescale: 1_000_000)
 
-  /// Goes to `time`, but not beyond the time through the item that is on show: everything that comes after has
-  /// `generation`. Buffer, ring and audio queue change under the session's lock, so that no turn finds one of them at the
-  /// old position. What it gives is to be performed when the caller's locks are released.
+  /// Seeks to `time`, but not beyond the current iteration. Everything after the seek has the returned
+  /// generation. Buffer, ring and audio queue change under the session's lock, so that no turn finds one of
+  /// them at the old position. Perform the returned consequences when the caller's locks are released.
   ///
-  /// - Parameter iteration: the time through the item that is on show.
+  /// - Parameter iteration: The current iteration.
   func seek(
     to time: MediaTime, tolerance: MediaTime, iteration: Int
   ) -> (generation: Int, target: MediaTime, consequences: Consequences) {
@@ -251,7 +251,7 @@ final class ItemSession: Sendable {
       let time = state.machine.iterations.place(of: time, iteration: iteration, instant: Self.instant)
       var order = state.machine.order
       order.generation = ring.flush()
-      // What failed and may pass is tried again, also for a place that is still there.
+      // After a temporary failure, loading starts over, even for a position that is buffered.
       if state.machine.startsOver { _ = buffer.reset(position: nil) }
       let place = buffer.seek(to: time)
       order.bufferGeneration = place.bufferGeneration
@@ -262,7 +262,7 @@ final class ItemSession: Sendable {
     }
   }
 
-  /// The position of what is on show: what lies behind is let go, and loading goes on where there is room again.
+  /// Sets the position on show: drops media before it, and resumes loading if there is room again.
   func setPosition(_ time: MediaTime) {
     buffer.setPosition(time, bufferGeneration: state.withLock { $0.machine.order.bufferGeneration })
     refill()
@@ -276,11 +276,11 @@ final class ItemSession: Sendable {
     }
   }
 
-  /// Sets how far to load; nil for playing. A target that asks for less than there is gives back what can be made again:
-  /// frames behind the one on show, and the decoder.
+  /// Sets how far to load; nil for playing. If the target is below the current stage, releases what can be
+  /// restored: frames after the one on show, and the decoder.
   func setTarget(_ target: PreloadTarget?) { handle(.targetChanged(target)) }
 
-  /// - Parameter iteration: the time through the item that is on show: the last one, where it does not loop any more.
+  /// - Parameter iteration: The current iteration. If the item no longer loops, it is the last one.
   func setLoops(_ loops: Bool, iteration: Int) {
     state.withLock { state in
       guard let cut = state.machine.setLoops(loops, iteration: iteration) else { return }
@@ -295,7 +295,8 @@ final class ItemSession: Sendable {
     let consequences = state.withLock { state -> Consequences in
       guard state.machine.wantsAudio != wants else { return Consequences() }
       let position = buffer.position
-      // Together: the decoder takes the new generation when the queue has been emptied for it.
+      // Under one lock, so that the decoder takes the new generation only when the queue has been flushed for
+      // it.
       let bufferGeneration = buffer.dropAudio(isSeparate: state.machine.hasSeparateAudio ?? false)
       audio.flush(generation: state.machine.order.generation, start: position)
       return state.decide(.audioWanted(wants, bufferGeneration: bufferGeneration, place: position))
@@ -303,7 +304,7 @@ final class ItemSession: Sendable {
     perform(consequences)
   }
 
-  /// True where the sound of its own stream has run out, and more is to come.
+  /// True if separate audio has run out and more will follow.
   func lacksAudio(at time: MediaTime) -> Bool {
     let wants = state.withLock { $0.machine.playsSeparateAudio }
     return wants && audio.isEmpty && !audio.isDrained && buffer.isAudioBehind(time)
@@ -359,17 +360,17 @@ final class ItemSession: Sendable {
     return buffer.isAudioBehind(time) && buffer.isLoadingMoreAudio
   }
 
-  /// Audio before `time` is ready, or will be without more being loaded.
+  /// Audio before `time` is ready, or will be without more loading.
   func hasAudio(before time: MediaTime) -> Bool {
     audio.nextTime.map { $0 < time } ?? isAudioDecoderBehind(time)
   }
 
-  /// There is sound that has not been handed out yet.
+  /// Some audio has not been handed out yet.
   var hasAudioLeft: Bool {
     state.withLock { $0.machine.wantsAudio } && !audio.isDrained
   }
 
-  /// Publishes how much there is, and gives it.
+  /// Publishes the buffer level, and returns it.
   func publishLevel(isStalled: Bool, rate: Double, at time: MediaTime) -> (
     level: ForwardBuffer.Level, keepsUp: Bool
   ) {
@@ -389,7 +390,8 @@ final class ItemSession: Sendable {
     return (level, keepsUp)
   }
 
-  /// A stage of loading has been reached. The reader and the presenter may tell theirs at the same time: none goes back.
+  /// Publishes a stage of loading. The reader and the presenter may report at the same time, so the stage never
+  /// goes back.
   func reach(_ stage: PreloadStage) {
     guard item.preloadStage.value < stage else { return }
     item.note(stage, after: environment.clock.now - startedAt)
@@ -397,7 +399,7 @@ final class ItemSession: Sendable {
     delegate.progress()
   }
 
-  /// The first frame is about to be shown: what has been spent in its decoder was noted before the ring had it.
+  /// The first frame is about to be shown. Its decoding time was recorded before the ring had it.
   func noteFirstFrame() {
     let report = state.withLock { state -> StartupReport? in
       guard !state.machine.hasFirstFrame else { return nil }
@@ -412,8 +414,8 @@ final class ItemSession: Sendable {
     if let report { item.setStartup(report) }
   }
 
-  /// How far the edge of a live item is ahead of `time`, how far its oldest segment is behind, and the delay that its
-  /// manifest asks for; nil for an item that is not live.
+  /// The distances of `time` from the live edge and of the oldest segment from the edge, and the manifest's
+  /// delay; nil if the item is not live.
   func liveDistances(from time: MediaTime) -> LiveDistances? {
     guard let live = state.withLock({ $0.live }), let distance = live.distance else { return nil }
     let edge = live.edge
@@ -426,10 +428,9 @@ final class ItemSession: Sendable {
       segmentDuration: window[window.endIndex - 1].map { .seconds($0.duration.seconds) }, edge: edge)
   }
 
-  /// Where a live item can go on that is to go to `time`: at the beginning of the segment on show then, which needs no
-  /// frame before, or of the last one where the edge, which moves on with the clock, is ahead of what is named; within
-  /// the segment that `position` lies in only where all up to `time` is named. Nil where there is nothing later than
-  /// `position`.
+  /// The position for a jump of a live item to `time`: the start of the segment at `time`, or of the last known
+  /// one if the edge, which moves with the clock, is further ahead. Inside the segment of `position`, it is
+  /// `time` itself, if that is in the window. Nil if nothing is later than `position`.
   func livePlace(near time: MediaTime, after position: MediaTime) -> MediaTime? {
     guard let window = state.withLock({ $0.live })?.window,
       let index = window.index(at: min(time, window.end - Self.instant)), let segment = window[index]
@@ -448,7 +449,7 @@ final class ItemSession: Sendable {
 }
 
 extension ItemSession {
-  /// Compressed media to be kept: as the target says, else as the item prefers.
+  /// The limits of the forward buffer: from the target, or else from the item's preferences.
   static func limits(
     of item: PlayerItem, _ environment: SessionEnvironment, _ target: PreloadTarget?
   ) -> ForwardBuffer.Limits {

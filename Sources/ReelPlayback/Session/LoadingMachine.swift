@@ -1,12 +1,13 @@
 internal import ReelCore
 
-/// Decides how the loading of one item goes on: events in, actions out. A pure value.
+/// Decides how one item is loaded: events in, actions out. A pure value.
 ///
-/// - Loading begins when anything is wanted. What fails and may pass is tried again, as often as the policy says.
-/// - The loader of video comes first. Audio that is a stream of its own is loaded once the first video is there, and left
-///   out where it fails.
-/// - A seek sends loaders to another place; an error of the place before is nobody's any more.
-/// - A failure that is final ends what was loaded. It is told when that has been shown.
+/// - Loading begins as soon as there is a target, or playback. Temporary failures are retried as often as the
+///   policy says.
+/// - The video loader comes first. Separate audio is loaded after the first video packet, and left out if it
+///   fails.
+/// - A seek moves the loaders. Errors from the previous position are ignored.
+/// - A final failure ends loading. It is reported when the loaded media has been shown.
 struct LoadingMachine: Sendable {
   typealias Loader = MediaPacket.Kind
 
@@ -14,46 +15,46 @@ struct LoadingMachine: Sendable {
     case began
     /// How far to load; nil for playing.
     case targetChanged(PreloadTarget?)
-    /// It is known what the source is.
+    /// The source has been resolved.
     case resolved
     case resolvingFailed(ReelError)
     /// The streams of the source are known.
     case opened(hasSeparateAudio: Bool)
-    /// The buffer stands at another place; the loaders in `reload` have to go there.
+    /// The buffer has moved; the loaders in `reload` must follow.
     case sought(VideoPipeline.Order, reload: Set<Loader>)
-    /// The audio was dropped, and comes again from `place` where it is wanted.
+    /// The audio was dropped. If it is wanted, it is loaded again from `place`.
     case audioWanted(Bool, bufferGeneration: Int, place: MediaTime?)
-    /// A packet came.
+    /// A packet was read.
     ///
-    /// - isNews: It lies behind all that was there.
+    /// - isNews: True if it is after all packets loaded so far.
     case packetRead(Loader, isNews: Bool)
-    /// A loader has come to the end of the item.
+    /// A loader has reached the end of the item.
     case ended(Loader, bufferGeneration: Int, fault: ReelError?)
-    /// A loader can't go on. `place` is where it stands.
+    /// A loader failed at `place`.
     case failed(Loader, ReelError, bufferGeneration: Int, place: MediaTime?)
-    /// Audio that is a stream of its own has not come for too long.
+    /// Separate audio has not arrived for too long.
     case audioMissed(ReelError, bufferGeneration: Int)
     case decodingFailed(ReelError)
-    /// A span has shown nothing at all.
+    /// A span ended without any frame.
     case spanWasFruitless(ReelError)
-    /// What there was has been shown.
+    /// The loaded media has been shown.
     case failureIsDue
     case firstFrameDecoded
     case stopped
   }
 
   enum Action: Sendable, Equatable {
-    /// Finds out what the source is, after a pause.
+    /// Resolves the source after a pause.
     case resolve(after: Duration)
-    /// Ends what a loader is reading.
+    /// Interrupts a loader's read.
     case interrupt(Loader)
-    /// The loader goes on after a pause.
+    /// The loader continues after a pause.
     case loadAgain(Loader, after: Duration)
     case wake(ItemSession.LoopKind)
     case wakePlayer
     case updateLimits
     case fillBuffer
-    /// No more packets of these kinds will come.
+    /// No more packets of these kinds follow.
     case endBuffer(Set<Loader>, from: Loader, bufferGeneration: Int, isBroken: Bool)
     case setHasSeparateAudio(Bool)
     case reached(PreloadStage)
@@ -64,9 +65,9 @@ struct LoadingMachine: Sendable {
     case tracksAreKnown
   }
 
-  /// What a loader is to do.
+  /// The task of a loader.
   struct Assignment: Sendable, Equatable {
-    /// Where it is to go first; nil for where it stands.
+    /// The seek to make first; nil to continue where it is.
     var seek: Seek?
     var dropsAudio: Bool
   }
@@ -78,30 +79,30 @@ struct LoadingMachine: Sendable {
   }
 
   private(set) var target: PreloadTarget?
-  /// What decoding is to give.
+  /// The current order for decoding.
   private(set) var order = VideoPipeline.Order()
   private(set) var wantsAudio: Bool
-  /// Audio is a stream of its own; nil before that is known.
+  /// Whether audio is a separate stream; nil until that is known.
   private(set) var hasSeparateAudio: Bool?
   private(set) var hasVideoPacket = false
   private(set) var hasFirstFrame = false
   private(set) var isStopped = false
   /// Why loading has ended.
   private(set) var failure: ReelError?
-  /// Why nothing was shown, where nothing else is wrong.
+  /// Why nothing was shown, if there is no other failure.
   private(set) var fruitlessFailure: ReelError?
   var iterations: LoopIterations
 
   private var hasBegun = false
   private var isResolved = false
-  /// The failure is told when what is there has been shown.
+  /// The loaded media has been shown, so the failure can be reported.
   private var isFailureDue = false
   private var retry: ItemRetryPolicy
-  /// Where loaders are to go before they read on.
+  /// The seeks that loaders make before they read on.
   private var pendingSeeks: [Loader: Seek] = [:]
   private var tracks: [Loader: [PlayerItem.Track]] = [:]
   private var areAllAnnounced = false
-  /// Loaders that have read to the end: they announce no more tracks.
+  /// Loaders that have read to the end. They announce no more tracks.
   private var hasReadEnd: Set<Loader> = []
   private var hasToldTracks = false
 
@@ -116,7 +117,7 @@ struct LoadingMachine: Sendable {
     order.prefersThroughput = prefersThroughput
   }
 
-  /// Loading begins at `time`, which the buffer was told before.
+  /// Loading begins at `time`, to which the buffer has already been moved.
   mutating func start(at time: MediaTime, bufferGeneration: Int) {
     order.bufferGeneration = bufferGeneration
     order.target = time
@@ -183,23 +184,23 @@ struct LoadingMachine: Sendable {
 
   // MARK: What is asked
 
-  /// The failure, where it can be told now.
+  /// The failure, if it can be reported now.
   var dueFailure: ReelError? { isFailureDue || !hasVideoPacket ? failure : nil }
   /// Why there was no frame at all.
   var emptyFailure: ReelError? { failure ?? fruitlessFailure }
-  /// What was loaded before is of no use to a seek: it has failed, and that may pass.
+  /// True after a temporary failure: a seek then discards the loaded media.
   var startsOver: Bool { failure?.isTemporary == true }
-  /// Whether loading is awaited that has been sent elsewhere.
+  /// True if a seek of this loader is pending.
   func isSent(_ loader: Loader) -> Bool { pendingSeeks[loader] != nil }
-  /// Nobody waits for what a loader reads.
+  /// True if the packets of a loader are no longer wanted.
   func isOver(_ loader: Loader) -> Bool { isStopped || loader == .audio && !wantsAudio }
-  /// Audio that has a stream of its own is played.
+  /// True if separate audio is played.
   var playsSeparateAudio: Bool { wantsAudio && hasSeparateAudio == true }
 
-  /// True where the target of preloading has not been reached.
+  /// False if the target of preloading has been reached.
   func wantsMore(of loader: Loader) -> Bool {
     guard let target else { return true }
-    // Audio that is a stream of its own comes after the first frame.
+    // Separate audio comes after the first frame.
     guard loader == .video else { return target.stage >= .buffered }
     switch target.stage {
     case .none, .manifest: return false
@@ -209,16 +210,16 @@ struct LoadingMachine: Sendable {
     }
   }
 
-  /// What a loader is to do now; nil for nothing. A seek is handed out once.
+  /// The next task of a loader; nil for none. A seek is returned once.
   mutating func assignment(of loader: Loader) -> Assignment? {
     guard !isStopped, isResolved, failure == nil, loader == .video || playsSeparateAudio else { return nil }
     return Assignment(
       seek: pendingSeeks.removeValue(forKey: loader), dropsAudio: loader == .video && !wantsAudio)
   }
 
-  /// Begins or gives up looping; gives the passes that are to be dropped.
+  /// Starts or stops looping; returns the iterations to drop.
   ///
-  /// - Parameter iteration: The one that is on show: the last one, where the item does not loop any more.
+  /// - Parameter iteration: The current iteration. If the item no longer loops, it is the last one.
   mutating func setLoops(_ loops: Bool, iteration: Int) -> LoopIterations.Cut? {
     order.lastIteration = loops ? .max : iteration
     guard let cut = iterations.setLoops(loops, iteration: iteration, sent: Set(pendingSeeks.keys)) else {
@@ -230,9 +231,9 @@ struct LoadingMachine: Sendable {
     )
   }
 
-  /// The tracks of all loaders, where those of one have changed.
+  /// The tracks of all loaders, if those of one have changed.
   ///
-  /// - Parameter areAll: No further one can appear after the first packet.
+  /// - Parameter areAll: No further track can appear after the first packet.
   mutating func note(
     _ tracks: [PlayerItem.Track], of loader: Loader, areAll: Bool
   ) -> (changed: [PlayerItem.Track]?, actions: [Action]) {
@@ -273,7 +274,7 @@ struct LoadingMachine: Sendable {
     if kind == .video, !hasVideoPacket {
       hasVideoPacket = true
       actions.append(.reached(.initialization))
-      // The first frame goes before the sound.
+      // The first frame comes before the audio.
       if hasSeparateAudio == true { actions.append(.wake(.audioReader)) }
     }
     if isNews, retry.remaining < retry.attempts {
@@ -295,16 +296,16 @@ struct LoadingMachine: Sendable {
   private mutating func fail(_ loader: Loader, _ error: ReelError, bufferGeneration: Int, place: MediaTime?)
     -> [Action]
   {
-    // Of a place that is not wanted any more.
+    // The error is from a position that is no longer wanted.
     if isSent(loader) { return [.loadAgain(loader, after: .zero)] }
     if let (delay, actions) = tryAgain(after: error) {
-      // It goes on where it was, from a container that is opened anew.
+      // Continues at the same position with a container that is opened again.
       pendingSeeks[loader] = Seek(bufferGeneration: bufferGeneration, time: place)
       return [.log(error)] + actions + [.loadAgain(loader, after: delay)]
     }
     guard loader == .video else { return [.log(error)] + giveUpAudio(bufferGeneration: bufferGeneration) }
     failure = error
-    // What is there is shown first.
+    // The loaded media is shown first.
     return [
       .log(error),
       .endBuffer([.video, .audio], from: .video, bufferGeneration: bufferGeneration, isBroken: true),
@@ -323,7 +324,7 @@ struct LoadingMachine: Sendable {
       ]
   }
 
-  /// The pause before the next attempt, and what is told of it; nil where there is none.
+  /// The pause before the next attempt and the report of it; nil if there is none.
   private mutating func tryAgain(after error: ReelError) -> (delay: Duration, actions: [Action])? {
     guard !isStopped, let delay = retry.next(after: error) else { return nil }
     return (

@@ -2,13 +2,13 @@ internal import Logging
 internal import ReelCore
 internal import ReelFFmpeg
 
-/// What a player gives its items to be loaded with.
+/// What a player provides for loading its items.
 struct SessionEnvironment: Sendable {
   var fetcher: any Fetching
   var loading: LoadingConfiguration
   var account: MemoryAccount?
   var clock: any MonotonicClock
-  /// Where its work is done.
+  /// The runtime of its tasks and threads.
   var runtime: any PlayerRuntime
   var gate: (any DecodingGate)?
   var logger: Logger
@@ -16,8 +16,8 @@ struct SessionEnvironment: Sendable {
   var retryPolicy: ItemRetryPolicy
   var ringFrameCapacity: Int
   var ringByteCapacity: Int
-  /// Chooses rungs by what transfers measure; else the highest at or under the cap.
+  /// Chooses rungs by measured transfers; otherwise the highest at or below the cap.
   var isAdaptive: Bool
-  /// In bits per second, where something is known ahead.
+  /// In bits per second; nil if nothing is known in advance.
   var initialBandwidth: Double?
 }

@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// Decodes the packets of a forward buffer into a frame ring.
 ///
-/// A turn decodes until the ring is full or the packets have run out (`TrackDecoder`). After a seek the frames before the
-/// wanted one are decoded and let go.
+/// A turn decodes until the ring is full or the packets have run out (`TrackDecoder`). After a seek, frames
+/// before the requested one are decoded and dropped.
 ///
 /// Confined to its task loop's turns.
 final class VideoPipeline {
@@ -14,35 +14,35 @@ final class VideoPipeline {
     var name: String
     var logger: Logger
     var gate: (any DecodingGate)?
-    /// What decoding is measured by.
+    /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
-    /// Frame threads once the first frame is there.
+    /// The number of frame threads after the first frame.
     var threads = 1
-    /// Gets what was decoded so far, with each frame, before the ring gets that.
+    /// Receives the totals with each frame, before the ring gets the frame.
     var noteDecoding: @Sendable (DecodingAccount) -> Void = { _ in }
-    /// Gets told why a span has shown nothing at all, before the ring is finished.
+    /// Receives the reason why a span had no frame, before the ring is finished.
     var noteFailure: @Sendable (ReelError) -> Void = { _ in }
   }
 
   enum Outcome {
-    /// To be woken by the buffer or the ring.
+    /// Nothing to do until the buffer or the ring wakes it.
     case idle
     case ended
   }
 
-  /// What is wanted from the place where decoding begins.
+  /// What to decode from a position.
   struct Order: Sendable {
     var bufferGeneration = 0
     var generation = 0
-    /// The first frame that is shown is the one on show at this time; nil for the very first.
+    /// The first frame to show is the one on show at this time; nil for the very first.
     var target: MediaTime?
-    /// A frame so much earlier will do.
+    /// A frame earlier by this much is accepted.
     var tolerance = MediaTime.zero
-    /// Frames that are decoded ahead; nil for as many as the ring takes.
+    /// The number of frames to decode ahead; nil for as many as fit the ring.
     var limit: Int?
-    /// The first frame need not come soon: all threads from the beginning.
+    /// True to use all threads from the beginning, because the first frame is not urgent.
     var prefersThroughput = false
-    /// The last time through the item; frames of later ones are let go.
+    /// The last iteration to decode. Frames of later ones are dropped.
     var lastIteration = Int.max
   }
 
@@ -53,20 +53,20 @@ final class VideoPipeline {
   private let packets: BufferedPackets
   private let frames: TrackDecoder
   private var order = Order(bufferGeneration: -1)
-  /// Of the order, for the decoder: it is kept over seeks.
+  /// The generation of the order, for the decoder, which is kept across seeks.
   private let bufferGeneration: DecodingGeneration
-  /// The latest frame at or before the target, until it is known whether there is a later one.
+  /// The latest frame at or before the target, until it is known whether a later one exists.
   private var candidate: TimedFrame?
-  /// The time through the item in which the target lies; nil before there is a frame.
+  /// The iteration of the target; nil before the first frame.
   private var targetIteration: Int?
   /// Refused by the ring.
   private var refused: TimedFrame?
-  /// Comes after the one that is refused.
+  /// The frame after the refused one.
   private var refusedNext: TimedFrame?
   private var offeredCount = 0
   private var isOpening = true
   private var isFinished = false
-  /// What had been spent in decoders when the first frame of the order was there.
+  /// The decoding time when the order's first frame was ready.
   private var firstFrameDuration: Duration?
 
   init(
@@ -90,24 +90,24 @@ final class VideoPipeline {
         }))
   }
 
-  /// As many frames were offered as are wanted now.
+  /// As many frames as the order wants have been offered.
   var hasReachedLimit: Bool { order.limit.map { offeredCount >= $0 } ?? false }
 
-  /// What was decoded so far.
+  /// The totals so far.
   var account: DecodingAccount {
     DecodingAccount(
       duration: frames.duration, firstFrameDuration: firstFrameDuration, frameCount: frames.frameCount,
       repeatedCount: frames.repeatedCount)
   }
 
-  /// Decodes as far as it can go. Throws `ReelError` or `CancellationError`.
+  /// Decodes as much as possible. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {
     if order.bufferGeneration != self.order.bufferGeneration { try begin(order) }
     self.order = order
     frames.lastIteration = order.lastIteration
     if isFinished {
       guard case .packet = packets.peek() else { return .ended }
-      // The item has begun anew after all.
+      // More packets follow after all: the item loops.
       isFinished = false
       frames.goOn()
       ring.goOn(generation: order.generation)
@@ -121,16 +121,16 @@ final class VideoPipeline {
       case .frame(let frame):
         isOpening = false
         if offeredCount == 0 { firstFrameDuration = frames.duration }
-        // Whoever takes the frame from the ring finds in the account what it took.
+        // Recorded before the ring has the frame, so that its consumer sees the totals.
         options.noteDecoding(account)
         offerWhereWanted(frame)
       case .discarded:
         isOpening = false
         options.noteDecoding(account)
       case .needsPacket:
-        // Frames that the decoder holds back for their order are not drained at a stall: it would have to decode its group of
-        // frames again from the key frame each time. So a stream with reordering stalls some frames before the end of what
-        // was loaded.
+        // Frames that the decoder holds for reordering are not drained at a stall: it would have to decode
+        // their group again from the key frame each time. So a stream with reordering stalls some frames before
+        // the end of the loaded packets.
         return .idle
       case .stale:
         return .idle
@@ -142,12 +142,12 @@ final class VideoPipeline {
     }
   }
 
-  /// Lets go of the decoder, where it can go on at the same frame later: it begins with the key frame again then. True
-  /// where that was done now.
+  /// Closes the decoder if a new one can continue with the same frame, starting from its key frame. Returns
+  /// true if it was closed.
   func park() -> Bool { frames.decoder != nil && rewind() }
 
-  /// Goes back to behind the frame on show, for the ones that were decoded ahead of it to be let go. False, and
-  /// nothing is done, where that can't be.
+  /// Goes back to just after the frame on show, so that frames decoded ahead of it can be released. Returns
+  /// false without an effect if that is impossible.
   func rest(at shown: MediaTime) -> Bool {
     guard frames.hasTimestamps, buffer.rewindToKey(before: shown, bufferGeneration: order.bufferGeneration)
     else { return false }
@@ -175,7 +175,7 @@ final class VideoPipeline {
     try frames.begin()
   }
 
-  /// Ends the generation: what is left is shown.
+  /// Ends the generation after the last frame.
   private func finish() throws -> Outcome {
     if candidate != nil, let last = candidate.take() {
       offer(last)
@@ -187,9 +187,10 @@ final class VideoPipeline {
     return .ended
   }
 
-  /// Once the first frame is there, decoding goes on with all threads, from its key frame on.
-  /// A decoder with several frame threads holds the first frame back by as many frames, so the first frame is decoded
-  /// with one thread. Beginning again costs one key frame.
+  /// After the first frame, restarts from its key frame with all threads.
+  ///
+  /// A decoder with several frame threads delays the first frame by as many frames, so the first frame is
+  /// decoded with one thread. Restarting costs one key frame.
   private func takeUpThreads() {
     guard let decoder = frames.decoder, !isOpening, decoder.options.threads != options.threads,
       offeredCount > 0
@@ -197,10 +198,10 @@ final class VideoPipeline {
     _ = rewind()
   }
 
-  /// Closes the decoder; the next begins with the key frame of the last frame, whatever was decoded behind it. False
-  /// where it has to go on as it is.
+  /// Closes the decoder. The next one starts with the key frame of the last frame. Returns false if that is
+  /// impossible.
   private func rewind() -> Bool {
-    // Frames without timestamps would not be known again.
+    // Frames without timestamps could not be recognized when they are decoded again.
     guard let lastTime = frames.lastTime, frames.hasTimestamps,
       buffer.rewindToKey(before: lastTime, bufferGeneration: order.bufferGeneration)
     else { return false }
@@ -208,12 +209,12 @@ final class VideoPipeline {
     return true
   }
 
-  /// Offers a frame, or lets it go where it stands before the one that is wanted.
+  /// Offers a frame, or drops it if it is before the requested one.
   private func offerWhereWanted(_ placed: consuming TimedFrame) {
     let frame = placed
     guard let target = order.target, offeredCount == 0 else { return offer(frame) }
     let time = frame.time
-    // A place behind the end is at the last frame of its iteration, not in the next one.
+    // A position beyond the end selects the last frame of its iteration, not the next iteration.
     let iteration = frame.span?.loop.iteration ?? 0
     targetIteration = targetIteration ?? iteration
     if time > target || iteration != targetIteration {
@@ -248,7 +249,7 @@ final class VideoPipeline {
     }
   }
 
-  /// Offers what the ring has refused; false where it still does.
+  /// Offers the refused frames again. Returns false if the ring is still full.
   private func handOver() throws -> Bool {
     while let frame = refused.take() ?? refusedNext.take() {
       if let span = frame.span, span.loop.iteration > order.lastIteration { continue }
@@ -264,7 +265,7 @@ final class VideoPipeline {
   }
 }
 
-/// The generation that is decoded now.
+/// The generation being decoded.
 private final class DecodingGeneration: Sendable {
   let value = Atomic(-1)
 }

@@ -1,4 +1,4 @@
-/// Keeps a live presentation at its target latency: faster for a while, or with a jump.
+/// Keeps a live presentation at its target latency by playing faster for a while, or by a jump.
 ///
 /// The latency is how far the position is behind the live edge. The excess is what it is above the target. With S for
 /// the duration of a segment:
@@ -16,28 +16,28 @@
 ///
 /// A caller whose user has gone back in the window passes that latency as the target.
 package struct LiveCatchUp: Sendable, Hashable {
-  /// What is to be done.
+  /// What to do now.
   package enum Action: Sendable, Hashable {
     /// The user's rate.
     case normal
     /// This rate in place of the user's.
     case rate(Double)
-    /// Go on at this latency.
+    /// Continue at this latency.
     case jump(toLatency: Duration)
   }
 
-  /// True from the excess that it begins at to the one that it ends at.
+  /// True while playing faster, from the excess that starts it to the one that ends it.
   private var isCatchingUp = false
 
   package init() {}
 
-  /// What is to be done now.
+  /// Returns what to do now.
   ///
   /// - Parameters:
-  ///   - oldestLatency: The latency of the oldest media of the window; nil where nothing leaves it.
-  ///   - segmentDuration: Nil where it is unknown.
-  ///   - userRate: The rate that was asked for, not the one that this gave.
-  ///   - isStalled: The presentation stands still for want of media.
+  ///   - oldestLatency: The latency of the oldest media in the window; nil if no media leaves it.
+  ///   - segmentDuration: Nil if unknown.
+  ///   - userRate: The requested rate, not the one that this returned.
+  ///   - isStalled: True while playback is stalled.
   package mutating func action(
     latency: Duration, target: Duration, oldestLatency: Duration? = nil, segmentDuration: Duration? = nil,
     userRate: Double = 1, isStalled: Bool = false
@@ -48,7 +48,7 @@ package struct LiveCatchUp: Sendable, Hashable {
     let hasLeft = oldestLatency.map { latency > $0 } ?? false
     if userRate > 0, hasLeft || userRate == 1 && excess > jumpExcess {
       let goal = Self.goal(target: target, oldestLatency: oldestLatency, segment: segment)
-      // In a window shorter than a segment there may be nowhere to go.
+      // In a window shorter than a segment there may be no position to jump to.
       if goal < latency {
         isCatchingUp = false
         return .jump(toLatency: goal)
@@ -74,7 +74,7 @@ package struct LiveCatchUp: Sendable, Hashable {
   private static let endExcess = Duration.milliseconds(250)
   private static let fullExcess = Duration.seconds(5)
 
-  /// The target, but some way inside of the window.
+  /// The target, but not too near the window's start.
   private static func goal(target: Duration, oldestLatency: Duration?, segment: Duration) -> Duration {
     guard let oldestLatency else { return target }
     let margin = min(max(segment, .seconds(1)), oldestLatency / 2)
@@ -83,7 +83,7 @@ package struct LiveCatchUp: Sendable, Hashable {
 
   private static func rate(excess: Duration) -> Double {
     let share = (excess - endExcess) / (fullExcess - endExcess)
-    // Each change of the rate is one for the audio too, so there are only a few.
+    // Each change of rate also affects the audio, so there are only a few.
     return ((1.05 + 0.05 * min(max(share, 0), 1)) * 100).rounded() / 100
   }
 }

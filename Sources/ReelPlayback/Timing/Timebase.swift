@@ -5,7 +5,7 @@ package import ReelCore
 /// Both ways are exact to the nanosecond and rounded up, so that at `clockTime(of: time)` the media time is `time` or
 /// at most a few nanoseconds past it, never before.
 package struct Timebase: Sendable, Hashable {
-  /// Seconds of media to a second of the clock; 0 stands still.
+  /// Seconds of media per second of the clock; 0 when stopped.
   package private(set) var rate: Double
 
   private var anchorTime: MediaTime
@@ -13,19 +13,19 @@ package struct Timebase: Sendable, Hashable {
 
   /// - Parameters:
   ///   - time: The media time at `now`.
-  ///   - rate: A rate that is negative or no number is taken as 0.
-  ///   - now: Of the clock that all calls take their times from.
+  ///   - rate: Negative values and NaN count as 0.
+  ///   - now: By the clock that all calls use.
   package init(time: MediaTime = .zero, rate: Double = 0, at now: Duration = .zero) {
     self.rate = Self.valid(rate)
     anchorTime = time
     anchorClock = now
   }
 
-  /// The media time, in nanoseconds or, where no time has passed since the last change, as it was set.
+  /// The media time in nanoseconds; if no time has passed since the last change, exactly as it was set.
   package func time(at now: Duration) -> MediaTime {
     let elapsed = Double((now - anchorClock).attoseconds) / Self.attosecondsPerTick * rate
     guard elapsed != 0 else { return anchorTime }
-    // Sums of times that have no common timescale are rounded down: that of the negated ones up.
+    // Sums of times without a common timescale are rounded down; negate them to round up.
     let negated =
       MediaTime(seconds: -elapsed / Double(Self.timescale), timescale: Self.timescale) - anchorTime
     return MediaTime(value: 0, timescale: 1) - negated
@@ -34,18 +34,18 @@ package struct Timebase: Sendable, Hashable {
   /// When the clock shows the media time; nil at rate 0.
   package func clockTime(of time: MediaTime) -> Duration? {
     guard rate > 0 else { return nil }
-    // Negated after it was rounded down.
+    // Negate only after rounding down.
     let distance = -Double((anchorTime - time).ticks(timescale: Self.timescale))
     let length = (distance / rate).rounded(.up)
     return anchorClock + .nanoseconds(Int64(exactly: length) ?? (length < 0 ? .min : .max))
   }
 
-  /// Goes on at another rate from the media time at `now`.
+  /// Continues at another rate from the media time at `now`.
   package mutating func setRate(_ rate: Double, at now: Duration) {
     self = Timebase(time: time(at: now), rate: rate, at: now)
   }
 
-  /// Goes on at the same rate from another media time.
+  /// Continues at the same rate from another media time.
   package mutating func setTime(_ time: MediaTime, at now: Duration) {
     self = Timebase(time: time, rate: rate, at: now)
   }

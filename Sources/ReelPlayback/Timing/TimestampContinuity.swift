@@ -18,15 +18,15 @@ package import ReelCore
 ///
 /// A value of one container and one span: after a seek a new one is begun. Packets come in the container's order.
 package struct TimestampContinuity: Sendable {
-  /// The longest gap that is no jump.
+  /// The longest gap that does not count as a jump.
   package let forwardThreshold: MediaTime
-  /// The farthest step back that is no jump: presentation timestamps are not in order.
+  /// The largest step back that does not count as a jump. Presentation timestamps are not in order.
   package let backwardThreshold: MediaTime
-  /// How many jumps there were; one that several streams make counts once.
+  /// The number of jumps. A jump of several streams counts once.
   package private(set) var jumpCount = 0
 
   private var streams: [Int: Stream] = [:]
-  /// The shifts in the order that they were set, the last few of them.
+  /// The latest shifts, in the order of the jumps.
   private var epochs = [Epoch(number: 0, shift: .zero)]
 
   package init(
@@ -37,13 +37,13 @@ package struct TimestampContinuity: Sendable {
     self.backwardThreshold = backwardThreshold
   }
 
-  /// What is to be added to the timestamps of the next packet of `stream`.
+  /// Returns the shift to add to the timestamps of the next packet of `stream`.
   ///
   /// - Parameters:
   ///   - stream: The index of the stream in its container.
-  ///   - dts: In `timeBase`; nil where the packet has none.
-  ///   - pts: In `timeBase`; nil where the packet has none.
-  ///   - duration: In `timeBase`; 0 where it is unknown: the distance of the last two packets is taken then.
+  ///   - dts: In `timeBase`; nil if the packet has none.
+  ///   - pts: In `timeBase`; nil if the packet has none.
+  ///   - duration: In `timeBase`; 0 if unknown: the distance of the last two packets is used.
   ///   - timeBase: Seconds per tick.
   package mutating func shift(
     stream: Int, dts: Int64?, pts: Int64?, duration: Int64, timeBase: Rational
@@ -59,7 +59,7 @@ package struct TimestampContinuity: Sendable {
     }
     let place = time(ticks)
     let pts = pts.map { time(Self.unwrapped(pts: $0, nextTo: ticks, timeBase: timeBase)) } ?? place
-    // What lies further ahead is damaged.
+    // A time further ahead is damaged.
     let presentation = min(max(pts, place), place + Self.reorder)
     var state: Stream
     if let known = streams[stream] {
@@ -79,16 +79,16 @@ package struct TimestampContinuity: Sendable {
     return state.shift
   }
 
-  /// Other streams follow, in the place of those before: their first packets jump where they step back by more than
-  /// sound may overlap, and frames where they step back at all.
+  /// Replaces the streams by others. The first packet of a new stream jumps if it steps back further than audio
+  /// may overlap; a frame jumps if it steps back at all.
   ///
-  /// - Parameter frames: The index of the stream that has them.
+  /// - Parameter frames: The index of the stream with frames.
   package mutating func beginStreams(frames: Int?) {
     for index in streams.keys { streams[index]?.overlap = index == frames ? .zero : Self.overlap }
   }
 
-  /// `pts` brought to the same side of a wrap of 33 bits as `dts`: of the packets around a wrap some have the one
-  /// timestamp before it and the other after it.
+  /// Moves `pts` to the same side of a 33-bit wrap as `dts`. Packets near a wrap may have one timestamp before
+  /// it and the other after it.
   package static func unwrapped(pts: Int64, nextTo dts: Int64, timeBase: Rational) -> Int64 {
     guard timeBase.isPositive else { return pts }
     let ticks = wrap.ticks(timescale: timeBase.denominator) / Int64(timeBase.numerator)
@@ -102,11 +102,11 @@ package struct TimestampContinuity: Sendable {
 
   // MARK: - Private
 
-  /// From one jump to the next.
+  /// The time between two jumps.
   private struct Epoch: Sendable {
     var number: Int
     var shift: MediaTime
-    /// The places of the packets, as the container has them.
+    /// The range of the packets' places in the container's time.
     var places: ClosedRange<MediaTime>?
 
     mutating func extend(to place: MediaTime) {
@@ -117,7 +117,7 @@ package struct TimestampContinuity: Sendable {
       if !known.contains(place) { places = min(known.lowerBound, place)...max(known.upperBound, place) }
     }
 
-    /// How far `place` is from the packets of this epoch; nil where that is too far for it to be one of them.
+    /// The distance of `place` from the packets of this epoch; nil if it is too far to belong to it.
     func distance(to place: MediaTime) -> MediaTime? {
       guard let places else { return nil }
       let distance = max(places.lowerBound - place, place - places.upperBound, .zero)
@@ -128,15 +128,15 @@ package struct TimestampContinuity: Sendable {
   private struct Stream: Sendable {
     var epoch: Int
     var shift: MediaTime
-    /// Where the last packet started and ended, as the container has it.
+    /// The start and end of the last packet in the container's time.
     var start: MediaTime
     var end: MediaTime
-    /// When what was read so far has been presented.
+    /// When all packets so far have been presented.
     var presentationEnd: MediaTime
     var step: MediaTime?
-    /// Other streams have begun since; the next packet may begin so much before the end of the last.
+    /// Set when other streams have begun: how far the next packet may begin before the end of the last.
     var overlap: MediaTime?
-    /// The next packet has another shift than the last.
+    /// The next packet's shift differs from the last one's.
     var hasJumped = false
 
     init(epoch: Int, shift: MediaTime, at place: MediaTime) {
@@ -147,7 +147,7 @@ package struct TimestampContinuity: Sendable {
       presentationEnd = place
     }
 
-    /// A packet without a timestamp follows on the last.
+    /// Places a packet without a timestamp after the last one.
     mutating func extend(by length: MediaTime?) {
       start = end
       end = end + (length ?? step ?? .zero)
@@ -164,7 +164,7 @@ package struct TimestampContinuity: Sendable {
       overlap = nil
     }
 
-    /// How far `place`, seen with `change` added, is from the last packet.
+    /// The distance of `place` plus `change` from the last packet.
     func distance(to place: MediaTime, change: MediaTime) -> MediaTime {
       let moved = place + change
       if moved < start { return start - moved }
@@ -172,15 +172,15 @@ package struct TimestampContinuity: Sendable {
     }
   }
 
-  /// The length of a packet of which nothing is known.
+  /// The length of a packet if nothing is known of it.
   private static let defaultStep = MediaTime(value: 1, timescale: 25)
   private static let overlap = MediaTime(value: 1, timescale: 10)
-  /// How long a frame waits for those that are shown before it.
+  /// How long a frame waits for frames shown before it.
   private static let reorder = MediaTime(value: 1, timescale: 1)
   private static let wrap = MediaTime(value: 1 << 33, timescale: 90_000)
-  /// How far two streams of a container are apart at the most where they are interleaved.
+  /// The largest distance between two interleaved streams of a container.
   private static let interleaving = MediaTime(value: 5, timescale: 1)
-  /// How many shifts a stream may be behind and still find its own.
+  /// The number of shifts that a stream may be behind and still find its own.
   private static let maximumEpochCount = 16
 
   private var newest: Epoch { epochs[epochs.count - 1] }
@@ -214,7 +214,7 @@ package struct TimestampContinuity: Sendable {
     return append(shift: state.shift + max(state.end - place, state.presentationEnd - presentation))
   }
 
-  /// The epoch of a stream's first packet, the later one where two are as near.
+  /// The epoch nearest to a stream's first packet; of equals, the later one.
   private func nearestEpoch(to place: MediaTime) -> Epoch {
     var best = newest
     var least = best.distance(to: place)
@@ -231,7 +231,7 @@ package struct TimestampContinuity: Sendable {
   ) -> Bool {
     guard place <= state.end + forwardThreshold else { return false }
     guard let overlap = state.overlap else { return place + backwardThreshold >= state.start }
-    // Rounded to ticks.
+    // The tolerance covers rounding to ticks.
     return presentation + max(overlap, MediaTime(value: 1, timescale: 1000)) >= state.presentationEnd
   }
 

@@ -1,9 +1,9 @@
-/// What a body that may block waits on, and others wake it by: a counting semaphore that begins at zero.
+/// A counting semaphore, initially zero, for bodies that may block.
 package protocol BlockingSemaphore: AnyObject, Sendable {
-  /// Waits for a `signal()` that no other wait has used up. Only on a thread of the `PlayerRuntime` that made it, in a body
-  /// given to its `run`; with no lock held that another body may want.
+  /// Waits for a `signal()` that no other wait has used. Only on a thread of the `PlayerRuntime` that made it,
+  /// in a body passed to its `run`, and without a lock that another body may take.
   func wait()
 
-  /// Ends one wait, the present one or the next. From anywhere.
+  /// Ends one wait, the current one or the next. Callable from anywhere.
   func signal()
 }

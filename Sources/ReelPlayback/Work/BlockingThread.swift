@@ -1,6 +1,6 @@
-/// Runs work that blocks (FFmpeg, waiting for bytes) away from Swift's cooperative threads.
+/// Runs work that blocks (FFmpeg, waiting for bytes) outside of Swift's cooperative threads.
 enum BlockingThread {
-  /// Runs `body` on a thread of `runtime`, which does nothing else meanwhile.
+  /// Runs `body` on its own thread of `runtime`.
   static func run<Result: Sendable>(
     named name: String, on runtime: any PlayerRuntime = SystemRuntime.shared,
     _ body: @escaping @Sendable () throws -> Result
@@ -12,7 +12,7 @@ enum BlockingThread {
     }
   }
 
-  /// Waits on this thread for asynchronous work; never to be called from a task.
+  /// Blocks this thread until asynchronous work is done. Never call it from a task.
   static func wait<Result: Sendable>(
     scope: LoadScope, for body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {

@@ -1,11 +1,11 @@
 internal import Foundation
 import ReelFFmpeg
 
-/// As many permits as there are processors: however many sources are open, no more decode at a time.
+/// Has one permit per processor, so that however many sources are open, no more of them decode at a time.
 package final class CoreGate: DecodingGate {
   private let semaphore: DispatchSemaphore
 
-  /// - Parameter permits: nil for one a processor.
+  /// - Parameter permits: Nil for one per processor.
   package init(permits: Int? = nil) {
     semaphore = DispatchSemaphore(value: max(1, permits ?? ProcessInfo.processInfo.activeProcessorCount))
   }

@@ -1,18 +1,18 @@
 internal import ReelCore
 
-/// What has to end when the loading of one source ends: its transfers, and the waits of its thread.
+/// Ends everything that belongs to the loading of one source: its transfers, and the waits of its thread.
 ///
-/// Cancelled at most once; what is registered after that is cancelled at once.
+/// Cancelled at most once. A handler registered after that is called at once.
 final class LoadScope: Sendable {
-  /// Where the work of the loading is done.
+  /// The runtime of the loading tasks.
   let runtime: any PlayerRuntime
-  /// Where what the loading holds is counted.
+  /// Counts the memory that loading holds.
   let memory: LoadingMemory
 
   private struct State {
     var isCancelled = false
     var nextToken = 0
-    /// In the order in which they are called.
+    /// In the order of registration, in which they are called.
     var handlers: [(token: Int, call: @Sendable () -> Void)] = []
   }
 
@@ -27,7 +27,7 @@ final class LoadScope: Sendable {
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// Calls `handler` when the scope is cancelled; several in the order of their registration.
+  /// Calls `handler` when the scope is cancelled, after handlers registered before it.
   @discardableResult
   func onCancel(_ handler: @escaping @Sendable () -> Void) -> Int {
     let (token, isCancelled) = state.withLock { state in
@@ -40,7 +40,7 @@ final class LoadScope: Sendable {
   }
 
   func forget(_ token: Int) {
-    // The handler is let go after the lock: what it holds may come here as it ends.
+    // The handler is released outside the lock, because releasing it may call this scope.
     let forgotten = state.withLock { state -> (@Sendable () -> Void)? in
       guard let index = state.handlers.lastIndex(where: { $0.token == token }) else { return nil }
       return state.handlers.remove(at: index).call

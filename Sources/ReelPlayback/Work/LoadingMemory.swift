@@ -1,7 +1,7 @@
 internal import ReelFFmpeg
 internal import Synchronization
 
-/// What the loading of one item holds outside of its buffers: bytes on their way, and its manifest.
+/// The memory that the loading of one item holds outside of its buffers: bytes on their way, and its manifest.
 final class LoadingMemory: Sendable {
   private let account: MemoryAccount?
   private let inFlight = Atomic(0)
@@ -9,10 +9,10 @@ final class LoadingMemory: Sendable {
 
   init(account: MemoryAccount?) { self.account = account }
 
-  /// Bytes that have come and were not taken by a demuxer yet.
+  /// Bytes that have arrived and were not taken by a demuxer yet.
   var inFlightByteCount: Int { inFlight.load(ordering: .relaxed) }
 
-  /// What reading manifests has left in memory; 0 where the allocator can't tell.
+  /// The memory that manifests occupy; 0 if the allocator can't tell.
   var manifestByteCount: Int { manifest.load(ordering: .relaxed) }
 
   func addInFlight(_ byteCount: Int) { inFlight.add(byteCount, ordering: .relaxed) }

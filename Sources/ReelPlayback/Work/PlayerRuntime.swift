@@ -1,35 +1,35 @@
-/// How soon work begins where all cores are busy.
+/// How soon work begins if all cores are busy.
 package enum WorkUrgency: Sendable {
-  /// When its turn comes: who asks for it goes on first. Loading and decoding.
+  /// When its turn comes; the caller continues first. For loading and decoding.
   case patient
-  /// At once: it takes a core from others. What is due at a time, and short.
+  /// At once, taking a core from others. For short work that is due at a certain time.
   case prompt
 }
 
-/// Where the work of players is done: what blocks, what is asynchronous, and the waits between the two.
+/// Runs the work of players: blocking bodies, tasks, and the waits between them.
 ///
-/// Everything that a player begins goes through one of these, so that the same code runs on the system's threads
-/// (`SystemRuntime`) and, one thing at a time, under a modelled clock.
+/// Players start all work through it, so that the same code runs on the system's threads (`SystemRuntime`) and,
+/// one thing at a time, by a simulated clock.
 package protocol PlayerRuntime: AnyObject, Sendable {
-  /// Runs `body`, which may block, away from Swift's cooperative threads. Never waits for it.
+  /// Starts `body`, which may block, outside of Swift's cooperative threads, without waiting for it.
   func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void)
 
-  /// Begins a task. To be used in place of `Task`: a task of its own does not inherit where the one runs that makes it.
+  /// Starts a task. Use it instead of `Task`, which would not inherit the runtime of its creator.
   func throwingTask<Success: Sendable>(
     _ body: @escaping @Sendable () async throws -> Success
   ) -> Task<Success, any Error>
 
-  /// As `throwingTask`, for what can't fail.
+  /// Like `throwingTask`, for a body that can't fail.
   @discardableResult
   func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never>
 
-  /// What a body given to `run` waits on.
+  /// Makes a semaphore for bodies passed to `run`.
   func makeSemaphore() -> any BlockingSemaphore
 
-  /// So long after a call that must not be held up, what follows from it may begin: threads that are woken before it
+  /// How long to delay work after a call that must return quickly: a thread that is woken before the call
   /// returns may take its core.
   var returnAllowance: Duration { get }
-  /// So late may what is due at a time begin, as threads take some time to wake.
+  /// How late timed work may begin, because threads take some time to wake.
   var wakeAllowance: Duration { get }
 }
 

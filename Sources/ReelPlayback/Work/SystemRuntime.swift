@@ -1,6 +1,6 @@
 internal import Dispatch
 
-/// Work on the system's threads, as many at a time as there are.
+/// Runs work on the system's threads, as many as needed.
 package final class SystemRuntime: PlayerRuntime {
   package static let shared = SystemRuntime()
 

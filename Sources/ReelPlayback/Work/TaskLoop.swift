@@ -1,17 +1,17 @@
 package import ReelCore
 package import ReelFFmpeg
 
-/// Work that is done in turns, never two at once: each turn on a worker thread, begun by `wake()`.
+/// Runs work in turns, one at a time. Each turn runs on a worker thread and is started by `wake()`.
 ///
-/// A task loop that is let go without `stop()` ends with its last turn; a turn at a time of the clock is not made then.
+/// A task loop that is released without `stop()` ends with its current turn, and a timed turn is not run.
 package final class TaskLoop: Sendable {
-  /// What comes after a turn.
+  /// The result of a turn.
   package enum Next: Sendable, Equatable {
-    /// Nothing until `wake()`.
+    /// No turn until `wake()`.
     case idle
     /// Another turn soon.
     case again
-    /// A turn at that time of the clock, or at `wake()` if that comes first.
+    /// A turn at that time of the clock, or at an earlier `wake()`.
     case at(Duration)
   }
 
@@ -29,7 +29,7 @@ package final class TaskLoop: Sendable {
     var isStopped = false
     /// Nil once the last turn has ended.
     var turn: (@Sendable () -> Next)?
-    /// Set to when the next turn begins.
+    /// The alarm for the next timed turn.
     var alarm = Alarm()
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
@@ -42,10 +42,10 @@ package final class TaskLoop: Sendable {
   private let account: MemoryAccount?
 
   /// - Parameters:
-  ///   - name: Of the thread during a turn.
+  ///   - name: The name of the thread during a turn.
   ///   - urgency: How soon a turn begins.
-  ///   - runtime: Where the turns are made.
-  ///   - account: What turns allocate belongs to it.
+  ///   - runtime: Runs the turns.
+  ///   - account: Counts the allocations of turns.
   ///   - turn: May block. It may call `wake()` and `stop()`.
   package init(
     named name: String, _ urgency: WorkUrgency = .patient, runtime: any PlayerRuntime = SystemRuntime.shared,
@@ -61,8 +61,8 @@ package final class TaskLoop: Sendable {
 
   deinit { state.withLock { $0.alarm.clear() }?.cancel() }
 
-  /// Asks for a turn that begins after this call: one that is running does not count, one that is about to begin does.
-  /// On any thread; never waits for a turn.
+  /// Requests a turn that begins after this call: a running turn does not count, one that is about to begin
+  /// does. Callable on any thread; never waits for a turn.
   package func wake() {
     let (begins, call) = state.withLock { state -> (Bool, (any ScheduledCall)?) in
       guard !state.isStopped else { return (false, nil) }
@@ -81,8 +81,7 @@ package final class TaskLoop: Sendable {
     if begins { begin() }
   }
 
-  /// As `wake()`, but a task loop that rests begins its turn after a pause. A turn that is to come sooner is the one that is
-  /// asked for.
+  /// Like `wake()`, but an idle task loop begins its turn after a pause, unless an earlier turn is planned.
   package func wake(after pause: Duration) {
     guard pause > .zero else { return wake() }
     let deadline = clock.now + pause
@@ -97,13 +96,13 @@ package final class TaskLoop: Sendable {
     if let change { carryOut(change) }
   }
 
-  /// Waits for no time of the clock any more.
+  /// Cancels a timed turn.
   package func forgetTime() {
     let call = state.withLock { $0.phase == .idle ? $0.alarm.clear() : nil }
     call?.cancel()
   }
 
-  /// No turn begins after this. Does not wait for one that is running; `turn` is let go when the last one has ended.
+  /// Prevents further turns, without waiting for a running one. `turn` is released after the last one.
   package func stop() {
     let (call, ending) = state.withLock { state in
       state.isStopped = true
@@ -114,8 +113,8 @@ package final class TaskLoop: Sendable {
     end(ending)
   }
 
-  /// Returns when the task loop has been stopped and no turn runs any more. Cancelling the task does not end the wait: a
-  /// turn can't be cut short.
+  /// Waits until the task loop is stopped and no turn is running. Cancelling the task does not end the wait,
+  /// because a turn can't be interrupted.
   package func waitUntilStopped() async {
     await withCheckedContinuation { continuation in
       let hasEnded = state.withLock { state in
@@ -137,7 +136,7 @@ package final class TaskLoop: Sendable {
     while let next = runTurn(), goesOn(after: next) {}
   }
 
-  /// Nil where the task loop was stopped before.
+  /// Nil if the task loop was stopped.
   private func runTurn() -> Next? {
     let (turn, ending) = state.withLock { state -> ((@Sendable () -> Next)?, Ending?) in
       guard !state.isStopped else {
@@ -154,7 +153,7 @@ package final class TaskLoop: Sendable {
     return account.perform(turn)
   }
 
-  /// True where another turn follows on this thread.
+  /// True if another turn follows on this thread.
   private func goesOn(after next: Next) -> Bool {
     let (step, ending) = state.withLock { state -> (Step, Ending?) in
       if state.isStopped {
@@ -200,13 +199,13 @@ package final class TaskLoop: Sendable {
 
   private func end(_ ending: Ending?) {
     guard var ending else { return }
-    // Who waits finds everything let go that the turn held.
+    // Release the turn's captures before resuming the waiters.
     ending.turn = nil
     for waiter in ending.waiters { waiter.resume() }
   }
 }
 
-/// What is to be let go, and who is to be told, when the last turn has ended.
+/// The closure to release and the waiters to resume after the last turn.
 private struct Ending: Sendable {
   var turn: (@Sendable () -> TaskLoop.Next)?
   let waiters: [CheckedContinuation<Void, Never>]

@@ -1,12 +1,13 @@
 internal import ReelCore
 
-/// Threads for work that blocks, kept a while for the next work: at most as many as there is work at once, none after
-/// a second without any.
+/// Threads for blocking work, reused for a while. There are at most as many as there is work at a time, and
+/// none after a second without work.
 ///
-/// Not a dispatch queue: its pool of threads is bounded, and work that blocks for others would exhaust it.
+/// This is not a dispatch queue, whose pool of threads is bounded: work that blocks on other work would exhaust
+/// it.
 package final class WorkerThreads: Sendable {
   package static let shared = WorkerThreads()
-  /// For work that is due at a time.
+  /// For work that is due at a certain time.
   package static let prompt = WorkerThreads(yieldsAtWakes: false)
 
   private struct Job: Sendable {
@@ -15,7 +16,7 @@ package final class WorkerThreads: Sendable {
   }
 
   private struct State {
-    /// The one that was busy last at the end: it is taken first, so that those which are not needed end.
+    /// The most recently used thread comes last. It is taken first, so that unneeded threads end.
     var idle: [Worker] = []
     var count = 0
   }
@@ -26,16 +27,17 @@ package final class WorkerThreads: Sendable {
 
   /// - Parameters:
   ///   - idleTime: How long a thread waits for more work before it ends.
-  ///   - yieldsAtWakes: Who gives work to a thread goes on before it, where there is no core for both.
+  ///   - yieldsAtWakes: Whether a thread that gives work to another continues first if there is no core for
+  ///     both.
   package init(idleTime: Duration = .seconds(1), yieldsAtWakes: Bool = true) {
     self.idleTime = idleTime
     self.yieldsAtWakes = yieldsAtWakes
   }
 
-  /// Threads that there are, busy or idle.
+  /// The number of threads, busy or idle.
   package var count: Int { state.withLock { $0.count } }
 
-  /// Runs `body` on a thread that has nothing else to do, at once; the thread has the name while it does.
+  /// Runs `body` at once on an idle or new thread, which is called `name` meanwhile.
   package func run(named name: String = "work", _ body: @escaping @Sendable () -> Void) {
     let name = "reel.\(name)"
     let job = Job(name: name, body: body)
@@ -46,7 +48,8 @@ package final class WorkerThreads: Sendable {
     }
     worker.job.withLock { $0 = job }
     guard isNew else { return worker.job.signal() }
-    // The thread gets its first work as it gets the rest: what it is started with, it holds until it ends.
+    // The first job is passed like the later ones: a thread retains the closure that it is started with until
+    // it ends.
     NativeThread.start(named: name, stackSize: Self.stackSize) { self.work(as: worker) }
   }
 
@@ -55,7 +58,7 @@ package final class WorkerThreads: Sendable {
   /// FFmpeg's decoders need a few hundred kilobytes.
   private static let stackSize = 2 << 20
 
-  /// A thread: `job` is what it has been given to do next.
+  /// A thread; `job` is its next work.
   private final class Worker: Sendable {
     let job = Monitor<Job?>(nil)
   }
@@ -66,7 +69,7 @@ package final class WorkerThreads: Sendable {
     while runNext(of: worker, name: &name) {}
   }
 
-  /// Waits for work and does it. False where none has come. What the work holds is let go before this returns.
+  /// Waits for a job and runs it. Returns false if none came. The job is released before this returns.
   private func runNext(of worker: Worker, name: inout String) -> Bool {
     guard let job = nextJob(of: worker) else { return false }
     if job.name != name {
@@ -88,7 +91,7 @@ package final class WorkerThreads: Sendable {
       state.count -= 1
       return true
     }
-    // Where it has been taken from the idle ones in the meantime, a job is on its way.
+    // If another caller has taken the worker from the idle list meanwhile, a job is on its way.
     return hasLeft ? nil : wait(worker, until: nil)
   }
 

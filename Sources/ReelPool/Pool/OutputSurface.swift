@@ -1,26 +1,26 @@
 internal import ReelCore
 internal import ReelPlayback
 
-/// Where the current item's frames are shown: one output, which goes from player to player.
+/// The output of the current item's frames. It moves from player to player.
 ///
-/// From a player that has shown nothing it gets nothing; from one that has, the frame on show, and then those that
-/// follow: none twice, and none is left out.
+/// A player that has shown nothing yet delivers nothing. Any other first delivers the frame on show, and then
+/// the following ones, each exactly once.
 ///
-/// The output is called, and goes from player to player, with one lock held that all players of the window share: so it is
-/// called by one thread at a time, and never with a frame of an item that it has left. The lock can be taken again by
-/// who has it: an output may swipe while it is shown a frame.
+/// The players of the window share one lock, which is held while the output is called and while it moves. So it
+/// is called by one thread at a time, and never with a frame of an item that it has left. The lock is
+/// recursive: an output may swipe while it is shown a frame.
 final class OutputSurface: Sendable {
-  /// A player, and the item that it is wanted for.
+  /// A player and the item that it is expected to play.
   typealias Target = (player: PooledPlayer, id: FeedItem.ID)
 
   private struct State {
     var output: (any FrameOutput)?
     var attachment: Attachment?
-    /// Whose poster was shown last.
+    /// The item whose poster was shown last.
     var posterID: FeedItem.ID?
   }
 
-  /// What a player takes for its output, for as long as it is attached.
+  /// Attached to a player in place of the output.
   private final class Attachment: FrameOutput {
     let isExternal: Bool
     let player: PooledPlayer
@@ -44,7 +44,7 @@ final class OutputSurface: Sendable {
       }
     }
 
-    // The output goes on with another player.
+    // The output continues with another player.
     func finish() { surface?.leave(self) }
   }
 
@@ -52,7 +52,7 @@ final class OutputSurface: Sendable {
   private let lock: OutputLock
   private let emit: @Sendable (PoolEvent) -> Void
 
-  /// - Parameter lock: the one that the pool's players share (`PlayerConfiguration.outputLock`).
+  /// - Parameter lock: Shared by the pool's players (`PlayerConfiguration.outputLock`).
   init(lock: OutputLock, emit: @escaping @Sendable (PoolEvent) -> Void) {
     self.lock = lock
     self.emit = emit
@@ -61,10 +61,10 @@ final class OutputSurface: Sendable {
   /// The item whose player the output is attached to.
   var id: FeedItem.ID? { state.withLock { $0.attachment?.id } }
 
-  /// An output is set.
+  /// True if an output is set.
   var hasOutput: Bool { state.withLock { $0.output != nil } }
 
-  /// Exchanges the output; the one before is finished.
+  /// Replaces the output. The previous one is finished.
   func setOutput(_ output: (any FrameOutput)?, target: () -> Target?) throws {
     let old = lock.withLock {
       detach()
@@ -81,19 +81,19 @@ final class OutputSurface: Sendable {
     if let old, old !== output { try old.finish() }
   }
 
-  /// Goes to the player that has the current item, if there is one.
+  /// Moves to the current item's player, if there is one.
   ///
-  /// - Parameter target: asked while nobody else moves the output.
+  /// - Parameter target: Called while nothing else moves the output.
   func follow(_ target: () -> Target?) { lock.withLock { attach(to: target()) } }
 
-  /// True where a poster of that item would be news.
+  /// True if the item's poster has not been shown yet.
   func wantsPoster(of id: FeedItem.ID) -> Bool {
     state.withLock { $0.output != nil && $0.posterID != id }
   }
 
-  /// Shows an item's poster, once, where nothing else of the item is shown.
+  /// Shows an item's poster, once, unless a frame of the item is shown.
   ///
-  /// - Parameter isWanted: asked while no player shows anything.
+  /// - Parameter isWanted: Called while no player shows a frame.
   func show(_ poster: borrowing TimedFrame, of id: FeedItem.ID, where isWanted: () -> Bool) {
     lock.withLock { showLocked(poster, of: id, where: isWanted) }
   }
@@ -121,22 +121,22 @@ final class OutputSurface: Sendable {
     if let target, let attached, attached.player === target.player, attached.id == target.id { return }
     if attached != nil { detach() }
     guard let target, let output = state.withLock({ $0.output }) else { return }
-    // Refused: nothing is shown then.
+    // The player refuses external outputs, so nothing is shown.
     guard !output.isExternal || target.player.player.allowsExternalPlayback else { return }
     let attachment = Attachment(output, to: target, of: self)
     state.withLock { state in
       state.attachment = attachment
       if state.posterID != target.id { state.posterID = nil }
     }
-    // Before its frame comes.
+    // The event precedes the item's frame.
     emit(.surfaceAttached(target.id))
     if (try? target.player.player.attach(attachment)) == nil { leave(attachment) }
   }
 
-  /// Leaves the player that it shows.
+  /// Leaves the player that the output is attached to.
   private func detach() {
     guard let attachment = state.withLock({ $0.attachment.take() }) else { return }
-    // What it throws comes of `Attachment.finish`, which throws nothing.
+    // An error could only come from `Attachment.finish`, which throws none.
     try? attachment.player.player.detach(attachment)
     emit(.surfaceDetached(attachment.id))
   }
@@ -145,7 +145,7 @@ final class OutputSurface: Sendable {
     state.withLock { $0.attachment === attachment }
   }
 
-  /// A player has given the output up.
+  /// Called when a player has detached the output.
   private func leave(_ attachment: Attachment) {
     let wasCurrent = state.withLock { state in
       guard state.attachment === attachment else { return false }
@@ -155,14 +155,14 @@ final class OutputSurface: Sendable {
     if wasCurrent { emit(.surfaceDetached(attachment.id)) }
   }
 
-  /// The output has failed: it gets nothing any more.
+  /// Removes an output that has failed.
   private func drop(_ output: any FrameOutput) {
     let wasSet = state.withLock { state in
       guard state.output === output else { return false }
       state.output = nil
       return true
     }
-    // It has failed already: what its end throws is no news.
+    // The failure has been reported already.
     if wasSet { try? output.finish() }
   }
 }

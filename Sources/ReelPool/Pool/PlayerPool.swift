@@ -200,19 +200,19 @@ public final class PlayerPool: PlayerPooling {
 
   // MARK: - Internal
 
-  /// Sets who is told what happens at once, on any thread; must not block.
+  /// Sets a handler for events, called at once on any thread. It must not block.
   package func setObserver(_ observer: (@Sendable (PoolEvent) -> Void)?) {
     core.observer.withLock { $0.call = observer }
   }
 
   package func setAccountant(_ accountant: PoolAccountant?) { core.accountant.withLock { $0 = accountant } }
 
-  /// How the loading of an item went, as far as its first frame; nil where it has no slot or no frame.
+  /// The start-up report of an item; nil if it has no slot or no frame yet.
   package func startup(of id: FeedItem.ID) -> StartupReport? {
     core.state.withLock { $0.player(of: id) }?.load?.item.startup
   }
 
-  /// Bytes that came over the network for an item; 0 where it has no slot.
+  /// The bytes transferred over the network for an item; 0 if it has no slot.
   package func fetchedByteCount(of id: FeedItem.ID) -> Int64 {
     core.state.withLock { $0.player(of: id) }?.fetched.byteCount ?? 0
   }

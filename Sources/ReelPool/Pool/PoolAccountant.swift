@@ -1,14 +1,14 @@
 package import ReelPlayback
 
-/// Who keeps account of what a pool does; called at once, on any thread.
+/// Receives the figures of a pool's work, at once and on any thread.
 package struct PoolAccountant: Sendable {
-  /// What an item has come to when it leaves its player.
+  /// The figures of an item when it leaves its player.
   package struct Departure: Sendable {
     package var fetchedByteCount: Int64
     package var statistics: PlayerStatistics
   }
 
-  /// So many frames of an item have come out of decoders.
+  /// The total number of frames that an item's decoders have returned.
   package var decoded: @Sendable (FeedItem.ID, Int) -> Void
   package var departed: @Sendable (FeedItem.ID, Departure) -> Void
 

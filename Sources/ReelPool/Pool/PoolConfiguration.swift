@@ -22,10 +22,10 @@ public struct PoolConfiguration: Sendable {
   public var connectionsAhead = 2
   /// True if posters are fetched ahead, and shown on the surface on a miss.
   public var showsPosters = true
-  /// True if the ledger asks the allocator. False counts only what the owners of memory count themselves, which is the
-  /// same in every run.
+  /// True if the ledger asks the allocator. If false, it has only the counts of the memory's owners, which are
+  /// the same in every run.
   package var countsHeap = true
-  /// The time that decoding takes on the pool's clock, on as many modelled cores as there are permits; `nil` for real
+  /// The modelled decoding time on the pool's clock, with as many cores as there are permits; `nil` for real
   /// time.
   package var decodeCost: DecodeCost?
 

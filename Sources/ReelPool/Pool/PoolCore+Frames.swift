@@ -3,11 +3,12 @@ internal import ReelPlayback
 
 /// The frames of the current item, for readers.
 extension PoolCore {
-  /// A new reader: the frame on show, then each as it is due; of those that it has not read only the newest.
+  /// A stream for a new reader: the frame on show, then each frame when it is due. A slow reader gets only the
+  /// newest.
   var frameStream: AsyncStream<VideoFrame> {
-    // Together: no frame comes in between.
+    // Under one lock, so that no frame comes in between.
     outputLock.withLock {
-      // Only with the first reader: a player without outputs holds less.
+      // Attach only for the first reader, because a player without outputs holds less memory.
       if !frameSurface.hasOutput {
         try? frameSurface.setOutput(makeFrameOutput()) { state.withLock { $0.target } }
       }
@@ -18,7 +19,7 @@ extension PoolCore {
 
   private func makeFrameOutput() -> CallbackOutput {
     CallbackOutput { [frames, weak frameSurface] frame in
-      // Without readers no frame is kept.
+      // Without readers, no frame is kept.
       guard frames.observerCount > 0, let id = frameSurface?.id, let copy = try? frame.clone() else {
         return
       }

@@ -1,12 +1,12 @@
 internal import ReelCore
 internal import ReelPlayback
 
-/// Giving memory back, and players that leave the window.
+/// Releasing memory, and picture in picture.
 extension PoolCore {
   func trim(to byteCount: Int) -> Int {
     var hasGivenUp = false
     while heldByteCount > byteCount {
-      // Its slot gets another player: this one is ended here, while the task loop may be at work.
+      // The slot gets another player, because this one is ended here while the task loop may be running.
       let replacement = PooledPlayer(resources, configuration: configuration)
       typealias Victim = (slot: Int, player: PooledPlayer, load: PooledPlayer.Load)
       let victim = state.withLock { state -> Victim? in
@@ -61,7 +61,7 @@ extension PoolCore {
     }
     let pinned = try outcome.get()
     pinned.start()
-    // The surface leaves it, and what its own output takes is no matter of the window's any more.
+    // The surface leaves the player, and its own output is independent of the window's lock.
     followCurrent()
     pinned.player.separateOutputs()
     do {
@@ -84,7 +84,7 @@ extension PoolCore {
     wake()
   }
 
-  /// Of the players that have an item: what the others had is about to be free.
+  /// The bytes held by players with an item. The memory of the others is about to be released.
   private var heldByteCount: Int {
     ledger.entries.reduce(0) { $1.item == nil ? $0 : $0 + $1.account.byteCount }
   }

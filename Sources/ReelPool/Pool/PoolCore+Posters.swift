@@ -3,9 +3,9 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// An item's own image, until its first frame is there.
+/// Showing an item's poster until its first frame is ready.
 extension PoolCore {
-  /// Shows the poster of the current item where its poster is there and its frame is not.
+  /// Shows the poster of the current item if it has been fetched and no frame is shown yet.
   func showPoster() {
     let item = state.withLock { state -> FeedItem? in
       guard state.target?.player.hasFrame != true, !state.isPinned(state.currentItem?.id) else {

@@ -2,10 +2,10 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// How far the slots have come, and what they hold.
+/// The progress of the slots, and their memory.
 extension PoolCore {
-  /// One turn of the task loop that tells what stages were reached since its last, publishes how ready the slots are, and has
-  /// those look who wait for something.
+  /// One turn of the task loop that reports the stages reached since its last turn, publishes the readiness of
+  /// the slots, and wakes callers that wait for a change.
   func noteProgress() {
     let players = state.withLock { $0.isClosed ? [] : $0.slots }
     for (slot, player) in players.enumerated() {
@@ -21,7 +21,7 @@ extension PoolCore {
     changes.send(())
   }
 
-  /// How ready each slot is now.
+  /// The readiness of each slot.
   var slotReadiness: [SlotReadiness] {
     state.withLock { $0.slots }.enumerated().map { slot, player in
       var readiness = SlotReadiness(slot: slot)
@@ -45,7 +45,7 @@ extension PoolCore {
     }
   }
 
-  /// What each player holds, by kind.
+  /// The memory of each player, by kind.
   var ledger: MemoryLedger {
     let (slots, pinned) = state.withLock { ($0.slots, $0.pinned) }
     var holders: [(player: PooledPlayer, slot: Int?)] = slots.enumerated().map { ($1, $0) }
@@ -62,14 +62,16 @@ extension PoolCore {
 
   // MARK: - Private
 
-  /// The allocator is asked once for all accounts: that takes longer the more there are.
+  /// The allocator is asked once for all accounts, because each question takes longer the more accounts there
+  /// are.
   private func figures(of accounts: [MemoryAccount?]) -> [MemoryAccount.Figures?] {
     guard configuration.countsHeap else { return accounts.map { $0?.mappedFigures } }
     var figures = MemoryAccount.figures(of: accounts.compactMap { $0 }).makeIterator()
     return accounts.map { $0 == nil ? nil : figures.next() }
   }
 
-  /// What the current item's decoder and ring hold: a policy that weighs memory has to leave room for them.
+  /// Records the memory of the current item's decoder and ring. A policy that limits memory has to leave room
+  /// for them.
   private func noteDecoding() {
     guard let player = state.withLock({ $0.target })?.player else { return }
     let statistics = player.player.statistics
@@ -83,8 +85,8 @@ extension PoolCore {
     if hasGrown { wake() }
   }
 
-  /// What the stage costs that an item has reached, as a preload: one frame, and an open decoder apart. Of the current
-  /// item too: it may be the only one that gets so far.
+  /// Records the cost of the stage that an item has reached, apart from its frames and an open decoder. The
+  /// current item counts too, because it may be the only one that gets this far.
   private func record(_ stage: PreloadStage, of player: PooledPlayer, _ load: PooledPlayer.Load) {
     let statistics = player.player.statistics
     let account = MemoryLedger.Account(
@@ -100,7 +102,7 @@ extension PoolCore {
       state.costs.record(cost, of: stage)
       if isWarm { state.costs.recordWarmDecoder(byteCount: decoder) }
     }
-    // A policy may want more, or less, now.
+    // The policy may now decide differently.
     wake()
   }
 

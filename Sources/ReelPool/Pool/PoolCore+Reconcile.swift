@@ -1,9 +1,9 @@
 internal import ReelCore
 internal import ReelPlayback
 
-/// Bringing the slots to what is wanted.
+/// Bringing the slots to the wanted state.
 extension PoolCore {
-  /// What a turn works for.
+  /// The wanted state of the slots.
   struct Plan {
     struct Entry {
       let item: FeedItem
@@ -17,28 +17,28 @@ extension PoolCore {
     let entries: [Entry]
   }
 
-  /// What becomes of the slots.
+  /// The changes to the slots.
   private struct Assignment {
     typealias Place = (slot: Int, player: PooledPlayer)
 
-    /// Items that have their players already.
+    /// Items that keep their players.
     var kept: [(player: PooledPlayer, entry: Plan.Entry)] = []
-    /// What leaves its player.
+    /// Items that leave their players.
     var ended: [(place: Place, load: PooledPlayer.Load)] = []
-    /// Items that are given players.
+    /// Items that are assigned to players.
     var begun: [(place: Place, entry: Plan.Entry)] = []
-    /// The current item has been shown, and had failed before.
+    /// The current item was shown again although it had failed.
     var failure: (id: FeedItem.ID, error: ReelError)?
     var pinned: [PooledPlayer] = []
   }
 
-  /// One turn: ends when the slots are as the latest swipe wants them.
+  /// One turn: ends when the slots are in the state that the latest swipe wants.
   func reconcile() {
     while let plan = makePlan() {
-      // Nothing that is about to end is on the surface.
+      // The surface must not be on a player that is about to end.
       followCurrent()
       guard let assignment = assign(plan) else { continue }
-      // What is there goes first: the current item plays.
+      // Existing items come first: the current one begins to play.
       for (player, entry) in assignment.kept { player.direct(entry.order) }
       for player in assignment.pinned { player.directPinned() }
       for (place, load) in assignment.ended {
@@ -47,7 +47,7 @@ extension PoolCore {
         send(.evicted(load.feedItem.id, slot: place.slot, stage))
       }
       for (place, entry) in assignment.begun {
-        // What another swipe does not want is not even begun.
+        // Do not begin an item that a later swipe no longer wants.
         guard isCurrent(plan) else { break }
         begin(entry, at: place)
       }
@@ -64,9 +64,9 @@ extension PoolCore {
 
   // MARK: - Private
 
-  /// What is wanted now; nil where nothing is, as the pool is closed.
+  /// The current plan; nil if the pool is closed.
   func makePlan() -> Plan? {
-    // A copy: the policy is not asked with the lock held.
+    // A copy, so that the policy is asked without the lock.
     let state = state.withLock { $0 }
     guard !state.isClosed else { return nil }
     guard let index = state.index else {
@@ -103,9 +103,8 @@ extension PoolCore {
 
   private func isCurrent(_ plan: Plan) -> Bool { state.withLock { $0.generation == plan.generation } }
 
-  /// Finds a player for each entry: the one that has the item goes to the slot of its index, others are taken as they
-  /// come. All at once, so that a swipe finds either what there was or what there will be. Nil where another plan is
-  /// wanted.
+  /// Assigns a player to each entry. A player that has the item moves to the slot of its index. All in one
+  /// step, so that a swipe finds either the old state or the new one. Returns nil if another plan is wanted.
   private func assign(_ plan: Plan) -> Assignment? {
     state.withLock { state in
       guard state.generation == plan.generation else { return nil }
@@ -118,7 +117,7 @@ extension PoolCore {
         if isShown, load.feedItem.id == state.currentItem?.id,
           case .failed(let error) = load.item.status.value
         {
-          // What may pass is tried again.
+          // A temporary failure is retried.
           if !error.isTemporary {
             assignment.failure = (load.feedItem.id, error)
             continue
@@ -133,7 +132,7 @@ extension PoolCore {
       }
       for entry in plan.entries {
         let slot = entry.order.index % configuration.slotCount
-        // Its index has changed, as others were removed: with the item its player changes the slot.
+        // Other items were removed, so the item's index has changed. Its player moves to the new slot.
         if let place = state.slots.firstIndex(where: { $0.id == entry.item.id }), place != slot {
           state.slots.swapAt(place, slot)
         }
@@ -154,7 +153,7 @@ extension PoolCore {
   private func begin(_ entry: Plan.Entry, at place: Assignment.Place) {
     send(.assigned(entry.item.id, slot: place.slot))
     place.player.begin(entry.item, entry.order, observer: observer(of: entry.item.id))
-    // Closed meanwhile: whoever did that may have been here before the item was.
+    // If the pool was closed meanwhile, `close` may have missed this item.
     if state.withLock({ $0.isClosed }) { end(place.player) }
   }
 }

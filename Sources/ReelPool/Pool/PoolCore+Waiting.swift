@@ -3,7 +3,7 @@ internal import ReelPlayback
 
 /// Waiting for first frames.
 extension PoolCore {
-  /// Returns when the first frame of an item of the feed is decoded.
+  /// Waits until the first frame of an item of the feed is decoded.
   func ready(_ index: Int) async throws {
     let item = try item(index, of: state.withLock { $0.snapshot })
     try await wait {
@@ -13,7 +13,7 @@ extension PoolCore {
     }
   }
 
-  /// Returns when the first frame of the item that was shown at `began` is there.
+  /// Waits for the first frame of the item that was shown at `began`.
   func firstFrame(of item: FeedItem, since began: Duration) async throws -> Handover {
     try await wait {
       let player = try player(showing: item.id)
@@ -31,7 +31,7 @@ extension PoolCore {
     }
   }
 
-  /// The frame on show in a player; nil before its first.
+  /// The frame on show in a player; nil before the first.
   func frame(of target: OutputSurface.Target) -> VideoFrame? {
     guard let frame = target.player.player.currentFrame() else { return nil }
     return VideoFrame(frame, item: target.id)
@@ -39,10 +39,10 @@ extension PoolCore {
 
   // MARK: - Private
 
-  /// Asks `look` now and after each change, until it returns a value.
+  /// Calls `look` now and after each change, until it returns a value.
   @discardableResult
   private func wait<Value>(_ look: () throws -> Value?) async throws -> Value {
-    // From here on, so that no change is missed.
+    // Observe before the first look, so that no change is missed.
     let changes = changes.events
     if let value = try look() { return value }
     for await _ in changes {
@@ -52,7 +52,7 @@ extension PoolCore {
     throw Self.closed
   }
 
-  /// The player that has a frame of the item; nil while there is none. Throws what the item failed with.
+  /// The player with a frame of the item; nil while there is none. Throws the item's failure.
   private func player(showing id: FeedItem.ID) throws(ReelError) -> PooledPlayer? {
     let (isClosed, player, failure) = state.withLock { state -> (Bool, PooledPlayer?, ReelError?) in
       let player = state.player(of: id)
@@ -60,7 +60,7 @@ extension PoolCore {
       guard case .failed(let error)? = player?.load?.item.status.value else {
         return (state.isClosed, nil, nil)
       }
-      // What may pass is tried again in the pool's next turn.
+      // A temporary failure is retried in the pool's next turn.
       let isTriedAgain = error.isTemporary && state.isShownAnew && state.currentItem?.id == id
       return (state.isClosed, nil, isTriedAgain ? nil : error)
     }
@@ -69,7 +69,7 @@ extension PoolCore {
     return player
   }
 
-  /// Throws where the policy, as things stand, does not load the item as far as its first frame.
+  /// Throws if the policy currently does not preload the item's first frame.
   private func checkIsPreloaded(_ item: FeedItem, at index: Int) throws(ReelError) {
     guard !state.withLock({ $0.isPinned(item.id) }) else { throw Self.pinned(item) }
     guard let plan = makePlan() else { throw Self.closed }

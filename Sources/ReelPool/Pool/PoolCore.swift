@@ -4,45 +4,44 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// The workings of a `PlayerPool`, which its task loop can hold on to weakly.
+/// The implementation of `PlayerPool`, which its task loops reference weakly.
 ///
-/// A swipe (`show`) notes what is wanted and hands over what is there. What follows from it, slots that change their
-/// items, is done in the turns of one task loop (`reconcile`): however many swipes come in between, a turn brings the slots to
-/// what the latest one wants, and begins anew where another comes meanwhile.
+/// A swipe (`show`) records the wanted state and returns the frame that is ready. The slots change in the turns
+/// of one task loop (`reconcile`). A turn brings them to the state that the latest swipe wants, and starts over
+/// if another swipe comes meanwhile.
 ///
-/// A swipe is a call, not a message to an actor: it hands over what is there within the call. With an actor the frame
-/// would come a hop later, and fifty swipes would be fifty messages to work off.
+/// A swipe is a call, not a message to an actor: it returns the frame within the call. With an actor the frame
+/// would come a hop later, and fifty swipes would be fifty messages to process.
 final class PoolCore: Sendable {
   struct State: Sendable {
     var snapshot = FeedSnapshot(feed: "", items: [])
-    /// Of the current item; nil before there is one.
+    /// The index of the current item; nil if there is none.
     var index: Int?
-    /// Where the last swipe went: 1 or -1.
+    /// The direction of the last swipe: 1 or -1.
     var direction = 1
     var phase = SwipePhase.settled
     var isPlaying = true
-    /// When the current item was wanted to play, by the clock.
+    /// When playback of the current item was requested, by the clock.
     var settledAt = Duration.zero
-    /// Of what is wanted: a turn that began with an earlier one begins anew.
+    /// The generation of the wanted state. A turn that finds a later one starts over.
     var generation = 0
     /// The players, by slot.
     var slots: [PooledPlayer]
-    /// Items that are shown by a player of their own.
+    /// Items in picture in picture, each with its own player.
     var pinned: [PinnedEntry] = []
-    /// So many of the window's entries are kept, after memory was to be given back; nil for all.
+    /// The number of the window's entries that are kept after a call of `trim`; nil for all.
     var keptCount: Int?
     var costs = StageCosts()
-    /// The most that a current item was seen to take for decoding, beyond what it has as a preload.
+    /// The most memory that decoding of a current item has taken beyond its preload.
     var decodingByteCount = 0
     var isClosed = false
-    /// The current item has been swiped to since the last turn: where it has failed before, it is tried again, or
-    /// reported again.
+    /// The current item has been shown since the last turn. If it had failed, it is retried or reported again.
     var isShownAnew = false
     var onFailure: (@Sendable (FeedItem.ID, ReelError) -> Void)?
 
     var currentItem: FeedItem? { index.map { snapshot.items[$0] } }
     func player(of id: FeedItem.ID) -> PooledPlayer? { slots.first { $0.id == id } }
-    /// The current item's player, and the item's identity.
+    /// The player and the id of the current item.
     var target: OutputSurface.Target? {
       guard let id = currentItem?.id, let player = player(of: id) else { return nil }
       return (player, id)
@@ -53,15 +52,15 @@ final class PoolCore: Sendable {
   struct PinnedEntry: Sendable {
     let id: FeedItem.ID
     let player: PooledPlayer
-    /// Ends it, where it is still there.
+    /// Ends picture in picture, if it still exists.
     let stop: @Sendable () -> Void
   }
 
-  /// Each does one thing at a time.
+  /// The pool's task loops.
   private struct TaskLoops: Sendable {
-    /// Brings the slots to what is wanted.
+    /// Brings the slots to the wanted state.
     let reconcile: TaskLoop
-    /// Tells how far they have come.
+    /// Reports the progress of the slots.
     let progress: TaskLoop
     /// Decodes posters.
     let poster: TaskLoop
@@ -73,20 +72,20 @@ final class PoolCore: Sendable {
   let resources: PoolResources
   let state: Locked<State>
   let surface: OutputSurface
-  /// Where the readers of `frames` get theirs.
+  /// The output for readers of `frames`.
   let frameSurface: OutputSurface
-  /// What all outputs of the window's players are called with.
+  /// Held while outputs of the window's players are called.
   let outputLock: OutputLock
   let posters: PosterStore
   let events: EventChannel<PoolEvent>
   let readiness: ObservedProperty<[SlotReadiness]>
-  /// Each frame that is shown, for `frameStream`.
+  /// The frames on show, for `frameStream`.
   let frames = EventChannel<VideoFrame>(bufferLimit: 1)
-  /// Told when something may have changed that somebody waits for.
+  /// Receives an event when something may have changed that a caller waits for.
   let changes = EventChannel<Void>(bufferLimit: 1)
-  /// Told at once, on any thread, and in the order of what happens.
+  /// Called at once, on any thread, in the order of events.
   let observer = Locked(Callback<PoolEvent>())
-  /// Told of each frame that is decoded, and of what an item has come to when it leaves its player.
+  /// Receives the figures of decoding, and those of items that leave their players.
   let accountant = Locked<PoolAccountant?>(nil)
   let emit: @Sendable (PoolEvent) -> Void
   private let taskLoops = Locked<TaskLoops?>(nil)
@@ -116,10 +115,10 @@ final class PoolCore: Sendable {
     }
     self.emit = emit
     surface = OutputSurface(lock: outputLock, emit: emit)
-    // Events tell of the program's own surface.
+    // Events concern only the program's own surface.
     frameSurface = OutputSurface(lock: outputLock) { _ in }
     let taskLoops = taskLoops
-    // After the current item, with the first of the preloads.
+    // Ranked after the current item, with the first preload.
     posters = PosterStore(fetcher: resources.network.makeSlot(rank: 1), runtime: runtime) {
       taskLoops.withLock { $0 }?.poster.wake()
     }
@@ -150,11 +149,12 @@ final class PoolCore: Sendable {
     let clock = configuration.player.clock
     let began = clock.now
     let item = try item(index, of: snapshot)
-    // The frame that is found has had a little of its time: the next one is not late by what a thread takes to wake.
+    // The frame on show has already used a little of its time, so that the next one is not late because a
+    // thread takes time to wake.
     let settled = began - configuration.player.runtime.wakeAllowance
     let player = state.withLock { state in
       state.setDirection(to: index, of: snapshot)
-      // What plays plays on where a drag comes back to it.
+      // An item that is playing continues when a drag returns to it.
       if state.setItems(snapshot, index: index) || state.phase == .dragEnded {
         state.phase = phase
         state.settledAt = settled
@@ -165,14 +165,14 @@ final class PoolCore: Sendable {
     let frame = player.flatMap { self.frame(of: ($0, item.id)) }
     let load = player?.load
     var stage = load?.item.preloadStage.value ?? .none
-    // The frame may have come, or its stage been reached, just now: what is said of both is the same.
+    // The frame or its stage may have arrived just now; report both consistently.
     if frame == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     var failure: ReelError?
-    // What may pass is tried again.
+    // A temporary failure is retried.
     if case .failed(let error)? = load?.item.status.value, !error.isTemporary { failure = error }
     emit(.shown(item.id, phase, stage: stage))
-    // What is woken may take this thread's core: nothing is before the surface has the frame, and who has it in hand is
-    // left alone a while. What the item before does is ended in a turn.
+    // Woken threads may take this thread's core, so wake none before the surface has the frame, and wait a
+    // little while the caller handles it. The previous item is ended in a turn.
     followCurrent()
     releaseCurrent()
     wake(after: frame == nil ? .zero : configuration.player.runtime.returnAllowance)
@@ -181,7 +181,7 @@ final class PoolCore: Sendable {
     }
   }
 
-  /// As the other, of the feed that there is. An index that it does not have changes nothing.
+  /// Like `show(_:of:phase:)`, for the current feed. An index outside the feed changes nothing.
   func show(_ index: Int, phase: SwipePhase) -> Handover {
     do throws(ReelError) {
       return try show(index, of: state.withLock { $0.snapshot }, phase: phase)
@@ -190,7 +190,7 @@ final class PoolCore: Sendable {
     }
   }
 
-  /// Throws `usage` for an index that the snapshot does not have.
+  /// Throws `usage` for an index outside the snapshot.
   func item(_ index: Int, of snapshot: FeedSnapshot) throws(ReelError) -> FeedItem {
     guard snapshot.items.indices.contains(index) else {
       throw ReelError(
@@ -231,12 +231,12 @@ final class PoolCore: Sendable {
     }
     if wasClosed { return }
     for taskLoop in taskLoops.withLock({ $0 })?.all ?? [] { taskLoop.stop() }
-    // What its end throws is for those who take it away themselves.
+    // An output's error at its end is reported only to callers that remove it.
     try? surface.setOutput(nil) { nil }
     try? frameSurface.setOutput(nil) { nil }
     for entry in pinned { entry.stop() }
     let ends = slots.map { end($0) }
-    // And what lay in none of the players' accounts.
+    // Also return the memory outside of all players' accounts.
     configuration.player.runtime.task {
       for end in ends { await end.value }
       MemoryAccount.purgeProcess()
@@ -261,7 +261,7 @@ final class PoolCore: Sendable {
 
   func send(_ event: PoolEvent) { emit(event) }
 
-  /// Ends what a player does, and says what came of it.
+  /// Ends a player's work, and reports its figures.
   @discardableResult
   func end(_ player: PooledPlayer, _ load: PooledPlayer.Load? = nil) -> Task<Void, Never> {
     if let accountant = accountant.withLock({ $0 }), let load = load ?? player.load {
@@ -273,17 +273,18 @@ final class PoolCore: Sendable {
     return player.end()
   }
 
-  /// The current item goes on where it had been left: nothing of it before the surface is there. With the state locked, so
-  /// that of two swipes at once none releases what the other one has left.
+  /// Continues the current item where it was held. The surface has moved before, so that it misses no frame.
+  /// With the state locked, so that of two simultaneous swipes neither releases a player that the other has
+  /// held.
   private func releaseCurrent() { state.withLock { $0.target?.player.player.release() } }
 
-  /// The surface, and the readers of frames, go where the current item is.
+  /// Moves the surface, and the output for readers, to the current item's player.
   func followCurrent() {
     surface.follow { state.withLock { $0.target } }
     frameSurface.follow { state.withLock { $0.target } }
   }
 
-  /// Gets told what happens in the player of an item.
+  /// The handler for signals of the player of an item.
   func observer(of id: FeedItem.ID) -> @Sendable (PlayerItem, PlayerSignal) -> Void {
     { [weak self] item, signal in
       guard let self else { return }
@@ -292,19 +293,19 @@ final class PoolCore: Sendable {
         accountant.withLock { $0 }?.decoded(id, count)
         return
       case .event(let event, let source):
-        // Not of the item that the player had before.
+        // Ignore events of the player's previous item.
         guard source == nil || source === item else { return }
         emit(.player(id, event))
         if case .failed(let error) = event { state.withLock { $0.onFailure }?(id, error) }
       case .progressed:
-        // Before anybody looks.
+        // Recorded before waiting callers look.
         state.withLock { $0.player(of: id) }?.noteFirstFrame(of: item)
       }
       wakeProgress()
     }
   }
 
-  /// Opens connections to the hosts of the items that come behind the window.
+  /// Opens connections to the hosts of the next items beyond the window.
   func openConnections(behind indices: Range<Int>, of snapshot: FeedSnapshot, direction: Int) {
     guard let opener, configuration.connectionsAhead > 0 else { return }
     let known = Set(snapshot.items[indices].compactMap(\.host))
@@ -324,7 +325,7 @@ final class PoolCore: Sendable {
 }
 
 extension PoolCore.State {
-  /// The way of travel to an index: by where the current item is in the new snapshot.
+  /// Sets the direction of a swipe to an index, seen from the current item's position in the new snapshot.
   fileprivate mutating func setDirection(to next: Int, of new: FeedSnapshot) {
     guard new.feed == snapshot.feed else {
       direction = 1
@@ -336,7 +337,7 @@ extension PoolCore.State {
     if old != next { direction = next > old ? 1 : -1 }
   }
 
-  /// - Returns: True where the current item is another one now.
+  /// - Returns: True if the current item has changed.
   fileprivate mutating func setItems(_ new: FeedSnapshot, index newIndex: Int?) -> Bool {
     let (old, oldPlayer) = (currentItem?.id, target?.player)
     snapshot = new
@@ -344,14 +345,14 @@ extension PoolCore.State {
     generation += 1
     guard currentItem?.id != old else { return false }
     keptCount = nil
-    // What is left stays at the frame that was seen last; the turn that pauses it may be some time away.
+    // The previous item stays at its last frame, because the turn that pauses it may come later.
     oldPlayer?.player.hold()
     return true
   }
 }
 
 extension FeedItem {
-  /// Where its first request goes; nil for what is not on a network.
+  /// The scheme, host and port of its first request; nil if it is not on the network.
   var host: String? {
     guard case .url(let url) = source, !url.isFileURL, let host = url.host else { return nil }
     return "\(url.scheme ?? "")://\(host):\(url.port ?? 0)"

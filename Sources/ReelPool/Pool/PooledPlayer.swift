@@ -4,35 +4,35 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelPlayback
 
-/// A player of the pool, with its ways to network, processor and memory; it goes from item to item, and from slot to
-/// slot where items change their places.
+/// A player of the pool, with its access to network, cores and memory. It goes from item to item, and from slot
+/// to slot when items change their places.
 final class PooledPlayer: Sendable {
-  /// What it has been given.
+  /// The item that the player has been given.
   struct Load: Sendable {
     let feedItem: FeedItem
     let item: PlayerItem
     let began: Duration
-    /// What had come over the network before.
+    /// The network statistics before the load.
     let fetchedBefore: PriorityFetcher.Statistics
     var order: Order
     var isPlaying = false
     /// The stage that was reported last.
     var reported = PreloadStage.none
-    /// When the first frame was there, by the clock; nil before.
+    /// When the first frame was ready, by the clock; nil until then.
     var firstFrameAt: Duration?
   }
 
-  /// What is wanted of an item.
+  /// What the player should do with the item.
   struct Order: Sendable {
-    /// In the feed.
+    /// The index in the feed.
     var index: Int
     /// 0 for the current item.
     var rank: Int
-    /// Nil for playing.
+    /// Nil to play the item.
     var target: PreloadTarget?
-    /// False pauses.
+    /// False to pause.
     var plays: Bool
-    /// When it was wanted to play, by the clock.
+    /// When playback was requested, by the clock.
     var since: Duration
   }
 
@@ -60,7 +60,7 @@ final class PooledPlayer: Sendable {
   var id: FeedItem.ID? { load?.feedItem.id }
   /// A frame of the item is on show.
   var hasFrame: Bool { player.hasFrame }
-  /// Waits for more important slots.
+  /// True while it waits for slots with a higher rank.
   var isHeldBack: Bool { network.isHeldBack }
   var fetched: PriorityFetcher.Statistics {
     let (now, before) = (network.statistics, load?.fetchedBefore)
@@ -70,14 +70,14 @@ final class PooledPlayer: Sendable {
     return statistics
   }
 
-  /// What has come over the network for a load.
+  /// The bytes transferred over the network for a load.
   func fetchedByteCount(since load: Load) -> Int64 {
     network.statistics.byteCount - load.fetchedBefore.byteCount
   }
 
   /// Begins to load an item.
   ///
-  /// - Parameter observer: told what happens to it.
+  /// - Parameter observer: Receives the player's signals.
   func begin(
     _ feedItem: FeedItem, _ order: Order,
     observer: @escaping @Sendable (PlayerItem, PlayerSignal) -> Void
@@ -88,7 +88,7 @@ final class PooledPlayer: Sendable {
         feedItem: feedItem, item: item, began: clock.now, fetchedBefore: network.statistics, order: order)
     }
     setRank(order.rank)
-    // The first request is made on another thread. One of less rank is not to overtake it.
+    // The first request is sent on another thread. No player of lower rank may overtake it.
     if feedItem.host != nil { network.expectRequest() }
     player.setObserver { observer(item, $0) }
     player.preloadTarget = order.target
@@ -96,7 +96,7 @@ final class PooledPlayer: Sendable {
     direct(order)
   }
 
-  /// Ranks the load anew, and has it go as far as is wanted.
+  /// Changes the rank, the target and playback of the load.
   func direct(_ order: Order) {
     let change = state.withLock { load -> (rank: Bool, target: Bool, plays: Bool)? in
       guard var next = load else { return nil }
@@ -114,18 +114,18 @@ final class PooledPlayer: Sendable {
     if change.plays, order.plays { player.play(asOf: order.since) }
   }
 
-  /// Plays on by itself, whatever is the current item.
+  /// Plays the item of picture in picture, whatever the current item is.
   func directPinned() {
     guard let index = load?.order.index else { return }
     direct(Order(index: index, rank: 0, target: nil, plays: true, since: clock.now))
   }
 
-  /// Is not looked for any more: what it holds is about to end.
+  /// Makes the player count as empty. What it holds is about to be released.
   func forget() { state.withLock { $0 = nil } }
 
-  /// Cancels everything, and gives the memory back to the system when nothing of the item runs any more.
+  /// Cancels everything, and returns the memory to the system once nothing of the item is running.
   ///
-  /// - Returns: ends when that has been done.
+  /// - Returns: A task that ends when that is done.
   @discardableResult
   func end() -> Task<Void, Never> {
     player.setObserver(nil)
@@ -140,7 +140,7 @@ final class PooledPlayer: Sendable {
     }
   }
 
-  /// Notes when the first frame of an item is there, and was shown to outputs if there are any.
+  /// Records when the first frame of an item was ready, and was shown to outputs if there are any.
   func noteFirstFrame(of item: PlayerItem) {
     guard item.preloadStage.value >= .firstFrame else { return }
     let now = clock.now
@@ -149,7 +149,7 @@ final class PooledPlayer: Sendable {
     }
   }
 
-  /// The stages that have been reached and were not reported yet.
+  /// The stages that have been reached but not reported yet.
   func takeProgress() -> (load: Load, stages: [PreloadStage])? {
     state.withLock { load in
       guard var next = load else { return nil }
@@ -170,7 +170,7 @@ final class PooledPlayer: Sendable {
   }
 }
 
-/// What the players of a pool share.
+/// Shared by the players of a pool.
 struct PoolResources: Sendable {
   let gate: PriorityGate
   let network: PriorityFetcher
@@ -178,7 +178,8 @@ struct PoolResources: Sendable {
 }
 
 extension PooledPlayer.Order {
-  /// True where frames and media are there, and none are wanted any more: loading begins anew, for what is wanted.
+  /// True if the player has frames or media that are no longer wanted. Loading then starts over with the lower
+  /// target.
   func givesBack(_ load: PooledPlayer.Load) -> Bool {
     guard let target else { return false }
     return target.stage < .firstFrame && load.item.preloadStage.value >= .firstFrame

@@ -66,7 +66,7 @@ final class PosterStore: Sendable {
     runtime.task { [weak self, fetcher] in
       let bytes = try? await fetcher.fetch(FetchRequest(url: url, purpose: .resource)).body.collect(
         upTo: Self.byteLimit)
-      // A cancelled poster may be wanted again by now, and a new load be under way.
+      // The poster of a cancelled task may have been requested again by now.
       if !Task.isCancelled { self?.set(bytes.map { .bytes($0) } ?? .missing, of: url) }
     }
   }

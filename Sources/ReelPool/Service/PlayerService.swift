@@ -11,9 +11,9 @@ public import ReelPlayback
 public final class PlayerService: Sendable {
   private struct Place: Sendable {
     var feed: Feed
-    /// Of the current item; nil before the first was shown.
+    /// The index of the current item; nil before the first was shown.
     var index: Int?
-    /// Where the last swipe went: 1 or -1.
+    /// The direction of the last swipe: 1 or -1.
     var direction = 1
 
     init(_ feed: Feed) { self.feed = feed }
@@ -23,7 +23,7 @@ public final class PlayerService: Sendable {
     var places: [Place]
     var selected = 0
     var phase = SwipePhase.settled
-    /// Of the latest change.
+    /// The number of the latest change.
     var number = 0
 
     var place: Place {
@@ -32,7 +32,7 @@ public final class PlayerService: Sendable {
     }
   }
 
-  /// What the pool is to be told.
+  /// A change to report to the pool.
   private struct Order {
     let number: Int
     let snapshot: FeedSnapshot
@@ -74,7 +74,7 @@ public final class PlayerService: Sendable {
     pool.setFailureHandler { [weak self] id, _ in self?.skip(id) }
   }
 
-  // The pool's handler stays, and has no effect: it may be another service's by now.
+  // The pool's failure handler is left in place without effect: it may belong to another service by now.
   deinit {
     nowPlaying.finish()
     selectedFeed.finish()
@@ -184,8 +184,8 @@ public final class PlayerService: Sendable {
   // MARK: - Private
 
   /// - Parameters:
-  ///   - phase: nil for the one that there is.
-  ///   - wanted: the index, called with the state locked.
+  ///   - phase: Nil for the current phase.
+  ///   - wanted: Returns the index; called with the state locked.
   private func show(_ phase: SwipePhase? = .settled, _ wanted: (State) -> Int?) -> Handover? {
     let order = state.withLock { state -> Order? in
       guard let index = wanted(state), state.place.feed.items.indices.contains(index) else { return nil }
@@ -197,8 +197,8 @@ public final class PlayerService: Sendable {
     return order.flatMap { tell($0, isShown: true) }
   }
 
-  /// Has the pool and observers told of a change, whose state this is. With the state locked, so that observers are
-  /// told in its order.
+  /// Publishes a change to observers and returns the order for the pool. With the state locked, so that
+  /// observers see changes in order.
   private func change(_ state: inout State) -> Order {
     state.number += 1
     let order = Order(state)
@@ -210,9 +210,9 @@ public final class PlayerService: Sendable {
     return order
   }
 
-  /// Tells the pool, without a lock: it may call an output, which may swipe, or wait for another thread's call to do
-  /// so. So calls of several threads may reach the pool in another order than that of the changes; who finds that there
-  /// was a later change tells the pool of that once more.
+  /// Calls the pool, without a lock: the pool may call an output, which may swipe or wait for another thread
+  /// that does. So calls of several threads may reach the pool in another order than their changes. A thread
+  /// that finds a later change repeats that one.
   private func tell(_ order: Order, isShown: Bool) -> Handover? {
     let handover = call(order, isShown: isShown)
     var told = order
@@ -232,7 +232,7 @@ public final class PlayerService: Sendable {
     return try? pool.show(index, of: order.snapshot, phase: order.phase)
   }
 
-  /// The rule for an item that can't be played.
+  /// Applies the failure rule to an item.
   private func skip(_ id: FeedItem.ID) {
     guard failureRule == .skip else { return }
     _ = show(nil) { state in

@@ -1,20 +1,20 @@
 internal import ReelCore
 
-/// Lengths of time as users write them, and as they are printed.
+/// Parses and prints durations.
 package enum DurationText {
   /// Units and their nanoseconds.
   package static let units: [(name: String, nanoseconds: Double)] = [
     ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9),
   ]
 
-  /// The length that `text` means: a number with `us`, `ms`, `s` or `min`, or of seconds without a unit. Nil for what is
-  /// none, and for more than a day.
+  /// Parses a duration: a number with `us`, `ms`, `s` or `min`, or of seconds without a unit. Nil for any other
+  /// text, and for more than a day.
   package static func parse(_ text: some StringProtocol) -> Duration? {
     guard let (value, unit) = Quantity.split(text) else { return nil }
     return duration(value, unit: unit.isEmpty ? "s" : unit)
   }
 
-  /// So many of a unit; nil for another unit, and for more than a day.
+  /// The duration of `value` units; nil for an unknown unit, and for more than a day.
   package static func duration(_ value: Double, unit: String) -> Duration? {
     guard let size = units.first(where: { $0.name == unit.lowercased() })?.nanoseconds,
       value * size <= 86_400e9
@@ -22,8 +22,8 @@ package enum DurationText {
     return .nanoseconds(Int64((value * size).rounded()))
   }
 
-  /// Without a space, in the largest unit that gives it in whole numbers, but seconds with up to three decimals: `1.5s`,
-  /// `250us`.
+  /// Prints a duration without a space, in the largest unit that gives a whole number, or in seconds with up to
+  /// three decimals: `1.5s`, `250us`.
   package static func compact(_ duration: Duration) -> String {
     let microseconds = duration.wholeMicroseconds
     if microseconds % 1_000 != 0 { return "\(microseconds)us" }
@@ -31,7 +31,7 @@ package enum DurationText {
     return "\((Double(microseconds) / 1e6).formatted(places: 3))s"
   }
 
-  /// For reading: milliseconds, from 1 s on seconds, with the more decimals the fewer digits stand before them.
+  /// Prints a duration in milliseconds, or in seconds from 1 s on, with more decimals for smaller values.
   package static func readable(_ duration: Duration) -> String {
     let milliseconds = duration.milliseconds
     return switch milliseconds.magnitude {

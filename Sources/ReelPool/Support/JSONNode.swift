@@ -1,13 +1,13 @@
-/// A value of JSON (RFC 8259) and the line that it begins in.
+/// A JSON value (RFC 8259) and the line of its beginning.
 struct JSONNode: Sendable {
   enum Value: Sendable {
     case null
     case bool(Bool)
-    /// As it is written, so that whole numbers stay exact.
+    /// The number's text, so that whole numbers stay exact.
     case number(String)
     case string(String)
     case array([JSONNode])
-    /// In the order of the text; no key is there twice.
+    /// In the order of the text, without duplicate keys.
     case object([(key: String, value: JSONNode)])
   }
 
@@ -15,7 +15,7 @@ struct JSONNode: Sendable {
   /// Counted from 1.
   let line: Int
 
-  /// What the value is, in words.
+  /// The kind of value, in words.
   var kind: String {
     switch value {
     case .null: "null"
@@ -27,7 +27,7 @@ struct JSONNode: Sendable {
     }
   }
 
-  /// The member of this key; nil where there is none, where it is null, and of what is no object.
+  /// The member with this key; nil if it is missing or null, or if the value is not an object.
   subscript(key: String) -> JSONNode? {
     guard case .object(let members) = value,
       let member = members.first(where: { $0.key == key })?.value

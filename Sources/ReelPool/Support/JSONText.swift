@@ -1,8 +1,8 @@
 internal import ReelCore
 
-/// Reads JSON (RFC 8259) into nodes that know their lines, for messages that name them.
+/// Reads JSON (RFC 8259) into nodes with line numbers, for error messages.
 struct JSONText {
-  /// How deep values may be nested.
+  /// The limit for the depth of nested values.
   static let depthLimit = 64
 
   private let bytes: ArraySlice<UInt8>
@@ -10,10 +10,10 @@ struct JSONText {
   private var line = 1
   private var lineStart: Int
 
-  /// The value that `bytes`, which are UTF-8, hold.
+  /// Parses `bytes`, which must be UTF-8.
   ///
-  /// Throws `ReelError.badManifest` with line and column where they are no JSON, where an object has a key twice, and
-  /// for a deeper nesting than `depthLimit`.
+  /// Throws `ReelError.badManifest` with line and column for invalid JSON, for a duplicate key, and for values
+  /// nested deeper than `depthLimit`.
   static func node(in bytes: ArraySlice<UInt8>) throws(ReelError) -> JSONNode {
     var reader = JSONText(bytes)
     let node = try reader.node(depth: 1)
@@ -147,7 +147,7 @@ struct JSONText {
     }
     let high = try codeUnit()
     if let scalar = Unicode.Scalar(high) { return scalar }
-    // A pair of surrogates makes one character.
+    // A surrogate pair encodes one character.
     guard (0xd800..<0xdc00).contains(high), take("\\"), take("u") else {
       throw failure("half of a surrogate pair")
     }

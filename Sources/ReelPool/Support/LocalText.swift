@@ -9,11 +9,11 @@ package import ReelCore
   internal import Darwin
 #endif
 
-/// Small files of this machine that are read as a whole.
+/// Reads small local files completely.
 package enum LocalText {
-  /// All bytes of a file.
+  /// Returns all bytes of a file.
   ///
-  /// Throws `ReelError.noSuchFile` where it can't be read, and `badManifest` where it has more bytes than `limit`.
+  /// Throws `ReelError.noSuchFile` if it can't be read, and `badManifest` if it has more bytes than `limit`.
   package static func bytes(path: String, limit: Int) throws(ReelError) -> [UInt8] {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
@@ -38,7 +38,7 @@ package enum LocalText {
 
   // MARK: - Private
 
-  /// The next bytes, none at the end, and 0; or the error's number.
+  /// The next bytes (none at the end) and 0, or the error number.
   private static func piece(of descriptor: Int32) -> (bytes: [UInt8], code: Int32) {
     var code: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in

@@ -1,9 +1,9 @@
 internal import Foundation
 
-/// A number with a unit behind it, as users write it.
+/// A number followed by a unit.
 package enum Quantity {
-  /// The number and what follows it, without white space at the ends of either; nil where the text does not begin with
-  /// a decimal number. There is no sign and no exponent.
+  /// Splits a text into the number and the unit, both trimmed; nil if the text does not begin with a decimal
+  /// number. Signs and exponents are not allowed.
   package static func split(_ text: some StringProtocol) -> (value: Double, unit: String)? {
     let trimmed = text.trimmed
     let number = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
@@ -13,6 +13,6 @@ package enum Quantity {
 }
 
 extension StringProtocol {
-  /// Without white space at its ends.
+  /// Without leading and trailing white space.
   package var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }

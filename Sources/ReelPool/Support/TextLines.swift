@@ -1,4 +1,4 @@
-/// The lines of a text with their numbers, counted from 1; they end with LF, CRLF or CR.
+/// The lines of a text, numbered from 1. Lines end with LF, CRLF or CR.
 package struct TextLines: Sequence, IteratorProtocol {
   private var rest: ArraySlice<UInt8>
   private var number = 0
@@ -7,7 +7,7 @@ package struct TextLines: Sequence, IteratorProtocol {
     rest = bytes
   }
 
-  /// The next line, without its end and without white space around it.
+  /// The next line, trimmed of white space.
   package mutating func next() -> (number: Int, bytes: ArraySlice<UInt8>)? {
     guard !rest.isEmpty else { return nil }
     number += 1
