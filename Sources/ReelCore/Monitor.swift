@@ -17,17 +17,13 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   }
 
   // Sendable: `value` is accessed only in `withLock` and `wait`, which hold the mutex.
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private let mutex: RankedMutex
   private let condition: UnsafeMutablePointer<pthread_cond_t>
   private var value: Value
-  private let rank: LockRank
 
   package init(_ value: consuming sending Value, rank: LockRank = .leaf) {
     self.value = value
-    self.rank = rank
-    mutex = .allocate(capacity: 1)
-    mutex.initialize(to: pthread_mutex_t())
-    pthread_mutex_init(mutex, nil)
+    mutex = RankedMutex(rank)
     condition = .allocate(capacity: 1)
     condition.initialize(to: pthread_cond_t())
     #if canImport(Darwin)
@@ -44,20 +40,14 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   deinit {
     pthread_cond_destroy(condition)
     condition.deallocate()
-    pthread_mutex_destroy(mutex)
-    mutex.deallocate()
   }
 
   /// Calls `body` with the value while no other thread has it. Not to be called again from within.
   package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
-    if LockOrder.isChecked { LockOrder.take(rank) }
-    pthread_mutex_lock(mutex)
-    defer {
-      pthread_mutex_unlock(mutex)
-      if LockOrder.isChecked { LockOrder.give(rank) }
-    }
+    mutex.lock()
+    defer { mutex.unlock() }
     return try body(&value)
   }
 
@@ -66,16 +56,12 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   package func wait<Result>(
     for body: (inout sending Value) -> sending Step<Result>
   ) -> sending Result {
-    if LockOrder.isChecked { LockOrder.take(rank) }
-    pthread_mutex_lock(mutex)
-    defer {
-      pthread_mutex_unlock(mutex)
-      if LockOrder.isChecked { LockOrder.give(rank) }
-    }
+    mutex.lock()
+    defer { mutex.unlock() }
     while true {
       switch body(&value) {
       case .end(let result): return result
-      case .wait(until: nil): pthread_cond_wait(condition, mutex)
+      case .wait(until: nil): pthread_cond_wait(condition, mutex.native)
       case .wait(until: let deadline?): waitOnce(until: deadline)
       }
     }
@@ -89,10 +75,10 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
   private func waitOnce(until deadline: Duration) {
     #if canImport(Darwin)
       var length = timespec(max(deadline - SystemMonotonicClock().now, .zero))
-      pthread_cond_timedwait_relative_np(condition, mutex, &length)
+      pthread_cond_timedwait_relative_np(condition, mutex.native, &length)
     #else
       var time = timespec(max(deadline, .zero))
-      pthread_cond_timedwait(condition, mutex, &time)
+      pthread_cond_timedwait(condition, mutex.native, &time)
     #endif
   }
 }

@@ -10,7 +10,7 @@ final class FramesJob: Sendable {
 
   private struct State {
     let writer: FrameWriter
-    var written: [WrittenFrame] = []
+    var written: [FramesRecord.Frame] = []
     /// How long the conversion of the first frame took.
     var firstConversion = Duration.zero
   }
@@ -62,8 +62,8 @@ final class FramesJob: Sendable {
   /// The JSON record of the source.
   func record(_ report: FrameExtractor.Report?, error: ReelError?) -> FramesRecord {
     FramesRecord(
-      source: argument, frames: state.withLock { $0.written.map(FramesRecord.Frame.init) },
-      damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.isDamaged) },
+      source: argument, frames: state.withLock { $0.written },
+      damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.damaged) },
       missedSegments: report.flatMap { $0.missedSegmentCount > 0 ? $0.missedSegmentCount : nil },
       rungBandwidth: report?.rungBitsPerSecond, firstFrameBytes: report?.firstFrameEnd,
       startup: report.map { StartupRecord($0.startup) }, error: error.map(ErrorRecord.init))
@@ -84,11 +84,12 @@ final class FramesJob: Sendable {
     if printsToStandardError { Console.note(line) } else { try Console.print(line) }
   }
 
-  private static func line(for written: WrittenFrame) -> String {
-    var line = "\(written.path.printable)\tpts \(written.ptsTime)\t\(written.size)"
+  private static func line(for written: FramesRecord.Frame) -> String {
+    let pts = written.pts == nil ? "unknown" : written.ptsTime.formatted(places: 6)
+    var line = "\(written.path.printable)\tpts \(pts)\t\(written.width)x\(written.height)"
     if let md5 = written.md5 { line += "\tmd5 \(md5)" }
-    if written.isHDR { line += "\tHDR, not tone mapped" }
-    if written.isDamaged { line += "\tdamaged" }
+    if written.hdrNotToneMapped { line += "\tHDR, not tone mapped" }
+    if written.damaged { line += "\tdamaged" }
     return line
   }
 }

@@ -3,19 +3,6 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-/// A frame that was written.
-struct WrittenFrame: Sendable {
-  let path: String
-  let ticks: Int64?
-  let timeBase: Rational
-  let time: MediaTime
-  let size: PixelSize
-  let isKey: Bool
-  let isDamaged: Bool
-  let isHDR: Bool
-  let md5: String?
-}
-
 /// Writes the frames of one source.
 ///
 /// Confined to one thread at a time.
@@ -54,7 +41,7 @@ final class FrameWriter {
   }
 
   /// Converts and writes a frame; `converted` is how long the conversion took.
-  func write(_ frame: borrowing TimedFrame) throws -> (written: WrittenFrame, converted: Duration) {
+  func write(_ frame: borrowing TimedFrame) throws -> (written: FramesRecord.Frame, converted: Duration) {
     index += 1
     let start = ContinuousClock.now
     let md5 = options.computesMD5 ? try frame.decoded.md5() : nil
@@ -74,13 +61,7 @@ final class FrameWriter {
       size = try writer.write(frame)
       converted = ContinuousClock.now - start
     }
-    let written = WrittenFrame(
-      path: path, ticks: frame.decoded.presentationTicks, timeBase: frame.stream.timeBase,
-      time: frame.time,
-      size: size, isKey: frame.decoded.isKey, isDamaged: frame.decoded.isDamaged,
-      isHDR: frame.decoded.color.isHDR,
-      md5: md5)
-    return (written, converted)
+    return (FramesRecord.Frame(frame, path: path, size: size, md5: md5), converted)
   }
 
   /// Completes a file with several frames.

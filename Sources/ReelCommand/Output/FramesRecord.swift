@@ -1,9 +1,10 @@
 import ReelCore
+import ReelFFmpeg
 import ReelPlayback
 
 /// The JSON record of `reel frames` for a source.
 struct FramesRecord: Encodable {
-  struct Frame: Encodable {
+  struct Frame: Encodable, Sendable {
     let path: String
     let pts: Int64?
     let ptsTime: Double
@@ -16,18 +17,21 @@ struct FramesRecord: Encodable {
     let hdrNotToneMapped: Bool
     let md5: String?
 
-    init(_ written: WrittenFrame) {
-      path = written.path
-      pts = written.ticks
-      ptsTime = written.ptsSeconds.rounded(places: 6)
-      timeBase = written.timeBase.description
-      time = written.time.seconds.rounded(places: 6)
-      width = written.size.width
-      height = written.size.height
-      keyFrame = written.isKey
-      damaged = written.isDamaged
-      hdrNotToneMapped = written.isHDR
-      md5 = written.md5
+    /// - Parameters:
+    ///   - path: The file with the frame.
+    ///   - size: The size of the frame in it.
+    init(_ frame: borrowing TimedFrame, path: String, size: PixelSize, md5: String?) {
+      self.path = path
+      pts = frame.decoded.presentationTicks
+      ptsTime = frame.ptsTime
+      timeBase = frame.stream.timeBase.description
+      time = frame.time.seconds.rounded(places: 6)
+      width = size.width
+      height = size.height
+      keyFrame = frame.decoded.isKey
+      damaged = frame.decoded.isDamaged
+      hdrNotToneMapped = frame.decoded.color.isHDR
+      self.md5 = md5
     }
   }
 
@@ -54,11 +58,11 @@ extension FramesRecord {
   }
 }
 
-extension WrittenFrame {
-  /// The media's presentation timestamp in seconds.
-  var ptsSeconds: Double { Double(ticks ?? 0) * timeBase.value }
-
-  var ptsTime: String { ticks == nil ? "unknown" : ptsSeconds.formatted(places: 6) }
+extension TimedFrame {
+  /// The media's presentation timestamp in seconds, for JSON; 0 if the frame has none.
+  var ptsTime: Double {
+    (Double(decoded.presentationTicks ?? 0) * stream.timeBase.value).rounded(places: 6)
+  }
 }
 
 /// A `StartupReport` as JSON: milliseconds, requests and bytes by stage.

@@ -18,8 +18,7 @@ struct PlayRecordFrame: Encodable {
   /// out.
   init(_ frame: borrowing TimedFrame, after: Duration) throws(ReelError) {
     pts = frame.decoded.presentationTicks
-    ptsTime = (Double(frame.decoded.presentationTicks ?? 0) * frame.stream.timeBase.value).rounded(
-      places: 6)
+    ptsTime = frame.ptsTime
     timeBase = frame.stream.timeBase.description
     time = frame.time.seconds.rounded(places: 6)
     timeMs = after.milliseconds

@@ -63,12 +63,7 @@ extension MPDRules {
     var inherited = Inherited(path: path)
     var (order, setIDs, ids): (ElementOrder, Set<String>, Set<String>) = (ElementOrder(.period), [], [])
     var sets = 0
-    while let child = try xml.nextChild() {
-      guard isOwn else {
-        try xml.skip()
-        continue
-      }
-      checkOrder(child, &order, in: "Period")
+    while let child = try nextChild(of: "Period", &order) {
       switch child {
       case "AdaptationSet":
         sets += 1
@@ -118,12 +113,7 @@ extension MPDRules {
     let isRemote = xml.string(anyPrefix: "href") != nil
     if isRemote { checkLink() }
     var (order, count) = (ElementOrder(.adaptationSet), 0)
-    while let child = try xml.nextChild() {
-      guard isOwn else {
-        try xml.skip()
-        continue
-      }
-      checkOrder(child, &order, in: "AdaptationSet")
+    while let child = try nextChild(of: "AdaptationSet", &order) {
       switch child {
       case "Representation":
         count += 1
@@ -158,12 +148,7 @@ extension MPDRules {
       report("a Representation has no @mimeType, nor has its AdaptationSet", "§5.3.7.2")
     }
     var order = ElementOrder(.representation)
-    while let child = try xml.nextChild() {
-      guard isOwn else {
-        try xml.skip()
-        continue
-      }
-      checkOrder(child, &order, in: "Representation")
+    while let child = try nextChild(of: "Representation", &order) {
       switch child {
       case "BaseURL": try baseURL(&inherited)
       case "SegmentBase", "SegmentList", "SegmentTemplate": try segments(child, &inherited)

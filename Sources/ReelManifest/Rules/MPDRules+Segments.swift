@@ -29,12 +29,7 @@ extension MPDRules {
     if kind == "SegmentTemplate" { usesTime = templates(&inherited) }
 
     var (order, hasTimeline, urls) = (ElementOrder(.segments), false, 0)
-    while let child = try xml.nextChild() {
-      guard isOwn else {
-        try xml.skip()
-        continue
-      }
-      checkOrder(child, &order, in: kind)
+    while let child = try nextChild(of: kind, &order) {
       switch child {
       case "SegmentTimeline":
         hasTimeline = true

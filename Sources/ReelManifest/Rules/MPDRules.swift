@@ -60,12 +60,7 @@ struct MPDRules {
     let presentation = attributes()
     var order = ElementOrder(.mpd)
     var periods = PeriodState(isDynamic: presentation.isDynamic)
-    while let child = try xml.nextChild() {
-      guard isOwn else {
-        try xml.skip()
-        continue
-      }
-      checkOrder(child, &order, in: "MPD")
+    while let child = try nextChild(of: "MPD", &order) {
       switch child {
       case "Period": try period(&periods)
       case "ServiceDescription": try serviceDescription()
@@ -187,12 +182,20 @@ extension MPDRules {
     try xml.skip()
   }
 
-  /// An element among its siblings.
-  mutating func checkOrder(_ child: String, _ order: inout ElementOrder, in parent: String) {
-    switch order.add(child) {
-    case .inOrder: break
-    case .unknown: report("<\(child.excerpt)> is not an element of \(parent)", "Annex B")
-    case .after(let other): report("\(child) stands after \(other), which has to follow it", "Annex B")
+  /// The next child that belongs to the standard's namespace, after a check of its position among its siblings.
+  mutating func nextChild(of parent: String, _ order: inout ElementOrder) throws(ReelError) -> String? {
+    while let child = try xml.nextChild() {
+      guard isOwn else {
+        try xml.skip()
+        continue
+      }
+      switch order.add(child) {
+      case .inOrder: break
+      case .unknown: report("<\(child.excerpt)> is not an element of \(parent)", "Annex B")
+      case .after(let other): report("\(child) stands after \(other), which has to follow it", "Annex B")
+      }
+      return child
     }
+    return nil
   }
 }

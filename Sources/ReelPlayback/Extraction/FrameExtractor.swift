@@ -28,11 +28,10 @@ public struct FrameExtractor: Sendable {
   }
 
   /// Fetches manifests and media.
-  public let fetcher: any Fetching
+  public var fetcher: any Fetching { opener.fetcher }
   /// The configuration of loading.
-  public let configuration: LoadingConfiguration
-  private let gate: (any DecodingGate)?
-  private let logger: Logger
+  public var configuration: LoadingConfiguration { opener.configuration }
+  private let opener: TrackOpener
 
   /// Creates an extractor.
   ///
@@ -53,10 +52,7 @@ public struct FrameExtractor: Sendable {
     gate: (any DecodingGate)?,
     logger: Logger
   ) {
-    self.fetcher = fetcher
-    self.configuration = configuration
-    self.gate = gate
-    self.logger = logger
+    opener = TrackOpener(fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
   }
 
   /// Extracts the selected frames from a source.
@@ -74,10 +70,7 @@ public struct FrameExtractor: Sendable {
     _ selection: FrameSelection, from source: MediaSource,
     handle: @escaping @Sendable (borrowing TimedFrame) throws -> Void
   ) async throws -> Report {
-    try await TrackOpening.use(
-      source, readsAhead: selection.readsAhead, fetcher: fetcher, configuration: configuration, gate: gate,
-      logger: logger
-    ) { opening in
+    try await opener.use(source, readsAhead: selection.readsAhead) { opening in
       try await BlockingThread.run(named: "extract") {
         var report = try Picker(
           reader: FrameReader(opening), recorder: opening.context.recorder, name: source.name

@@ -5,10 +5,7 @@ internal import ReelManifest
 
 /// Describes sources: reads the manifest or container, and decodes the first frame.
 public struct SourceProber: Sendable {
-  private let fetcher: any Fetching
-  private let configuration: LoadingConfiguration
-  private let gate: (any DecodingGate)?
-  private let logger: Logger
+  private let opener: TrackOpener
 
   /// Creates a prober.
   ///
@@ -29,10 +26,7 @@ public struct SourceProber: Sendable {
     gate: (any DecodingGate)?,
     logger: Logger
   ) {
-    self.fetcher = fetcher
-    self.configuration = configuration
-    self.gate = gate
-    self.logger = logger
+    opener = TrackOpener(fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
   }
 
   /// Returns a description of a source. If no frame can be decoded, the description has a
@@ -40,10 +34,7 @@ public struct SourceProber: Sendable {
   ///
   /// Throws `ReelError` if the source can't be read or its format is unknown, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
-    try await TrackOpening.use(
-      source, readsAhead: false, fetcher: fetcher, configuration: configuration, gate: gate,
-      logger: logger
-    ) { opening in
+    try await opener.use(source, readsAhead: false) { opening in
       try await BlockingThread.run(named: "probe") {
         let reader = FrameReader(opening)
         var description = describe(opening.source)
@@ -74,7 +65,7 @@ public struct SourceProber: Sendable {
     description.isLive = presentation.isLive
     description.duration = presentation.duration?.seconds
     if let period = presentation.periods(carrying: .main(wantsAudio: false)).first {
-      description.chosenRung = try? RungSelector(configuration).videoRung(in: period)
+      description.chosenRung = try? RungSelector(opener.configuration).videoRung(in: period)
       description.chosenPeriod = presentation.periods.firstIndex { $0.hasVideo }
     }
     return description

@@ -9,6 +9,14 @@ struct TrackOpening: Sendable {
   let source: ResolvedSource
   let resolver: SourceResolver
   let context: TrackContext
+}
+
+/// Opens the tracks of sources for extraction and probing.
+struct TrackOpener: Sendable {
+  let fetcher: any Fetching
+  let configuration: LoadingConfiguration
+  let gate: (any DecodingGate)?
+  let logger: Logger
 
   /// Resolves `source`, calls `body`, and then ends all loading, even if `body` throws or the task is
   /// cancelled.
@@ -18,9 +26,8 @@ struct TrackOpening: Sendable {
   ///   - note: Receives each manifest that is read.
   ///
   /// Throws `ReelError` located at the source, the error of `body`, or `CancellationError`.
-  static func use<Result: Sendable>(
-    _ source: MediaSource, readsAhead: Bool, fetcher: any Fetching,
-    configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger,
+  func use<Result: Sendable>(
+    _ source: MediaSource, readsAhead: Bool,
     noting note: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
     _ body: (TrackOpening) async throws -> Result
   ) async throws -> Result {
@@ -29,9 +36,7 @@ struct TrackOpening: Sendable {
       defer { scope.cancel() }
       do {
         return try await body(
-          try await prepare(
-            source, readsAhead: readsAhead, fetcher: fetcher, configuration: configuration,
-            gate: gate, logger: logger, scope: scope, noting: note))
+          try await open(source, readsAhead: readsAhead, scope: scope, noting: note))
       } catch let error as ReelError {
         throw error.located(at: source.name)
       } catch {
@@ -45,9 +50,8 @@ struct TrackOpening: Sendable {
 
   // MARK: - Private
 
-  private static func prepare(
-    _ source: MediaSource, readsAhead: Bool, fetcher: any Fetching,
-    configuration: LoadingConfiguration, gate: (any DecodingGate)?, logger: Logger, scope: LoadScope,
+  private func open(
+    _ source: MediaSource, readsAhead: Bool, scope: LoadScope,
     noting note: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> TrackOpening {
     let recorder = StartupRecorder()
@@ -57,8 +61,7 @@ struct TrackOpening: Sendable {
       fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, note: note)
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
-      gate: gate,
-      logger: logger, readsAhead: readsAhead)
+      gate: gate, logger: logger, readsAhead: readsAhead)
     return TrackOpening(
       source: try await resolver.resolve(source), resolver: resolver, context: context)
   }

@@ -83,45 +83,26 @@ final class BytePipe: Sendable {
 
   /// Waits for bytes; returns 0 at the end. Throws the writer's error.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    while true {
-      let (result, writer) = state.withLock {
-        state -> (Result<Int, any Error>?, CheckedContinuation<Void, any Error>?) in
-        if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
-        if state.unreadCount > 0 {
-          let count = state.take(into: buffer)
-          memory?.addInFlight(-count)
-          return (.success(count), state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
-        }
-        switch state.ending {
-        case .finished: return (.success(0), nil)
-        case .failed(let error): return (.failure(error), nil)
-        case nil:
-          state.readerWaits = true
-          return (nil, state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
-        }
+    try waitForBytes { state in
+      if state.unreadCount > 0 {
+        let count = state.take(into: buffer)
+        memory?.addInFlight(-count)
+        return .success(count)
       }
-      writer?.resume()
-      if let result { return try result.get() }
-      readable.wait()
+      switch state.ending {
+      case .finished: return .success(0)
+      case .failed(let error): return .failure(error)
+      case nil: return nil
+      }
     }
   }
 
   /// Waits for `count` bytes or the end, and returns them without taking them.
   func peek(_ count: Int) throws -> [UInt8] {
-    while true {
-      let (result, writer) = state.withLock {
-        state -> (Result<[UInt8], any Error>?, CheckedContinuation<Void, any Error>?) in
-        if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
-        if state.unreadCount >= count || state.ending != nil {
-          if case .failed(let error) = state.ending, state.unreadCount == 0 { return (.failure(error), nil) }
-          return (.success(state.first(count)), nil)
-        }
-        state.readerWaits = true
-        return (nil, state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
-      }
-      writer?.resume()
-      if let result { return try result.get() }
-      readable.wait()
+    try waitForBytes { state in
+      guard state.unreadCount >= count || state.ending != nil else { return nil }
+      if case .failed(let error) = state.ending, state.unreadCount == 0 { return .failure(error) }
+      return .success(state.first(count))
     }
   }
 
@@ -152,6 +133,24 @@ final class BytePipe: Sendable {
   }
 
   // MARK: - Private
+
+  /// Blocks the reader until `look` has a result. Throws `CancellationError` if the pipe is closed or interrupted.
+  private func waitForBytes<Value: Sendable>(
+    _ look: (inout sending State) -> Result<Value, any Error>?
+  ) throws -> Value {
+    while true {
+      let (result, writer) = state.withLock {
+        state -> (Result<Value, any Error>?, CheckedContinuation<Void, any Error>?) in
+        if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
+        let result = look(&state)
+        if result == nil { state.readerWaits = true }
+        return (result, state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
+      }
+      writer?.resume()
+      if let result { return try result.get() }
+      readable.wait()
+    }
+  }
 
   private func end(_ ending: Ending) {
     let wakesReader = state.withLock { state in
