@@ -141,12 +141,15 @@ public struct FetchBody: AsyncSequence, Sendable {
 
   /// Reads the rest of the body into memory.
   ///
-  /// - Throws: `ReelError` of kind `badManifest` if there are more than `limit` bytes, and the errors of iteration.
-  public func collect(upTo limit: Int) async throws -> [UInt8] {
+  /// - Parameters:
+  ///   - limit: The maximum number of bytes.
+  ///   - kind: The kind of the error if there are more.
+  /// - Throws: `ReelError` of kind `kind` if there are more than `limit` bytes, and the errors of iteration.
+  public func collect(upTo limit: Int, orThrow kind: ReelError.Kind = .badMedia) async throws -> [UInt8] {
     var bytes: [UInt8] = []
     for try await chunk in self {
       guard bytes.count + chunk.count <= limit else {
-        throw ReelError(.badManifest, "larger than the limit of \(limit) bytes")
+        throw ReelError(kind, "larger than the limit of \(limit) bytes")
       }
       bytes.append(contentsOf: chunk)
     }

@@ -2,7 +2,7 @@ extension StringProtocol {
   /// The text with its control characters escaped, such as `\u{1b}`.
   ///
   /// Text from a server can then neither control a terminal nor forge a line of output.
-  public var printable: String {
+  package var printable: String {
     guard unicodeScalars.contains(where: \.isControl) else { return String(self) }
     var text = ""
     for scalar in unicodeScalars {

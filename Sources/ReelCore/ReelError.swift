@@ -71,12 +71,15 @@ public struct ReelError: Error, Sendable, Hashable {
   public var isTemporary: Bool {
     switch kind {
     case .network, .timedOut: true
-    case .server: status.map { [408, 425, 429, 500, 502, 503, 504].contains($0) } ?? true
+    case .server: status.map(Self.temporaryStatuses.contains) ?? true
     case .usage, .badMedia, .badManifest, .unsupported, .noSuchFile, .cannotCreateOutput, .cannotWriteOutput,
       .cancelled, .internalFault:
       false
     }
   }
+
+  /// The HTTP statuses after which the same request may succeed later (RFC 9110 §15; 425: RFC 8470 §5.2).
+  package static let temporaryStatuses: Set = [408, 425, 429, 500, 502, 503, 504]
 
   /// Returns the same error, with `location` filled in if it had none.
   public func located(at location: String) -> ReelError {

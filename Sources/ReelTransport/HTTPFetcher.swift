@@ -181,7 +181,7 @@ final class HTTPFetcher: Fetching {
   /// The error for an unsuccessful response: a `LocatedFailure` if it may be temporary.
   private func refusal(_ status: Int, head: HTTPResponseHead, url: URL) throws -> any Error {
     switch status {
-    case 408, 429, 500, 502, 503, 504:
+    case _ where ReelError.temporaryStatuses.contains(status):
       let retryAfter = RetryAfter.duration(head.headers.first(name: "Retry-After"))
       return LocatedFailure(failure: .status(status, retryAfter: retryAfter), url: url)
     case 401, 403:

@@ -49,6 +49,21 @@ struct FetchWrappingTests {
     #expect(notes.withLock { $0 } == ["end", "body"])
   }
 
+  @Test(
+    "A body beyond the limit is an error of the caller's kind",
+    arguments: [ReelError.Kind.badManifest, .server])
+  func limit(kind: ReelError.Kind) async throws {
+    let url = try #require(URL(string: "http://reel.test/a"))
+    #expect(try await response(url).body.collect(upTo: 3, orThrow: kind) == [1, 2, 3])
+    let error = await #expect(throws: ReelError.self) {
+      try await response(url).body.collect(upTo: 2, orThrow: kind)
+    }
+    #expect(error?.kind == kind)
+    #expect(error?.reason == "larger than the limit of 2 bytes")
+    let other = await #expect(throws: ReelError.self) { try await response(url).body.collect(upTo: 2) }
+    #expect(other?.kind == .badMedia)
+  }
+
   @Test("A body that has ended ends again when it is pulled again, without what it is made of")
   func again() async throws {
     let calls = Locked(0)

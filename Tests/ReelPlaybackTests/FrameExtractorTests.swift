@@ -73,6 +73,16 @@ struct FrameExtractorTests {
   }
 
   @Test(
+    "An interval that is not greater than 0 is refused before anything is read", arguments: [Int64(0), -1])
+  func noInterval(value: Int64) async throws {
+    let error = await reelError {
+      _ = try await extract(.every(MediaTime(value: value, timescale: 1)), path: "none.mp4")
+    }
+    #expect(error?.kind == .usage)
+    #expect(error?.location == "none.mp4" || error?.location?.hasSuffix("/none.mp4") == true)
+  }
+
+  @Test(
     "A time behind the end is an error that says so",
     arguments: [
       "hls-ts/master.m3u8", "dash-number/manifest.mpd", "media/h264-faststart.mp4", "media/h264.ts",

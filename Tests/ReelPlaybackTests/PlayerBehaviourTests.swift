@@ -349,6 +349,54 @@ struct PlayerBehaviourTests {
     await stage.close()
   }
 
+  /// Counts the calls of `finish()`.
+  private final class CountedFrames: FrameOutput {
+    let isExternal = false
+    let shown = Locked<[MediaTime]>([])
+    let finishCount = Locked(0)
+
+    func show(_ frame: borrowing TimedFrame) {
+      let time = frame.time
+      shown.withLock { $0.append(time) }
+    }
+
+    func finish() { finishCount.withLock { $0 += 1 } }
+  }
+
+  /// Counts the calls of `finish()`.
+  private final class CountedSound: AudioOutput {
+    let times = Locked<[MediaTime]>([])
+    let finishCount = Locked(0)
+
+    func write(_ buffer: PCMBuffer, at time: MediaTime) { times.withLock { $0.append(time) } }
+
+    func finish() { finishCount.withLock { $0 += 1 } }
+  }
+
+  @Test(
+    "An output that is attached twice gets everything once, and is finished once", arguments: [false, true])
+  func attachedTwice(isDetached: Bool) async throws {
+    let stage = try Stage(
+      try MediaSource(argument: Fixtures.folder.appending(path: "media/audio-ac3.mp4").path))
+    let (frames, sound) = (CountedFrames(), CountedSound())
+    for _ in 0..<2 {
+      try stage.player.attach(frames)
+      stage.player.attach(sound)
+    }
+    stage.begin(rate: .infinity)
+    _ = try await stage.end()
+    if isDetached {
+      try stage.player.detach(frames)
+      try stage.player.detach(sound)
+    }
+    await stage.close()
+    #expect(frames.shown.withLock { $0 } == stage.recording.all.map(\.time))
+    let times = sound.times.withLock { $0 }
+    #expect(!times.isEmpty && zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+    #expect(frames.finishCount.withLock { $0 } == 1)
+    #expect(sound.finishCount.withLock { $0 } == 1)
+  }
+
   /// Where the sound begins and ends that comes to it.
   private final class SoundPlaces: AudioOutput {
     let all = Locked<[(start: MediaTime, end: MediaTime)]>([])

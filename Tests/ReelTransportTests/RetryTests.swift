@@ -13,7 +13,7 @@ struct RetryTests {
     Origin.Configuration(routes: ["/a": .init(bytes)], faults: faults, supportsRanges: ranges)
   }
 
-  @Test("A status that may pass is tried again", arguments: [408, 429, 500, 502, 503, 504])
+  @Test("A status that may pass is tried again", arguments: [408, 425, 429, 500, 502, 503, 504])
   func transientStatus(status: Int) async throws {
     try await Origin.use(origin([FaultRule("a", .status(status), count: 2)])) { origin in
       let reports = Reports()

@@ -56,7 +56,8 @@ struct FeedJob: Sendable {
       file = try await withDeadline(seconds: command.options.timeout, source: source.name) {
         let response = try await fetcher.fetch(request)
         return try FeedFile(
-          bytes: try await response.body.collect(upTo: FeedLimits().byteCount), at: .url(response.url))
+          bytes: try await response.body.collect(upTo: FeedLimits().byteCount, orThrow: .badManifest),
+          at: .url(response.url))
       }
     case .url(let url): file = try FeedFile(path: url.path)
     case .standardInput:

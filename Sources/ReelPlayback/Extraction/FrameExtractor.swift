@@ -64,13 +64,17 @@ public struct FrameExtractor: Sendable {
   ///     to return. The frame is only valid during the call; keep it with ``TimedFrame/clone()``.
   ///
   /// Throws `ReelError`, the error that `handle` threw, or `CancellationError`. `handle` may have received frames
-  /// before that. The error's kind is `badMedia` if the source has no frame, and `usage` if a time is after the end.
+  /// before that. The error's kind is `badMedia` if the source has no frame, and `usage` if a time is after the end or
+  /// an interval is not greater than 0.
   @discardableResult
   public func extract(
     _ selection: FrameSelection, from source: MediaSource,
     handle: @escaping @Sendable (borrowing TimedFrame) throws -> Void
   ) async throws -> Report {
-    try await opener.use(source, readsAhead: selection.readsAhead) { opening in
+    if case .every(let interval) = selection, interval <= .zero {
+      throw ReelError(.usage, "the interval between frames is not greater than 0", at: source.name)
+    }
+    return try await opener.use(source, readsAhead: selection.readsAhead) { opening in
       try await BlockingThread.run(named: "extract") {
         var report = try Picker(
           reader: FrameReader(opening), recorder: opening.context.recorder, name: source.name

@@ -72,7 +72,8 @@ struct ServerClock: WallClock {
       return try await fetcher.fetch(FetchRequest(.head, url: url, headers: headers, purpose: .clock)).date
     case .httpBody(let url):
       let response = try await fetcher.fetch(FetchRequest(url: url, headers: headers, purpose: .clock))
-      let text = String(decoding: try await response.body.collect(upTo: byteLimit), as: UTF8.self)
+      let text = String(
+        decoding: try await response.body.collect(upTo: byteLimit, orThrow: .server), as: UTF8.self)
       return WallTime(iso8601: text.trimmingCharacters(in: .whitespacesAndNewlines))
     }
   }

@@ -310,7 +310,8 @@ struct SourceResolver: Sendable {
     let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: .manifest)
     let response = try await fetcher.fetch(request)
     do {
-      var bytes = try await response.body.collect(upTo: configuration.manifestLimits.byteCount)
+      var bytes = try await response.body.collect(
+        upTo: configuration.manifestLimits.byteCount, orThrow: .badManifest)
       recorder.add(
         .manifest, recorder.clock.now - start, requests: response.requestCount, bytes: Int64(bytes.count))
       if let range, response.bodyOffset < range.offset {

@@ -189,7 +189,7 @@ public final class Player: Sendable {
 
   // MARK: Outputs
 
-  /// Attaches an output for frames, and shows it the frame on show.
+  /// Attaches an output for frames, and shows it the frame on show. Has no effect on an output that is already attached.
   ///
   /// Throws `ReelError.usage` if the output is external and ``allowsExternalPlayback`` is false.
   public func attach(_ output: any FrameOutput) throws(ReelError) { try core.attach(output) }
@@ -199,7 +199,8 @@ public final class Player: Sendable {
   /// When the call returns, the output is no longer in use. Throws what its `finish()` throws.
   public func detach(_ output: any FrameOutput) throws { try core.detach(output) }
 
-  /// Attaches an output for audio. It receives the samples that are due from now on.
+  /// Attaches an output for audio. It receives the samples that are due from now on. Has no effect on an output that is
+  /// already attached.
   public func attach(_ output: any AudioOutput) { core.attach(output) }
 
   /// Detaches an output for audio, and finishes it. Does not finish an output that is not attached.

@@ -196,6 +196,7 @@ final class PlayerCore: Sendable {
     let isAllowed = outputLock.withLock {
       let (isAllowed, frame) = state.withLock { state -> (Bool, SharedFrame?) in
         guard !output.isExternal || state.settings.allowsExternalPlayback else { return (false, nil) }
+        guard !state.outputs.contains(where: { $0 === output }) else { return (true, nil) }
         state.outputs.append(output)
         return (true, state.onShow)
       }
@@ -212,7 +213,11 @@ final class PlayerCore: Sendable {
     if wasAttached { try output.finish() }
   }
 
-  func attach(_ output: any AudioOutput) { state.withLock { $0.audioOutputs.append(output) } }
+  func attach(_ output: any AudioOutput) {
+    state.withLock { state in
+      if !state.audioOutputs.contains(where: { $0 === output }) { state.audioOutputs.append(output) }
+    }
+  }
 
   func detach(_ output: any AudioOutput) throws {
     let wasAttached = state.withLock { $0.remove(output) }
