@@ -77,6 +77,52 @@ struct FeedCommandTests {
     #expect(ratios[1] > ratios[0], "\(ratios)")
   }
 
+  @Test("Every pool of a comparison gets the same viewer")
+  func paired() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "feed", try list(folder), "--virtual", "--link", "3g", "--swipes", "10", "--dwell", "weibull:0.8,1s",
+      "--flicks", "30%", "--back", "20%", "--bursts", "10%", "--compare", "1:none,3,2:ahead:1", "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let reports = try result.outputText.split(separator: "\n").map { try object($0) }
+    let walks = try reports.map { report in
+      try #require(report["swipes"] as? [[String: Any]]).map { swipe in
+        ["time_ms", "watched_ms", "item_index", "kind"].map { "\(swipe[$0] ?? "-")" }
+      }
+    }
+    #expect(walks.count == 3)
+    #expect(Set(walks).count == 1)
+    for report in reports {
+      let settings = try #require(report["settings"] as? [String: Any])
+      #expect(settings["swipe_shares"] as? [String: Double] == ["flicks": 0.3, "back": 0.2, "bursts": 0.1])
+      #expect(settings["dwell"] as? String == "weibull:0.8,1s")
+    }
+  }
+
+  @Test("Dwell times are drawn from the retention that the feed states")
+  func retention() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/feed.json"
+    let items = Self.items.map {
+      "{\"url\": \"\(Fixtures.path($0))\", \"duration\": 3, \"retention\": [1, 0.5]}"
+    }
+    try "[\(items.joined(separator: ",\n"))]".write(toFile: path, atomically: true, encoding: .utf8)
+    let arguments = ["feed", path, "--virtual", "--link", "lte", "--swipes", "8", "--dwell", "retention"]
+    let result = try await Command.run(arguments + ["--json"])
+    #expect(result.status == 0, "\(result.errorText)")
+    let swipes = try #require(try object(result.outputText)["swipes"] as? [[String: Any]])
+    let watched = swipes.filter { $0["passing"] as? Bool == false }.compactMap { $0["watched_ms"] as? Double }
+    #expect(watched.count > 1)
+    #expect(watched.allSatisfy { $0 <= 1000 || $0 == 3000 })
+
+    try "[\(items.joined(separator: ",\n")),\n\"more.mp4\"]".write(
+      toFile: path, atomically: true, encoding: .utf8)
+    let lacking = try await Command.run(arguments)
+    #expect(lacking.status == 65)
+    #expect(lacking.errorText.contains("more.mp4"), "\(lacking.errorText)")
+    #expect(lacking.errorText.contains("item 4 has no \"retention\""), "\(lacking.errorText)")
+  }
+
   @Test("An assertion that does not hold ends with 1, and says what was found")
   func assertions() async throws {
     let folder = try TemporaryFolder()
@@ -187,13 +233,24 @@ struct FeedCommandTests {
       (["--dwell", "often"], 64), (["--link", "fast"], 64), (["--preload", "all"], 64),
       (["--assert", "x<1"], 64),
       (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),
-      (["--feed", "none"], 64),
+      (["--feed", "none"], 64), (["--flicks", "20"], 64), (["--back", "101%"], 64), (["--bursts", "x"], 64),
+      (["--dwell", "weibull:0,1s"], 64),
     ] as [([String], Int32)])
   func usage(arguments: [String], status: Int32) async throws {
     let folder = try TemporaryFolder()
     let result = try await Command.run(["feed", try list(folder)] + arguments)
     #expect(result.status == status, "\(result.errorText)")
     #expect(!result.errorText.isEmpty)
+  }
+
+  @Test("A trace determines the swipes: shares do not go with it")
+  func traceWithShares() async throws {
+    let folder = try TemporaryFolder()
+    try "1\n".write(toFile: folder.path + "/looks", atomically: true, encoding: .utf8)
+    let result = try await Command.run(
+      "feed", try list(folder), "--dwell", "trace:\(folder.path)/looks", "--back", "15%")
+    #expect(result.status == 64)
+    #expect(result.errorText.contains("trace"), "\(result.errorText)")
   }
 
   @Test("A feed that can't be read names the line")

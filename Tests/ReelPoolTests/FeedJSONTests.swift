@@ -46,6 +46,37 @@ struct FeedJSONTests {
     #expect(items.map(\.name) == ["A \"title\" é😀\n", "b", "c"])
   }
 
+  @Test("Durations and retention")
+  func retention() throws {
+    let items = try #require(
+      try Self.read(
+        #"[{"url": "a", "duration": 12.5, "retention": [1, 0.75, 7.5e-1, 0.25, -0]}, {"url": "b", "retention": null}]"#
+      )["default"]?.items)
+    #expect(items[0].duration == .milliseconds(12_500))
+    let curve = try #require(items[0].retention)
+    #expect(curve.shares == [1, 0.75, 0.75, 0.25, 0])
+    #expect(curve.duration == .seconds(4))
+    #expect(
+      [-1, 0, 0.5, 1, 2.5, 4, 9].map { curve.share(at: .seconds($0)) } == [1, 1, 0.875, 0.75, 0.5, 0, 0])
+    #expect(items[1].duration == nil)
+    #expect(items[1].retention == nil)
+  }
+
+  @Test("A curve has a day of shares at most")
+  func longRetention() throws {
+    func shares(_ count: Int) -> String { Array(repeating: "1", count: count).joined(separator: ",") }
+    let limit = RetentionCurve.entryLimit
+    let read = try Self.read("[{\"url\": \"a\", \"retention\": [\(shares(limit))]}]")
+    #expect(read.feeds[0].items[0].retention?.shares.count == limit)
+    let error = #expect(throws: ReelError.self) {
+      try Self.read("[{\"url\": \"a\", \"retention\": [\(shares(limit + 1))]}]")
+    }
+    #expect(error?.reason == "[0].retention: has more than the limit of 86400 shares")
+    #expect(throws: ReelError.self) { try RetentionCurve([]) }
+    #expect(throws: ReelError.self) { try RetentionCurve([.nan]) }
+    #expect(throws: ReelError.self) { try RetentionCurve([0.5, 0.6]) }
+  }
+
   @Test("Named feeds, in the order of the file, the nameless one first")
   func feeds() throws {
     let file = try Self.read(
@@ -80,6 +111,29 @@ struct FeedJSONTests {
       ("[{\"url\": \"a\", \"headers\": {\"X\": \"a\\r\\nb\"}}]", 1, "[0].headers.X"),
       ("[{\"url\": \"a\", \"headers\": {\"X\": 1}}]", 1, "[0].headers.X: should be a text"),
       ("[{\"url\": \"a\", \"headers\": 1}]", 1, "[0].headers: should be an object or an array"),
+      ("[{\"url\": \"a\", \"duration\":\n\"3\"}]", 2, "[0].duration: should be a number, and is a text"),
+      (
+        "[{\"url\": \"a\", \"duration\": -1}]", 1,
+        "[0].duration: should be seconds, above 0 and at most 86400"
+      ),
+      ("[{\"url\": \"a\", \"duration\": 0}]", 1, "[0].duration: should be seconds, above 0"),
+      ("[{\"url\": \"a\", \"duration\": 86400.1}]", 1, "[0].duration: should be seconds, above 0"),
+      ("[{\"url\": \"a\", \"duration\": 1e999}]", 1, "[0].duration: should be seconds, above 0"),
+      (
+        "[{\"url\": \"a\",\n\"retention\": 1}]", 2,
+        "[0].retention: should be an array of numbers, and is a number"
+      ),
+      ("[{\"url\": \"a\", \"retention\": []}]", 1, "[0].retention: should have at least one share"),
+      (
+        "{\"items\": [\"z\", {\"url\": \"a\", \"retention\": [1,\n0.5,\nnull]}]}", 3,
+        "items[1].retention[2]: should be a number, and is null"
+      ),
+      ("[{\"url\": \"a\", \"retention\": [\n1.01]}]", 2, "[0].retention[0]: should be from 0 to 1"),
+      ("[{\"url\": \"a\", \"retention\": [1, -0.1]}]", 1, "[0].retention[1]: should be from 0 to 1"),
+      (
+        "[{\"url\": \"a\", \"retention\": [1, 0.4,\n0.5]}]", 2,
+        "[0].retention[2]: is larger than the share before"
+      ),
       ("[[\"a\"]]", 1, "[0]: an item should be a text or an object, and is an array"),
       ("\n\"x\"", 2, "a feed should be an object or an array, and is a text"),
       ("{\"items\": \"a\"}", 1, "items: should be an array of items, and is a text"),

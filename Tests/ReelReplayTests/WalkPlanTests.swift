@@ -1,4 +1,5 @@
 import ReelCore
+import ReelPlayback
 import ReelPool
 import ReelReplay
 import Testing
@@ -98,6 +99,146 @@ struct WalkPlanTests {
     #expect(still.steps.isEmpty)
     #expect(still.duration == .seconds(3))
     #expect(try WalkPlan(itemCount: 5, dwell: .fixed(.seconds(3))).swipeCount == 20)
+  }
+
+  // MARK: - Viewers
+
+  private static func feed(_ count: Int, retention: [Double]? = nil, seconds: Int? = nil) throws -> Feed {
+    var feed = Feed(name: "f")
+    let curve = try retention.map { try RetentionCurve($0) }
+    for index in 0..<count {
+      feed.append(try MediaSource(argument: "/\(index).mp4")) {
+        $0.retention = curve
+        $0.duration = seconds.map { .seconds($0) }
+      }
+    }
+    return feed
+  }
+
+  private static func plan(
+    _ feed: Feed, _ viewer: String, swipes: Int? = nil, seed: UInt64 = 3
+  ) throws -> WalkPlan {
+    try WalkPlan(feed, swipeCount: swipes, viewer: try ViewerSpec(parsing: viewer), seed: seed)
+  }
+
+  private static func microseconds(_ plan: WalkPlan) -> [Double] {
+    plan.steps.map { $0.dwell / .microseconds(1) }
+  }
+
+  @Test("Whatever the dwell times and flicks are, the same seed visits the same items")
+  func paired() throws {
+    let feed = try Self.feed(12, retention: [1, 0.5, 0.5, 0.2], seconds: 10)
+    let plans = try ["exp:5s", "fixed:1s", "weibull:0.8,6s", "retention", "exp:5s,flicks=30%"].map {
+      try Self.plan(feed, $0, swipes: 200)
+    }
+    #expect(
+      plans[0]
+        == (try WalkPlan(itemCount: 12, swipeCount: 200, dwell: .exponential(mean: .seconds(5)), seed: 3)))
+    for plan in plans {
+      #expect(plan.steps.map(\.path) == plans[0].steps.map(\.path))
+      #expect(plan.steps.map(\.kind) == plans[0].steps.map(\.kind))
+    }
+    // Steps that are no flicks keep their dwell times.
+    let changed = zip(plans[4].steps, plans[0].steps).filter { $0.dwell != $1.dwell }
+    #expect(changed.allSatisfy { WalkPlan.flickDwells.contains($0.0.dwell) })
+    #expect(plans[4].closingDwell == plans[0].closingDwell)
+  }
+
+  @Test("The numbers of each distribution, from a second implementation of the same rules")
+  func distributions() throws {
+    let feed = try Self.feed(12, retention: [1, 0.5, 0.5, 0.2], seconds: 10)
+    #expect(
+      Self.microseconds(try Self.plan(feed, "weibull:0.8,6s")).prefix(3) == [
+        10_644_072, 5_906_924, 1_242_399,
+      ])
+    let flicks = Self.microseconds(try Self.plan(feed, "fixed:5s,flicks=30%"))
+    #expect(flicks.prefix(6) == [5_000_000, 600_191, 5_000_000, 5_000_000, 842_458, 5_000_000])
+    let dwells = Self.microseconds(try Self.plan(feed, "retention"))
+    #expect(
+      dwells.prefix(12) == [
+        411_189, 744_961, 2_843_262, 10_000_000, 10_000_000, 10_000_000, 454_607, 303_299, 2_493_321,
+        2_334_305, 2_346_662, 10_000_000,
+      ])
+  }
+
+  @Test("Dwell times by retention follow the curve")
+  func retention() throws {
+    let feed = try Self.feed(1000, retention: [0.9, 0.5, 0.5, 0.1], seconds: 8)
+    let dwells = try Self.plan(feed, "retention", swipes: 40_000).steps.map { $0.dwell / .seconds(1) }
+    func share(_ test: (Double) -> Bool) -> Double {
+      Double(dwells.filter(test).count) / Double(dwells.count)
+    }
+    #expect(abs(share { $0 > 0 } - 0.9) < 0.01)
+    #expect(abs(share { $0 > 0.5 } - 0.7) < 0.01)
+    #expect(share { $0 > 1 && $0 < 2 } == 0)
+    #expect(abs(share { $0 > 2.75 } - 0.2) < 0.01)
+    #expect(abs(share { $0 == 8 } - 0.1) < 0.01)
+    #expect(share { $0 > 3 && $0 < 8 || $0 > 8 } == 0)
+    // A curve that goes on past the end of the item, and one that everybody leaves.
+    #expect(
+      try Self.plan(try Self.feed(1, retention: [1, 1, 1], seconds: 1), "retention").duration == .seconds(2))
+    #expect(try Self.plan(try Self.feed(1, retention: [0]), "retention").duration == .zero)
+  }
+
+  @Test("Each dwell time is drawn from the curve of the item that is looked at")
+  func ownCurve() throws {
+    var feed = Feed(name: "f")
+    let curve = try RetentionCurve([1])
+    for index in 0..<9 {
+      feed.append(try MediaSource(argument: "/\(index).mp4")) {
+        $0.retention = curve
+        $0.duration = .seconds(index + 1)
+      }
+    }
+    let plan = try Self.plan(feed, "retention,bursts=20%,back=30%", swipes: 300)
+    var current = plan.start
+    for step in plan.steps {
+      #expect(step.dwell == .seconds(current + 1))
+      current = step.target
+    }
+    #expect(plan.closingDwell == .seconds(current + 1))
+  }
+
+  @Test("An item without a curve, or without the duration that its curve needs, is named")
+  func lackingRetention() throws {
+    var feed = try Self.feed(2, retention: [1, 0])
+    feed.append(try MediaSource(argument: "/bare.mp4"))
+    var error = #expect(throws: ReelError.self) { try Self.plan(feed, "retention", swipes: 0) }
+    #expect(error?.kind == .badManifest)
+    #expect(error?.location == "/bare.mp4")
+    #expect(error?.reason == "item 2 has no \"retention\" to draw a dwell time from")
+    error = #expect(throws: ReelError.self) {
+      try Self.plan(try Self.feed(1, retention: [1, 0.5]), "retention")
+    }
+    #expect(error?.reason == "item 0 has no \"duration\" to draw a dwell time from")
+    #expect(throws: ReelError.self) { try WalkPlan(itemCount: 3, dwell: .retention) }
+    #expect(throws: Never.self) { try Self.plan(feed, "fixed:1s") }
+  }
+
+  @Test("Shares of flicks, swipes back and bursts are those stated")
+  func statedShares() throws {
+    let feed = try Self.feed(50_000)
+    let plan = try Self.plan(feed, "fixed:9s,flicks=12.5%,back=30%,bursts=10%", swipes: 60_000)
+    let count = Double(plan.steps.count)
+    let flicks = plan.steps.filter { $0.dwell != .seconds(9) }
+    #expect(abs(Double(flicks.count) / count - 0.125) < 0.006)
+    #expect(flicks.allSatisfy { WalkPlan.flickDwells.contains($0.dwell) })
+    let mean = flicks.reduce(Duration.zero) { $0 + $1.dwell } / .seconds(1) / Double(flicks.count)
+    #expect(abs(mean - 0.6) < 0.01)
+    #expect(abs(Double(plan.steps.filter { $0.kind == .burst }.count) / count - 0.1) < 0.006)
+    #expect(abs(Double(plan.steps.filter { $0.kind == .previous }.count) / count - 0.27) < 0.01)
+    let onward = try Self.plan(feed, "fixed:1s,back=0%,bursts=0%", swipes: 100)
+    #expect(Self.way(onward) == Array(0...100))
+    let all = try Self.plan(try Self.feed(10), "fixed:9s,flicks=100%,back=100%,bursts=0%", swipes: 100)
+    #expect(all.steps.allSatisfy { WalkPlan.flickDwells.contains($0.dwell) })
+    #expect(Set(Self.way(all)) == [0, 1])
+    #expect(all.closingDwell == .seconds(9))
+  }
+
+  @Test("Weibull dwell times are a day at most")
+  func longestDwell() throws {
+    let plan = try Self.plan(try Self.feed(9), "weibull:0.1,1min", swipes: 2_000)
+    #expect(plan.steps.map(\.dwell).max() == .seconds(86_400))
   }
 
   // MARK: - Traces

@@ -59,6 +59,16 @@ struct WalkReportTests {
     #expect(try JSONDecoder().decode(WalkReport.self, from: Data(json.utf8)) == report)
     #expect(try report.json() == json)
     #expect(!json.contains("\n"))
+    #expect(!json.contains("swipe_shares"))
+    var other = report
+    other.settings.shares = try SwipeShares(flicks: 0.125)
+    let settings = try other.json()
+    #expect(settings.contains(#""swipe_shares":{"back":0.15,"bursts":0.05,"flicks":0.125}"#))
+    #expect(try JSONDecoder().decode(WalkReport.self, from: Data(settings.utf8)) == other)
+    #expect(throws: DecodingError.self) {
+      let damaged = settings.replacing(#""flicks":0.125"#, with: #""flicks":1.5"#)
+      return try JSONDecoder().decode(WalkReport.self, from: Data(damaged.utf8))
+    }
     let empty = try WalkReport.empty.json()
     #expect(try JSONDecoder().decode(WalkReport.self, from: Data(empty.utf8)) == .empty)
   }

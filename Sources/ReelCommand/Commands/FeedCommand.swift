@@ -14,8 +14,9 @@ struct FeedCommand: AsyncParsableCommand {
     abstract: "Walk a feed as a person would, and say how long that person waited.",
     discussion: """
       FEED is a list of URLs or paths (one a line, # begins a comment), an .m3u list, or JSON with items and named \
-      feeds. The walk looks at an item for its dwell time, then swipes to the next; 15 % of the swipes go back, 5 % are \
-      bursts. A swipe's drag ends \(FeedReplay.settleTime / .milliseconds(1)) ms before it settles; waits are counted \
+      feeds. The walk looks at an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), \
+      which leave the item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); of the others some go back \
+      (--back). A swipe's drag ends \(FeedReplay.settleTime / .milliseconds(1)) ms before it settles; waits are counted \
       from settling: ttff to the first frame, second_frame to the second.
 
       --link models the network inside of reel: 10Mbit/50ms, or \(LinkSpec.profileList). With --virtual the clock is \
@@ -47,6 +48,16 @@ struct FeedCommand: AsyncParsableCommand {
 
   @Option(help: ArgumentHelp("How long each item is looked at.", valueName: "spec"))
   var dwell = "fixed:2s"
+
+  @Option(help: ArgumentHelp("Steps that leave the item after 0.2 to 1 s. Default: 0%.", valueName: "share"))
+  var flicks: String?
+
+  @Option(
+    help: ArgumentHelp("Steps that go back, of those that are no bursts. Default: 15%.", valueName: "share"))
+  var back: String?
+
+  @Option(help: ArgumentHelp("Steps that are bursts of quick swipes. Default: 5%.", valueName: "share"))
+  var bursts: String?
 
   @Option(help: ArgumentHelp("Where chance begins.", valueName: "n"))
   var seed: UInt64 = 1
@@ -110,6 +121,7 @@ struct FeedCommand: AsyncParsableCommand {
       _ = try link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
       _ = try pools()
       _ = try cost()
+      _ = try shares()
       for text in assertions { _ = try WalkAssertion(parsing: text) }
     } catch {
       throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
@@ -165,6 +177,28 @@ struct FeedCommand: AsyncParsableCommand {
       pools.append(Pool(size: size, policy: parts.count > 1 ? try PreloadPolicies.parse(parts[1]) : usual))
     }
     return pools
+  }
+
+  /// The viewer of the walk. Reads the file of a trace.
+  func viewer() throws(ReelError) -> ViewerSpec {
+    let spec = try DwellSpec(parsing: dwell)
+    if case .trace = spec, flicks != nil || back != nil || bursts != nil {
+      throw ReelError(
+        .usage, "--flicks, --back and --bursts do not go with a trace, which determines the swipes")
+    }
+    return try ViewerSpec(dwell: spec, shares: try shares())
+  }
+
+  private func shares() throws(ReelError) -> SwipeShares {
+    func share(_ text: String?, _ option: String, usual: Double) throws(ReelError) -> Double {
+      guard let text else { return usual }
+      return try SwipeShares.share(parsing: text, of: option)
+    }
+    let usual = SwipeShares.usual
+    return try SwipeShares(
+      flicks: try share(flicks, "--flicks", usual: usual.flicks),
+      back: try share(back, "--back", usual: usual.back),
+      bursts: try share(bursts, "--bursts", usual: usual.bursts))
   }
 
   func cost() throws(ReelError) -> DecodeCost {

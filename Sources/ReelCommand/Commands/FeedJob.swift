@@ -24,9 +24,8 @@ struct FeedJob: Sendable {
     // A modelled clock stands still for real pauses.
     let fetcher = command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
     let feed = try await feed(fetcher)
-    let plan = try WalkPlan(
-      itemCount: feed.items.count, swipeCount: command.swipes, dwell: try DwellSpec(parsing: command.dwell),
-      seed: command.seed)
+    let viewer = try command.viewer()
+    let plan = try WalkPlan(feed, swipeCount: command.swipes, viewer: viewer, seed: command.seed)
     let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
     var cost = try command.cost()
     if command.calibrate { cost = try await DecodeCalibration(feed, logger: logger).measure(fetcher) }
@@ -34,7 +33,7 @@ struct FeedJob: Sendable {
     var reports: [WalkReport] = []
     for pool in pools {
       try Task.checkCancellation()
-      reports.append(try await walk(feed, plan, pool, cost: cost, fetcher: fetcher, outputs: outputs))
+      reports.append(try await walk(feed, plan, viewer, pool, cost: cost, fetcher: fetcher, outputs: outputs))
     }
     let failures = outputs.commit()
     let isMet = try finish(reports, assertions)
@@ -76,8 +75,8 @@ struct FeedJob: Sendable {
   }
 
   private func walk(
-    _ feed: Feed, _ plan: WalkPlan, _ pool: FeedCommand.Pool, cost: DecodeCost, fetcher: any Fetching,
-    outputs: FeedOutputs
+    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ pool: FeedCommand.Pool, cost: DecodeCost,
+    fetcher: any Fetching, outputs: FeedOutputs
   ) async throws -> WalkReport {
     var configuration = PoolConfiguration()
     configuration.slotCount = pool.size
@@ -91,7 +90,8 @@ struct FeedJob: Sendable {
     let simulation = command.virtual ? SimulatedRuntime() : nil
     var settings = WalkSettings(
       feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
-      policy: pool.policy.description, link: command.link, dwell: command.dwell, seed: command.seed)
+      policy: pool.policy.description, link: command.link, dwell: command.dwell,
+      shares: viewer.reportedShares, seed: command.seed)
     if let simulation {
       configuration.enter(simulation, decodeCost: cost)
       settings.isVirtual = true

@@ -28,7 +28,9 @@ extension WalkReport {
       settings.slotCount == 1 ? "1 slot" : "\(settings.slotCount) slots", settings.policy,
     ]
     if let link = settings.link { parts.append(link) }
-    parts += [settings.dwell, "seed \(settings.seed)"]
+    parts.append(settings.dwell)
+    if let shares = settings.shares, shares != .usual { parts.append(shares.description) }
+    parts.append("seed \(settings.seed)")
     if settings.isVirtual {
       let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a frame" } ?? ""
       parts.append("modelled time\(cost)")

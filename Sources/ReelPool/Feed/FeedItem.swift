@@ -41,11 +41,16 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
   public var poster: URL?
   /// Additional header fields for every media request of this item, in order. The poster is requested without them.
   public var headers: [HeaderField]
+  /// The duration of the media, if the feed states it.
+  public var duration: Duration?
+  /// How many viewers are still watching after each second, if the feed states it.
+  public var retention: RetentionCurve?
 
   /// An item with the given identity and descriptions.
   public init(
     id: ID, source: MediaSource, title: String? = nil, author: String? = nil, likes: Int? = nil,
-    comments: Int? = nil, poster: URL? = nil, headers: [HeaderField] = []
+    comments: Int? = nil, poster: URL? = nil, headers: [HeaderField] = [], duration: Duration? = nil,
+    retention: RetentionCurve? = nil
   ) {
     self.id = id
     self.source = source
@@ -55,6 +60,8 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
     self.comments = comments
     self.poster = poster
     self.headers = headers
+    self.duration = duration
+    self.retention = retention
   }
 
   /// A short name for lists and messages: the title, or else the source's file name without its extension.

@@ -125,6 +125,8 @@ struct FeedJSONReader {
       }
     }
     if let headers = node["headers"] { item.headers = try Self.headers(headers, "\(path).headers") }
+    if let duration = node["duration"] { item.duration = try Self.duration(duration, "\(path).duration") }
+    if let shares = node["retention"] { item.retention = try Self.retention(shares, "\(path).retention") }
     feed.append(source) {
       $0.title = item.title
       $0.author = item.author
@@ -132,6 +134,8 @@ struct FeedJSONReader {
       $0.comments = item.comments
       $0.poster = item.poster
       $0.headers = item.headers
+      $0.duration = item.duration
+      $0.retention = item.retention
     }
   }
 
@@ -192,6 +196,41 @@ struct FeedJSONReader {
     }
     return count
   }
+
+  private static func number(_ node: JSONNode, _ path: String) throws(ReelError) -> Double {
+    guard case .number(let text) = node.value, let number = Double(text) else {
+      throw failure("should be a number, and is \(node.kind)", at: node, path)
+    }
+    return number
+  }
+
+  /// Seconds, to the microsecond.
+  private static func duration(_ node: JSONNode, _ path: String) throws(ReelError) -> Duration {
+    let seconds = try number(node, path)
+    guard seconds >= 1e-6, seconds <= durationLimit else {
+      let limit = Int(durationLimit)
+      throw failure("should be seconds, above 0 and at most \(limit)", at: node, path)
+    }
+    return .microseconds(Int64((seconds * 1e6).rounded()))
+  }
+
+  private static func retention(_ node: JSONNode, _ path: String) throws(ReelError) -> RetentionCurve {
+    guard case .array(let elements) = node.value else {
+      throw failure("should be an array of numbers, and is \(node.kind)", at: node, path)
+    }
+    var shares: [Double] = []
+    for (index, element) in elements.prefix(RetentionCurve.entryLimit + 1).enumerated() {
+      shares.append(try number(element, "\(path)[\(index)]"))
+    }
+    if let fault = RetentionCurve.fault(in: shares) {
+      guard let index = fault.index else { throw failure(fault.reason, at: node, path) }
+      throw failure(fault.reason, at: elements[index], "\(path)[\(index)]")
+    }
+    return RetentionCurve(checked: shares)
+  }
+
+  /// The longest duration of an item, in seconds: a day.
+  private static let durationLimit = 86_400.0
 
   private static func failure(_ reason: String, at node: JSONNode, _ path: String) -> ReelError {
     ReelError(.badManifest, path.isEmpty ? reason : "\(path): \(reason)", place: .line(node.line))

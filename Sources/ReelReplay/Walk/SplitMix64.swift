@@ -22,27 +22,11 @@ public struct SplitMix64: RandomNumberGenerator, Sendable, Hashable {
   /// A number of the exponential distribution with mean 1, by inversion: from 0 to 37.
   public mutating func nextExponential() -> Double {
     // 1 - u is above 0, and exact.
-    -Self.logarithm(1 - nextUnit())
+    -PortableMath.logarithm(1 - nextUnit())
   }
 
-  // MARK: - Private
-
-  /// The natural logarithm of a number above 0, within some 10⁻¹⁵: by operations that IEEE 754 rounds in one way
-  /// only. The mathematics libraries of two systems differ in the last digit.
-  private static func logarithm(_ value: Double) -> Double {
-    // value = m * 2^e with m around 1, and ln m = 2 artanh((m - 1) / (m + 1)), where |x| <= 0.172.
-    var (mantissa, exponent) = (value.significand, Double(value.exponent))
-    if mantissa > 1.414_213_562_373_095 {
-      mantissa /= 2
-      exponent += 1
-    }
-    let x = (mantissa - 1) / (mantissa + 1)
-    let square = x * x
-    var (sum, power) = (0.0, x)
-    for divisor in stride(from: 1.0, through: 23, by: 2) {
-      sum += power / divisor
-      power *= square
-    }
-    return 2 * sum + exponent * 0.693_147_180_559_945_3
+  /// A number of the Weibull distribution with this shape, above 0, and scale 1, by inversion.
+  public mutating func nextWeibull(shape: Double) -> Double {
+    PortableMath.power(nextExponential(), 1 / shape)
   }
 }

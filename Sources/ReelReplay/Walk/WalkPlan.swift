@@ -1,5 +1,5 @@
 public import ReelCore
-internal import ReelPool
+public import ReelPool
 
 /// The swipes and dwell times of a walk through a feed, complete before the walk begins.
 ///
@@ -7,9 +7,14 @@ internal import ReelPool
 /// does.
 ///
 /// The walk begins at item 0. Each step goes to the next item in the direction of travel, which turns round at the ends
-/// of the feed. 15 of 100 steps go back by one item. 5 of 100 steps are bursts of 3 to 8 quick swipes, 80 ms apart, or
-/// fewer if the feed ends before. Directions and dwell times come from two separate random sequences, so walks with the
-/// same seed but other dwell times visit the same items.
+/// of the feed. A share of the steps (``SwipeShares/bursts``, 5 % unless stated) are bursts of 3 to 8 quick swipes, 80 ms
+/// apart, or fewer if the feed ends before; of the others a share (``SwipeShares/back``, 15 % unless stated) goes back by
+/// one item. A share of the steps (``SwipeShares/flicks``, none unless stated) are flicks: the item is left after a time
+/// that is uniformly distributed over ``flickDwells``, instead of its dwell time. The look at the last item is no step.
+///
+/// Directions, dwell times and flicks come from three separate random sequences. So walks with the same seed visit the
+/// same items whatever the dwell times and the share of flicks are; and with other flicks, the steps that are flicks in
+/// neither walk have the same dwell times.
 ///
 /// A trace also determines where the swipes lead. It starts over if it is shorter than the walk. A move that leads out
 /// of the feed is an error; only lines without a target turn round at the ends. A move to the current item prolongs the
@@ -17,10 +22,8 @@ internal import ReelPool
 public struct WalkPlan: Sendable, Hashable {
   /// The time between the swipes of a burst: 80 ms.
   public static let burstInterval = Duration.milliseconds(80)
-  /// The percentage of steps that go back by one item.
-  public static let percentBack = 15
-  /// The percentage of steps that are bursts.
-  public static let percentBurst = 5
+  /// The times after which flicks leave an item: from 0.2 to 1 s, uniformly distributed.
+  public static let flickDwells = Duration.milliseconds(200)...Duration.seconds(1)
   /// The numbers of swipes that a burst can have.
   public static let burstLengths = 3...8
   /// The largest number of swipes of a plan: 10,000,000.
@@ -47,7 +50,7 @@ public struct WalkPlan: Sendable, Hashable {
     steps.reduce(closingDwell) { $0 + $1.dwell + Self.burstInterval * ($1.path.count - 1) }
   }
 
-  /// Makes a plan.
+  /// Makes a plan for a feed with a number of items, of which nothing else is known.
   ///
   /// - Parameters:
   ///   - itemCount: The number of items in the feed.
@@ -55,29 +58,71 @@ public struct WalkPlan: Sendable, Hashable {
   ///     trace, or 20 without a trace.
   ///   - dwell: The dwell times.
   ///   - seed: The seed of the random sequences.
-  /// - Throws: `ReelError` of kind `usage` for an empty feed, or a number of swipes below 0 or above `swipeLimit`;
-  ///   `ReelError` of kind `badManifest` for a trace that leads out of the feed.
+  /// - Throws: `ReelError` of kind `usage` for an empty feed, for a number of swipes below 0 or above `swipeLimit`, and
+  ///   for dwell times by retention, which need the items; `ReelError` of kind `badManifest` for a trace that leads out
+  ///   of the feed.
   public init(itemCount: Int, swipeCount: Int? = nil, dwell: DwellSpec, seed: UInt64 = 0) throws(ReelError) {
+    try self.init(
+      itemCount: itemCount, swipeCount: swipeCount, viewer: try ViewerSpec(dwell: dwell), seed: seed
+    ) { index throws(ReelError) in
+      throw ReelError(.usage, "dwell times by retention need the items of the feed")
+    }
+  }
+
+  /// Makes a plan for the items of a feed.
+  ///
+  /// - Parameters:
+  ///   - feed: The feed.
+  ///   - swipeCount: The number of swipes, including those within bursts. With `nil`, there is one for each line of a
+  ///     trace, or 20 without a trace.
+  ///   - viewer: The dwell times, and the shares of flicks, swipes back and bursts.
+  ///   - seed: The seed of the random sequences.
+  /// - Throws: `ReelError` of kind `usage` for an empty feed, and for a number of swipes below 0 or above `swipeLimit`;
+  ///   `ReelError` of kind `badManifest` for a trace that leads out of the feed, and with dwell times by retention for
+  ///   the first item without ``ReelPool/FeedItem/retention``, or without ``ReelPool/FeedItem/duration`` where viewers
+  ///   are left at the end of its curve, whether or not the walk visits it.
+  public init(
+    _ feed: Feed, swipeCount: Int? = nil, viewer: ViewerSpec, seed: UInt64 = 0
+  ) throws(ReelError) {
+    if viewer.dwell == .retention {
+      for (index, item) in feed.items.enumerated() { _ = try Self.curve(of: item, at: index) }
+    }
+    try self.init(
+      itemCount: feed.items.count, swipeCount: swipeCount, viewer: viewer, seed: seed
+    ) { index throws(ReelError) in try Self.curve(of: feed.items[index], at: index) }
+  }
+
+  private init(
+    itemCount: Int, swipeCount: Int?, viewer: ViewerSpec, seed: UInt64,
+    curve: (Int) throws(ReelError) -> Curve
+  ) throws(ReelError) {
     guard itemCount > 0 else { throw ReelError(.usage, "an empty feed can't be walked") }
-    let count = swipeCount ?? Self.usualSwipeCount(dwell)
+    let count = swipeCount ?? Self.usualSwipeCount(viewer.dwell)
     guard (0...Self.swipeLimit).contains(count) else {
       throw ReelError(.usage, "the swipes must be from 0 to \(Self.swipeLimit)")
     }
     self.itemCount = itemCount
     self.seed = seed
-    if case .trace(let trace) = dwell {
+    if case .trace(let trace) = viewer.dwell {
       (steps, closingDwell) = try Self.steps(of: trace, itemCount: itemCount, swipeCount: count)
       return
     }
     var dwells = SplitMix64(seed: seed ^ 0x6477_656c_6c00_0000)
-    let ways = Self.ways(itemCount: itemCount, swipeCount: count, seed: seed)
-    steps = ways.map { way in
-      let look = Self.next(dwell, &dwells)
-      return way.kind == .burst
+    var flicks = SplitMix64(seed: seed ^ 0x666c_6963_6b00_0000)
+    var steps: [WalkStep] = []
+    var current = 0
+    for way in Self.ways(itemCount: itemCount, swipeCount: count, shares: viewer.shares, seed: seed) {
+      let dwell = try Self.next(viewer.dwell, of: current, &dwells, curve)
+      let look = Self.nextFlick(viewer.shares.flicks, &flicks) ?? dwell
+      let step =
+        way.kind == .burst
         ? WalkStep(dwell: look, burstOf: way.count, from: way.from, direction: way.direction)
         : WalkStep(dwell: look, kind: way.kind, from: way.from, to: way.from + way.direction)
+      current = step.target
+      steps.append(step)
     }
-    closingDwell = Self.next(dwell, &dwells)
+    self.steps = steps
+    closingDwell = try Self.next(viewer.dwell, of: current, &dwells, curve)
   }
 
   // MARK: - Private
@@ -90,29 +135,75 @@ public struct WalkPlan: Sendable, Hashable {
     let count: Int
   }
 
+  /// A curve, and how long a viewer watches who is left at its end.
+  private struct Curve {
+    let retention: RetentionCurve
+    let end: Duration
+  }
+
+  private static func curve(of item: FeedItem, at index: Int) throws(ReelError) -> Curve {
+    let lacking: String
+    if let retention = item.retention {
+      let isEmptied = retention.shares.last == 0
+      if let duration = item.duration {
+        return Curve(retention: retention, end: max(duration, retention.duration))
+      }
+      if isEmptied { return Curve(retention: retention, end: retention.duration) }
+      lacking = "duration"
+    } else {
+      lacking = "retention"
+    }
+    throw ReelError(
+      .badManifest, "item \(index) has no \"\(lacking)\" to draw a dwell time from", at: item.id.description,
+      advice: "state it in the JSON feed, or choose other dwell times")
+  }
+
   private static func usualSwipeCount(_ dwell: DwellSpec) -> Int {
     if case .trace(let trace) = dwell { return trace.entries.count }
     return 20
   }
 
-  private static func next(_ dwell: DwellSpec, _ random: inout SplitMix64) -> Duration {
+  /// The dwell time of an item. Whole microseconds, as they are printed.
+  private static func next(
+    _ dwell: DwellSpec, of index: Int, _ random: inout SplitMix64, _ curve: (Int) throws(ReelError) -> Curve
+  ) throws(ReelError) -> Duration {
     switch dwell {
     case .fixed(let duration): return duration
     case .exponential(let mean):
-      // Whole microseconds, as they are printed.
       return .microseconds(Int64((Double(mean.wholeMicroseconds) * random.nextExponential()).rounded()))
+    case .weibull(let shape, let scale):
+      let dwell = Double(scale.wholeMicroseconds) * random.nextWeibull(shape: shape)
+      return .microseconds(Int64(min(dwell, Double(dwellLimit.wholeMicroseconds)).rounded()))
+    case .retention:
+      let curve = try curve(index)
+      guard let seconds = curve.retention.seconds(fallingTo: random.nextUnit()) else { return curve.end }
+      return .microseconds(Int64((seconds * 1e6).rounded()))
     case .trace: return .zero
     }
   }
 
-  private static func ways(itemCount: Int, swipeCount: Int, seed: UInt64) -> [Way] {
+  /// The longest dwell time of a Weibull distribution.
+  private static let dwellLimit = Duration.seconds(86_400)
+
+  /// How long an item is looked at that is left by a flick; nil for another step.
+  private static func nextFlick(_ share: Double, _ random: inout SplitMix64) -> Duration? {
+    // Each step takes the same number of random values, whether it uses them or not.
+    let isFlick = SwipeShares.holds(share, for: random.next())
+    let unit = random.nextUnit()
+    guard isFlick else { return nil }
+    let (shortest, longest) = (flickDwells.lowerBound, flickDwells.upperBound)
+    let range = Double((longest - shortest).wholeMicroseconds)
+    return shortest + .microseconds(Int64((range * unit).rounded()))
+  }
+
+  private static func ways(itemCount: Int, swipeCount: Int, shares: SwipeShares, seed: UInt64) -> [Way] {
     guard itemCount > 1 else { return [] }
     var random = SplitMix64(seed: seed)
     var (ways, current, travel, rest) = ([Way](), 0, 1, swipeCount)
     while rest > 0 {
       // Each step takes the same number of random values, whether it uses them or not.
-      let isBurst = random.next() % 100 < UInt64(percentBurst)
-      let isBack = random.next() % 100 < UInt64(percentBack)
+      let isBurst = SwipeShares.holds(shares.bursts, for: random.next())
+      let isBack = SwipeShares.holds(shares.back, for: random.next())
       let length = burstLengths.lowerBound + Int(random.next() % UInt64(burstLengths.count))
       if !(0..<itemCount).contains(current + travel) { travel = -travel }
       let room = travel > 0 ? itemCount - 1 - current : current

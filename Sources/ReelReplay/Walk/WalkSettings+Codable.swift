@@ -1,6 +1,7 @@
 extension WalkSettings: Codable {
   private enum CodingKeys: String, CodingKey {
     case feed, policy, link, dwell, seed
+    case shares = "swipe_shares"
     case itemCount = "items"
     case slotCount = "slots"
     case isVirtual = "virtual"
@@ -15,6 +16,7 @@ extension WalkSettings: Codable {
     try values.encode(policy, forKey: .policy)
     try values.encodeIfPresent(link, forKey: .link)
     try values.encode(dwell, forKey: .dwell)
+    try values.encodeIfPresent(shares, forKey: .shares)
     try values.encode(seed, forKey: .seed)
     try values.encode(isVirtual, forKey: .isVirtual)
     try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
@@ -29,6 +31,7 @@ extension WalkSettings: Codable {
       policy: try values.decode(String.self, forKey: .policy),
       link: try values.decodeIfPresent(String.self, forKey: .link),
       dwell: try values.decode(String.self, forKey: .dwell),
+      shares: try values.decodeIfPresent(SwipeShares.self, forKey: .shares),
       seed: try values.decode(UInt64.self, forKey: .seed),
       isVirtual: try values.decode(Bool.self, forKey: .isVirtual),
       decodeCost: try values.decodeMillisecondsIfPresent(forKey: .decodeCost))

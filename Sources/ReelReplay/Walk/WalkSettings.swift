@@ -12,6 +12,9 @@ public struct WalkSettings: Sendable, Hashable {
   public var link: String?
   /// The dwell times, such as `exp:5s`.
   public var dwell: String
+  /// The shares of flicks, swipes back and bursts; `nil` if a trace determines the swipes, and in reports that do not
+  /// state them.
+  public var shares: SwipeShares?
   /// The seed of the plan.
   public var seed: UInt64
   /// True if the walk ran in a simulation.
@@ -22,7 +25,7 @@ public struct WalkSettings: Sendable, Hashable {
   /// Settings for a report.
   public init(
     feed: String, itemCount: Int, slotCount: Int, policy: String, link: String? = nil, dwell: String,
-    seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil
+    shares: SwipeShares? = nil, seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil
   ) {
     self.feed = feed
     self.itemCount = itemCount
@@ -30,6 +33,7 @@ public struct WalkSettings: Sendable, Hashable {
     self.policy = policy
     self.link = link
     self.dwell = dwell
+    self.shares = shares
     self.seed = seed
     self.isVirtual = isVirtual
     self.decodeCost = decodeCost
