@@ -123,6 +123,41 @@ struct FeedCommandTests {
     #expect(lacking.errorText.contains("item 4 has no \"retention\""), "\(lacking.errorText)")
   }
 
+  @Test("The rungs that were shown, and a published score")
+  func rungs() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "feed", try list(folder, ["hls-fmp4/master.m3u8", "media/audio-aac.mp4"]), "--virtual", "--link",
+      "1Mbit/100ms", "--bandwidth", "auto", "--swipes", "3", "--dwell", "fixed:2s", "--score", "mmgc2022",
+      "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let report = try object(result.outputText)
+    let swipes = try #require(report["swipes"] as? [[String: Any]])
+    var (bits, seconds, switches) = (0.0, 0.0, 0)
+    for swipe in swipes {
+      let rungs = try #require(swipe["rungs"] as? [[String: Any]])
+      let watched = try #require(swipe["watched_ms"] as? Double)
+      let shown = rungs.compactMap { $0["shown_ms"] as? Double }
+      #expect(shown.count == rungs.count)
+      // With the frame on show while the swipe settles.
+      #expect(shown.reduce(0, +) <= watched + 100)
+      let isFile = (swipe["item_id"] as? String)?.hasSuffix(".mp4") == true
+      #expect(rungs.allSatisfy { ($0["bit_rate"] == nil) == isFile && ($0["rung"] == nil) == isFile })
+      switches += max(0, rungs.count - 1)
+      for rung in rungs {
+        guard let rate = rung["bit_rate"] as? Double, let time = rung["shown_ms"] as? Double else { continue }
+        bits += rate * time / 1000
+        seconds += time / 1000
+      }
+    }
+    let totals = try #require(report["totals"] as? [String: Any])
+    let mean = try #require(totals["mean_bit_rate"] as? Double)
+    #expect(seconds > 0)
+    #expect(abs(mean - bits / seconds) < 1)
+    #expect(totals["rung_switches"] as? Int == switches)
+    #expect((report["scores"] as? [String: Any])?["mmgc2022"] is NSNumber)
+  }
+
   @Test("An assertion that does not hold ends with 1, and says what was found")
   func assertions() async throws {
     let folder = try TemporaryFolder()
@@ -234,7 +269,7 @@ struct FeedCommandTests {
       (["--assert", "x<1"], 64),
       (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),
       (["--feed", "none"], 64), (["--flicks", "20"], 64), (["--back", "101%"], 64), (["--bursts", "x"], 64),
-      (["--dwell", "weibull:0,1s"], 64),
+      (["--dwell", "weibull:0,1s"], 64), (["--score", "best"], 64),
     ] as [([String], Int32)])
   func usage(arguments: [String], status: Int32) async throws {
     let folder = try TemporaryFolder()

@@ -26,19 +26,20 @@ struct WalkReportTextTests {
 
       """
     let figures = """
-                              swipes       p50      p95      p99      max
-        first frame   all          5   0.02 ms      2 s      2 s      2 s
-                      hits         3  0.016 ms  0.02 ms  0.02 ms  0.02 ms
-                      misses       2    355 ms      2 s      2 s      2 s
-        second frame  all          5     50 ms      2 s      2 s      2 s
-                      hits         3     33 ms    50 ms    50 ms    50 ms
-                      misses       2    400 ms      2 s      2 s      2 s
+                              swipes       p50      p95      p99      max  > 100 ms  > 1 s
+        first frame   all          5   0.02 ms      2 s      2 s      2 s      40 %   20 %
+                      hits         3  0.016 ms  0.02 ms  0.02 ms  0.02 ms       0 %    0 %
+                      misses       2    355 ms      2 s      2 s      2 s     100 %   50 %
+        second frame  all          5     50 ms      2 s      2 s      2 s      40 %   20 %
+                      hits         3     33 ms    50 ms    50 ms    50 ms       0 %    0 %
+                      misses       2    400 ms      2 s      2 s      2 s     100 %   50 %
         slowest first frame: 2 s, swipe 5 to item 5, left
         slowest second frame: 2 s, swipe 5 to item 5, left
         reached    manifest 80 %, initialization 60 %, first_frame 60 %, buffered 40 %
-        stalls     3, 1.2 s in all, the longest 600 ms
+        stalls     3, 1.2 s in all, the longest 600 ms, 15.7 % of the time watched
         bytes      40 MB fetched, 9 MB never shown (22.5 %)
         frames     400 decoded, 3 never shown (0.8 %)
+        rungs      625 kbit/s on average, 1 switch
         abandoned  1 left before their first frame
         memory     at most 11 MB, 2.9 MB, 9 MB by slot, 16.5 MB in all
         failed     1 of 12 items
@@ -46,6 +47,17 @@ struct WalkReportTextTests {
       """
     #expect(WalkReport.sample().text() == head + figures)
     #expect(WalkReport.sample().text(includingSwipes: true) == head + swipes + figures)
+  }
+
+  @Test("Shares of swipes that are not the usual ones, and scores")
+  func options() throws {
+    var report = WalkReport.sample()
+    report.settings.shares = .usual
+    #expect(report.text() == WalkReport.sample().text())
+    report.settings.shares = try SwipeShares(flicks: 0.2, bursts: 0)
+    report.scores = [.mmgc2022]
+    #expect(report.text().contains(", exp:5s, flicks=20%,bursts=0%, seed"))
+    #expect(report.text().contains("\n  mmgc2022   -181.93\n"))
   }
 
   @Test("Of many slots the most, the median and the least")

@@ -31,5 +31,10 @@ struct LatencySummaryTests {
     #expect(summary.p99 == .milliseconds(99))
     #expect(summary.max == .milliseconds(100))
     #expect(LatencySummary([]) == nil)
+    let waits = LatencySummary([.zero, .milliseconds(100), .microseconds(100_001), .seconds(1), .seconds(2)])
+    #expect(waits?.over100msCount == 3)
+    #expect(waits?.over1sCount == 1)
+    #expect(waits?.shareOver100ms == 0.6)
+    #expect(waits?.shareOver1s == 0.2)
   }
 }

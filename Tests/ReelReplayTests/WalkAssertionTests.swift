@@ -25,7 +25,10 @@ struct WalkAssertionTests {
       ("bytes.wasted<=22.5 %", true), ("bytes.wasted<10MB", true), ("bytes.wasted<9MB", false),
       ("bytes.fetched<=40MB", true), ("frames.wasted<1%", true), ("frames.wasted<=3", true),
       ("frames.decoded==400", true), ("failed<=0", false), ("failed==1", true), ("abandoned<2", true),
-      (" TTFF.P50 < 1s ", true),
+      (" TTFF.P50 < 1s ", true), ("ttff.over100ms<=40%", true), ("ttff.over100ms<40%", false),
+      ("ttff.over1s==1", true), ("second_frame.over100ms<=2", true), ("second_frame.over1s<20%", false),
+      ("rebuffer.ratio<16%", true), ("rebuffer.ratio<15%", false), ("rung.mean>=625kbit", true),
+      ("rung.mean>0.625Mbit/s", false), ("rung.switches<=1", true), ("rung.switches<1", false),
     ])
   func evaluation(text: String, isMet: Bool) throws {
     let outcome = try WalkAssertion(parsing: text).evaluate(.sample())
@@ -40,6 +43,8 @@ struct WalkAssertionTests {
       ("ttff.p95<150ms", "no swipe counts"), ("ttff.hit.p99>=0us", "no swipe was a hit"),
       ("second_frame.miss.max<1s", "no swipe was a miss"), ("slot.memory<30MB", "memory was not measured"),
       ("pool.memory<30MB", "memory was not measured"), ("hit.ratio>=0%", "no swipe counts"),
+      ("second_frame.over1s<1%", "no swipe counts"), ("rebuffer.ratio<1%", "nothing was watched"),
+      ("rung.mean>1Mbit", "no rung with a stated bit rate was shown"),
       ("bytes.wasted<20%", "nothing was fetched"), ("frames.wasted<20%", "no frame was decoded"),
     ])
   func absent(text: String, reason: String) throws {
@@ -79,7 +84,8 @@ struct WalkAssertionTests {
       "ttff.p95<nan",
       "stall.count<1.5", "stall.count<1s", "slot.memory<30", "slot.memory<30Mbit", "hit.ratio>=0.9",
       "hit.ratio>=90",
-      "bytes.wasted<20", "failed<1%", "ttff.p95<99999999s", "ttff.p95<1s<2s",
+      "bytes.wasted<20", "rung.mean>1", "rung.mean>1MB", "rung.switches<1%", "rebuffer.ratio<1s",
+      "failed<1%", "ttff.p95<99999999s", "ttff.p95<1s<2s",
     ])
   func malformed(text: String) {
     let error = #expect(throws: ReelError.self) { try WalkAssertion(parsing: text) }

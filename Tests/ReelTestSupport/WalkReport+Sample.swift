@@ -54,6 +54,12 @@ extension WalkReport {
     report.swipes[4].longestStall = .milliseconds(600)
     report.swipes[6].error = "clip6.mp4: 404\nnot found"
     report.swipes[7].isPassing = true
+    report.swipes[1].rungs = [
+      ShownRung(rung: "low", bitRate: 400_000, duration: .milliseconds(500)),
+      ShownRung(rung: "high", bitRate: 1_000_000, duration: .milliseconds(1_500)),
+    ]
+    report.swipes[2].rungs = [ShownRung(rung: nil, bitRate: nil, duration: .seconds(2))]
+    report.swipes[3].rungs = [ShownRung(rung: "low", bitRate: 400_000, duration: .seconds(2))]
     report.duration = .seconds(16)
     report.fetchedByteCount = 40_000_000
     report.unshownByteCount = 9_000_000

@@ -32,6 +32,9 @@ struct FeedCommand: AsyncParsableCommand {
       --assert takes METRIC, a comparison (< <= > >= =) and a value with its unit; exit code 1 where one does not hold. \
       Metrics:
       \(Self.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
+
+      Scores (--score):
+      \(Self.list(WalkScore.allCases.map { ($0.rawValue, $0.meaning) }))
       """)
 
   @Argument(help: "A feed file, or its URL.")
@@ -92,6 +95,11 @@ struct FeedCommand: AsyncParsableCommand {
     help: ArgumentHelp("What has to hold, as 'ttff.p95<150ms'. Can be repeated.", valueName: "expr"))
   var assertions: [String] = []
 
+  @Option(
+    name: .customLong("score"), parsing: .singleValue,
+    help: ArgumentHelp("Add a published score to the report. Can be repeated.", valueName: "name"))
+  var scoreNames: [String] = []
+
   @Option(help: ArgumentHelp("Write every event as JSON Lines.", valueName: "file"))
   var trace: String?
 
@@ -122,6 +130,7 @@ struct FeedCommand: AsyncParsableCommand {
       _ = try pools()
       _ = try cost()
       _ = try shares()
+      _ = try scores()
       for text in assertions { _ = try WalkAssertion(parsing: text) }
     } catch {
       throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
@@ -187,6 +196,13 @@ struct FeedCommand: AsyncParsableCommand {
         .usage, "--flicks, --back and --bursts do not go with a trace, which determines the swipes")
     }
     return try ViewerSpec(dwell: spec, shares: try shares())
+  }
+
+  /// Each score once, in the order of their list.
+  func scores() throws(ReelError) -> [WalkScore] {
+    var scores: Set<WalkScore> = []
+    for name in scoreNames { scores.insert(try WalkScore.named(name)) }
+    return WalkScore.allCases.filter(scores.contains)
   }
 
   private func shares() throws(ReelError) -> SwipeShares {

@@ -111,7 +111,9 @@ struct FeedJob: Sendable {
     let replay = FeedReplay(
       feed, plan: plan, settings: settings, label: pool.label, configuration: configuration, fetcher: network,
       trace: outputs.trace.map { file in WalkTrace { file.write($0) } }, frames: frames, logger: logger)
-    return try await replay.run(in: simulation)
+    var report = try await replay.run(in: simulation)
+    report.scores = try command.scores()
+    return report
   }
 
   /// Prints; false where an assertion does not hold.

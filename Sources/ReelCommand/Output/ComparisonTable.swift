@@ -8,9 +8,10 @@ struct ComparisonTable: Sendable, Hashable {
   /// The metrics that have a row, unless others are asked for.
   static let usualMetrics = [
     "ttff.p50", "ttff.p95", "ttff.p99", "ttff.max", "ttff.hit.p99", "ttff.miss.p95", "second_frame.p50",
-    "second_frame.p95",
-    "second_frame.max", "hit.ratio", "hit.ratio.buffered", "stall.count", "stall.total", "stall.max",
-    "bytes.fetched",
+    "second_frame.p95", "second_frame.p99",
+    "second_frame.max", "second_frame.over100ms", "second_frame.over1s", "hit.ratio", "hit.ratio.buffered",
+    "stall.count", "stall.total", "stall.max",
+    "rebuffer.ratio", "rung.mean", "rung.switches", "bytes.fetched",
     "bytes.wasted", "frames.wasted", "slot.memory", "pool.memory", "failed", "abandoned",
   ]
 
@@ -30,7 +31,7 @@ struct ComparisonTable: Sendable, Hashable {
     self.metrics = names
   }
 
-  /// For people. A figure that a walk does not have is a dash.
+  /// For people: the metrics, then the scores that the reports state. A figure that a walk does not have is a dash.
   var text: String {
     var table = TextTable([.left])
     table.add([""] + reports.map(\.label))
@@ -38,6 +39,9 @@ struct ComparisonTable: Sendable, Hashable {
     for name in metrics {
       guard let metric = WalkMetric.all.first(where: { $0.name == name }) else { continue }
       table.add([name] + totals.map { metric.value(in: $0)?.description ?? "-" })
+    }
+    for score in WalkScore.allCases where reports.contains(where: { $0.scores.contains(score) }) {
+      table.add([score.rawValue] + totals.map { score.value(of: $0)?.formatted(places: 2) ?? "-" })
     }
     return table.lines.joined(separator: "\n")
   }

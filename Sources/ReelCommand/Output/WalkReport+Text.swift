@@ -40,14 +40,17 @@ extension WalkReport {
 
   private static func waits(_ totals: WalkTotals) -> TextTable {
     var table = TextTable([.left, .left], indentation: 2)
-    table.add(["", "", "swipes", "p50", "p95", "p99", "max"])
+    table.add(["", "", "swipes", "p50", "p95", "p99", "max", "> 100 ms", "> 1 s"])
     for (name, waits) in [("first frame", totals.firstFrame), ("second frame", totals.secondFrame)] {
       let groups = [("all", waits.all), ("hits", waits.hits), ("misses", waits.misses)]
       for (index, (group, summary)) in groups.enumerated() {
-        let times = summary.map { [$0.p50, $0.p95, $0.p99, $0.max].map(DurationText.readable) }
+        let times = summary.map { summary in
+          [summary.p50, summary.p95, summary.p99, summary.max].map(DurationText.readable)
+            + [summary.shareOver100ms, summary.shareOver1s].map { WalkValue.share($0).description }
+        }
         table.add(
           [index == 0 ? name : "", group, String(summary?.count ?? 0)]
-            + (times ?? Array(repeating: "-", count: 4)))
+            + (times ?? Array(repeating: "-", count: 6)))
       }
     }
     return table
@@ -76,6 +79,7 @@ extension WalkReport {
     let stalls =
       "\(totals.stallCount), \(DurationText.readable(totals.stallDuration)) in all, "
       + "the longest \(DurationText.readable(totals.longestStall))"
+      + (totals.rebufferingRatio.map { ", \(WalkValue.share($0)) of the time watched" } ?? "")
     var facts = [
       ("reached", stages.isEmpty ? "no swipe counts" : stages.joined(separator: ", ")),
       ("stalls", totals.stallCount == 0 ? "none" : stalls),
@@ -90,6 +94,10 @@ extension WalkReport {
           + share(totals.unshownFrameShare)
       ),
     ]
+    if let mean = totals.meanBitRate {
+      let switches = totals.rungSwitchCount == 1 ? "1 switch" : "\(totals.rungSwitchCount) switches"
+      facts.append(("rungs", "\(WalkValue.bitRate(mean)) on average, \(switches)"))
+    }
     if totals.abandonedSwipeCount > 0 {
       facts.append(("abandoned", "\(totals.abandonedSwipeCount) left before their first frame"))
     }
@@ -100,6 +108,9 @@ extension WalkReport {
     }
     facts.append(
       ("failed", failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount) items"))
+    for score in scores {
+      facts.append((score.rawValue, score.value(of: totals)?.formatted(places: 2) ?? "no bit rate is stated"))
+    }
     return facts
   }
 

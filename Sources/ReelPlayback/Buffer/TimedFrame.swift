@@ -1,5 +1,6 @@
 public import ReelCore
 public import ReelFFmpeg
+internal import ReelManifest
 
 /// A decoded frame with its time on the timeline.
 public struct TimedFrame: ~Copyable, Sendable {
@@ -42,14 +43,18 @@ public struct TimedFrame: ~Copyable, Sendable {
     return copy
   }
 
-  /// How long the frame is shown: its own duration, or else that of a frame at the stream's rate, or else 100
-  /// ms.
-  var displayTime: MediaTime {
+  /// How long the frame is on show: its own duration, else that of a frame at the stream's rate, else 100 ms.
+  package var displayTime: MediaTime {
     if decoded.durationTicks > 0 { return stream.time(ticks: decoded.durationTicks) }
     if let rate = frameRate {
       return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
     }
     return MediaTime(value: 1, timescale: 10)
+  }
+
+  /// The rung that the frame was read from, and its bit rate as the manifest states it; nil for a media file.
+  package var rung: (id: String, bitRate: Int?)? {
+    span?.rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
   }
 
   /// How to turn and mirror the frame so that it is upright.

@@ -20,6 +20,9 @@ final class WalkRecorder: FrameOutput {
     var firstShownAt: Duration?
     var secondShownAt: Duration?
     var frameCount = 0
+    var rungs: [ShownRung] = []
+    /// The time of the last frame on the item's timeline.
+    var lastTime: MediaTime?
     var swipeID: FeedItem.ID?
     /// Items that were on the surface since they were loaded.
     var shownIDs: Set<FeedItem.ID> = []
@@ -121,6 +124,7 @@ final class WalkRecorder: FrameOutput {
       record.timeToSecondFrame = state.secondShownAt.map { max(.zero, $0 - state.settledAt) }
       if let began = state.stalledAt { record.note(stall: now - began) }
       record.byteCount = max(0, fetched - state.fetchedAtSettling)
+      record.rungs = state.rungs
       if let startup {
         record.stageTimes = StartupReport.Stage.allCases.compactMap { stage in
           let duration = startup[stage].duration
@@ -173,11 +177,16 @@ final class WalkRecorder: FrameOutput {
     // An item's poster is no frame of its video.
     guard frame.stream.videoCodec != nil else { return }
     let now = clock.now
+    let (rung, time, length) = (frame.rung, frame.time, frame.displayTime.duration)
     let (id, isFirst) = state.withLock { state -> (FeedItem.ID?, Bool) in
       guard let id = state.surfaceID, id == state.swipeID else { return (state.surfaceID, false) }
       state.frameCount += 1
       if state.frameCount == 1 { state.firstShownAt = now }
       if state.frameCount == 2 { state.secondShownAt = now }
+      // The frame that the item had stopped at, before it starts over.
+      if state.frameCount == 2, let last = state.lastTime, time < last { state.rungs = [] }
+      state.lastTime = time
+      state.noteRung(rung?.id, bitRate: rung?.bitRate, for: length)
       state.shownIDs.insert(id)
       return (id, state.drawn.insert(id).inserted)
     }
@@ -264,7 +273,22 @@ extension WalkRecorder.State {
     firstShownAt = nil
     secondShownAt = nil
     frameCount = 0
+    rungs = []
+    lastTime = nil
   }
+
+  fileprivate mutating func noteRung(_ rung: String?, bitRate: Int?, for duration: Duration) {
+    if let last = rungs.last, last.rung == rung, last.bitRate == bitRate {
+      rungs[rungs.count - 1].duration += duration
+    } else {
+      rungs.append(ShownRung(rung: rung, bitRate: bitRate, duration: duration))
+    }
+  }
+}
+
+extension MediaTime {
+  /// To the nanosecond.
+  fileprivate var duration: Duration { .nanoseconds(Int64((seconds * 1e9).rounded())) }
 }
 
 extension SwipeRecord {

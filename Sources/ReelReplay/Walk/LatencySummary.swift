@@ -13,6 +13,15 @@ public struct LatencySummary: Sendable, Hashable {
   public let p99: Duration
   /// The largest value.
   public let max: Duration
+  /// The number of values over 100 ms.
+  public let over100msCount: Int
+  /// The number of values over 1 s.
+  public let over1sCount: Int
+
+  /// The share of values over 100 ms, from 0 to 1.
+  public var shareOver100ms: Double { Double(over100msCount) / Double(count) }
+  /// The share of values over 1 s, from 0 to 1.
+  public var shareOver1s: Double { Double(over1sCount) / Double(count) }
 
   /// The percentiles of `values`; `nil` if there are none.
   public init?(_ values: some Sequence<Duration>) {
@@ -23,6 +32,8 @@ public struct LatencySummary: Sendable, Hashable {
     p95 = Self.percentile(95, of: sorted)
     p99 = Self.percentile(99, of: sorted)
     max = last
+    over100msCount = sorted.count { $0 > .milliseconds(100) }
+    over1sCount = sorted.count { $0 > .seconds(1) }
   }
 
   // MARK: - Private
@@ -39,6 +50,8 @@ extension LatencySummary: Encodable {
     case p95 = "p95_ms"
     case p99 = "p99_ms"
     case max = "max_ms"
+    case shareOver100ms = "over_100ms"
+    case shareOver1s = "over_1s"
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -48,5 +61,7 @@ extension LatencySummary: Encodable {
     try values.encode(milliseconds: p95, forKey: .p95)
     try values.encode(milliseconds: p99, forKey: .p99)
     try values.encode(milliseconds: max, forKey: .max)
+    try values.encode(shareOver100ms, forKey: .shareOver100ms)
+    try values.encode(shareOver1s, forKey: .shareOver1s)
   }
 }

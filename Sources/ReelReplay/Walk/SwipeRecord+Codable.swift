@@ -20,7 +20,7 @@ extension SwipeRecord: Codable {
     case longestStall = "longest_stall_ms"
     case stageTimes = "stages"
     case byteCount = "fetched_bytes"
-    case error
+    case rungs, error
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -43,6 +43,7 @@ extension SwipeRecord: Codable {
     try values.encode(milliseconds: longestStall, forKey: .longestStall)
     try values.encode(stageTimes, forKey: .stageTimes)
     try values.encode(byteCount, forKey: .byteCount)
+    try values.encode(rungs, forKey: .rungs)
     try values.encodeIfPresent(error, forKey: .error)
   }
 
@@ -68,6 +69,7 @@ extension SwipeRecord: Codable {
     longestStall = try values.decodeMilliseconds(forKey: .longestStall)
     stageTimes = try values.decode([StageTime].self, forKey: .stageTimes)
     byteCount = try values.decode(Int64.self, forKey: .byteCount)
+    rungs = try values.decodeIfPresent([ShownRung].self, forKey: .rungs) ?? []
     error = try values.decodeIfPresent(String.self, forKey: .error)
   }
 }

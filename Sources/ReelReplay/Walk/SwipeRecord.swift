@@ -38,6 +38,9 @@ public struct SwipeRecord: Sendable, Hashable {
   package var stageTimes: [StageTime] = []
   /// The bytes fetched for the item from the settle until it was left.
   public var byteCount: Int64 = 0
+  /// The rungs whose frames were on the surface, in order, from the end of the drag until the item was left. A rung that
+  /// comes again has another entry. Empty if nothing was shown, and for items passed by in a burst.
+  public var rungs: [ShownRung] = []
   /// The description of the error that the item failed with.
   public var error: String?
 
@@ -67,6 +70,9 @@ public struct SwipeRecord: Sendable, Hashable {
     let words = parts.filter { $0.duration >= .microseconds(500) }.map(\.description)
     return words.isEmpty ? nil : words.joined(separator: ", ")
   }
+
+  /// The number of times that another rung than before was on show.
+  public var rungSwitchCount: Int { max(0, rungs.count - 1) }
 
   /// The wait for the first frame as statistics count it. A wait that was given up counts with its duration so far,
   /// which is a lower bound. Nil if the swipe does not count.

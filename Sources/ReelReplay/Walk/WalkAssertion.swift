@@ -102,6 +102,10 @@ public struct WalkAssertion: Sendable, Hashable {
         if unit == "%" { return .share(value / 100) }
       case .count:
         if unit.isEmpty, let count = Int(exactly: value) { return .count(count) }
+      case .bitRate:
+        if !unit.isEmpty, let rate = try? BitRate(parsing: text) {
+          return .bitRate(Double(rate.bitsPerSecond))
+        }
       }
     }
     return nil

@@ -64,6 +64,19 @@ public struct WalkMetric: Sendable {
       ("p50", "50th percentile", { $0.p50 }), ("p95", "95th percentile", { $0.p95 }),
       ("p99", "99th percentile", { $0.p99 }), ("max", "the longest", { $0.max }),
     ]
+    let shares = [
+      WalkMetric(
+        "\(prefix).over100ms", "waits \(meaning) of more than 100 ms", [.share, .count],
+        absence: "no swipe counts"
+      ) { totals, kind in
+        table(totals).all.map { kind == .count ? .count($0.over100msCount) : .share($0.shareOver100ms) }
+      },
+      WalkMetric(
+        "\(prefix).over1s", "waits \(meaning) of more than 1 s", [.share, .count], absence: "no swipe counts"
+      ) { totals, kind in
+        table(totals).all.map { kind == .count ? .count($0.over1sCount) : .share($0.shareOver1s) }
+      },
+    ]
     return groups.flatMap { group in
       places.map { place in
         let (summary, duration) = (group.find, place.find)
@@ -75,7 +88,7 @@ public struct WalkMetric: Sendable {
           summary(table(totals)).map { .time(duration($0)) }
         }
       }
-    }
+    } + shares
   }
 
   private static let hits: [WalkMetric] =
@@ -97,6 +110,17 @@ public struct WalkMetric: Sendable {
       .time(totals.stallDuration)
     },
     WalkMetric("stall.max", "the longest stall", [.time]) { totals, _ in .time(totals.longestStall) },
+    WalkMetric(
+      "rebuffer.ratio", "the time of all stalls, of the time watched from first frames on", [.share],
+      absence: "nothing was watched"
+    ) { totals, _ in totals.rebufferingRatio.map { .share($0) } },
+    WalkMetric(
+      "rung.mean", "stated bit rate of what was shown, weighted by time", [.bitRate],
+      absence: "no rung with a stated bit rate was shown"
+    ) { totals, _ in totals.meanBitRate.map { .bitRate($0) } },
+    WalkMetric("rung.switches", "changes of the rung on show, within items", [.count]) { totals, _ in
+      .count(totals.rungSwitchCount)
+    },
     WalkMetric("bytes.fetched", "bytes fetched for all items", [.size]) { totals, _ in
       .size(totals.fetchedByteCount)
     },

@@ -2,7 +2,7 @@ public import ReelCore
 
 extension WalkReport: Codable {
   private enum CodingKeys: String, CodingKey {
-    case label, settings, swipes, totals
+    case label, settings, swipes, totals, scores
     case duration = "duration_ms"
     case fetchedByteCount = "fetched_bytes"
     case unshownByteCount = "unshown_bytes"
@@ -27,6 +27,10 @@ extension WalkReport: Codable {
     try values.encode(slotHighWaterByteCounts, forKey: .slotHighWaterByteCounts)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItems, forKey: .failedItems)
+    guard !scores.isEmpty else { return }
+    // A score that the walk lacks is null.
+    let figures = scores.map { ($0.rawValue, $0.value(of: totals)) }
+    try values.encode(Dictionary(figures) { first, _ in first }, forKey: .scores)
   }
 
   public init(from decoder: any Decoder) throws {
@@ -43,6 +47,8 @@ extension WalkReport: Codable {
     slotHighWaterByteCounts = try values.decode([Int].self, forKey: .slotHighWaterByteCounts)
     poolHighWaterByteCount = try values.decodeIfPresent(Int.self, forKey: .poolHighWaterByteCount)
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
+    let figures = try values.decodeIfPresent([String: Double?].self, forKey: .scores) ?? [:]
+    scores = WalkScore.allCases.filter { figures[$0.rawValue] != nil }
   }
 
   /// The report as one line of JSON, with keys in alphabetical order. Equal reports give equal bytes.

@@ -49,6 +49,8 @@ public struct WalkReport: Sendable, Hashable {
   public var poolHighWaterByteCount: Int?
   /// The items that failed, each once, in the order of their first failure.
   public var failedItems: [FailedItem] = []
+  /// The scores that the report states, each once.
+  public var scores: [WalkScore] = []
 
   /// An empty report.
   public init(label: String, settings: WalkSettings) {

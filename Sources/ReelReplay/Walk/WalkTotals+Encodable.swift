@@ -12,6 +12,10 @@ extension WalkTotals: Encodable {
     case stallCount = "stalls"
     case stallDuration = "stalled_ms"
     case longestStall = "longest_stall_ms"
+    case watchedDuration = "watched_ms"
+    case rebufferingRatio = "rebuffering_ratio"
+    case meanBitRate = "mean_bit_rate"
+    case rungSwitchCount = "rung_switches"
     case fetchedByteCount = "fetched_bytes"
     case unshownByteCount = "unshown_bytes"
     case decodedFrameCount = "decoded_frames"
@@ -36,6 +40,10 @@ extension WalkTotals: Encodable {
     try values.encode(stallCount, forKey: .stallCount)
     try values.encode(milliseconds: stallDuration, forKey: .stallDuration)
     try values.encode(milliseconds: longestStall, forKey: .longestStall)
+    try values.encode(milliseconds: watchedDuration, forKey: .watchedDuration)
+    try values.encodeIfPresent(rebufferingRatio, forKey: .rebufferingRatio)
+    try values.encodeIfPresent(meanBitRate, forKey: .meanBitRate)
+    try values.encode(rungSwitchCount, forKey: .rungSwitchCount)
     try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
     try values.encode(unshownByteCount, forKey: .unshownByteCount)
     try values.encode(decodedFrameCount, forKey: .decodedFrameCount)

@@ -9,6 +9,7 @@ public enum WalkValue: Sendable, Hashable {
     case size
     case share
     case count
+    case bitRate
 
     /// A phrase that explains how to write a value of this kind.
     public var form: String {
@@ -17,6 +18,7 @@ public enum WalkValue: Sendable, Hashable {
       case .size: "a size with B, kB, MB, GB, KiB, MiB or GiB"
       case .share: "a share with %"
       case .count: "a number without a unit"
+      case .bitRate: "a bit rate with kbit or Mbit"
       }
     }
   }
@@ -29,6 +31,8 @@ public enum WalkValue: Sendable, Hashable {
   case share(Double)
   /// A plain number.
   case count(Int)
+  /// Bits per second.
+  case bitRate(Double)
 
   /// The kind of the figure.
   public var kind: Kind {
@@ -37,6 +41,7 @@ public enum WalkValue: Sendable, Hashable {
     case .size: .size
     case .share: .share
     case .count: .count
+    case .bitRate: .bitRate
     }
   }
 
@@ -47,28 +52,33 @@ public enum WalkValue: Sendable, Hashable {
     case .size(let byteCount): "\(byteCount) B"
     case .share(let share): "\((share * 100).formatted(places: 6)) %"
     case .count(let count): String(count)
+    case .bitRate(let bitRate): "\(bitRate.formatted(places: 3)) bit/s"
     }
   }
 
-  /// The number to compare by, with others of its kind: nanoseconds, bytes, share or count.
+  /// The number to compare by, with others of its kind: nanoseconds, bytes, share, count or bits per second.
   var number: Double {
     switch self {
     case .time(let duration): duration / .nanoseconds(1)
     case .size(let byteCount): Double(byteCount)
     case .share(let share): share
     case .count(let count): Double(count)
+    case .bitRate(let bitRate): bitRate
     }
   }
 }
 
 extension WalkValue: CustomStringConvertible {
-  /// The rounded figure with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`, `0`.
+  /// The rounded figure with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`, `0`, `1.25 Mbit/s`.
   public var description: String {
     switch self {
     case .time(let duration): DurationText.readable(duration)
     case .size(let byteCount): ByteSize(byteCount: Int(clamping: byteCount)).description
     case .share(let share): "\((share * 100).formatted(places: 1)) %"
     case .count(let count): String(count)
+    case .bitRate(let bitRate):
+      bitRate >= 1e6
+        ? "\((bitRate / 1e6).formatted(places: 2)) Mbit/s" : "\((bitRate / 1e3).formatted(places: 0)) kbit/s"
     }
   }
 }
