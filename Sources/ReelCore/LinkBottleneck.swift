@@ -10,19 +10,30 @@ package struct LinkBottleneck: Sendable {
   package private(set) var freeAt = Duration.zero
 
   private let bitsPerSecond: Int64
+  /// Nil where the rate never changes.
+  private var position: LinkRecordingPosition?
   /// The place of the transfer whose turn is next.
   private var turn = 0
 
   package init(bitsPerSecond: Int64) { self.bitsPerSecond = bitsPerSecond }
 
-  /// How long so many bytes take on the link alone.
+  /// The bottleneck of a link; a recorded one is at the link's start when the clock shows `zero`.
+  package init(_ link: LinkSpec, zero: Duration = .zero) {
+    bitsPerSecond = link.bitsPerSecond
+    freeAt = zero
+    position = link.recording.map { LinkRecordingPosition($0, start: link.start, zero: zero) }
+  }
+
+  /// How long so many bytes take on the link alone; of a recorded one, at its mean rate.
   package func duration(ofByteCount count: Int) -> Duration {
     .seconds(8 * Int64(count)) / bitsPerSecond
   }
 
   /// Puts a parcel on the link at `start`, or when the link is free if that is later. Returns when it is across.
   package mutating func put(_ byteCount: Int, at start: Duration) -> Duration {
-    freeAt = max(freeAt, start) + duration(ofByteCount: byteCount)
+    let begin = max(freeAt, start)
+    freeAt =
+      position?.end(ofBits: 8 * Int64(byteCount), from: begin) ?? begin + duration(ofByteCount: byteCount)
     return freeAt
   }
 

@@ -2,13 +2,42 @@
 ///
 /// The text form is `RATE/RTT`, such as `10Mbit/50ms`, or the name of a profile: `3g`, `lte` or `wifi`. The rate is a
 /// decimal number with an optional prefix (`k`, `M`, `G`) and unit (`bit`, `bit/s`, `bps`). The round-trip time is a
-/// number with `us`, `ms` or `s`, at most an hour.
+/// number with `us`, `ms` or `s`, at most an hour. Options may follow, each behind a comma: `10Mbit/50ms,tcp,jitter=10ms`.
+///
+/// | option | meaning |
+/// |---|---|
+/// | `scale=4` | multiplies the rate |
+/// | `rtt=50ms` | sets the round-trip time |
+/// | `jitter=10ms` | each round trip takes up to that much longer |
+/// | `tcp` | connections have a congestion window: an initial one of 10 segments, and slow start |
+/// | `tls` | the certificates of a new `https` connection cross the link |
+/// | `dns` | the first connection to a host name takes one more round trip |
+/// | `start=30s`, `start=seed` | where a recorded link begins; without effect for a constant rate |
 public struct LinkSpec: Sendable, Hashable {
-  /// The downlink rate in bits per second; at least 1.
-  public let bitsPerSecond: Int64
+  /// The downlink rate in bits per second; at least 1. If the rate is recorded, its mean.
+  public private(set) var bitsPerSecond: Int64
   /// The time from sending a request to receiving the first byte of its answer, without transmission time. Never
   /// negative.
-  public let roundTripTime: Duration
+  public package(set) var roundTripTime: Duration
+  /// The recorded rate; nil for a constant one.
+  package private(set) var recording: LinkRecording?
+  /// The place in the recording at which the link begins.
+  package var start = Duration.zero
+  /// The start is still to be drawn.
+  package var drawsStart = false
+  /// A round trip takes up to this much longer.
+  package var jitter = Duration.zero
+  /// What the jitter is drawn from.
+  package var seed: UInt64 = 0
+  /// Connections have a congestion window.
+  package var modelsTCP = false
+  /// Certificates cross the link.
+  package var modelsTLS = false
+  /// A host name is looked up.
+  package var modelsDNS = false
+
+  /// The round-trip time of a recorded link whose argument states none.
+  package static let recordedRoundTripTime = Duration.milliseconds(50)
 
   /// Creates a link.
   ///
@@ -20,10 +49,23 @@ public struct LinkSpec: Sendable, Hashable {
     self.init(rate: try BitRate(bitsPerSecond: bitsPerSecond), roundTripTime: roundTripTime)
   }
 
-  /// Parses a link such as `10Mbit/50ms`, or the name of a profile. Letter case does not matter.
+  /// Creates a link with a recorded rate.
+  package init(_ recording: LinkRecording, roundTripTime: Duration = Self.recordedRoundTripTime) {
+    self.init(trustedRate: recording.meanBitsPerSecond, roundTripTime: roundTripTime)
+    self.recording = recording
+  }
+
+  /// Parses a link such as `10Mbit/50ms` or the name of a profile, with options. Letter case does not matter.
   ///
-  /// - Throws: `ReelError` of kind `usage` if `text` is neither.
+  /// - Throws: `ReelError` of kind `usage` if `text` is neither, or an option is unknown or has no sense.
   public init(parsing text: String) throws(ReelError) {
+    let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+    let link = try LinkSpec(parsingWithoutOptions: parts.first.map(String.init) ?? "")
+    self = try LinkOptions(parsing: Array(parts.dropFirst())).applied(to: link)
+  }
+
+  /// Parses a rate and a round-trip time, or the name of a profile.
+  package init(parsingWithoutOptions text: String) throws(ReelError) {
     let trimmed = text.trimmingSpaces()
     if let profile = Self.profiles.first(where: { $0.name == trimmed.lowercased() }) {
       self = profile.link
@@ -50,6 +92,34 @@ public struct LinkSpec: Sendable, Hashable {
   /// The profile `wifi`: 30 Mbit/s, 10 ms.
   public static let wifi = LinkSpec(trustedRate: 30_000_000, roundTripTime: .milliseconds(10))
 
+  /// The link with its rate multiplied by `factor`, rounded to 1 bit/s.
+  ///
+  /// - Throws: `ReelError` if the rate is not between 1 bit/s and 10,000 Gbit/s, or a recording's is 0 everywhere.
+  package func scaled(by factor: Double) throws(ReelError) -> LinkSpec {
+    var scaled = self
+    if let recording {
+      let recording = try recording.scaled(by: factor)
+      scaled.recording = recording
+      scaled.bitsPerSecond = recording.meanBitsPerSecond
+    } else {
+      let rate = (Double(bitsPerSecond) * factor).rounded()
+      guard rate >= 1, rate <= Double(LinkRecording.largestRate) else {
+        throw ReelError(.usage, "the scaled rate of the link is not between 1 bit/s and 10,000 Gbit/s")
+      }
+      scaled.bitsPerSecond = Int64(rate)
+    }
+    return scaled
+  }
+
+  /// A time with its unit, such as `250us`, `50ms` or `2s`; at most an hour.
+  static func duration(of text: Substring) -> Duration? { duration(of: text, limit: 3600) }
+
+  /// A place in a recording: seconds, or a time with its unit, such as `90`, `90s` or `1.5min`.
+  static func place(of text: Substring) -> Duration? {
+    let limit = Double(LinkRecording.longestPeriod.components.seconds)
+    return duration(of: text, isPlace: true, limit: limit)
+  }
+
   // MARK: - Private
 
   private init(rate: BitRate, roundTripTime: Duration) {
@@ -61,11 +131,14 @@ public struct LinkSpec: Sendable, Hashable {
     self.roundTripTime = roundTripTime
   }
 
-  private static func duration(of text: Substring) -> Duration? {
+  private static func duration(of text: Substring, isPlace: Bool = false, limit: Double) -> Duration? {
     let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let unit = text[number.endIndex...].trimmingSpaces().lowercased()
-    let microseconds: [String: Double] = ["us": 1, "ms": 1e3, "s": 1e6]
-    guard let value = Double(number), let size = microseconds[unit], value * size <= 3.6e9 else { return nil }
+    var microseconds: [String: Double] = ["us": 1, "ms": 1e3, "s": 1e6]
+    if isPlace { microseconds.merge(["": 1e6, "min": 60e6]) { $1 } }
+    guard let value = Double(number), let size = microseconds[unit], value * size <= limit * 1e6 else {
+      return nil
+    }
     return .microseconds(Int64((value * size).rounded()))
   }
 
@@ -73,17 +146,19 @@ public struct LinkSpec: Sendable, Hashable {
     let names = profiles.map(\.name).joined(separator: ", ")
     return ReelError(
       .usage, "\"\(text)\" is no link",
-      advice: "write it as 10Mbit/50ms (rate/round trip) or as one of \(names)")
+      advice: "write it as 10Mbit/50ms (rate/round trip), as one of \(names), or name a file of a recording")
   }
 }
 
 extension LinkSpec: CustomStringConvertible {
-  /// Rate and round-trip time, such as `10 Mbit/s, 50 ms`.
+  /// Rate and round-trip time, such as `10 Mbit/s, 50 ms`; of a recording, its mean rate and period too.
   public var description: String {
     let rate = (try? BitRate(bitsPerSecond: bitsPerSecond))?.description ?? "\(bitsPerSecond) bit/s"
     let milliseconds = roundTripTime / .milliseconds(1)
     let time =
       milliseconds == milliseconds.rounded() ? String(Int64(milliseconds)) : String(milliseconds)
-    return "\(rate), \(time) ms"
+    guard let recording else { return "\(rate), \(time) ms" }
+    let period = (recording.period.milliseconds / 1e3).formatted(places: 1)
+    return "\(rate) on average over \(period) s, \(time) ms"
   }
 }

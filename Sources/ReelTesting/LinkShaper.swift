@@ -18,8 +18,9 @@ final class LinkShaper {
   private var timer: Scheduled<Void>?
   private var isRunning = false
 
-  init(bitsPerSecond: Int64, loop: any EventLoop) {
-    bottleneck = LinkBottleneck(bitsPerSecond: bitsPerSecond)
+  /// A recorded link is at its start now.
+  init(_ link: LinkSpec, loop: any EventLoop) {
+    bottleneck = LinkBottleneck(link, zero: NIODeadline.now().uptime)
     self.loop = loop
   }
 

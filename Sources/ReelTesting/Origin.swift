@@ -26,7 +26,7 @@ import ReelCore
 ///   the request, half for the answer. So the first byte arrives two round trips after a client starts to connect, and
 ///   one round trip after a request over an open connection.
 /// - Requests use none of the rate. There is **no slow start**, no loss and no jitter: a new connection can use the
-///   full rate from its first byte.
+///   full rate from its first byte. The options `jitter`, `tcp`, `tls` and `dns` of a link are ignored.
 /// - When a client closes its connection, the bytes queued for it leave the link at once. A client that does not read
 ///   yields its turns to the others.
 public final class Origin: Sendable {
@@ -79,7 +79,7 @@ public final class Origin: Sendable {
     do {
       let shaper = try await loop.submit {
         NIOLoopBound(
-          configuration.link.map { LinkShaper(bitsPerSecond: $0.bitsPerSecond, loop: loop) }, eventLoop: loop)
+          configuration.link.map { LinkShaper($0, loop: loop) }, eventLoop: loop)
       }.get()
       let listener = try await ServerBootstrap(group: group)
         .serverChannelOption(.backlog, value: 1_024)

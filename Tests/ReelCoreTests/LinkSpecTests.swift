@@ -67,6 +67,42 @@ struct LinkSpecTests {
     #expect(error?.kind == .usage)
   }
 
+  @Test("Options")
+  func options() throws {
+    let plain = try LinkSpec(parsing: "10Mbit/50ms")
+    #expect(!plain.modelsTCP && !plain.modelsTLS && !plain.modelsDNS)
+    #expect(plain.jitter == .zero)
+    let all = try LinkSpec(parsing: "10Mbit/50ms, TCP,tls,dns,jitter=10ms,scale=0.5,rtt=0.2s,start=1.5min")
+    #expect(all.modelsTCP && all.modelsTLS && all.modelsDNS)
+    #expect(all.jitter == .milliseconds(10))
+    #expect(all.bitsPerSecond == 5_000_000)
+    #expect(all.roundTripTime == .milliseconds(200))
+    #expect(all.start == .seconds(90))
+    let drawn = try LinkSpec(parsing: "lte,start=seed")
+    #expect(drawn.drawsStart)
+    #expect(drawn.bitsPerSecond == LinkSpec.lte.bitsPerSecond)
+    #expect(try LinkSpec(parsing: "3g,start=30").start == .seconds(30))
+  }
+
+  @Test(
+    "What is no option",
+    arguments: [
+      "", "udp", "tcp=1", "tcp,tcp", "scale=0", "scale=-1", "scale=nan", "scale=inf", "scale=", "scale=1e3",
+      "scale=9999999", "scale", "rtt=5", "rtt=-5ms", "rtt=2h", "jitter=", "jitter=10", "start=never",
+      "start=-1",
+      "start=99999999999", "rtt=1ms,RTT=2ms", "scale=0.000001,scale=2", "tcp,",
+    ])
+  func badOptions(text: String) {
+    let error = #expect(throws: ReelError.self) { try LinkSpec(parsing: "10Mbit/50ms," + text) }
+    #expect(error?.kind == .usage)
+  }
+
+  @Test("A scaled rate has limits")
+  func scaleLimits() {
+    #expect(throws: ReelError.self) { try LinkSpec(parsing: "1000/50ms,scale=0.0001") }
+    #expect(throws: ReelError.self) { try LinkSpec(parsing: "1000G/50ms,scale=1000") }
+  }
+
   @Test("As text")
   func description() throws {
     #expect(try LinkSpec(parsing: "10Mbit/50ms").description == "10 Mbit/s, 50 ms")
