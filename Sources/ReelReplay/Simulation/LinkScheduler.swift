@@ -12,6 +12,13 @@ final class LinkScheduler: Sendable {
     var isAdvancing = false
     /// There may be more since.
     var mustAdvance = false
+    /// Requests that wait until their connection stands, by its number.
+    var waiting: [Int: Waiting] = [:]
+  }
+
+  fileprivate struct Waiting {
+    let departure: LinkModel.Departure
+    let continuation: CheckedContinuation<LinkModel.Departure, any Error>
   }
 
   let clock: any MonotonicClock
@@ -31,10 +38,31 @@ final class LinkScheduler: Sendable {
     state.withLock { body(&$0.model) }
   }
 
-  /// Begins a transfer; gives its number.
-  func begin(_ transfer: LinkedTransfer, readyAt: Duration) -> Int {
+  /// The departure, once its connection stands: returns when the request leaves or before. Throws `CancellationError`.
+  func settled(_ departure: LinkModel.Departure) async throws -> LinkModel.Departure {
+    guard departure.isPending else { return departure }
+    advance()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let outcome = state.withLock { state -> Result<LinkModel.Departure, any Error>? in
+          if let settled = state.model.settled(departure) { return .success(settled) }
+          // Who is cancelled later finds the continuation.
+          if Task.isCancelled { return .failure(CancellationError()) }
+          state.waiting[departure.connection] = Waiting(departure: departure, continuation: continuation)
+          return nil
+        }
+        if let outcome { continuation.resume(with: outcome) }
+      }
+    } onCancel: {
+      let waiting = state.withLock { $0.waiting.removeValue(forKey: departure.connection) }
+      waiting?.continuation.resume(throwing: CancellationError())
+    }
+  }
+
+  /// Begins a transfer on a connection; gives its number.
+  func begin(_ transfer: LinkedTransfer, readyAt: Duration, on connection: Int) -> Int {
     state.withLock { state in
-      let number = state.model.begin(readyAt: readyAt)
+      let number = state.model.begin(readyAt: readyAt, on: connection)
       state.transfers.append((number, transfer))
       return number
     }
@@ -79,6 +107,7 @@ final class LinkScheduler: Sendable {
     while takesTurn() {
       let now = clock.now
       while let (delivery, transfer) = next(by: now) { transfer.receive(delivery) }
+      resumeOpened()
       reschedule(at: now)
     }
   }
@@ -104,6 +133,18 @@ final class LinkScheduler: Sendable {
     }
     guard let change else { return }
     state.carryOut(change, of: \.alarm, on: clock) { [weak self] in self?.callHasCome($0) }
+  }
+
+  /// Lets the requests go on whose connections have come to stand.
+  private func resumeOpened() {
+    let resumed = state.withLock { state in
+      state.model.takeOpened().compactMap { number in
+        state.waiting.removeValue(forKey: number).map { waiting in
+          (waiting.continuation, state.model.settled(waiting.departure) ?? waiting.departure)
+        }
+      }
+    }
+    for (continuation, departure) in resumed { continuation.resume(returning: departure) }
   }
 
   private func next(by now: Duration) -> (LinkModel.Delivery, LinkedTransfer)? {

@@ -46,7 +46,7 @@ final class LinkedTransfer: Sendable {
     self.began = began
     self.report = report
     state = Locked(State(metrics: metrics), rank: .transfer)
-    let number = scheduler.begin(self, readyAt: readyAt)
+    let number = scheduler.begin(self, readyAt: readyAt, on: connection)
     state.withLock { $0.number = number }
   }
 

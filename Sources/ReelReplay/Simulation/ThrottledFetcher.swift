@@ -7,7 +7,8 @@ internal import ReelPlayback
 /// The link applies to `http`, `https` and `file` URLs, but not to `data` URLs. A new connection takes one round trip,
 /// with `https` two; the first byte of an answer takes another one; and all transfers share the rate of the link. A
 /// redirect costs a further round trip. Like the real transport, the fetcher opens a connection ahead beside each
-/// request for a source or manifest. Slow start and loss are not modelled.
+/// request for a source or manifest. Slow start, certificates and name look-ups are modelled if the link says so (`tcp`,
+/// `tls` and `dns`); loss is not. With `dns`, addresses cost no look-up, and all local files count as one host name.
 ///
 /// **In real time**, an answer that takes longer than it would over the link is delivered when it arrives.
 ///
@@ -64,13 +65,15 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     self.link = link
     self.clock = clock
     self.simulation = simulation
-    scheduler = LinkScheduler(LinkModel(link), clock: clock, tick: simulation == nil ? Self.tick : .zero)
+    scheduler = LinkScheduler(
+      LinkModel(link, zero: clock.now), clock: clock, tick: simulation == nil ? Self.tick : .zero)
   }
 
   /// Opens a modelled connection to the host of `url`, unless one is free or being opened.
   public func openConnection(to url: URL) {
     guard let host = LinkHost(url) else { return }
-    scheduler.withModel { $0.openAhead(to: host.name, handshakes: host.handshakes, at: clock.now) }
+    scheduler.withModel { $0.openAhead(to: host, at: clock.now) }
+    if link.modelsTLS { scheduler.advance() }
   }
 
   /// The number of transfers in progress.
@@ -82,13 +85,14 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     try Task.checkCancellation()
     let began = clock.now
     var departure = scheduler.withModel { model in
-      let departure = model.depart(to: host.name, handshakes: host.handshakes, at: began)
+      let departure = model.depart(to: host, at: began)
       // Beside it: the request itself has taken a connection.
       if request.purpose == .source || request.purpose == .manifest {
-        model.openAhead(to: host.name, handshakes: host.handshakes, at: began)
+        model.openAhead(to: host, at: began)
       }
       return departure
     }
+    if link.modelsTLS { departure = try await settled(departure) }
     var metrics = RequestMetrics(
       url: request.url, purpose: request.purpose, status: nil, timeToFirstByte: nil, transferTime: .zero,
       byteCount: 0, reusedConnection: departure.isReused, redirectCount: 0, requestCount: 1)
@@ -104,7 +108,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       metrics.status = failure?.status
       let keeps = failure?.kind == .server
       let patience = failure?.kind == .timedOut && simulation != nil ? limit : nil
-      do { try await wait(until: departure.time + (patience ?? link.roundTripTime)) } catch {
+      do { try await wait(until: departure.time + (patience ?? departure.roundTrip)) } catch {
         end(departure, keeps: false)
         request.report?(metrics)
         throw error
@@ -115,7 +119,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
     metrics.requestCount = answer.requestCount
     if answer.url != request.url, let other = LinkHost(answer.url) {
-      departure = follow(departure, from: host, to: other)
+      departure = try await follow(departure, from: host, to: other)
       metrics.redirectCount = 1
       metrics.requestCount = max(2, answer.requestCount)
       metrics.reusedConnection = departure.isReused && metrics.reusedConnection ?? true
@@ -124,7 +128,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
       let isPart = answer.bodyByteCount != nil && answer.bodyByteCount != answer.resourceByteCount
       metrics.status = request.range != nil && (isPart || answer.bodyOffset > 0) ? 206 : 200
     }
-    let readyAt = departure.time + link.roundTripTime
+    let readyAt = departure.time + departure.roundTrip
     let transfer = LinkedTransfer(
       scheduler, departure: departure, readyAt: readyAt, began: began, metrics: metrics,
       report: request.report)
@@ -224,18 +228,27 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     }
   }
 
+  /// A departure whose connection stands; closes the connection of one that is cancelled before.
+  private func settled(_ departure: LinkModel.Departure) async throws -> LinkModel.Departure {
+    // Another connection may be opened beside this one.
+    scheduler.advance()
+    do { return try await scheduler.settled(departure) } catch {
+      end(departure, keeps: false)
+      throw error
+    }
+  }
+
   /// A redirect: the second request leaves when the answer to the first has come.
   private func follow(
     _ departure: LinkModel.Departure, from host: LinkHost, to other: LinkHost
-  ) -> LinkModel.Departure {
-    let time = departure.time + link.roundTripTime
-    guard other != host else {
-      return LinkModel.Departure(connection: departure.connection, time: time, isReused: departure.isReused)
-    }
-    return scheduler.withModel { model in
+  ) async throws -> LinkModel.Departure {
+    let time = departure.time + departure.roundTrip
+    guard other != host else { return scheduler.withModel { $0.again(departure, at: time) } }
+    let next = scheduler.withModel { model in
       model.free(departure.connection, at: time)
-      return model.depart(to: other.name, handshakes: other.handshakes, at: time)
+      return model.depart(to: other, at: time)
     }
+    return link.modelsTLS ? try await settled(next) : next
   }
 
   /// Puts the bytes of the real body on the link.
@@ -281,24 +294,46 @@ private struct LinkHost: Equatable {
   /// Round trips before the first request can leave.
   let handshakes: Int
   let isRemote: Bool
+  /// What is looked up; nil for an address.
+  let lookup: String?
 
   /// Nil for a URL that the link does not apply to.
   init?(_ url: URL) {
     switch url.scheme?.lowercased() {
     case "http":
-      self.init(name: "http://\(url.host() ?? ""):\(url.port ?? 80)", handshakes: 1, isRemote: true)
+      self.init(
+        name: "http://\(url.host() ?? ""):\(url.port ?? 80)", handshakes: 1, isRemote: true, host: url.host())
     case "https":
-      self.init(name: "https://\(url.host() ?? ""):\(url.port ?? 443)", handshakes: 2, isRemote: true)
+      self.init(
+        name: "https://\(url.host() ?? ""):\(url.port ?? 443)", handshakes: 2, isRemote: true,
+        host: url.host())
     case "file":
-      self.init(name: "file:", handshakes: 1, isRemote: false)
+      self.init(name: "file:", handshakes: 1, isRemote: false, host: "")
     default:
       return nil
     }
   }
 
-  private init(name: String, handshakes: Int, isRemote: Bool) {
+  private init(name: String, handshakes: Int, isRemote: Bool, host: String?) {
     self.name = name
     self.handshakes = handshakes
     self.isRemote = isRemote
+    lookup = host.flatMap { Self.isAddress($0) ? nil : $0.lowercased() }
+  }
+
+  /// True for an address of IPv4 or IPv6.
+  private static func isAddress(_ host: String) -> Bool {
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return host.contains(":") || parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
+  }
+}
+
+extension LinkModel {
+  fileprivate mutating func depart(to host: LinkHost, at now: Duration) -> Departure {
+    depart(to: host.name, handshakes: host.handshakes, name: host.lookup, at: now)
+  }
+
+  fileprivate mutating func openAhead(to host: LinkHost, at now: Duration) {
+    openAhead(to: host.name, handshakes: host.handshakes, name: host.lookup, at: now)
   }
 }
