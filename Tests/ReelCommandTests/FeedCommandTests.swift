@@ -232,6 +232,83 @@ struct FeedCommandTests {
     }
   }
 
+  @Test("Over recorded links, each of a folder, the same arguments give the same reports")
+  func recordedLinks() async throws {
+    let folder = try TemporaryFolder()
+    let links = folder.path + "/links"
+    try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
+    for name in ["hsdpa-bus.txt", "puffer-1.txt", "README.md"] {
+      try FileManager.default.copyItem(atPath: Fixtures.path("links/" + name), toPath: links + "/" + name)
+    }
+    // 12 Mbit/s by delivery opportunities.
+    try (1...50).map { "\($0)" }.joined(separator: "\n").write(
+      toFile: links + "/a", atomically: true, encoding: .utf8)
+    let options = ",scale=2,start=seed,jitter=10ms,rtt=80ms,tcp,tls,dns"
+    let arguments = [
+      "feed", try list(folder), "--virtual", "--swipes", "4", "--dwell", "fixed:1s", "--seed", "3", "--link",
+    ]
+    let results = [
+      try await Command.run(arguments + [links + options, "--json"]),
+      try await Command.run(arguments + [links + options, "--json"]),
+    ]
+    #expect(results[0].status == 0, "\(results[0].errorText)")
+    #expect(results[0].output == results[1].output)
+    let reports = try results[0].outputLines.map { try object($0) }
+    #expect(reports.count == 3)
+    let settings = reports.compactMap { $0["settings"] as? [String: Any] }
+    #expect(
+      settings.compactMap { $0["link"] as? String }
+        == ["a", "hsdpa-bus.txt", "puffer-1.txt"].map { links + "/" + $0 + options })
+    #expect(reports.first?["label"] as? String == "a 3 adjacent")
+    // Alone, a recording gives the same figures.
+    let alone = try await Command.run(arguments + [links + "/puffer-1.txt" + options, "--json"])
+    let totals = try [try object(alone.outputText), reports[2]].map {
+      try JSONSerialization.data(withJSONObject: try #require($0["totals"]), options: .sortedKeys)
+    }
+    #expect(totals[0] == totals[1])
+    let table = try await Command.run(arguments + [links, "--compare", "1:none,3"])
+    #expect(table.status == 0, "\(table.errorText)")
+    #expect(table.outputLines.count == 1 + 3 * 2)
+    #expect(table.outputLines.last?.hasPrefix("puffer-1.txt 3 adjacent") == true, "\(table.outputText)")
+  }
+
+  @Test("Broken recordings are told of in one line, before the walk")
+  func brokenLinks() async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(folder)
+    try FileManager.default.createDirectory(atPath: folder.path + "/empty", withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: folder.path + "/all", withIntermediateDirectories: true)
+    let files: [(name: String, text: String, line: String)] = [
+      ("order", "0 1\n5 1\n4 1\n", "line 3: "), ("text", "hello\n", "line 1: "),
+      ("zero", "0 0\n9 0\n", "all rates are 0"),
+      ("nan", "0 nan\n", "line 1: "), ("none", "", "no lines"), ("all/one", "0 1\n1 -1\n", "line 2: "),
+    ]
+    for file in files {
+      try file.text.write(toFile: folder.path + "/" + file.name, atomically: true, encoding: .utf8)
+      let path = folder.path + "/" + file.name
+      let result = try await Command.run("feed", feed, "--virtual", "--link", path + ",scale=2")
+      #expect(result.status == 65)
+      #expect(result.output.isEmpty)
+      expectErrorLine(result, names: path, words: file.line)
+    }
+    let all = try await Command.run("feed", feed, "--virtual", "--link", folder.path + "/all")
+    expectErrorLine(all, names: folder.path + "/all/one", words: "line 2: ")
+    let empty = try await Command.run("feed", feed, "--virtual", "--link", folder.path + "/empty")
+    #expect(empty.status == 66)
+    expectErrorLine(empty, names: folder.path + "/empty", words: "no recordings")
+  }
+
+  @Test("The help states the figures of the profiles and the options of links")
+  func linkHelp() async throws {
+    let result = try await Command.run("feed", "--help")
+    let text = result.outputText.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    for words in [
+      "3g (1.6 Mbit/s, 300 ms)", "lte (12 Mbit/s, 70 ms)", "wifi (30 Mbit/s, 10 ms)", "Mahimahi",
+      "start=seed",
+      "scale=4", "jitter=10ms", "tcp", "tls", "dns",
+    ] { #expect(text.contains(words), "\(words)") }
+  }
+
   @Test("A broken item fails alone")
   func broken() async throws {
     let folder = try TemporaryFolder()
@@ -266,6 +343,8 @@ struct FeedCommandTests {
     "What makes no sense is refused",
     arguments: [
       (["--dwell", "often"], 64), (["--link", "fast"], 64), (["--preload", "all"], 64),
+      (["--link", "lte,fast"], 64), (["--link", "lte,rtt=x"], 64), (["--link", "lte,tcp,tcp"], 64),
+      (["--link", Fixtures.path("links"), "--trace", "x"], 64),
       (["--assert", "x<1"], 64),
       (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),
       (["--feed", "none"], 64), (["--flicks", "20"], 64), (["--back", "101%"], 64), (["--bursts", "x"], 64),

@@ -57,6 +57,17 @@ struct ServeCommandTests {
     }
   }
 
+  @Test("A folder on a recorded link")
+  func recordedLink() async throws {
+    let link = Fixtures.path("links/oboe-3.txt") + ",scale=8,rtt=20ms,start=30s"
+    try await withServer([Fixtures.folder.path, "--link", link]) { url in
+      let result = try await Command.run(
+        "frames", url.appending(path: "hls-ts/master.m3u8").absoluteString, "--json", "--md5", "-o",
+        try TemporaryFolder().path)
+      #expect(result.outputText.contains(try Fixtures.golden("hls-ts-high")[0]))
+    }
+  }
+
   @Test(
     "Usage and failures",
     arguments: [
@@ -65,6 +76,10 @@ struct ServeCommandTests {
       (["--port", "70000", Fixtures.folder.path], 64), (["/nowhere/a.mpd"], 66),
       ([Fixtures.path("media/h264.ts")], 65), ([Fixtures.path("bad/encrypted.mpd"), "--port", "0"], 65),
       ([Fixtures.folder.path, "--link", "fast", "--port", "0"], 64),
+      ([Fixtures.folder.path, "--link", "lte,tcp", "--port", "0"], 64),
+      ([Fixtures.folder.path, "--link", "lte,start=seed", "--port", "0"], 64),
+      ([Fixtures.folder.path, "--link", Fixtures.path("links"), "--port", "0"], 64),
+      ([Fixtures.folder.path, "--link", Fixtures.path("bad/html.m3u8"), "--port", "0"], 65),
     ] as [([String], Int32)])
   func failures(arguments: [String], status: Int32) async throws {
     let result = try await Command.run(["serve"] + arguments)

@@ -19,9 +19,15 @@ struct FeedCommand: AsyncParsableCommand {
       (--back). A swipe's drag ends \(FeedReplay.settleTime / .milliseconds(1)) ms before it settles; waits are counted \
       from settling: ttff to the first frame, second_frame to the second.
 
-      --link models the network inside of reel: 10Mbit/50ms, or \(LinkSpec.profileList). With --virtual the clock is \
-      modelled too: demuxing and decoding are done, but a frame costs --decode-cost on one of --cores; the same \
-      arguments then give the same report, byte for byte (memory without what the allocator holds).
+      --link models the network inside of reel: 10Mbit/50ms, or \(LinkSpec.profileList). It also takes a recorded \
+      downlink, which starts over at its end: a file with seconds and Mbit/s in each line, or with a time in ms in each \
+      line at which 1500 bytes can pass (Mahimahi). A folder means all recordings in it: the walk is done over each, and \
+      the results are printed side by side. Options follow behind commas, as in 10Mbit/50ms,tcp or \
+      recordings,scale=4,rtt=70ms:
+      \(Self.list(LinkOptions.forms))
+
+      With --virtual the clock is modelled too: demuxing and decoding are done, but a frame costs --decode-cost on one \
+      of --cores; the same arguments then give the same report, byte for byte (memory without what the allocator holds).
 
       Preload policies:
       \(Self.list(PreloadPolicies.forms))
@@ -65,7 +71,9 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Where chance begins.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Option(help: ArgumentHelp("The modelled link: rate/round trip, or a profile.", valueName: "spec"))
+  @Option(
+    help: ArgumentHelp(
+      "The modelled link: rate/round trip, a profile, a file or a folder.", valueName: "spec"))
   var link: String?
 
   @Option(help: ArgumentHelp("How far neighbours are loaded.", valueName: "policy"))
@@ -126,7 +134,11 @@ struct FeedCommand: AsyncParsableCommand {
       throw ValidationError("--decode-cost and --calibrate exclude each other")
     }
     do throws(ReelError) {
-      _ = try link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
+      let link = try linkArgument()
+      if link?.isFolder == true, trace != nil || contactSheet != nil {
+        throw ReelError(
+          .usage, "--trace and --contact-sheet are for one link, not for a folder of recordings")
+      }
       _ = try pools()
       _ = try cost()
       _ = try shares()
@@ -215,6 +227,11 @@ struct FeedCommand: AsyncParsableCommand {
       flicks: try share(flicks, "--flicks", usual: usual.flicks),
       back: try share(back, "--back", usual: usual.back),
       bursts: try share(bursts, "--bursts", usual: usual.bursts))
+  }
+
+  /// Nil for the real network.
+  func linkArgument() throws(ReelError) -> LinkArgument? {
+    try link.map { text throws(ReelError) in try LinkArgument(parsing: text) }
   }
 
   func cost() throws(ReelError) -> DecodeCost {

@@ -20,6 +20,9 @@ struct FeedJob: Sendable {
   ///
   /// What becomes of the files beside the report is told when the report is printed: the first error is thrown.
   func run() async throws -> Bool {
+    // Broken recordings are told of before anything is fetched.
+    var links: [LinkArgument.Link?] = [nil]
+    if let argument = try command.linkArgument() { links = try argument.links(seed: command.seed) }
     let outputs = try FeedOutputs(trace: command.trace, contactSheet: command.contactSheet)
     // A modelled clock stands still for real pauses.
     let fetcher = command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
@@ -31,9 +34,13 @@ struct FeedJob: Sendable {
     if command.calibrate { cost = try await DecodeCalibration(feed, logger: logger).measure(fetcher) }
     let pools = try command.pools()
     var reports: [WalkReport] = []
-    for pool in pools {
-      try Task.checkCancellation()
-      reports.append(try await walk(feed, plan, viewer, pool, cost: cost, fetcher: fetcher, outputs: outputs))
+    for link in links {
+      for pool in pools {
+        try Task.checkCancellation()
+        let prefix = links.count > 1 ? link.map { $0.name + " " } : nil
+        let run = Run(pool: pool, link: link, label: (prefix ?? "") + pool.label)
+        reports.append(try await walk(feed, plan, viewer, run, cost: cost, fetcher: fetcher, outputs: outputs))
+      }
     }
     let failures = outputs.commit()
     let isMet = try finish(reports, assertions)
@@ -74,10 +81,18 @@ struct FeedJob: Sendable {
     return feed
   }
 
+  /// One of the walks.
+  private struct Run {
+    let pool: FeedCommand.Pool
+    let link: LinkArgument.Link?
+    let label: String
+  }
+
   private func walk(
-    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ pool: FeedCommand.Pool, cost: DecodeCost,
-    fetcher: any Fetching, outputs: FeedOutputs
+    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ run: Run, cost: DecodeCost, fetcher: any Fetching,
+    outputs: FeedOutputs
   ) async throws -> WalkReport {
+    let (pool, link) = (run.pool, run.link?.spec)
     var configuration = PoolConfiguration()
     configuration.slotCount = pool.size
     configuration.policy = pool.policy
@@ -86,11 +101,10 @@ struct FeedJob: Sendable {
     configuration.player.adaptsBitRate = command.options.adaptsBitRate
     // What is read of a file counts as what comes over a network does.
     configuration.player.loading.fetchesFiles = true
-    let link = try command.link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
     let simulation = command.virtual ? SimulatedRuntime() : nil
     var settings = WalkSettings(
       feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
-      policy: pool.policy.description, link: command.link, dwell: command.dwell,
+      policy: pool.policy.description, link: run.link?.text, dwell: command.dwell,
       shares: viewer.reportedShares, seed: command.seed)
     if let simulation {
       configuration.enter(simulation, decodeCost: cost)
@@ -109,7 +123,7 @@ struct FeedJob: Sendable {
     var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
     if let sheet = outputs.sheet { frames = { _, frame in sheet.add(frame) } }
     let replay = FeedReplay(
-      feed, plan: plan, settings: settings, label: pool.label, configuration: configuration, fetcher: network,
+      feed, plan: plan, settings: settings, label: run.label, configuration: configuration, fetcher: network,
       trace: outputs.trace.map { file in WalkTrace { file.write($0) } }, frames: frames, logger: logger)
     var report = try await replay.run(in: simulation)
     report.scores = try command.scores()
@@ -121,7 +135,9 @@ struct FeedJob: Sendable {
     if command.options.json {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
-      if command.compare == nil {
+      if Set(reports.map(\.settings.link)).count > 1 {
+        try Console.print(LinkTable(reports).text)
+      } else if command.compare == nil {
         for report in reports { try Console.print(report.text(includingSwipes: command.details)) }
       } else {
         try Console.print(ComparisonTable(reports).text)

@@ -5,6 +5,7 @@ import ReelCore
 import ReelGateway
 import ReelManifest
 import ReelPlayback
+import ReelReplay
 import ReelTesting
 
 /// `reel serve`: serves a presentation as HLS, or a folder over a modelled link.
@@ -19,7 +20,8 @@ struct ServeCommand: AsyncParsableCommand {
       redirected to their origin, or passed through with --proxy. What is on this machine is always passed through.
 
       A folder is served as it is. --link models one bottleneck for all connections: downlink rate and round trip, \
-      as 10Mbit/50ms, or a profile: \(LinkSpec.profileList).
+      as 10Mbit/50ms, or a profile: \(LinkSpec.profileList). It also takes a file with a recorded downlink, as \
+      reel feed does, and the options start=30s, scale=4 and rtt=50ms behind a comma.
       """)
 
   @Argument(help: "A manifest's path or URL, or a folder.")
@@ -80,12 +82,32 @@ struct ServeCommand: AsyncParsableCommand {
     configuration.directory = URL(fileURLWithPath: source, isDirectory: true)
     configuration.host = host
     configuration.port = port
-    configuration.link = try link.map { text throws(ReelError) in try LinkSpec(parsing: text) }
+    configuration.link = try linkSpec()
     configuration.faults = try fault.flatMap { text throws(ReelError) in try FaultRule.parse(text) }
     let origin = try await Origin.start(configuration, logger: logger)
     try Console.print(origin.baseURL.absoluteString)
     await untilCancelled()
     await origin.stop()
+  }
+
+  private func linkSpec() throws(ReelError) -> LinkSpec? {
+    guard let link else { return nil }
+    let argument = try LinkArgument(parsing: link)
+    guard !argument.isFolder else {
+      throw ReelError(
+        .usage, "reel serve takes one link, and \(link) is a folder", advice: "name a file in it")
+    }
+    guard !argument.drawsStart else {
+      throw ReelError(
+        .usage, "reel serve has no seed to draw a start from", advice: "write a time, as start=30s")
+    }
+    let spec = try argument.links(seed: 0).first?.spec
+    guard let spec, spec.jitter == .zero, !spec.modelsTCP, !spec.modelsTLS, !spec.modelsDNS else {
+      throw ReelError(
+        .usage, "reel serve does not model jitter, tcp, tls and dns",
+        advice: "leave them out; reel feed models them")
+    }
+    return spec
   }
 
   private func servePresentation(_ logger: Logger) async throws {
