@@ -343,7 +343,8 @@ struct FeedCommandTests {
     "What makes no sense is refused",
     arguments: [
       (["--dwell", "often"], 64), (["--link", "fast"], 64), (["--preload", "all"], 64),
-      (["--link", "lte,fast"], 64), (["--link", "lte,rtt=x"], 64), (["--link", "lte,tcp,tcp"], 64),
+      (["--link", "lte,fast"], 64), (["--link", "./missing,tcp"], 64), (["--link", "lte,rtt=x"], 64),
+      (["--link", "lte,tcp,tcp"], 64),
       (["--link", Fixtures.path("links"), "--trace", "x"], 64),
       (["--assert", "x<1"], 64),
       (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),

@@ -96,7 +96,14 @@ package struct LinkArgument: Sendable, Hashable {
       return .link(try LinkSpec(parsingWithoutOptions: text))
     } catch {
       var isDirectory: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: text, isDirectory: &isDirectory) else { throw error }
+      guard FileManager.default.fileExists(atPath: text, isDirectory: &isDirectory) else {
+        // What begins with a digit was meant as a rate.
+        guard let first = text.first, !first.isNumber else { throw error }
+        let names = LinkSpec.profiles.map(\.name).joined(separator: ", ")
+        throw ReelError(
+          .usage, "\"\(text)\" is no link, and there is no such file",
+          advice: "write 10Mbit/50ms (rate/round trip), one of \(names), or the path of a recording")
+      }
       return isDirectory.boolValue ? .folder : .file
     }
   }

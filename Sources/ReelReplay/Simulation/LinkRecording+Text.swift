@@ -41,6 +41,8 @@ extension LinkRecording {
   // MARK: - Private
 
   private static let lineLimit = 200
+  /// The characters of a wrong line that an error quotes.
+  private static let printedLimit = 40
   /// Bits of a delivery opportunity by the seconds of its millisecond.
   private static let opportunityRate: Int64 = 12_000_000
 
@@ -138,13 +140,15 @@ extension LinkRecording {
       (0x30...0x39).contains(byte) || [0x2e, 0x2d, 0x2b, 0x65, 0x45].contains(byte)
     }
     guard isDecimal, let value = Double(word), value.isFinite else {
-      throw failure("the \(what) \"\(word)\" is no number", line)
+      throw failure("the \(what) \"\(word.prefix(printedLimit))\" is no number", line)
     }
     guard value >= 0 else { throw failure("the \(what) \(word) is negative", line) }
     return value
   }
 
-  private static func text(_ words: [Substring]) -> String { words.joined(separator: " ") }
+  private static func text(_ words: [Substring]) -> Substring {
+    words.joined(separator: " ").prefix(printedLimit)
+  }
 
   private static func failure(_ reason: String, _ line: Int, advice: String? = nil) -> ReelError {
     ReelError(.badManifest, reason, place: .line(line), advice: advice)
