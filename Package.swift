@@ -64,6 +64,7 @@ let package = Package(
       path: "CModules/CMemory",
       cSettings: hasArenas ? [] : [.define("REEL_WITHOUT_ARENAS")]
     ),
+    .target(name: "CFibers", path: "CModules/CFibers"),
     .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
     .target(name: "ReelCore", swiftSettings: settings),
     .target(name: "ReelManifest", dependencies: ["ReelCore"], swiftSettings: settings),
@@ -109,7 +110,7 @@ let package = Package(
     .target(
       name: "ReelReplay",
       dependencies: [
-        "ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool",
+        "ReelCore", "ReelFFmpeg", "ReelPlayback", "ReelPool", "CFibers",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -81,6 +81,20 @@ package enum LockOrder {
     return true
   }
 
+  /// Replaces the ranks that this thread holds, for work that goes from thread to thread; returns those of before.
+  package static func exchange(_ new: Held) -> Held {
+    guard isChecked else { return Held(places: 0) }
+    defer { set(new.places) }
+    return Held(places: held)
+  }
+
+  /// The ranks that a thread holds.
+  package struct Held: Sendable {
+    fileprivate let places: UInt
+
+    package static let none = Held(places: 0)
+  }
+
   package static func give(_ rank: LockRank) { set(held & ~(1 << UInt(rank.place))) }
 
   // MARK: - Private

@@ -26,6 +26,9 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   /// Makes a semaphore for bodies passed to `run`.
   func makeSemaphore() -> any BlockingSemaphore
 
+  /// False if allocations of turns belong to no account. Waiting work may then change its thread.
+  var keepsAccounts: Bool { get }
+
   /// How long to delay work after a call that must return quickly: a thread that is woken before the call
   /// returns may take its core.
   var returnAllowance: Duration { get }
@@ -34,6 +37,7 @@ package protocol PlayerRuntime: AnyObject, Sendable {
 }
 
 extension PlayerRuntime {
+  package var keepsAccounts: Bool { true }
   package var returnAllowance: Duration { .zero }
   package var wakeAllowance: Duration { .zero }
 

@@ -1,6 +1,7 @@
 internal import ReelCore
 
-/// Work that may block: it runs on a thread of its own, but only while it has the baton.
+/// Work that may block: it runs on a fiber, or where there are none on a thread of its own, but only while it has the
+/// baton.
 final class BlockingJob: Sendable {
   /// What is to be done, let go before the baton is given back: what it holds may do more as it ends.
   final class Work: Sendable {
@@ -14,6 +15,8 @@ final class BlockingJob: Sendable {
   let name: String
   private let work: Locked<Work?>
   let baton = Baton()
+  /// What it runs on; nil for a thread.
+  let fiber = Locked<Fiber?>(nil)
 
   init(name: String, _ body: @escaping @Sendable () -> Void) {
     self.name = name

@@ -20,7 +20,7 @@ internal import ReelPool
 /// simulation stands still. While it does not run, you can use it from any thread. Only one caller may run it at a
 /// time.
 ///
-/// Blocking work that has not ended keeps its thread. Stop all players and call ``runToRest()`` before you release the
+/// Blocking work that has not ended keeps its stack. Stop all players and call ``runToRest()`` before you release the
 /// simulation.
 public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   private enum Ready: Sendable {
@@ -40,6 +40,8 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     var outside: Task<Void, Never>?
     var isCancelled = false
     var stepCount = 0
+    /// Without work.
+    var fibers: [Fiber] = []
   }
 
   private let state = Locked(State(), rank: .clock)
@@ -170,6 +172,8 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     Task(executorPreference: self) { await body() }
   }
 
+  package var keepsAccounts: Bool { false }
+
   package func makeSemaphore() -> any BlockingSemaphore { SimulatedSemaphore(simulation: self) }
 
   /// Runs `body` in real time, while the simulation stands still.
@@ -223,6 +227,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   /// Gives the baton back until the body is taken from the queue of ready work again.
   func park(_ body: BlockingJob) {
     state.withLock { $0.running = nil }
+    if let fiber = body.fiber.withLock({ $0 }) { return fiber.yield() }
     baton.give()
     body.baton.take()
   }
@@ -277,20 +282,48 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     return true
   }
 
-  /// Gives a body the baton, and waits until it comes back.
+  /// Lets a body go on until it waits or has ended.
   private func goOn(_ body: BlockingJob) {
     state.withLock { $0.running = body }
-    if let work = body.takeWork() {
-      threads.run(named: body.name) {
-        work.run()
-        self.state.withLock { state in
-          state.running = nil
-          state.bodyCount -= 1
-        }
-        self.baton.give()
+    if let fiber = body.fiber.withLock({ $0 }) {
+      if fiber.resume() { noteEnd(of: body, on: fiber) }
+    } else if let work = body.takeWork() {
+      if let fiber = makeFiber() {
+        body.fiber.withLock { $0 = fiber }
+        if fiber.start(work) { noteEnd(of: body, on: fiber) }
+      } else {
+        begin(work, of: body)
       }
     } else {
       body.baton.give()
+      baton.take()
+    }
+  }
+
+  /// An idle fiber, or a new one; nil where the system has none.
+  private func makeFiber() -> Fiber? {
+    guard Fiber.areAvailable else { return nil }
+    return state.withLock { $0.fibers.popLast() } ?? Fiber()
+  }
+
+  private func noteEnd(of body: BlockingJob, on fiber: Fiber) {
+    body.fiber.withLock { $0 = nil }
+    state.withLock { state in
+      state.running = nil
+      state.bodyCount -= 1
+      state.fibers.append(fiber)
+    }
+  }
+
+  /// Begins a body on a thread of its own, which gets the baton until it waits or has ended.
+  private func begin(_ work: BlockingJob.Work, of body: BlockingJob) {
+    threads.run(named: body.name) {
+      work.run()
+      self.state.withLock { state in
+        state.running = nil
+        state.bodyCount -= 1
+      }
+      self.baton.give()
     }
     baton.take()
   }
