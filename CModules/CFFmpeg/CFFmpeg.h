@@ -17,6 +17,7 @@
 #include <libavutil/log.h>
 #include <libavutil/md5.h>
 #include <libavutil/mem.h>
+#include <libavutil/murmur3.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
 #include <libavutil/samplefmt.h>

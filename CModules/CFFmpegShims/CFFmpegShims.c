@@ -139,6 +139,18 @@ int64_t reel_frame_duration(const AVFrame *frame)
 #endif
 }
 
+void reel_frame_set_times(AVFrame *frame, int64_t pts, int64_t dts, int64_t duration)
+{
+    frame->pts = pts;
+    frame->pkt_dts = dts;
+    frame->best_effort_timestamp = pts;
+#if LIBAVUTIL_VERSION_MAJOR >= 58
+    frame->duration = duration;
+#else
+    frame->pkt_duration = duration;
+#endif
+}
+
 bool reel_frame_is_interlaced(const AVFrame *frame)
 {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 29, 100)

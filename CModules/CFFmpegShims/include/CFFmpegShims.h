@@ -72,6 +72,9 @@ bool reel_frame_is_key(const AVFrame *frame);
 /// Duration in the stream's time base, or 0. `pkt_duration` became `duration` in FFmpeg 6.
 int64_t reel_frame_duration(const AVFrame *frame);
 
+/// Gives a frame other times, in the stream's time base. `pkt_duration` became `duration` in FFmpeg 6.
+void reel_frame_set_times(AVFrame *frame, int64_t pts, int64_t dts, int64_t duration);
+
 /// True for a frame of two fields. `interlaced_frame` became a flag in FFmpeg 6.1.
 bool reel_frame_is_interlaced(const AVFrame *frame);
 

@@ -33,15 +33,16 @@ struct FeedJob: Sendable {
     var cost = try command.cost()
     if command.calibrate { cost = try await DecodeCalibration(feed, logger: logger).measure(fetcher) }
     let pools = try command.pools()
-    var reports: [WalkReport] = []
-    for link in links {
-      for pool in pools {
-        try Task.checkCancellation()
+    let runs = links.flatMap { link in
+      pools.map { pool in
         let prefix = links.count > 1 ? link.map { $0.name + " " } : nil
-        let run = Run(pool: pool, link: link, label: (prefix ?? "") + pool.label)
-        reports.append(try await walk(feed, plan, viewer, run, cost: cost, fetcher: fetcher, outputs: outputs))
+        return Run(pool: pool, link: link, label: (prefix ?? "") + pool.label)
       }
     }
+    let reports =
+      command.virtual
+      ? try await simulate(feed, plan, viewer, runs, cost: cost, fetcher: fetcher, outputs: outputs)
+      : try await walk(feed, plan, viewer, runs, fetcher: fetcher, outputs: outputs)
     let failures = outputs.commit()
     let isMet = try finish(reports, assertions)
     guard let failure = failures.first else { return isMet }
@@ -88,11 +89,57 @@ struct FeedJob: Sendable {
     let label: String
   }
 
+  /// Walks one after the other, in real time.
   private func walk(
-    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ run: Run, cost: DecodeCost, fetcher: any Fetching,
+    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ runs: [Run], fetcher: any Fetching,
     outputs: FeedOutputs
-  ) async throws -> WalkReport {
-    let (pool, link) = (run.pool, run.link?.spec)
+  ) async throws -> [WalkReport] {
+    var reports: [WalkReport] = []
+    for run in runs {
+      try Task.checkCancellation()
+      // Each walk finds the link in the same state.
+      let network: any Fetching = run.link.map { ThrottledFetcher(fetcher, link: $0.spec) } ?? fetcher
+      let replay = FeedReplay(
+        feed, plan: plan, settings: settings(feed, viewer, run), label: run.label,
+        configuration: try configuration(run.pool), fetcher: network, trace: trace(outputs),
+        frames: frames(outputs), logger: logger)
+      reports.append(try await scored(replay.run()))
+    }
+    return reports
+  }
+
+  /// Walks side by side, each in a simulation of its own.
+  private func simulate(
+    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ runs: [Run], cost: DecodeCost,
+    fetcher: any Fetching, outputs: FeedOutputs
+  ) async throws -> [WalkReport] {
+    let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: command.decoding == .first)
+    let walks = try runs.map { run in
+      var walk = SimulatedWalk(
+        feed, plan: plan, settings: settings(feed, viewer, run), label: run.label,
+        configuration: try configuration(run.pool), decodeCost: cost, link: run.link?.spec, fetcher: fetcher,
+        limit: .seconds(command.options.timeout), memory: memory, logger: logger)
+      walk.trace = trace(outputs)
+      walk.frames = frames(outputs)
+      return walk
+    }
+    return try await SimulatedWalk.run(walks).map(scored)
+  }
+
+  private func scored(_ report: WalkReport) throws -> WalkReport {
+    var report = report
+    report.scores = try command.scores()
+    return report
+  }
+
+  private func settings(_ feed: Feed, _ viewer: ViewerSpec, _ run: Run) -> WalkSettings {
+    WalkSettings(
+      feed: command.feed, itemCount: feed.items.count, slotCount: run.pool.size,
+      policy: run.pool.policy.description, link: run.link?.text, dwell: command.dwell,
+      shares: viewer.reportedShares, seed: command.seed)
+  }
+
+  private func configuration(_ pool: FeedCommand.Pool) throws -> PoolConfiguration {
     var configuration = PoolConfiguration()
     configuration.slotCount = pool.size
     configuration.policy = pool.policy
@@ -101,33 +148,16 @@ struct FeedJob: Sendable {
     configuration.player.adaptsBitRate = command.options.adaptsBitRate
     // What is read of a file counts as what comes over a network does.
     configuration.player.loading.fetchesFiles = true
-    let simulation = command.virtual ? SimulatedRuntime() : nil
-    var settings = WalkSettings(
-      feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
-      policy: pool.policy.description, link: run.link?.text, dwell: command.dwell,
-      shares: viewer.reportedShares, seed: command.seed)
-    if let simulation {
-      configuration.enter(simulation, decodeCost: cost)
-      settings.isVirtual = true
-      settings.decodeCost = cost.frame
-    }
-    var network: any Fetching = fetcher
-    if let simulation {
-      // Without a link, bytes cost nothing but must come one after the other all the same.
-      network = ThrottledFetcher(
-        fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: simulation,
-        limit: .seconds(command.options.timeout))
-    } else if let link {
-      network = ThrottledFetcher(fetcher, link: link)
-    }
-    var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
-    if let sheet = outputs.sheet { frames = { _, frame in sheet.add(frame) } }
-    let replay = FeedReplay(
-      feed, plan: plan, settings: settings, label: run.label, configuration: configuration, fetcher: network,
-      trace: outputs.trace.map { file in WalkTrace { file.write($0) } }, frames: frames, logger: logger)
-    var report = try await replay.run(in: simulation)
-    report.scores = try command.scores()
-    return report
+    return configuration
+  }
+
+  private func trace(_ outputs: FeedOutputs) -> WalkTrace? {
+    outputs.trace.map { file in WalkTrace { file.write($0) } }
+  }
+
+  private func frames(_ outputs: FeedOutputs) -> (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? {
+    guard let sheet = outputs.sheet else { return nil }
+    return { _, frame in sheet.add(frame) }
   }
 
   /// Prints; false where an assertion does not hold.

@@ -45,6 +45,7 @@ package final class Decoder {
 
   private var opened: CodecContext
   private let stream: StreamInfo
+  private let framing: NALFraming
   private let threads: Int
   private let scope: LogScope
   private var nextTag: Int64 = 0
@@ -60,6 +61,7 @@ package final class Decoder {
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
   package init(stream: StreamInfo, threads: Int = 1, name: String, logger: Logger) throws(ReelError) {
     self.stream = stream
+    framing = stream.nalFraming
     self.threads = threads
     scope = LogScope(name: name, logger: logger)
     opened = try Self.open(stream, extradata: nil, threads: threads, scope: scope)
@@ -87,6 +89,9 @@ package final class Decoder {
       "frames of \(refused ?? size.description) are larger than the limit of 16384x8704 pixels")
   }
 
+  /// How many frames the stream keeps as references, as far as libavcodec tells: of codecs other than H.264 it says 1.
+  var referenceCount: Int { max(1, Int(context.pointee.refs)) }
+
   /// libavcodec's name of the profile, as `High` or `Main 10`; nil before it is known.
   package var profileName: String? {
     avcodec_profile_name(context.pointee.codec_id, context.pointee.profile).map { String(cString: $0) }
@@ -99,6 +104,18 @@ package final class Decoder {
   package var frameRate: Rational? {
     let rate = context.pointee.framerate
     return rate.num > 0 && rate.den > 0 ? Rational(rate.num, rate.den) : nil
+  }
+
+  /// Takes note of what the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are
+  /// predicted from the frame. Before the packet is sent.
+  func note(_ packet: borrowing Packet) {
+    guard let codec = stream.videoCodec else { return }
+    if codec == .h264 { noteUnits(of: packet) }
+    if codec.isMPEGVideo,
+      packet.withBytes({ MPEGPicture(codec: codec, bytes: $0) })?.isBidirectional == true
+    {
+      noteNonReference()
+    }
   }
 
   /// Gives a packet to the decoder. One that libavcodec calls invalid is counted and passed over, as players do.
@@ -177,6 +194,20 @@ package final class Decoder {
   func takeLastError() -> String? { scope.takeLastError() }
 
   // MARK: - Private
+
+  private func noteUnits(of packet: borrowing Packet) {
+    packet.withBytes { bytes in
+      bytes.forEachNALUnit(framing: framing) { unit in
+        guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
+        if header.type == 7 { noteSequenceParameterSet(unit) }
+        if header.type == 8 { notePictureParameterSet(unit) }
+        guard header.isPictureSlice else { return true }
+        // nal_ref_idc
+        if (unit.first ?? 0) & 0x60 == 0 { noteNonReference() }
+        return false
+      }
+    }
+  }
 
   private static func open(
     _ stream: StreamInfo, extradata: [UInt8]?, threads: Int, scope: LogScope

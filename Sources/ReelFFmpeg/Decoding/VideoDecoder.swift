@@ -37,8 +37,28 @@ package final class VideoDecoder {
     package var gate: (any DecodingGate)?
     /// What decoding is measured by.
     package var clock: any MonotonicClock = SystemMonotonicClock()
+    /// Set in a simulation that decodes first frames only (`FirstFrameDecoder`): where these are kept.
+    package var firstFrames: FirstFrameCache?
 
     package init() {}
+  }
+
+  /// A model of the frames that a decoder holds. It depends on the stream alone; what is really held includes spare frames,
+  /// and goes by libavcodec's version.
+  package struct FrameDemand: Sendable, Hashable {
+    /// Of one frame.
+    package let frameByteCount: Int
+    package let reorderDepth: Int
+    package let referenceCount: Int
+
+    /// The bytes of the frame that is being decoded, and of either those that are held back for their order or the
+    /// references, whichever are more.
+    ///
+    /// - Parameter outsideCount: The latest frames that the decoder has given and that are held elsewhere: references
+    ///   among them are not the decoder's alone.
+    package func byteCount(outsideCount: Int) -> Int {
+      frameByteCount * (1 + max(reorderDepth, referenceCount - outsideCount))
+    }
   }
 
   /// What a call has given.
@@ -61,8 +81,10 @@ package final class VideoDecoder {
   /// Time spent in the decoder.
   package private(set) var decodeDuration: Duration = .zero
 
+  /// Of the last frame that was given.
+  private var frameByteCount = 0
   private let source: any AccessUnitSource
-  private let decoder: Decoder
+  private let decoder: any PacketDecoder
   package let options: Options
   private let framing: NALFraming
   private var keyTrust = KeyTrust()
@@ -105,11 +127,21 @@ package final class VideoDecoder {
     self.source = source
     self.options = options
     framing = stream.nalFraming
-    decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
+    if let cache = options.firstFrames, options.threads == 1, OutputOrder.Rule(of: stream.videoCodec) != nil {
+      decoder = try FirstFrameDecoder(stream: stream, cache: cache, name: name, logger: logger)
+    } else {
+      decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
+    }
   }
 
   /// How many frames the decoder may hold back to bring them into order, as far as is known.
   package var reorderDepth: Int { decoder.reorderDepth }
+  /// What the memory of the decoder's own frames is computed from; nil before the first frame.
+  package var frameDemand: FrameDemand? {
+    guard frameByteCount > 0 else { return nil }
+    return FrameDemand(
+      frameByteCount: frameByteCount, reorderDepth: decoder.reorderDepth, referenceCount: decoder.referenceCount)
+  }
   package var profileName: String? { decoder.profileName }
   /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.
   package var level: Int? { decoder.level }
@@ -300,30 +332,8 @@ package final class VideoDecoder {
 
   private func send(_ box: SharedPacket) throws {
     keyTrust.note(box.packet, rejectedCount: decoder.rejectedPacketCount)
-    if stream.videoCodec == .h264 { noteUnits(of: box.packet) }
-    if let codec = stream.videoCodec, codec.isMPEGVideo,
-      box.packet.withBytes({ MPEGPicture(codec: codec, bytes: $0) })?.isBidirectional == true
-    {
-      decoder.noteNonReference()
-    }
     // A decoder whose frames were all received is never full.
-    _ = try gated(isPacket: true) { try decoder.send(box.packet) }
-  }
-
-  /// What the decoder's log is read by: whether gaps in frame numbers are allowed, and whether others are predicted
-  /// from the frame.
-  private func noteUnits(of packet: borrowing Packet) {
-    packet.withBytes { bytes in
-      bytes.forEachNALUnit(framing: framing) { unit in
-        guard let header = NALUnitHeader(codec: .h264, bytes: unit) else { return true }
-        if header.type == 7 { decoder.noteSequenceParameterSet(unit) }
-        if header.type == 8 { decoder.notePictureParameterSet(unit) }
-        guard header.isPictureSlice else { return true }
-        // nal_ref_idc
-        if (unit.first ?? 0) & 0x60 == 0 { decoder.noteNonReference() }
-        return false
-      }
-    }
+    try gated(isPacket: true) { try decoder.send(box) }
   }
 
   private func receive() throws -> Decoder.ReceiveResult {
@@ -365,6 +375,7 @@ package final class VideoDecoder {
     if frame.isDamaged { damagedCount += 1 }
     keyTrust.note(frame, rejectedCount: decoder.rejectedPacketCount)
     frameCount += 1
+    frameByteCount = frame.byteCount
     return frame
   }
 

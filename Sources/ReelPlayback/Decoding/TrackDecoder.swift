@@ -15,6 +15,8 @@ final class TrackDecoder {
     var gate: (any DecodingGate)?
     /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
+    /// As in `VideoDecoder.Options`.
+    var firstFrames: FirstFrameCache?
     /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
     var isCancelled: @Sendable () -> Bool = { false }
   }
@@ -158,6 +160,7 @@ final class TrackDecoder {
     decoding.threads = threads
     decoding.gate = options.gate
     decoding.clock = options.clock
+    decoding.firstFrames = options.firstFrames
     decoding.isCancelled = options.isCancelled
     return try VideoDecoder(
       stream: stream, source: packets, options: decoding, name: options.name, logger: options.logger)

@@ -241,6 +241,9 @@ public final class Player: Sendable {
 
   /// The statistics of the current item. They start at zero with each item.
   public var statistics: PlayerStatistics { core.statistics }
+
+  /// The statistics with an `unshownByteCount` of 0, which take less time.
+  package var statisticsWithoutUnshown: PlayerStatistics { core.statisticsWithoutUnshown }
 }
 
 /// What a player has shown of its current item, and the memory that it holds for it.
@@ -288,6 +291,8 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var decodedFrameCount = 0
   /// The part of ``decodedFrameCount`` that was decoded again to continue after the decoder was closed.
   public var repeatedFrameCount = 0
+  /// The bytes that the open decoder's own frames are taken to need (`VideoDecoder.FrameDemand`).
+  package var decoderByteCount = 0
 
   /// Creates statistics with zeros.
   public init() {}

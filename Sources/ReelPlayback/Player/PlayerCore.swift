@@ -233,6 +233,13 @@ final class PlayerCore: Sendable {
   }
 
   var statistics: PlayerStatistics {
+    var statistics = statisticsWithoutUnshown
+    statistics.unshownByteCount = state.withLock { $0.session }?.buffer.unshownByteCount ?? 0
+    return statistics
+  }
+
+  /// The statistics without `unshownByteCount`, for which all packets are looked at.
+  var statisticsWithoutUnshown: PlayerStatistics {
     let now = clock.now
     let (copy, session, onShow, hasOutput) = state.withLock { state in
       (state.statistics, state.session, state.onShow, !state.outputs.isEmpty)
@@ -248,7 +255,6 @@ final class PlayerCore: Sendable {
     statistics.onShowByteCount = onShow?.frame.decoded.byteCount ?? 0
     statistics.ring = session.ring.statistics
     statistics.bufferByteCount = level.byteCount
-    statistics.unshownByteCount = session.buffer.unshownByteCount
     statistics.bufferHighWaterByteCount = session.buffer.highWaterByteCount
     statistics.bufferedDuration = .seconds(level.ahead.seconds)
     statistics.estimatedBandwidth = session.bandwidth
@@ -256,6 +262,8 @@ final class PlayerCore: Sendable {
     statistics.decodeDuration = decoding.duration
     statistics.decodedFrameCount = decoding.frameCount
     statistics.repeatedFrameCount = decoding.repeatedCount
+    let outsideCount = (statistics.ring?.frameCount ?? 0) + (onShow == nil ? 0 : 1)
+    statistics.decoderByteCount = decoding.frameDemand?.byteCount(outsideCount: outsideCount) ?? 0
     return statistics
   }
 
@@ -383,7 +391,7 @@ final class PlayerCore: Sendable {
     loading.headers += item.headers
     let environment = SessionEnvironment(
       fetcher: fetcher, loading: loading, account: account, clock: clock,
-      runtime: configuration.runtime, gate: gate, logger: logger,
+      runtime: configuration.runtime, gate: gate, firstFrames: configuration.firstFrames, logger: logger,
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
       isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)

@@ -1,3 +1,5 @@
+internal import ReelFFmpeg
+
 /// The work of one item's decoders.
 struct DecodingAccount: Sendable, Hashable {
   /// Time spent in decoders.
@@ -8,4 +10,6 @@ struct DecodingAccount: Sendable, Hashable {
   var frameCount = 0
   /// The number of those frames that were decoded again because the decoder had been closed.
   var repeatedCount = 0
+  /// The frames that the open decoder is taken to hold; nil without one.
+  var frameDemand: VideoDecoder.FrameDemand?
 }

@@ -48,7 +48,7 @@ extension ItemSession {
         buffer: buffer, ring: ring,
         options: VideoPipeline.Options(
           name: item.source.name, logger: environment.logger, gate: environment.gate,
-          clock: environment.clock,
+          clock: environment.clock, firstFrames: environment.firstFrames,
           threads: environment.loading.decoderThreads,
           noteDecoding: { [weak self] account in
             self?.state.withLock { $0.decoding = account }
@@ -62,6 +62,8 @@ extension ItemSession {
       box.pipeline = pipeline
     }
     let (order, target) = state.withLock { ($0.machine.order, $0.machine.target) }
+    // The decoder may be closed by then.
+    defer { state.withLock { $0.decoding.frameDemand = pipeline.frameDemand } }
     do {
       if let target {
         try preload(pipeline, order, target)

@@ -11,6 +11,7 @@ struct SessionEnvironment: Sendable {
   /// The runtime of its tasks and threads.
   var runtime: any PlayerRuntime
   var gate: (any DecodingGate)?
+  var firstFrames: FirstFrameCache?
   var logger: Logger
   var thresholds: BufferingThresholds
   var retryPolicy: ItemRetryPolicy

@@ -16,6 +16,7 @@ final class VideoPipeline {
     var gate: (any DecodingGate)?
     /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
+    var firstFrames: FirstFrameCache?
     /// The number of frame threads after the first frame.
     var threads = 1
     /// Receives the totals with each frame, before the ring gets the frame.
@@ -84,6 +85,7 @@ final class VideoPipeline {
       packets,
       options: TrackDecoder.Options(
         name: options.name, logger: options.logger, gate: options.gate, clock: options.clock,
+        firstFrames: options.firstFrames,
         isCancelled: {
           isCancelled()
             || buffer.bufferGeneration(of: .video) != bufferGeneration.value.load(ordering: .relaxed)
@@ -97,8 +99,11 @@ final class VideoPipeline {
   var account: DecodingAccount {
     DecodingAccount(
       duration: frames.duration, firstFrameDuration: firstFrameDuration, frameCount: frames.frameCount,
-      repeatedCount: frames.repeatedCount)
+      repeatedCount: frames.repeatedCount, frameDemand: frameDemand)
   }
+
+  /// The frames that the decoder is assumed to hold; nil without one.
+  var frameDemand: VideoDecoder.FrameDemand? { frames.decoder?.frameDemand }
 
   /// Decodes as much as possible. Throws `ReelError` or `CancellationError`.
   func turn(_ order: Order) throws -> Outcome {

@@ -23,7 +23,7 @@ package struct Timebase: Sendable, Hashable {
 
   /// The media time in nanoseconds; if no time has passed since the last change, exactly as it was set.
   package func time(at now: Duration) -> MediaTime {
-    let elapsed = Double((now - anchorClock).attoseconds) / Self.attosecondsPerTick * rate
+    let elapsed = Self.attoseconds(of: now - anchorClock) / Self.attosecondsPerTick * rate
     guard elapsed != 0 else { return anchorTime }
     // Sums of times without a common timescale are rounded down; negate them to round up.
     let negated =
@@ -51,6 +51,17 @@ package struct Timebase: Sendable, Hashable {
   }
 
   // MARK: - Private
+
+  /// The same as `Double(duration.attoseconds)`, whose conversion from 128 bits takes much longer.
+  private static func attoseconds(of duration: Duration) -> Double {
+    let (seconds, rest) = duration.components
+    let fraction = Double(rest)
+    guard Int64(fraction) == rest, let whole = Double(exactly: seconds) else {
+      return Double(duration.attoseconds)
+    }
+    // One rounding.
+    return fraction.addingProduct(whole, 1e18)
+  }
 
   private static let timescale: Int32 = 1_000_000_000
   private static let attosecondsPerTick = 1e9

@@ -36,19 +36,12 @@ public struct MemoryLedger: Sendable, Hashable {
     public init() {}
 
     /// An account from a player's own figures and those of its memory account.
-    ///
-    /// - Parameter countsHeap: False leaves out all figures of the allocator and the pages around packets. The rest is
-    ///   the same in every run.
-    package init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?, countsHeap: Bool = true) {
-      let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
-      let shown = statistics.hasOutput ? statistics.onShowByteCount : 0
-      let packets = statistics.bufferByteCount
-      self[.inFlight] = statistics.inFlightByteCount
-      self[.packets] = packets
-      self[.frames] = frames - shown
-      self[.output] = shown
+    package init(_ statistics: PlayerStatistics, figures: MemoryAccount.Figures?) {
+      self.init(media: statistics)
+      let frames = self[.frames] + self[.output]
       self[.decoder] = max(0, (figures?.frameByteCount ?? frames) - frames)
-      guard countsHeap, let figures else { return }
+      guard let figures else { return }
+      let packets = self[.packets]
       self[.packets] = max(packets, figures.packetByteCount)
       guard let heap = figures.heap else { return }
       knowsInternals = true
@@ -57,6 +50,24 @@ public struct MemoryLedger: Sendable, Hashable {
       let allocated = max(0, packets - figures.packetByteCount)
       self[.internals] = max(0, heap.used - statistics.manifestByteCount - allocated)
       self[.allocator] = max(0, heap.resident - heap.used)
+    }
+
+    /// An account that is computed from what the player holds: the sizes of packets and frames, and for the decoder
+    /// those that its stream demands (`VideoDecoder.FrameDemand`). The same in every run, whether frames are decoded or
+    /// not. Leaves out manifests, internals and the allocator.
+    package init(modelled statistics: PlayerStatistics) {
+      self.init(media: statistics)
+      self[.decoder] = statistics.decoderByteCount
+    }
+
+    /// What players count themselves.
+    private init(media statistics: PlayerStatistics) {
+      let frames = (statistics.ring?.byteCount ?? 0) + statistics.onShowByteCount
+      let shown = statistics.hasOutput ? statistics.onShowByteCount : 0
+      self[.inFlight] = statistics.inFlightByteCount
+      self[.packets] = statistics.bufferByteCount
+      self[.frames] = frames - shown
+      self[.output] = shown
     }
 
     /// The bytes of one kind.

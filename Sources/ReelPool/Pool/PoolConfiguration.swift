@@ -22,9 +22,9 @@ public struct PoolConfiguration: Sendable {
   public var connectionsAhead = 2
   /// True if posters are fetched ahead, and shown on the surface on a miss.
   public var showsPosters = true
-  /// True if the ledger asks the allocator. If false, it has only the counts of the memory's owners, which are
-  /// the same in every run.
-  package var countsHeap = true
+  /// True if the ledger computes memory from the sizes of packets and frames, which is the same in every run. False
+  /// also asks the allocator, and counts the frames that decoders really hold.
+  package var modelsMemory = false
   /// The modelled decoding time on the pool's clock, with as many cores as there are permits; `nil` for real
   /// time.
   package var decodeCost: DecodeCost?

@@ -26,7 +26,7 @@ extension PoolCore {
     state.withLock { $0.slots }.enumerated().map { slot, player in
       var readiness = SlotReadiness(slot: slot)
       guard let load = player.load else { return readiness }
-      let statistics = player.player.statistics
+      let statistics = player.player.statisticsWithoutUnshown
       readiness.item = load.feedItem.id
       readiness.index = load.order.index
       readiness.rank = load.order.rank
@@ -50,33 +50,36 @@ extension PoolCore {
     let (slots, pinned) = state.withLock { ($0.slots, $0.pinned) }
     var holders: [(player: PooledPlayer, slot: Int?)] = slots.enumerated().map { ($1, $0) }
     for entry in pinned { holders.append((entry.player, nil)) }
-    let figures = figures(of: holders.map(\.player.account))
-    let entries = zip(holders, figures).map { holder, figures in
-      MemoryLedger.Entry(
-        slot: holder.slot, item: holder.player.id,
-        account: MemoryLedger.Account(
-          holder.player.player.statistics, figures: figures, countsHeap: configuration.countsHeap))
+    let accounts = accounts(of: holders.map(\.player))
+    let entries = zip(holders, accounts).map { holder, account in
+      MemoryLedger.Entry(slot: holder.slot, item: holder.player.id, account: account)
     }
-    return MemoryLedger(entries: entries, shared: configuration.countsHeap ? MemoryAccount.shared : nil)
+    return MemoryLedger(entries: entries, shared: configuration.modelsMemory ? nil : MemoryAccount.shared)
   }
 
   // MARK: - Private
 
   /// The allocator is asked once for all accounts, because each question takes longer the more accounts there
   /// are.
-  private func figures(of accounts: [MemoryAccount?]) -> [MemoryAccount.Figures?] {
-    guard configuration.countsHeap else { return accounts.map { $0?.mappedFigures } }
-    var figures = MemoryAccount.figures(of: accounts.compactMap { $0 }).makeIterator()
-    return accounts.map { $0 == nil ? nil : figures.next() }
+  private func accounts(of players: [PooledPlayer]) -> [MemoryLedger.Account] {
+    if configuration.modelsMemory {
+      return players.map { MemoryLedger.Account(modelled: $0.player.statisticsWithoutUnshown) }
+    }
+    var figures = MemoryAccount.figures(of: players.compactMap(\.account)).makeIterator()
+    return players.map {
+      MemoryLedger.Account($0.player.statisticsWithoutUnshown, figures: $0.account == nil ? nil : figures.next())
+    }
   }
 
   /// Records the memory of the current item's decoder and ring. A policy that limits memory has to leave room
   /// for them.
   private func noteDecoding() {
     guard let player = state.withLock({ $0.target })?.player else { return }
-    let statistics = player.player.statistics
-    let account = MemoryLedger.Account(
-      statistics, figures: player.account?.mappedFigures, countsHeap: false)
+    let statistics = player.player.statisticsWithoutUnshown
+    let account =
+      configuration.modelsMemory
+      ? MemoryLedger.Account(modelled: statistics)
+      : MemoryLedger.Account(statistics, figures: player.account?.mappedFigures)
     let byteCount = account[.decoder] + (statistics.ring?.byteCount ?? 0)
     let hasGrown = state.withLock { state in
       defer { state.decodingByteCount = max(state.decodingByteCount, byteCount) }
@@ -88,9 +91,8 @@ extension PoolCore {
   /// Records the cost of the stage that an item has reached, apart from its frames and an open decoder. The
   /// current item counts too, because it may be the only one that gets this far.
   private func record(_ stage: PreloadStage, of player: PooledPlayer, _ load: PooledPlayer.Load) {
-    let statistics = player.player.statistics
-    let account = MemoryLedger.Account(
-      statistics, figures: figures(of: [player.account])[0], countsHeap: configuration.countsHeap)
+    let statistics = player.player.statisticsWithoutUnshown
+    let account = accounts(of: [player])[0]
     let ahead = statistics.ring?.byteCount ?? 0
     let decoder = account[.decoder] + ahead
     let cost = StageCost(

@@ -49,7 +49,8 @@ final class PooledPlayer: Sendable {
     runtime = configuration.player.runtime
     gate = SlotGate(resources.gate, rank: .max)
     network = resources.network.makeSlot(rank: .max)
-    account = try? MemoryAccount()
+    // What is computed needs no account, which would make each allocation dearer.
+    account = configuration.modelsMemory ? nil : try? MemoryAccount()
     player = Player(
       fetcher: network, configuration: configuration.player, gate: gate, account: account,
       logger: resources.logger)

@@ -28,6 +28,8 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   private let simulation: SimulatedRuntime?
   private let scheduler: LinkScheduler
   private let limit: Duration?
+  /// Nil where files are read each time.
+  private let files: FileAnswers?
   /// The errors of the URLs that were not answered within the limit.
   private let overdue = Locked<[URL: ReelError]>([:])
 
@@ -56,12 +58,20 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     self.init(base, link: link, clock: simulation, simulation: simulation, limit: limit)
   }
 
+  /// A fetcher over a link in a simulation, which has local files read once.
+  package convenience init(
+    _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration?, files: FileAnswers?
+  ) {
+    self.init(base, link: link, clock: simulation, simulation: simulation, limit: limit, files: files)
+  }
+
   private init(
     _ base: any Fetching, link: LinkSpec, clock: any MonotonicClock, simulation: SimulatedRuntime?,
-    limit: Duration? = nil
+    limit: Duration? = nil, files: FileAnswers? = nil
   ) {
     self.base = base
     self.limit = limit
+    self.files = files
     self.link = link
     self.clock = clock
     self.simulation = simulation
@@ -100,9 +110,9 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     // The metrics of the real request are not the link's, and come at times that are not the simulation's.
     real.report = nil
     if simulation != nil { real.noteHeld = nil }
-    let answer: FetchResponse
+    let (answer, file): (FetchResponse, FileAnswers.Body?)
     do {
-      answer = try await fetchForReal(real)
+      (answer, file) = try await fetchFileOrForReal(real)
     } catch {
       let failure = error as? ReelError
       metrics.status = failure?.status
@@ -135,7 +145,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     if request.method == .head {
       transfer.finish(nil)
     } else {
-      supply(transfer, with: answer.body, of: request.url)
+      supply(transfer, with: answer.body, file: file, of: request.url)
     }
     do {
       try await wait(until: readyAt)
@@ -163,6 +173,15 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     return try Self.standStill(simulation, for: request.url, within: limit, overdue) { [base] in
       try await base.fetch(request)
     }
+  }
+
+  /// A file that was read before, or a real answer.
+  private func fetchFileOrForReal(
+    _ request: FetchRequest
+  ) async throws -> (FetchResponse, FileAnswers.Body?) {
+    if let (head, body) = files?.answer(to: request) { return (head, body) }
+    let answer = try await fetchForReal(request)
+    return (answer, files?.note(answer, to: request))
   }
 
   /// Fetches a URL that the link does not apply to.
@@ -216,6 +235,28 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     return piece
   }
 
+  /// The next bytes of a file: from memory, or read for it.
+  private static func piece(
+    of body: Locked<FileAnswers.Body>, files: FileAnswers, from base: any Fetching,
+    standStill: (@escaping @Sendable () async throws -> [UInt8]) throws -> [UInt8]
+  ) throws -> Piece {
+    var current = body.withLock { $0 }
+    var piece = Piece()
+    if !current.isAtEnd {
+      if let bytes = files.take(&current) {
+        piece.bytes = bytes
+      } else {
+        let request = current.missing
+        let bytes = try standStill { try await base.fetch(request).body.collect(upTo: .max) }
+        files.keep(bytes, for: request)
+        piece.bytes = try current.take(bytes)
+      }
+    }
+    if current.isAtEnd { piece.ending = .success(()) }
+    body.withLock { $0 = current }
+    return piece
+  }
+
   private func wait(until time: Duration) async throws {
     let rest = time - clock.now
     if rest > .zero { try await clock.sleep(for: rest) }
@@ -252,13 +293,22 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   }
 
   /// Puts the bytes of the real body on the link.
-  private func supply(_ transfer: LinkedTransfer, with body: FetchBody, of url: URL) {
+  private func supply(
+    _ transfer: LinkedTransfer, with body: FetchBody, file: FileAnswers.Body?, of url: URL
+  ) {
     if let simulation {
-      transfer.begin { [limit, overdue] transfer in
+      let file = file.map { Locked($0) }
+      transfer.begin { [limit, overdue, files, base] transfer in
         let piece: Piece
         do {
-          piece = try Self.standStill(simulation, for: url, within: limit, overdue) {
-            await Self.piece(of: body)
+          if let file, let files {
+            piece = try Self.piece(of: file, files: files, from: base) { read in
+              try Self.standStill(simulation, for: url, within: limit, overdue, read)
+            }
+          } else {
+            piece = try Self.standStill(simulation, for: url, within: limit, overdue) {
+              await Self.piece(of: body)
+            }
           }
         } catch {
           piece = Piece(ending: .failure(error))

@@ -6,6 +6,8 @@ extension WalkSettings: Codable {
     case slotCount = "slots"
     case isVirtual = "virtual"
     case decodeCost = "decode_cost_ms"
+    case decoding = "decode"
+    case notMeasured
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -20,6 +22,9 @@ extension WalkSettings: Codable {
     try values.encode(seed, forKey: .seed)
     try values.encode(isVirtual, forKey: .isVirtual)
     try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
+    guard decodesFirstFramesOnly else { return }
+    try values.encode("first", forKey: .decoding)
+    try values.encode(["damage", "resident_memory"], forKey: .notMeasured)
   }
 
   public init(from decoder: any Decoder) throws {
@@ -35,5 +40,6 @@ extension WalkSettings: Codable {
       seed: try values.decode(UInt64.self, forKey: .seed),
       isVirtual: try values.decode(Bool.self, forKey: .isVirtual),
       decodeCost: try values.decodeMillisecondsIfPresent(forKey: .decodeCost))
+    decodesFirstFramesOnly = try values.decodeIfPresent(String.self, forKey: .decoding) == "first"
   }
 }

@@ -21,6 +21,8 @@ public struct WalkSettings: Sendable, Hashable {
   public var isVirtual: Bool
   /// The simulated time that decoding a frame cost; `nil` for the real time.
   public var decodeCost: Duration?
+  /// True if only the first frames of each visit were decoded. Damage and resident memory are then not measured.
+  public var decodesFirstFramesOnly = false
 
   /// Settings for a report.
   public init(

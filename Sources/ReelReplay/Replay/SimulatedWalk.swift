@@ -1,0 +1,115 @@
+internal import Foundation
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
+package import ReelPlayback
+package import ReelPool
+
+/// A walk through a feed in a simulation of its own.
+package struct SimulatedWalk: Sendable {
+  /// What simulations share to read and decode nothing twice. It changes what they cost, not what they do.
+  package struct Memory: Sendable {
+    /// Nil decodes all frames.
+    package var firstFrames: FirstFrameCache?
+    package var files: FileAnswers?
+
+    /// - Parameter decodesFirstFramesOnly: As `PoolConfiguration.decodeFirstFramesOnly(_:)`.
+    package init(decodesFirstFramesOnly: Bool) {
+      firstFrames = decodesFirstFramesOnly ? FirstFrameCache() : nil
+      files = FileAnswers()
+    }
+  }
+
+  package var feed: Feed
+  package var plan: WalkPlan
+  /// For the report. `isVirtual`, `decodeCost` and `decodesFirstFramesOnly` are set by the walk.
+  package var settings: WalkSettings
+  package var label: String
+  /// Of the pool; the walk puts it into its simulation.
+  package var configuration: PoolConfiguration
+  package var decodeCost: DecodeCost
+  /// Nil for one that costs nothing.
+  package var link: LinkSpec?
+  /// Gets the real bytes.
+  package var fetcher: any Fetching
+  /// The longest real time to wait for an answer, or for the next part of one.
+  package var limit: Duration?
+  package var memory: Memory
+  package var trace: WalkTrace?
+  package var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+  package var logger: Logger
+
+  package init(
+    _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
+    decodeCost: DecodeCost = DecodeCost(), link: LinkSpec?, fetcher: any Fetching, limit: Duration? = nil,
+    memory: Memory, logger: Logger = Logger(label: "reel.replay")
+  ) {
+    self.feed = feed
+    self.plan = plan
+    self.settings = settings
+    self.label = label
+    self.configuration = configuration
+    self.decodeCost = decodeCost
+    self.link = link
+    self.fetcher = fetcher
+    self.limit = limit
+    self.memory = memory
+    self.logger = logger
+  }
+
+  /// Walks. Throws as `FeedReplay.run(in:)` does.
+  package func run() async throws -> WalkReport {
+    let simulation = SimulatedRuntime()
+    var configuration = configuration
+    configuration.enter(simulation, decodeCost: decodeCost)
+    var settings = settings
+    settings.isVirtual = true
+    settings.decodeCost = decodeCost.frame
+    if let firstFrames = memory.firstFrames {
+      configuration.decodeFirstFramesOnly(firstFrames)
+      settings.decodesFirstFramesOnly = true
+    }
+    // Without a link, bytes cost nothing but must come one after the other all the same.
+    let network = ThrottledFetcher(
+      fetcher, link: try link ?? LinkSpec(parsing: "10Gbit/0ms"), in: simulation, limit: limit,
+      files: memory.files)
+    let replay = FeedReplay(
+      feed, plan: plan, settings: settings, label: label, configuration: configuration, fetcher: network,
+      trace: trace, frames: frames, logger: logger)
+    return try await replay.run(in: simulation)
+  }
+
+  /// Walks side by side, each walk as if it were alone: with the same real answers, it gives the same report.
+  ///
+  /// - Parameters:
+  ///   - walks: The walks. They begin in this order.
+  ///   - count: The walks that run at a time; nil for one a processor.
+  ///   - progress: Called with the place of each walk that has ended, and its report, in the order in which they end. One
+  ///     call at a time.
+  /// - Returns: The reports, in the order of the walks.
+  /// - Throws: The first error of a walk; the others are cancelled. `CancellationError` if the task is cancelled.
+  package static func run(
+    _ walks: [SimulatedWalk], concurrently count: Int? = nil,
+    progress: (Int, WalkReport) -> Void = { _, _ in }
+  ) async throws -> [WalkReport] {
+    let count = max(1, count ?? ProcessInfo.processInfo.activeProcessorCount)
+    var reports = [WalkReport?](repeating: nil, count: walks.count)
+    try await withThrowingTaskGroup(of: (Int, WalkReport).self) { group in
+      var waiting = walks.enumerated().makeIterator()
+      func begin() {
+        guard let (place, walk) = waiting.next() else { return }
+        group.addTask {
+          try Task.checkCancellation()
+          return (place, try await walk.run())
+        }
+      }
+      for _ in 0..<count { begin() }
+      while let (place, report) = try await group.next() {
+        reports[place] = report
+        progress(place, report)
+        begin()
+      }
+    }
+    return reports.compactMap { $0 }
+  }
+}

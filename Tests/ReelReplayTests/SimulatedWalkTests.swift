@@ -1,0 +1,159 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+import ReelReplay
+import ReelTestSupport
+import Testing
+
+@Suite("Walks in simulations", .hangLimit)
+struct SimulatedWalkTests {
+  /// HLS in TS and fMP4, DASH, MP4; H.264 with B-frames, open GOPs, fields and other sizes; HEVC.
+  private static let remote = [
+    "/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-timeline/manifest.mpd", "/hls-hevc/index.m3u8",
+    "/media/h264-bframes.mp4", "/media/hevc-open-gop.mp4", "/media/h264-gops.mp4", "/media/hevc-hev1-inband.mp4",
+    "/media/h264-size-change.ts", "/media/h264-interlaced-tff.mp4", "/media/rate-variable.mp4",
+    "/hls-discontinuity/ts.m3u8", "/media/h264-open-gop.ts", "/dash-gpac/multirate.mpd", "/media/mpeg2.ts",
+  ]
+
+  private func walk(
+    _ policy: any PreloadPolicy, slotCount: Int = 3, link: String = "2Mbit/40ms", first: Bool,
+    seed: UInt64 = 3, adapts: Bool = false
+  ) throws -> SimulatedWalk {
+    var feed = Feed(name: "fixtures")
+    for path in Self.remote {
+      feed.append(.url(try #require(URL(string: "http://origin\(path)"))))
+    }
+    let plan = try WalkPlan(
+      itemCount: feed.items.count, swipeCount: 24, dwell: try DwellSpec(parsing: "exp:1500ms"), seed: seed)
+    var configuration = PoolConfiguration()
+    configuration.slotCount = slotCount
+    configuration.policy = policy
+    configuration.decodingPermits = 2
+    configuration.player.adaptsBitRate = adapts
+    let settings = WalkSettings(
+      feed: "fixtures", itemCount: feed.items.count, slotCount: slotCount, policy: policy.description,
+      link: link, dwell: "exp:1500ms", seed: seed)
+    return SimulatedWalk(
+      feed, plan: plan, settings: settings, label: policy.description, configuration: configuration,
+      link: try LinkSpec(parsing: link), fetcher: FixtureFetcher(),
+      memory: SimulatedWalk.Memory(decodesFirstFramesOnly: first), logger: silentLogger)
+  }
+
+  /// All that is the same whatever is decoded.
+  private func json(_ report: WalkReport) throws -> String {
+    var report = report
+    report.settings.decodesFirstFramesOnly = false
+    return try report.json()
+  }
+
+  @Test(
+    "With first frames decoded only, the report is the same, memory included",
+    arguments: ["adjacent", "none", "ahead:4", "budget:40MB"], ["2Mbit/40ms", "20Mbit/10ms"])
+  func firstFrames(policy: String, link: String) async throws {
+    let policy = try PreloadPolicies.parse(policy)
+    let all = try await walk(policy, link: link, first: false).run()
+    #expect(all.swipes.count > 20)
+    #expect(all.decodedFrameCount > 200)
+    #expect(all.poolHighWaterByteCount ?? 0 > 0)
+    let walk = try walk(policy, link: link, first: true)
+    let first = try await walk.run()
+    #expect(first.settings.decodesFirstFramesOnly)
+    #expect(try json(first) == json(all))
+    // With all first frames known before.
+    #expect(walk.memory.firstFrames?.byteCount ?? 0 > 0)
+    #expect(try json(await walk.run()) == json(all))
+  }
+
+  @Test("The same with rungs that change by throughput")
+  func adaptive() async throws {
+    let policy = try PreloadPolicies.parse("adjacent")
+    let all = try await walk(policy, link: "1Mbit/40ms", first: false, adapts: true).run()
+    #expect(
+      try json(await walk(policy, link: "1Mbit/40ms", first: true, adapts: true).run()) == json(all))
+  }
+
+  @Test("Side by side, walks give the same reports as one after the other")
+  func concurrent() async throws {
+    var walks: [SimulatedWalk] = []
+    for policy in ["adjacent", "none", "ahead:4", "bytes:2"] {
+      for slotCount in [1, 3] {
+        walks.append(try walk(try PreloadPolicies.parse(policy), slotCount: slotCount, first: true, seed: 5))
+      }
+    }
+    // What they have in common must not show.
+    let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: true)
+    let shared = walks.map { walk in
+      var walk = walk
+      walk.memory = memory
+      return walk
+    }
+    var ended: [Int] = []
+    let reports = try await SimulatedWalk.run(shared, concurrently: 4) { place, _ in ended.append(place) }
+    #expect(ended.sorted() == Array(walks.indices))
+    #expect(reports.count == walks.count)
+    for (walk, report) in zip(walks, reports) {
+      #expect(try report.json() == (await walk.run()).json())
+    }
+    let serial = try await SimulatedWalk.run(walks, concurrently: 1)
+    #expect(serial == reports)
+  }
+
+  @Test("A set of walks can be cancelled")
+  func cancellation() async throws {
+    let walks = try (0..<4).map { _ in try walk(try PreloadPolicies.parse("adjacent"), first: true) }
+    let task = Task { try await SimulatedWalk.run(walks, concurrently: 2) }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+  }
+
+  @Test("Files are read once, and in the same parts as before")
+  func files() async throws {
+    var feed = Feed(name: "files")
+    for path in ["hls-ts/master.m3u8", "media/h264-gops.mp4", "media/h264-moov-last.mp4"] {
+      feed.append(.url(URL(filePath: Fixtures.path(path))))
+    }
+    let plan = try WalkPlan(
+      itemCount: 3, swipeCount: 9, dwell: try DwellSpec(parsing: "fixed:1s"), seed: 1)
+    let settings = WalkSettings(
+      feed: "files", itemCount: 3, slotCount: 3, policy: "adjacent", dwell: "fixed:1s", seed: 1)
+    var walk = SimulatedWalk(
+      feed, plan: plan, settings: settings, label: "files", configuration: PoolConfiguration(),
+      link: try LinkSpec(parsing: "lte"), fetcher: FileFixtures(),
+      memory: SimulatedWalk.Memory(decodesFirstFramesOnly: true), logger: silentLogger)
+    let report = try await walk.run()
+    #expect(report.failedItems.isEmpty, "\(report.failedItems)")
+    let count = walk.memory.files?.byteCount ?? 0
+    #expect(count > 0)
+    walk.memory.files = nil
+    #expect(try await walk.run() == report)
+    walk.memory.files = FileAnswers(byteLimit: 100_000)
+    #expect(try await walk.run() == report)
+    #expect(walk.memory.files?.byteCount ?? 0 <= 100_000 + 128 << 10)
+  }
+}
+
+/// Serves local files, with ranges.
+private struct FileFixtures: Fetching {
+  func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    guard let data = FileManager.default.contents(atPath: request.url.path) else {
+      throw ReelError(.noSuchFile, "no file", at: request.url.path)
+    }
+    let bytes = [UInt8](data)
+    let start = Int(request.range?.offset ?? 0)
+    guard start < bytes.count else { throw ReelError(.badMedia, "beyond the end", at: request.url.path) }
+    let end = min(bytes.count, start + Int(request.range?.length ?? Int64(bytes.count)))
+    let rest = Locked(bytes[start..<end])
+    return FetchResponse(
+      url: request.url, contentType: nil, bodyOffset: Int64(start), bodyByteCount: Int64(end - start),
+      resourceByteCount: Int64(bytes.count), supportsRanges: true,
+      body: FetchBody {
+        rest.withLock { rest in
+          let chunk = Array(rest.prefix(5000))
+          rest = rest.dropFirst(5000)
+          return chunk.isEmpty ? nil : chunk
+        }
+      })
+  }
+}
