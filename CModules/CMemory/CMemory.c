@@ -245,6 +245,8 @@ static bool set_cache(bool enabled)
     return before;
 }
 
+bool reel_thread_cache(bool enabled) { return reel_arenas_available() && set_cache(enabled); }
+
 reel_account_scope reel_account_enter(reel_account *account)
 {
     reel_account_scope scope = {.account = current, .has_arena = account->has_arena};

@@ -156,6 +156,43 @@ struct FeedCommandTests {
     #expect(abs(mean - bits / seconds) < 1)
     #expect(totals["rung_switches"] as? Int == switches)
     #expect((report["scores"] as? [String: Any])?["mmgc2022"] is NSNumber)
+
+  @Test("With --decode first the report is the same but for what was not measured")
+  func decodeFirst() async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(folder)
+    let arguments = [
+      "feed", feed, "--virtual", "--link", "lte", "--swipes", "8", "--dwell", "exp:1s", "--json",
+    ]
+    let all = try await Command.run(arguments + ["--decode", "all"])
+    let usual = try await Command.run(arguments)
+    #expect(all.output == usual.output)
+    let first = try await Command.run(arguments + ["--decode", "first"])
+    #expect(first.status == 0, "\(first.errorText)")
+    var report = try object(first.outputText)
+    var settings = try #require(report["settings"] as? [String: Any])
+    #expect(settings.removeValue(forKey: "decode") as? String == "first")
+    #expect(settings.removeValue(forKey: "not_measured") as? [String] == ["damage", "resident_memory"])
+    report["settings"] = settings
+    #expect(NSDictionary(dictionary: report) == NSDictionary(dictionary: try object(all.outputText)))
+
+    let refused = try await Command.run(["feed", feed, "--decode", "first"])
+    #expect(refused.status == 64)
+    #expect(refused.errorText.contains("--virtual"))
+  }
+
+  @Test("Pools that are compared walk as each does alone, in the order given")
+  func comparedAlone() async throws {
+    let folder = try TemporaryFolder()
+    let arguments = [
+      "feed", try list(folder), "--virtual", "--link", "2Mbit/80ms", "--swipes", "6", "--dwell", "exp:1s", "--json",
+    ]
+    let pools = ["3:ahead:2", "1:none", "4:adjacent", "2:bytes:1"]
+    let together = try await Command.run(arguments + ["--compare", pools.joined(separator: ",")])
+    #expect(together.status == 0, "\(together.errorText)")
+    var alone = ""
+    for pool in pools { alone += try await Command.run(arguments + ["--compare", pool]).outputText }
+    #expect(together.outputText == alone)
   }
 
   @Test("An assertion that does not hold ends with 1, and says what was found")

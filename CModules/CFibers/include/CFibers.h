@@ -23,7 +23,7 @@ bool reel_fiber_start(reel_fiber *fiber, void (*body)(void *argument), void *arg
 /// Goes on where the work yielded. Returns when it yields again, false, or has ended, true.
 bool reel_fiber_resume(reel_fiber *fiber);
 
-/// Called by the work on the fiber: returns with the next reel_fiber_resume, which may come from another thread.
+/// Called by the work on the fiber: returns with the next reel_fiber_resume.
 void reel_fiber_yield(reel_fiber *fiber);
 
 #endif

@@ -31,6 +31,10 @@ typedef struct reel_account_scope {
 reel_account_scope reel_account_enter(reel_account *account);
 void reel_account_leave(reel_account_scope scope);
 
+/// Gives the calling thread a cache of free memory, or takes it away; returns whether it had one. For a thread that
+/// works for no account.
+bool reel_thread_cache(bool enabled);
+
 /// For a thread that works for no other account until it ends. Does nothing if the thread already has one.
 void reel_account_adopt_thread(reel_account *account);
 

@@ -19,7 +19,6 @@ final class FirstFrameDecoder: PacketDecoder {
   fileprivate enum Step {
     case packet(SharedPacket)
     case finish
-    case flush
   }
 
   private typealias Times = (presentation: Int64, decoding: Int64, duration: Int64)
@@ -155,6 +154,7 @@ final class FirstFrameDecoder: PacketDecoder {
       reel_frame_set_times(frame.pointer, times.presentation, times.decoding, times.duration)
     }
     if next.isComputed { frame.isDamaged = false }
+    frame.shared = next.pixels
     return .frame(frame)
   }
 
@@ -164,14 +164,11 @@ final class FirstFrameDecoder: PacketDecoder {
     isFinished = false
     takenCount = 0
     order = OutputOrder(rule, givesSequencesAtOnce: Self.givesSequencesAtOnce)
-    if isDecoding {
-      _ = try advance(.flush)
-    } else {
-      // What was sent meanwhile is unknown to the real decoder: it begins as a new one.
-      isDecoding = true
-      endOpening()
-      opening = Opening(key: ContentHash(stream), firstNumber: nextNumber)
-    }
+    if isDecoding, opening?.usesCache == false, let decoder { return try decoder.flush() }
+    // A flushed decoder that has met no error decodes as a new one does, which is what the cache knows.
+    isDecoding = true
+    endOpening()
+    opening = Opening(key: ContentHash(stream), firstNumber: nextNumber, usesCache: isReliable)
   }
 
   // MARK: - Private
@@ -265,9 +262,6 @@ final class FirstFrameDecoder: PacketDecoder {
     switch step {
     case .packet(let box): try decoder.send(box)
     case .finish: decoder.finish()
-    case .flush:
-      try decoder.flush()
-      return []
     }
     var decoded: Decoded = []
     while case .frame(let frame) = try decoder.receive() {
@@ -295,7 +289,6 @@ extension FirstFrameDecoder.Opening {
     switch step {
     case .packet(let box): key.combine(box.packet)
     case .finish: key.combine(UnsafeRawBufferPointer(start: nil, count: 0), [1])
-    case .flush: key.combine(UnsafeRawBufferPointer(start: nil, count: 0), [2])
     }
   }
 }

@@ -12,6 +12,8 @@ public struct Frame: ~Copyable, @unchecked Sendable {
 
   /// True if the frame differs from the encoded one: a reference was missing, or the decoder concealed errors.
   public internal(set) var isDamaged = false
+  /// Set if the pixels are kept for other frames too, with their smaller copy.
+  var shared: SharedPixels?
 
   init() throws(ReelError) {
     guard let pointer = av_frame_alloc() else { throw ReelError(.internalFault, "out of memory") }
@@ -32,6 +34,7 @@ public struct Frame: ~Copyable, @unchecked Sendable {
     var copy = try Frame()
     guard av_frame_ref(copy.pointer, pointer) == 0 else { throw ReelError(.internalFault, "out of memory") }
     copy.isDamaged = isDamaged
+    copy.shared = shared
     return copy
   }
 
@@ -40,6 +43,17 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   ///
   /// - Parameter account: The account that the memory of the copy is counted on.
   package borrowing func compacted(for account: MemoryAccount?) -> Frame? {
+    if let shared {
+      guard let kept = shared.compacted else { return nil }
+      do {
+        var copy = try kept.frame.clone()
+        copy.isDamaged = isDamaged
+        reel_frame_set_times(copy.pointer, pointer.pointee.pts, pointer.pointee.pkt_dts, durationTicks)
+        return copy
+      } catch {
+        return nil
+      }
+    }
     guard let made = reel_frame_compact(pointer, account?.account) else { return nil }
     var copy = Frame(owning: made)
     copy.isDamaged = isDamaged

@@ -26,7 +26,7 @@ package protocol PlayerRuntime: AnyObject, Sendable {
   /// Makes a semaphore for bodies passed to `run`.
   func makeSemaphore() -> any BlockingSemaphore
 
-  /// False if allocations of turns belong to no account. Waiting work may then change its thread.
+  /// False if allocations of turns belong to no account. One thread may then begin other work while some waits.
   var keepsAccounts: Bool { get }
 
   /// How long to delay work after a call that must return quickly: a thread that is woken before the call

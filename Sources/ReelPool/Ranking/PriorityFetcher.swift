@@ -143,6 +143,13 @@ package final class PriorityFetcher: Sendable {
   /// Returns when the operation may begin; it has begun then.
   private func wait(_ number: Int, of slot: Int) async throws {
     try Task.checkCancellation()
+    let now = clock.now
+    let begins = state.withLock { state in
+      guard state.mayBegin(slot, at: now, patience: patience, grace: grace) else { return false }
+      state.operations.append(Operation(number: number, slot: slot, began: now))
+      return true
+    }
+    if begins { return }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
         let now = clock.now

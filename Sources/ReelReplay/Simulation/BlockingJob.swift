@@ -2,29 +2,21 @@ internal import ReelCore
 
 /// Work that may block: it runs on a fiber, or where there are none on a thread of its own, but only while it has the
 /// baton.
-final class BlockingJob: Sendable {
-  /// What is to be done, let go before the baton is given back: what it holds may do more as it ends.
-  final class Work: Sendable {
-    private let body: Locked<(@Sendable () -> Void)?>
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = Locked(body) }
-
-    func run() { body.withLock { $0.take() }?() }
-  }
-
+final class BlockingJob: @unchecked Sendable {
+  // Sendable: `work` and `fiber` are used by the one that drives the simulation, or by the work itself while it runs.
   let name: String
-  private let work: Locked<Work?>
+  private var work: (@Sendable () -> Void)?
   let baton = Baton()
   /// What it runs on; nil for a thread.
-  let fiber = Locked<Fiber?>(nil)
+  var fiber: Fiber?
 
   init(name: String, _ body: @escaping @Sendable () -> Void) {
     self.name = name
-    work = Locked(Work(body))
+    work = body
   }
 
   /// Nil where it has begun.
-  func takeWork() -> Work? { work.withLock { $0.take() } }
+  func takeWork() -> (@Sendable () -> Void)? { work.take() }
 }
 
 /// Lets one thread that waits for it go on.

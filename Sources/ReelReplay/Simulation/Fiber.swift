@@ -4,14 +4,14 @@ internal import ReelCore
 /// A stack of its own for a blocking body, which so needs no thread: it goes on by a call.
 ///
 /// A thread that hands over to another costs the system's scheduler several microseconds, and a simulation does little
-/// else. Work on a fiber may go on on another thread than the one it began on, so it holds no lock while it waits, and
-/// memory accounts, which threads enter, are not kept in a simulation (`PlayerRuntime.keepsAccounts`).
+/// else. Other work runs on the same thread while this waits, so it holds no lock then, and memory accounts, which threads
+/// enter, are not kept in a simulation (`PlayerRuntime.keepsAccounts`).
 ///
 /// Ownership: frees its stack, unless work stands on it.
 final class Fiber: @unchecked Sendable {
   // Sendable: used by one thread at a time, the one that drives the simulation.
   private let fiber: OpaquePointer
-  private var work: BlockingJob.Work?
+  private var work: (@Sendable () -> Void)?
   private(set) var isBusy = false
 
   /// FFmpeg's demuxers and decoders need a few hundred kilobytes.
@@ -28,7 +28,7 @@ final class Fiber: @unchecked Sendable {
   static var areAvailable: Bool { reel_fibers_available() }
 
   /// Begins the work. True where it has ended, false where it waits.
-  func start(_ work: BlockingJob.Work) -> Bool {
+  func start(_ work: @escaping @Sendable () -> Void) -> Bool {
     self.work = work
     isBusy = true
     let hasEnded = reel_fiber_start(
@@ -56,5 +56,5 @@ final class Fiber: @unchecked Sendable {
   }
 
   /// What the work holds is let go before it has ended.
-  private func runWork() { work.take()?.run() }
+  private func runWork() { work.take()?() }
 }

@@ -1,5 +1,6 @@
 internal import DequeModule
 public import ReelCore
+internal import ReelFFmpeg
 public import ReelPlayback
 internal import ReelPool
 
@@ -47,7 +48,9 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   private let state = Locked(State(), rank: .clock)
   /// Given when the running body has ended or waits.
   private let baton = Baton()
+  /// For bodies where there are no fibers.
   private let threads = WorkerThreads()
+  private let thread = SimulationThread()
 
   /// A simulation at time 0, with nothing to run.
   public init() {}
@@ -227,7 +230,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   /// Gives the baton back until the body is taken from the queue of ready work again.
   func park(_ body: BlockingJob) {
     state.withLock { $0.running = nil }
-    if let fiber = body.fiber.withLock({ $0 }) { return fiber.yield() }
+    if let fiber = body.fiber { return fiber.yield() }
     baton.give()
     body.baton.take()
   }
@@ -236,18 +239,18 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   // MARK: - Private
 
-  /// Calls `body` on a thread of its own, because the caller may be on one of the few cooperative threads.
+  /// Calls `body` on the simulation's thread, because the caller may be on one of the few cooperative threads.
   private func driven<Success: Sendable>(
     _ body: @escaping @Sendable (SimulatedRuntime) -> Success
   ) async -> Success {
-    await withCheckedContinuation { continuation in
-      WorkerThreads.shared.run(named: "simulation") {
-        let wasDriven = self.state.withLock { state in
-          defer { state.isDriven = true }
-          return state.isDriven
-        }
-        precondition(!wasDriven, "a simulation is run by one at a time")
-        let result = body(self)
+    let wasDriven = state.withLock { state in
+      defer { state.isDriven = true }
+      return state.isDriven
+    }
+    precondition(!wasDriven, "a simulation is run by one at a time")
+    return await withCheckedContinuation { continuation in
+      thread.run {
+        let result = Allocator.cachingForThread { body(self) }
         self.state.withLock { $0.isDriven = false }
         continuation.resume(returning: result)
       }
@@ -264,6 +267,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     let step = state.withLock { state -> Step? in
       if let ready = state.ready.popFirst() {
         state.stepCount += 1
+        if case .body(let body) = ready { state.running = body }
         return .ready(ready)
       }
       guard let next = state.calls.next, limit.map({ next.deadline <= $0 }) ?? true,
@@ -282,14 +286,13 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     return true
   }
 
-  /// Lets a body go on until it waits or has ended.
+  /// Lets a body, which is the running one, go on until it waits or has ended.
   private func goOn(_ body: BlockingJob) {
-    state.withLock { $0.running = body }
-    if let fiber = body.fiber.withLock({ $0 }) {
+    if let fiber = body.fiber {
       if fiber.resume() { noteEnd(of: body, on: fiber) }
     } else if let work = body.takeWork() {
       if let fiber = makeFiber() {
-        body.fiber.withLock { $0 = fiber }
+        body.fiber = fiber
         if fiber.start(work) { noteEnd(of: body, on: fiber) }
       } else {
         begin(work, of: body)
@@ -307,7 +310,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   }
 
   private func noteEnd(of body: BlockingJob, on fiber: Fiber) {
-    body.fiber.withLock { $0 = nil }
+    body.fiber = nil
     state.withLock { state in
       state.running = nil
       state.bodyCount -= 1
@@ -316,9 +319,11 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   }
 
   /// Begins a body on a thread of its own, which gets the baton until it waits or has ended.
-  private func begin(_ work: BlockingJob.Work, of body: BlockingJob) {
+  private func begin(_ work: @escaping @Sendable () -> Void, of body: BlockingJob) {
+    // Let go before the baton is given back: what it holds may do more as it ends.
+    let work = Locked<(@Sendable () -> Void)?>(work)
     threads.run(named: body.name) {
-      work.run()
+      work.withLock { $0.take() }?()
       self.state.withLock { state in
         state.running = nil
         state.bodyCount -= 1
