@@ -1,3 +1,6 @@
+// A checked _longjmp takes another stack for a mistake.
+#undef _FORTIFY_SOURCE
+
 #include "CFibers.h"
 
 #include <stdint.h>
@@ -11,17 +14,21 @@
 
 #if defined(__GLIBC__) && !defined(REEL_SANITIZED) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+// A context is made once for each stack. From then on _longjmp changes stacks: swapcontext has the kernel change the
+// signal mask each time.
 struct reel_fiber {
-    ucontext_t own, caller;
+    jmp_buf own, caller;
+    ucontext_t first;
     void *memory;
     size_t size;
     void (*body)(void *);
     void *argument;
-    bool has_ended;
+    bool has_begun, has_ended;
 };
 
 bool reel_fibers_available(void) { return true; }
@@ -51,13 +58,30 @@ void reel_fiber_destroy(reel_fiber *fiber)
     free(fiber);
 }
 
-// makecontext passes ints only.
+// One piece of work after the other. makecontext passes ints only.
 static void enter(unsigned high, unsigned low)
 {
     reel_fiber *fiber = (reel_fiber *)(((uintptr_t)high << 16 << 16) | (uintptr_t)low);
-    fiber->body(fiber->argument);
-    fiber->has_ended = true;
-    swapcontext(&fiber->own, &fiber->caller);
+    while (true) {
+        fiber->body(fiber->argument);
+        fiber->has_ended = true;
+        reel_fiber_yield(fiber);
+    }
+}
+
+static bool begin(reel_fiber *fiber)
+{
+    if (getcontext(&fiber->first))
+        abort();
+    fiber->first.uc_stack.ss_sp = fiber->memory;
+    fiber->first.uc_stack.ss_size = fiber->size;
+    fiber->first.uc_link = NULL;
+    uintptr_t address = (uintptr_t)fiber;
+    makecontext(&fiber->first, (void (*)(void))enter, 2, (unsigned)(address >> 16 >> 16), (unsigned)address);
+    fiber->has_begun = true;
+    if (_setjmp(fiber->caller) == 0)
+        setcontext(&fiber->first);
+    return fiber->has_ended;
 }
 
 bool reel_fiber_start(reel_fiber *fiber, void (*body)(void *), void *argument)
@@ -65,22 +89,21 @@ bool reel_fiber_start(reel_fiber *fiber, void (*body)(void *), void *argument)
     fiber->body = body;
     fiber->argument = argument;
     fiber->has_ended = false;
-    getcontext(&fiber->own);
-    fiber->own.uc_stack.ss_sp = fiber->memory;
-    fiber->own.uc_stack.ss_size = fiber->size;
-    fiber->own.uc_link = NULL;
-    uintptr_t address = (uintptr_t)fiber;
-    makecontext(&fiber->own, (void (*)(void))enter, 2, (unsigned)(address >> 16 >> 16), (unsigned)address);
-    return reel_fiber_resume(fiber);
+    return fiber->has_begun ? reel_fiber_resume(fiber) : begin(fiber);
 }
 
 bool reel_fiber_resume(reel_fiber *fiber)
 {
-    swapcontext(&fiber->caller, &fiber->own);
+    if (_setjmp(fiber->caller) == 0)
+        _longjmp(fiber->own, 1);
     return fiber->has_ended;
 }
 
-void reel_fiber_yield(reel_fiber *fiber) { swapcontext(&fiber->own, &fiber->caller); }
+void reel_fiber_yield(reel_fiber *fiber)
+{
+    if (_setjmp(fiber->own) == 0)
+        _longjmp(fiber->caller, 1);
+}
 
 #else
 

@@ -185,7 +185,8 @@ struct FeedCommandTests {
   func comparedAlone() async throws {
     let folder = try TemporaryFolder()
     let arguments = [
-      "feed", try list(folder), "--virtual", "--link", "2Mbit/80ms", "--swipes", "6", "--dwell", "exp:1s", "--json",
+      "feed", try list(folder), "--virtual", "--link", "2Mbit/80ms", "--swipes", "6", "--dwell", "exp:1s",
+      "--json",
     ]
     let pools = ["3:ahead:2", "1:none", "4:adjacent", "2:bytes:1"]
     let together = try await Command.run(arguments + ["--compare", pools.joined(separator: ",")])

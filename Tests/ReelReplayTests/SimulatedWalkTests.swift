@@ -12,7 +12,8 @@ struct SimulatedWalkTests {
   /// HLS in TS and fMP4, DASH, MP4; H.264 with B-frames, open GOPs, fields and other sizes; HEVC.
   private static let remote = [
     "/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-timeline/manifest.mpd", "/hls-hevc/index.m3u8",
-    "/media/h264-bframes.mp4", "/media/hevc-open-gop.mp4", "/media/h264-gops.mp4", "/media/hevc-hev1-inband.mp4",
+    "/media/h264-bframes.mp4", "/media/hevc-open-gop.mp4", "/media/h264-gops.mp4",
+    "/media/hevc-hev1-inband.mp4",
     "/media/h264-size-change.ts", "/media/h264-interlaced-tff.mp4", "/media/rate-variable.mp4",
     "/hls-discontinuity/ts.m3u8", "/media/h264-open-gop.ts", "/dash-gpac/multirate.mpd", "/media/mpeg2.ts",
   ]

@@ -241,7 +241,8 @@ final class FirstFrameDecoder: PacketDecoder {
     self.condition = condition
     opening?.frameCount += decoded.count
     if current.usesCache {
-      if decoder.hasReportedError || decoder.rejectedPacketCount > 0 || !haveTimesOfPackets(decoded, current) {
+      if decoder.hasReportedError || decoder.rejectedPacketCount > 0 || !haveTimesOfPackets(decoded, current)
+      {
         opening?.usesCache = false
       } else {
         cache.insert(FirstFrameCache.Outcome(frames: decoded, condition: condition), for: current.key)

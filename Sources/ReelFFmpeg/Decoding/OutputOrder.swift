@@ -101,7 +101,9 @@ struct OutputOrder {
       if picture.isSkippedLeading, dropsLeading { return [] }
       var outputs: [Output] = []
       if givesSequencesAtOnce {
-        while let first = waiting.first, first.sequence != sequence { outputs += give(ofSequence(first.sequence)) }
+        while let first = waiting.first, first.sequence != sequence {
+          outputs += give(ofSequence(first.sequence))
+        }
       }
       append(picture, number: number, ticks: ticks, isDiscarded: isDiscarded)
       guard let first = waiting.first else { return outputs }
@@ -114,7 +116,9 @@ struct OutputOrder {
   /// The pictures that wait, in the order in which a drained decoder gives them.
   mutating func finish() -> [Output] {
     var outputs: [Output] = []
-    while let first = waiting.first { outputs += give(rule == .h264 ? upToBarrier : ofSequence(first.sequence)) }
+    while let first = waiting.first {
+      outputs += give(rule == .h264 ? upToBarrier : ofSequence(first.sequence))
+    }
     return outputs
   }
 
@@ -128,7 +132,9 @@ struct OutputOrder {
   }
 
   /// The pictures before the next barrier, of which one may stand at the beginning.
-  private var upToBarrier: Int { waiting.indices.dropFirst().first { waiting[$0].isBarrier } ?? waiting.count }
+  private var upToBarrier: Int {
+    waiting.indices.dropFirst().first { waiting[$0].isBarrier } ?? waiting.count
+  }
 
   private func ofSequence(_ sequence: Int) -> Int {
     waiting.firstIndex { $0.sequence != sequence } ?? waiting.count

@@ -140,7 +140,8 @@ package final class VideoDecoder {
   package var frameDemand: FrameDemand? {
     guard frameByteCount > 0 else { return nil }
     return FrameDemand(
-      frameByteCount: frameByteCount, reorderDepth: decoder.reorderDepth, referenceCount: decoder.referenceCount)
+      frameByteCount: frameByteCount, reorderDepth: decoder.reorderDepth,
+      referenceCount: decoder.referenceCount)
   }
   package var profileName: String? { decoder.profileName }
   /// As the bitstream writes it: 31 is H.264's 3.1, 93 HEVC's 3.1.

@@ -67,7 +67,8 @@ extension PoolCore {
     }
     var figures = MemoryAccount.figures(of: players.compactMap(\.account)).makeIterator()
     return players.map {
-      MemoryLedger.Account($0.player.statisticsWithoutUnshown, figures: $0.account == nil ? nil : figures.next())
+      MemoryLedger.Account(
+        $0.player.statisticsWithoutUnshown, figures: $0.account == nil ? nil : figures.next())
     }
   }
 

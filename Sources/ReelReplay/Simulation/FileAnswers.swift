@@ -31,7 +31,8 @@ package final class FileAnswers: Sendable {
     /// What is to be fetched where `FileAnswers.take` has nothing.
     package var missing: FetchRequest {
       let start = offset / pieceByteCount * pieceByteCount
-      return FetchRequest(url: url, range: ByteRange(offset: start, length: pieceByteCount), purpose: .resource)
+      return FetchRequest(
+        url: url, range: ByteRange(offset: start, length: pieceByteCount), purpose: .resource)
     }
 
     /// Goes on behind the part of these bytes, which `missing` has asked for, that belongs to the body; gives that part.
@@ -40,7 +41,8 @@ package final class FileAnswers: Sendable {
       let count = min(bytes.count - start, Int(end - offset))
       guard count > 0 else {
         throw ReelError(
-          .badMedia, "the file became shorter while it was read, byte \(offset) is gone", at: url.absoluteString)
+          .badMedia, "the file became shorter while it was read, byte \(offset) is gone",
+          at: url.absoluteString)
       }
       offset += Int64(count)
       return start == 0 && count == bytes.count ? bytes : Array(bytes[start..<(start + count)])
@@ -107,7 +109,8 @@ package final class FileAnswers: Sendable {
       guard state.byteCount > byteLimit else { return [] }
       var dropped: [File] = []
       // The order of uses has no ties, so that of the dictionary does not matter.
-      for (url, file) in state.files.sorted(by: { $0.value.lastUse < $1.value.lastUse }) where url != request.url {
+      for (url, file) in state.files.sorted(by: { $0.value.lastUse < $1.value.lastUse })
+      where url != request.url {
         guard state.byteCount > byteLimit else { break }
         state.byteCount -= file.pieces.values.reduce(0) { $0 + $1.count }
         state.files[url]?.pieces = [:]

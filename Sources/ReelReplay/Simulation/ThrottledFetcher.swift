@@ -60,7 +60,8 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
 
   /// A fetcher over a link in a simulation, which has local files read once.
   package convenience init(
-    _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration?, files: FileAnswers?
+    _ base: any Fetching, link: LinkSpec, in simulation: SimulatedRuntime, limit: Duration?,
+    files: FileAnswers?
   ) {
     self.init(base, link: link, clock: simulation, simulation: simulation, limit: limit, files: files)
   }
