@@ -41,7 +41,7 @@ struct AccessLogEntryTests {
   @Test("What comes of a remote file, and what is asked for it", arguments: files, [true, false])
   func remote(path: String, supportsRanges: Bool) async throws {
     let counter = Counter(supportsRanges: supportsRanges)
-    let result = try await playThrough(try Self.remote(path), fetcher: counter)
+    let result = try await simulate(try Self.remote(path), fetcher: counter)
     let entry = try #require(result.item.accessLog.first)
     #expect(result.item.accessLog.count == 1 && entry.rung == nil)
     #expect(entry.requestCount == counter.base.requests.count)
@@ -51,8 +51,9 @@ struct AccessLogEntryTests {
 
   @Test("What is read of a local file", arguments: files)
   func local(path: String) async throws {
-    let result = try await playThrough(
-      try MediaSource(argument: Fixtures.folder.appending(path: path).path), fetcher: Counter())
+    let result = try await simulate(
+      try MediaSource(argument: Fixtures.path(path)), fetcher: Counter(),
+      configure: { $0.loading.fetchesFiles = false })
     let entry = try #require(result.item.accessLog.first)
     #expect(result.item.accessLog.count == 1 && entry.rung == nil)
     #expect(entry.requestCount == 1)
@@ -63,16 +64,14 @@ struct AccessLogEntryTests {
   @Test("The account is there while the file is played", arguments: [true, false])
   func live(isRemote: Bool) async throws {
     let path = "media/h264-bframes.mp4"
-    let player = Player(fetcher: Counter(), logger: silentLogger)
-    player.preloadTarget = PreloadTarget(stage: .firstFrame)
-    let item = PlayerItem(
-      isRemote
-        ? try Self.remote(path) : try MediaSource(argument: Fixtures.folder.appending(path: path).path))
-    player.replaceCurrentItem(with: item)
-    for await stage in item.preloadStage.values where stage >= .firstFrame { break }
-    let entry = try #require(item.accessLog.first)
+    let source = isRemote ? try Self.remote(path) : try MediaSource(argument: Fixtures.path(path))
+    let stage = try SimulatedStage(source, fetcher: Counter()) { $0.loading.fetchesFiles = isRemote }
+    stage.player.preloadTarget = PreloadTarget(stage: .firstFrame)
+    stage.player.replaceCurrentItem(with: stage.item)
+    try await stage.run(untilLoaded: .firstFrame)
+    let entry = try #require(stage.item.accessLog.first)
     #expect(entry.requestCount == 1)
     #expect(entry.byteCount > 0)
-    await player.stopAndWait()
+    try await stage.close()
   }
 }

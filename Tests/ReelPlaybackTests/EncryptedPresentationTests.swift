@@ -144,23 +144,17 @@ private final class SlowKeys: KeyProvider {
 
   @Test(arguments: ["cbcs/master.m3u8", "rotation/manifest.mpd", "hls-ts/rotating.m3u8", "cbcs/video.mp4"])
   func `A player seeks back and forth and plays on`(path: String) async throws {
-    var configuration = PlayerConfiguration()
-    configuration.loading = self.configuration(KeyList.fixtures)
-    let player = Player(fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
-    let recording = Recording()
-    try player.attach(recording)
-    let item = PlayerItem(
-      try MediaSource(argument: Fixtures.folder.appending(path: "encrypted/\(path)").path))
-    let events = item.events
-    player.replaceCurrentItem(with: item)
-    for await status in item.status.values where status != .unknown { break }
-    _ = try await player.seek(to: MediaTime(value: 2, timescale: 1))
-    _ = try await player.seek(to: MediaTime(value: 1, timescale: 1))
-    recording.frames.withLock { $0 = [] }
-    player.setRate(.infinity)
-    _ = await events.first { $0.isEnd }
-    await player.stopAndWait()
-    let shown = recording.all.map(\.md5)
+    let stage = try SimulatedStage("encrypted/\(path)") { $0.loading.keyProvider = KeyList.fixtures }
+    stage.player.replaceCurrentItem(with: stage.item)
+    try await stage.run { stage.item.status.value != .unknown }
+    for seconds: Int64 in [2, 1] {
+      #expect(try await stage.seek(to: MediaTime(value: seconds, timescale: 1)))
+    }
+    stage.recording.frames.withLock { $0 = [] }
+    stage.player.setRate(.infinity)
+    try await stage.end()
+    try await stage.close()
+    let shown = stage.recording.all.map(\.md5)
     #expect(try golden().suffix(49).elementsEqual(shown.suffix(49)))
   }
 
@@ -170,25 +164,19 @@ private final class SlowKeys: KeyProvider {
   {
     var list = KeyList()
     list.add(try #require(ContentKey(bytes: "not the right on".utf8)))
-    var configuration = PlayerConfiguration()
-    configuration.loading = self.configuration(list)
-    let player = Player(fetcher: makeFetcher(), configuration: configuration, logger: silentLogger)
-    let recording = Recording()
-    try player.attach(recording)
-    let path = Fixtures.path("encrypted/clear-lead/video.mp4")
-    let item = PlayerItem(try MediaSource(argument: path))
-    item.preferredForwardBufferDuration = .milliseconds(100)
-    let events = item.events
-    player.setRate(rate)
-    player.replaceCurrentItem(with: item)
-    let end = await events.first { $0.isEnd }
-    await player.stopAndWait()
-    guard case .failed(let error)? = end else {
-      Issue.record("\(String(describing: end))")
+    let stage = try SimulatedStage.local("encrypted/clear-lead/video.mp4") { [list] in
+      $0.loading.keyProvider = list
+    }
+    stage.item.preferredForwardBufferDuration = .milliseconds(100)
+    stage.begin(rate: rate)
+    let end = try await stage.end()
+    try await stage.close()
+    guard case .failed(let error) = end else {
+      Issue.record("\(end)")
       return
     }
     #expect(error.description.contains("key may be wrong"))
-    #expect(recording.all.map(\.md5) == Array(try golden().prefix(25)))
+    #expect(stage.recording.all.map(\.md5) == Array(try golden().prefix(25)))
   }
 
   // MARK: Rungs

@@ -41,27 +41,21 @@ struct FirstFrameRouteTests {
 
   /// The first frame that a player hands to an output, after a preload to a stage.
   private func shown(_ url: URL, after stage: PreloadStage?) async throws -> String? {
-    let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
-    let recording = Recording()
-    let item = PlayerItem(.url(url))
-    let events = item.events
+    let scene = try SimulatedStage(.url(url), fetcher: FixtureFetcher())
+    let (player, recording) = (scene.player, scene.recording)
     if let stage {
+      try player.detach(recording)
       player.preloadTarget = PreloadTarget(stage: stage)
-      player.replaceCurrentItem(with: item)
-      for await reached in item.preloadStage.values where reached >= stage { break }
+      player.replaceCurrentItem(with: scene.item)
+      try await scene.run(untilLoaded: stage)
       try player.attach(recording)
       player.preloadTarget = nil
       player.setRate(.infinity)
     } else {
-      try player.attach(recording)
-      player.setRate(.infinity)
-      player.replaceCurrentItem(with: item)
+      scene.begin(rate: .infinity)
     }
-    _ = await events.first { event in
-      if case .firstFrame = event { true } else { event.isEnd }
-    }
-    if recording.all.isEmpty { _ = await events.first { $0.isEnd } }
-    await player.stopAndWait()
+    try await scene.run { !recording.all.isEmpty || scene.events.contains { $0.isEnd } }
+    try await scene.close()
     return recording.all.first?.md5
   }
 

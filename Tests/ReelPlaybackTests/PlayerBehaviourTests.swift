@@ -10,48 +10,6 @@ import Testing
 
 @testable import ReelPlayback
 
-/// A player on a source of an origin, with what it shows and what happens.
-private final class Stage: Sendable {
-  let player: Player
-  let item: PlayerItem
-  let recording = Recording()
-  let log = Locked<[PlayerEvent]>([])
-  let observer: Task<Void, Never>
-
-  init(
-    _ source: MediaSource, configuration: PlayerConfiguration = PlayerConfiguration(),
-    fetcher: any Fetching = makeFetcher(attempts: 1)
-  ) throws {
-    player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-    item = PlayerItem(source)
-    try player.attach(recording)
-    let (events, log) = (player.events, log)
-    observer = Task { for await event in events { log.withLock { $0.append(event) } } }
-  }
-
-  var events: [PlayerEvent] { log.withLock { $0 } }
-
-  func begin(rate: Double = 1) {
-    player.setRate(rate)
-    player.replaceCurrentItem(with: item)
-  }
-
-  /// Waits for an event, also one that has happened.
-  func event(where condition: @Sendable (PlayerEvent) -> Bool) async throws -> PlayerEvent {
-    while true {
-      if let event = events.first(where: condition) { return event }
-      try await Task.sleep(for: .milliseconds(5))
-    }
-  }
-
-  func end() async throws -> PlayerEvent { try await event { $0.isEnd } }
-
-  func close() async {
-    await player.stopAndWait()
-    observer.cancel()
-  }
-}
-
 /// Holds back what it is told to, until it is opened.
 private final class GatedFetcher: Fetching {
   private let held: String
@@ -94,25 +52,54 @@ struct PlayerBehaviourTests {
   @Test("Every clip gives the frames that an extraction gives", arguments: clips)
   func clip(_ path: String) async throws {
     let expected = try await frames(of: path)
-    let result = try await playThrough(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
-    #expect(result.shown.map(\.md5) == expected.map(\.md5))
-    #expect(result.shown.map(\.time) == result.shown.map(\.time).sorted())
+    let stage = try SimulatedStage.local(path)
+    stage.begin(rate: .infinity)
+    try await stage.end()
+    let shown = stage.recording.all
+    #expect(shown.map(\.md5) == expected.map(\.md5))
+    #expect(shown.map(\.time) == shown.map(\.time).sorted())
+    try await stage.close()
   }
 
-  @Test("At rate 1 every frame is shown at its time")
-  func realTime() async throws {
-    let stage = try Stage(
-      try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path))
-    stage.begin()
+  @Test("Every frame is shown at its time", arguments: [0.5, 1, 2])
+  func pacing(rate: Double) async throws {
+    let stage = try SimulatedStage("hls-fmp4/master.m3u8")
+    let simulation = stage.simulation
+    let shown = Locked<[(time: Duration, at: Duration)]>([])
+    try stage.player.attach(
+      CallbackOutput { frame in
+        let time = frame.time.seconds
+        shown.withLock { $0.append((.seconds(time), simulation.now)) }
+      })
+    stage.begin(rate: rate)
+    try await stage.end()
+    let frames = shown.withLock { $0 }
+    let expected = try await ReelPlaybackTests.frames(of: "hls-fmp4/master.m3u8")
+    #expect(stage.recording.all == expected)
+    let begin = try #require(frames.first).at
+    for frame in frames {
+      let lateness = frame.at - begin - frame.time / rate
+      #expect((.milliseconds(-1) ... .milliseconds(1)).contains(lateness), "\(frame)")
+    }
+    try await stage.close()
+  }
+
+  @Test("By the system's clock, playback takes as long as the media")
+  func systemClock() async throws {
+    let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
+    let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/hls-fmp4/master.m3u8"))
+    let events = item.events
+    player.setRate(2)
     let clock = ContinuousClock()
     let start = clock.now
-    _ = try await stage.end()
-    let elapsed = clock.now - start
+    player.replaceCurrentItem(with: item)
+    #expect(await events.first { $0.isEnd } != nil)
+    #expect(clock.now - start > .seconds(1.45))
     let expected = try await frames(of: "hls-fmp4/master.m3u8")
-    #expect(elapsed > .seconds(2.9))
-    let statistics = stage.player.statistics
+    let statistics = player.statistics
+    // A busy machine may drop frames.
     #expect(statistics.shownFrameCount + statistics.droppedFrameCount == expected.count)
-    await stage.close()
+    await player.stopAndWait()
   }
 
   static let seekable = [
@@ -126,23 +113,41 @@ struct PlayerBehaviourTests {
   @Test("A seek shows the frame at the time", arguments: seekable)
   func seeks(_ path: String) async throws {
     let expected = try await frames(of: path)
+    let stage = try SimulatedStage(path)
+    stage.player.replaceCurrentItem(with: stage.item)
+    try await stage.run(untilLoaded: .firstFrame)
+    var random = SplitMix(seed: 5)
+    for _ in 0..<24 {
+      let index = random.next(below: expected.count)
+      #expect(try await stage.seek(to: expected[index].time))
+      let shown = try #require(stage.recording.all.last)
+      let found = expected.firstIndex { $0.md5 == shown.md5 } ?? -1
+      #expect(
+        shown.md5 == expected[index].md5,
+        "frame \(index) at \(expected[index].time), shown \(found) at \(shown.time)")
+    }
+    try await stage.close()
+  }
+
+  @Test(
+    "A seek shows the frame at the time, over HTTP",
+    arguments: ["hls-fmp4/master.m3u8", "dash-ondemand/manifest.mpd", "media/h264-moov-last.mp4"])
+  func seeksOverHTTP(_ path: String) async throws {
+    let expected = try await frames(of: path)
     try await Origin.use { origin in
-      let stage = try Stage(try origin.source(path))
-      stage.player.replaceCurrentItem(with: stage.item)
-      _ = try await stage.event { if case .firstFrame = $0 { true } else { false } }
-      var random = SystemRandomNumberGenerator()
+      let player = Player(fetcher: makeFetcher(attempts: 1), logger: silentLogger)
+      let recording = Recording()
+      try player.attach(recording)
+      let item = PlayerItem(try origin.source(path))
+      player.replaceCurrentItem(with: item)
+      for await status in item.status.values where status != .unknown { break }
+      var random = SplitMix(seed: 6)
       for _ in 0..<12 {
-        let index = expected.indices.randomElement(using: &random) ?? 0
-        let done = try await stage.player.seek(to: expected[index].time)
-        #expect(done)
-        let shown = try #require(stage.recording.all.last)
-        let found = expected.firstIndex { $0.md5 == shown.md5 } ?? -1
-        #expect(
-          shown.md5 == expected[index].md5,
-          "\(path) frame \(index) at \(expected[index].time.seconds), shown \(found) at \(shown.time.seconds), \(stage.recording.all.count) shown"
-        )
+        let index = random.next(below: expected.count)
+        #expect(try await player.seek(to: expected[index].time))
+        #expect(recording.all.last?.md5 == expected[index].md5, "frame \(index)")
       }
-      await stage.close()
+      await player.stopAndWait()
     }
   }
 
@@ -153,101 +158,92 @@ struct PlayerBehaviourTests {
       "media/h264-gops.mp4",
     ])
   func requests(_ path: String) async throws {
-    try await Origin.use { origin in
-      var configuration = PlayerConfiguration()
-      // What is loaded ends in the first second.
-      configuration.thresholds.refillShare = 0.01
-      let stage = try Stage(try origin.source(path), configuration: configuration)
-      stage.player.setMuted(true)
-      stage.item.preferredForwardBufferDuration = .milliseconds(600)
-      stage.player.replaceCurrentItem(with: stage.item)
-      _ = await stage.item.isPlaybackBufferFull.values.first { $0 }
-      _ = try await stage.event { if case .firstFrame = $0 { true } else { false } }
-      let before = origin.requestLog.count
-      for time in [0.2, 0.3, 0.1] {
-        #expect(try await stage.player.seek(to: MediaTime(seconds: time)))
-      }
-      #expect(origin.requestLog.count == before)
-      #expect(try await stage.player.seek(to: MediaTime(seconds: path.hasPrefix("media") ? 1.6 : 2.5)))
-      let sent = origin.requestLog[before...].map(\.target)
-      #expect(sent.count == (path.hasPrefix("media") ? 0 : 1), "\(sent)")
-      await stage.close()
-    }
+    let fetcher = FixtureFetcher()
+    // What is loaded ends in the first second.
+    let stage = try SimulatedStage(path, fetcher: fetcher) { $0.thresholds.refillShare = 0.01 }
+    let item = stage.item
+    stage.player.setMuted(true)
+    item.preferredForwardBufferDuration = .milliseconds(600)
+    stage.player.replaceCurrentItem(with: item)
+    try await stage.run { item.isPlaybackBufferFull.value && item.preloadStage.value >= .firstFrame }
+    let before = fetcher.keys.count
+    for time in [0.2, 0.3, 0.1] { #expect(try await stage.seek(to: MediaTime(seconds: time))) }
+    #expect(fetcher.keys.count == before)
+    #expect(try await stage.seek(to: MediaTime(seconds: path.hasPrefix("media") ? 1.6 : 2.5)))
+    let sent = fetcher.keys[before...]
+    #expect(sent.count == (path.hasPrefix("media") ? 0 : 1), "\(sent)")
+    try await stage.close()
   }
 
   @Test("A linear player refuses to be sought, and one that allows no external output refuses it")
   func refusals() async throws {
-    let stage = try Stage(
-      try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
+    let stage = try SimulatedStage("media/h264-gops.mp4")
     stage.player.replaceCurrentItem(with: stage.item)
     stage.player.isLinear = true
-    let error = await reelError { try await stage.player.seek(to: .zero) }
+    let error = await reelError { _ = try await stage.seek(to: .zero) }
     #expect(error?.kind == .usage)
     stage.player.isLinear = false
-    #expect(try await stage.player.seek(to: .zero))
+    #expect(try await stage.seek(to: .zero))
     stage.player.allowsExternalPlayback = false
     let output = CallbackOutput(isExternal: true) { _ in }
     #expect(throws: ReelError.self) { try stage.player.attach(output) }
     stage.player.allowsExternalPlayback = true
     try stage.player.attach(output)
-    await stage.close()
-    let late = await reelError { try await stage.player.seek(to: .zero) }
+    try await stage.close()
+    let late = await reelError { _ = try await stage.seek(to: .zero) }
     #expect(late?.kind == .usage)
   }
 
   @Test("An item that can't be loaded fails with its reason, and the next one plays")
   func replacement() async throws {
-    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: "none.mp4").path))
+    let stage = try SimulatedStage.local("none.mp4")
     stage.begin(rate: .infinity)
-    let status = await stage.item.status.values.first { $0 != .unknown }
-    guard case .failed(let error) = status else {
-      Issue.record("\(String(describing: status))")
-      return
+    try await stage.end()
+    if case .failed(let error) = stage.item.status.value {
+      #expect(error.kind == .noSuchFile)
+    } else {
+      Issue.record("\(stage.item.status.value)")
     }
-    #expect(error.kind == .noSuchFile)
-    let next = PlayerItem(
-      try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-gops.mp4").path))
-    let events = next.events
+    let next = PlayerItem(try MediaSource(argument: Fixtures.path("media/h264-gops.mp4")))
     stage.player.replaceCurrentItem(with: next)
-    #expect(await events.first { $0.isEnd } != nil)
+    try await stage.run { stage.eventNames.contains("playedToEnd") }
     let expected = try await frames(of: "media/h264-gops.mp4")
     #expect(stage.recording.all == expected)
-    await stage.close()
+    try await stage.close()
   }
 
   @Test("A player that plays as soon as an item is ready needs no call")
   func playsWhenReady() async throws {
-    let stage = try Stage(
-      try MediaSource(argument: Fixtures.folder.appending(path: "media/h264-one-frame.mp4").path))
+    let stage = try SimulatedStage("media/h264-one-frame.mp4")
     stage.player.playsWhenReady = true
     stage.player.replaceCurrentItem(with: stage.item)
-    _ = try await stage.end()
+    try await stage.end()
     #expect(stage.recording.all.count == 1)
-    await stage.close()
+    try await stage.close()
   }
 
   @Test("A live presentation goes on without a gap or a repeat")
   func live() async throws {
     let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
-    let clock = ManualClock(launch + MediaTime(value: 100, timescale: 1))
+    let simulation = SimulatedRuntime()
+    let wall = SimulatedWallClock(simulation, beginning: launch + MediaTime(value: 100, timescale: 1))
     let material = try LiveMaterial(manifest: Fixtures.folder.appending(path: "hls-ts/master.m3u8"))
-    let simulation = try HLSLiveSimulation(material, start: launch, options: .init()) { clock.now }
-    try await Origin.use(.init(resources: [simulation])) { origin in
-      var configuration = PlayerConfiguration()
-      configuration.loading.clock = clock
-      let stage = try Stage(
-        .url(origin.baseURL.appending(path: simulation.manifestPath)), configuration: configuration)
-      stage.begin(rate: .infinity)
-      try await until { stage.recording.all.count >= 300 }
-      await stage.close()
-      let shown = Array(stage.recording.all.prefix(300))
-      for (first, second) in zip(shown, shown.dropFirst()) {
-        #expect((second.time - first.time).seconds < 0.05)
-      }
-      let golden = try Golden("hls-ts-high").frames.map(\.md5)
-      let start = try #require(golden.firstIndex(of: shown[0].md5))
-      #expect(shown.map(\.md5) == (0..<300).map { golden[(start + $0) % golden.count] })
+    let broadcast = try HLSLiveSimulation(material, start: launch, options: .init()) { wall.now }
+    let url = try #require(URL(string: "http://origin\(broadcast.manifestPath)"))
+    let stage = try SimulatedStage(.url(url), fetcher: SimulationFetcher(resource: broadcast), in: simulation)
+    {
+      $0.loading.clock = wall
     }
+    stage.begin(rate: .infinity)
+    try await stage.run { stage.recording.all.count >= 300 }
+    try await stage.close()
+    let shown = Array(stage.recording.all.prefix(300))
+    for (first, second) in zip(shown, shown.dropFirst()) {
+      #expect((second.time - first.time).seconds < 0.05)
+    }
+    let golden = try Golden("hls-ts-high").frames.map(\.md5)
+    let start = try #require(golden.firstIndex(of: shown[0].md5))
+    #expect(shown.map(\.md5) == (0..<300).map { golden[(start + $0) % golden.count] })
   }
 
   /// A player in a simulation, on a simulated broadcast that began long before.
@@ -332,21 +328,19 @@ struct PlayerBehaviourTests {
     arguments: ["hls-fmp4/master.m3u8", "media/h264-gops.mp4", "media/h264.ts"])
   func loop(_ path: String) async throws {
     let expected = try await frames(of: path)
-    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
+    let stage = try SimulatedStage(path)
     stage.player.actionAtItemEnd = .loop
     stage.begin(rate: .infinity)
-    while stage.events.count(where: { if case .looped = $0 { true } else { false } }) < 3 {
-      try await Task.sleep(for: .milliseconds(2))
-    }
+    try await stage.run { stage.eventNames.count(where: { $0 == "looped" }) >= 3 }
     stage.player.actionAtItemEnd = .pause
-    _ = try await stage.end()
+    try await stage.end()
     let shown = stage.recording.all
     #expect(shown.count % expected.count == 0)
     for (index, frame) in shown.enumerated() {
       #expect(frame == expected[index % expected.count])
       if frame != expected[index % expected.count] { break }
     }
-    await stage.close()
+    try await stage.close()
   }
 
   /// Counts the calls of `finish()`.
@@ -400,6 +394,10 @@ struct PlayerBehaviourTests {
   /// Where the sound begins and ends that comes to it.
   private final class SoundPlaces: AudioOutput {
     let all = Locked<[(start: MediaTime, end: MediaTime)]>([])
+    /// Where the sound begins again.
+    var firstOfSecondTime: Int? {
+      all.withLock { all in all.indices.dropFirst().first { all[$0].start < all[$0 - 1].start } }
+    }
 
     func write(_ buffer: PCMBuffer, at time: MediaTime) {
       all.withLock { $0.append((time, time + buffer.duration)) }
@@ -411,8 +409,8 @@ struct PlayerBehaviourTests {
   @Test(
     "An item ends with its sound where that is longer, each time through it", arguments: [1.0, .infinity])
   func longerSound(rate: Double) async throws {
-    let source = try MediaSource(argument: Fixtures.folder.appending(path: "media/audio-ac3.mp4").path)
-    let stage = try Stage(source)
+    let path = "media/audio-ac3.mp4"
+    let stage = try SimulatedStage(path)
     let sound = SoundPlaces()
     stage.player.attach(sound)
     stage.begin(rate: rate)
@@ -420,79 +418,69 @@ struct PlayerBehaviourTests {
     let last = try #require(sound.all.withLock { $0 }.last?.end)
     #expect(last > MediaTime(value: 2, timescale: 1))
     #expect(end == .playedToEnd(time: last))
-    await stage.close()
-    let looping = try Stage(source)
+    try await stage.close()
+    let looping = try SimulatedStage(path)
     let loops = SoundPlaces()
     looping.player.attach(loops)
     looping.player.actionAtItemEnd = .loop
     looping.begin(rate: rate)
-    while true {
-      let places = loops.all.withLock { $0 }
-      if let index = places.indices.dropFirst().first(where: { places[$0].start < places[$0 - 1].start }) {
-        // Whole at its end, and at its beginning.
-        #expect(places[index - 1].end == last)
-        #expect(places[index].start == .zero)
-        try #require(!places.isEmpty)
-        #expect(places[index].end == places[0].end)
-        break
-      }
-      try await Task.sleep(for: .milliseconds(2))
-    }
-    await looping.close()
+    try await looping.run { loops.firstOfSecondTime != nil }
+    let (places, index) = (loops.all.withLock { $0 }, try #require(loops.firstOfSecondTime))
+    // Whole at its end, and at its beginning.
+    #expect(places[index - 1].end == last)
+    #expect(places[index].start == .zero)
+    #expect(places[index].end == places[0].end)
+    try await looping.close()
   }
 
   @Test("A missing segment is left out with an event")
   func missing() async throws {
-    try await Origin.use(
-      .init(
-        directory: Fixtures.folder, faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(404, headers: []))]
-      )
-    ) { origin in
-      let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
-      stage.begin(rate: .infinity)
-      let end = try await stage.end()
-      let expected = try await frames(of: "hls-fmp4/master.m3u8")
-      #expect(end != .failed(ReelError(.server, "")))
-      #expect(stage.events.contains { if case .segmentMissed = $0 { true } else { false } })
-      let shown = stage.recording.all
-      #expect(shown == Array(expected.prefix(30) + expected.dropFirst(60)))
-      await stage.close()
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.path.hasSuffix("segment-1.m4s") ? .error(Self.notFound) : .none
     }
+    let stage = try SimulatedStage("hls-fmp4/master.m3u8", fetcher: fetcher)
+    stage.begin(rate: .infinity)
+    let end = try await stage.end()
+    let expected = try await frames(of: "hls-fmp4/master.m3u8")
+    if case .failed(let error) = end { Issue.record("\(error)") }
+    #expect(stage.eventNames.contains("segmentMissed"))
+    let shown = stage.recording.all
+    #expect(shown == Array(expected.prefix(30) + expected.dropFirst(60)))
+    try await stage.close()
   }
+
+  private static let notFound = ReelError(.server, "404", status: 404)
 
   @Test("A rung whose segment is missing is left for another")
   func rungFallback() async throws {
-    try await Origin.use(
-      .init(
-        directory: Fixtures.folder,
-        faults: [FaultRule("hls-fmp4/high/segment-1.m4s", .status(404, headers: []))])
-    ) { origin in
-      let stage = try Stage(try origin.source("hls-fmp4/master.m3u8"))
-      stage.begin(rate: .infinity)
-      _ = try await stage.end()
-      let high = try await frames(of: "hls-fmp4/master.m3u8")
-      let low = try await frames(of: "hls-fmp4/master.m3u8", bandwidthCap: 500_000)
-      #expect(stage.recording.all == Array(high.prefix(30) + low.dropFirst(30)))
-      #expect(stage.events.contains { if case .rungSwitched = $0 { true } else { false } })
-      await stage.close()
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.path.hasSuffix("high/segment-1.m4s") ? .error(Self.notFound) : .none
     }
+    let stage = try SimulatedStage("hls-fmp4/master.m3u8", fetcher: fetcher)
+    stage.begin(rate: .infinity)
+    try await stage.end()
+    let high = try await frames(of: "hls-fmp4/master.m3u8")
+    let low = try await frames(of: "hls-fmp4/master.m3u8", bandwidthCap: 500_000)
+    #expect(stage.recording.all == Array(high.prefix(30) + low.dropFirst(30)))
+    #expect(stage.events.contains { if case .rungSwitched = $0 { true } else { false } })
+    try await stage.close()
   }
 
   @Test("All tracks are known once the audio is, which the first frame does not wait for")
   func tracks() async throws {
-    let source = try MediaSource(argument: Fixtures.folder.appending(path: "hls-fmp4/master.m3u8").path)
     for mutes in [false, true] {
       let gate = GatedFetcher(holding: "audio/index.m3u8")
-      let stage = try Stage(source, fetcher: gate)
+      let stage = try SimulatedStage("hls-fmp4/master.m3u8", fetcher: gate)
+      let item = stage.item
       stage.player.setMuted(mutes)
       stage.begin()
-      _ = try await stage.event { if case .firstFrame = $0 { true } else { false } }
-      #expect(stage.item.areTracksKnown.value == mutes)
-      #expect(stage.item.tracks.value.map(\.kind) == [.video])
+      try await stage.run { stage.eventNames.contains("firstFrame") }
+      #expect(item.areTracksKnown.value == mutes)
+      #expect(item.tracks.value.map(\.kind) == [.video])
       gate.open()
-      _ = await stage.item.areTracksKnown.values.first { $0 }
-      #expect(stage.item.tracks.value.map(\.kind) == (mutes ? [.video] : [.video, .audio]))
-      await stage.close()
+      try await stage.run { item.areTracksKnown.value }
+      #expect(item.tracks.value.map(\.kind) == (mutes ? [.video] : [.video, .audio]))
+      try await stage.close()
     }
   }
 
@@ -501,8 +489,7 @@ struct PlayerBehaviourTests {
   /// A stage of which the second segments are held back, at the stall that this makes.
   private func stalledStage(rate: Double) async throws -> (SimulatedStage, GatedFetcher) {
     let gate = GatedFetcher(holding: "segment-1.m4s")
-    let url = try #require(URL(string: "http://fixtures.test/\(Self.stalled)"))
-    let stage = try SimulatedStage(.url(url), fetcher: gate)
+    let stage = try SimulatedStage(Self.stalled, fetcher: gate)
     stage.begin(rate: rate)
     try await stage.run { stage.player.timeControlStatus.value == .waitingToPlay(.toMinimizeStalls) }
     return (stage, gate)
@@ -531,8 +518,7 @@ struct PlayerBehaviourTests {
   func stallEndedBySeek() async throws {
     let (stage, gate) = try await stalledStage(rate: 1)
     await stage.simulation.run(until: stage.simulation.now + .seconds(5))
-    let player = stage.player
-    #expect(try await stage.simulation.run { try await player.seek(to: .zero) })
+    #expect(try await stage.seek(to: .zero))
     let statistics = stage.player.statistics
     #expect(statistics.stallCount == 1)
     #expect(statistics.stallDuration >= .seconds(5) && statistics.stallDuration < .seconds(6))
@@ -546,37 +532,40 @@ struct PlayerBehaviourTests {
 
   @Test("A server that fails for a time is tried again")
   func retry() async throws {
-    try await Origin.use(
-      .init(
-        directory: Fixtures.folder,
-        faults: [FaultRule("hls-fmp4/*/segment-1.m4s", .status(503, headers: []), count: 6)])
-    ) { origin in
-      var configuration = PlayerConfiguration()
-      configuration.retryPolicy = ItemRetryPolicy(baseDelay: .milliseconds(5))
-      let stage = try Stage(try origin.source("hls-fmp4/high/index.m3u8"), configuration: configuration)
-      stage.begin(rate: .infinity)
-      let end = try await stage.end()
-      if case .failed(let error) = end { Issue.record("\(error)") }
-      #expect(stage.events.contains { if case .retry = $0 { true } else { false } })
-      let expected = try await frames(of: "hls-fmp4/high/index.m3u8")
-      #expect(stage.recording.all == expected)
-      #expect(stage.item.remainingRetries.value == 5)
-      await stage.close()
+    let failures = Locked(3)
+    let fetcher = FixtureFetcher { request, _ in
+      guard request.url.path.hasSuffix("segment-1.m4s") else { return .none }
+      let fails = failures.withLock { failures in
+        failures -= 1
+        return failures >= 0
+      }
+      return fails ? .error(ReelError(.server, "503", status: 503)) : .none
     }
+    let stage = try SimulatedStage("hls-fmp4/high/index.m3u8", fetcher: fetcher) {
+      $0.retryPolicy = ItemRetryPolicy()
+    }
+    stage.begin(rate: .infinity)
+    let end = try await stage.end()
+    if case .failed(let error) = end { Issue.record("\(error)") }
+    #expect(stage.eventNames.count(where: { $0 == "retry" }) == 3)
+    let expected = try await frames(of: "hls-fmp4/high/index.m3u8")
+    #expect(stage.recording.all == expected)
+    #expect(stage.item.remainingRetries.value == 5)
+    try await stage.close()
   }
 
   @Test(
     "The audio of a presentation is written completely",
     arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
   func sound(_ path: String) async throws {
-    let stage = try Stage(try MediaSource(argument: Fixtures.folder.appending(path: path).path))
+    let stage = try SimulatedStage(path)
     let file = FileManager.default.temporaryDirectory.appending(path: "sound-\(UUID().uuidString).wav")
     defer { try? FileManager.default.removeItem(at: file) }
     let wav = try WAVOutput(path: file.path)
     stage.player.attach(wav)
     stage.begin(rate: .infinity)
-    _ = try await stage.end()
-    await stage.close()
+    try await stage.end()
+    try await stage.close()
     // Three seconds of one channel, within one AAC frame, after the header.
     let sampleCount = (try Data(contentsOf: file).count - 80) / 2
     #expect(abs(sampleCount - 3 * 48000) <= 2048, "\(sampleCount) samples")

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelReplay
 import ReelTesting
 import ReelTestSupport
 import Testing
@@ -11,29 +12,29 @@ import Testing
   func `What was preloaded plays on, every frame once, and nothing is fetched twice`(
     _ presentation: PresentationCase, _ target: PreloadTarget
   ) async throws {
-    let configuration = presentation.configuration
     let fetcher = FixtureFetcher()
-    let player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-    let recording = Recording()
+    let stage = try SimulatedStage(presentation.path, fetcher: fetcher, configure: presentation.configure)
+    let player = stage.player
+    try player.detach(stage.recording)
     player.preloadTarget = target
-    let item = PlayerItem(.url(try #require(URL(string: "http://fixtures.test/\(presentation.path)"))))
-    player.replaceCurrentItem(with: item)
-    for await stage in item.preloadStage.values where stage >= .buffered { break }
-    let statistics = player.statistics
-    #expect(statistics.shownFrameCount == 1)
+    player.replaceCurrentItem(with: stage.item)
+    try await stage.run(untilLoaded: .buffered)
+    #expect(player.statistics.shownFrameCount == 1)
+    let recording = Recording()
     try player.attach(recording)
-    #expect(recording.all.count == 1)
     let expected = try presentation.expected()
     #expect(recording.all == Array(expected.prefix(1)))
+    // It rests.
+    await stage.simulation.runToRest()
+    #expect(recording.all.count == 1)
+    #expect(stage.simulation.bodyCount == 0)
 
-    let events = item.events
     player.preloadTarget = nil
     player.setRate(.infinity)
-    _ = await events.first { $0.isEnd }
+    try await stage.end()
     #expect(recording.all == expected)
-    await player.stopAndWait()
-    let asked = fetcher.requests.map { "\($0.url) \($0.range.map { "\($0)" } ?? "")" }
-    #expect(Set(asked).count == asked.count, "\(asked)")
+    try await stage.close()
+    #expect(Set(fetcher.keys).count == fetcher.keys.count, "\(fetcher.keys)")
   }
 
   @Test(arguments: [
@@ -41,19 +42,20 @@ import Testing
   ])
   func `Loading rests at the stage that is wanted`(_ target: PreloadTarget) async throws {
     let fetcher = FixtureFetcher()
-    let player = Player(fetcher: fetcher, logger: silentLogger)
+    let stage = try SimulatedStage("hls-fmp4/master.m3u8", fetcher: fetcher)
+    let player = stage.player
     player.preloadTarget = target
-    let item = PlayerItem(.url(try #require(URL(string: "http://fixtures.test/hls-fmp4/master.m3u8"))))
-    player.replaceCurrentItem(with: item)
-    for await stage in item.preloadStage.values where stage >= target.stage { break }
+    player.replaceCurrentItem(with: stage.item)
+    await stage.simulation.runToRest()
     #expect(!hasFrame(player))
     #expect(player.statistics.decodedFrameCount == 0)
-    #expect(item.preloadStage.value == target.stage)
+    #expect(stage.item.preloadStage.value == target.stage)
     #expect(fetcher.requests.isEmpty == (target.stage == .none))
     player.preloadTarget = PreloadTarget(stage: .firstFrame)
-    for await stage in item.preloadStage.values where stage >= .firstFrame { break }
+    await stage.simulation.runToRest()
     #expect(hasFrame(player))
-    await player.stopAndWait()
+    #expect(stage.item.preloadStage.value >= .firstFrame)
+    try await stage.close()
   }
 
   @Test(arguments: [
@@ -62,36 +64,26 @@ import Testing
   func `An item that rests in the middle gives back its frames, and goes on where it was`(_ path: String)
     async throws
   {
-    let whole = try await playThrough(
-      .url(try #require(URL(string: "http://fixtures.test/\(path)"))), fetcher: FixtureFetcher())
-    let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
-    let recording = Recording()
-    try player.attach(recording)
-    let item = PlayerItem(.url(try #require(URL(string: "http://fixtures.test/\(path)"))))
-    let events = item.events
-    player.replaceCurrentItem(with: item)
+    let stage = try SimulatedStage(path)
+    let whole = try await simulate(stage.item.source)
+    let (player, recording) = (stage.player, stage.recording)
+    player.replaceCurrentItem(with: stage.item)
     // Rests several times on the way.
     for count in [1, 5, 6, 12] {
       player.preloadTarget = nil
       player.setRate(0.25)
-      while recording.all.count + player.statistics.droppedFrameCount < count {
-        try await Task.sleep(for: .milliseconds(2))
-      }
+      try await stage.run { recording.all.count >= count }
       player.pause()
       player.preloadTarget = .buffered
-      try await until { (player.statistics.ring?.frameCount ?? 0) == 0 }
+      await stage.simulation.runToRest()
+      #expect((player.statistics.ring?.frameCount ?? 0) == 0)
+      #expect(recording.all.count == count)
     }
     player.preloadTarget = nil
     player.setRate(.infinity)
-    _ = await events.first { $0.isEnd }
-    let times = recording.all.map(\.time)
-    #expect(times == times.sorted())
-    #expect(Set(times).count == times.count)
-    // On a slow machine late ones are dropped.
-    #expect(Set(recording.all.map(\.md5)).isSubset(of: whole.shown.map(\.md5)))
-    #expect(recording.all.last == whole.shown.last)
-    #expect(recording.all.count + player.statistics.droppedFrameCount == whole.shown.count)
-    await player.stopAndWait()
+    try await stage.end()
+    #expect(recording.all == whole.shown)
+    try await stage.close()
   }
 }
 

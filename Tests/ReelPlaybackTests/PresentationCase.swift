@@ -30,9 +30,13 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
   /// A player configuration with the keys of the fixtures.
   var configuration: PlayerConfiguration {
     var configuration = PlayerConfiguration()
+    configure(&configuration)
+    return configuration
+  }
+
+  func configure(_ configuration: inout PlayerConfiguration) {
     if let bandwidthCap { configuration.loading.bandwidthCap = bandwidthCap }
     configuration.loading.keyProvider = KeyList.fixtures
-    return configuration
   }
 
   /// Every frame with its time.

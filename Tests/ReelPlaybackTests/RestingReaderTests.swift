@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelReplay
 import ReelTestSupport
 import Testing
 
@@ -10,30 +11,24 @@ import Testing
   func `Reading that rests again and again gives every frame once, and fetches nothing twice`(
     _ presentation: PresentationCase
   ) async throws {
-    let configuration = presentation.configuration
     // Small chunks, so that it rests at many places of a segment.
     let fetcher = FixtureFetcher(chunkByteCount: 700)
-    let player = Player(fetcher: fetcher, configuration: configuration, logger: silentLogger)
-    let recording = Recording()
-    let item = PlayerItem(.url(try #require(URL(string: "http://fixtures.test/\(presentation.path)"))))
+    let stage = try SimulatedStage(presentation.path, fetcher: fetcher, configure: presentation.configure)
+    let (player, item) = (stage.player, stage.item)
     player.preloadTarget = PreloadTarget(stage: .firstFrame)
     player.replaceCurrentItem(with: item)
-    for await stage in item.preloadStage.values where stage >= .firstFrame { break }
+    try await stage.run(untilLoaded: .firstFrame)
     for milliseconds in [50, 100, 200, 300, 450, 600, 800, 1100, 1500] {
       let target = Duration.milliseconds(milliseconds)
       player.preloadTarget = PreloadTarget(stage: .buffered, bufferDuration: target)
-      while player.statistics.bufferedDuration < target, !item.isPlaybackBufferFull.value {
-        try await Task.sleep(for: .milliseconds(1))
-      }
+      await stage.simulation.runToRest()
+      #expect(player.statistics.bufferedDuration >= target || item.isPlaybackBufferFull.value)
     }
-    try player.attach(recording)
-    let events = item.events
     player.preloadTarget = nil
     player.setRate(.infinity)
-    _ = await events.first { $0.isEnd }
-    #expect(recording.all == (try presentation.expected()))
-    await player.stopAndWait()
-    let asked = fetcher.requests.map { "\($0.url) \($0.range.map { "\($0)" } ?? "")" }
-    #expect(Set(asked).count == asked.count, "\(asked)")
+    try await stage.end()
+    #expect(stage.recording.all == (try presentation.expected()))
+    try await stage.close()
+    #expect(Set(fetcher.keys).count == fetcher.keys.count, "\(fetcher.keys)")
   }
 }

@@ -36,7 +36,8 @@ final class SimulatedStage: Sendable {
 
   /// A stage that plays a fixture.
   convenience init(
-    _ path: String, fetcher: FixtureFetcher, in simulation: SimulatedRuntime = SimulatedRuntime(),
+    _ path: String, fetcher: any Fetching = FixtureFetcher(),
+    in simulation: SimulatedRuntime = SimulatedRuntime(),
     configure: (inout PlayerConfiguration) -> Void = { _ in }
   ) throws {
     let url = try #require(URL(string: "http://fixtures.test/\(path)"))
@@ -49,6 +50,16 @@ final class SimulatedStage: Sendable {
     events.map { String("\($0)".prefix { $0 != "(" }) }.filter { $0 != "rungSwitched" }
   }
 
+  /// A stage that plays a fixture as a local file, which the player reads itself.
+  static func local(
+    _ path: String, configure: (inout PlayerConfiguration) -> Void = { _ in }
+  ) throws -> SimulatedStage {
+    try SimulatedStage(try MediaSource(argument: Fixtures.path(path)), fetcher: FixtureFetcher()) {
+      $0.loading.fetchesFiles = false
+      configure(&$0)
+    }
+  }
+
   func begin(rate: Double = 1) {
     player.setRate(rate)
     player.replaceCurrentItem(with: item)
@@ -59,6 +70,20 @@ final class SimulatedStage: Sendable {
     sourceLocation: SourceLocation = #_sourceLocation, until condition: @escaping @Sendable () -> Bool
   ) async throws {
     try #require(await simulation.run(until: condition), "\(events)", sourceLocation: sourceLocation)
+  }
+
+  /// Runs the simulation until the item has been loaded up to `stage`.
+  func run(
+    sourceLocation: SourceLocation = #_sourceLocation, untilLoaded stage: PreloadStage
+  ) async throws {
+    let item = item
+    try await run(sourceLocation: sourceLocation) { item.preloadStage.value >= stage }
+  }
+
+  /// Seeks, and runs the simulation until the seek has ended.
+  func seek(to time: MediaTime) async throws -> Bool {
+    let player = player
+    return try await simulation.run { try await player.seek(to: time) }
   }
 
   /// Runs the simulation until the item has ended or failed, and returns that event.
@@ -76,6 +101,18 @@ final class SimulatedStage: Sendable {
     await simulation.runToRest()
     #expect(simulation.bodyCount == 0)
   }
+}
+
+/// Plays a source to its end in a simulation, as fast as it goes.
+func simulate(
+  _ source: MediaSource, fetcher: any Fetching = FixtureFetcher(),
+  configure: (inout PlayerConfiguration) -> Void = { _ in }
+) async throws -> (shown: [Shown], end: PlayerEvent, item: PlayerItem) {
+  let stage = try SimulatedStage(source, fetcher: fetcher, configure: configure)
+  stage.begin(rate: .infinity)
+  let end = try await stage.end()
+  try await stage.close()
+  return (stage.recording.all, end, stage.item)
 }
 
 /// Fetches directly from a simulated live stream, without a server.

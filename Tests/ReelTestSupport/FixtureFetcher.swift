@@ -38,6 +38,8 @@ package final class FixtureFetcher: Fetching, ConnectionOpening {
 
   private let state: Locked<State>
   private let isReleased = ObservedProperty(false)
+  /// Never set.
+  private let isOver = ObservedProperty(false)
   private let chunkByteCount: Int
   private let sleep: @Sendable (Duration) async throws -> Void
   private static let files = Locked<[String: [UInt8]]>([:])
@@ -106,7 +108,9 @@ package final class FixtureFetcher: Fetching, ConnectionOpening {
     case .hold:
       for await value in isReleased.values where value { break }
       try Task.checkCancellation()
-    case .never: try await sleep(.seconds(3600))
+    case .never:
+      for await value in isOver.values where value { break }
+      try Task.checkCancellation()
     }
     let all = try other ?? Self.bytes(of: request.url)
     let start = Int(clamping: request.range?.offset ?? 0)
