@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReplay
 import ReelTesting
 import ReelTestSupport
 import Testing
@@ -27,7 +28,7 @@ import Testing
       for item in window.indices { expected[item % count] = item }
       #expect(scene.slots == expected)
     }
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("An item that its slot holds keeps its buffer when the window moves")
@@ -46,7 +47,7 @@ import Testing
     let first = try #require(scene.url(0)).deletingLastPathComponent().absoluteString
     let others = scene.fetcher.keys.filter { !$0.hasPrefix(first) }
     #expect(Set(others).count == others.count)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("What leaves the window is cancelled, and its memory comes back")
@@ -62,10 +63,10 @@ import Testing
     // Its neighbours are far away: slots 0 and 2 get others, and those are held.
     scene.fetcher.setFault { _, _ in .hold }
     try scene.show(6)
-    try await until { scene.pool.core.isSteady && scene.fetcher.underWayCount >= 3 }
+    try await scene.until { scene.pool.core.isSteady && scene.fetcher.underWayCount >= 3 }
     #expect(
       scene.evicted.sorted { "\($0)" < "\($1)" } == [0, 1, 2].map(scene.id).sorted { "\($0)" < "\($1)" })
-    try await until {
+    try await scene.until {
       scene.pool.memory.entries.allSatisfy { entry in
         entry.account[.packets] == 0 && entry.account[.frames] + entry.account[.output] == 0
           && entry.account[.decoder] == 0
@@ -76,9 +77,8 @@ import Testing
     let held = try [5, 6, 7].map { try #require(scene.url($0)) }
     #expect(held.allSatisfy { scene.fetcher.underWayCount(of: $0) == 1 })
     try scene.show(0)
-    try await until { held.allSatisfy { scene.fetcher.underWayCount(of: $0) == 0 } }
-    scene.pool.close()
-    try await until { scene.fetcher.underWayCount == 0 }
+    try await scene.until { held.allSatisfy { scene.fetcher.underWayCount(of: $0) == 0 } }
+    try await scene.close()
   }
 
   // MARK: Identity
@@ -93,7 +93,7 @@ import Testing
     for removed in 1...3 {
       let rest = FeedSnapshot(feed: "feed", items: Array(scene.feed.items.dropFirst(removed)))
       scene.pool.update(rest, currentIndex: 4 - removed)
-      try await until { scene.pool.core.isSteady }
+      try await scene.until { scene.pool.core.isSteady }
       for item in [3, 4, 5] { #expect(scene.slots[(item - removed) % 3] == item) }
       #expect([3, 4, 5].map(scene.item) == items)
       #expect([3, 4, 5].map { scene.readiness($0)?.index } == [3, 4, 5].map { $0 - removed })
@@ -103,7 +103,7 @@ import Testing
     // The surface has stayed where it was.
     #expect(scene.lines.filter { if case .frame = $0 { false } else { true } } == [.attached(4)])
     #expect(scene.lines.starts(with: lines))
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("A neighbour is removed: the one behind it is loaded in its place")
@@ -118,7 +118,7 @@ import Testing
     #expect(scene.slots == [0, 1, 3])
     #expect(scene.evicted == [scene.id(2)])
     #expect(scene.item(0) === item)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("The same source in two feeds, and twice in one, is a different item each")
@@ -130,7 +130,7 @@ import Testing
     let (first, second) = (try #require(scene.item(0)), try #require(scene.item(1)))
     #expect(first !== second)
     try scene.pool.show(0, of: FeedSnapshot(other))
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(scene.item(0) == nil)
     #expect(scene.pool.slotReadiness.map(\.item) == [other.items[0].id, other.items[1].id, nil])
     #expect(Set(scene.evicted) == [scene.id(0), scene.id(1)])
@@ -139,10 +139,10 @@ import Testing
     let rest = FeedSnapshot(feed: "feed", items: [scene.feed.items[1]])
     let item = try #require(scene.item(1))
     scene.pool.update(rest, currentIndex: 0)
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(scene.item(1) === item)
     #expect(scene.slots == [1, nil, nil])
-    scene.pool.close()
+    try await scene.close()
   }
 
   // MARK: Edges
@@ -164,10 +164,10 @@ import Testing
     #expect(scene.pool.surfaceItem == scene.id(0))
     // In an update it counts as none.
     scene.pool.update(scene.snapshot, currentIndex: index)
-    try await until { scene.pool.core.isSteady && scene.slots == [nil, nil, nil] }
+    try await scene.until { scene.pool.core.isSteady && scene.slots == [nil, nil, nil] }
     #expect(scene.pool.surfaceItem == nil)
     #expect(scene.pool.currentPlayer == nil)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("More slots than items, and one item alone: slots stay empty")
@@ -177,13 +177,13 @@ import Testing
     #expect(scene.slots == [0, 1, nil, nil, nil])
     try #require(scene.pool.slotReadiness.count > 4)
     #expect(scene.pool.slotReadiness[4] == SlotReadiness(slot: 4))
-    scene.pool.close()
+    try await scene.close()
     let single = try PoolScene([Self.paths[1]])
     try await single.rest(at: 0)
     #expect(single.slots == [0, nil, nil])
     try single.show(0)
     #expect(single.assigned == [single.id(0)])
-    single.pool.close()
+    try await single.close()
   }
 
   // MARK: Policies
@@ -199,13 +199,13 @@ import Testing
       Self.paths, slots: policy.hasPrefix("budget") ? 5 : 4, policy: try PreloadPolicies.parse(policy))
     try scene.show(3)
     // A budget is planned anew as it becomes known what stages cost.
-    try await until { scene.isResting && scene.slots.compactMap { $0 }.sorted() == expected }
+    try await scene.until { scene.isResting && scene.slots.compactMap { $0 }.sorted() == expected }
     if policy == "budget:1GB" {
-      try await until { scene.readiness(1)?.stage == .buffered && scene.isResting }
+      try await scene.until { scene.readiness(1)?.stage == .buffered && scene.isResting }
     }
     #expect(scene.readiness(3)?.target == nil)
     #expect(scene.readiness(3)?.rank == 0)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("What is ahead is by the direction of travel")
@@ -218,15 +218,15 @@ import Testing
     // The same item, from the other side, in a list that has become shorter.
     let rest = FeedSnapshot(feed: "feed", items: Array(scene.feed.items.dropFirst(2)))
     try scene.pool.show(3, of: rest)
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(Set(scene.slots) == [5, 6, 7])
     // Another feed is begun forwards.
     try await scene.rest(at: 4)
     let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
     try scene.pool.show(3, of: FeedSnapshot(other))
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(Set(scene.pool.slotReadiness.map(\.index)) == [3, 4, 5])
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Connections are opened to hosts beyond the window, in the direction of travel")
@@ -235,16 +235,25 @@ import Testing
       name: "feed",
       sources: try (0..<8).map { try MediaSource(argument: "http://host\($0)/media/h264-bframes.mp4") })
     let fetcher = FixtureFetcher()
+    let simulation = SimulatedRuntime()
     var configuration = PoolConfiguration()
+    configuration.enter(simulation)
     configuration.connectionsAhead = 2
     let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+    pool.pause()
     try pool.show(2, of: FeedSnapshot(feed))
-    try await until { fetcher.opened.compactMap(\.host).prefix(2) == ["host4", "host5"] }
-    try pool.show(1, of: FeedSnapshot(feed))
-    try await until {
-      fetcher.opened.last?.host == "host0" || fetcher.opened.last?.host == "host1" || fetcher.opened.count > 2
-        || pool.core.isSteady
-    }
+    await simulation.runToRest()
+    let ahead = fetcher.opened.compactMap(\.host)
+    #expect(ahead.prefix(2) == ["host4", "host5"])
+    #expect(Set(ahead).count == 2)
+    try pool.show(6, of: FeedSnapshot(feed))
+    await simulation.runToRest()
+    try pool.show(5, of: FeedSnapshot(feed))
+    await simulation.runToRest()
+    let back = fetcher.opened.compactMap(\.host).dropFirst(ahead.count)
+    #expect(back.prefix(2) == ["host3", "host2"])
+    #expect(Set(back).count == 2)
     pool.close()
+    await simulation.runToRest()
   }
 }

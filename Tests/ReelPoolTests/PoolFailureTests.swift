@@ -1,6 +1,6 @@
 import Foundation
 import ReelCore
-import ReelTesting
+import ReelReplay
 import ReelTestSupport
 import Testing
 
@@ -31,9 +31,9 @@ import Testing
     #expect(!scene.pool.currentPlayer.map(\.hasFrame)!)
     try await scene.rest(at: 2)
     let count = scene.shown.count
-    try await until { scene.shown.count > count + 3 }
+    try await scene.until { scene.shown.count > count + 3 }
     #expect(scene.readiness(2)?.timeControlStatus == .playing)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Who asks is told of a failure when it happens, and when its item is shown")
@@ -42,10 +42,10 @@ import Testing
     let scene = try PoolScene([Self.good[0], "bad/text.mp4"])
     scene.pool.setFailureHandler { id, _ in told.withLock { $0.append(id) } }
     try await scene.rest(at: 0)
-    try await until { told.withLock { $0 } == [scene.id(1)] }
+    try await scene.until { told.withLock { $0 } == [scene.id(1)] }
     let item = scene.item(1)
     try scene.show(1)
-    try await until { told.withLock { $0 } == [scene.id(1), scene.id(1)] }
+    try await scene.until { told.withLock { $0 } == [scene.id(1), scene.id(1)] }
     // It would fail once more.
     #expect(scene.item(1) === item)
     scene.pool.setFailureHandler(nil)
@@ -53,7 +53,7 @@ import Testing
     try scene.show(1)
     try await scene.rest()
     #expect(told.withLock { $0.count } == 2)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("What may pass is tried again when it is shown")
@@ -66,12 +66,12 @@ import Testing
     #expect(scene.readiness(1)?.waiting == .failed)
     fetcher.setFault { _, _ in .none }
     try scene.show(1)
-    try await until { scene.readiness(1)?.status == .readyToPlay }
+    try await scene.until { scene.readiness(1)?.status == .readyToPlay }
     let count = scene.shown.count
-    try await until { scene.shown.count > count + 2 }
+    try await scene.until { scene.shown.count > count + 2 }
     #expect(scene.assigned == [0, 1, 1].map(scene.id))
     #expect(scene.evicted == [scene.id(1)])
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("A service skips broken items, also those that have failed as preloads", arguments: [1, 3, 6])
@@ -82,23 +82,23 @@ import Testing
     service.playFirst()
     try await scene.rest()
     service.next()
-    try await until { service.nowPlaying.value?.index == 8 && scene.pool.surfaceItem == scene.id(8) }
+    try await scene.until { service.nowPlaying.value?.index == 8 && scene.pool.surfaceItem == scene.id(8) }
     let count = scene.shown.count
-    try await until { scene.shown.count > count + 3 }
+    try await scene.until { scene.shown.count > count + 3 }
     // No good one is left: it ends with the last.
     service.next()
-    try await until { service.nowPlaying.value?.index == paths.count - 1 }
+    try await scene.until { service.nowPlaying.value?.index == paths.count - 1 }
     try await scene.rest()
     #expect(service.nowPlaying.value?.index == paths.count - 1)
     // And back over all of them.
     service.previous()
-    try await until { service.nowPlaying.value?.index == 8 }
-    scene.pool.close()
+    try await scene.until { service.nowPlaying.value?.index == 8 }
+    try await scene.close()
   }
 
   @Test("A failure of the item that a player had before is not taken for one of its next item")
   func stale() async throws {
-    let scene = try PoolScene(["bad/text.mp4", Self.good[0]], slots: 1)
+    let scene = try PoolScene(["bad/text.mp4", Self.good[0]], runtime: .system, slots: 1)
     let wrong = Locked(0)
     let good = scene.id(1)
     scene.pool.setFailureHandler { id, _ in if id == good { wrong.withLock { $0 += 1 } } }
@@ -109,7 +109,7 @@ import Testing
     try await scene.rest()
     #expect(wrong.withLock { $0 } == 0)
     #expect(!scene.events.contains { if case .player(good, .failed) = $0 { true } else { false } })
-    scene.pool.close()
+    try await scene.close()
   }
 
   // MARK: Readiness
@@ -119,7 +119,7 @@ import Testing
     let scene = try PoolScene(["hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "dash-timeline/manifest.mpd"])
     scene.pool.setPlaying(false)
     try await scene.rest(at: 1)
-    try await until { scene.pool.readiness.value == scene.pool.slotReadiness }
+    try await scene.until { scene.pool.readiness.value == scene.pool.slotReadiness }
     for index in 0..<3 {
       let slot = try #require(scene.readiness(index))
       #expect(slot.slot == index)
@@ -148,51 +148,44 @@ import Testing
     }
     // Cold, with all that the ring takes, and warm.
     #expect((0..<3).map { scene.readiness($0)?.frameCount } == [1, 5, 2])
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Says why a slot waits: for the source, for more important slots, for media")
   func waiting() async throws {
-    let clock = ManualMonotonicClock()
     let fetcher = FixtureFetcher { request, _ in
       ["h264-bframes", "segment-1"].contains { request.url.path.contains($0) } ? .hold : .none
     }
     let scene = try PoolScene(
-      ["hls-ts/master.m3u8", "media/h264-bframes.mp4", "media/h264.ts"], fetcher: fetcher,
-      configure: { $0.player.clock = clock })
+      ["hls-ts/master.m3u8", "media/h264-bframes.mp4", "media/h264.ts"], fetcher: fetcher)
     try scene.show(1)
-    try await until { scene.readiness(1)?.waiting == .source }
-    try await until { [0, 2].allSatisfy { scene.readiness($0)?.waiting == .rank } }
+    try await scene.until { scene.readiness(1)?.waiting == .source }
+    try await scene.until { [0, 2].allSatisfy { scene.readiness($0)?.waiting == .rank } }
     #expect([0, 2].allSatisfy { scene.readiness($0)?.stage == PreloadStage.none })
     #expect(fetcher.requests.count == 1)
     // Who waits for too long holds up nobody.
-    try await until {
-      clock.advance(by: .milliseconds(100))
+    try await scene.until {
       let (first, last) = (scene.readiness(0), scene.readiness(2))
       return last?.waiting == .atTarget && first?.stage == .firstFrame && first?.waiting == .media
     }
     #expect(scene.readiness(1)?.waiting == .source)
-    scene.pool.close()
-    try await until { fetcher.underWayCount == 0 }
+    try await scene.close()
   }
 
   @Test("Says why a slot waits: for the next attempt")
   func waitingToRetry() async throws {
-    let clock = ManualMonotonicClock()
     let fetcher = FixtureFetcher { _, _ in .error(ReelError(.network, "the connection was lost")) }
     let scene = try PoolScene(
       [Self.good[0]], fetcher: fetcher,
       configure: { configuration in
-        configuration.player.clock = clock
         configuration.player.retryPolicy = ItemRetryPolicy(attempts: 2, baseDelay: .seconds(10))
       })
     try scene.show(0)
-    try await until { scene.readiness(0)?.waiting == .retry }
+    try await scene.until { scene.readiness(0)?.waiting == .retry }
     fetcher.setFault { _, _ in .none }
-    try await until {
-      clock.advance(by: .seconds(10))
-      return scene.pool.currentPlayer?.hasFrame == true
-    }
-    scene.pool.close()
+    try await scene.until { scene.pool.currentPlayer?.hasFrame == true }
+    // After a pause of which a quarter is random.
+    #expect(scene.simulation.now >= .seconds(7.5))
+    try await scene.close()
   }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import ReelCore
 import ReelPlayback
+import ReelReplay
 import ReelTestSupport
-import ReelTesting
 import Testing
 
 @testable import ReelPool
@@ -12,10 +12,9 @@ import Testing
 
   @Test("A miss tells how long the viewer has waited")
   func miss() async throws {
-    let clock = ManualMonotonicClock()
     let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-ts") ? .hold : .none }
-    let scene = try PoolScene(
-      Self.good, policy: NoPreload(), fetcher: fetcher, configure: { $0.player.clock = clock })
+    let scene = try PoolScene(Self.good, policy: NoPreload(), fetcher: fetcher)
+    let simulation = scene.simulation
     scene.pool.setPlaying(false)
     try await scene.rest(at: 0)
     let swipe = scene.pool.show(1)
@@ -23,20 +22,18 @@ import Testing
     #expect(!swipe.isHit)
     #expect(swipe.duration == WaitTime(.zero, isOver: false))
     #expect(swipe.description == "no frame yet (none) after 0 ms so far")
-    // It asks for its first bytes before the time passes.
-    try await until { fetcher.requests.contains { $0.url.path.contains("hls-ts") } }
-    clock.advance(by: .milliseconds(1_204))
+    await simulation.run(until: simulation.now + .milliseconds(1_204))
     fetcher.release()
-    let shown = try await swipe.firstFrame()
+    let shown = try await scene.firstFrame(of: swipe)
     #expect(shown.duration == WaitTime(.milliseconds(1_204)))
     #expect("\(shown.duration)" == "1.204 s")
     #expect(shown.frame?.item == scene.id(1))
     #expect(shown.frame?.time == scene.shown.last?.time)
     #expect(shown.isHit)
     // It was shown at that time, however late somebody asks.
-    clock.advance(by: .seconds(60))
-    #expect(try await swipe.firstFrame().duration == shown.duration)
-    scene.pool.close()
+    await simulation.run(until: simulation.now + .seconds(60))
+    #expect(try await scene.firstFrame(of: swipe).duration == shown.duration)
+    try await scene.close()
   }
 
   @Test("A broken item says that it is broken, and why", arguments: ["bad/text.mp4", "nowhere/none.mp4"])
@@ -45,14 +42,14 @@ import Testing
     try await scene.rest(at: 0)
     let swipe = scene.pool.show(1)
     #expect(swipe.error == nil)
-    let error = try #require(await reelError { try await swipe.firstFrame() })
+    let error = try #require(await reelError { try await scene.firstFrame(of: swipe) })
     #expect(scene.item(1)?.status.value == .failed(error))
     // Whoever swipes to it again knows at once.
     let again = scene.pool.show(1)
     #expect(again.error == error)
     #expect(again.description == "no frame: \(error)")
-    #expect(await reelError { try await again.firstFrame() } == error)
-    scene.pool.close()
+    #expect(await reelError { try await scene.firstFrame(of: again) } == error)
+    try await scene.close()
   }
 
   @Test("An item whose failure may pass is waited for again")
@@ -66,8 +63,8 @@ import Testing
     fetcher.setFault { _, _ in .none }
     let swipe = scene.pool.show(1)
     #expect(swipe.error == nil)
-    #expect(try await swipe.firstFrame().frame?.item == scene.id(1))
-    scene.pool.close()
+    #expect(try await scene.firstFrame(of: swipe).frame?.item == scene.id(1))
+    try await scene.close()
   }
 
   @Test("Ends when another item is shown, and when the pool is closed")
@@ -75,10 +72,10 @@ import Testing
     let scene = try PoolScene(Self.good, policy: NoPreload(), fetcher: FixtureFetcher { _, _ in .hold })
     let first = try scene.pool.show(0, of: scene.snapshot)
     let second = scene.pool.show(1)
-    #expect(await reelError { try await first.firstFrame() }?.kind == .cancelled)
-    let waiting = Task { try await second.firstFrame() }
-    try await until { scene.pool.core.changes.observerCount == 1 }
-    scene.pool.close()
+    #expect(await reelError { try await scene.firstFrame(of: first) }?.kind == .cancelled)
+    let waiting = scene.begin { try await second.firstFrame() }
+    try await scene.until { scene.pool.core.changes.observerCount == 1 }
+    try await scene.close()
     #expect(await reelError { _ = try await waiting.value }?.kind == .cancelled)
   }
 
@@ -89,9 +86,9 @@ import Testing
     let swipe = scene.pool.show(index)
     #expect(swipe.error?.kind == .usage)
     #expect(swipe.frame == nil)
-    #expect(await reelError { try await swipe.firstFrame() } == swipe.error)
+    #expect(await reelError { try await scene.firstFrame(of: swipe) } == swipe.error)
     #expect(scene.pool.currentItem?.id == scene.id(0))
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test(

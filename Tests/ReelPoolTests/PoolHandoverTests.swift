@@ -29,7 +29,7 @@ import Testing
     let decoded = scene.pool.core.state.withLock { $0.slots[index] }.player.statistics
     #expect(decoded.shownFrameCount == 1)
     scene.pool.setPlaying(false)
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     scene.forgetLines()
 
     let found = try scene.show(index)
@@ -38,7 +38,7 @@ import Testing
     // Within the call.
     #expect(scene.lines == [.detached(1 - index), .attached(index), .frame(expected[0])])
     #expect(scene.item(index) === preload)
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     try await scene.playOut()
     #expect(scene.shown == expected)
     #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
@@ -47,7 +47,7 @@ import Testing
     // Cold: the key frame, and what was decoded to get to its frame.
     #expect(statistics.repeatedFrameCount <= (isNext ? 0 : 1))
     #expect(statistics.decodedFrameCount == expected.count + statistics.repeatedFrameCount)
-    scene.pool.close()
+    try await scene.close()
   }
 
   static let firstFramePaths =
@@ -60,18 +60,18 @@ import Testing
     for stage in PreloadStage.allCases {
       let scene = try PoolScene([Self.other, path], policy: StagePreload(stage: stage))
       try scene.show(0)
-      try await until(scene.state) {
+      try await scene.until {
         scene.pool.core.isSteady && (stage == .none || scene.readiness(1).map { $0.stage >= stage } == true)
       }
       try scene.show(1)
-      let shown = {
+      let shown = { @Sendable in
         scene.lines.drop { $0 != .attached(1) }.compactMap { line in
           if case .frame(let shown) = line { shown } else { nil }
         }
       }
-      try await until(scene.state) { !shown().isEmpty }
+      try await scene.until { !shown().isEmpty }
       #expect(shown().first == expected, "after \(stage)")
-      scene.pool.close()
+      try await scene.close()
     }
   }
 
@@ -87,11 +87,10 @@ import Testing
   func back(_ path: String) async throws {
     let expected = try await plainFrames(path)
     let scene = try PoolScene([path, Self.other])
-    // However late its player is told: the fifth frame is the last one that it shows. Some may be left out before, where
-    // decoding is late.
+    // However late its player is told: the fifth frame is the last one that it shows.
     scene.setOnFrame { scene in if scene.shown.count == 5 { try scene.show(1) } }
     try scene.show(0)
-    try await until { scene.shown.count >= 6 }
+    try await scene.until { scene.shown.count >= 6 }
     scene.setOnFrame(nil)
     try await scene.rest()
     let last = try #require(scene.shown.dropFirst(4).first.flatMap(expected.firstIndex))
@@ -103,11 +102,11 @@ import Testing
     // A frame of the other item may have come before the swipe.
     let lines = { Array(scene.lines.drop { $0 != .detached(1) }) }
     #expect(lines() == [.detached(1), .attached(0), .frame(expected[last])])
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     try await scene.playOut()
     #expect(lines().dropFirst(2) == expected[last...].map { .frame($0) }[...])
     #expect(Set(scene.fetcher.keys).count == scene.fetcher.keys.count)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("A drag that ends shows the frame, and the item plays when the swipe has settled")
@@ -116,7 +115,7 @@ import Testing
     try await scene.rest(at: 0)
     #expect(try scene.show(1, phase: .dragEnded).hasFrame)
     // The item before has played until then.
-    let shown = { scene.shown(since: .attached(1)) }
+    let shown = { @Sendable in scene.shown(since: .attached(1)) }
     #expect(shown().count == 1)
     try await scene.rest()
     try #require(shown().count == 1)
@@ -125,25 +124,25 @@ import Testing
     #expect(scene.readiness(0)?.timeControlStatus == .paused)
     #expect(scene.pool.surfaceItem == scene.id(1))
     try scene.show(1)
-    try await until { shown().count >= 3 }
+    try await scene.until { shown().count >= 3 }
     let expected = try await plainFrames("hls-ts/master.m3u8")
     #expect(shown()[0] == expected[0])
     #expect(shown().map(\.time) == shown().map(\.time).sorted())
     #expect(Set(shown()).count == shown().count)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("A drag that comes back to the item that plays does not stop it")
   func dragBack() async throws {
     let scene = try PoolScene(["hls-ts/master.m3u8", Self.other])
     try scene.show(0)
-    try await until { scene.shown.count >= 2 }
+    try await scene.until { scene.shown.count >= 2 }
     try scene.show(0, phase: .dragEnded)
     let count = scene.shown.count
-    try await until { scene.shown.count >= count + 3 }
+    try await scene.until { scene.shown.count >= count + 3 }
     #expect(scene.readiness(0)?.target == nil)
     #expect(scene.lines.filter { $0 == .attached(0) }.count == 1)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("A miss: the surface leaves, and comes back with the first frame")
@@ -151,31 +150,31 @@ import Testing
     let scene = try PoolScene([Self.other, Self.other, "hls-ts/master.m3u8"], policy: NoPreload())
     try await scene.rest(at: 0)
     scene.pool.setPlaying(false)
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     scene.forgetLines()
     let found = try scene.show(2)
     #expect(found.stage == .none)
     #expect(!found.hasFrame)
     // It may come back already. What comes in all, and in which order, is looked at below.
     #expect(scene.lines.first == .detached(0))
-    try await until { !scene.shown.isEmpty }
+    try await scene.until { !scene.shown.isEmpty }
     let expected = try await plainFrames("hls-ts/master.m3u8")
     #expect(scene.lines == [.detached(0), .attached(2), .frame(expected[0])])
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Pausing the pool pauses the current item, and the next one too")
   func pause() async throws {
     let scene = try PoolScene(["hls-ts/master.m3u8", "hls-fmp4/master.m3u8"])
     try scene.show(0)
-    try await until { scene.shown.count >= 2 }
+    try await scene.until { scene.shown.count >= 2 }
     scene.pool.setPlaying(false)
-    try await until { scene.readiness(0)?.timeControlStatus == .paused && scene.pool.core.isSteady }
+    try await scene.until { scene.readiness(0)?.timeControlStatus == .paused && scene.pool.core.isSteady }
     try await scene.rest(at: 1)
     #expect(scene.readiness(1)?.timeControlStatus == .paused)
     scene.pool.setPlaying(true)
-    try await until { scene.readiness(1)?.timeControlStatus == .playing }
+    try await scene.until { scene.readiness(1)?.timeControlStatus == .playing }
     #expect(scene.readiness(0)?.timeControlStatus == .paused)
-    scene.pool.close()
+    try await scene.close()
   }
 }

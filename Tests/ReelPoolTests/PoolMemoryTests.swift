@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReplay
 import ReelTestSupport
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
     #expect(first < whole)
     #expect(scene.evicted == [scene.id(5)])
     #expect(scene.events.last { if case .trimmed = $0 { true } else { false } } == .trimmed(byteCount: first))
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(Set(scene.slots.compactMap { $0 }) == [1, 2, 3, 4])
     // What is enough does nothing.
     #expect(scene.pool.trim(to: first) == first)
@@ -39,18 +40,18 @@ import Testing
     // The same item once more, and more items: nothing is loaded.
     try scene.show(1)
     scene.pool.update(scene.snapshot, currentIndex: 1)
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(scene.slots.compactMap { $0 } == [1])
     #expect(scene.item(1) === item)
     #expect(scene.assigned.count == 5)
     try await scene.rest(at: 2)
     #expect(Set(scene.slots) == [2, 3, 4, 5, 6])
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Trimming while slots are being loaded, and swiped, ends with what is wanted")
   func trimMeanwhile() async throws {
-    let scene = try PoolScene(Self.paths, slots: 4, policy: AheadPreload(3))
+    let scene = try PoolScene(Self.paths, runtime: .system, slots: 4, policy: AheadPreload(3))
     let isDone = Locked(false)
     let trimming = Task.detached {
       while !isDone.withLock({ $0 }) {
@@ -65,7 +66,7 @@ import Testing
     // Backwards.
     #expect(scene.slots == [0, 1, 2, nil])
     #expect(scene.pool.currentPlayer?.hasFrame == true)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("The ledger has what the players hold, by kind, and nothing after the end")
@@ -87,8 +88,8 @@ import Testing
     #expect(ledger.entries[0].account[.decoder] < 4096)
     #expect(ledger.entries[2].account[.decoder] > 20_000)
     #expect(ledger.byteCount == ledger.entries.reduce(0) { $0 + $1.account.byteCount })
-    scene.pool.close()
-    try await until {
+    try await scene.close()
+    try await scene.until {
       scene.pool.memory.entries.allSatisfy { entry in
         entry.item == nil && entry.account[.packets] + entry.account[.frames] + entry.account[.decoder] == 0
       }
@@ -97,11 +98,11 @@ import Testing
 
   @Test("A pool that rests has no thread")
   func rests() async throws {
-    let scene = try PoolScene(Self.paths)
+    let scene = try PoolScene(Self.paths, runtime: .system)
     scene.pool.setPlaying(false)
     try await scene.rest(at: 1)
-    try await until { scene.threads.count == 0 }
-    scene.pool.close()
+    try await scene.until { scene.threads.count == 0 }
+    try await scene.close()
   }
 
   @Test("A pool that is closed, or let go, leaves no thread, no transfer and no descriptor")
@@ -113,7 +114,8 @@ import Testing
           round % 3 == 0 && request.url.path.contains("segment-1") ? .hold : .none
         }
         var scene: PoolScene? = try PoolScene(
-          Self.paths, fetcher: fetcher, configure: { $0.player.runtime = SystemRuntime.shared })
+          Self.paths, runtime: .system, fetcher: fetcher,
+          configure: { $0.player.runtime = SystemRuntime.shared })
         try scene?.show(round % 7)
         // At any moment.
         if round % 2 == 0 { try await until { scene?.pool.currentPlayer?.hasFrame == true } }
@@ -135,17 +137,17 @@ import Testing
   func closed() async throws {
     let scene = try PoolScene(Self.paths)
     try scene.show(0)
-    scene.pool.close()
+    try await scene.close()
     let requests = scene.fetcher.requests.count
     try scene.show(1)
     scene.pool.update(scene.snapshot, currentIndex: 2)
     scene.pool.setPlaying(true)
     scene.pool.trim(to: 0)
-    try await until { scene.fetcher.underWayCount == 0 && scene.threads.count == 0 }
+    await scene.simulation.runToRest()
     #expect(scene.fetcher.requests.count == requests)
     #expect(scene.slots == [nil, nil, nil])
     #expect(scene.pool.readiness.value.allSatisfy { $0.item == nil })
-    scene.pool.close()
+    try await scene.close()
   }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReplay
 import ReelTestSupport
 import Testing
 
@@ -20,7 +21,7 @@ import Testing
   func pin() async throws {
     let scene = try PoolScene(Self.paths)
     try scene.show(0)
-    try await until { scene.shown.count >= 2 }
+    try await scene.until { scene.shown.count >= 2 }
     let output = EndingOutput()
     let item = scene.item(0)
     let player = try #require(scene.pool.currentPlayer)
@@ -35,16 +36,16 @@ import Testing
     #expect(scene.pool.pinnedItems == [scene.id(0)])
     try scene.show(1)
     try scene.show(2)
-    try await until { scene.slots == [3, 1, 2] }
+    try await scene.until { scene.slots == [3, 1, 2] }
     let count = output.count
-    try await until { output.count > count + 2 }
+    try await scene.until { output.count > count + 2 }
     #expect(pinned.player.currentItem.value === item)
     let entry = try #require(scene.pool.memory.entries.first { $0.slot == nil })
     #expect(entry.item == scene.id(0))
     #expect(entry.account[.packets] > 0)
     // Back at its place, it is not loaded a second time.
     try scene.show(1)
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(scene.slots == [nil, 1, 2])
     let states = pinned.state.values
     pinned.stop()
@@ -57,21 +58,21 @@ import Testing
     #expect(scene.pool.pinnedItems.isEmpty)
     #expect(scene.pool.memory.entries.allSatisfy { $0.slot != nil })
     #expect(pinned.player.currentItem.value == nil)
-    try await until { pinned.player.statistics.bufferByteCount == 0 }
+    try await scene.until { pinned.player.statistics.bufferByteCount == 0 }
     // Its item is a neighbour: it is loaded again.
     try await scene.rest()
     #expect(scene.slots == [0, 1, 2])
     #expect(scene.item(0) !== item)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("The current item that is pinned is loaded again when it stops, and comes back to the surface")
   func unpinCurrent() async throws {
     let scene = try PoolScene(Self.paths)
     try scene.show(0)
-    try await until { scene.shown.count >= 2 }
+    try await scene.until { scene.shown.count >= 2 }
     var pinned: PictureInPicturePlayer? = try scene.pool.startPictureInPicture(to: EndingOutput())
-    try await until { scene.pool.core.isSteady }
+    try await scene.until { scene.pool.core.isSteady }
     #expect(scene.slots == [nil, 1, nil])
     #expect(scene.pool.currentPlayer == nil)
     #expect(throws: ReelError.self) { try scene.pool.startPictureInPicture(to: EndingOutput()) }
@@ -80,9 +81,9 @@ import Testing
     // To let it go stops it.
     pinned = nil
     #expect(Self.states(scene).last == .didStop)
-    try await until { !scene.shown.isEmpty }
+    try await scene.until { !scene.shown.isEmpty }
     #expect(scene.lines.first == .attached(0))
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Is refused by the pool, by the player, and where nothing is current", arguments: 0..<4)
@@ -102,30 +103,30 @@ import Testing
     #expect(scene.lines.filter { if case .frame = $0 { false } else { true } } == lines)
     #expect(scene.pool.core.isSteady)
     #expect(scene.evicted.isEmpty)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("An output of its own that takes long holds no swipe up, and its end is waited for")
   func slowOutput() async throws {
-    let scene = try PoolScene(Self.paths)
+    let scene = try PoolScene(Self.paths, runtime: .system)
     try scene.show(0)
-    try await until { scene.shown.count >= 2 }
+    try await scene.until { scene.shown.count >= 2 }
     let output = HeldOutput()
     let pinned = try scene.pool.startPictureInPicture(to: output)
-    try await until { output.isHeld }
+    try await scene.until { output.isHeld }
     for index in [1, 2, 3, 2] {
       scene.forgetLines()
       try scene.show(index)
-      try await until { scene.shown.count >= 2 }
+      try await scene.until { scene.shown.count >= 2 }
     }
     #expect(output.isHeld)
     Thread.detachNewThread { pinned.stop() }
-    try await until { pinned.state.value == .willStop }
+    try await scene.until { pinned.state.value == .willStop }
     #expect(!output.hasEnded)
     output.letGo()
-    try await until { pinned.state.value == .didStop }
+    try await scene.until { pinned.state.value == .didStop }
     #expect(output.hasEnded)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Ends with its pool")
@@ -137,7 +138,7 @@ import Testing
     scene.pool.close()
     #expect(pinned.state.value == .didStop)
     #expect(output.ends == 1)
-    try await until { scene.fetcher.underWayCount == 0 && scene.threads.count == 0 }
+    try await scene.close()
     pinned.stop()
     #expect(Self.states(scene) == [.willStart, .didStart, .willStop, .didStop])
   }
@@ -146,13 +147,23 @@ import Testing
   func poolGone() async throws {
     let fetcher = FixtureFetcher()
     let feed = Feed(name: "a", sources: [try MediaSource(argument: "http://o/media/h264-bframes.mp4")])
-    var pool: PlayerPool? = PlayerPool(fetcher: fetcher, logger: silentLogger)
-    try pool?.show(0, of: FeedSnapshot(feed))
-    try await until { pool?.currentPlayer?.hasFrame == true }
+    let simulation = SimulatedRuntime()
     let output = EndingOutput()
-    let pinned = try #require(try pool?.startPictureInPicture(to: output))
-    pool = nil
+    weak var gone: PlayerPool?
+    let pinned: PictureInPicturePlayer
+    do {
+      var configuration = PoolConfiguration()
+      configuration.enter(simulation)
+      let pool = PlayerPool(fetcher: fetcher, configuration: configuration, logger: silentLogger)
+      gone = pool
+      try pool.show(0, of: FeedSnapshot(feed))
+      try #require(await simulation.run { pool.currentPlayer?.hasFrame == true })
+      pinned = try pool.startPictureInPicture(to: output)
+    }
+    #expect(gone == nil)
     pinned.stop()
+    await simulation.runToRest()
+    #expect(simulation.bodyCount == 0)
     #expect(output.ends == 1)
     #expect(pinned.player.currentItem.value == nil)
   }
@@ -160,23 +171,31 @@ import Testing
 
 /// Holds up who shows it a second frame until it is let go.
 private final class HeldOutput: FrameOutput {
-  private let state = Locked((shown: 0, isHeld: false, isOpen: false, hasEnded: false))
+  private struct State {
+    var shownCount = 0
+    var isHeld = false
+    var isOpen = false
+    var hasEnded = false
+  }
+
+  private let state = Monitor(State())
 
   let isExternal = false
 
   var isHeld: Bool { state.withLock { $0.isHeld } }
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
-  func letGo() { state.withLock { $0.isOpen = true } }
+  func letGo() {
+    state.withLock { $0.isOpen = true }
+    state.signal()
+  }
 
   func show(_ frame: borrowing TimedFrame) throws {
-    let holds = state.withLock { state in
-      state.shown += 1
-      state.isHeld = state.shown > 1
-      return state.isHeld
+    state.withLock { $0.shownCount += 1 }
+    state.wait { state in
+      state.isHeld = state.shownCount > 1 && !state.isOpen
+      return state.isHeld ? .wait(until: nil) : .end(())
     }
-    while holds, !state.withLock({ $0.isOpen }) { usleep(500) }
-    state.withLock { $0.isHeld = false }
   }
 
   func finish() throws { state.withLock { $0.hasEnded = true } }

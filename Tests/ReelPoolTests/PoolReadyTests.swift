@@ -14,7 +14,7 @@ import Testing
   func hit() async throws {
     let scene = try PoolScene(Self.good)
     try scene.show(0)
-    try await scene.pool.ready(1)
+    try await scene.ready(1)
     let swipe = scene.pool.show(1)
     #expect(swipe.isHit)
     #expect(swipe.duration.isOver)
@@ -25,9 +25,9 @@ import Testing
     #expect(frame.time == expected.first?.time)
     #expect(try frame.timed.decoded.md5() == expected.first?.md5)
     #expect(swipe.description == "\(frame) after \(swipe.duration)")
-    #expect(try await swipe.firstFrame().frame === frame)
-    try await scene.pool.ready(1)
-    scene.pool.close()
+    #expect(try await scene.firstFrame(of: swipe).frame === frame)
+    try await scene.ready(1)
+    try await scene.close()
   }
 
   @Test("Waits as long as it takes")
@@ -36,36 +36,38 @@ import Testing
     let scene = try PoolScene(Self.good, fetcher: fetcher)
     try scene.show(0)
     let isReady = Locked(false)
-    let waiting = Task {
+    let waiting = scene.begin {
       try await scene.pool.ready(1)
       isReady.withLock { $0 = true }
     }
-    try await until { scene.pool.core.changes.observerCount == 1 && scene.readiness(0)?.stage == .buffered }
+    try await scene.until {
+      scene.pool.core.changes.observerCount == 1 && scene.readiness(0)?.stage == .buffered
+    }
     #expect(!isReady.withLock { $0 })
     fetcher.release()
-    try await waiting.value
+    try await scene.run { try await waiting.value }
     #expect(scene.item(1)?.status.value == .readyToPlay)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Throws where the policy does not preload the item, or not so far")
   func policy() async throws {
     let scene = try PoolScene(Self.good, policy: NoPreload())
-    #expect(await reelError { try await scene.pool.ready(0) }?.kind == .usage)
+    #expect(await reelError { try await scene.ready(0) }?.kind == .usage)
     try scene.show(0)
-    try await scene.pool.ready(0)
-    let error = await reelError { try await scene.pool.ready(1) }
+    try await scene.ready(0)
+    let error = await reelError { try await scene.ready(1) }
     #expect(error?.kind == .usage)
     #expect(error?.reason == "item 1 is not preloaded by the policy none")
     #expect(error?.location == "http://fixtures.test/hls-ts/master.m3u8")
-    #expect(await reelError { try await scene.pool.ready(4) }?.kind == .usage)
-    scene.pool.close()
+    #expect(await reelError { try await scene.ready(4) }?.kind == .usage)
+    try await scene.close()
 
     let shallow = try PoolScene(Self.good, policy: ManifestPreload())
     try shallow.show(0)
-    let reason = await reelError { try await shallow.pool.ready(1) }?.reason
+    let reason = await reelError { try await shallow.ready(1) }?.reason
     #expect(reason == "item 1 is preloaded only to manifest by the policy manifests")
-    shallow.pool.close()
+    try await shallow.close()
   }
 
   private struct ManifestPreload: PreloadPolicy {
@@ -80,11 +82,11 @@ import Testing
   func broken(_ path: String) async throws {
     let scene = try PoolScene([Self.good[0], path])
     try scene.show(0)
-    let error = try #require(await reelError { try await scene.pool.ready(1) })
+    let error = try #require(await reelError { try await scene.ready(1) })
     #expect(scene.item(1)?.status.value == .failed(error))
     // Once more, when it has failed already.
-    #expect(await reelError { try await scene.pool.ready(1) } == error)
-    scene.pool.close()
+    #expect(await reelError { try await scene.ready(1) } == error)
+    try await scene.close()
   }
 
   @Test("Throws when a swipe takes the item out of the window")
@@ -92,11 +94,11 @@ import Testing
     let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-ts") ? .hold : .none }
     let scene = try PoolScene(Self.good, fetcher: fetcher)
     try scene.show(0)
-    let waiting = Task { try await scene.pool.ready(1) }
-    try await until { scene.pool.core.changes.observerCount == 1 }
+    let waiting = scene.begin { try await scene.pool.ready(1) }
+    try await scene.until { scene.pool.core.changes.observerCount == 1 }
     scene.pool.show(3)
-    #expect(await reelError { try await waiting.value }?.kind == .usage)
-    scene.pool.close()
+    #expect(await reelError { try await scene.run { try await waiting.value } }?.kind == .usage)
+    try await scene.close()
   }
 
   @Test("Ends when its task is cancelled, and when the pool is closed")
@@ -104,14 +106,14 @@ import Testing
     let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls-ts") ? .hold : .none }
     let scene = try PoolScene(Self.good, fetcher: fetcher)
     try scene.show(0)
-    let cancelled = Task { try await scene.pool.ready(1) }
-    try await until { scene.pool.core.changes.observerCount == 1 }
+    let cancelled = scene.begin { try await scene.pool.ready(1) }
+    try await scene.until { scene.pool.core.changes.observerCount == 1 }
     cancelled.cancel()
-    await #expect(throws: CancellationError.self) { try await cancelled.value }
-    let closed = Task { try await scene.pool.ready(1) }
-    try await until { scene.pool.core.changes.observerCount == 1 }
-    scene.pool.close()
+    await #expect(throws: CancellationError.self) { try await scene.run { try await cancelled.value } }
+    let closed = scene.begin { try await scene.pool.ready(1) }
+    try await scene.until { scene.pool.core.changes.observerCount == 1 }
+    try await scene.close()
     #expect(await reelError { try await closed.value }?.kind == .cancelled)
-    #expect(await reelError { try await scene.pool.ready(1) }?.kind == .cancelled)
+    #expect(await reelError { try await scene.ready(1) }?.kind == .cancelled)
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelReplay
 import ReelTestSupport
 import Testing
 
@@ -8,7 +9,15 @@ import Testing
 @testable import ReelPool
 
 /// A pool over fixtures, and an account of what its surface was shown and of what it said.
+///
+/// Its players run in a simulation, which goes on only within the scene's methods. So what a test does comes at a certain
+/// moment, and is the same in every run. Tests of what real threads do have scenes on the system's runtime.
 final class PoolScene: Sendable {
+  enum Runtime: Sendable {
+    case simulated
+    case system
+  }
+
   /// What becomes of the surface, in order. Items are told by their place in the scene's feed.
   enum Line: Hashable, Sendable {
     case attached(Int)
@@ -20,15 +29,19 @@ final class PoolScene: Sendable {
   let fetcher: FixtureFetcher
   let pool: PlayerPool
   let feed: Feed
-  /// Of the pool alone: what runs for it.
+  /// On the system's runtime of the pool alone: what runs for it.
   let threads: WorkerThreads
+  /// Stands still on the system's runtime.
+  let simulation = SimulatedRuntime()
+  private let runtime: Runtime
   private let log = Locked<[Line]>([])
   private let told = Locked<[PoolEvent]>([])
   private let onFrame = Locked<(@Sendable (PoolScene) throws -> Void)?>(nil)
 
   /// - Parameter paths: of the items, below Fixtures.
   init(
-    _ paths: [String], slots: Int = 3, policy: any PreloadPolicy = AdjacentPreload(isNextDecoderWarm: true),
+    _ paths: [String], runtime: Runtime = .simulated, slots: Int = 3,
+    policy: any PreloadPolicy = AdjacentPreload(isNextDecoderWarm: true),
     fetcher: FixtureFetcher = FixtureFetcher(), describe: (Int, inout FeedItem) -> Void = { _, _ in },
     configure: (inout PoolConfiguration) -> Void = { _ in }
   ) throws {
@@ -37,7 +50,13 @@ final class PoolScene: Sendable {
     configuration.policy = policy
     configuration.player.retryPolicy = ItemRetryPolicy(attempts: 1, baseDelay: .milliseconds(1))
     let threads = WorkerThreads(idleTime: .milliseconds(1))
-    configuration.player.runtime = SystemRuntime(threads: threads, promptThreads: threads)
+    switch runtime {
+    case .simulated:
+      simulation.apply(to: &configuration.player)
+      configuration.decodingPermits = 2
+    case .system: configuration.player.runtime = SystemRuntime(threads: threads, promptThreads: threads)
+    }
+    self.runtime = runtime
     configure(&configuration)
     var feed = Feed(name: "feed")
     for (number, path) in paths.enumerated() {
@@ -77,7 +96,62 @@ final class PoolScene: Sendable {
 
   /// Returns when the slots have what is wanted, and all of them are as far as they are to be.
   func rest() async throws {
-    try await until(state) { isResting }
+    try await until { self.isResting }
+  }
+
+  // MARK: Waiting
+
+  /// Lets the pool run until `condition` holds, and fails if it never does.
+  func until(
+    sourceLocation: SourceLocation = #_sourceLocation, _ condition: @escaping @Sendable () -> Bool
+  ) async throws {
+    switch runtime {
+    case .simulated:
+      let holds = await simulation.run(until: condition)
+      try #require(holds, "\(state())", sourceLocation: sourceLocation)
+    case .system: try await ReelTestSupport.until(state, condition)
+    }
+  }
+
+  /// Lets the pool run until `body` has ended.
+  @discardableResult
+  func run<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) async throws -> Success {
+    switch runtime {
+    case .simulated: try await simulation.run(body)
+    case .system: try await body()
+    }
+  }
+
+  func ready(_ index: Int) async throws { try await run { [pool] in try await pool.ready(index) } }
+
+  @discardableResult
+  func firstFrame(of swipe: Handover) async throws -> Handover {
+    try await run { try await swipe.firstFrame() }
+  }
+
+  /// Begins `body`, which goes on while the pool runs.
+  func begin<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) -> Task<Success, any Error> {
+    switch runtime {
+    case .simulated: simulation.throwingTask(body)
+    case .system: Task(operation: body)
+    }
+  }
+
+  /// Closes the pool, and waits until nothing of it is left.
+  func close() async throws {
+    pool.close()
+    switch runtime {
+    case .simulated:
+      await simulation.runToRest()
+      #expect(simulation.bodyCount == 0)
+      #expect(fetcher.underWayCount == 0)
+    case .system:
+      try await until { self.fetcher.underWayCount == 0 && self.threads.count == 0 }
+    }
   }
 
   var isResting: Bool {
@@ -100,11 +174,19 @@ final class PoolScene: Sendable {
   /// Plays the current item to its end, as fast as it goes.
   func playOut() async throws {
     let player = try #require(pool.currentPlayer)
-    let events = player.events
+    let count = ends.count
     player.setRate(.infinity)
-    for await event in events {
-      if case .playedToEnd = event { break }
-      if case .failed(let error) = event { throw error }
+    try await until { self.ends.count > count }
+    if case .failed(let error) = ends.last { throw error }
+  }
+
+  private var ends: [PlayerEvent] {
+    events.compactMap { event in
+      guard case .player(_, let event) = event else { return nil }
+      switch event {
+      case .playedToEnd, .failed: return event
+      default: return nil
+      }
     }
   }
 
@@ -174,23 +256,41 @@ extension PoolCore {
   }
 }
 
-/// The frames of an item that a player by itself shows.
+/// The frames of an item that a player by itself shows, decoded only once for all tests.
 func plainFrames(_ path: String) async throws -> [Shown] {
+  let task = playbacks.withLock { playbacks in
+    if let task = playbacks[path] { return task }
+    let task = Task { try await play(path) }
+    playbacks[path] = task
+    return task
+  }
+  return try await task.value
+}
+
+private let playbacks = Locked<[String: Task<[Shown], any Error>]>([:])
+
+private func play(_ path: String) async throws -> [Shown] {
+  let simulation = SimulatedRuntime()
+  var configuration = PlayerConfiguration()
+  simulation.apply(to: &configuration)
   let shown = Locked<[Shown]>([])
-  let player = Player(fetcher: FixtureFetcher(), logger: silentLogger)
+  let player = Player(fetcher: FixtureFetcher(), configuration: configuration, logger: silentLogger)
   try player.attach(
     CallbackOutput { frame in
       let one = try Shown(frame)
       shown.withLock { $0.append(one) }
     })
   let item = PlayerItem(try MediaSource(argument: "http://fixtures.test/\(path)"))
-  let events = item.events
-  player.setRate(.infinity)
-  player.replaceCurrentItem(with: item)
-  for await event in events {
-    if case .playedToEnd = event { break }
-    if case .failed(let error) = event { throw error }
+  try await simulation.run {
+    let events = item.events
+    player.setRate(.infinity)
+    player.replaceCurrentItem(with: item)
+    for await event in events {
+      if case .playedToEnd = event { break }
+      if case .failed(let error) = event { throw error }
+    }
+    await player.stopAndWait()
   }
-  await player.stopAndWait()
+  await simulation.runToRest()
   return shown.withLock { $0 }
 }

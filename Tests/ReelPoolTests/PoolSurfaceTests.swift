@@ -25,9 +25,9 @@ import Testing
     for index in [0, 1, 2, 1, 2, 3, 0, 2] {
       try scene.show(index)
       let count = scene.shown.count
-      try await until { scene.pool.surfaceItem == scene.id(index) && scene.shown.count > count + 1 }
+      try await scene.until { scene.pool.surfaceItem == scene.id(index) && scene.shown.count > count + 1 }
     }
-    scene.pool.close()
+    try await scene.close()
     var attached: Int?
     var last: MediaTime?
     for line in scene.lines {
@@ -71,7 +71,7 @@ import Testing
     #expect((first.count, second.count) == (1, 1))
     try scene.pool.setSurface(first)
     #expect(first.count == 2)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("An output that fails is let go, finished once, and the failure is told; playing goes on")
@@ -81,19 +81,19 @@ import Testing
     try scene.pool.setSurface(output)
     try scene.show(0)
     let failure = PoolEvent.player(scene.id(0), .outputFailed(EndingOutput.failure))
-    try await until { scene.events.contains(failure) }
+    try await scene.until { scene.events.contains(failure) }
     #expect(output.count == 3)
     #expect(output.ends == 1)
     #expect(scene.pool.surfaceItem == nil)
     #expect(scene.lines == [.attached(0), .detached(0)])
     let shown = scene.pool.currentPlayer?.statistics.shownFrameCount ?? 0
-    try await until { scene.pool.currentPlayer?.statistics.shownFrameCount ?? 0 > shown + 2 }
+    try await scene.until { scene.pool.currentPlayer?.statistics.shownFrameCount ?? 0 > shown + 2 }
     try scene.show(1)
     #expect(output.count == 3)
     try scene.pool.setSurface(scene.makeOutput())
-    try await until { !scene.shown.isEmpty }
+    try await scene.until { !scene.shown.isEmpty }
     #expect(scene.pool.surfaceItem == scene.id(1))
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("An external output is refused by a player that does not allow it, and said nothing of")
@@ -112,12 +112,12 @@ import Testing
     try scene.show(1)
     #expect(scene.lines == [.detached(0), .attached(1)])
     #expect(output.count == 1)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("An output may swipe while it is shown a frame", arguments: [false, true])
   func swipingOutput(withOthers: Bool) async throws {
-    let scene = try PoolScene(Self.paths)
+    let scene = try PoolScene(Self.paths, runtime: withOthers ? .system : .simulated)
     let service = PlayerService(pool: scene.pool, feeds: [scene.feed])
     let swipes = Locked(0)
     scene.setOnFrame { _ in
@@ -136,11 +136,11 @@ import Testing
         }
       }
     }
-    try await until { swipes.withLock { $0 > 45 } }
+    try await scene.until { swipes.withLock { $0 > 45 } }
     scene.setOnFrame(nil)
     try await scene.rest()
     #expect(scene.pool.surfaceItem == service.nowPlaying.value?.item.id)
-    scene.pool.close()
+    try await scene.close()
   }
 
   // MARK: Posters
@@ -155,20 +155,20 @@ import Testing
     let scene = try PoolScene(Self.paths, fetcher: fetcher, describe: Self.poster)
     scene.pool.setPlaying(false)
     try scene.show(1)
-    try await until { scene.lines.contains(.poster(PixelSize(width: 54, height: 96))) }
+    try await scene.until { scene.lines.contains(.poster(PixelSize(width: 54, height: 96))) }
     #expect(scene.lines == [.attached(1), .poster(PixelSize(width: 54, height: 96))])
     #expect(scene.events.filter { $0 == .posterShown(scene.id(1)) }.count == 1)
     // Its neighbours' are there already.
-    try await until { fetcher.requests.filter { $0.url.path.contains("posters") }.count == 2 }
+    try await scene.until { fetcher.requests.filter { $0.url.path.contains("posters") }.count == 2 }
     fetcher.release()
-    try await until { !scene.shown.isEmpty }
+    try await scene.until { !scene.shown.isEmpty }
     try await scene.rest()
     #expect(scene.lines.count == 3)
     // No poster on a hit.
     try await scene.rest(at: 2)
     try await scene.rest(at: 1)
     #expect(!scene.lines.dropFirst(2).contains { if case .poster = $0 { true } else { false } })
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Swiping back to an item that is still missing shows its poster again")
@@ -176,13 +176,12 @@ import Testing
     let fetcher = FixtureFetcher { request, _ in request.url.path.contains("hls") ? .hold : .none }
     let scene = try PoolScene(Self.paths, fetcher: fetcher, describe: Self.poster)
     try scene.show(0)
-    try await until { scene.lines.last == .poster(PixelSize(width: 96, height: 54)) }
+    try await scene.until { scene.lines.last == .poster(PixelSize(width: 96, height: 54)) }
     try scene.show(1)
-    try await until { scene.lines.last == .poster(PixelSize(width: 54, height: 96)) }
+    try await scene.until { scene.lines.last == .poster(PixelSize(width: 54, height: 96)) }
     try scene.show(0)
-    try await until { scene.lines.last == .poster(PixelSize(width: 96, height: 54)) }
-    scene.pool.close()
-    try await until { fetcher.underWayCount == 0 }
+    try await scene.until { scene.lines.last == .poster(PixelSize(width: 96, height: 54)) }
+    try await scene.close()
   }
 
   @Test(
@@ -193,11 +192,11 @@ import Testing
       Self.paths, fetcher: fetcher,
       describe: { $1.poster = URL(string: "http://fixtures.test/posters/\(name)") })
     try scene.show(0)
-    try await until { fetcher.requests.contains { $0.url.lastPathComponent == name } }
+    try await scene.until { fetcher.requests.contains { $0.url.lastPathComponent == name } }
     fetcher.release()
-    try await until { scene.shown.count > 2 }
+    try await scene.until { scene.shown.count > 2 }
     #expect(!scene.events.contains { if case .posterShown = $0 { true } else { false } })
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("Posters can be left out")
@@ -205,7 +204,7 @@ import Testing
     let scene = try PoolScene(Self.paths, describe: Self.poster, configure: { $0.showsPosters = false })
     try await scene.rest(at: 1)
     #expect(!scene.fetcher.requests.contains { $0.url.path.contains("posters") })
-    scene.pool.close()
+    try await scene.close()
   }
 }
 

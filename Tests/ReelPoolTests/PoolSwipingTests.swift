@@ -22,14 +22,14 @@ import Testing
     for index in 0...500 { try scene.show(index, phase: index < 500 ? .dragEnded : .settled) }
     let last = try await plainFrames(Self.kinds[500 % Self.kinds.count])
     try #require(!last.isEmpty)
-    try await until { scene.shown.contains(last[0]) && scene.pool.surfaceItem == scene.id(500) }
+    try await scene.until { scene.shown.contains(last[0]) && scene.pool.surfaceItem == scene.id(500) }
     #expect(scene.pool.currentPlayer?.currentItem.value === scene.item(500))
     try await scene.rest()
     #expect(Set(scene.slots) == [499, 500, 501])
     // What has begun and left has ended.
     #expect(Set(scene.assigned).subtracting(scene.evicted) == Set([499, 500, 501].map(scene.id)))
     #expect(scene.fetcher.underWayCount == 0)
-    scene.pool.close()
+    try await scene.close()
   }
 
   @Test("50 swipes in a second: the last item's first frame comes as if it had been reached directly")
@@ -79,7 +79,7 @@ import Testing
 
   @Test("2,000 swipes back and forth over 20 items leave nothing behind")
   func soak() async throws {
-    let scene = try PoolScene(Self.paths(20))
+    let scene = try PoolScene(Self.paths(20), runtime: .system)
     var random = SplitMix(seed: 7)
     @Sendable func counts() -> (packets: Int, frames: Int, decoder: Int) {
       scene.pool.memory.entries.reduce(into: (0, 0, 0)) { sum, entry in
@@ -95,7 +95,7 @@ import Testing
       try await scene.rest(at: 18)
       try await scene.rest(at: 2)
       try await scene.rest(at: 10)
-      try await until { scene.threads.count == 0 }
+      try await scene.until { scene.threads.count == 0 }
       let counts = counts()
       scene.pool.setPlaying(true)
       return counts
@@ -105,7 +105,7 @@ import Testing
       for number in 0..<count {
         index = min(19, max(0, index + (random.next() % 3 == 0 ? -1 : 1) * (index > 15 ? -1 : 1)))
         try scene.show(index, phase: number % 3 == 0 ? .dragEnded : .settled)
-        if number % 25 == 0 { try await until { scene.pool.currentPlayer?.hasFrame == true } }
+        if number % 25 == 0 { try await scene.until { scene.pool.currentPlayer?.hasFrame == true } }
       }
     }
     try await swipe(50)
@@ -118,8 +118,7 @@ import Testing
     #expect(scene.fetcher.underWayCount == 0)
     #expect(scene.pool.core.resources.network.waiterCount == 0)
     #expect(scene.pool.core.resources.gate.waiterCount == 0)
-    scene.pool.close()
-    try await until { scene.threads.count == 0 && scene.fetcher.underWayCount == 0 }
+    try await scene.close()
   }
 
   @Test("Anything from many threads, in any order", arguments: [1, 2, 3])
@@ -129,7 +128,8 @@ import Testing
         ? .error(ReelError(.network, "the connection was lost")) : .none
     }
     let scene = try PoolScene(
-      Self.paths(12) + ["bad/text.mp4"], slots: 4, policy: AheadPreload(3), fetcher: fetcher,
+      Self.paths(12) + ["bad/text.mp4"], runtime: .system, slots: 4, policy: AheadPreload(3),
+      fetcher: fetcher,
       describe: { $1.poster = URL(string: "http://fixtures.test/posters/poster.jpg") })
     let other = Feed(name: "other", sources: scene.feed.items.map(\.source))
     let pins = Locked<[PictureInPicturePlayer]>([], rank: .outputs)
@@ -155,8 +155,7 @@ import Testing
     let time = scene.pool.currentPlayer?.currentFrame()?.time
     #expect(expected.contains { $0.time == time })
     #expect(scene.pool.pinnedItems.isEmpty)
-    scene.pool.close()
-    try await until { scene.fetcher.underWayCount == 0 && scene.threads.count == 0 }
+    try await scene.close()
   }
 
   private static func act(
