@@ -4,7 +4,7 @@ import ReelTesting
 import ReelTestSupport
 import Testing
 
-@Suite("What bad input gets", .serialized, .hangLimit)
+@Suite("What bad input gets", .hangLimit)
 struct FramesFaultTests {
   // MARK: Files
 
@@ -235,9 +235,7 @@ struct FramesFaultTests {
         "3600",
       ])
       // The sound one is there while the other still waits.
-      while !folder.names().contains("h264-faststart-000001.ppm"), command.isRunning {
-        try await Task.sleep(for: .milliseconds(5))
-      }
+      try await until { folder.names().contains("h264-faststart-000001.ppm") || !command.isRunning }
       #expect(command.isRunning)
       #expect(origin.snapshot.openConnectionCount <= 2)
       command.interrupt()

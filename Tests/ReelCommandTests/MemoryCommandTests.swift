@@ -164,8 +164,8 @@ struct MemoryCommandTests {
     let folder = try TemporaryFolder()
     let command = try Command(
       ["memory", goodSource, "--hold", "1000s"], shell: "exec \"$@\" 2> '\(folder.path)/errors'")
-    while !((try? folder.bytes("errors")) ?? []).contains(UInt8(ascii: "\n")), command.isRunning {
-      try await Task.sleep(for: .milliseconds(20))
+    try await until {
+      ((try? folder.bytes("errors")) ?? []).contains(UInt8(ascii: "\n")) || !command.isRunning
     }
     command.interrupt()
     let result = try await command.result()

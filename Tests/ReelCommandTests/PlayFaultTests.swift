@@ -84,9 +84,7 @@ struct PlayFaultTests {
       "-o",
       folder.path + "/frames",
     ])
-    while folder.names("frames").count < 5, command.isRunning {
-      try await Task.sleep(for: .milliseconds(5))
-    }
+    try await until { folder.names("frames").count >= 5 || !command.isRunning }
     command.interrupt()
     let result = try await command.result()
     #expect(result.status == 130, "\(result.errorText)")

@@ -13,9 +13,9 @@ struct ServeCommandTests {
       ["serve", "--port", "0"] + arguments, shell: "exec \"$@\" >'\(folder.path)/output'")
     defer { command.interrupt() }
     var text = ""
-    while !text.hasSuffix("\n"), command.isRunning {
-      await Task.yield()
+    try await until {
       text = (try? String(contentsOfFile: "\(folder.path)/output", encoding: .utf8)) ?? ""
+      return text.hasSuffix("\n") || !command.isRunning
     }
     try await body(try #require(URL(string: text.trimmingCharacters(in: .newlines))))
     command.interrupt()

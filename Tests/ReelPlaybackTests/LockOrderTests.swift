@@ -16,13 +16,13 @@ struct LockOrderTests {
       fetcher.setQuestion { [weak player] in _ = player?.currentTime }
       let url = try #require(URL(string: "http://reel.test/hls-ts/low/index.m3u8"))
       player.replaceCurrentItem(with: PlayerItem(.url(url)))
-      while !fetcher.isWaiting { await Task.yield() }
+      try await until { fetcher.isWaiting }
       switch step {
       case .seek: _ = try await player.seek(to: MediaTime(value: 5, timescale: 2))
       case .replace: player.replaceCurrentItem(with: nil)
       case .stop: await player.stopAndWait()
       }
-      while fetcher.answerCount == 0 { await Task.yield() }
+      try await until { fetcher.answerCount > 0 }
       await player.stopAndWait()
     }
   }

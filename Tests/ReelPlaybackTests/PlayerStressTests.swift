@@ -6,7 +6,7 @@ import Testing
 
 @testable import ReelPlayback
 
-@Suite("Players under stress", .serialized, .hangLimit)
+@Suite("Players under stress", .hangLimit)
 struct PlayerStressTests {
   // MARK: Random operations
 
@@ -32,30 +32,20 @@ struct PlayerStressTests {
         }
       }
       func settled() async throws -> ProcessMemory {
-        let end = ContinuousClock.now + StressScene.patience
-        while WorkerThreads.shared.count + WorkerThreads.prompt.count > 0, ContinuousClock.now < end {
-          try await Task.sleep(for: .milliseconds(20))
-        }
+        try await until { WorkerThreads.shared.count + WorkerThreads.prompt.count == 0 }
         return try #require(ProcessMemory.current)
       }
       try await round()
       let before = try await settled()
       try await round()
-      // The thread of the system's clock ends by itself, a second after its last call.
-      let end = ContinuousClock.now + StressScene.patience
       var after = try await settled()
-      while after.threadCount > before.threadCount || after.descriptorCount > before.descriptorCount,
-        ContinuousClock.now < end
-      {
-        try await Task.sleep(for: .milliseconds(50))
+      // The thread of the system's clock ends by itself, a second after its last call.
+      try await until({ "before: \(before)\nafter: \(after)" }) {
         after = try #require(ProcessMemory.current)
+        return after.threadCount <= before.threadCount && after.descriptorCount <= before.descriptorCount
       }
-      print("before: \(before)\nafter: \(after)")
-      precondition(WorkerThreads.shared.count + WorkerThreads.prompt.count == 0, "worker threads are left")
-      precondition(after.threadCount <= before.threadCount, "threads are left")
-      precondition(after.descriptorCount <= before.descriptorCount, "descriptors are left")
       guard ProcessInfo.processInfo.environment["REEL_SANITIZER"] == nil else { return }
-      precondition(after.residentByteCount - before.residentByteCount < 12 << 20, "memory is left")
+      #expect(after.residentByteCount - before.residentByteCount < 12 << 20, "memory is left")
     }
   }
 
@@ -344,17 +334,13 @@ struct PlayerStressTests {
       player.setRate(moment == 5 ? .infinity : 1)
       player.replaceCurrentItem(with: item)
       if moment > 2 {
-        let end = ContinuousClock.now + StressScene.patience
-        while witness.count < moment, ContinuousClock.now < end {
-          try await Task.sleep(for: .milliseconds(1))
-        }
-        #expect(witness.count >= moment)
+        try await until { witness.count >= moment }
       }
       if moment == 4 { player.actionAtItemEnd = .loop }
       if moment == 2 {
         let core = player.seekHandle
         seek.withLock { $0 = Task { try await core() } }
-        try await Task.sleep(for: .milliseconds(5))
+        try await until { fetcher.underWayCount > 0 }
       }
     }
     let scene = try StressScene(fetcher: fetcher)
@@ -412,10 +398,10 @@ struct PlayerStressTests {
     scene.player.actionAtItemEnd = .loop
     scene.player.setRate(8)
     scene.player.replaceCurrentItem(with: PlayerItem(try clip.source()))
-    for _ in 0..<200 {
+    for round in 0..<200 {
       let witness = StressScene.Witness()
       try scene.player.attach(witness)
-      try await Task.sleep(for: .microseconds(900))
+      try await scene.until("frames of the output") { witness.count >= round % 3 }
       try scene.player.detach(witness)
       #expect(witness.isFinished)
       let shown = witness.all.map(\.time)
@@ -501,7 +487,8 @@ struct PlayerStressTests {
       while !Task.isCancelled {
         isMuted.toggle()
         scene.player.setMuted(isMuted)
-        try? await Task.sleep(for: .milliseconds(3))
+        let count = scene.witness.count
+        do { try await until { scene.witness.count > count } } catch { break }
       }
       scene.player.setMuted(false)
     }

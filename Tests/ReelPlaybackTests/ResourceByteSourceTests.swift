@@ -51,7 +51,7 @@ struct ResourceByteSourceTests {
       #expect(fetcher.requests.count == 3)
     }
     scope.cancel()
-    while fetcher.heldCount > 0 { await Task.yield() }
+    try await until { fetcher.heldCount == 0 }
   }
 
   @Test("After a transfer that has failed, the rest is asked for anew")
@@ -117,6 +117,6 @@ struct ResourceByteSourceTests {
       #expect(counts.withLock { $0 } == (2, Self.bytes.count + 100_000))
     }
     scope.cancel()
-    while fetcher.heldCount > 0 { await Task.yield() }
+    try await until { fetcher.heldCount == 0 }
   }
 }

@@ -20,7 +20,7 @@ struct TaskLoopAccountTests {
       }
     }
     for taskLoop in taskLoops { taskLoop.wake() }
-    while kept.withLock({ $0.count }) < 2 { await Task.yield() }
+    try await until { kept.withLock { $0.count } == 2 }
     for taskLoop in taskLoops {
       taskLoop.stop()
       await taskLoop.waitUntilStopped()

@@ -25,7 +25,7 @@ struct PriorityGateTests {
         slot.1.release()
         done.update { $0 += 1 }
       }
-      while gate.waiterCount <= index { await Task.yield() }
+      try await until { gate.waiterCount > index }
     }
     slots[3].1.rank = 0
     holder.release()

@@ -75,7 +75,7 @@ struct CancellationTests {
       var request = FetchRequest(url: origin.url("a"), purpose: .segment)
       request.noteHeld = { count in held.withLock { $0 += count } }
       var response: FetchResponse? = try await quickFetcher().fetch(request)
-      while held.withLock({ $0 }) < 64 << 10 { await Task.yield() }
+      try await until { held.withLock { $0 } >= 64 << 10 }
       #expect(held.withLock { $0 } < 200_000)
       var taken = 0
       if let body = response?.body {
@@ -83,8 +83,7 @@ struct CancellationTests {
         while taken < chunkCount, try await iterator.next() != nil { taken += 1 }
       }
       response = nil
-      while held.withLock({ $0 }) > 0 { await Task.yield() }
-      #expect(held.withLock { $0 } == 0)
+      try await until { held.withLock { $0 } == 0 }
     }
   }
 
