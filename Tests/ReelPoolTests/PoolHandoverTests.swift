@@ -18,11 +18,15 @@ import Testing
 
   @Test(
     "Shows every frame once, fetches no byte twice, and decodes little again", arguments: paths,
-    [true, false])
-  func becomesCurrent(_ path: String, isNext: Bool) async throws {
+    PoolScene.Runtime.allCases)
+  func becomesCurrent(_ path: String, on runtime: PoolScene.Runtime) async throws {
+    for isNext in [true, false] { try await becomesCurrent(path, on: runtime, isNext: isNext) }
+  }
+
+  private func becomesCurrent(_ path: String, on runtime: PoolScene.Runtime, isNext: Bool) async throws {
     let expected = try await plainFrames(path)
     // The one that is next keeps its decoder open, the one before does not.
-    let scene = try PoolScene(isNext ? [Self.other, path] : [path, Self.other])
+    let scene = try PoolScene(isNext ? [Self.other, path] : [path, Self.other], runtime: runtime)
     let index = isNext ? 1 : 0
     try await scene.rest(at: 1 - index)
     let preload = try #require(scene.item(index))

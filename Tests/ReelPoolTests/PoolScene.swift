@@ -13,7 +13,7 @@ import Testing
 /// Its players run in a simulation, which goes on only within the scene's methods. So what a test does comes at a certain
 /// moment, and is the same in every run. Tests of what real threads do have scenes on the system's runtime.
 final class PoolScene: Sendable {
-  enum Runtime: Sendable {
+  enum Runtime: Sendable, CaseIterable {
     case simulated
     case system
   }

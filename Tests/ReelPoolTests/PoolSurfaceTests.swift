@@ -13,15 +13,12 @@ import Testing
   ]
 
   @Test(
-    "Goes from item to item: left before the next one is entered, and each frame to the item that has it")
-  func order() async throws {
-    let scene = try PoolScene(Self.paths)
-    let expected = try await withThrowingTaskGroup(of: (Int, [Shown]).self) { group in
-      for (index, path) in Self.paths.enumerated() {
-        group.addTask { (index, try await plainFrames(path)) }
-      }
-      return try await group.reduce(into: [Int: [Shown]]()) { $0[$1.0] = $1.1 }
-    }
+    "Goes from item to item: left before the next one is entered, and each frame to the item that has it",
+    arguments: PoolScene.Runtime.allCases)
+  func order(on runtime: PoolScene.Runtime) async throws {
+    let scene = try PoolScene(Self.paths, runtime: runtime)
+    var expected: [Int: [Shown]] = [:]
+    for (index, path) in Self.paths.enumerated() { expected[index] = try await plainFrames(path) }
     for index in [0, 1, 2, 1, 2, 3, 0, 2] {
       try scene.show(index)
       let count = scene.shown.count
