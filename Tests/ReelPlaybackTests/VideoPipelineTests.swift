@@ -322,6 +322,27 @@ struct VideoPipelineTests {
     #expect(bench.lastOutcome == .ended)
   }
 
+  @Test("An iteration that comes while the one before is drained is decoded without another call", arguments: 1...6)
+  func iterationWhileDraining(missing: Int) throws {
+    let clip = Clip("h264-bframes.ts")
+    let frames = try clip.frames()
+    // The ring is full when the decoder has been told of the end, and has not given its last frames.
+    let bench = Bench(frameCapacity: frames.count - missing)
+    try bench.append(clip.path)
+    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    try bench.turn()
+    let loop = LoopIteration(iteration: 1, shift: MediaTime(value: 10, timescale: 1), generation: 1)
+    bench.buffer.goOn(from: .video, bufferGeneration: 0)
+    try bench.append(clip.path, loop: loop)
+    bench.buffer.end([.video], from: .video, bufferGeneration: 0)
+    var shown = try bench.taken()
+    try bench.turn()
+    shown += try bench.taken()
+    let second = frames.map { Shown(time: $0.time + loop.shift, md5: $0.md5) }
+    #expect(shown == Array((frames + second)[..<(2 * (frames.count - missing))]))
+    #expect(bench.lastOutcome == .idle)
+  }
+
   @Test("A pipeline that was parked goes on at the same frame", arguments: Clip.sought, [1, 2])
   func parking(clip: Clip, threads: Int) throws {
     let bench = try Bench(clip.path, frameCapacity: 2, threads: threads)

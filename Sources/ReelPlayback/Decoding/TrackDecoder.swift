@@ -105,7 +105,7 @@ final class TrackDecoder {
       if packets.isStale { return .stale }
       if lastTime == nil { fault = fault ?? Self.fault(of: decoder) }
       close()
-      return packets.hasEnded ? .end : .spanEnded
+      return try packets.confirmEnd() ? .end : .spanEnded
     }
   }
 
@@ -243,6 +243,13 @@ private final class RunPackets: AccessUnitSource {
   }
 
   func goOn() { hasEnded = false }
+
+  /// Whether the source still has no more packets. If the item loops, packets may have come while the decoder was
+  /// being drained.
+  func confirmEnd() throws -> Bool {
+    if hasEnded, case .packet = try source.peek() { hasEnded = false }
+    return hasEnded
+  }
 
   func endSpan() {
     span = nil
