@@ -364,6 +364,79 @@ struct FeedCommandTests {
     }
   }
 
+  @Test("The files beside the report are the same for the same arguments, and explain each wait")
+  func files() async throws {
+    let folder = try TemporaryFolder()
+    let feed = try list(folder, Self.items + [folder.path + "/missing.mp4"])
+    var outputs: [[UInt8]] = []
+    let names = ["page.html", "trace.json", "swipes.csv", "junit.xml", "sheet.png"]
+    for number in 0..<2 {
+      let place = "\(folder.path)/\(number)-"
+      let result = try await Command.run(
+        "feed", feed, "--virtual", "--link", "1Mbit/100ms", "--swipes", "8", "--dwell", "exp:2s", "--json",
+        "--assert", "ttff.p95<60s", "--assert", "failed<=0", "--header", "X-Key: s3cr3t",
+        "--report", place + names[0], "--trace", place + names[1], "--csv", place + names[2],
+        "--junit", place + names[3], "--contact-sheet", place + names[4])
+      #expect(result.status == 1, "\(result.errorText)")
+      outputs.append(result.output)
+    }
+    try #require(outputs.count > 1)
+    #expect(outputs[0] == outputs[1])
+    for name in names {
+      #expect(try folder.bytes("0-\(name)") == folder.bytes("1-\(name)"), "\(name)")
+    }
+    let page = String(decoding: try folder.bytes("0-page.html"), as: UTF8.self)
+    #expect(page.contains("data:image/png;base64,"))
+    #expect(!page.contains("s3cr3t"))
+    #expect(page.contains("no such file"))
+
+    let report = try object(String(decoding: outputs[0], as: UTF8.self))
+    let met = try #require(report["assertions"] as? [[String: Any]]).compactMap { $0["met"] as? Bool }
+    #expect(met == [true, false])
+    let swipes = try #require(report["swipes"] as? [[String: Any]])
+    var waits = 0
+    for swipe in swipes {
+      guard let wait = swipe["ttff_ms"] as? Double, wait > 0 else { continue }
+      let parts = try #require(swipe["wait"] as? [[String: Any]]).compactMap { $0["time_ms"] as? Double }
+      #expect(abs(parts.reduce(0, +) - wait) < 1e-6, "\(swipe)")
+      waits += 1
+    }
+    #expect(waits > 0)
+    #expect(swipes.allSatisfy { $0["loaded_bytes"] is Int })
+  }
+
+  @Test("Ctrl-C prints the report of the walk so far, and leaves no file")
+  func interrupted() async throws {
+    try await withOrigin { origin in
+      let folder = try TemporaryFolder()
+      let feed = try list(folder, Self.items.map { origin.url($0).absoluteString })
+      let command = try Command([
+        "feed", feed, "--swipes", "5", "--dwell", "fixed:60s", "--json", "--report",
+        folder.path + "/page.html",
+      ])
+      await origin.wait { snapshot in snapshot.requests.contains { $0.bodyBytesSent > 0 } }
+      command.interrupt()
+      let result = try await command.result()
+      #expect(result.status == 130)
+      let report = try object(result.outputText)
+      #expect(report["interrupted"] as? Bool == true)
+      #expect((report["swipes"] as? [Any])?.count == 1)
+      #expect(folder.names() == ["feed.txt"])
+    }
+  }
+
+  @Test("A comparison as a page")
+  func comparisonPage() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "feed", try list(folder), "--virtual", "--link", "lte", "--swipes", "4", "--dwell", "fixed:1s",
+      "--compare", "1:none,3", "--report", folder.path + "/page.html", "--assert", "failed=0")
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(result.outputText.contains("3 adjacent: failed=0: met, 0"))
+    let page = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
+    #expect(page.contains("Pareto front"))
+  }
+
   @Test("In real time, with a contact sheet")
   func realTime() async throws {
     let folder = try TemporaryFolder()
@@ -388,6 +461,7 @@ struct FeedCommandTests {
       (["--compare", "a"], 64), (["--decode-cost", "4ms"], 64), (["--pool", "0"], 64),
       (["--feed", "none"], 64), (["--flicks", "20"], 64), (["--back", "101%"], 64), (["--bursts", "x"], 64),
       (["--dwell", "weibull:0,1s"], 64), (["--score", "best"], 64),
+      (["--feed", "none"], 64), (["--junit", "a.xml"], 64), (["--report", "-"], 64),
     ] as [([String], Int32)])
   func usage(arguments: [String], status: Int32) async throws {
     let folder = try TemporaryFolder()

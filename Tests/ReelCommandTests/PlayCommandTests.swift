@@ -8,6 +8,22 @@ import Testing
 struct PlayCommandTests {
   // MARK: What is shown
 
+  @Test("A page of playback")
+  func page() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "play", Fixtures.path("hls-fmp4/master.m3u8"), Fixtures.path("bad/html.m3u8"), "--rate", "4",
+      "--report",
+      folder.path + "/page.html")
+    #expect(result.status == 1)
+    let page = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
+    for heading in ["Start-up", "Course", "Rungs", "Events", "What was run"] {
+      #expect(page.contains("<h2>\(heading)</h2>"), "\(heading)")
+    }
+    #expect(page.contains("an HTML page"))
+    #expect(try await Command.run("play", "x.mp4", "--report", "-").status == 64)
+  }
+
   @Test(
     "Every frame is shown, with the md5s of ffmpeg",
     arguments: [

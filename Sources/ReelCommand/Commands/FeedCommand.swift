@@ -38,7 +38,8 @@ struct FeedCommand: AsyncParsableCommand {
       Dwell times:
       \(Self.list(DwellSpec.forms))
 
-      --assert takes METRIC, a comparison (< <= > >= =) and a value with its unit; exit code 1 where one does not hold. \
+      --assert takes METRIC, a comparison (< <= > >= =) and a value with its unit; exit code 1 where one does not hold. Those that hold \
+      are printed with the report. \
       Metrics:
       \(Self.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
 
@@ -118,12 +119,28 @@ struct FeedCommand: AsyncParsableCommand {
     help: ArgumentHelp("Add a published score to the report. Can be repeated.", valueName: "name"))
   var scoreNames: [String] = []
 
-  @Option(help: ArgumentHelp("Write every event as JSON Lines.", valueName: "file"))
-  var trace: String?
+  @Option(
+    help: ArgumentHelp(
+      "Write a page of HTML: the walk as a timeline, or with --compare the pools side by side.",
+      valueName: "file"))
+  var report: String?
 
   @Option(
     help: ArgumentHelp(
-      "Write the first frame of each item that was shown into one PNG.", valueName: "file"))
+      "Write every event as JSON Lines; a FILE that ends in .json gets the trace format of Chrome and Perfetto.",
+      valueName: "file"))
+  var trace: String?
+
+  @Option(help: ArgumentHelp("Write a line of CSV for each swipe.", valueName: "file"))
+  var csv: String?
+
+  @Option(help: ArgumentHelp("Write the outcomes of --assert as JUnit XML.", valueName: "file"))
+  var junit: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write a PNG with the first frame, the title and the delay of each item that was looked at.",
+      valueName: "file"))
   var contactSheet: String?
 
   @Flag(help: "Print every swipe.")
@@ -161,7 +178,12 @@ struct FeedCommand: AsyncParsableCommand {
     if compare != nil, trace != nil || contactSheet != nil {
       throw ValidationError("--trace and --contact-sheet are for one pool, not for --compare")
     }
-    for (option, path) in [("--trace", trace), ("--contact-sheet", contactSheet)] {
+    if junit != nil, assertions.isEmpty { throw ValidationError("--junit goes with --assert") }
+    let files = [
+      ("--report", report), ("--trace", trace), ("--csv", csv), ("--junit", junit),
+      ("--contact-sheet", contactSheet),
+    ]
+    for (option, path) in files {
       // The report is what standard output is for.
       if path == "-" { throw ValidationError("\(option) takes a file; write ./- for one of this name") }
       if path == "" { throw ValidationError("\(option) takes a file") }

@@ -16,41 +16,137 @@ struct FeedJob: Sendable {
     self.logger = logger
   }
 
-  /// Walks with each pool, prints the reports, and says whether all assertions hold for all of them.
+  /// Walks with each pool over each link, prints the reports, and says whether all assertions hold for all of them.
   ///
   /// What becomes of the files beside the report is told when the report is printed: the first error is thrown.
   func run() async throws -> Bool {
-    // Broken recordings are told of before anything is fetched.
-    var links: [LinkArgument.Link?] = [nil]
-    if let argument = try command.linkArgument() { links = try argument.links(seed: command.seed) }
-    let outputs = try FeedOutputs(trace: command.trace, contactSheet: command.contactSheet)
-    // A modelled clock stands still for real pauses.
-    let fetcher = command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
-    let feed = try await feed(fetcher)
-    let viewer = try command.viewer()
-    let plan = try WalkPlan(feed, swipeCount: command.swipes, viewer: viewer, seed: command.seed)
-    let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
-    var cost = try command.cost()
-    if command.calibrate { cost = try await DecodeCalibration(feed, logger: logger).measure(fetcher) }
-    let pools = try command.pools()
-    let runs = links.flatMap { link in
-      pools.map { pool in
-        let prefix = links.count > 1 ? link.map { $0.name + " " } : nil
-        return Run(pool: pool, link: link, label: (prefix ?? "") + pool.label)
-      }
+    let outputs = try FeedOutputs(command)
+    let progress = FeedProgress()
+    let result = try await WorkProgress.showing(when: !command.options.quiet, { _ in progress.text }) {
+      try await walkAll(outputs, progress)
     }
-    let reports =
-      command.virtual
-      ? try await simulate(feed, plan, viewer, runs, cost: cost, fetcher: fetcher, outputs: outputs)
-      : try await walk(feed, plan, viewer, runs, fetcher: fetcher, outputs: outputs)
-    let failures = outputs.commit()
-    let isMet = try finish(reports, assertions)
+    let reports = result.walks.map(\.report)
+    if let failure = result.failure {
+      // What was measured until Ctrl-C.
+      if failure is CancellationError, !reports.isEmpty { try printReports(reports) }
+      throw failure
+    }
+    let warnings = warnings(result.walks)
+    let failures = write(result.walks, result.feed, warnings, to: outputs)
+    let isMet = try finish(reports, warnings)
     guard let failure = failures.first else { return isMet }
     Console.report(Array(failures.dropFirst()))
     throw failure
   }
 
   // MARK: - Private
+
+  /// The walks that were performed, some perhaps in part, and why they ended early.
+  private struct Outcome: Sendable {
+    var feed: Feed
+    var walks: [Walk] = []
+    var failure: (any Error)?
+  }
+
+  private func walkAll(_ outputs: FeedOutputs, _ progress: FeedProgress) async throws -> Outcome {
+    // Broken recordings are reported before anything is fetched.
+    var links: [LinkArgument.Link?] = [nil]
+    if let argument = try command.linkArgument() { links = try argument.links(seed: command.seed) }
+    // A modelled clock stands still for real pauses.
+    let fetcher = command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
+    progress.prepare("reading the feed")
+    let feed = try await feed(fetcher)
+    let viewer = try command.viewer()
+    let plan = try WalkPlan(feed, swipeCount: command.swipes, viewer: viewer, seed: command.seed)
+    let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
+    var cost = try command.cost()
+    progress.prepare("measuring the cost of decoding")
+    if command.calibrate { cost = try await DecodeCalibration(feed, logger: logger).measure(fetcher) }
+    let pools = try command.pools()
+    let count = links.count * pools.count
+    var walks: [Walk] = []
+    for link in links {
+      for pool in pools {
+        let label = (links.count > 1 ? link.map { $0.name + " " } ?? "" : "") + pool.label
+        let settings = WalkSettings(
+          feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
+          policy: pool.policy.description, link: link?.text, dwell: command.dwell,
+          shares: viewer.reportedShares, seed: command.seed)
+        walks.append(
+          Walk(
+            feed, plan, settings, label: label, link: link?.spec, configuration: try configuration(pool),
+            outputs, progress, place: walks.count, isSingle: count == 1))
+      }
+    }
+    progress.begin(walks.map(\.label), plan: plan)
+    var outcome = Outcome(feed: feed)
+    let reports = Locked([WalkReport?](repeating: nil, count: count))
+    do {
+      if command.virtual {
+        try await simulate(walks, cost: cost, fetcher: fetcher) { place, report in
+          reports.withLock { $0[place] = report }
+        }
+      } else {
+        try await perform(walks, fetcher: fetcher) { place, report in reports.withLock { $0[place] = report } }
+      }
+    } catch {
+      outcome.failure = error
+    }
+    let scores = try command.scores()
+    for (walk, report) in zip(walks, reports.withLock { $0 }) {
+      guard var report else { continue }
+      report.scores = scores
+      report.assertions = assertions.map { $0.evaluate(report) }
+      var walk = walk
+      walk.report = report
+      outcome.walks.append(walk)
+    }
+    return outcome
+  }
+
+  /// Walks one after the other, in real time.
+  ///
+  /// - Parameter note: Called with the place and the report of each walk, also of one that was interrupted.
+  private func perform(
+    _ walks: [Walk], fetcher: any Fetching, note: (Int, WalkReport) -> Void
+  ) async throws {
+    for (place, walk) in walks.enumerated() {
+      try Task.checkCancellation()
+      // Each walk finds the link in the same state.
+      let network: any Fetching = walk.link.map { ThrottledFetcher(fetcher, link: $0) } ?? fetcher
+      let replay = FeedReplay(
+        walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,
+        configuration: walk.configuration, fetcher: network, trace: walk.trace, frames: walk.show,
+        logger: logger)
+      do {
+        note(place, try await replay.run())
+      } catch {
+        if let report = replay.interruptedReport { note(place, report) }
+        throw error
+      }
+    }
+  }
+
+  /// Walks side by side, each in a simulation of its own.
+  ///
+  /// - Parameter note: As for `perform`; called on any thread.
+  private func simulate(
+    _ walks: [Walk], cost: DecodeCost, fetcher: any Fetching,
+    note: @escaping @Sendable (Int, WalkReport) -> Void
+  ) async throws {
+    let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: command.decoding == .first)
+    let simulated = walks.enumerated().map { place, walk in
+      var simulated = SimulatedWalk(
+        walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,
+        configuration: walk.configuration, decodeCost: cost, link: walk.link, fetcher: fetcher,
+        limit: .seconds(command.options.timeout), memory: memory, logger: logger)
+      simulated.trace = walk.trace
+      simulated.frames = walk.show
+      simulated.onInterruption = { note(place, $0) }
+      return simulated
+    }
+    _ = try await SimulatedWalk.run(simulated) { place, report in note(place, report) }
+  }
 
   private func feed(_ fetcher: any Fetching) async throws -> Feed {
     let source = try MediaSource(argument: command.feed)
@@ -63,8 +159,7 @@ struct FeedJob: Sendable {
       file = try await withDeadline(seconds: command.options.timeout, source: source.name) {
         let response = try await fetcher.fetch(request)
         return try FeedFile(
-          bytes: try await response.body.collect(upTo: FeedLimits().byteCount, orThrow: .badManifest),
-          at: .url(response.url))
+          bytes: try await response.body.collect(upTo: FeedLimits().byteCount), at: .url(response.url))
       }
     case .url(let url): file = try FeedFile(path: url.path)
     case .standardInput:
@@ -82,61 +177,47 @@ struct FeedJob: Sendable {
     return feed
   }
 
-  /// One of the walks.
-  private struct Run {
-    let pool: FeedCommand.Pool
-    let link: LinkArgument.Link?
+  /// A walk with one pool over one link, and what collects its events.
+  private struct Walk: Sendable {
+    let feed: Feed
+    let plan: WalkPlan
+    let settings: WalkSettings
     let label: String
-  }
+    let link: LinkSpec?
+    let configuration: PoolConfiguration
+    let trace: WalkTrace
+    let page: TimelineRecorder?
+    let chromeTrace: TimelineRecorder?
+    let frames: FirstFrames?
+    var report: WalkReport
 
-  /// Walks one after the other, in real time.
-  private func walk(
-    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ runs: [Run], fetcher: any Fetching,
-    outputs: FeedOutputs
-  ) async throws -> [WalkReport] {
-    var reports: [WalkReport] = []
-    for run in runs {
-      try Task.checkCancellation()
-      // Each walk finds the link in the same state.
-      let network: any Fetching = run.link.map { ThrottledFetcher(fetcher, link: $0.spec) } ?? fetcher
-      let replay = FeedReplay(
-        feed, plan: plan, settings: settings(feed, viewer, run), label: run.label,
-        configuration: try configuration(run.pool), fetcher: network, trace: trace(outputs),
-        frames: frames(outputs), logger: logger)
-      reports.append(try await scored(replay.run()))
+    /// - Parameters:
+    ///   - place: Among the walks.
+    ///   - isSingle: False if there are other walks: a page of several has no timelines.
+    init(
+      _ feed: Feed, _ plan: WalkPlan, _ settings: WalkSettings, label: String, link: LinkSpec?,
+      configuration: PoolConfiguration, _ outputs: FeedOutputs, _ progress: FeedProgress, place: Int,
+      isSingle: Bool
+    ) {
+      (self.feed, self.plan, self.settings, self.label, self.link) = (feed, plan, settings, label, link)
+      self.configuration = configuration
+      let page = outputs.page != nil && isSingle ? TimelineRecorder(feed) : nil
+      let chromeTrace = outputs.chromeTrace.map { _ in TimelineRecorder(feed, limits: .trace) }
+      frames = outputs.sheet != nil || page != nil ? FirstFrames(feed) : nil
+      var consumers: [WalkTrace.Consumer] = []
+      if let file = outputs.trace { consumers.append(WalkTrace.lines { file.write($0) }) }
+      for recorder in [page, chromeTrace].compactMap({ $0 }) { consumers.append { recorder.note($0) } }
+      consumers.append { progress.note($0, of: place) }
+      trace = WalkTrace(consumers: consumers)
+      (self.page, self.chromeTrace) = (page, chromeTrace)
+      report = WalkReport(label: label, settings: settings)
     }
-    return reports
-  }
 
-  /// Walks side by side, each in a simulation of its own.
-  private func simulate(
-    _ feed: Feed, _ plan: WalkPlan, _ viewer: ViewerSpec, _ runs: [Run], cost: DecodeCost,
-    fetcher: any Fetching, outputs: FeedOutputs
-  ) async throws -> [WalkReport] {
-    let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: command.decoding == .first)
-    let walks = try runs.map { run in
-      var walk = SimulatedWalk(
-        feed, plan: plan, settings: settings(feed, viewer, run), label: run.label,
-        configuration: try configuration(run.pool), decodeCost: cost, link: run.link?.spec, fetcher: fetcher,
-        limit: .seconds(command.options.timeout), memory: memory, logger: logger)
-      walk.trace = trace(outputs)
-      walk.frames = frames(outputs)
-      return walk
+    /// Keeps the first frame of each item, if a file needs it.
+    var show: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? {
+      guard let frames else { return nil }
+      return { item, frame in frames.add(frame, of: item) }
     }
-    return try await SimulatedWalk.run(walks).map(scored)
-  }
-
-  private func scored(_ report: WalkReport) throws -> WalkReport {
-    var report = report
-    report.scores = try command.scores()
-    return report
-  }
-
-  private func settings(_ feed: Feed, _ viewer: ViewerSpec, _ run: Run) -> WalkSettings {
-    WalkSettings(
-      feed: command.feed, itemCount: feed.items.count, slotCount: run.pool.size,
-      policy: run.pool.policy.description, link: run.link?.text, dwell: command.dwell,
-      shares: viewer.reportedShares, seed: command.seed)
   }
 
   private func configuration(_ pool: FeedCommand.Pool) throws -> PoolConfiguration {
@@ -151,36 +232,100 @@ struct FeedJob: Sendable {
     return configuration
   }
 
-  private func trace(_ outputs: FeedOutputs) -> WalkTrace? {
-    outputs.trace.map { file in WalkTrace { file.write($0) } }
+  /// Warns of rungs above the rate of a link, or above the mean rate of a recorded one.
+  private func warnings(_ walks: [Walk]) -> [String] {
+    var warnings: [String] = []
+    for walk in walks {
+      guard let link = walk.link,
+        let text = LinkWarning.text(
+          [walk.report], bitsPerSecond: link.bitsPerSecond, adapts: command.options.adaptsBitRate),
+        !warnings.contains(text)
+      else { continue }
+      warnings.append(text)
+    }
+    return warnings
   }
 
-  private func frames(_ outputs: FeedOutputs) -> (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? {
-    guard let sheet = outputs.sheet else { return nil }
-    return { _, frame in sheet.add(frame) }
+  /// Writes the files beside the reports; gives the errors of those that failed.
+  private func write(
+    _ walks: [Walk], _ feed: Feed, _ warnings: [String], to outputs: FeedOutputs
+  ) -> [ReelError] {
+    var failures: [ReelError] = []
+    func attempt(_ body: () throws(ReelError) -> Void) {
+      do throws(ReelError) { try body() } catch { failures.append(error) }
+    }
+    let (reports, names) = (walks.map(\.report), feed.items.map { Redaction.clean($0.name) })
+    attempt { () throws(ReelError) in try outputs.trace?.commit() }
+    attempt { () throws(ReelError) in try outputs.csv?.write(WalkCSV.text(reports, names: names)) }
+    attempt { () throws(ReelError) in try outputs.junit?.write(JUnitXML.text(reports)) }
+    attempt { () throws(ReelError) in
+      try outputs.page?.write(try page(walks, names: names, warnings: warnings))
+    }
+    guard let walk = walks.first else { return failures }
+    attempt { () throws(ReelError) in
+      guard let timeline = walk.chromeTrace?.timeline else { return }
+      try outputs.chromeTrace?.write(ChromeTrace.json(walk.report, timeline, names: names))
+    }
+    attempt { () throws(ReelError) in
+      guard let sheet = outputs.sheet else { return }
+      guard let images = walk.frames?.all, !images.isEmpty else {
+        throw ReelError(.badMedia, "no item has shown a frame", at: command.contactSheet)
+      }
+      let tiles = ContactSheet.tiles(walk.report, names: names, images: images)
+      try sheet.write(try PNGEncoder.encode(ContactSheet.draw(tiles)))
+    }
+    return failures
   }
 
-  /// Prints; false where an assertion does not hold.
-  private func finish(_ reports: [WalkReport], _ assertions: [WalkAssertion]) throws(ReelError) -> Bool {
+  private func page(_ walks: [Walk], names: [String], warnings: [String]) throws(ReelError) -> String {
+    let run = RunDescription(arguments: Array(CommandLine.arguments.dropFirst()))
+    guard walks.count == 1, let walk = walks.first, let timeline = walk.page?.timeline else {
+      return ComparisonPage(reports: walks.map(\.report), run: run, warnings: warnings).html
+    }
+    let images = walk.frames?.all ?? [:]
+    var items: [WalkPage.Item] = []
+    for (index, name) in names.enumerated() {
+      let picture = try images[index].map { image throws(ReelError) in try PNGEncoder.encode(image.halved) }
+      items.append(WalkPage.Item(title: name, picture: picture))
+    }
+    let rate = walk.link.map { link -> @Sendable (Duration) -> Double in
+      { Double(link.recording?.bitsPerSecond(at: link.start + $0) ?? link.bitsPerSecond) }
+    }
+    return WalkPage(
+      report: walk.report, timeline: timeline, items: items, linkRate: rate,
+      run: run, warnings: warnings
+    ).html
+  }
+
+  private func printReports(_ reports: [WalkReport]) throws(ReelError) {
     if command.options.json {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
       if Set(reports.map(\.settings.link)).count > 1 {
         try Console.print(LinkTable(reports).text)
-      } else if command.compare == nil {
-        for report in reports { try Console.print(report.text(includingSwipes: command.details)) }
-      } else {
+      } else if command.compare != nil {
         try Console.print(ComparisonTable(reports).text)
+      } else {
+        for report in reports { try Console.print(report.text(includingSwipes: command.details)) }
       }
     }
+  }
+
+  /// Prints; false where an assertion does not hold. Those that hold go to standard output, the others to standard
+  /// error.
+  private func finish(_ reports: [WalkReport], _ warnings: [String]) throws(ReelError) -> Bool {
+    try printReports(reports)
+    if !command.options.quiet { for warning in warnings { Console.note("reel: warning: \(warning)") } }
     var isMet = true
     for report in reports {
-      let totals = report.totals
-      for assertion in assertions {
-        let outcome = assertion.evaluate(totals)
-        guard !outcome.isMet else { continue }
-        isMet = false
-        Console.note("reel: \(reports.count > 1 ? "\(report.label): " : "")\(outcome)")
+      let label = reports.count > 1 ? "\(report.label): " : ""
+      for outcome in report.assertions {
+        if !outcome.isMet {
+          isMet = false
+          Console.note("reel: \(label)\(outcome)")
+        } else if !command.options.json, !command.options.quiet {
+          try Console.print("\(label)\(outcome)")
+        }
       }
     }
     return isMet

@@ -102,25 +102,12 @@ struct FramesCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  /// Extracts from every source, `jobs` at a time; returns the errors of those that failed.
-  private func extractAll(logger: Logger) async throws -> [ReelError] {
-    do {
-      if output != "-" { try makeFolder() }
-    } catch {
-      Console.report(error.asReelError)
-      return [error.asReelError]
-    }
-    let parsed = sources.map { argument in
-      Result { () throws(ReelError) in try MediaSource(argument: argument) }
-    }
-    let stems = OutputNames.stems(
-      of: parsed.map { (try? $0.get()) ?? .standardInput })
-    let extractor = FrameExtractor(
-      fetcher: options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(),
-      logger: logger)
-    let record = OutputRecord(directory: output, overwrites: overwrite)
-    let failures = FailureLog()
-    let begun = await withTaskGroup(of: Void.self) { group in
+  /// Returns the number of sources that were begun.
+  private func extract(
+    _ parsed: [Result<MediaSource, ReelError>], stems: [String], record: OutputRecord,
+    extractor: FrameExtractor, failures: FailureLog, _ count: WorkCount
+  ) async -> Int {
+    await withTaskGroup(of: Void.self) { group in
       var running = 0
       for (index, source) in parsed.enumerated() {
         if running >= jobs {
@@ -140,9 +127,34 @@ struct FramesCommand: AsyncParsableCommand {
             failures.append(error)
             report(error, argument: sources[index])
           }
+          count.add()
         }
       }
       return parsed.count
+    }
+  }
+
+  /// Extracts from every source, `jobs` at a time; returns the errors of those that failed.
+  private func extractAll(logger: Logger) async throws -> [ReelError] {
+    do {
+      if output != "-" { try makeFolder() }
+    } catch {
+      Console.report(error.asReelError)
+      return [error.asReelError]
+    }
+    let parsed = sources.map { argument in
+      Result { () throws(ReelError) in try MediaSource(argument: argument) }
+    }
+    let stems = OutputNames.stems(
+      of: parsed.map { (try? $0.get()) ?? .standardInput })
+    let extractor = FrameExtractor(
+      fetcher: options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(),
+      logger: logger)
+    let record = OutputRecord(directory: output, overwrites: overwrite)
+    let failures = FailureLog()
+    let count = WorkCount(of: sources.count)
+    let begun = await WorkProgress.showing(when: !options.quiet, { count.text(after: $0) }) {
+      await extract(parsed, stems: stems, record: record, extractor: extractor, failures: failures, count)
     }
     if Task.isCancelled, options.json {
       // Every source has a line, including those that were not started.

@@ -165,7 +165,9 @@ struct MemoryCommand: AsyncParsableCommand {
   private func measure(_ job: MemoryJob) async throws -> (errors: [ReelError], sourceCount: Int) {
     defer { job.close() }
     do {
-      let result = try await job.run()
+      let result = try await WorkProgress.showing(
+        when: !options.quiet, { "loading players, \(Int($0 / .seconds(1))) s" }
+      ) { try await job.run() }
       if options.json {
         for line in result.players { try Console.print(JSONLine.string(line)) }
         try Console.print(JSONLine.string(result.summary))

@@ -93,6 +93,12 @@ struct PlayCommand: AsyncParsableCommand {
   var overwrite = false
 
   @Option(
+    name: .customLong("report"),
+    help: ArgumentHelp(
+      "Write a page of HTML: start-up, buffer, rungs, stalls, lateness and events.", valueName: "file"))
+  var reportFile: String?
+
+  @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
       "The language of the sound where there are several. Can be repeated, the most wanted first.",
@@ -140,15 +146,30 @@ struct PlayCommand: AsyncParsableCommand {
     let record = OutputRecord(directory: output ?? ".", overwrites: overwrite)
     let configuration = try configuration()
     let fetcher = options.transport(logger: logger)
-    let report = PlayReport(form)
+    let page = try reportFile.map { path throws(ReelError) in try ResultFile(path) }
+    var recordings: [PlayRecorder.Recording] = []
     var errors: [ReelError] = []
+    // Also after Ctrl-C: what was recorded until then.
+    func writePage() {
+      guard let page else { return }
+      let run = RunDescription(arguments: Array(CommandLine.arguments.dropFirst()))
+      do {
+        try page.write(PlayPage(sources: recordings, run: run).html)
+      } catch {
+        Console.report(error)
+        errors.append(error)
+      }
+    }
     for (index, source) in parsed.enumerated() {
+      let recorder = page.map { _ in PlayRecorder() }
+      let report = PlayReport(form, recorder: recorder)
       let job = PlayJob(
         argument: sources[index],
         options: jobOptions(stem: stems[index], owner: .init(record: record, of: source)),
         configuration: configuration,
         fetcher: fetcher, report: report, logger: logger)
       do {
+        defer { if let recorder { recordings.append(recorder.recording) } }
         try await job.run(source)
       } catch {
         errors.append(error)
@@ -161,9 +182,11 @@ struct PlayCommand: AsyncParsableCommand {
         for argument in sources[(index + 1)...] where options.json {
           try? report.finish(PlayRecordSummary(source: argument, error: .interrupted))
         }
+        writePage()
         return errors + [.interrupted]
       }
     }
+    writePage()
     return errors
   }
 
@@ -224,6 +247,7 @@ struct PlayCommand: AsyncParsableCommand {
       throw ValidationError("--y4m and --wav take one source")
     }
     try validateReplacements()
+    if reportFile == "-" || reportFile == "" { throw ValidationError("--report takes a file") }
     if let output {
       if output.isEmpty || output == "-" { throw ValidationError("-o takes a folder") }
     } else if format != nil || size != nil || gravity != nil || overwrite {
@@ -235,7 +259,7 @@ struct PlayCommand: AsyncParsableCommand {
   private func validateReplacements() throws {
     let read = Set(
       sources.compactMap { source in (try? MediaSource(argument: source)).flatMap { FileIdentity($0) } })
-    for (option, path) in [("--y4m", y4m), ("--wav", wav)] {
+    for (option, path) in [("--y4m", y4m), ("--wav", wav), ("--report", reportFile)] {
       guard let path, path != "-", let written = FileIdentity(path: path), read.contains(written) else {
         continue
       }

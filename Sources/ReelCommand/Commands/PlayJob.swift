@@ -210,7 +210,7 @@ final class PlayJob: Sendable {
         if !Task.isCancelled { signal.yield(.late) }
       }
       group.addTask { await self.watchLimit(of: session) }
-      if report.showsProgress {
+      if report.wantsTicks {
         group.addTask {
           while !Task.isCancelled {
             signal.yield(.tick)
@@ -286,8 +286,14 @@ final class PlayJob: Sendable {
       guard session.frames.account.lastTime == nil else { return nil }
       return Outcome(ending: .failed, failure: lateness(of: session, lastRetry: lastRetry))
     case .tick:
+      let statistics = session.player.statistics
+      report.recorder?.note(
+        PlayRecorder.Sample(
+          time: elapsed / .seconds(1), buffered: statistics.bufferedDuration / .seconds(1),
+          bandwidth: statistics.estimatedBandwidth,
+          rungBitRate: session.item.accessLog.last?.indicatedBitRate))
       report.showProgress(
-        PlayText.progress(item: session.item, position: position, statistics: session.player.statistics))
+        PlayText.progress(item: session.item, position: position, statistics: statistics))
     }
     return nil
   }
@@ -306,6 +312,7 @@ final class PlayJob: Sendable {
     // A stopped player no longer has its statistics.
     let statistics = session.player.statistics
     let wall = elapsed
+    report.recorder?.note(lateness: statistics.lateness)
     let (position, latency) = (session.player.currentTime, session.item.liveLatency.value)
     if outcome.ending == .interrupted, options.rate.isFinite { session.frames.end(at: position) }
     if outcome.ending == .interrupted {

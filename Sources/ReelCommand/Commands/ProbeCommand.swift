@@ -52,8 +52,11 @@ struct ProbeCommand: AsyncParsableCommand {
   private func probe(_ argument: String, prober: SourceProber) async throws -> ReelError? {
     do {
       let source = try MediaSource(argument: argument)
-      let description = try await withDeadline(seconds: options.timeout, source: source.name) {
-        try await prober.probe(source)
+      let count = WorkCount(of: 1)
+      let description = try await WorkProgress.showing(when: !options.quiet, { count.text(after: $0) }) {
+        try await withDeadline(seconds: options.timeout, source: source.name) {
+          try await prober.probe(source)
+        }
       }
       if options.json {
         try Console.print(JSONLine.string(ProbeRecord(source: argument, description)))

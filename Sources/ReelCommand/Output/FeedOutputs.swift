@@ -6,29 +6,67 @@ import ReelPlayback
 ///
 /// They are begun before the walk: what can't be made is known then.
 struct FeedOutputs: Sendable {
+  /// JSON Lines.
   let trace: TraceFile?
-  let sheet: ContactSheet?
+  /// The trace in Chrome's format.
+  let chromeTrace: ResultFile?
+  let sheet: ResultFile?
+  let page: ResultFile?
+  let csv: ResultFile?
+  let junit: ResultFile?
 
   /// Throws `ReelError.cannotCreateOutput`.
-  init(trace: String?, contactSheet: String?) throws(ReelError) {
-    self.trace = try trace.map { path throws(ReelError) in TraceFile(try Self.file(path)) }
-    sheet = try contactSheet.map { path throws(ReelError) in ContactSheet(try Self.file(path)) }
+  init(_ command: FeedCommand) throws(ReelError) {
+    func file(_ path: String?) throws(ReelError) -> ResultFile? {
+      try path.map { path throws(ReelError) in try ResultFile(path) }
+    }
+    let isChrome = command.trace?.lowercased().hasSuffix(".json") ?? false
+    trace =
+      isChrome
+      ? nil
+      : try command.trace.map { path throws(ReelError) in
+        TraceFile(try ResultFile.open(path))
+      }
+    chromeTrace = isChrome ? try file(command.trace) : nil
+    sheet = try file(command.contactSheet)
+    page = try file(command.report)
+    csv = try file(command.csv)
+    junit = try file(command.junit)
+  }
+}
+
+/// A file that is written at once, at the end of a run. It is begun before.
+final class ResultFile: Sendable {
+  private struct State: ~Copyable {
+    let file: OutputFile
   }
 
-  /// Gives the files their names; why some can't be had, where that is so.
-  func commit() -> [ReelError] {
-    var failures: [ReelError] = []
-    do throws(ReelError) { try trace?.commit() } catch { failures.append(error) }
-    do throws(ReelError) { try sheet?.commit() } catch { failures.append(error) }
-    return failures
+  private let state: Locked<State>
+
+  /// Throws `ReelError.cannotCreateOutput`.
+  init(_ path: String) throws(ReelError) {
+    state = Locked(State(file: try Self.open(path)), rank: .writer)
   }
 
-  // MARK: - Private
+  /// Writes the whole file and gives it its name.
+  func write(_ bytes: [UInt8]) throws(ReelError) {
+    let failure = state.withLock { state -> ReelError? in
+      do throws(ReelError) {
+        try state.file.write(bytes)
+        try state.file.commit()
+      } catch { return error }
+      return nil
+    }
+    if let failure { throw failure }
+  }
 
-  private static func file(_ path: String) throws(ReelError) -> OutputFile {
+  func write(_ text: String) throws(ReelError) { try write(Array(text.utf8)) }
+
+  /// Throws `ReelError.cannotCreateOutput`.
+  static func open(_ path: String) throws(ReelError) -> sending OutputFile {
     var isDirectory: ObjCBool = false
     let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-    // It would be noticed when the file takes its name, at the end of the walk.
+    // It would be noticed when the file takes its name, at the end.
     guard !path.hasSuffix("/"), !(isThere && isDirectory.boolValue) else {
       throw ReelError(.cannotCreateOutput, "is a directory", at: path, advice: "name a file in it")
     }

@@ -14,17 +14,21 @@ final class PlayReport: Sendable {
   private let form: Form
   /// The status line; nil if there is none.
   private let progress: PlayProgress?
+  /// Collects the same for a page; nil where there is to be none.
+  let recorder: PlayRecorder?
 
-  init(_ form: Form) {
+  init(_ form: Form, recorder: PlayRecorder? = nil) {
     self.form = form
+    self.recorder = recorder
     if case .text = form { progress = PlayProgress() } else { progress = nil }
   }
 
-  /// True if `showProgress(_:)` prints anything.
-  var showsProgress: Bool { progress != nil }
+  /// True if `showProgress(_:)` shows anything, or samples are collected.
+  var wantsTicks: Bool { progress != nil || recorder != nil }
 
   /// Throws `ReelError.cannotWriteOutput`.
   func tell(_ record: PlayRecord) throws(ReelError) {
+    recorder?.note(record)
     switch form {
     case .json: try Console.print(JSONLine.string(record))
     case .text:
@@ -43,6 +47,7 @@ final class PlayReport: Sendable {
 
   /// Prints the summary. Throws `ReelError.cannotWriteOutput`.
   func finish(_ summary: PlayRecordSummary) throws(ReelError) {
+    recorder?.note(summary)
     progress?.clear()
     switch form {
     case .json: try Console.print(JSONLine.string(summary))

@@ -13,6 +13,15 @@ enum PlayText {
     return "\(seconds(record.position)) s  \(shown)"
   }
 
+  /// The words of a moment, without its position.
+  static func words(of record: PlayRecord) -> String {
+    if let words = words(for: record)?.text {
+      return record.event == "failed" || record.event == "output_failed"
+        ? "\(words): \(record.error?.message ?? "")" : words
+    }
+    return words(record.reason ?? record.event)
+  }
+
   /// The status line during playback.
   static func progress(item: PlayerItem, position: MediaTime, statistics: PlayerStatistics) -> String {
     var parts = [seconds(position.seconds)]

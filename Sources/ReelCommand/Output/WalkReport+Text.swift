@@ -31,6 +31,7 @@ extension WalkReport {
     parts.append(settings.dwell)
     if let shares = settings.shares, shares != .usual { parts.append(shares.description) }
     parts.append("seed \(settings.seed)")
+    if isInterrupted { parts.append("interrupted") }
     if settings.isVirtual {
       let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a frame" } ?? ""
       parts.append("modelled time\(cost)")
@@ -63,7 +64,8 @@ extension WalkReport {
     ]
     .compactMap { name, slowest in
       guard let slowest, slowest.duration >= .milliseconds(1) else { return nil }
-      let cause = slowest.cause.map { ": \($0)" } ?? ""
+      let found = swipes.first { $0.number == slowest.swipe && !$0.isPassing }.map(\.found) ?? "nothing"
+      let cause = slowest.cause.map { ": found \(found), waited for \($0)" } ?? ""
       let place =
         "swipe \(slowest.swipe) to item \(slowest.itemIndex)\(slowest.isAbandoned ? ", left" : "")"
       return "  \(name): \(DurationText.readable(slowest.duration)), \(place)\(cause)".printable

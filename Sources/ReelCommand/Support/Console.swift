@@ -11,12 +11,17 @@ import ReelCore
 enum Console {
   private static let output = Locked(STDOUT_FILENO)
   private static let errorOutput = Locked(STDERR_FILENO)
+  /// The line of progress, which goes before anything else is written.
+  private static let progress = Locked<PlayProgress?>(nil)
+
+  static func setProgress(_ line: PlayProgress?) { progress.withLock { $0 = line } }
 
   /// Throws `ReelError.cannotWriteOutput`, also if the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
 
   /// Writes bytes to standard output.
   static func write(_ bytes: [UInt8]) throws(ReelError) {
+    clearProgress()
     let code = output.withLock { writeAll($0, bytes) }
     if code != 0 {
       throw ReelError(.cannotWriteOutput, "can't be written: \(errorText(code))", at: "standard output")
@@ -34,10 +39,16 @@ enum Console {
   }
 
   static func note(_ line: String) {
+    clearProgress()
     _ = errorOutput.withLock { writeAll($0, Array("\(line)\n".utf8)) }
   }
 
   static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  private static func clearProgress() {
+    let line = progress.withLock { $0 }
+    line?.clear()
+  }
 
   /// Returns 0 or the error number.
   private static func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {

@@ -212,6 +212,11 @@ public final class PlayerPool: PlayerPooling {
     core.state.withLock { $0.player(of: id) }?.load?.item.startup
   }
 
+  /// The rungs that were opened for an item, in order; empty where it has no slot.
+  package func accessLog(of id: FeedItem.ID) -> [AccessLogEntry] {
+    core.state.withLock { $0.player(of: id) }?.load?.item.accessLog ?? []
+  }
+
   /// The bytes transferred over the network for an item; 0 if it has no slot.
   package func fetchedByteCount(of id: FeedItem.ID) -> Int64 {
     core.state.withLock { $0.player(of: id) }?.fetched.byteCount ?? 0

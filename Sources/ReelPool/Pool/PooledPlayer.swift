@@ -88,6 +88,7 @@ final class PooledPlayer: Sendable {
       $0 = Load(
         feedItem: feedItem, item: item, began: clock.now, fetchedBefore: network.statistics, order: order)
     }
+    network.setOwner(feedItem.id)
     setRank(order.rank)
     // The first request is sent on another thread. No player of lower rank may overtake it.
     if feedItem.host != nil { network.expectRequest() }

@@ -76,6 +76,7 @@ package final class PriorityFetcher: Sendable {
   package final class Slot: Fetching {
     private let network: PriorityFetcher
     private let number: Int
+    private let owner = Locked<FeedItem.ID?>(nil)
 
     fileprivate init(_ network: PriorityFetcher, number: Int) {
       self.network = network
@@ -92,6 +93,9 @@ package final class PriorityFetcher: Sendable {
 
     package var statistics: Statistics { network.statistics(of: number) }
 
+    /// The item that requests are made for from now on, which ``RequestOwner`` names to the fetcher behind.
+    package func setOwner(_ item: FeedItem.ID?) { owner.withLock { $0 = item } }
+
     /// A request is about to come: until then the slot counts as just given something.
     package func expectRequest() { network.expectRequest(of: number) }
 
@@ -101,7 +105,10 @@ package final class PriorityFetcher: Sendable {
     package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
       let (network, number) = (network, number)
       network.count(of: number) { $0.requestCount += 1 }
-      let response = try await network.inTurn(of: number) { try await network.base.fetch(request) }
+      let owner = owner.withLock { $0 }
+      let response = try await network.inTurn(of: number) {
+        try await RequestOwner.$item.withValue(owner) { try await network.base.fetch(request) }
+      }
       let further = response.requestCount - 1
       if further > 0 { network.count(of: number) { $0.requestCount += further } }
       // The body holds the slot: its account is kept as long as something may come.

@@ -23,6 +23,7 @@ public final class FeedReplay: Sendable {
   private let trace: WalkTrace?
   private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   private let logger: Logger
+  private let interrupted = Locked<WalkReport?>(nil)
 
   /// A walk that ``run(in:)`` performs.
   ///
@@ -65,14 +66,20 @@ public final class FeedReplay: Sendable {
     return report
   }
 
+  /// The report of the walk up to the moment at which its task was cancelled; `nil` for a walk that was not.
+  package var interruptedReport: WalkReport? { interrupted.withLock { $0 } }
+
   // MARK: - Private
 
   private func walk() async throws -> WalkReport {
     let clock = configuration.player.clock
+    let waits = WaitRecorder()
+    let trace = (trace ?? WalkTrace(consumers: [])).appending { waits.note($0) }
     let pool = PlayerPool(
-      fetcher: trace.map { TracedFetcher(fetcher, trace: $0, clock: clock) } ?? fetcher,
-      configuration: configuration, logger: logger)
-    let recorder = WalkRecorder(feed, pool: pool, clock: clock, trace: trace, frames: frames)
+      fetcher: TracedFetcher(fetcher, trace: trace, clock: clock), configuration: configuration,
+      logger: logger)
+    let recorder = WalkRecorder(
+      feed, pool: pool, clock: clock, trace: trace, waits: waits, frames: frames)
     defer {
       pool.setObserver(nil)
       pool.setAccountant(nil)
@@ -82,7 +89,13 @@ public final class FeedReplay: Sendable {
     do {
       try await walk(service, recorder, clock)
     } catch {
+      recorder.leave()
       pool.close()
+      if error is CancellationError {
+        var report = recorder.report(label: label, settings: settings)
+        report.isInterrupted = true
+        interrupted.withLock { $0 = report }
+      }
       throw error
     }
     pool.close()

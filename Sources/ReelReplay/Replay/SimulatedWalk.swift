@@ -37,6 +37,8 @@ package struct SimulatedWalk: Sendable {
   package var memory: Memory
   package var trace: WalkTrace?
   package var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+  /// Called with the report so far if the walk is cancelled.
+  package var onInterruption: (@Sendable (WalkReport) -> Void)?
   package var logger: Logger
 
   package init(
@@ -76,7 +78,12 @@ package struct SimulatedWalk: Sendable {
     let replay = FeedReplay(
       feed, plan: plan, settings: settings, label: label, configuration: configuration, fetcher: network,
       trace: trace, frames: frames, logger: logger)
-    return try await replay.run(in: simulation)
+    do {
+      return try await replay.run(in: simulation)
+    } catch {
+      if let report = replay.interruptedReport { onInterruption?(report) }
+      throw error
+    }
   }
 
   /// Walks side by side, each walk as if it were alone: with the same real answers, it gives the same report.

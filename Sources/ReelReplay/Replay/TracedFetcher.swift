@@ -1,5 +1,6 @@
 internal import Foundation
 internal import ReelCore
+internal import ReelPool
 
 /// Notes each request, its answer, and what came of its body.
 struct TracedFetcher: Fetching, ConnectionOpening {
@@ -16,10 +17,10 @@ struct TracedFetcher: Fetching, ConnectionOpening {
   func openConnection(to url: URL) { (base as? any ConnectionOpening)?.openConnection(to: url) }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
-    let (trace, clock) = (trace, clock)
+    let (trace, clock, item) = (trace, clock, RequestOwner.item)
     let number = trace.makeRequestNumber()
-    let note = { @Sendable (event: WalkTrace.Event, bytes: Int64?, detail: String?) in
-      trace.note(event, request, number: number, at: clock.now, bytes: bytes, detail: detail)
+    let note = { @Sendable (event: WalkEvent.Kind, bytes: Int64?, detail: String?) in
+      trace.note(event, request, number: number, of: item, at: clock.now, bytes: bytes, detail: detail)
     }
     note(.request, nil, request.range?.httpText)
     let response: FetchResponse
@@ -39,7 +40,10 @@ struct TracedFetcher: Fetching, ConnectionOpening {
     }
     return response.wrappingBody(onEnd: onEnd) { body in
       let chunk = try await body.next()
-      byteCount.withLock { $0 += Int64(chunk?.count ?? 0) }
+      if let chunk {
+        byteCount.withLock { $0 += Int64(chunk.count) }
+        note(.chunk, Int64(chunk.count), nil)
+      }
       return chunk
     }
   }

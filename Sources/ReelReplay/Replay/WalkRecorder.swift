@@ -40,29 +40,31 @@ final class WalkRecorder: FrameOutput {
   private let feed: Feed
   private let pool: PlayerPool
   private let clock: any MonotonicClock
-  private let trace: WalkTrace?
+  private let trace: WalkTrace
+  private let waits: WaitRecorder
   private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   private let state = Locked(State())
 
   init(
-    _ feed: Feed, pool: PlayerPool, clock: any MonotonicClock, trace: WalkTrace?,
+    _ feed: Feed, pool: PlayerPool, clock: any MonotonicClock, trace: WalkTrace, waits: WaitRecorder,
     frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   ) {
     self.feed = feed
     self.pool = pool
     self.clock = clock
     self.trace = trace
+    self.waits = waits
     self.frames = frames
   }
 
   func begin() throws {
     let now = clock.now
     state.withLock { $0.began = now }
-    trace?.begin(at: now)
+    trace.begin(at: now)
     pool.setObserver { [weak self] in self?.note($0) }
     pool.setAccountant(
       PoolAccountant(
-        decoded: { [weak self] id, count in self?.trace?.note(.decoded, id, at: self?.now, count: count) },
+        decoded: { [weak self] id, count in self?.trace.note(.decoded, id, at: self?.now, count: count) },
         departed: { [weak self] id, departure in self?.note(departure, of: id) }))
     try pool.setSurface(self)
   }
@@ -74,7 +76,7 @@ final class WalkRecorder: FrameOutput {
     leave()
     let now = clock.now
     let id = feed.items[index].id
-    trace?.note(.swipe, id, at: now, detail: kind.rawValue)
+    trace.note(.swipe, id, at: now, detail: kind.rawValue)
     let stage = pool.slotReadiness.first { $0.item == id }?.stage ?? .none
     state.withLock { state in
       state.beginSwipe(to: id)
@@ -94,7 +96,8 @@ final class WalkRecorder: FrameOutput {
     let fetched = pool.fetchedByteCount(of: id)
     let readiness = pool.slotReadiness.first { $0.item == id }
     let stage = readiness?.stage ?? .none
-    trace?.note(.settled, id, at: now, detail: "\(stage)")
+    trace.note(.settled, id, at: now, stage: stage)
+    waits.settle(on: id, at: trace.time(of: now))
     state.withLock { state in
       if state.swipeID != id { state.beginSwipe(to: id) }
       state.current = SwipeRecord(
@@ -102,6 +105,7 @@ final class WalkRecorder: FrameOutput {
         itemID: id.description, stage: stage)
       // It has failed before the swipe.
       if case .failed(let error)? = readiness?.status { state.current?.error = error.description }
+      state.current?.loadedByteCount = fetched
       state.currentID = id
       state.settledAt = now
       state.fetchedAtSettling = fetched
@@ -116,26 +120,34 @@ final class WalkRecorder: FrameOutput {
     let now = clock.now
     let fetched = pool.fetchedByteCount(of: id)
     let startup = pool.startup(of: id)
-    state.withLock { state in
-      guard var record = state.current else { return }
-      state.current = nil
+    let rung = pool.accessLog(of: id).max { ($0.indicatedBitRate ?? 0) < ($1.indicatedBitRate ?? 0) }
+    let left = state.withLock { state -> SwipeRecord? in
+      guard var record = state.current.take() else { return nil }
       record.watched = now - state.settledAt
       record.timeToFirstFrame = state.firstShownAt.map { max(.zero, $0 - state.settledAt) }
       record.timeToSecondFrame = state.secondShownAt.map { max(.zero, $0 - state.settledAt) }
       if let began = state.stalledAt { record.note(stall: now - began) }
       record.byteCount = max(0, fetched - state.fetchedAtSettling)
       record.rungs = state.rungs
-      if let startup {
-        record.stageTimes = StartupReport.Stage.allCases.compactMap { stage in
-          let duration = startup[stage].duration
-          return duration > .zero ? StageTime(stage: stage.rawValue, duration: duration) : nil
-        }
-      }
-      if record.timeToFirstFrame.map({ $0 > .zero }) ?? true {
-        record.cause = SwipeRecord.cause(of: record.stageTimes)
-      }
-      state.swipes.append(record)
+      return record
     }
+    guard var record = left else { return }
+    if let startup {
+      record.stageTimes = StartupReport.Stage.allCases.compactMap { stage in
+        let duration = startup[stage].duration
+        return duration > .zero ? StageTime(stage: stage.rawValue, duration: duration) : nil
+      }
+    }
+    record.rung = rung?.rung
+    record.rungBitRate = rung?.indicatedBitRate
+    let wait = record.timeToFirstFrame ?? (record.error == nil ? record.watched : .zero)
+    if wait > .zero {
+      let decode = record.timeToFirstFrame == nil ? .zero : startup?[.decode].duration ?? .zero
+      record.waitParts = waits.parts(of: wait, decode: decode)
+      record.cause = SwipeRecord.cause(of: record.waitParts)
+    }
+    let swipe = record
+    state.withLock { $0.swipes.append(swipe) }
     sampleMemory()
   }
 
@@ -143,6 +155,7 @@ final class WalkRecorder: FrameOutput {
   func sampleMemory() {
     let entries = pool.memory.entries.filter { $0.slot != nil }
     let bytes = entries.map(\.account.byteCount)
+    trace.note(memory: bytes, at: clock.now)
     state.withLock { state in
       if state.slotHighWater.count < bytes.count {
         state.slotHighWater += Array(repeating: 0, count: bytes.count - state.slotHighWater.count)
@@ -191,7 +204,7 @@ final class WalkRecorder: FrameOutput {
       return (id, state.drawn.insert(id).inserted)
     }
     guard let id else { return }
-    trace?.note(.shown, id, at: now, seconds: frame.time.seconds)
+    trace.note(.shown, id, at: now, seconds: frame.time.seconds)
     if isFirst, let item = feed.items.first(where: { $0.id == id }) { frames?(item, frame) }
   }
 
@@ -206,19 +219,19 @@ final class WalkRecorder: FrameOutput {
     switch event {
     case .surfaceAttached(let id):
       state.withLock { $0.surfaceID = id }
-      trace?.note(.attached, id, at: now)
+      trace.note(.attached, id, at: now)
     case .surfaceDetached(let id):
       state.withLock { if $0.surfaceID == id { $0.surfaceID = nil } }
-      trace?.note(.detached, id, at: now)
+      trace.note(.detached, id, at: now)
     case .assigned(let id, let slot):
       state.withLock { _ = $0.shownIDs.remove(id) }
-      trace?.note(.assigned, id, at: now, slot: slot)
+      trace.note(.assigned, id, at: now, slot: slot)
     case .reached(let id, let slot, let stage, _):
-      trace?.note(.reached, id, at: now, slot: slot, detail: "\(stage)")
+      trace.note(.reached, id, at: now, slot: slot, stage: stage)
       sampleMemory()
     case .evicted(let id, let slot, let stage):
-      trace?.note(.evicted, id, at: now, slot: slot, detail: "\(stage)")
-    case .posterShown(let id): trace?.note(.poster, id, at: now)
+      trace.note(.evicted, id, at: now, slot: slot, stage: stage)
+    case .posterShown(let id): trace.note(.poster, id, at: now)
     case .player(let id, let event): note(event, of: id, at: now)
     case .shown, .pinned, .trimmed: break
     }
@@ -227,19 +240,19 @@ final class WalkRecorder: FrameOutput {
   private func note(_ event: PlayerEvent, of id: FeedItem.ID, at now: Duration) {
     switch event {
     case .stalled:
-      trace?.note(.stalled, id, at: now)
+      trace.note(.stalled, id, at: now)
       state.withLock { if $0.currentID == id, $0.current != nil { $0.stalledAt = now } }
     case .resumed:
-      trace?.note(.resumed, id, at: now)
+      trace.note(.resumed, id, at: now)
       state.withLock { state in
         guard state.currentID == id, let began = state.stalledAt.take() else { return }
         state.current?.note(stall: now - began)
       }
     case .playedToEnd:
-      trace?.note(.ended, id, at: now)
+      trace.note(.ended, id, at: now)
       state.withLock { if $0.currentID == id, $0.frameCount == 1 { $0.current?.isStill = true } }
     case .failed(let error):
-      trace?.note(.failed, id, at: now, detail: error.description)
+      trace.note(.failed, id, at: now, detail: error.description)
       state.withLock { state in
         if state.currentID == id { state.current?.error = error.description }
         guard let index = feed.index(of: id), !state.failed.contains(where: { $0.index == index }) else {
@@ -263,7 +276,7 @@ final class WalkRecorder: FrameOutput {
       let shown = wasShown ? statistics.shownFrameCount : 0
       state.unshownFrameCount += max(0, statistics.decodedFrameCount - shown)
     }
-    trace?.note(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
+    trace.note(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
   }
 }
 

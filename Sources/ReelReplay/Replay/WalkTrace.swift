@@ -1,18 +1,16 @@
 internal import Foundation
 internal import ReelCore
+internal import ReelPlayback
 internal import ReelPool
 
-/// Writes every event of a walk as JSON Lines.
+/// The stream of all events of a walk.
 ///
-/// Each line has `event` and `time_ms` (since the walk began). Depending on the event, it also has `item` (the
-/// identity), `slot`, `detail`, `count`, `seconds` (the frame's time on the item's timeline), `request` (its number,
-/// from 1), `url`, `purpose` and `bytes`.
+/// ``init(write:)`` makes a trace that writes them as JSON Lines. Each line has `event` and `time_ms` (since the walk
+/// began). Depending on the event, it also has `item` (the identity), `slot`, `detail`, `count`, `seconds` (the frame's
+/// time on the item's timeline), `request` (its number, from 1), `url`, `purpose` and `bytes`.
 public final class WalkTrace: Sendable {
-  enum Event: String {
-    case swipe, settled, assigned, reached, evicted, departed, attached, detached, poster, shown, decoded,
-      stalled
-    case resumed, ended, failed, request, response, received
-  }
+  /// Gets each event, on any thread; must not block.
+  package typealias Consumer = @Sendable (WalkEvent) -> Void
 
   private struct Line: Encodable {
     var event: String
@@ -30,27 +28,60 @@ public final class WalkTrace: Sendable {
 
   private let began = Locked(Duration.zero)
   private let requestCount = Locked(0)
-  private let write: @Sendable (String) -> Void
+  private let consumers: [Consumer]
 
   /// A trace that passes each line to `write`.
   ///
   /// - Parameter write: Called with each line, without a line end, on any thread.
-  public init(write: @escaping @Sendable (String) -> Void) { self.write = write }
+  public convenience init(write: @escaping @Sendable (String) -> Void) {
+    self.init(consumers: [Self.lines(write)])
+  }
+
+  /// A trace that passes each event to all consumers, in their order.
+  package init(consumers: [Consumer]) { self.consumers = consumers }
+
+  /// A consumer that writes JSON Lines.
+  package static func lines(_ write: @escaping @Sendable (String) -> Void) -> Consumer {
+    { event in
+      guard event.kind != .chunk, event.kind != .memory else { return }
+      let line = Line(
+        event: event.kind.rawValue, timeMs: event.time.milliseconds, item: event.item?.description,
+        slot: event.slot, detail: event.detail, count: event.count, seconds: event.seconds,
+        request: event.request, url: event.url, purpose: event.purpose?.rawValue, bytes: event.byteCount)
+      if let text = try? JSONLine.string(line, of: "event") { write(text) }
+    }
+  }
+
+  /// A trace with one more consumer.
+  func appending(_ consumer: @escaping Consumer) -> WalkTrace { WalkTrace(consumers: consumers + [consumer]) }
 
   func begin(at now: Duration) { began.withLock { $0 = now } }
 
+  /// The time since the walk began.
+  func time(of now: Duration) -> Duration { now - began.withLock { $0 } }
+
   func note(
-    _ event: Event, _ id: FeedItem.ID, at now: Duration?, slot: Int? = nil, detail: String? = nil,
-    count: Int? = nil, seconds: Double? = nil
+    _ kind: WalkEvent.Kind, _ id: FeedItem.ID, at now: Duration?, slot: Int? = nil,
+    stage: PreloadStage? = nil, detail: String? = nil, count: Int? = nil, seconds: Double? = nil
   ) {
     guard let now else { return }
-    put(
-      Line(
-        event: event.rawValue, timeMs: time(now), item: id.description, slot: slot, detail: detail,
-        count: count, seconds: seconds))
+    var event = WalkEvent(kind, at: time(of: now))
+    event.item = id
+    event.slot = slot
+    event.stage = stage
+    event.detail = detail ?? stage.map { "\($0)" }
+    event.count = count
+    event.seconds = seconds
+    put(event)
   }
 
-  /// A number that distinguishes the lines of a request from those of others to the same URL.
+  func note(memory byteCounts: [Int], at now: Duration) {
+    var event = WalkEvent(.memory, at: time(of: now))
+    event.slotByteCounts = byteCounts
+    put(event)
+  }
+
+  /// A number that distinguishes the events of a request from those of others to the same URL.
   func makeRequestNumber() -> Int {
     requestCount.withLock { count in
       count += 1
@@ -59,24 +90,23 @@ public final class WalkTrace: Sendable {
   }
 
   func note(
-    _ event: Event, _ request: FetchRequest, number: Int, at now: Duration, bytes: Int64?, detail: String?
+    _ kind: WalkEvent.Kind, _ request: FetchRequest, number: Int, of item: FeedItem.ID?, at now: Duration,
+    bytes: Int64?, detail: String?
   ) {
+    var event = WalkEvent(kind, at: time(of: now))
+    event.item = item
+    event.request = number
     // The contents of a data: URL may be a key.
-    let url = request.url.scheme?.lowercased() == "data" ? "data:" : request.url.absoluteString
-    put(
-      Line(
-        event: event.rawValue, timeMs: time(now), detail: detail, request: number, url: url,
-        purpose: request.purpose.rawValue, bytes: bytes))
+    event.url = request.url.scheme?.lowercased() == "data" ? "data:" : request.url.absoluteString
+    event.purpose = request.purpose
+    event.byteCount = bytes
+    event.detail = detail
+    put(event)
   }
 
   // MARK: - Private
 
-  /// To the microsecond.
-  private func time(_ now: Duration) -> Double {
-    ((now - began.withLock { $0 }) / .microseconds(1)).rounded() / 1000
-  }
-
-  private func put(_ line: Line) {
-    if let text = try? JSONLine.string(line, of: "event") { write(text) }
+  private func put(_ event: WalkEvent) {
+    for consumer in consumers { consumer(event) }
   }
 }

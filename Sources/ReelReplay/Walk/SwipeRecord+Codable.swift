@@ -19,6 +19,10 @@ extension SwipeRecord: Codable {
     case stallDuration = "stalled_ms"
     case longestStall = "longest_stall_ms"
     case stageTimes = "stages"
+    case waitParts = "wait"
+    case loadedByteCount = "loaded_bytes"
+    case rung
+    case rungBitRate = "rung_bits_per_second"
     case byteCount = "fetched_bytes"
     case rungs, error
   }
@@ -42,6 +46,10 @@ extension SwipeRecord: Codable {
     try values.encode(milliseconds: stallDuration, forKey: .stallDuration)
     try values.encode(milliseconds: longestStall, forKey: .longestStall)
     try values.encode(stageTimes, forKey: .stageTimes)
+    try values.encode(waitParts, forKey: .waitParts)
+    try values.encode(loadedByteCount, forKey: .loadedByteCount)
+    try values.encodeIfPresent(rung, forKey: .rung)
+    try values.encodeIfPresent(rungBitRate, forKey: .rungBitRate)
     try values.encode(byteCount, forKey: .byteCount)
     try values.encode(rungs, forKey: .rungs)
     try values.encodeIfPresent(error, forKey: .error)
@@ -68,6 +76,10 @@ extension SwipeRecord: Codable {
     stallDuration = try values.decodeMilliseconds(forKey: .stallDuration)
     longestStall = try values.decodeMilliseconds(forKey: .longestStall)
     stageTimes = try values.decode([StageTime].self, forKey: .stageTimes)
+    waitParts = try values.decodeIfPresent([StageTime].self, forKey: .waitParts) ?? []
+    loadedByteCount = try values.decodeIfPresent(Int64.self, forKey: .loadedByteCount) ?? 0
+    rung = try values.decodeIfPresent(String.self, forKey: .rung)
+    rungBitRate = try values.decodeIfPresent(Int.self, forKey: .rungBitRate)
     byteCount = try values.decode(Int64.self, forKey: .byteCount)
     rungs = try values.decodeIfPresent([ShownRung].self, forKey: .rungs) ?? []
     error = try values.decodeIfPresent(String.self, forKey: .error)

@@ -25,7 +25,7 @@ public struct SwipeRecord: Sendable, Hashable {
   public var timeToSecondFrame: Duration?
   /// True if the item played to its end with only one frame.
   public var isStill = false
-  /// The stages that the wait for the first frame was spent on, as `manifest 142 ms, segment 201 ms, decode 12 ms`;
+  /// What the wait for the first frame was spent on, as `manifest answer 142 ms, segment transfer 201 ms, decode 12 ms`;
   /// `nil` if nobody waited.
   public var cause: String?
   /// The number of stalls while the item was watched.
@@ -34,6 +34,15 @@ public struct SwipeRecord: Sendable, Hashable {
   public var stallDuration: Duration = .zero
   /// The duration of the longest stall.
   public var longestStall: Duration = .zero
+  /// The parts of the wait for the first frame, from the settle on: for each part, its name and its duration. To the
+  /// microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty if nobody waited.
+  package var waitParts: [StageTime] = []
+  /// The bytes that had been fetched for the item when the swipe settled.
+  public var loadedByteCount: Int64 = 0
+  /// The rung with the highest bit rate that was opened; `nil` for a media file.
+  public var rung: String?
+  /// The bit rate of ``rung`` as the manifest states it, in bits per second.
+  public var rungBitRate: Int?
   /// The stages of loading up to the first frame, in order, whenever they took place.
   package var stageTimes: [StageTime] = []
   /// The bytes fetched for the item from the settle until it was left.

@@ -36,7 +36,7 @@ public struct WalkAssertion: Sendable, Hashable {
     /// Why the walk lacks the figure; `nil` if it does not.
     public let reason: String?
     /// The text of the figure or the reason.
-    let finding: String
+    package let finding: String
   }
 
   /// The text that was parsed, without white space at its ends.
@@ -126,5 +126,20 @@ extension WalkAssertion.Outcome: CustomStringConvertible {
   /// `ttff.p95<150ms: met, 93.2 ms`, or `ttff.hit.p99<=1ms: not met, no swipe was a hit`.
   public var description: String {
     "\(assertion): \(isMet ? "met" : "not met"), \(finding)"
+  }
+}
+
+extension WalkAssertion.Outcome: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case assertion, finding
+    case isMet = "met"
+  }
+
+  /// Writes `assertion`, `met`, and `finding`: the figure with its unit, or why the walk lacks it.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(assertion, forKey: .assertion)
+    try values.encode(isMet, forKey: .isMet)
+    try values.encode(finding, forKey: .finding)
   }
 }

@@ -11,6 +11,8 @@ extension WalkReport: Codable {
     case slotHighWaterByteCounts = "slot_peak_bytes"
     case poolHighWaterByteCount = "pool_peak_bytes"
     case failedItems = "failed_items"
+    case isInterrupted = "interrupted"
+    case assertions
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -27,6 +29,8 @@ extension WalkReport: Codable {
     try values.encode(slotHighWaterByteCounts, forKey: .slotHighWaterByteCounts)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItems, forKey: .failedItems)
+    if isInterrupted { try values.encode(true, forKey: .isInterrupted) }
+    if !assertions.isEmpty { try values.encode(assertions, forKey: .assertions) }
     guard !scores.isEmpty else { return }
     // A score that the walk lacks is null.
     let figures = scores.map { ($0.rawValue, $0.value(of: totals)) }
@@ -49,6 +53,7 @@ extension WalkReport: Codable {
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
     let figures = try values.decodeIfPresent([String: Double?].self, forKey: .scores) ?? [:]
     scores = WalkScore.allCases.filter { figures[$0.rawValue] != nil }
+    isInterrupted = try values.decodeIfPresent(Bool.self, forKey: .isInterrupted) ?? false
   }
 
   /// The report as one line of JSON, with keys in alphabetical order. Equal reports give equal bytes.

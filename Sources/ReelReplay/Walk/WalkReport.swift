@@ -51,6 +51,10 @@ public struct WalkReport: Sendable, Hashable {
   public var failedItems: [FailedItem] = []
   /// The scores that the report states, each once.
   public var scores: [WalkScore] = []
+  /// True if the walk was cancelled. The report then covers the time until that moment.
+  public var isInterrupted = false
+  /// The outcomes of the assertions that were evaluated for the report, if any. Written to JSON, but not decoded.
+  public var assertions: [WalkAssertion.Outcome] = []
 
   /// An empty report.
   public init(label: String, settings: WalkSettings) {

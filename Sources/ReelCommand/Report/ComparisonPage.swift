@@ -1,0 +1,117 @@
+import ReelCore
+import ReelReplay
+
+/// The reports of several pools, side by side, as a page.
+struct ComparisonPage {
+  let reports: [WalkReport]
+  let run: RunDescription
+  var warnings: [String] = []
+
+  var html: String {
+    let totals = reports.map(\.totals)
+    var page = ReportPage(title: "Comparison of \(reports.count) pools", subtitle: subtitle)
+    page.add(WalkPage.alerts(warnings))
+    page.add(legend)
+    page.add(
+      "Delays", delays,
+      note:
+        "The share of swipes whose frame was on show after each delay. A swipe that was given up counts with the "
+        + "time until then.")
+    page.add(
+      "Pareto front", fronts(totals),
+      note:
+        "Filled: no other pool is at least as good in all four figures and better in one. The delay is the 95th "
+        + "percentile to the second frame; rebuffering is stalled time as a share of the walk.")
+    page.add("Figures", table(totals))
+    page.add("Assertions", WalkPage.assertions(reports))
+    page.add(
+      "Failed items",
+      ReportPage.list(
+        reports.flatMap { report in
+          report.failedItems.map { Redaction.clean("\(report.label): item \($0.index): \($0.error)") }
+        }))
+    page.add("What was run", run.html(reports.first?.settings.facts ?? []))
+    return page.html
+  }
+
+  // MARK: Pareto front
+
+  /// The costs of a walk: second frame p95 in milliseconds, bytes never shown as a share, stalled time as a share of the
+  /// walk, memory in bytes. `nil` if no swipe counts.
+  static func costs(_ report: WalkReport, _ totals: WalkTotals) -> [Double]? {
+    guard let delay = totals.secondFrame.all?.p95 else { return nil }
+    let stalled = report.duration > .zero ? totals.stallDuration / report.duration : 0
+    return [
+      delay.milliseconds, totals.unshownByteShare ?? 0, stalled, Double(totals.poolHighWaterByteCount ?? 0),
+    ]
+  }
+
+  /// For each result, true if no other one is at least as good everywhere and better somewhere.
+  static func front(_ costs: [[Double]]) -> [Bool] {
+    costs.map { own in
+      !costs.contains { other in
+        zip(other, own).allSatisfy { $0 <= $1 } && zip(other, own).contains { $0 < $1 }
+      }
+    }
+  }
+
+  // MARK: - Private
+
+  private var subtitle: String {
+    guard let settings = reports.first?.settings else { return "" }
+    var parts = [
+      "\(reports.first?.totals.swipeCount ?? 0) swipes over \(settings.itemCount) items of \(settings.feed)",
+      settings.link ?? "link not modelled", settings.dwell, "seed \(settings.seed)",
+    ]
+    if settings.isVirtual { parts.append("simulated time") }
+    if reports.contains(where: \.isInterrupted) { parts.append("interrupted") }
+    return Redaction.clean(parts.joined(separator: " · "))
+  }
+
+  private var legend: String {
+    ReportPage.legend(
+      reports.enumerated().map { number, report in
+        (classes: "k\(number % 8)", name: "\(number + 1): \(report.label)")
+      })
+  }
+
+  private func series(_ values: (WalkReport) -> [Double]) -> [Charts.Series] {
+    reports.enumerated().map { .init(name: $1.label, values: values($1), number: $0) }
+  }
+
+  private var delays: String {
+    "<div class=\"charts\">" + Charts.delays("First frame", series(WalkPage.firstFrames))
+      + Charts.delays("Second frame", series(WalkPage.secondFrames)) + "</div>"
+  }
+
+  private func fronts(_ totals: [WalkTotals]) -> String {
+    let measured = zip(reports, totals).enumerated().compactMap { number, pair in
+      Self.costs(pair.0, pair.1).map { (number: number, name: pair.0.label, costs: $0) }
+    }
+    guard !measured.isEmpty else { return "" }
+    let isOnFront = Self.front(measured.map(\.costs))
+    func plot(_ title: String, _ cost: Int, _ format: (Double) -> String) -> String {
+      Charts.front(
+        title,
+        zip(measured, isOnFront).map { entry, isOnFront in
+          .init(
+            name: entry.name, delay: entry.costs[0], cost: entry.costs[cost], isOnFront: isOnFront,
+            number: entry.number)
+        }, format: format)
+    }
+    func percent(_ share: Double) -> String { "\((share * 100).formatted(places: 1)) %" }
+    return "<div class=\"charts\">" + plot("Bytes never shown", 1, percent) + plot("Rebuffering", 2, percent)
+      + plot("Memory", 3) { WalkValue.size(Int64($0)).description } + "</div>" + legend
+  }
+
+  private func table(_ totals: [WalkTotals]) -> String {
+    let metrics = ComparisonTable.usualMetrics.compactMap { name in
+      WalkMetric.all.first { $0.name == name }
+    }
+    let head = [""] + reports.enumerated().map { "\($0 + 1): \($1.label)" }
+    let rows = metrics.map { metric in
+      [metric.name] + totals.map { metric.value(in: $0)?.description ?? "–" }
+    }
+    return ReportPage.table(head, rows) + ReportPage.copyableText(head, rows)
+  }
+}

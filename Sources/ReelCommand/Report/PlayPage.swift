@@ -1,0 +1,164 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+import ReelPool
+
+/// The playback of one or more sources as a page.
+struct PlayPage {
+  let sources: [PlayRecorder.Recording]
+  let run: RunDescription
+
+  var html: String {
+    let names = sources.compactMap { $0.summary?.source }.map(Redaction.clean)
+    let title = names.count == 1 ? "Playback of \(names[0])" : "Playback of \(sources.count) sources"
+    var page = ReportPage(title: title, subtitle: names.count > 1 ? names.joined(separator: " · ") : "")
+    for recording in sources {
+      guard let summary = recording.summary else { continue }
+      page.add(heading(recording, summary))
+      page.add("Start-up", startup(summary), note: startupNote(summary))
+      let charts = buffer(recording, summary) + bitRate(recording, summary) + lateness(recording, summary)
+      page.add(
+        "Course", charts.isEmpty ? "" : "<div class=\"charts\">\(charts)</div>",
+        note:
+          "The buffer is the media ahead of the frame on show; the bit rate is that of the rung, as its manifest "
+          + "states it. Red: stalls.")
+      page.add("Rungs", rungs(summary))
+      page.add("Events", events(recording), note: eventNote(recording))
+    }
+    page.add("What was run", run.html())
+    return page.html
+  }
+
+  // MARK: - Private
+
+  private func heading(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
+    var figures = [
+      ("ended", summary.ended.rawValue.replacing("_", with: " ")),
+      ("played", "\(summary.played.formatted(places: 3)) s"),
+      ("start-up", summary.startupMs.map(Self.time) ?? "–"),
+      ("second frame", summary.secondFrameMs.map(Self.time) ?? "–"),
+      ("stalls", summary.stalls == 0 ? "none" : "\(summary.stalls), \(Self.time(summary.stalledMs))"),
+      ("rebuffering", summary.rebufferingRatio.map { "\(($0 * 100).formatted(places: 1)) %" } ?? "–"),
+      ("frames shown", "\(summary.framesShown)"), ("frames dropped", "\(summary.framesDropped)"),
+      ("frames damaged", "\(summary.framesDamaged)"),
+      ("bytes", "\(ByteSize(byteCount: Int(clamping: summary.bytes)))"), ("requests", "\(summary.requests)"),
+    ]
+    if let latency = summary.liveLatencyMs { figures.append(("behind the live edge", Self.time(latency))) }
+    let name = Markup.escape(Redaction.clean(summary.source))
+    let head = sources.count > 1 ? "<h2 class=\"source\">\(name)</h2>" : ""
+    let failures = [summary.error, summary.error == nil ? summary.lastFailure : nil].compactMap {
+      $0?.message
+    }
+    return "<section>\(head)"
+      + ReportPage.list(failures.map(Redaction.clean), summary.error == nil ? "alert" : "alert bad")
+      + ReportPage.tiles(figures.map { (name: $0.0, value: $0.1) }) + "</section>"
+  }
+
+  private func stages(_ summary: PlayRecordSummary) -> [(
+    name: String, stage: StartupRecord.Stage, classes: String
+  )] {
+    guard let startup = summary.startup else { return [] }
+    return [
+      ("resolve", startup.resolve, "k0 o3"), ("manifest", startup.manifest, "k0 o5"),
+      ("init", startup.`init`, "k6 o5"), ("segment", startup.segment, "k2 o5"),
+      ("demux", startup.demux, "k4 o5"),
+      ("decode", startup.decode, "k1 o5"),
+    ]
+  }
+
+  private func startup(_ summary: PlayRecordSummary) -> String {
+    let stages = stages(summary)
+    guard !stages.isEmpty else { return "" }
+    let sum = stages.reduce(0) { $0 + $1.stage.ms }
+    let bar = Charts.bar(
+      stages.map { (classes: $0.classes, value: $0.stage.ms, title: "\($0.name) \(Self.time($0.stage.ms))") },
+      longest: sum)
+    return "<div class=\"bars\"><div>\(bar)</div></div>"
+      + ReportPage.legend(stages.map { (classes: $0.classes, name: $0.name) })
+      + ReportPage.table(
+        ["stage", "time", "requests", "bytes"],
+        stages.map { name, stage, _ in
+          [
+            name, Self.time(stage.ms), "\(stage.requests)",
+            "\(ByteSize(byteCount: Int(clamping: stage.bytes)))",
+          ]
+        })
+  }
+
+  private func startupNote(_ summary: PlayRecordSummary) -> String? {
+    guard let total = summary.startup?.totalMs else { return nil }
+    return "\(Self.time(total)) to the decoded first frame. Stages may overlap."
+  }
+
+  /// The stalls, in seconds since the source was begun.
+  private func stalls(
+    _ recording: PlayRecorder.Recording
+  ) -> [(from: Double, to: Double, title: String)] {
+    recording.events.filter { $0.event == "resumed" }.map { record in
+      let (end, length) = (record.timeMs / 1e3, (record.afterMs ?? 0) / 1e3)
+      return (from: end - length, to: end, title: "stall of \(Self.time(length * 1e3))")
+    }
+  }
+
+  private func buffer(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
+    guard !recording.samples.isEmpty else { return "" }
+    return Charts.course(
+      "Buffer, in seconds", recording.samples.map { (time: $0.time, value: $0.buffered) },
+      duration: summary.wallMs / 1e3, unit: " s", marks: stalls(recording))
+  }
+
+  private func bitRate(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
+    var points: [(time: Double, value: Double)] = []
+    for sample in recording.samples {
+      guard let rate = sample.rungBitRate else { continue }
+      let value = Double(rate) / 1e6
+      // A rung is a step, not a slope.
+      if let last = points.last, last.value != value { points.append((sample.time, last.value)) }
+      points.append((sample.time, value))
+    }
+    guard !points.isEmpty else { return "" }
+    return Charts.course(
+      "Rung, in Mbit/s", points, duration: summary.wallMs / 1e3, unit: "", marks: stalls(recording))
+  }
+
+  private func lateness(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
+    guard !recording.lateness.isEmpty else { return "" }
+    let words = "p50 \(Self.time(summary.latenessP50Ms ?? 0)), p99 \(Self.time(summary.latenessP99Ms ?? 0))"
+    return Charts.delays(
+      "How late frames were shown", [.init(name: "", values: recording.lateness, number: 2)], axis: words)
+  }
+
+  private func rungs(_ summary: PlayRecordSummary) -> String {
+    guard !summary.rungs.isEmpty else { return "" }
+    func rate(_ value: Double?) -> String { value.map { "\(($0 / 1e6).formatted(places: 2)) Mbit/s" } ?? "–" }
+    return ReportPage.table(
+      ["rung", "size", "bit rate", "came at", "bytes", "requests", "shown", "dropped", "stalls"],
+      summary.rungs.map { rung in
+        [
+          rung.rung ?? "the file", rung.width.map { "\($0)×\(rung.height ?? 0)" } ?? "–",
+          rate(rung.indicatedBitRate.map(Double.init)), rate(rung.observedBitRate),
+          "\(ByteSize(byteCount: Int(clamping: rung.bytes)))", "\(rung.requests)", "\(rung.framesShown)",
+          "\(rung.framesDropped)", "\(rung.stalls)",
+        ]
+      })
+  }
+
+  private func events(_ recording: PlayRecorder.Recording) -> String {
+    let rows = recording.events.map { record in
+      [
+        Self.time(record.timeMs), "\(record.position.formatted(places: 3)) s",
+        Markup.shortened(Redaction.clean(PlayText.words(of: record)), to: 300),
+      ]
+    }
+    return rows.isEmpty ? "" : ReportPage.table(["at", "position", "event"], rows, numbers: 0..<2)
+  }
+
+  private func eventNote(_ recording: PlayRecorder.Recording) -> String? {
+    recording.omittedCount > 0
+      ? "\(recording.omittedCount) events in the middle are left out; --json prints all of them." : nil
+  }
+
+  private static func time(_ milliseconds: Double) -> String {
+    DurationText.readable(.microseconds(Int64((milliseconds * 1e3).rounded())))
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+
+/// Takes out of texts what a report that is passed on must not contain.
+enum Redaction {
+  /// Replaces user names, passwords, queries and fragments of URLs, and the contents of `data:` URLs, by `…`. Queries go
+  /// as well because signed URLs carry their credentials there.
+  static func clean(_ text: String) -> String {
+    guard text.contains("://") || text.range(of: "data:", options: .caseInsensitive) != nil else {
+      return text
+    }
+    var (result, rest) = ("", text[...])
+    while !rest.isEmpty {
+      let word = rest.prefix { !isEnd($0) }
+      result += clean(word: word)
+      rest = rest[word.endIndex...]
+      let gap = rest.prefix { isEnd($0) }
+      result += gap
+      rest = rest[gap.endIndex...]
+    }
+    return result
+  }
+
+  /// The command line that repeats a run, for a shell. Secrets are left out, and so are files that are written: they do
+  /// not change the results.
+  ///
+  /// - Parameters:
+  ///   - arguments: Without the name of the program.
+  ///   - outputs: The options that name a file to write.
+  static func commandLine(_ arguments: [String], outputs: Set<String>) -> String {
+    var words = ["reel"]
+    var index = 0
+    while index < arguments.count {
+      let argument = arguments[index]
+      let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let name = String(parts.first ?? "")
+      let isJoined = argument.hasPrefix("--") && parts.count > 1
+      let value = isJoined ? String(parts[1]) : index + 1 < arguments.count ? arguments[index + 1] : ""
+      if outputs.contains(name) {
+        index += isJoined ? 1 : 2
+        continue
+      }
+      if name == "--header" || name == "--key" {
+        // The name of a field is no secret.
+        let kept = name == "--header" ? value.prefix { $0 != ":" } + ": …" : "…"
+        words += [name, quoted(String(kept))]
+        index += isJoined ? 1 : 2
+        continue
+      }
+      words.append(quoted(clean(argument)))
+      index += 1
+    }
+    return words.joined(separator: " ")
+  }
+
+  // MARK: - Private
+
+  private static func isEnd(_ character: Character) -> Bool {
+    character.isWhitespace || "\"'<>()".contains(character)
+  }
+
+  /// A word without white space.
+  private static func clean(word: Substring) -> String {
+    if let range = word.range(of: "data:", options: .caseInsensitive) {
+      let isAlone =
+        range.lowerBound == word.startIndex || !(word[..<range.lowerBound].last?.isLetter ?? false)
+      if isAlone, range.upperBound < word.endIndex { return word[..<range.upperBound] + "…" }
+    }
+    guard let scheme = word.range(of: "://") else { return String(word) }
+    let rest = word[scheme.upperBound...]
+    let authority = rest.prefix { !"/?#".contains($0) }
+    let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+    let path = rest[authority.endIndex...]
+    var kept = word[..<scheme.upperBound] + host
+    if host.startIndex != authority.startIndex { kept = word[..<scheme.upperBound] + "…@" + host }
+    guard let query = path.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return String(kept + path) }
+    let end = path[query...].last.map { ":;,".contains($0) ? String($0) : "" } ?? ""
+    return kept + path[...query] + "…" + end
+  }
+
+  /// Quoted for a POSIX shell where that is needed.
+  private static func quoted(_ word: String) -> String {
+    let isPlain = word.unicodeScalars.allSatisfy {
+      $0.properties.isAlphabetic || ("0"..."9").contains($0) || "-_./:=,+@%…".unicodeScalars.contains($0)
+    }
+    if isPlain, !word.isEmpty { return word }
+    return "'\(word.replacingOccurrences(of: "'", with: "'\\''"))'"
+  }
+}

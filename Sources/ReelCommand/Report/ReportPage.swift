@@ -1,0 +1,194 @@
+import ReelCore
+
+/// A page of HTML that needs nothing beside itself: styles and images are within it.
+struct ReportPage {
+  private let title: String
+  private let subtitle: String
+  private var sections: [String] = []
+
+  init(title: String, subtitle: String) {
+    self.title = title
+    self.subtitle = subtitle
+  }
+
+  /// Adds a section; nothing if it has no content.
+  ///
+  /// - Parameters:
+  ///   - content: HTML.
+  ///   - note: A sentence below the heading; plain text.
+  mutating func add(_ heading: String, _ content: String, note: String? = nil) {
+    guard !content.isEmpty else { return }
+    var section = "<section><h2>\(Markup.escape(heading))</h2>"
+    if let note { section += "<p class=\"note\">\(Markup.escape(note))</p>" }
+    sections.append(section + content + "</section>")
+  }
+
+  /// Adds content without a heading.
+  mutating func add(_ content: String) { if !content.isEmpty { sections.append(content) } }
+
+  /// The whole file.
+  var html: String {
+    """
+    <!DOCTYPE html>
+    <html lang="en"><head><meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+    img-src data:; script-src 'unsafe-inline'">
+    <title>\(Markup.escape(title))</title>
+    <style>
+    \(Self.style)
+    </style></head>
+    <body><main>
+    <header><h1>\(Markup.escape(title))</h1><p class="sub">\(Markup.escape(subtitle))</p></header>
+    \(sections.joined(separator: "\n"))
+    </main>
+    <script>
+    \(Self.script)
+    </script>
+    </body></html>
+
+    """
+  }
+
+  // MARK: Pieces
+
+  /// Named figures.
+  static func tiles(_ figures: [(name: String, value: String)]) -> String {
+    "<dl class=\"tiles\">"
+      + figures.map { name, value in
+        "<div><dt>\(Markup.escape(name))</dt><dd>\(Markup.escape(value))</dd></div>"
+      }.joined() + "</dl>"
+  }
+
+  /// A table that scrolls sideways where the page is narrow. Columns from `numbers` on are aligned to the right.
+  static func table(_ head: [String], _ rows: [[String]], numbers: Range<Int> = 1..<Int.max) -> String {
+    func cells(_ row: [String], _ tag: String) -> String {
+      row.enumerated().map { column, text in
+        let style = numbers.contains(column) ? " class=\"n\"" : ""
+        return "<\(tag)\(style)>\(Markup.escape(text))</\(tag)>"
+      }.joined()
+    }
+    return "<div class=\"scroll\"><table><thead><tr>\(cells(head, "th"))</tr></thead><tbody>"
+      + rows.map { "<tr>\(cells($0, "td"))</tr>" }.joined(separator: "\n") + "</tbody></table></div>"
+  }
+
+  /// The same table as text with tabs between columns, and a button that copies it.
+  static func copyableText(_ head: [String], _ rows: [[String]]) -> String {
+    let lines = ([head] + rows).map { row in
+      row.map { $0.printable.replacing("\t", with: " ") }.joined(separator: "\t")
+    }
+    return "<details class=\"copy\"><summary>The table as text</summary>"
+      + "<button type=\"button\" hidden>Copy</button><pre>\(Markup.escapeLines(lines))</pre></details>"
+  }
+
+  static func list(_ lines: [String], _ style: String = "") -> String {
+    lines.isEmpty
+      ? "" : "<ul class=\"\(style)\">\(lines.map { "<li>\(Markup.escape($0))</li>" }.joined())</ul>"
+  }
+
+  /// The names of colours.
+  static func legend(_ entries: [(classes: String, name: String)]) -> String {
+    "<ul class=\"legend\">"
+      + entries.map { classes, name in
+        "<li><svg viewBox=\"0 0 12 12\" width=\"12\" height=\"12\" aria-hidden=\"true\">"
+          + "<rect width=\"12\" height=\"12\" class=\"\(classes)\"/></svg>\(Markup.escape(name))</li>"
+      }.joined() + "</ul>"
+  }
+
+  // MARK: - Private
+
+  private static let style = """
+    :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--mute:#5a636e;--line:#d9dee4;--soft:#f3f5f7;\
+    --good:#1a7f4b;--bad:#c6323b;--warn:#9a6700;--k0:#2a6fdb;--k1:#d9740f;--k2:#1a8a64;--k3:#b0489e;\
+    --k4:#7a5cd0;--k5:#a8861a;--k6:#1590ab;--k7:#c94f5f}
+    @media (prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e6e9ec;--mute:#a0a9b3;--line:#353b42;\
+    --soft:#1e2226;--good:#4cc38a;--bad:#ff6b70;--warn:#e0b04a;--k0:#6aa5ff;--k1:#f0984a;--k2:#4fc09a;\
+    --k3:#dd84cc;--k4:#a992f0;--k5:#d6b84a;--k6:#55c2da;--k7:#f08592}}
+    @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--mute:#444;--line:#bbb;--soft:#f3f5f7;\
+    --good:#1a7f4b;--bad:#c6323b;--warn:#9a6700;--k0:#2a6fdb;--k1:#d9740f;--k2:#1a8a64;--k3:#b0489e;\
+    --k4:#7a5cd0;--k5:#a8861a;--k6:#1590ab;--k7:#c94f5f}
+    *{-webkit-print-color-adjust:exact;print-color-adjust:exact}
+    .scroll,.lane{overflow:visible!important}.lane svg{width:100%!important;height:auto!important}\
+    .tl .names{width:calc(100% * 92 / (92 + var(--w)))!important}.tl .names svg{width:100%!important}
+    section{break-inside:avoid-page}details,button{display:none}td,th{white-space:normal!important}}
+    *{box-sizing:border-box}html{-webkit-text-size-adjust:100%}
+    body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"Segoe UI",\
+    Roboto,"Noto Sans","DejaVu Sans",sans-serif}
+    main{max-width:1160px;margin:0 auto;padding:24px 16px 48px}
+    h1{font-size:1.6rem;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}
+    h2{font-size:1.15rem;margin:0 0 8px}h2.source{font-size:1.3rem;border-top:1px solid var(--line);\
+    padding-top:20px;overflow-wrap:anywhere}
+    section{margin:32px 0 0}.sub,.note{color:var(--mute);margin:0 0 12px;overflow-wrap:anywhere}
+    .note{font-size:.9rem}
+    .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:8px;margin:16px 0 0}
+    .tiles div{background:var(--soft);border-radius:6px;padding:8px 10px}
+    .tiles dt{color:var(--mute);font-size:.8rem}.tiles dd{margin:0;font-size:1.05rem;font-weight:600}
+    .scroll{overflow-x:auto}
+    table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
+    td,th{padding:4px 10px;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap;\
+    vertical-align:top}th{color:var(--mute);font-weight:600}.n{text-align:right}
+    td:first-child,th:first-child{padding-left:0}
+    pre{background:var(--soft);border-radius:6px;padding:10px;overflow-x:auto;font-size:.8rem;margin:8px 0 0}
+    pre.wrap{white-space:pre-wrap;overflow-wrap:anywhere}
+    ul{margin:0;padding-left:20px}li{overflow-wrap:anywhere}
+    .alert{list-style:none;margin:16px 0 0;padding:0}
+    .alert li{border-left:4px solid var(--warn);background:var(--soft);padding:8px 12px;margin:0 0 8px}
+    .alert.bad li{border-color:var(--bad)}
+    .legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;padding:0;margin:6px 0 0;\
+    font-size:.85rem;color:var(--mute)}.legend svg{margin-right:6px;vertical-align:-1px}
+    .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:20px}
+    .charts figure,.tl figure{margin:0}figure svg{display:block;width:100%;height:auto}\
+    .charts figure{max-width:560px}
+    .tl{display:flex}.tl .names{flex:none;width:92px}.tl .names svg{display:block;width:92px}
+    .lane{overflow-x:auto;flex:1;min-width:0}.lane svg{display:block;height:auto}
+    .frames{display:grid;grid-template-columns:repeat(auto-fill,minmax(132px,1fr));gap:14px;margin:0}
+    .frames figure{margin:0;font-size:.82rem;overflow-wrap:anywhere;line-height:1.35}
+    .frames .pic{height:164px;display:flex;align-items:flex-end;margin-bottom:6px}
+    .frames img{display:block;max-width:100%;max-height:164px;border-radius:4px}
+    .frames .none{width:100%;height:120px;border-radius:4px;border:1px dashed var(--bad);color:var(--bad);\
+    display:flex;align-items:center;justify-content:center;text-align:center;padding:8px}
+    .frames .none.later{border-color:var(--line);color:var(--mute)}
+    .frames b{font-weight:600}.frames span{color:var(--mute)}
+    .bars{font-size:.85rem}.bars div{margin:0 0 10px}.bars svg{display:block;width:100%;height:14px}
+    summary{cursor:pointer;color:var(--mute);font-size:.9rem;margin-top:10px}
+    button{font:inherit;font-size:.85rem;margin-top:8px}
+    dl.run{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0;font-size:.9rem}
+    dl.run dt{color:var(--mute)}dl.run dd{margin:0;overflow-wrap:anywhere}
+    .met{color:var(--good)}.unmet{color:var(--bad)}
+    text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif;\
+    fill:var(--fg)}text.m{fill:var(--mute)}text.w{fill:#fff}text.s{font-size:10px}
+    .grid{stroke:var(--line);stroke-width:1}.axis{stroke:var(--mute);stroke-width:1}
+    .k0{fill:var(--k0)}.k1{fill:var(--k1)}.k2{fill:var(--k2)}.k3{fill:var(--k3)}.k4{fill:var(--k4)}\
+    .k5{fill:var(--k5)}.k6{fill:var(--k6)}.k7{fill:var(--k7)}
+    .l0{stroke:var(--k0)}.l1{stroke:var(--k1)}.l2{stroke:var(--k2)}.l3{stroke:var(--k3)}.l4{stroke:var(--k4)}\
+    .l5{stroke:var(--k5)}.l6{stroke:var(--k6)}.l7{stroke:var(--k7)}
+    .l0,.l1,.l2,.l3,.l4,.l5,.l6,.l7,.ln{fill:none;stroke-width:1.8;stroke-linejoin:round}
+    .w1{stroke-width:2.6}.w2{stroke-width:3.4}.w3{stroke-width:4.2}.w4{stroke-width:5}.w5{stroke-width:5.8}
+    .d1{stroke-dasharray:6 3}.d2{stroke-dasharray:2 3}.ln{stroke:var(--fg);stroke-width:1.4}
+    .hollow{fill:var(--bg);stroke-width:1.8}
+    .o1{fill-opacity:.18}.o2{fill-opacity:.34}.o3{fill-opacity:.5}.o4{fill-opacity:.75}.o5{fill-opacity:1}
+    .bad{fill:var(--bad)}.good{fill:var(--good)}.warn{fill:var(--warn)}.mute{fill:var(--mute)}.fg{fill:var(--fg)}\
+    .soft{fill:var(--soft)}.linefill{fill:var(--line)}
+    """
+
+  /// An extra: without it the text can be selected as it stands.
+  private static let script = """
+    for (const box of document.querySelectorAll("details.copy")) {
+      const button = box.querySelector("button");
+      if (!navigator.clipboard) continue;
+      button.hidden = false;
+      button.addEventListener("click", () => navigator.clipboard.writeText(box.querySelector("pre").textContent)
+        .then(() => { button.textContent = "Copied"; }));
+    }
+    """
+}
+
+extension Markup {
+  /// Lines of preformatted text.
+  static func escapeLines(_ lines: [String]) -> String {
+    lines.map { line in
+      line.split(separator: "\t", omittingEmptySubsequences: false).map { escape(String($0)) }
+        .joined(separator: "\t")
+    }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,246 @@
+import Foundation
+import ReelCore
+import ReelPlayback
+import ReelPool
+import ReelReplay
+
+/// The report of one walk as a page.
+struct WalkPage {
+  /// An item as a page shows it.
+  struct Item: Sendable {
+    let title: String
+    /// The first frame as a PNG; nil if there is none.
+    var picture: [UInt8]?
+  }
+
+  let report: WalkReport
+  let timeline: WalkTimeline
+  let items: [Item]
+  let linkRate: ((Duration) -> Double)?
+  let run: RunDescription
+  var warnings: [String] = []
+
+  /// Swipes that the table lists, items that have a picture or a place for one, and the bytes of all pictures.
+  static let rowLimit = 500
+  static let pictureLimit = 60
+  static let pictureByteLimit = 2 << 20
+  private static let explainedLimit = 15
+
+  var html: String {
+    let totals = report.totals
+    var page = ReportPage(
+      title: "Walk through \(Redaction.clean(report.settings.feed)): \(report.label)", subtitle: subtitle)
+    page.add(Self.alerts(warnings))
+    page.add(ReportPage.tiles(figures(totals)))
+    page.add("Assertions", Self.assertions([report]))
+    page.add("Timeline", chart, note: timelineNote)
+    page.add("First frames", pictures, note: pictureNote)
+    page.add("Delays", delays, note: "The share of swipes whose frame was on show after each delay.")
+    page.add(
+      "Longest waits", explanations(totals), note: "From the settle to the first frame; the parts add up.")
+    page.add("Swipes", table, note: tableNote)
+    page.add(
+      "Failed items",
+      ReportPage.list(
+        report.failedItems.map { Redaction.clean("Item \($0.index), \(name($0.index)): \($0.error)") }))
+    page.add(
+      "What was run",
+      run.html(
+        [("pool", "\(report.settings.slotCount) slots, \(report.settings.policy)")] + report.settings.facts))
+    return page.html
+  }
+
+  // MARK: Shared pieces
+
+  static func alerts(_ warnings: [String]) -> String {
+    ReportPage.list(warnings.map(Redaction.clean), "alert")
+  }
+
+  /// The outcomes of all reports; empty if nothing was asserted.
+  static func assertions(_ reports: [WalkReport]) -> String {
+    guard reports.contains(where: { !$0.assertions.isEmpty }) else { return "" }
+    let rows = reports.flatMap { report in
+      report.assertions.map { outcome in
+        [report.label, outcome.assertion, outcome.isMet ? "met" : "not met", outcome.finding]
+      }
+    }
+    return ReportPage.table(["pool", "assertion", "", "found"], rows, numbers: 3..<4)
+  }
+
+  /// Delays that count, in milliseconds. A wait that was given up counts with its duration.
+  static func firstFrames(_ report: WalkReport) -> [Double] {
+    report.swipes.filter(\.isCounted).map { ($0.timeToFirstFrame ?? $0.watched).milliseconds }
+  }
+
+  static func secondFrames(_ report: WalkReport) -> [Double] {
+    report.swipes.filter { $0.isCounted && !$0.isStill && ($0.error == nil || $0.timeToSecondFrame != nil) }
+      .map { ($0.timeToSecondFrame ?? $0.watched).milliseconds }
+  }
+
+  // MARK: - Private
+
+  private var subtitle: String {
+    let settings = report.settings
+    var parts = [
+      "\(report.totals.swipeCount) swipes over \(settings.itemCount) items in \(DurationText.readable(report.duration))",
+      settings.slotCount == 1 ? "1 slot" : "\(settings.slotCount) slots", settings.policy,
+      settings.link ?? "link not modelled", settings.dwell, "seed \(settings.seed)",
+    ]
+    if settings.isVirtual { parts.append("simulated time") }
+    if report.isInterrupted { parts.append("interrupted") }
+    return Redaction.clean(parts.joined(separator: " · "))
+  }
+
+  private func name(_ index: Int) -> String { items.indices.contains(index) ? items[index].title : "" }
+
+  private func figures(_ totals: WalkTotals) -> [(name: String, value: String)] {
+    func time(_ duration: Duration?) -> String { duration.map(DurationText.readable) ?? "–" }
+    func share(_ share: Double?) -> String { share.map { WalkValue.share($0).description } ?? "–" }
+    return [
+      ("first frame, p50", time(totals.firstFrame.all?.p50)),
+      ("first frame, p95", time(totals.firstFrame.all?.p95)),
+      ("second frame, p50", time(totals.secondFrame.all?.p50)),
+      ("second frame, p95", time(totals.secondFrame.all?.p95)), ("hits", share(totals.hitRatio())),
+      ("stalls", totals.stallCount == 0 ? "none" : "\(totals.stallCount), \(time(totals.stallDuration))"),
+      ("fetched", WalkValue.size(totals.fetchedByteCount).description),
+      ("never shown", share(totals.unshownByteShare)),
+      ("memory", totals.poolHighWaterByteCount.map { WalkValue.size(Int64($0)).description } ?? "–"),
+      ("failed items", "\(totals.failedItemCount)"), ("abandoned", "\(totals.abandonedSwipeCount)"),
+    ].map { (name: $0.0, value: $0.1) }
+  }
+
+  private var chart: String {
+    TimelineChart(
+      timeline: timeline, swipes: report.swipes, names: items.map(\.title), linkRate: linkRate
+    ).html
+  }
+
+  private var timelineNote: String {
+    var note = "Numbers are indices of items in the feed. Memory, bytes and frames are in spans of "
+    note +=
+      "\(DurationText.readable(timeline.binWidth)). Bytes count when they are read; those that waited in a "
+    note += "connection can exceed the rate of the link."
+    let hidden = timeline.omittedCount + max(0, report.swipes.count - TimelineChart.swipeLimit)
+    if hidden > 0 { note += " \(hidden) later events are left out." }
+    return note
+  }
+
+  private var pictures: String {
+    let failed = Set(report.failedItems.map(\.index))
+    var (tiles, byteCount) = ([String](), 0)
+    for index in shownItems {
+      let swipe = report.swipes.first { $0.itemIndex == index && !$0.isPassing }
+      var picture = "<div class=\"none later\">no frame was shown</div>"
+      if failed.contains(index) { picture = "<div class=\"none\">failed</div>" }
+      if let bytes = items.indices.contains(index) ? items[index].picture : nil {
+        if byteCount + bytes.count <= Self.pictureByteLimit {
+          byteCount += bytes.count
+          let data = Data(bytes).base64EncodedString()
+          let text = Markup.escape("First frame of item \(index)")
+          picture = "<img alt=\"\(text)\" src=\"data:image/png;base64,\(data)\">"
+        } else {
+          picture = "<div class=\"none later\">not included</div>"
+        }
+      }
+      let delay: String
+      if let first = swipe?.timeToFirstFrame {
+        delay = "\(DurationText.readable(first)), \(swipe?.isHit == true ? "hit" : "miss")"
+      } else if failed.contains(index) {
+        delay = report.failedItems.first { $0.index == index }.map { Redaction.clean($0.error) } ?? "failed"
+      } else {
+        delay = "left before its first frame"
+      }
+      tiles.append(
+        "<figure><div class=\"pic\">\(picture)</div><b>\(index)</b> \(Markup.escape(Markup.shortened(name(index), to: 80)))"
+          + "<br><span>\(Markup.escape(Markup.shortened(delay, to: 160)))</span></figure>")
+    }
+    return tiles.isEmpty ? "" : "<div class=\"frames\">\(tiles.joined(separator: "\n"))</div>"
+  }
+
+  /// The items that were looked at, by index.
+  private var shownItems: ArraySlice<Int> {
+    Set(report.swipes.filter { !$0.isPassing }.map(\.itemIndex)).sorted().prefix(Self.pictureLimit)
+  }
+
+  private var pictureNote: String {
+    "The delay is that of the first swipe to the item. At most \(Self.pictureLimit) items are listed."
+  }
+
+  private var delays: String {
+    let first = Self.firstFrames(report)
+    guard !first.isEmpty else { return "" }
+    return "<div class=\"charts\">"
+      + Charts.delays("First frame", [.init(name: "", values: first, number: 0)])
+      + Charts.delays("Second frame", [.init(name: "", values: Self.secondFrames(report), number: 1)])
+      + "</div>"
+  }
+
+  private func explanations(_ totals: WalkTotals) -> String {
+    let waits = report.swipes.filter { !$0.waitParts.isEmpty && $0.waitParts.total >= .milliseconds(1) }
+      .sorted { ($1.waitParts.total, $0.number) < ($0.waitParts.total, $1.number) }.prefix(
+        Self.explainedLimit)
+    guard let longest = waits.first?.waitParts.total else { return "" }
+    let bars = waits.map { swipe in
+      let parts = swipe.waitParts.map { part in
+        (classes: Self.color(of: part.stage), value: part.duration.milliseconds, title: part.description)
+      }
+      let end = swipe.timeToFirstFrame == nil ? ", left without a frame" : ""
+      let head =
+        "Swipe \(swipe.number) to item \(swipe.itemIndex), \(DurationText.readable(swipe.waitParts.total))\(end): "
+        + "found \(swipe.found); \(swipe.waitParts.map(\.description).joined(separator: ", "))"
+      return "<div>\(Markup.escape(head))\(Charts.bar(parts, longest: longest.milliseconds))</div>"
+    }
+    return "<div class=\"bars\">\(bars.joined(separator: "\n"))</div>"
+      + ReportPage.legend([
+        (classes: "k0 o3", name: "until the answer"), (classes: "k0 o5", name: "transfer of media"),
+        (classes: "k6 o5", name: "other transfers"), (classes: "k1 o5", name: "decode"),
+        (classes: "k2 o5", name: "show"), (classes: "mute o4", name: "preparing"),
+      ])
+  }
+
+  private static func color(of part: String) -> String {
+    if part.hasSuffix(" answer") { return "k0 o3" }
+    if part == "segment transfer" || part == "source transfer" { return "k0 o5" }
+    if part.hasSuffix(" transfer") { return "k6 o5" }
+    return ["decode": "k1 o5", "show": "k2 o5"][part] ?? "mute o4"
+  }
+
+  private var table: String {
+    let head = [
+      "swipe", "at", "kind", "item", "title", "found", "first frame", "second frame", "stalled", "fetched",
+      "wait",
+    ]
+    let rows = report.swipes.prefix(Self.rowLimit).map(row)
+    return ReportPage.table(head, Array(rows), numbers: 6..<10)
+  }
+
+  private func row(_ swipe: SwipeRecord) -> [String] {
+    func time(_ duration: Duration?) -> String { duration.map(DurationText.readable) ?? "–" }
+    let kind = swipe.isPassing ? "passing" : swipe.kind.rawValue
+    let stalls = swipe.stallCount == 0 ? "–" : "\(swipe.stallCount), \(time(swipe.stallDuration))"
+    let reason = Redaction.clean(swipe.error ?? swipe.cause ?? "")
+    return [
+      "\(swipe.number)", time(swipe.time), kind, "\(swipe.itemIndex)",
+      Markup.shortened(name(swipe.itemIndex), to: 40), swipe.isPassing ? "" : swipe.found,
+      time(swipe.timeToFirstFrame), time(swipe.timeToSecondFrame), stalls,
+      WalkValue.size(swipe.byteCount).description, Markup.shortened(reason, to: 200),
+    ]
+  }
+
+  private var tableNote: String? {
+    report.swipes.count > Self.rowLimit
+      ? "The first \(Self.rowLimit) of \(report.swipes.count) swipes; --csv writes all of them." : nil
+  }
+}
+
+extension SwipeRecord {
+  /// What was loaded when the swipe settled.
+  var found: String {
+    stage == .none && loadedByteCount == 0
+      ? "nothing" : "\(stage == .none ? "no stage" : stage.reportName), \(WalkValue.size(loadedByteCount))"
+  }
+}
+
+extension [StageTime] {
+  var total: Duration { reduce(.zero) { $0 + $1.duration } }
+}

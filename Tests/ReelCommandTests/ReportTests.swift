@@ -1,0 +1,227 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelReplay
+import ReelTestSupport
+import Testing
+
+@testable import ReelCommand
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+@Suite("Pages and files of reports")
+struct ReportTests {
+  private static let hostile = "<script>alert(1)</script>\u{202e}\"'&\u{1b}[31m"
+
+  private func isXML(_ text: String) -> Bool { XMLParser(data: Data(text.utf8)).parse() }
+
+  private func images(of html: String) -> [String] {
+    html.matches(of: /<svg.*?<\/svg>/.dotMatchesNewlines()).map { String($0.output) }
+  }
+
+  private func page(titles: [String]) -> String {
+    var report = WalkReport.sample()
+    report.swipes[4].waitParts = report.swipes[4].stageTimes
+    report.failedItems[0].error = "https://me:secret@host/a.mp4?token=abc: 404 \(Self.hostile)"
+    var outcome: [WalkAssertion.Outcome] = []
+    for text in ["ttff.p95<1ms", "failed<=1"] {
+      if let assertion = try? WalkAssertion(parsing: text) { outcome.append(assertion.evaluate(report)) }
+    }
+    report.assertions = outcome
+    var timeline = WalkTimeline()
+    timeline.duration = .seconds(16)
+    timeline.slotCount = 2
+    timeline.bins = [.init(), .init()]
+    timeline.bins[0].memory = [1_000, 2_000]
+    timeline.bins[1].byteCounts = [0, 5_000]
+    timeline.bins[1].frameCounts = [3]
+    return WalkPage(
+      report: report, timeline: timeline,
+      items: titles.map { WalkPage.Item(title: Redaction.clean($0), picture: [1, 2, 3]) },
+      linkRate: { _ in 1e6 }, run: RunDescription(arguments: ["feed", "feed.txt"]),
+      warnings: [Self.hostile]
+    ).html
+  }
+
+  @Test("A page of a walk is the same for the same values, and its images are XML")
+  func walkPage() {
+    let titles = (0..<12).map { "clip \($0)" }
+    let html = page(titles: titles)
+    #expect(html == page(titles: titles))
+    let svgs = images(of: html)
+    #expect(svgs.count > 10)
+    for svg in svgs { #expect(isXML(svg), "\(svg.prefix(300))") }
+    for heading in ["Timeline", "First frames", "Delays", "Longest waits", "Swipes", "What was run"] {
+      #expect(html.contains("<h2>\(heading)</h2>"))
+    }
+    #expect(html.contains("reel feed feed.txt"))
+    #expect(html.contains("not met"))
+    // Nothing is loaded.
+    #expect(html.firstMatch(of: /(src|href)="(?!data:image)/) == nil)
+    #expect(html.firstMatch(of: /url\(|@import|fetch\(/) == nil)
+  }
+
+  @Test("Titles, errors and warnings are text, and secrets are left out")
+  func hostile() {
+    let html = page(titles: Array(repeating: Self.hostile, count: 12))
+    #expect(html.matches(of: /<script/).count == 1)
+    #expect(!html.contains("alert(1)</script>"))
+    #expect(!html.contains("\u{202e}"))
+    #expect(!html.contains("secret"))
+    #expect(!html.contains("token"))
+    for svg in images(of: html) { #expect(isXML(svg)) }
+  }
+
+  @Test("A page of a comparison has a line and a point for each pool")
+  func comparison() {
+    let reports = ["1 none", "3 adjacent", "5 <b>"].map { WalkReport.sample(label: $0) }
+    let page = ComparisonPage(
+      reports: reports, run: RunDescription(arguments: ["feed", "f", "--compare", "1,3"]))
+    #expect(page.html == page.html)
+    for svg in images(of: page.html) { #expect(isXML(svg)) }
+    #expect(page.html.contains("5 &lt;b&gt;"))
+    #expect(page.html.contains("second_frame.p95\t"))
+    #expect(!page.html.contains("<b>"))
+  }
+
+  @Test("The Pareto front")
+  func front() {
+    #expect(ComparisonPage.front([[1, 5], [2, 2], [3, 3], [2, 2]]) == [true, true, false, true])
+    #expect(ComparisonPage.front([]) == [])
+  }
+
+  @Test(
+    "What is left out of texts",
+    arguments: [
+      ("https://a.b/c.mp4", "https://a.b/c.mp4"), ("no URL: 3 < 4", "no URL: 3 < 4"),
+      ("https://u:p@a.b/c?sig=1#x", "https://…@a.b/c?…"),
+      ("at https://a/b?x=1: 404", "at https://a/b?…: 404"),
+      ("(http://a/b?c)", "(http://a/b?…)"), ("data:text/plain;base64,QUJD", "data:…"),
+      ("URI=\"data:,secret\"", "URI=\"data:…\""), ("metadata:x", "metadata:x"),
+      ("https://a/@x/b", "https://a/@x/b"),
+    ])
+  func redaction(text: String, clean: String) { #expect(Redaction.clean(text) == clean) }
+
+  @Test("The command line that repeats a run")
+  func commandLine() {
+    let outputs = RunDescription.outputOptions
+    let line = Redaction.commandLine(
+      [
+        "feed", "my feed.txt", "--report", "a.html", "--header", "Authorization: Bearer x", "--key=00:11",
+        "--assert",
+        "ttff.p95<1s", "--csv=b.csv",
+      ], outputs: outputs)
+    #expect(line == "reel feed 'my feed.txt' --header 'Authorization: …' --key … --assert 'ttff.p95<1s'")
+  }
+
+  @Test(
+    "Numbers of SVG", arguments: [(1.0, "1"), (-0.004, "0"), (-1.5, "-1.5"), (2.054, "2.05"), (.nan, "0")])
+  func numbers(value: Double, text: String) { #expect(Markup.number(value) == text) }
+
+  @Test("CSV as in RFC 4180")
+  func csv() throws {
+    let text = WalkCSV.text([.sample(label: "3, \"slots\"")], names: ["a\nb"])
+    let lines = text.components(separatedBy: "\r\n")
+    #expect(lines.count == 10)
+    #expect(lines.last == "")
+    #expect(lines[0].split(separator: ",").count == WalkCSV.columns.count)
+    #expect(lines[1].hasPrefix("\"3, \"\"slots\"\"\",0,0,start,false,0,clip0.mp4,\"a\nb\","))
+  }
+
+  @Test("JUnit: a suite for each pool, a case for each assertion")
+  func junit() throws {
+    var report = WalkReport.sample(label: "3 <adjacent>")
+    for text in ["ttff.p95<1ms", "failed<=1"] {
+      report.assertions.append(try WalkAssertion(parsing: text).evaluate(report))
+    }
+    let text = JUnitXML.text([report])
+    #expect(isXML(text))
+    #expect(text.contains("tests=\"2\" failures=\"1\""))
+    #expect(text.contains("name=\"failed&lt;=1\" time=\"0\"/>"))
+    #expect(text.components(separatedBy: "<failure ").count == 2)
+  }
+
+  @Test("Chrome's trace: valid JSON, slices of a thread nested")
+  func chromeTrace() throws {
+    var timeline = WalkTimeline()
+    timeline.slotCount = 1
+    timeline.bins = [.init()]
+    timeline.bins[0].memory = [7]
+    let bytes = ChromeTrace.json(.sample(), timeline, names: [Self.hostile])
+    let root = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+    let events = try #require(root["traceEvents"] as? [[String: Any]])
+    #expect(
+      events.allSatisfy { $0["ph"] is String && $0["pid"] is Int && $0["tid"] is Int && $0["ts"] is Int })
+    #expect(events.contains { $0["ph"] as? String == "C" })
+    var ends: [Int: [Int]] = [:]
+    for event in events where event["ph"] as? String == "X" {
+      let (thread, start) = (event["tid"] as? Int ?? 0, event["ts"] as? Int ?? 0)
+      let end = start + (event["dur"] as? Int ?? 0)
+      var open = (ends[thread] ?? []).filter { $0 > start }
+      #expect(open.allSatisfy { end <= $0 })
+      open.append(end)
+      ends[thread] = open
+    }
+  }
+
+  @Test("The font has all of ASCII; other characters are a box")
+  func font() {
+    var drawn: Set<[UInt8]> = []
+    for value in 33...126 {
+      let glyph = BitmapFont.glyph(of: Character(Unicode.Scalar(UInt8(value))))
+      #expect(glyph.count == 9)
+      #expect(glyph.allSatisfy { $0 < 32 })
+      #expect(glyph != BitmapFont.replacement)
+      drawn.insert(glyph)
+    }
+    #expect(drawn.count == 94)
+    #expect(BitmapFont.glyph(of: " ").allSatisfy { $0 == 0 })
+    #expect(BitmapFont.glyph(of: "夜") == BitmapFont.replacement)
+    #expect(BitmapFont.wrap("one two three", columns: 7, lines: 2) == ["one two", "three"])
+    #expect(BitmapFont.wrap("abcdefghij", columns: 5, lines: 1) == ["ab..."])
+    #expect(BitmapFont.wrap("", columns: 5, lines: 2) == [])
+  }
+
+  @Test("A contact sheet has tiles for items without a frame, with the feed's numbers")
+  func contactSheet() {
+    let image = RGBImage(size: PixelSize(width: 4, height: 8), pixels: Array(repeating: 9, count: 96))
+    let tiles = ContactSheet.tiles(.sample(), names: ["zero"], images: [0: image, 2: image])
+    #expect(tiles.map(\.index) == [0, 1, 2, 3, 4, 5, 6])
+    #expect(tiles[0].caption == "9 s, miss")
+    #expect(tiles[2].caption == "0.02 ms, hit")
+    #expect(tiles[5].caption == "left before its first frame")
+    #expect(tiles[6].caption.hasPrefix("failed: 404"))
+    let sheet = ContactSheet.draw(tiles)
+    #expect(sheet.pixels.count == sheet.size.width * sheet.size.height * 3)
+    #expect(sheet.pixels.contains(240))
+    #expect(ContactSheet.draw(tiles) == sheet)
+    #expect(image.halved.size == PixelSize(width: 2, height: 4))
+    #expect(image.halved.pixels.allSatisfy { $0 == 9 })
+  }
+
+  @Test("A rung above the link is warned of, with the option that helps")
+  func linkWarning() throws {
+    var report = WalkReport.sample()
+    #expect(LinkWarning.text([report], bitsPerSecond: 1_000_000, adapts: false) == nil)
+    report.swipes[1].rungBitRate = 2_000_000
+    let text = try #require(LinkWarning.text([report], bitsPerSecond: 1_600_000, adapts: false))
+    #expect(text.contains("2 Mbit/s"))
+    #expect(text.contains("--bandwidth 1280k"))
+    #expect(LinkWarning.text([report], bitsPerSecond: 2_000_000, adapts: false) == nil)
+  }
+
+  @Test("Samples and events of a page of playback are bounded")
+  func playRecorder() {
+    let recorder = PlayRecorder()
+    for tick in 0..<10_000 {
+      recorder.note(
+        PlayRecorder.Sample(time: Double(tick), buffered: 1, bandwidth: nil, rungBitRate: nil))
+    }
+    let samples = recorder.recording.samples
+    #expect(samples.count <= PlayRecorder.sampleLimit)
+    #expect(samples.count > PlayRecorder.sampleLimit / 4)
+    #expect(samples.map(\.time) == samples.map(\.time).sorted())
+  }
+}
