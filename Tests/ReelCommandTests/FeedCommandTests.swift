@@ -156,6 +156,7 @@ struct FeedCommandTests {
     #expect(abs(mean - bits / seconds) < 1)
     #expect(totals["rung_switches"] as? Int == switches)
     #expect((report["scores"] as? [String: Any])?["mmgc2022"] is NSNumber)
+  }
 
   @Test("With --decode first the report is the same but for what was not measured")
   func decodeFirst() async throws {
