@@ -233,7 +233,7 @@ let package = Package(
     .testTarget(
       name: "ReelCommandTests",
       dependencies: [
-        "ReelCommand", "ReelReplay", "ReelTesting", "ReelCore", "ReelTestSupport",
+        "ReelCommand", "ReelReplay", "ReelPool", "ReelTesting", "ReelFFmpeg", "ReelCore", "ReelTestSupport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: testSettings

@@ -15,8 +15,8 @@ struct Reel: AsyncParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [
-      FramesCommand.self, PlayCommand.self, MemoryCommand.self, FeedCommand.self, ProbeCommand.self,
-      ManifestCommand.self, ServeCommand.self,
+      FramesCommand.self, PlayCommand.self, MemoryCommand.self, FeedCommand.self,
+      CalibrateCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self,
     ]
   )
 }

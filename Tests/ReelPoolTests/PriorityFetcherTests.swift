@@ -53,6 +53,25 @@ struct PriorityFetcherTests {
     }
   }
 
+  @Test(
+    "With a limit of transfers the next rank waits until a place is free, but never rank 0, nor a slot for itself"
+  )
+  func limit() async {
+    let network = PriorityFetcher(
+      SlowFetcher(simulation: simulation), clock: simulation, patience: .zero, grace: .zero,
+      maximumTransfers: 1)
+    let slots = [1, 2, 0].map { network.makeSlot(rank: $0) }
+    var tasks = [fetch("a", by: slots[0]), fetch("b", by: slots[1]), fetch("a2", by: slots[0])]
+    await simulation.run(until: .milliseconds(50))
+    #expect(network.waiterCount == 1)
+    tasks.append(fetch("c", by: slots[2]))
+    await simulation.runToRest()
+    let heads = lines.withLock { $0 }.filter { $0.hasSuffix("head") }
+    #expect(Array(heads.prefix(3)) == ["100.0 a head", "100.0 a2 head", "150.0 c head"])
+    #expect(lines.withLock { $0.count { $0.hasSuffix(" 3000") } } == 4)
+    for task in tasks { await task.value }
+  }
+
   @Test("The better ranked goes first, and the other goes on when it wants nothing more")
   func order() async throws {
     let network = PriorityFetcher(SlowFetcher(simulation: simulation), clock: simulation)

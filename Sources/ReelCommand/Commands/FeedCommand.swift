@@ -32,6 +32,12 @@ struct FeedCommand: AsyncParsableCommand {
       others: the times, bytes and memory of the report are the same, but damaged frames go unnoticed, and frames on a \
       contact sheet may be earlier ones.
 
+      --device gives the pool the limits of a device (open decoders, cores, memory, transfers), and with --virtual also \
+      its costs of opening a decoder and of decoding a frame. reel calibrate writes the FILE of a machine. The built-in \
+      devices are rough; high and mid decode at the rates that Android 13 and 12 require of their performance class \
+      (six videos of 1080p or 720p at 30 fps), low at half the rate of mid:
+      \(Self.list(DeviceModel.builtIn.map { ($0.name, $0.summary) }))
+
       Preload policies:
       \(Self.list(PreloadPolicies.forms))
 
@@ -89,6 +95,11 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp("With --virtual: what decoding a frame takes. Default: 4ms.", valueName: "time"))
   var decodeCost: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Walk with the limits of a device; with --virtual also its costs.", valueName: "low|mid|high|FILE"))
+  var device: String?
 
   @Option(help: ArgumentHelp("Cores that decode; with --virtual modelled ones. Default: 2.", valueName: "n"))
   var cores: Int?
@@ -160,6 +171,10 @@ struct FeedCommand: AsyncParsableCommand {
     if !virtual, decoding != nil { throw ValidationError("--decode goes with --virtual") }
     if decodeCost != nil, calibrate {
       throw ValidationError("--decode-cost and --calibrate exclude each other")
+    }
+    if device != nil, decodeCost != nil || calibrate || cores != nil {
+      throw ValidationError(
+        "--device states costs and cores: it excludes --decode-cost, --calibrate and --cores")
     }
     do throws(ReelError) {
       let link = try linkArgument()

@@ -59,22 +59,24 @@ struct FeedJob: Sendable {
     let viewer = try command.viewer()
     let plan = try WalkPlan(feed, swipeCount: command.swipes, viewer: viewer, seed: command.seed)
     let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
+    let device = try command.device.map { text throws(ReelError) in try DeviceModel(argument: text) }
     var cost = try command.cost()
     progress.prepare("measuring the cost of decoding")
-    if command.calibrate { cost = try await DecodeCalibration(feed, logger: logger).measure(fetcher) }
+    if command.calibrate { cost = try await calibratedCost(feed, fetcher) }
     let pools = try command.pools()
     let count = links.count * pools.count
     var walks: [Walk] = []
     for link in links {
       for pool in pools {
         let label = (links.count > 1 ? link.map { $0.name + " " } ?? "" : "") + pool.label
-        let settings = WalkSettings(
+        var settings = WalkSettings(
           feed: command.feed, itemCount: feed.items.count, slotCount: pool.size,
           policy: pool.policy.description, link: link?.text, dwell: command.dwell,
           shares: viewer.reportedShares, seed: command.seed)
+        settings.device = command.device
         walks.append(
           Walk(
-            feed, plan, settings, label: label, link: link?.spec, configuration: try configuration(pool),
+            feed, plan, settings, label: label, link: link?.spec, configuration: try configuration(pool, device),
             outputs, progress, place: walks.count, isSingle: count == 1))
       }
     }
@@ -83,7 +85,7 @@ struct FeedJob: Sendable {
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
       if command.virtual {
-        try await simulate(walks, cost: cost, fetcher: fetcher) { place, report in
+        try await simulate(walks, cost: device?.decodeCost ?? cost, fetcher: fetcher) { place, report in
           reports.withLock { $0[place] = report }
         }
       } else {
@@ -146,6 +148,28 @@ struct FeedJob: Sendable {
       return simulated
     }
     _ = try await SimulatedWalk.run(simulated) { place, report in note(place, report) }
+  }
+
+  /// The mean cost of a frame of the first items, measured here. Throws `ReelError` if there is no frame.
+  private func calibratedCost(_ feed: Feed, _ fetcher: any Fetching) async throws -> DecodeCost {
+    let calibration = DecodeCalibration(logger: logger)
+    var measured = DecodeMeasurement()
+    for item in feed.items.prefix(3) {
+      try Task.checkCancellation()
+      // An item that fails is left out.
+      let part = try? await calibration.measure(
+        item.source, headers: item.headers, fetcher: fetcher, openings: 1)
+      if let part { measured.add(part) }
+    }
+    try Task.checkCancellation()
+    guard let mean = measured.frameDuration else {
+      throw ReelError(.badMedia, "no frame could be decoded to calibrate by", at: feed.name)
+    }
+    let microseconds = Int64((mean / .microseconds(1)).rounded())
+    Console.note(
+      "calibrated: \(microseconds) us a frame, over \(measured.frameCount) frames; repeat with --decode-cost \(microseconds)us"
+    )
+    return DecodeCost(frame: .microseconds(microseconds))
   }
 
   private func feed(_ fetcher: any Fetching) async throws -> Feed {
@@ -220,7 +244,7 @@ struct FeedJob: Sendable {
     }
   }
 
-  private func configuration(_ pool: FeedCommand.Pool) throws -> PoolConfiguration {
+  private func configuration(_ pool: FeedCommand.Pool, _ device: DeviceModel?) throws -> PoolConfiguration {
     var configuration = PoolConfiguration()
     configuration.slotCount = pool.size
     configuration.policy = pool.policy
@@ -229,6 +253,7 @@ struct FeedJob: Sendable {
     configuration.player.adaptsBitRate = command.options.adaptsBitRate
     // What is read of a file counts as what comes over a network does.
     configuration.player.loading.fetchesFiles = true
+    if let device { configuration.apply(limitsOf: device) }
     return configuration
   }
 

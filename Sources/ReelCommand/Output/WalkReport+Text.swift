@@ -31,6 +31,7 @@ extension WalkReport {
     parts.append(settings.dwell)
     if let shares = settings.shares, shares != .usual { parts.append(shares.description) }
     parts.append("seed \(settings.seed)")
+    if let device = settings.device { parts.append("device \(device)") }
     if isInterrupted { parts.append("interrupted") }
     if settings.isVirtual {
       let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a frame" } ?? ""

@@ -73,6 +73,12 @@ package final class Decoder {
   /// How many frames may be held back to bring them into order (`has_b_frames`), as far as is known now.
   package var reorderDepth: Int { Int(context.pointee.has_b_frames) }
 
+  /// The pixels of a frame after cropping; nil before the size is known.
+  var pixelCount: Int? {
+    let count = Int64(context.pointee.width) * Int64(context.pointee.height)
+    return count > 0 ? Int(count) : nil
+  }
+
   /// The error for frames of a size that is refused; nil where that is not what is wrong.
   var sizeFault: ReelError? { Self.sizeFault(context, scope: scope) }
 

@@ -127,11 +127,22 @@ package final class VideoDecoder {
     self.source = source
     self.options = options
     framing = stream.nalFraming
-    if let cache = options.firstFrames, options.threads == 1, OutputOrder.Rule(of: stream.videoCodec) != nil {
-      decoder = try FirstFrameDecoder(stream: stream, cache: cache, name: name, logger: logger)
-    } else {
-      decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
+    let gate = options.gate.flatMap { $0.gatesOpening ? $0 : nil }
+    gate?.acquire()
+    let start = options.clock.now
+    do throws(ReelError) {
+      if let cache = options.firstFrames, options.threads == 1, OutputOrder.Rule(of: stream.videoCodec) != nil {
+        decoder = try FirstFrameDecoder(stream: stream, cache: cache, name: name, logger: logger)
+      } else {
+        decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)
+      }
+    } catch {
+      gate?.release(after: .opening(stream.videoCodec))
+      throw error
     }
+    guard let gate else { return }
+    gate.release(after: .opening(stream.videoCodec))
+    decodeDuration = options.clock.now - start
   }
 
   /// How many frames the decoder may hold back to bring them into order, as far as is known.
@@ -405,9 +416,16 @@ package final class VideoDecoder {
     let start = options.clock.now
     defer {
       // In this order: a modelled decoder takes its time as the permit is given back.
-      options.gate?.release(afterPacket: isPacket)
+      options.gate?.release(
+        after: isPacket
+          ? .packet(stream.videoCodec, pixelCount: decoder.pixelCount ?? stream.pixelCount) : .receiving)
       decodeDuration += options.clock.now - start
     }
     return try body()
   }
+}
+
+extension StreamInfo {
+  /// The pixels of a frame as the container states them; 0 if it does not.
+  fileprivate var pixelCount: Int { size.map { $0.width * $0.height } ?? 0 }
 }

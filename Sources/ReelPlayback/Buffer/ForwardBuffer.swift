@@ -224,6 +224,25 @@ final class ForwardBuffer: Sendable {
     state.withLock { $0.generations[.video] == bufferGeneration && $0.video.rewindToKey(before: time) }
   }
 
+  /// The video decoder begins again where it began in this generation, before it had given any frame.
+  ///
+  /// - Parameter time: The time that was sought; nil for the beginning.
+  func rewindToStart(soughtTime time: MediaTime?, bufferGeneration: Int) {
+    state.withLock { state in
+      guard state.generations[.video] == bufferGeneration else { return }
+      if let time, state.video.rewindToKey(before: time) { return }
+      state.video.rewindToStart()
+    }
+  }
+
+  /// The video decoder begins again at the last key frame that it has had.
+  func rewindToLastKey(bufferGeneration: Int) {
+    state.withLock { state in
+      guard state.generations[.video] == bufferGeneration else { return }
+      state.video.rewindToLastKey()
+    }
+  }
+
   // MARK: Position
 
   /// Sets the position of the frame on show, and drops packets that are no longer needed for it.

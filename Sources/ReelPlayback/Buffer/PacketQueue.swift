@@ -69,6 +69,14 @@ struct PacketQueue: Sendable {
     return true
   }
 
+  /// Moves the decoder back to the first packet that is kept.
+  mutating func rewindToStart() { moveCursor(to: 0) }
+
+  /// Moves the decoder back to the last key frame that it has had. Does nothing if there is none.
+  mutating func rewindToLastKey() {
+    if let index = packets[..<cursor].lastIndex(where: \.isKey) { moveCursor(to: index) }
+  }
+
   /// Drops packets that are not needed to show the frame at `time` again: those before its key frame. Beyond
   /// `byteLimit` bytes of packets that the decoder has taken, drops the oldest too.
   mutating func trim(before time: MediaTime, byteLimit: Int) {

@@ -19,6 +19,8 @@ final class TrackDecoder {
     var firstFrames: FirstFrameCache?
     /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
     var isCancelled: @Sendable () -> Bool = { false }
+    /// Asked before a decoder is opened. If false, the call returns `needsPacket`, and the packet stays in the source.
+    var mayOpen: @Sendable () -> Bool = { true }
   }
 
   /// The result of a call.
@@ -47,6 +49,8 @@ final class TrackDecoder {
   private(set) var frameCount = 0
   /// The number of those frames that had been returned before.
   private(set) var repeatedCount = 0
+  /// A decoder could not be opened: too many are open.
+  var isRefused = false
   /// The last iteration that is wanted.
   var lastIteration = Int.max
 
@@ -119,6 +123,15 @@ final class TrackDecoder {
     try decoder?.reset()
   }
 
+  /// Starts again at the same position, to which the source has gone back, before any frame was returned. The
+  /// decoder is closed.
+  func beginAgain() {
+    fault = nil
+    isSpanNew = true
+    lastSpan = nil
+    packets.begin()
+  }
+
   /// Takes back the end: more packets follow.
   func goOn() { packets.goOn() }
 
@@ -142,7 +155,12 @@ final class TrackDecoder {
   /// The decoder of the next packet's span; nil if there is no packet.
   private func openDecoder(threads: Int) throws -> VideoDecoder? {
     if let decoder { return decoder }
+    isRefused = false
     guard let span = try packets.nextSpan() else { return nil }
+    guard options.mayOpen() else {
+      isRefused = true
+      return nil
+    }
     let ready = prepared.take()
     let made =
       if let ready, ready.stream.isIdentical(to: span.stream), ready.options.threads == threads {

@@ -57,13 +57,15 @@ public final class Player: Sendable {
 
   /// - Parameters:
   ///   - gate: Grants permission before each call into a decoder.
+  ///   - decoders: Bounds the open video decoders. Nil for no limit.
   ///   - account: Counts the memory that the player holds.
   package init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
-    account: MemoryAccount? = nil, logger: Logger
+    decoders: (any DecoderLimit)? = nil, account: MemoryAccount? = nil, logger: Logger
   ) {
     core = PlayerCore(
-      fetcher: fetcher, configuration: configuration, gate: gate, account: account, logger: logger)
+      fetcher: fetcher, configuration: configuration, gate: gate, decoders: decoders, account: account,
+      logger: logger)
     timeControlStatus = core.timeControlStatus
     currentItem = core.currentItem
     rate = core.rate

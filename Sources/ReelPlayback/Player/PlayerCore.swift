@@ -29,6 +29,7 @@ final class PlayerCore: Sendable {
   let fetcher: any Fetching
   let configuration: PlayerConfiguration
   let gate: (any DecodingGate)?
+  let decoders: (any DecoderLimit)?
   let account: MemoryAccount?
   let logger: Logger
   let clock: any MonotonicClock
@@ -42,11 +43,12 @@ final class PlayerCore: Sendable {
 
   init(
     fetcher: any Fetching, configuration: PlayerConfiguration, gate: (any DecodingGate)?,
-    account: MemoryAccount? = nil, logger: Logger
+    decoders: (any DecoderLimit)? = nil, account: MemoryAccount? = nil, logger: Logger
   ) {
     self.fetcher = fetcher
     self.configuration = configuration
     self.gate = gate
+    self.decoders = decoders
     self.account = account
     self.logger = logger
     clock = configuration.clock
@@ -391,7 +393,8 @@ final class PlayerCore: Sendable {
     loading.headers += item.headers
     let environment = SessionEnvironment(
       fetcher: fetcher, loading: loading, account: account, clock: clock,
-      runtime: configuration.runtime, gate: gate, firstFrames: configuration.firstFrames, logger: logger,
+      runtime: configuration.runtime, gate: gate, decoders: decoders, firstFrames: configuration.firstFrames,
+      logger: logger,
       thresholds: configuration.thresholds, retryPolicy: configuration.retryPolicy,
       ringFrameCapacity: configuration.ringFrameCapacity, ringByteCapacity: configuration.ringByteCapacity,
       isAdaptive: configuration.adaptsBitRate, initialBandwidth: configuration.initialBandwidth)

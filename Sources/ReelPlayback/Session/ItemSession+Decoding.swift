@@ -44,11 +44,12 @@ extension ItemSession {
       pipeline = made
     } else {
       let scope = scope
+      let claim = environment.decoders?.makeClaim { [weak self] in self?.taskLoops.wake(.video) }
       pipeline = VideoPipeline(
         buffer: buffer, ring: ring,
         options: VideoPipeline.Options(
           name: item.source.name, logger: environment.logger, gate: environment.gate,
-          clock: environment.clock, firstFrames: environment.firstFrames,
+          claim: claim, clock: environment.clock, firstFrames: environment.firstFrames,
           threads: environment.loading.decoderThreads,
           noteDecoding: { [weak self] account in
             self?.state.withLock { $0.decoding = account }
@@ -75,6 +76,7 @@ extension ItemSession {
       // After a seek there is another turn; after a stop there is none.
       if !scope.isCancelled { taskLoops.wake(.video) }
     } catch {
+      pipeline.giveUpDecoder()
       let unknown = ReelError(.internalFault, "\(error)")
       handle(.decodingFailed((error as? ReelError ?? unknown).located(at: item.source.name)))
       ring.finish(generation: order.generation)
@@ -85,7 +87,7 @@ extension ItemSession {
   private func preload(_ pipeline: VideoPipeline, _ order: VideoPipeline.Order, _ target: PreloadTarget)
     throws
   {
-    guard target.stage >= .firstFrame else { return }
+    guard target.stage >= .firstFrame else { return pipeline.giveUpDecoder() }
     if ring.statistics.frameCount > target.frameLimit - 1 {
       // The last frame taken may not be on show yet, and another may be taken meanwhile.
       while let taken = ring.takenTime(generation: order.generation), pipeline.rest(at: taken) {

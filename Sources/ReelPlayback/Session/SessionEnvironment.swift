@@ -11,6 +11,8 @@ struct SessionEnvironment: Sendable {
   /// The runtime of its tasks and threads.
   var runtime: any PlayerRuntime
   var gate: (any DecodingGate)?
+  /// Bounds the open video decoders; nil for no limit.
+  var decoders: (any DecoderLimit)?
   var firstFrames: FirstFrameCache?
   var logger: Logger
   var thresholds: BufferingThresholds

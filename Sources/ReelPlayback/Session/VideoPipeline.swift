@@ -14,6 +14,8 @@ final class VideoPipeline {
     var name: String
     var logger: Logger
     var gate: (any DecodingGate)?
+    /// The pipeline's claim to an open decoder; nil if their number is not bounded.
+    var claim: (any DecoderClaim)?
     /// The clock that measures decoding.
     var clock: any MonotonicClock = SystemMonotonicClock()
     var firstFrames: FirstFrameCache?
@@ -78,6 +80,7 @@ final class VideoPipeline {
     self.ring = ring
     self.options = options
     self.isCancelled = isCancelled
+    let claim = options.claim
     let bufferGeneration = DecodingGeneration()
     self.bufferGeneration = bufferGeneration
     packets = BufferedPackets(buffer)
@@ -89,7 +92,13 @@ final class VideoPipeline {
         isCancelled: {
           isCancelled()
             || buffer.bufferGeneration(of: .video) != bufferGeneration.value.load(ordering: .relaxed)
-        }))
+            || claim?.isRevoked == true
+        }, mayOpen: { claim?.take() ?? true }))
+  }
+
+  deinit {
+    frames.close()
+    options.claim?.giveBack()
   }
 
   /// As many frames as the order wants have been offered.
@@ -110,6 +119,8 @@ final class VideoPipeline {
     if order.bufferGeneration != self.order.bufferGeneration { try begin(order) }
     self.order = order
     frames.lastIteration = order.lastIteration
+    frames.isRefused = false
+    defer { settleClaim() }
     if isFinished {
       guard case .packet = packets.peek() else { return .ended }
       // More packets follow after all: the item loops.
@@ -119,6 +130,7 @@ final class VideoPipeline {
     }
     while true {
       if isCancelled() { throw CancellationError() }
+      if options.claim?.isRevoked == true { giveUpDecoder() }
       guard try handOver() else { return .idle }
       if let limit = order.limit, offeredCount >= limit { return .idle }
       takeUpThreads()
@@ -149,7 +161,31 @@ final class VideoPipeline {
 
   /// Closes the decoder if a new one can continue with the same frame, starting from its key frame. Returns
   /// true if it was closed.
-  func park() -> Bool { frames.decoder != nil && rewind() }
+  func park() -> Bool {
+    guard frames.decoder != nil, rewind() else { return false }
+    options.claim?.giveBack()
+    return true
+  }
+
+  /// Closes the decoder, whatever it is doing, so that another one can be opened. Frames that were decoded stay. Does
+  /// nothing if the number of decoders is not bounded.
+  ///
+  /// Decoding goes on at the same frame later, from its key frame. A stream without timestamps goes on at its last key
+  /// frame: the frames since then are shown a second time.
+  func giveUpDecoder() {
+    guard let claim = options.claim else { return }
+    defer { claim.giveBack() }
+    guard frames.decoder != nil, !rewind() else { return }
+    frames.close()
+    if frames.lastTime != nil {
+      buffer.rewindToLastKey(bufferGeneration: order.bufferGeneration)
+    } else {
+      // No frame was given: as at the beginning of the order.
+      buffer.rewindToStart(soughtTime: order.target, bufferGeneration: order.bufferGeneration)
+      frames.beginAgain()
+      isOpening = !order.prefersThroughput
+    }
+  }
 
   /// Goes back to just after the frame on show, so that frames decoded ahead of it can be released. Returns
   /// false without an effect if that is impossible.
@@ -166,6 +202,16 @@ final class VideoPipeline {
   }
 
   // MARK: - Private
+
+  /// Gives the claim back if no decoder is open and none is waited for.
+  private func settleClaim() {
+    guard let claim = options.claim else { return }
+    if frames.decoder != nil {
+      claim.setResting(hasReachedLimit)
+    } else if !frames.isRefused {
+      claim.giveBack()
+    }
+  }
 
   private func begin(_ order: Order) throws(ReelError) {
     refused = nil

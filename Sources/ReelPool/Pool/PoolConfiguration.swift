@@ -13,6 +13,25 @@ public struct PoolConfiguration: Sendable {
   public var actionAtItemEnd = Player.ActionAtItemEnd.pause
   /// The number of decoders that may run at once; `nil` for one per core. The current item's decoder has priority.
   public var decodingPermits: Int?
+  /// The number of video decoders that may be open at once; `nil` for no limit. Less than 1 counts as 1.
+  ///
+  /// The current item always gets a decoder. If all others are taken, the preload with the highest rank number closes
+  /// its own as soon as its call into the decoder returns; its frame stays on show. A preload that needs a decoder for
+  /// its first frame waits for a free one by rank, but takes one that another preload keeps open only to start sooner.
+  /// Each item that plays as picture in picture has one besides. Decoders of audio and of posters are not counted.
+  public var maximumOpenDecoders: Int?
+  /// The bytes that the players may hold; `nil` for no limit.
+  ///
+  /// A preload begins, or goes on to its next stage, only if the bytes held and the expected cost of the stage
+  /// (``StageCosts``) fit. The limit is checked when an item reaches a stage and at each event of a player. If it is
+  /// exceeded, preloads are ended as with ``PlayerPool/trim(to:)``. The current item and pinned players are never
+  /// ended, even if they hold more.
+  public var memoryLimit: Int?
+  /// The number of transfers that run at once; `nil` for no limit. Less than 1 counts as 1.
+  ///
+  /// The current item's requests never wait for the limit, and requests of one item don't wait for each other. A
+  /// transfer that nobody reads from does not count.
+  public var maximumTransfers: Int?
   /// True if players may leave the window as picture in picture (``PlayerPool/startPictureInPicture(to:)``).
   public var allowsPictureInPicture = true
   /// The number of items beyond the window, in the direction of travel, to whose hosts the pool opens connections

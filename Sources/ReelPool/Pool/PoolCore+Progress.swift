@@ -17,6 +17,7 @@ extension PoolCore {
       }
     }
     noteDecoding()
+    checkMemory()
     readiness.set(slotReadiness)
     changes.send(())
   }
@@ -113,9 +114,12 @@ extension PoolCore {
     of player: PooledPlayer, _ load: PooledPlayer.Load, _ readiness: SlotReadiness
   ) -> SlotReadiness.Waiting {
     if case .failed = readiness.status { return .failed }
-    if let target = load.order.target, readiness.stage >= target.stage { return .atTarget }
+    if let target = load.order.target, readiness.stage >= target.stage {
+      return load.order.lacksMemory ? .memory : .atTarget
+    }
     if load.order.target == nil, load.item.isPlaybackBufferFull.value { return .atTarget }
     if load.item.remainingRetries.value < configuration.player.retryPolicy.attempts { return .retry }
+    if player.isWaitingForDecoder { return .decoder }
     if player.isHeldBack { return .rank }
     return readiness.stage < .manifest ? .source : .media
   }

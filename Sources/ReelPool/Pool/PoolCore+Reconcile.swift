@@ -15,6 +15,8 @@ extension PoolCore {
     let direction: Int
     let indices: Range<Int>
     let entries: [Entry]
+    /// The bytes by which the pool's memory is expected to grow; 0 without a memory limit.
+    var growth = 0
   }
 
   /// The changes to the slots.
@@ -46,6 +48,7 @@ extension PoolCore {
         end(place.player, load)
         send(.evicted(load.feedItem.id, slot: place.slot, stage))
       }
+      makeRoom(for: plan.growth)
       for (place, entry) in assignment.begun {
         // Do not begin an item that a later swipe no longer wants.
         guard isCurrent(plan) else { break }
@@ -88,9 +91,10 @@ extension PoolCore {
             target: isPlayed ? nil : entry.distance == 0 ? .current : entry.target,
             plays: isPlayed && state.isPlaying, since: state.settledAt)))
     }
+    let (limited, growth) = withinMemory(entries, state)
     return Plan(
       generation: state.generation, snapshot: state.snapshot, direction: state.direction,
-      indices: window.indices, entries: entries)
+      indices: window.indices, entries: limited, growth: growth)
   }
 
   private func window(_ state: State, policy: some PreloadPolicy, index: Int) -> PoolWindow {

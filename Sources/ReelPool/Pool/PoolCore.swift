@@ -34,6 +34,8 @@ final class PoolCore: Sendable {
     var costs = StageCosts()
     /// The most memory that decoding of a current item has taken beyond its preload.
     var decodingByteCount = 0
+    /// What the pool was seen to hold, for its memory limit: the most since it was seen to hold much less.
+    var heldByteCount = 0
     var isClosed = false
     /// The current item has been shown since the last turn. If it had failed, it is retried or reported again.
     var isShownAnew = false
@@ -94,6 +96,7 @@ final class PoolCore: Sendable {
   init(fetcher: any Fetching, configuration: PoolConfiguration, logger: Logger) {
     var configuration = configuration
     configuration.slotCount = max(1, configuration.slotCount)
+    configuration.memoryLimit = configuration.memoryLimit.map { max(0, $0) }
     let outputLock = OutputLock()
     self.outputLock = outputLock
     configuration.player.outputLock = outputLock
@@ -103,7 +106,9 @@ final class PoolCore: Sendable {
     let resources = PoolResources(
       gate: PriorityGate(
         permits: permits, cost: configuration.decodeCost, clock: clock, runtime: runtime),
-      network: PriorityFetcher(fetcher, clock: clock), logger: logger)
+      decoders: configuration.maximumOpenDecoders.map { DecoderPermits(limit: $0) },
+      network: PriorityFetcher(
+        fetcher, clock: clock, maximumTransfers: configuration.maximumTransfers), logger: logger)
     self.resources = resources
     opener = fetcher as? any ConnectionOpening
     let events = EventChannel<PoolEvent>()

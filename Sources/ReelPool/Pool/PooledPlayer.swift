@@ -34,11 +34,15 @@ final class PooledPlayer: Sendable {
     var plays: Bool
     /// When playback was requested, by the clock.
     var since: Duration
+    /// The pool's memory does not allow all that the policy wants.
+    var lacksMemory = false
   }
 
   let player: Player
   let account: MemoryAccount?
   private let gate: SlotGate
+  /// Nil if the open decoders are not bounded.
+  private let decoders: PlayerDecoders?
   private let network: PriorityFetcher.Slot
   private let clock: any MonotonicClock
   private let runtime: any PlayerRuntime
@@ -48,12 +52,13 @@ final class PooledPlayer: Sendable {
     clock = configuration.player.clock
     runtime = configuration.player.runtime
     gate = SlotGate(resources.gate, rank: .max)
+    decoders = resources.decoders?.makePlayer(rank: .max)
     network = resources.network.makeSlot(rank: .max)
     // What is computed needs no account, which would make each allocation dearer.
     account = configuration.modelsMemory ? nil : try? MemoryAccount()
     player = Player(
-      fetcher: network, configuration: configuration.player, gate: gate, account: account,
-      logger: resources.logger)
+      fetcher: network, configuration: configuration.player, gate: gate, decoders: decoders,
+      account: account, logger: resources.logger)
     player.actionAtItemEnd = configuration.actionAtItemEnd
   }
 
@@ -63,6 +68,8 @@ final class PooledPlayer: Sendable {
   var hasFrame: Bool { player.hasFrame }
   /// True while it waits for slots with a higher rank.
   var isHeldBack: Bool { network.isHeldBack }
+  /// Waits for another player to close its decoder.
+  var isWaitingForDecoder: Bool { decoders?.isWaiting ?? false }
   var fetched: PriorityFetcher.Statistics {
     let (now, before) = (network.statistics, load?.fetchedBefore)
     var statistics = now
@@ -119,6 +126,7 @@ final class PooledPlayer: Sendable {
   /// Plays the item of picture in picture, whatever the current item is.
   func directPinned() {
     guard let index = load?.order.index else { return }
+    if let decoders, !decoders.isPinned { decoders.isPinned = true }
     direct(Order(index: index, rank: 0, target: nil, plays: true, since: clock.now))
   }
 
@@ -133,6 +141,7 @@ final class PooledPlayer: Sendable {
     player.setObserver(nil)
     state.withLock { $0 = nil }
     setRank(.max)
+    if let decoders, decoders.isPinned { decoders.isPinned = false }
     player.pause()
     player.preloadTarget = PreloadTarget.none
     let wait = player.takeItem()
@@ -168,6 +177,7 @@ final class PooledPlayer: Sendable {
 
   private func setRank(_ rank: Int) {
     gate.rank = rank
+    decoders?.rank = rank
     network.rank = rank
   }
 }
@@ -175,6 +185,8 @@ final class PooledPlayer: Sendable {
 /// Shared by the players of a pool.
 struct PoolResources: Sendable {
   let gate: PriorityGate
+  /// Nil for as many open decoders as are wanted.
+  let decoders: DecoderPermits?
   let network: PriorityFetcher
   let logger: Logger
 }

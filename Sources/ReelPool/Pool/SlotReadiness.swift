@@ -12,6 +12,10 @@ public struct SlotReadiness: Sendable, Hashable {
     case media
     /// Slots with a lower rank number have priority on the network.
     case rank
+    /// It waits for another slot to close its decoder (``PoolConfiguration/maximumOpenDecoders``).
+    case decoder
+    /// The rest of what the policy wants does not fit the memory limit (``PoolConfiguration/memoryLimit``).
+    case memory
     /// The item failed temporarily, and is being retried.
     case retry
     /// The item failed.

@@ -7,6 +7,8 @@ package import ReelCore
 /// - Who has just been given something counts as waiting for another moment (`grace`): the next piece, or the next
 ///   request that follows from it, is about to be asked for.
 /// - Slots of the same rank do not hold up each other.
+/// - With a limit of transfers (`maximumTransfers`), a slot waits as well while others have so many requests and pieces
+///   under way. Rank 0 does not, and a slot does not wait for itself: it may need two transfers at once to go on.
 ///
 /// A transfer that is under way is held back by not being read: what its receiver takes in without that still comes.
 package final class PriorityFetcher: Sendable {
@@ -57,15 +59,18 @@ package final class PriorityFetcher: Sendable {
   private let clock: any MonotonicClock
   private let patience: Duration
   private let grace: Duration
+  private let maximumTransfers: Int?
   private let state = Locked(State())
 
   /// - Parameters:
   ///   - base: How requests really go.
   ///   - clock: What waiting is measured by.
+  ///   - maximumTransfers: Requests and pieces that may be under way at once, at least 1; nil for no limit.
   package init(
     _ base: any Fetching, clock: any MonotonicClock, patience: Duration = .seconds(1),
-    grace: Duration = .milliseconds(20)
+    grace: Duration = .milliseconds(20), maximumTransfers: Int? = nil
   ) {
+    self.maximumTransfers = maximumTransfers.map { max($0, 1) }
     self.base = base
     self.clock = clock
     self.patience = patience
@@ -163,7 +168,7 @@ package final class PriorityFetcher: Sendable {
         let outcome = state.withLock { state -> Result<Void, any Error>? in
           // Cancelled before it could wait: nobody would end the wait.
           if Task.isCancelled { return .failure(CancellationError()) }
-          if state.mayBegin(slot, at: now, patience: patience, grace: grace) {
+          if mayBegin(slot, at: now, in: state) {
             state.operations.append(Operation(number: number, slot: slot, began: now))
             return .success(())
           }
@@ -180,6 +185,12 @@ package final class PriorityFetcher: Sendable {
       }
       waiter?.continuation.resume(throwing: CancellationError())
     }
+  }
+
+  private func mayBegin(_ slot: Int, at now: Duration, in state: State) -> Bool {
+    state.mayBegin(slot, at: now, patience: patience, grace: grace)
+      && (maximumTransfers.map { state.rank(of: slot) == 0 || state.operationCount(without: slot) < $0 }
+        ?? true)
   }
 
   private func end(_ number: Int, of slot: Int) {
@@ -203,9 +214,7 @@ package final class PriorityFetcher: Sendable {
           let rank = state.rank(of: waiter.slot)
           if best.map({ rank < $0.rank }) ?? true { best = (index, rank) }
         }
-        guard let best,
-          state.mayBegin(state.waiters[best.index].slot, at: now, patience: patience, grace: grace)
-        else { return nil }
+        guard let best, mayBegin(state.waiters[best.index].slot, at: now, in: state) else { return nil }
         let waiter = state.waiters.remove(at: best.index)
         state.operations.append(Operation(number: waiter.number, slot: waiter.slot, began: now))
         return waiter.continuation
@@ -283,6 +292,9 @@ extension PriorityFetcher.State {
   fileprivate mutating func count(of slot: Int, _ body: (inout PriorityFetcher.Statistics) -> Void) {
     if let index = slots.firstIndex(where: { $0.number == slot }) { body(&slots[index].statistics) }
   }
+
+  /// The requests and pieces that other slots have under way.
+  fileprivate func operationCount(without slot: Int) -> Int { operations.count { $0.slot != slot } }
 
   /// False while a slot of better rank waits for bytes.
   fileprivate func mayBegin(_ slot: Int, at now: Duration, patience: Duration, grace: Duration) -> Bool {

@@ -1,5 +1,6 @@
 internal import Foundation
 package import ReelCore
+internal import ReelFFmpeg
 package import ReelPlayback
 
 /// Permits to decode, as many as there are cores, given to who has the best rank, and of these to who came first.
@@ -60,8 +61,12 @@ package final class PriorityGate: Sendable {
     signal?.wait()
   }
 
-  func release(afterPacket: Bool) {
-    if afterPacket, let cost, cost.frame > .zero { pass(cost.frame) }
+  /// True if opening a decoder takes a core for a while.
+  var gatesOpening: Bool { cost?.chargesOpening ?? false }
+
+  func release(after work: DecodingWork) {
+    let duration = cost?.duration(of: work) ?? .zero
+    if duration > .zero { pass(duration) }
     let next = state.withLock { state -> (any BlockingSemaphore)? in
       var best: (index: Int, rank: Int)?
       for (index, waiter) in state.waiters.enumerated() {

@@ -1,5 +1,5 @@
 internal import ReelCore
-import ReelFFmpeg
+package import ReelFFmpeg
 internal import Synchronization
 
 /// The way of one slot's decoders to a `PriorityGate`: its rank may be changed at any time.
@@ -23,5 +23,11 @@ package final class SlotGate: DecodingGate {
 
   package func release() { release(afterPacket: true) }
 
-  package func release(afterPacket: Bool) { gate.release(afterPacket: afterPacket) }
+  package func release(afterPacket: Bool) {
+    release(after: afterPacket ? .packet(nil, pixelCount: 0) : .receiving)
+  }
+
+  package func release(after work: DecodingWork) { gate.release(after: work) }
+
+  package var gatesOpening: Bool { gate.gatesOpening }
 }

@@ -66,7 +66,7 @@ package struct SimulatedWalk: Sendable {
     configuration.enter(simulation, decodeCost: decodeCost)
     var settings = settings
     settings.isVirtual = true
-    settings.decodeCost = decodeCost.frame
+    if settings.device == nil { settings.decodeCost = decodeCost.frame }
     if let firstFrames = memory.firstFrames {
       configuration.decodeFirstFramesOnly(firstFrames)
       settings.decodesFirstFramesOnly = true

@@ -12,7 +12,7 @@ extension PoolConfiguration {
   ///
   /// - Parameters:
   ///   - simulation: The simulation, in which the pool must be used.
-  ///   - decodeCost: The simulated time that a decoded frame costs.
+  ///   - decodeCost: The simulated time that decoding costs.
   public mutating func enter(_ simulation: SimulatedRuntime, decodeCost: DecodeCost = DecodeCost()) {
     simulation.apply(to: &player)
     self.decodeCost = decodeCost
@@ -27,4 +27,15 @@ extension PoolConfiguration {
   ///
   /// - Parameter cache: Where first frames are kept, for this and other simulations.
   package mutating func decodeFirstFramesOnly(_ cache: FirstFrameCache) { player.firstFrames = cache }
+
+  /// Puts a pool made with this configuration into a simulation of a device: with its limits, its cores, and its costs
+  /// of decoding.
+  ///
+  /// - Parameters:
+  ///   - simulation: The simulation, in which the pool must be used.
+  ///   - device: The device.
+  public mutating func enter(_ simulation: SimulatedRuntime, device: DeviceModel) {
+    apply(limitsOf: device)
+    enter(simulation, decodeCost: device.decodeCost)
+  }
 }

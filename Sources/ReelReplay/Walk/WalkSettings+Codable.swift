@@ -1,6 +1,6 @@
 extension WalkSettings: Codable {
   private enum CodingKeys: String, CodingKey {
-    case feed, policy, link, dwell, seed
+    case feed, policy, link, dwell, seed, device
     case shares = "swipe_shares"
     case itemCount = "items"
     case slotCount = "slots"
@@ -22,6 +22,7 @@ extension WalkSettings: Codable {
     try values.encode(seed, forKey: .seed)
     try values.encode(isVirtual, forKey: .isVirtual)
     try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
+    try values.encodeIfPresent(device, forKey: .device)
     guard decodesFirstFramesOnly else { return }
     try values.encode("first", forKey: .decoding)
     try values.encode(["damage", "resident_memory"], forKey: .notMeasured)
@@ -39,7 +40,8 @@ extension WalkSettings: Codable {
       shares: try values.decodeIfPresent(SwipeShares.self, forKey: .shares),
       seed: try values.decode(UInt64.self, forKey: .seed),
       isVirtual: try values.decode(Bool.self, forKey: .isVirtual),
-      decodeCost: try values.decodeMillisecondsIfPresent(forKey: .decodeCost))
+      decodeCost: try values.decodeMillisecondsIfPresent(forKey: .decodeCost),
+      device: try values.decodeIfPresent(String.self, forKey: .device))
     decodesFirstFramesOnly = try values.decodeIfPresent(String.self, forKey: .decoding) == "first"
   }
 }

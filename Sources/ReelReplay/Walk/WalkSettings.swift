@@ -23,11 +23,14 @@ public struct WalkSettings: Sendable, Hashable {
   public var decodeCost: Duration?
   /// True if only the first frames of each visit were decoded. Damage and resident memory are then not measured.
   public var decodesFirstFramesOnly = false
+  /// The device whose limits and costs applied: a name or a file; `nil` for none.
+  public var device: String?
 
   /// Settings for a report.
   public init(
     feed: String, itemCount: Int, slotCount: Int, policy: String, link: String? = nil, dwell: String,
-    shares: SwipeShares? = nil, seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil
+    shares: SwipeShares? = nil, seed: UInt64, isVirtual: Bool = false, decodeCost: Duration? = nil,
+    device: String? = nil
   ) {
     self.feed = feed
     self.itemCount = itemCount
@@ -39,5 +42,6 @@ public struct WalkSettings: Sendable, Hashable {
     self.seed = seed
     self.isVirtual = isVirtual
     self.decodeCost = decodeCost
+    self.device = device
   }
 }

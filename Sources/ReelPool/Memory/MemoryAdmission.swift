@@ -1,0 +1,92 @@
+internal import ReelPlayback
+
+/// Decides how far preloads are loaded within a memory limit: a pure value, asked for each preload in the order of rank.
+///
+/// A preload goes to the furthest stage up to its wanted one whose expected memory fits what the current item, pinned
+/// players and preloads of better rank leave. A stage that no item has reached yet has no expected memory, so it does not
+/// fit. What a preload already holds is kept as long as that fits.
+struct MemoryAdmission: Sendable {
+  /// A preload that is asked for.
+  struct Request: Sendable {
+    var wanted: PreloadTarget
+    /// How far it may be loaded by now; nil for one that has not begun.
+    var granted: PreloadTarget?
+    var heldByteCount = 0
+  }
+
+  /// How far a preload may be loaded.
+  struct Answer: Sendable, Equatable {
+    var target: PreloadTarget
+    /// True if that is less than what is wanted.
+    var isLimited: Bool
+  }
+
+  private let limit: Int
+  private let costs: StageCosts
+  private let warmDecoderByteCount: Int
+  /// Taken by what has been admitted.
+  private var committedByteCount: Int
+  /// What has been admitted is expected to hold so many bytes more than it does now.
+  private(set) var growth: Int
+
+  /// - Parameters:
+  ///   - heldByteCount: The memory of the current item and of pinned players now.
+  ///   - expectedByteCount: The memory that they are expected to take.
+  ///   - decodingByteCount: The memory of an open decoder, if `costs` has none.
+  init(
+    limit: Int, costs: StageCosts, heldByteCount: Int, expectedByteCount: Int, decodingByteCount: Int
+  ) {
+    self.limit = limit
+    self.costs = costs
+    warmDecoderByteCount = costs.warmDecoderByteCount ?? decodingByteCount
+    committedByteCount = max(heldByteCount, expectedByteCount)
+    growth = max(0, expectedByteCount - heldByteCount)
+  }
+
+  mutating func admit(_ request: Request) -> Answer {
+    let rest = limit - min(committedByteCount, limit)
+    for target in Self.ladder(request.wanted) {
+      let expected = self.expected(of: target).map { max($0, request.heldByteCount) }
+      let isGranted = request.granted.map { target.isNoFurther(than: $0) } ?? false
+      guard let byteCount = isGranted ? request.heldByteCount : expected, byteCount <= rest else { continue }
+      // What was granted before may still grow.
+      let planned = max(byteCount, isGranted ? min(expected ?? 0, rest) : 0)
+      committedByteCount = committedByteCount.addingClamped(planned)
+      growth = growth.addingClamped(planned - request.heldByteCount)
+      return Answer(target: target, isLimited: target != request.wanted)
+    }
+    // What it holds already is too much: it is for the pool to end it, or one of worse rank.
+    committedByteCount = committedByteCount.addingClamped(request.heldByteCount)
+    return Answer(target: request.granted ?? .none, isLimited: true)
+  }
+
+  // MARK: - Private
+
+  /// The targets to try, the furthest first.
+  private static func ladder(_ wanted: PreloadTarget) -> [PreloadTarget] {
+    var targets = [wanted]
+    if wanted.isDecoderWarm {
+      targets.append(wanted)
+      targets[1].isDecoderWarm = false
+    }
+    let stages: [PreloadStage] = [.firstFrame, .initialization, .manifest]
+    return targets + stages.filter { $0 < wanted.stage }.map { PreloadTarget(stage: $0) }
+  }
+
+  private func expected(of target: PreloadTarget) -> Int? {
+    var cold = target
+    cold.isDecoderWarm = false
+    return costs.memoryByteCount(of: cold).map {
+      target.isDecoderWarm ? $0.addingClamped(warmDecoderByteCount) : $0
+    }
+  }
+}
+
+extension PreloadTarget {
+  /// True if nothing more has to be loaded for this target than for the other.
+  fileprivate func isNoFurther(than other: PreloadTarget) -> Bool {
+    guard stage <= other.stage, !isDecoderWarm || other.isDecoderWarm else { return false }
+    guard stage == .buffered else { return true }
+    return bufferDuration <= other.bufferDuration && byteLimit ?? .max <= other.byteLimit ?? .max
+  }
+}
