@@ -36,14 +36,14 @@ extension PoolCore {
   /// Ends preloads until what is planned fits the memory limit.
   func makeRoom(for growth: Int) {
     guard let limit = configuration.memoryLimit, hasPreload else { return }
-    _ = trim(to: limit - min(growth, limit))
+    _ = trim(to: limit - min(growth, limit), sparesWaiting: true)
   }
 
   /// Ends preloads if the pool holds more than its memory limit, and plans again if preloads wait for memory and a
   /// noticeable part of it, a 64th of the limit, has become free. (When costs change, the pool plans again anyway.)
   func checkMemory() {
     guard let limit = configuration.memoryLimit, hasPreload else { return }
-    let held = trim(to: limit)
+    let held = trim(to: limit, sparesWaiting: true)
     let isFreed = state.withLock { state in
       guard held < state.heldByteCount - limit / 64 else {
         state.heldByteCount = max(state.heldByteCount, held)
@@ -57,7 +57,7 @@ extension PoolCore {
 
   // MARK: - Private
 
-  /// A slot has an item beside the current one.
+  /// A slot has an item beside the current one. If none has, there is nothing to end.
   private var hasPreload: Bool {
     state.withLock { state in
       let current = state.currentItem?.id

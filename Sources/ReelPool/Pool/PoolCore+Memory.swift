@@ -3,7 +3,8 @@ internal import ReelPlayback
 
 /// Releasing memory, and picture in picture.
 extension PoolCore {
-  func trim(to byteCount: Int) -> Int {
+  /// - Parameter sparesWaiting: Keeps preloads that wait for memory and have loaded nothing: ending them frees none.
+  func trim(to byteCount: Int, sparesWaiting: Bool = false) -> Int {
     var hasGivenUp = false
     while heldByteCount > byteCount {
       // The slot gets another player, because this one is ended here while the task loop may be running.
@@ -14,7 +15,10 @@ extension PoolCore {
         let held = state.slots.enumerated().compactMap { slot, player -> Victim? in
           player.load.map { (slot, player, $0) }
         }
-        let preloads = held.filter { $0.load.feedItem.id != current }
+        let preloads = held.filter { entry in
+          entry.load.feedItem.id != current
+            && !(sparesWaiting && entry.load.order.target?.stage == PreloadStage.none)
+        }
         guard let lowest = preloads.max(by: { $0.load.order.rank < $1.load.order.rank }) else { return nil }
         state.keptCount = min(state.keptCount ?? .max, max(1, lowest.load.order.rank))
         state.generation += 1
