@@ -53,7 +53,7 @@ struct PlayerItemTests {
   @Test("Who loads the item is told of its preferences")
   func preferences() {
     let told = Locked(0)
-    item.setOnChange { told.withLock { $0 += 1 } }
+    item.setOnChange { _ in told.withLock { $0 += 1 } }
     item.preferredForwardBufferDuration = .seconds(9)
     item.preferredPeakBitRate = 1
     item.preferredMaximumResolution = PixelSize(width: 16, height: 9)

@@ -40,6 +40,22 @@ struct RungControllerTests {
     func noteTransfer(_ sample: TransferSample) { samples.withLock { $0.append(sample) } }
   }
 
+  @Test("A cap for the start counts for the first segment alone")
+  func startCap() {
+    let controller = makeController()
+    conditions.withLock { $0.startCap = 1 }
+    #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "low")
+    #expect(!controller.staysAt(ladder[2], among: ladder, segmentDuration: .seconds(1)))
+    #expect(controller.choose(among: ladder, segmentDuration: nil)?.id == "high")
+    #expect(controller.staysAt(ladder[1], among: ladder, segmentDuration: .seconds(1)))
+    // The next one is chosen as a first one is.
+    let told = Told(wanted: Locked("mid"))
+    let other = makeController(told)
+    for _ in 0..<3 { _ = other.choose(among: ladder, segmentDuration: nil) }
+    #expect(told.asked.withLock { $0.map(\.state.bandwidthCap) } == [1, nil, nil])
+    #expect(told.asked.withLock { $0.map(\.state.current) } == [nil, nil, 1])
+  }
+
   @Test("The adaptation is asked with the ladder in rising order, and with what is so now")
   func asking() throws {
     let told = Told(wanted: Locked("mid"))

@@ -62,7 +62,8 @@ struct PreloadPolicyTests {
       ("adjacent", "adjacent"), (" Adjacent ", "adjacent"), ("none", "none"), ("ahead:2", "ahead:2"),
       ("ahead(2)", "ahead:2"), ("AHEAD( 12 )", "ahead:12"), ("bytes:2", "bytes:2"), ("bytes(1)", "bytes:1"),
       ("budget:64MB", "budget:64MB"), ("budget(1.5kB)", "budget:1500B"),
-      ("budget: 2 GiB", "budget:2147483648B"),
+      ("budget: 2 GiB", "budget:2147483648B"), ("media3", "media3"), ("Media3(guide)", "media3:guide"),
+      ("pdas", "pdas"), ("DASHLET", "dashlet"),
     ])
   func parsing(text: String, canonical: String) throws {
     let policy = try PreloadPolicies.parse(text)
@@ -76,7 +77,8 @@ struct PreloadPolicyTests {
     arguments: [
       "", "next", "ahead", "ahead:", "ahead:0", "ahead:-1", "ahead:+1", "ahead:2.5",
       "ahead:99999999999999999999",
-      "ahead(2", "ahead(2)x", "adjacent:2", "none()", "none:1", "bytes", "bytes:x", "budget", "budget:",
+      "ahead(2", "ahead(2)x", "adjacent:2", "media3:x", "pdas:1", "none()", "none:1", "bytes", "bytes:x",
+      "budget", "budget:",
       "budget:0",
       "budget:64Mbit", "budget:fast", "budget:9999999GB", ":", "(",
     ])

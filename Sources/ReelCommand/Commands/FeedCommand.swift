@@ -89,6 +89,12 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("How far neighbours are loaded.", valueName: "policy"))
   var preload = "adjacent"
 
+  @Option(
+    help: ArgumentHelp(
+      "The rung of an item's first segment: low, or auto for one that comes in time. Default: as for any segment.",
+      valueName: "rung"))
+  var firstRung: StartRung?
+
   @Flag(help: "Walk by a modelled clock.")
   var virtual = false
 
@@ -226,6 +232,14 @@ struct FeedCommand: AsyncParsableCommand {
   /// Which frames are decoded.
   enum Decoding: String, ExpressibleByArgument {
     case all, first
+  }
+
+  /// What `--first-rung` takes.
+  enum StartRung: String, ExpressibleByArgument, CaseIterable {
+    case low
+    case auto
+
+    var firstRung: FirstRung { self == .low ? .low : .auto }
   }
 
   /// A pool to walk with.

@@ -248,6 +248,7 @@ struct FeedJob: Sendable {
     var configuration = PoolConfiguration()
     configuration.slotCount = pool.size
     configuration.policy = pool.policy
+    configuration.firstRung = command.firstRung?.firstRung ?? .adapted
     configuration.decodingPermits = command.cores ?? 2
     configuration.player.loading = try command.options.loading()
     configuration.player.adaptsBitRate = command.options.adaptsBitRate

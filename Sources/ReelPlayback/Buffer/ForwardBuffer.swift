@@ -12,7 +12,7 @@ internal import ReelFFmpeg
 /// decoding, and a limit in time is a limit in packets. Bytes would have to be demuxed again, and unwanted
 /// muxed audio would be kept.
 final class ForwardBuffer: Sendable {
-  struct Limits: Sendable {
+  struct Limits: Sendable, Hashable {
     /// Loading stops when this much is buffered ahead of the frame on show.
     var target: MediaTime
     /// Loading resumes below this share of the target.

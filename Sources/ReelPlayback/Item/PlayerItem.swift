@@ -98,7 +98,10 @@ public final class PlayerItem: Sendable {
 
   private struct State {
     var preferences = Preferences()
-    var onChange: (@Sendable () -> Void)?
+    var bounds = LoadingBounds()
+    var initialBandwidth: Double?
+    var ladder = ItemLadder()
+    var onChange: (@Sendable (_ wantsMore: Bool) -> Void)?
     var accessLog: [AccessLogEntry] = []
     var errorLog: [ErrorLogEntry] = []
     var startup: StartupReport?
@@ -135,9 +138,35 @@ public final class PlayerItem: Sendable {
         state.preferences = newValue
         return state.onChange
       }
-      onChange?()
+      onChange?(false)
     }
   }
+
+  /// Limits on loading while the item is played, besides its preferences. They are kept when a player begins to load
+  /// the item.
+  package var bounds: LoadingBounds {
+    get { state.withLock { $0.bounds } }
+    set {
+      let change = state.withLock { state -> (isRaised: Bool, onChange: (@Sendable (Bool) -> Void)?)? in
+        guard state.bounds != newValue else { return nil }
+        let preferred = state.preferences.forwardBufferDuration
+        let old = state.bounds.forwardBufferDuration ?? preferred
+        state.bounds = newValue
+        return ((newValue.forwardBufferDuration ?? preferred) > old, state.onChange)
+      }
+      if let change { change.onChange?(change.isRaised) }
+    }
+  }
+
+  /// The throughput to assume before any is measured, in bits per second, in place of
+  /// `PlayerConfiguration.initialBandwidth`. It counts when the item's media is opened.
+  package var initialBandwidth: Double? {
+    get { state.withLock { $0.initialBandwidth } }
+    set { state.withLock { $0.initialBandwidth = newValue } }
+  }
+
+  /// The rungs of the item's video, as far as they are known.
+  package var ladder: ItemLadder { state.withLock { $0.ladder } }
 
   /// The compressed media to load ahead of the frame on show. 3 s by default.
   public var preferredForwardBufferDuration: Duration {
@@ -177,8 +206,12 @@ public final class PlayerItem: Sendable {
     }
   }
 
-  /// Called when preferences change.
-  func setOnChange(_ onChange: (@Sendable () -> Void)?) { state.withLock { $0.onChange = onChange } }
+  /// Called when preferences or bounds change; `wantsMore` is true if loading has to go on until the new bound.
+  func setOnChange(_ onChange: (@Sendable (_ wantsMore: Bool) -> Void)?) {
+    state.withLock { $0.onChange = onChange }
+  }
+
+  func updateLadder(_ body: (inout ItemLadder) -> Void) { state.withLock { body(&$0.ladder) } }
 
   func setStartup(_ report: StartupReport) { state.withLock { $0.startup = report } }
 
@@ -213,6 +246,7 @@ public final class PlayerItem: Sendable {
       state.errorLog = []
       state.startup = nil
       state.stageTimes = [:]
+      state.ladder = ItemLadder()
     }
     status.set(.unknown)
     areTracksKnown.set(false)

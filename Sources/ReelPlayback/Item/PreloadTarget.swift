@@ -13,16 +13,26 @@ public struct PreloadTarget: Sendable, Hashable {
   /// Whether to keep the decoder open after the first frame, with the second frame decoded. This needs memory for the
   /// decoder's reference frames, but the key frame need not be decoded again when playback starts.
   public var isDecoderWarm: Bool
+  /// The highest bit rate of a rung to load, in bits per second. If all rungs are above it, the lowest one is loaded.
+  /// If nil, the item's preferences and the player choose.
+  ///
+  /// A change applies from the next segment on.
+  public var peakBitRate: Int?
+  /// The highest bit rate of the rung of the first segment, in bits per second. The rung of the second segment is
+  /// chosen without it. If nil, there is no such limit.
+  public var startPeakBitRate: Int?
 
   /// Creates a target.
   public init(
     stage: PreloadStage, bufferDuration: Duration = .seconds(3), byteLimit: Int? = nil,
-    isDecoderWarm: Bool = false
+    isDecoderWarm: Bool = false, peakBitRate: Int? = nil, startPeakBitRate: Int? = nil
   ) {
     self.stage = stage
     self.bufferDuration = bufferDuration
     self.byteLimit = byteLimit
     self.isDecoderWarm = isDecoderWarm
+    self.peakBitRate = peakBitRate
+    self.startPeakBitRate = startPeakBitRate
   }
 
   /// Loads nothing.

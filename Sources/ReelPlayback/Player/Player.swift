@@ -285,6 +285,8 @@ public struct PlayerStatistics: Sendable, Hashable {
   public var bufferHighWaterByteCount = 0
   /// The media that is loaded ahead of the frame on show.
   public var bufferedDuration: Duration = .zero
+  /// Whether the forward buffer has the item up to its end.
+  package var isLoadedToEnd = false
   /// The throughput that adaptation assumes, in bits per second. Nil if it has none, or the bit rate is not adapted.
   public var estimatedBandwidth: Double?
   /// The time spent in video decoders.

@@ -259,6 +259,7 @@ final class PlayerCore: Sendable {
     statistics.bufferByteCount = level.byteCount
     statistics.bufferHighWaterByteCount = session.buffer.highWaterByteCount
     statistics.bufferedDuration = .seconds(level.ahead.seconds)
+    statistics.isLoadedToEnd = level.isComplete
     statistics.estimatedBandwidth = session.bandwidth
     let decoding = session.decoding
     statistics.decodeDuration = decoding.duration
@@ -408,6 +409,7 @@ final class PlayerCore: Sendable {
       wake: { [weak self] in self?.wake() },
       event: { [weak self, weak item] event in self?.emit(event, of: item) },
       progress: { [weak self] in self?.observer.withLock { $0.call }?(.progressed) },
+      filled: { [weak self] in self?.observer.withLock { $0.call }?(.filled) },
       decoded: { [weak self] count in self?.observer.withLock { $0.call }?(.decoded(count: count)) })
     return ItemSession(
       item, environment: environment, start: start, wantsAudio: wantsAudio, loops: loops,

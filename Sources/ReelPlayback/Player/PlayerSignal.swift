@@ -4,6 +4,8 @@ package enum PlayerSignal: Sendable {
   case event(PlayerEvent, of: PlayerItem?)
   /// Loading has reached another stage.
   case progressed
+  /// The buffer is full, or holds all of the item.
+  case filled
   /// The total number of frames that decoders have returned.
   case decoded(count: Int)
 }

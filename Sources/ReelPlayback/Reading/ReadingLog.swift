@@ -16,4 +16,10 @@ protocol ReadingLog: Sendable {
   func noteAbsence(_ segments: LiveSegments)
   /// The manifest marks a segment as missing.
   func noteGap(start: MediaTime, duration: MediaTime)
+  /// A span of segments begins with one of this duration.
+  func noteSegment(duration: MediaTime)
+}
+
+extension ReadingLog {
+  func noteSegment(duration: MediaTime) {}
 }

@@ -9,6 +9,8 @@ struct RungConditions: Sendable {
   var isRebuffering = false
   var now: Duration = .zero
   var bandwidthCap: Int?
+  /// Of the first segment alone.
+  var startCap: Int?
   var maximumHeight: Int?
 }
 
@@ -24,6 +26,8 @@ final class RungController: Sendable {
     /// Chosen for the next segment when the previous span was ended for it.
     var pending: String?
     var triedLocations = 1
+    /// The first rung was chosen under a cap of its own: the next one is chosen as if it were the first.
+    var hasStartedUnderCap = false
   }
 
   private let state: Locked<State>
@@ -140,12 +144,20 @@ extension RungController.State {
     }
     let usable = penalties.usable(candidates, now: conditions.now)
     guard !usable.isEmpty else { return nil }
-    let current = self.current
+    var current = self.current
+    var cap = conditions.bandwidthCap
+    if current == nil {
+      hasStartedUnderCap = conditions.startCap != nil
+      cap = [cap, conditions.startCap].compactMap(\.self).min()
+    } else if hasStartedUnderCap {
+      hasStartedUnderCap = false
+      current = nil
+    }
     let state = AdaptationState(
       current: current.flatMap { id in candidates.firstIndex { $0.id == id } },
       buffered: conditions.buffered, bufferTarget: conditions.bufferTarget,
       segmentDuration: segmentDuration, rate: conditions.rate, isRebuffering: conditions.isRebuffering,
-      now: conditions.now, bandwidthCap: conditions.bandwidthCap, maximumHeight: conditions.maximumHeight)
+      now: conditions.now, bandwidthCap: cap, maximumHeight: conditions.maximumHeight)
     let chosen = adaptation.choose(among: usable, state)
     return sorted.first { $0.id == chosen.id }
   }

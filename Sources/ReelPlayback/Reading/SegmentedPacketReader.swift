@@ -362,6 +362,7 @@ final class SegmentedPacketReader: PacketReader {
     let (controller, ladder, rung) = (controller, try ladder(of: key.period), track.rung)
     let supply = track.supply
     if wantsVideo { log.noteRung(rung) }
+    log.noteSegment(duration: segment.duration)
     let feed = SegmentFeed(
       track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder,
       endsAtFailures: true

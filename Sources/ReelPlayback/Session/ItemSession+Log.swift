@@ -26,6 +26,8 @@ struct SessionLog: ReadingLog {
   func noteAbsence(_ segments: LiveSegments) { session?.noteAbsence(segments, of: isVideo ? .video : .audio) }
 
   func noteGap(start: MediaTime, duration: MediaTime) {}
+
+  func noteSegment(duration: MediaTime) { if isVideo { session?.noteSegment(duration: duration) } }
 }
 
 extension ItemSession {
@@ -36,6 +38,22 @@ extension ItemSession {
     entry.indicatedBitRate = rung.bitsPerSecond ?? rung.averageBitsPerSecond
     entry.size = rung.size
     item.beginAccess(entry)
+  }
+
+  /// Notes what can be chosen among, before any of it is opened.
+  func noteLadder(of presentation: Presentation) {
+    let role = ReaderRole.main(wantsAudio: false)
+    guard let period = presentation.periods(carrying: role).first,
+      let ladder = try? RungMatcher.ladder(of: period, role: role, configuration: environment.loading)
+    else { return }
+    let rungs = ladder.sorted { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }.map { rung in
+      ItemRung(id: rung.id, bitRate: rung.bitsPerSecond ?? rung.averageBitsPerSecond ?? 0, size: rung.size)
+    }
+    item.updateLadder { $0.rungs = rungs }
+  }
+
+  func noteSegment(duration: MediaTime) {
+    item.updateLadder { $0.segmentDuration = .seconds(duration.seconds) }
   }
 
   func noteTransfer(_ transfer: SegmentTransfer, rung: String) {

@@ -168,19 +168,23 @@ extension ItemSession {
   func makeAdaptation() -> any RungAdaptation {
     guard environment.isAdaptive else { return FixedRung() }
     var options = AdaptiveRungs.Options()
-    options.initialEstimate = environment.initialBandwidth.map { Int($0) }
+    options.initialEstimate = (item.initialBandwidth ?? environment.initialBandwidth).map { Int($0) }
     return AdaptiveRungs(options: options)
   }
 
   var conditions: RungConditions {
     let preferences = item.preferences
+    let bounds = item.bounds
+    let target = state.withLock { $0.machine.target }
     let level = buffer.level
     var conditions = RungConditions()
     conditions.now = environment.clock.now
     conditions.buffered = .seconds(level.ahead.seconds)
-    conditions.bufferTarget = preferences.forwardBufferDuration
-    conditions.bandwidthCap =
-      preferences.peakBitRate ?? (environment.isAdaptive ? nil : environment.loading.bandwidthCap)
+    conditions.bufferTarget = target == nil ? item.forwardBufferDuration : preferences.forwardBufferDuration
+    let cap = preferences.peakBitRate ?? (environment.isAdaptive ? nil : environment.loading.bandwidthCap)
+    let peak = target.map { $0.peakBitRate } ?? bounds.peakBitRate
+    conditions.bandwidthCap = [cap, peak].compactMap(\.self).min()
+    conditions.startCap = target.map { $0.startPeakBitRate } ?? bounds.startPeakBitRate
     conditions.maximumHeight = preferences.maximumResolution?.height
     state.withLock { state in
       conditions.rate = state.rate.isFinite ? state.rate : 1

@@ -53,6 +53,7 @@ extension ItemSession {
     }
     // The item may be played by another session by now.
     if isStopped { throw CancellationError() }
+    if case .presentation(let resolved) = resolved { noteLadder(of: resolved.presentation) }
     if case .presentation(let resolved) = resolved, let fault = resolved.presentation.live?.driftFault {
       noteFailure(fault.located(at: source.name), rung: "")
     }

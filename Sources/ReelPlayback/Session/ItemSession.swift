@@ -37,6 +37,8 @@ final class ItemSession: Sendable {
     var event: @Sendable (PlayerEvent) -> Void
     /// Loading has advanced.
     var progress: @Sendable () -> Void
+    /// The buffer is full, or holds all of the item.
+    var filled: @Sendable () -> Void
     /// The total number of frames that decoders have returned.
     var decoded: @Sendable (Int) -> Void
   }
@@ -87,6 +89,8 @@ final class ItemSession: Sendable {
     var readerWait: Duration = .zero
     var readerBusy: Duration = .zero
     var decoding = DecodingAccount()
+    /// The limits that the buffer is filled to; nil while it is not full.
+    var filledLimits: ForwardBuffer.Limits?
 
     /// Passes an event to the machine. Returns the consequences, to be performed once the lock is released.
     mutating func decide(_ event: LoadingMachine.Event) -> Consequences {
@@ -148,7 +152,7 @@ final class ItemSession: Sendable {
     makeTaskLoops()
     ring.setHandlers(onRoom: { taskLoops.wake(.video) }, onFrame: { delegate.wake() })
     audio.setOnRoom { taskLoops.wake(.audio) }
-    item.setOnChange { [weak self] in self?.preferencesHaveChanged() }
+    item.setOnChange { [weak self] in self?.preferencesHaveChanged(wantsMore: $0) }
     handle(.began)
   }
 
@@ -375,7 +379,7 @@ final class ItemSession: Sendable {
     level: ForwardBuffer.Level, keepsUp: Bool
   ) {
     let level = buffer.level(without: absentKinds(at: time))
-    let target = target?.bufferDuration ?? item.preferences.forwardBufferDuration
+    let target = target?.bufferDuration ?? item.forwardBufferDuration
     let isDry = level.isConsumed && !level.isComplete && ring.statistics.frameCount == 0
     let keepsUp =
       !isDry
@@ -387,7 +391,18 @@ final class ItemSession: Sendable {
     item.isPlaybackBufferEmpty.set(level.isConsumed && ring.statistics.frameCount == 0)
     item.isPlaybackLikelyToKeepUp.set(keepsUp)
     if level.isFull || level.isComplete, item.preloadStage.value == .firstFrame { reach(.buffered) }
+    noteFilled(level.isFull || level.isComplete)
     return (level, keepsUp)
+  }
+
+  /// Reports once that the buffer is full, and again if it is full by other limits.
+  private func noteFilled(_ isFull: Bool) {
+    let limits = isFull ? Self.limits(of: item, environment, target) : nil
+    let isNews = state.withLock { state in
+      defer { state.filledLimits = limits }
+      return limits != nil && state.filledLimits != limits
+    }
+    if isNews { delegate.filled() }
   }
 
   /// Publishes a stage of loading. The reader and the presenter may report at the same time, so the stage never
@@ -453,19 +468,28 @@ extension ItemSession {
   static func limits(
     of item: PlayerItem, _ environment: SessionEnvironment, _ target: PreloadTarget?
   ) -> ForwardBuffer.Limits {
-    let seconds = (target?.bufferDuration ?? item.preferences.forwardBufferDuration) / .seconds(1)
+    let seconds = (target?.bufferDuration ?? item.forwardBufferDuration) / .seconds(1)
     return ForwardBuffer.Limits(
       target: MediaTime(seconds: seconds), refillShare: environment.thresholds.refillShare,
       byteCount: min(target?.byteLimit ?? .max, environment.thresholds.maximumByteCount))
   }
 
-  func preferencesHaveChanged() {
+  func preferencesHaveChanged(wantsMore: Bool) {
     buffer.setLimits(Self.limits(of: item, environment, state.withLock { $0.machine.target }))
-    refill()
+    guard wantsMore else { return refill() }
+    // Up to the new bound, however much is there.
+    buffer.fill()
+    taskLoops.wake(.reader)
+    taskLoops.wake(.audioReader)
   }
 
   func refill() {
     if buffer.takeRefill(.video) { taskLoops.wake(.reader) }
     if buffer.takeRefill(.audio) { taskLoops.wake(.audioReader) }
   }
+}
+
+extension PlayerItem {
+  /// The compressed media to load ahead while the item is played.
+  var forwardBufferDuration: Duration { bounds.forwardBufferDuration ?? preferences.forwardBufferDuration }
 }

@@ -3,10 +3,7 @@ package import ReelPlayback
 /// Which items of a feed have a slot, how far each is loaded, and in which order: a pure value.
 ///
 /// The window is one stretch of the feed around the current item, inside the feed, of no more items than there are
-/// slots; so no two of its indices are the same modulo the slots. It grows outwards from the current item: by distance,
-/// and at one distance first in the direction of travel. Where a side's next item is beyond the feed's end, or the
-/// policy wants nothing of it, that side is at its end. A policy that asks for more than there are slots gets the first
-/// of them in that order.
+/// slots; so no two of its indices are the same modulo the slots. It follows from a `PreloadPlan`.
 package struct PoolWindow: Sendable, Hashable {
   /// An item with a slot.
   package struct Entry: Sendable, Hashable {
@@ -28,6 +25,35 @@ package struct PoolWindow: Sendable, Hashable {
   package let entries: [Entry]
   package let slotCount: Int
 
+  /// The window of a plan: it grows as ``PreloadPlan`` says.
+  package init(_ plan: PreloadPlan, in situation: PoolSituation) {
+    slotCount = situation.slotCount
+    guard situation.itemCount > 0 else {
+      entries = []
+      return
+    }
+    let current = situation.currentIndex
+    var left = plan.neighbours.filter {
+      $0.target.stage != .none && $0.distance != 0 && abs($0.distance) < situation.slotCount
+        && (0..<situation.itemCount).contains(current + $0.distance)
+    }
+    // The places of the neighbours in the plan that are loaded: those between `low` and `high`.
+    var (low, high) = (0, 0)
+    while high - low + 1 < slotCount,
+      let next = left.firstIndex(where: { $0.distance == low - 1 || $0.distance == high + 1 })
+    {
+      let distance = left[next].distance
+      (low, high) = (min(low, distance), max(high, distance))
+    }
+    var taken: Set<Int> = []
+    left.removeAll { !(low...high).contains($0.distance) || !taken.insert($0.distance).inserted }
+    entries =
+      [Entry(index: current, distance: 0, target: .current)]
+      + left.map { Entry(index: current + $0.distance, distance: $0.distance, target: $0.target) }
+  }
+
+  /// The window of a policy's plan in a situation in which no item has loaded anything.
+  ///
   /// - Parameters:
   ///   - itemCount: Of the feed.
   ///   - slotCount: Of the pool; less than 1 counts as 1.
@@ -35,44 +61,17 @@ package struct PoolWindow: Sendable, Hashable {
   ///   - direction: Where the last swipe went; negative for lower indices.
   ///   - costs: What the stages have cost so far.
   ///   - currentByteCount: The memory that the current item takes, where it is known; else it counts by `costs`.
-  ///   - bandwidth: The network's estimated rate in bits per second.
+  ///   - bandwidth: The network's mean rate in bits per second.
   package init(
     itemCount: Int, slotCount: Int, currentIndex: Int, direction: Int = 1, policy: some PreloadPolicy,
     costs: StageCosts = StageCosts(), currentByteCount: Int? = nil, bandwidth: Double? = nil
   ) {
-    let slots = max(slotCount, 1)
-    self.slotCount = slots
-    guard itemCount > 0 else {
-      entries = []
-      return
-    }
-    let current = min(max(currentIndex, 0), itemCount - 1)
-    var forward = direction < 0 ? -1 : 1
-    // At an end of the feed there is one way to go.
-    if !(0..<itemCount).contains(current + forward) { forward = -forward }
-    var entries = [Entry(index: current, distance: 0, target: .current)]
-    var context = PreloadContext(
-      direction: forward, slotCount: slots, itemCount: itemCount, currentIndex: current,
-      plannedByteCount: currentByteCount ?? Self.currentByteCount(by: costs), costs: costs,
-      bandwidth: bandwidth)
-    var openSides = [forward, -forward]
-    var distance = 1
-    while !openSides.isEmpty, entries.count < slots {
-      openSides = openSides.filter { side in
-        guard entries.count < slots else { return false }
-        let offset = side * distance
-        guard (0..<itemCount).contains(current + offset) else { return false }
-        context.rank = entries.count - 1
-        let target = policy.target(at: offset, in: context)
-        guard target.stage != .none else { return false }
-        entries.append(Entry(index: current + offset, distance: offset, target: target))
-        context.plannedByteCount = context.plannedByteCount.addingClamped(
-          costs.memoryByteCount(of: target) ?? 0)
-        return true
-      }
-      distance += 1
-    }
-    self.entries = entries
+    var situation = PoolSituation(
+      direction: direction, slotCount: slotCount, itemCount: itemCount, currentIndex: currentIndex)
+    situation.costs = costs
+    situation.currentByteCount = currentByteCount ?? Self.currentByteCount(by: costs)
+    situation.throughput = bandwidth.map { ThroughputEstimate(mean: $0) }
+    self.init(policy.plan(in: situation), in: situation)
   }
 
   /// The indices that have a slot; empty for an empty feed.

@@ -17,7 +17,7 @@ public struct PreloadContext: Sendable, Hashable {
   public var plannedByteCount: Int
   /// The measured costs of the stages so far.
   public var costs: StageCosts
-  /// The estimated bandwidth in bits per second; `nil` until something has been measured.
+  /// The mean throughput of the pool in bits per second (``PoolSituation/throughput``); `nil` until enough was measured.
   public var bandwidth: Double?
 
   /// A context, for instance to test a policy with.

@@ -6,6 +6,13 @@ public struct PoolConfiguration: Sendable {
   public var slotCount = 3
   /// Decides which neighbours are loaded, and how far.
   public var policy: any PreloadPolicy = AdjacentPreload()
+  /// The rung of an item's first segment, if the policy does not choose it. Defaults to `adapted`.
+  public var firstRung = FirstRung.adapted
+  /// True if a player assumes the pool's measured throughput (``PoolSituation/throughput``) until it has measured its
+  /// own. Defaults to false.
+  ///
+  /// It takes effect only if players adapt the bit rate (`PlayerConfiguration.adaptsBitRate`).
+  public var sharesThroughput = false
   /// The settings of each player. By default, a player of a pool decodes up to 4 frames ahead
   /// (`PlayerConfiguration.ringFrameCapacity`).
   public var player: PlayerConfiguration

@@ -17,6 +17,9 @@ extension PoolCore {
     let entries: [Entry]
     /// The bytes by which the pool's memory is expected to grow; 0 without a memory limit.
     var growth = 0
+    /// When to plan anew if nothing changes; nil for not at all.
+    var reviewInterval: Duration?
+    var followsProgress = false
   }
 
   /// The changes to the slots.
@@ -36,7 +39,7 @@ extension PoolCore {
 
   /// One turn: ends when the slots are in the state that the latest swipe wants.
   func reconcile() {
-    while let plan = makePlan() {
+    while let plan = nextPlan() {
       // The surface must not be on a player that is about to end.
       followCurrent()
       guard let assignment = assign(plan) else { continue }
@@ -77,32 +80,30 @@ extension PoolCore {
         generation: state.generation, snapshot: state.snapshot, direction: state.direction, indices: 0..<0,
         entries: [])
     }
-    let window = window(state, policy: configuration.policy, index: index)
+    let situation = situation(state, index: index)
+    let preload = configuration.policy.plan(in: situation)
+    let window = PoolWindow(preload, in: situation)
     var entries: [Plan.Entry] = []
     for (rank, entry) in window.entries.prefix(state.keptCount ?? .max).enumerated() {
       let item = state.snapshot.items[entry.index]
       guard !state.isPinned(item.id) else { continue }
       let isPlayed = entry.distance == 0 && state.phase == .settled
-      entries.append(
-        Plan.Entry(
-          item: item,
-          order: PooledPlayer.Order(
-            index: entry.index, rank: rank,
-            target: isPlayed ? nil : entry.distance == 0 ? .current : entry.target,
-            plays: isPlayed && state.isPlaying, since: state.settledAt)))
+      let target = entry.distance == 0 ? entry.target.bounded(by: preload.current) : entry.target
+      var order = PooledPlayer.Order(
+        index: entry.index, rank: rank, target: isPlayed ? nil : target,
+        plays: isPlayed && state.isPlaying, since: state.settledAt)
+      if isPlayed { order.bounds = preload.current }
+      order.beginAt(
+        configuration.firstRung.peakBitRate(
+          isAwaited: entry.distance == 0, throughput: situation.throughput,
+          start: configuration.player.thresholds.start))
+      entries.append(Plan.Entry(item: item, order: order))
     }
     let (limited, growth) = withinMemory(entries, state)
     return Plan(
       generation: state.generation, snapshot: state.snapshot, direction: state.direction,
-      indices: window.indices, entries: limited, growth: growth)
-  }
-
-  private func window(_ state: State, policy: some PreloadPolicy, index: Int) -> PoolWindow {
-    PoolWindow(
-      itemCount: state.snapshot.items.count, slotCount: configuration.slotCount, currentIndex: index,
-      direction: state.direction, policy: policy, costs: state.costs,
-      currentByteCount: (state.costs.memoryByteCount(of: .buffered) ?? 0) + state.decodingByteCount,
-      bandwidth: state.target?.player.player.statistics.estimatedBandwidth)
+      indices: window.indices, entries: limited, growth: growth, reviewInterval: preload.reviewInterval,
+      followsProgress: preload.followsProgress)
   }
 
   private func isCurrent(_ plan: Plan) -> Bool { state.withLock { $0.generation == plan.generation } }

@@ -23,6 +23,15 @@ final class PoolCore: Sendable {
     var isPlaying = true
     /// When playback of the current item was requested, by the clock.
     var settledAt = Duration.zero
+    /// When the current item became that, or its swipe settled, by the clock.
+    var watchedSince = Duration.zero
+    var history = ViewingHistory()
+    /// When the last turn that planned began, by the clock.
+    var plannedAt: Duration?
+    /// When another plan is wanted, though no command came; nil for not at all.
+    var reviewAt: Duration?
+    /// The plan depends on how much items have loaded.
+    var followsProgress = false
     /// The generation of the wanted state. A turn that finds a later one starts over.
     var generation = 0
     /// The players, by slot.
@@ -66,8 +75,10 @@ final class PoolCore: Sendable {
     let progress: TaskLoop
     /// Decodes posters.
     let poster: TaskLoop
+    /// Has a plan made anew when it is time.
+    let review: TaskLoop
 
-    var all: [TaskLoop] { [reconcile, progress, poster] }
+    var all: [TaskLoop] { [reconcile, progress, poster, review] }
   }
 
   let configuration: PoolConfiguration
@@ -144,6 +155,9 @@ final class PoolCore: Sendable {
       poster: TaskLoop(named: "pool-poster", runtime: runtime, clock: clock) { [weak self] in
         self?.showPoster()
         return .idle
+      },
+      review: TaskLoop(named: "pool-review", runtime: runtime, clock: clock) { [weak self] in
+        self?.review() ?? .idle
       })
     taskLoops.withLock { $0 = made }
   }
@@ -159,10 +173,17 @@ final class PoolCore: Sendable {
     let settled = began - configuration.player.runtime.wakeAllowance
     let player = state.withLock { state in
       state.setDirection(to: index, of: snapshot)
+      let (isFirst, watched) = (state.currentItem == nil, state.watchedDuration(at: began))
+      let isOther = state.setItems(snapshot, index: index)
+      if isOther, !isFirst {
+        state.history.record(
+          ViewingHistory.Swipe(watchedDuration: watched, isForward: state.direction > 0))
+      }
       // An item that is playing continues when a drag returns to it.
-      if state.setItems(snapshot, index: index) || state.phase == .dragEnded {
+      if isOther || state.phase == .dragEnded {
         state.phase = phase
         state.settledAt = settled
+        state.watchedSince = began
       }
       state.isShownAnew = true
       return state.player(of: item.id)
@@ -211,7 +232,7 @@ final class PoolCore: Sendable {
     let now = configuration.player.clock.now
     state.withLock { state in
       let known = index.flatMap { snapshot.items.indices.contains($0) ? $0 : nil }
-      if state.setItems(snapshot, index: known) { state.settledAt = now }
+      if state.setItems(snapshot, index: known) { (state.settledAt, state.watchedSince) = (now, now) }
     }
     followCurrent()
     releaseCurrent()
@@ -258,6 +279,8 @@ final class PoolCore: Sendable {
 
   func wake(after pause: Duration = .zero) { taskLoops.withLock { $0 }?.reconcile.wake(after: pause) }
 
+  func wakeReview() { taskLoops.withLock { $0 }?.review.wake() }
+
   func wakeProgress() { taskLoops.withLock { $0 }?.progress.wake() }
 
   func wakePoster() {
@@ -301,10 +324,16 @@ final class PoolCore: Sendable {
         // Ignore events of the player's previous item.
         guard source == nil || source === item else { return }
         emit(.player(id, event))
-        if case .failed(let error) = event { state.withLock { $0.onFailure }?(id, error) }
+        if case .failed(let error) = event {
+          noteChange()
+          state.withLock { $0.onFailure }?(id, error)
+        }
       case .progressed:
         // Recorded before waiting callers look.
         state.withLock { $0.player(of: id) }?.noteFirstFrame(of: item)
+      case .filled:
+        noteChange()
+        return
       }
       wakeProgress()
     }

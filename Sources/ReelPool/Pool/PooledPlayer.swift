@@ -30,6 +30,8 @@ final class PooledPlayer: Sendable {
     var rank: Int
     /// Nil to play the item.
     var target: PreloadTarget?
+    /// Limits on loading while it is played.
+    var bounds = LoadingBounds()
     /// False to pause.
     var plays: Bool
     /// When playback was requested, by the clock.
@@ -40,6 +42,8 @@ final class PooledPlayer: Sendable {
 
   let player: Player
   let account: MemoryAccount?
+  private let resources: PoolResources
+  private let sharesThroughput: Bool
   private let gate: SlotGate
   /// Nil if the open decoders are not bounded.
   private let decoders: PlayerDecoders?
@@ -51,6 +55,8 @@ final class PooledPlayer: Sendable {
   init(_ resources: PoolResources, configuration: PoolConfiguration) {
     clock = configuration.player.clock
     runtime = configuration.player.runtime
+    self.resources = resources
+    sharesThroughput = configuration.sharesThroughput
     gate = SlotGate(resources.gate, rank: .max)
     decoders = resources.decoders?.makePlayer(rank: .max)
     network = resources.network.makeSlot(rank: .max)
@@ -101,12 +107,15 @@ final class PooledPlayer: Sendable {
     if feedItem.host != nil { network.expectRequest() }
     player.setObserver { observer(item, $0) }
     player.preloadTarget = order.target
+    item.bounds = order.bounds
+    if sharesThroughput { item.initialBandwidth = resources.network.throughput?.mean }
     player.replaceCurrentItem(with: item)
     direct(order)
   }
 
   /// Changes the rank, the target and playback of the load.
-  func direct(_ order: Order) {
+  func direct(_ wanted: Order) {
+    let order = load.map { wanted.keepingStart(of: $0) } ?? wanted
     let change = state.withLock { load -> (rank: Bool, target: Bool, plays: Bool)? in
       guard var next = load else { return nil }
       let change = (
@@ -119,6 +128,12 @@ final class PooledPlayer: Sendable {
     guard let change else { return }
     if change.rank { setRank(order.rank) }
     if change.plays, !order.plays { player.pause() }
+    if let item = load?.item {
+      item.bounds = order.bounds
+      if sharesThroughput, let throughput = resources.network.throughput {
+        item.initialBandwidth = throughput.mean
+      }
+    }
     if change.target { player.preloadTarget = order.target }
     if change.plays, order.plays { player.play(asOf: order.since) }
   }
@@ -192,6 +207,19 @@ struct PoolResources: Sendable {
 }
 
 extension PooledPlayer.Order {
+  /// The order with the load's rung of the first segment, once that segment has been opened.
+  fileprivate func keepingStart(of load: PooledPlayer.Load) -> PooledPlayer.Order {
+    guard load.item.preloadStage.value >= .initialization else { return self }
+    let start = load.order.target.map { $0.startPeakBitRate } ?? load.order.bounds.startPeakBitRate
+    var order = self
+    if order.target == nil {
+      order.bounds.startPeakBitRate = start
+    } else {
+      order.target?.startPeakBitRate = start
+    }
+    return order
+  }
+
   /// True if the player has frames or media that are no longer wanted. Loading then starts over with the lower
   /// target.
   func givesBack(_ load: PooledPlayer.Load) -> Bool {

@@ -1,3 +1,4 @@
+internal import Foundation
 package import ReelCore
 
 /// One network for several slots, of which the better ranked go first: a slot's requests begin, and its next bytes are
@@ -53,6 +54,7 @@ package final class PriorityFetcher: Sendable {
     var nextNumber = 0
     /// Set to when the waiters are looked at again.
     var alarm = Alarm()
+    var meter = ThroughputMeter()
   }
 
   private let base: any Fetching
@@ -111,14 +113,20 @@ package final class PriorityFetcher: Sendable {
       let (network, number) = (network, number)
       network.count(of: number) { $0.requestCount += 1 }
       let owner = owner.withLock { $0 }
+      var metered = request
+      metered.addReport { [weak network] in network?.noteRoundTrips($0) }
+      let sent = metered
       let response = try await network.inTurn(of: number) {
-        try await RequestOwner.$item.withValue(owner) { try await network.base.fetch(request) }
+        try await RequestOwner.$item.withValue(owner) { try await network.base.fetch(sent) }
       }
       let further = response.requestCount - 1
       if further > 0 { network.count(of: number) { $0.requestCount += further } }
       // The body holds the slot: its account is kept as long as something may come.
+      let receiver = Locked(ThroughputMeter.Receiver())
       return response.wrappingBody { [self] body in
-        let chunk = try await network.inTurn(of: number) { try await body.next() }
+        let chunk = try await network.inTurn(of: number) {
+          try await network.metering(receiver) { try await body.next() }
+        }
         if let chunk {
           withExtendedLifetime(self) { network.count(of: number) { $0.byteCount += Int64(chunk.count) } }
         }
@@ -137,6 +145,9 @@ package final class PriorityFetcher: Sendable {
     return Slot(self, number: number)
   }
 
+  /// The throughput of all slots together; nil until enough was measured.
+  package var throughput: ThroughputEstimate? { state.withLock { $0.meter.estimate } }
+
   /// Requests and pieces that wait for others.
   package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
@@ -150,6 +161,46 @@ package final class PriorityFetcher: Sendable {
     try await wait(number, of: slot)
     defer { end(number, of: slot) }
     return try await body()
+  }
+
+  /// Receives the next piece of a body, and measures the rate at which it comes.
+  private func metering(
+    _ receiver: Locked<ThroughputMeter.Receiver>, _ receive: () async throws -> FetchBody.Element?
+  ) async throws -> FetchBody.Element? {
+    update(receiver) { $0.begin(&$1, at: $2) }
+    do {
+      let piece = try await receive()
+      update(receiver) { $0.end(&$1, byteCount: piece?.count ?? 0, at: $2) }
+      return piece
+    } catch {
+      update(receiver) { $0.end(&$1, byteCount: 0, at: $2) }
+      throw error
+    }
+  }
+
+  /// A transfer is received from by one task at a time, so its own state may be read and written apart.
+  private func update(
+    _ receiver: Locked<ThroughputMeter.Receiver>,
+    _ body: @Sendable (inout ThroughputMeter, inout ThroughputMeter.Receiver, Duration) -> Void
+  ) {
+    let now = clock.now
+    var copy = receiver.withLock { $0 }
+    copy = state.withLock { state in
+      var changed = copy
+      body(&state.meter, &changed, now)
+      return changed
+    }
+    receiver.withLock { $0 = copy }
+  }
+
+  /// A request that was repeated or redirected tells nothing of a single round trip.
+  private func noteRoundTrips(_ metrics: RequestMetrics) {
+    guard metrics.requestCount == 1, let isReused = metrics.reusedConnection,
+      let duration = metrics.timeToFirstByte
+    else { return }
+    // One for the connection, and with https one for its keys.
+    let handshakes = metrics.url.scheme?.lowercased() == "https" ? 2 : 1
+    state.withLock { $0.meter.addRoundTrips(isReused ? 1 : 1 + handshakes, in: duration) }
   }
 
   /// Returns when the operation may begin; it has begun then.
