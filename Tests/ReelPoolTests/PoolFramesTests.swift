@@ -108,7 +108,6 @@ import Testing
     let simulation = SimulatedRuntime()
     var configuration = PoolConfiguration()
     configuration.enter(simulation)
-    configuration.countsHeap = true
     let pool = PlayerPool(
       feed: feed, fetcher: FixtureFetcher(), configuration: configuration, logger: silentLogger)
     var reader = pool.frames.makeAsyncIterator()
