@@ -14,6 +14,7 @@ package final class FirstFrameCache: Sendable {
     var profileName: String?
     var level: Int?
     var frameRate: Rational?
+    var pixelCount: Int?
 
     init(_ decoder: Decoder) {
       reorderDepth = decoder.reorderDepth
@@ -21,6 +22,7 @@ package final class FirstFrameCache: Sendable {
       profileName = decoder.profileName
       level = decoder.level
       frameRate = decoder.frameRate
+      pixelCount = decoder.pixelCount
     }
   }
 

@@ -110,6 +110,7 @@ final class FirstFrameDecoder: PacketDecoder {
   var profileName: String? { condition?.profileName }
   var level: Int? { condition?.level }
   var frameRate: Rational? { condition?.frameRate }
+  var pixelCount: Int? { condition?.pixelCount }
   var rejectedPacketCount: Int { decoder?.rejectedPacketCount ?? 0 }
   var hasReportedError: Bool { decoder?.hasReportedError ?? false }
   var sizeFault: ReelError? { decoder?.sizeFault }

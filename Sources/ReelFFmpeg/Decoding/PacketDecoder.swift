@@ -8,6 +8,7 @@ protocol PacketDecoder: AnyObject {
   var profileName: String? { get }
   var level: Int? { get }
   var frameRate: Rational? { get }
+  var pixelCount: Int? { get }
   var rejectedPacketCount: Int { get }
   var hasReportedError: Bool { get }
   var sizeFault: ReelError? { get }
