@@ -9,13 +9,14 @@ package enum PreloadPolicies {
     ("bytes:N", "the previous and the next item, N x 800 kB of media each"),
     ("budget:SIZE", "as many and as deep as so much memory allows, as 64MB"),
     ("none", "the current item alone"),
+    ("adaptive", "what the next swipes need, by throughput and the viewer's swipes so far"),
     ("media3", "two items on each side, 1 s and 0.5 s, as AndroidX Media3's demo; media3:guide as its guide"),
     ("pdas", "what is likely to be watched: PDAS (ACM Multimedia 2022), by each item's retention"),
     ("dashlet", "by expected rebuffering: Dashlet (NSDI 2023), by each item's retention"),
   ]
 
-  /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any case of letters; an argument may stand in
-  /// brackets as well, `ahead(2)`.
+  /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any letter case. An argument
+  /// may also stand in brackets: `ahead(2)`.
   ///
   /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
   package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
@@ -23,6 +24,7 @@ package enum PreloadPolicies {
     switch (name, argument) {
     case ("adjacent", nil): return AdjacentPreload()
     case ("none", nil): return NoPreload()
+    case ("adaptive", nil): return AdaptivePreload()
     case ("media3", nil): return Media3Preload()
     case ("media3", "guide"?): return Media3Preload(.guide)
     case ("pdas", nil): return PDASPreload()
