@@ -370,20 +370,19 @@ struct PlayerBehaviourTests {
   @Test(
     "An output that is attached twice gets everything once, and is finished once", arguments: [false, true])
   func attachedTwice(isDetached: Bool) async throws {
-    let stage = try Stage(
-      try MediaSource(argument: Fixtures.folder.appending(path: "media/audio-ac3.mp4").path))
+    let stage = try SimulatedStage.local("media/audio-ac3.mp4")
     let (frames, sound) = (CountedFrames(), CountedSound())
     for _ in 0..<2 {
       try stage.player.attach(frames)
       stage.player.attach(sound)
     }
     stage.begin(rate: .infinity)
-    _ = try await stage.end()
+    try await stage.end()
     if isDetached {
       try stage.player.detach(frames)
       try stage.player.detach(sound)
     }
-    await stage.close()
+    try await stage.close()
     #expect(frames.shown.withLock { $0 } == stage.recording.all.map(\.time))
     let times = sound.times.withLock { $0 }
     #expect(!times.isEmpty && zip(times, times.dropFirst()).allSatisfy { $0 < $1 })

@@ -322,7 +322,9 @@ struct VideoPipelineTests {
     #expect(bench.lastOutcome == .ended)
   }
 
-  @Test("An iteration that comes while the one before is drained is decoded without another call", arguments: 1...6)
+  @Test(
+    "An iteration that comes while the one before is drained is decoded without another call",
+    arguments: 1...6)
   func iterationWhileDraining(missing: Int) throws {
     let clip = Clip("h264-bframes.ts")
     let frames = try clip.frames()

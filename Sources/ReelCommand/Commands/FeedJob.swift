@@ -76,7 +76,8 @@ struct FeedJob: Sendable {
         settings.device = command.device
         walks.append(
           Walk(
-            feed, plan, settings, label: label, link: link?.spec, configuration: try configuration(pool, device),
+            feed, plan, settings, label: label, link: link?.spec,
+            configuration: try configuration(pool, device),
             outputs, progress, place: walks.count, isSingle: count == 1))
       }
     }
@@ -89,7 +90,8 @@ struct FeedJob: Sendable {
           reports.withLock { $0[place] = report }
         }
       } else {
-        try await perform(walks, fetcher: fetcher) { place, report in reports.withLock { $0[place] = report } }
+        try await perform(walks, fetcher: fetcher) { place, report in reports.withLock { $0[place] = report }
+        }
       }
     } catch {
       outcome.failure = error

@@ -131,7 +131,8 @@ package final class VideoDecoder {
     gate?.acquire()
     let start = options.clock.now
     do throws(ReelError) {
-      if let cache = options.firstFrames, options.threads == 1, OutputOrder.Rule(of: stream.videoCodec) != nil {
+      if let cache = options.firstFrames, options.threads == 1, OutputOrder.Rule(of: stream.videoCodec) != nil
+      {
         decoder = try FirstFrameDecoder(stream: stream, cache: cache, name: name, logger: logger)
       } else {
         decoder = try Decoder(stream: stream, threads: options.threads, name: name, logger: logger)

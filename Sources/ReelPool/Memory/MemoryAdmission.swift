@@ -45,7 +45,8 @@ struct MemoryAdmission: Sendable {
 
   mutating func admit(_ request: Request) -> Answer {
     let rest = limit - min(committedByteCount, limit)
-    for target in Self.ladder(request.wanted) {
+    // With nothing left, not even a stage that is expected to hold nothing is begun.
+    for target in rest > 0 ? Self.ladder(request.wanted) : [] {
       let expected = self.expected(of: target).map { max($0, request.heldByteCount) }
       let isGranted = request.granted.map { target.isNoFurther(than: $0) } ?? false
       guard let byteCount = isGranted ? request.heldByteCount : expected, byteCount <= rest else { continue }

@@ -33,17 +33,18 @@ extension PoolCore {
     return (limited, admission.growth)
   }
 
-  /// Ends preloads until what is planned fits the memory limit.
+  /// Ends preloads until what is planned fits the memory limit. To be called when the slots have the planned items and
+  /// ranks.
   func makeRoom(for growth: Int) {
     guard let limit = configuration.memoryLimit, hasPreload else { return }
     _ = trim(to: limit - min(growth, limit), sparesWaiting: true)
   }
 
-  /// Ends preloads if the pool holds more than its memory limit, and plans again if preloads wait for memory and a
-  /// noticeable part of it, a 64th of the limit, has become free. (When costs change, the pool plans again anyway.)
+  /// Plans again if the pool holds more than its memory limit, or if preloads wait for memory and a noticeable part of
+  /// it, a 64th of the limit, has become free. (When costs change, the pool plans again anyway.)
   func checkMemory() {
-    guard let limit = configuration.memoryLimit, hasPreload else { return }
-    let held = trim(to: limit, sparesWaiting: true)
+    guard let limit = configuration.memoryLimit else { return }
+    let held = heldByteCount
     let isFreed = state.withLock { state in
       guard held < state.heldByteCount - limit / 64 else {
         state.heldByteCount = max(state.heldByteCount, held)
@@ -52,16 +53,19 @@ extension PoolCore {
       state.heldByteCount = held
       return state.slots.contains { $0.load?.order.lacksMemory == true }
     }
-    if isFreed { wake() }
+    if isFreed || held > limit && hasPreload { wake() }
   }
 
   // MARK: - Private
 
-  /// A slot has an item beside the current one. If none has, there is nothing to end.
+  /// An item beside the current one is loaded, and may be ended.
   private var hasPreload: Bool {
     state.withLock { state in
       let current = state.currentItem?.id
-      return state.slots.contains { player in player.id.map { $0 != current } ?? false }
+      return state.slots.contains { player in
+        guard let load = player.load, load.feedItem.id != current else { return false }
+        return load.order.target?.stage != PreloadStage.none
+      }
     }
   }
 }

@@ -89,7 +89,7 @@ extension PoolCore {
   }
 
   /// The bytes held by players with an item. The memory of the others is about to be released.
-  private var heldByteCount: Int {
+  var heldByteCount: Int {
     ledger.entries.reduce(0) { $1.item == nil ? $0 : $0 + $1.account.byteCount }
   }
 }

@@ -208,7 +208,7 @@ package final class PriorityFetcher: Sendable {
     try Task.checkCancellation()
     let now = clock.now
     let begins = state.withLock { state in
-      guard state.mayBegin(slot, at: now, patience: patience, grace: grace) else { return false }
+      guard mayBegin(slot, at: now, in: state) else { return false }
       state.operations.append(Operation(number: number, slot: slot, began: now))
       return true
     }
