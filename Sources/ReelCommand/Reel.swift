@@ -13,7 +13,7 @@ struct Reel: AsyncParsableCommand {
       70 a fault of reel's; 73 an output can't be made; 74 an output can't be written; 130 interrupted. \
       Of several sources: 1 if any failed.
       """,
-    version: "0.1.0",
+    version: Version.text,
     subcommands: [
       FramesCommand.self, PlayCommand.self, MemoryCommand.self, FeedCommand.self,
       CalibrateCommand.self, ProbeCommand.self, ManifestCommand.self, ServeCommand.self,

@@ -7,7 +7,7 @@ import ReelReplay
 
 /// What was run, and how to run it again.
 struct RunDescription: Sendable {
-  var version = Reel.configuration.version
+  var version = Version.text
   var ffmpeg = "\(FFmpegVersion.release): \(FFmpegVersion.libraries.joined(separator: ", "))"
   /// The command line, without secrets and without the options that name files to write.
   var commandLine: String

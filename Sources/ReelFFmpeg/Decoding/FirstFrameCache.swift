@@ -90,26 +90,6 @@ extension FirstFrameCache.Outcome {
   fileprivate var byteCount: Int { frames.reduce(512) { $0 + 2 * $1.pixels.frame.byteCount } }
 }
 
-/// A frame that can stand in an array.
-final class SharedPixels: Sendable {
-  let frame: Frame
-  private let small = Locked<SharedPixels??>(nil)
-
-  init(_ frame: consuming Frame) { self.frame = frame }
-
-  /// A copy that takes less memory, made once; nil where there is none.
-  var compacted: SharedPixels? {
-    if let known = small.withLock({ $0 }) { return known }
-    var made: SharedPixels?
-    if let copy = frame.compacted(for: nil) { made = SharedPixels(copy) }
-    return small.withLock { [made] small in
-      if let known = small { return known }
-      small = .some(made)
-      return made
-    }
-  }
-}
-
 /// A hash of what went into a decoder: MurmurHash3 of 128 bits, chained. Not against forgers.
 struct ContentHash: Hashable, Sendable {
   private var low: UInt64 = 0
