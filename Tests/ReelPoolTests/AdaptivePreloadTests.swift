@@ -6,18 +6,17 @@ import Testing
 struct AdaptivePreloadTests {
   private let policy = AdaptivePreload()
 
-  /// A situation in the middle of a feed, with items of one rung on a link with this mean and deviation.
+  /// A situation in the middle of a feed, with items of one rung of 2 Mbit/s, on a link with this mean and deviation.
   private func situation(
-    mbits: Double, deviation: Double = 0, rung: Int = 2_000_000, slots: Int = 3,
-    change: (inout PoolSituation) -> Void = { _ in }
+    mbits: Double, deviation: Double = 0, change: (inout PoolSituation) -> Void = { _ in }
   ) -> PoolSituation {
-    var situation = PoolSituation(direction: 1, slotCount: slots, itemCount: 20, currentIndex: 10)
+    var situation = PoolSituation(direction: 1, slotCount: 3, itemCount: 20, currentIndex: 10)
     situation.throughput = ThroughputEstimate(
       mean: mbits * 1e6, standardDeviation: deviation * 1e6, roundTripTime: .milliseconds(50))
     situation.items = (8...12).map { index in
       var item = PoolSituation.Item(index: index, distance: index - 10)
       item.duration = .seconds(20)
-      item.rungs = [ItemRung(id: "low", bitRate: 400_000), ItemRung(id: "high", bitRate: rung)]
+      item.rungs = [ItemRung(id: "only", bitRate: 2_000_000)]
       return item
     }
     change(&situation)
@@ -53,7 +52,7 @@ struct AdaptivePreloadTests {
     #expect(plan.reviewInterval == nil)
   }
 
-  @Test("The less steady a link is, the more is buffered, up to 3 s")
+  @Test("The less steady a link is, the more is buffered")
   func unsteady() {
     let depths = [0, 1, 2, 4, 16].map { deviation in
       let plan = policy.plan(
@@ -64,7 +63,7 @@ struct AdaptivePreloadTests {
     }
     #expect(depths == depths.sorted())
     #expect(depths.first == .milliseconds(500))
-    #expect(depths.last == .seconds(3))
+    #expect(depths[4] > .seconds(3))
   }
 
   @Test("A link that can't carry a rung beside the start of the next item gets a lower one")

@@ -36,7 +36,7 @@ public struct AdaptivePreload: PreloadPolicy, Hashable {
 
   /// The media with which playback starts.
   fileprivate static let start = BufferingThresholds().start
-  /// The longest forward buffer: that of an item without bounds.
+  /// The most media of a preload: the forward buffer of an item without bounds.
   fileprivate static let maximumDepth = PlayerItem.Preferences().forwardBufferDuration
 
   /// Before anything was measured: the current item, then a start of the next one.
@@ -80,7 +80,8 @@ private struct Outlook {
         situation[distance: distance]
         ?? PoolSituation.Item(
           index: situation.currentIndex + distance, distance: distance)
-      return (item, distance == situation.direction ? depth(of: item, for: watch) : AdaptivePreload.start)
+      guard distance == situation.direction else { return (item, AdaptivePreload.start) }
+      return (item, min(depth(of: item, for: watch), AdaptivePreload.maximumDepth))
     }
     let waiting = neighbours.first { !holds($0.item, AdaptivePreload.start) }
     var bounds = LoadingBounds(
@@ -160,7 +161,7 @@ private struct Outlook {
     let rate = bitRate(of: item)
     let loss = rate > 0 ? max(1 - safeRate / rate, 0) : 0
     let depth = resumption + .seconds(loss * (horizon / .seconds(1)))
-    return min(max(depth, AdaptivePreload.start), AdaptivePreload.maximumDepth)
+    return max(depth, AdaptivePreload.start)
   }
 
   /// The time that loading the start of an item takes.
