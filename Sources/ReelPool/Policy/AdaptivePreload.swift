@@ -1,5 +1,5 @@
 internal import Foundation
-public import ReelPlayback
+internal import ReelPlayback
 
 /// Loads just enough of the next items that the second frame after a swipe is on time, for the fewest bytes.
 ///
