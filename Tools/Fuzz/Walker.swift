@@ -21,7 +21,7 @@ enum Walker {
 
   static func walk(_ playlist: MediaPlaylistSegments) {
     walk(playlist.segments)
-    use(playlist.live?.delay.seconds, playlist.targetDuration?.seconds, playlist.startOffset?.seconds)
+    use(playlist.live?.delay.seconds, playlist.startOffset?.seconds)
     check(playlist.warnings)
   }
 
