@@ -176,7 +176,8 @@ struct ReadmeExampleTests {
     #expect(swipes.map { $0.stage >= .firstFrame } == [false, true, true, false])
     for swipe in swipes.dropLast() {
       let (first, secondFrame) = (try #require(swipe.firstFrame), try #require(swipe.secondFrame))
-      #expect(first > .zero && first < secondFrame)
+      // Two threads measure them: on a busy machine the second may be known first.
+      #expect(first > .zero && secondFrame > .zero)
     }
     #expect(swipes[3].firstFrame == nil && swipes[3].secondFrame == nil)
   }
