@@ -31,10 +31,13 @@ enum Interruption {
   ) async throws -> Result {
     signal(SIGPIPE, SIG_IGN)
     ProcessSettings.apply()
+    // Create the pipe now, so that the signal handler does not have to.
+    let reader = pipe.reader
+    // Before the work begins, so that no signal ends the process meanwhile.
+    for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, Self.note) }
     let task = Task { try await body() }
     let queue = DispatchQueue(label: "reel.signals")
-    // Create the pipe now, so that the signal handler does not have to.
-    let source = DispatchSource.makeReadSource(fileDescriptor: pipe.reader, queue: queue)
+    let source = DispatchSource.makeReadSource(fileDescriptor: reader, queue: queue)
     source.setEventHandler {
       var byte: UInt8 = 0
       _ = read(pipe.reader, &byte, 1)
@@ -45,7 +48,6 @@ enum Interruption {
       }
     }
     source.activate()
-    for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, Self.note) }
     defer { source.cancel() }
     return try await task.value
   }
