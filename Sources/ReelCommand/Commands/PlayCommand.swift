@@ -149,7 +149,7 @@ struct PlayCommand: AsyncParsableCommand {
     let page = try reportFile.map { path throws(ReelError) in try ResultFile(path) }
     var recordings: [PlayRecorder.Recording] = []
     var errors: [ReelError] = []
-    // Also after Ctrl-C: what was recorded until then.
+    // After Ctrl-C too, with everything recorded until then.
     func writePage() {
       guard let page else { return }
       let run = RunDescription(arguments: Array(CommandLine.arguments.dropFirst()))

@@ -49,7 +49,7 @@ struct CalibrationRecord: Encodable {
     }
   }
 
-  /// A table of what was measured, and the costs that follow.
+  /// A table of the measurements and the costs derived from them.
   static func text(_ device: DeviceModel, _ measurement: DecodeMeasurement) -> String {
     var table = TextTable([.left], indentation: 2)
     table.add(["codec", "pixels", "frames", "a frame"])

@@ -14,7 +14,7 @@ final class PlayReport: Sendable {
   private let form: Form
   /// The status line; nil if there is none.
   private let progress: PlayProgress?
-  /// Collects the same for a page; nil where there is to be none.
+  /// Collects the records for a page; nil if no page is written.
   let recorder: PlayRecorder?
 
   init(_ form: Form, recorder: PlayRecorder? = nil) {

@@ -76,10 +76,7 @@ private struct Outlook {
 
   func plan() -> PreloadPlan {
     let neighbours = neighbourDistances.map { distance -> (item: PoolSituation.Item, depth: Duration) in
-      let item =
-        situation[distance: distance]
-        ?? PoolSituation.Item(
-          index: situation.currentIndex + distance, distance: distance)
+      let item = situation.item(at: distance)
       guard distance == situation.direction else { return (item, AdaptivePreload.start) }
       return (item, min(depth(of: item, for: watch), AdaptivePreload.maximumDepth))
     }
@@ -127,14 +124,12 @@ private struct Outlook {
   /// item after the next one would have been loaded.
   private func isBackLikelier(than further: Int?) -> Bool {
     guard let further else { return true }
-    let item =
-      situation[distance: further]
-      ?? PoolSituation.Item(
-        index: situation.currentIndex + further, distance: further)
     let forwardCount = situation.history.swipes.count { $0.isForward == (situation.direction > 0) }
     // Laplace's rule of succession.
     let onward = Double(forwardCount + 1) / Double(situation.history.swipes.count + 2)
-    let (loading, watching) = (startDuration(of: item) / .seconds(1), watch / .seconds(1))
+    let (loading, watching) = (
+      startDuration(of: situation.item(at: further)) / .seconds(1), watch / .seconds(1)
+    )
     let isLeftEarly = watching > 0 ? 1 - exp(-loading / watching) : 1
     return 1 - onward >= onward * isLeftEarly
   }

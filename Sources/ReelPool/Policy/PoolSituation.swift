@@ -92,15 +92,20 @@ public struct PoolSituation: Sendable, Hashable {
   public subscript(distance distance: Int) -> Item? { items.first { $0.distance == distance } }
 
   /// The current item; one of which nothing is known if it is not among ``items``.
-  public var current: Item { self[distance: 0] ?? Item(index: currentIndex, distance: 0) }
+  public var current: Item { item(at: 0) }
 
   /// The current item, and the items ahead in the direction of travel for which there are slots, the nearest first.
   public var itemsAhead: [Item] {
     (0..<slotCount).compactMap { step in
       let distance = step * direction
       guard (0..<itemCount).contains(currentIndex + distance) else { return nil }
-      return self[distance: distance] ?? Item(index: currentIndex + distance, distance: distance)
+      return item(at: distance)
     }
+  }
+
+  /// The item at a distance from the current one; one of which nothing is known if it is not among ``items``.
+  func item(at distance: Int) -> Item {
+    self[distance: distance] ?? Item(index: currentIndex + distance, distance: distance)
   }
 }
 
