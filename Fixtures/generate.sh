@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Makes every file under media/, hls-*/, dash-*/, posters/, bad/ and golden/ again. README.md says what each one tries.
+# Makes every file under media/, hls-*/, dash-*/, posters/, stills/, bad/ and golden/ again. README.md says what each one tries.
 #
 #   Fixtures/generate.sh            everything
 #   Fixtures/generate.sh transport  only transport/ and its golden files
+#   Fixtures/generate.sh stills     only stills/
 #   Fixtures/generate.sh golden     only the golden files, from the media as they are
 #
 # encrypted/ is regenerated only if Shaka Packager is found: as $PACKAGER, as `packager`, or in the Python package
@@ -1048,12 +1049,62 @@ golden_files() {
   golden_transport
 }
 
+# --- Frames that make good posters and frames that don't ----------------------------------------------------------
+
+# A key frame each second: black, gray, faded, blurred, and then the picture.
+stills() {
+  local poor rung end
+  poor="drawbox=t=fill:c=black:enable='lt(t,1)',drawbox=t=fill:c=gray:enable='between(t,1,1.99)'"
+  poor+=",eq=contrast=0.15:enable='between(t,2,2.99)',gblur=sigma=20:enable='between(t,3,3.99)'"
+  rm -rf stills
+  mkdir -p stills/low stills/high
+  for rung in low:160x90 high:320x180; do
+    clip "$TMP/${rung%:*}.mp4" "$(picture "${rung#*:}" 10 6 "$poor")" "${H264[@]}" -g 10 -sc_threshold 0
+    ffmpeg "${QUIET[@]}" -i "$TMP/${rung%:*}.mp4" -c copy "${EXACT[@]}" -f hls -hls_time 1 -hls_playlist_type vod \
+      -hls_segment_type fmp4 -hls_fmp4_init_filename init.mp4 \
+      -hls_segment_filename "stills/${rung%:*}/segment-%d.m4s" "stills/${rung%:*}/playlist.m3u8"
+  done
+  copy "$TMP/high.mp4" stills/poor-start.mp4 -movflags +faststart
+  copy "$TMP/high.mp4" stills/poor-start-moov-last.mp4
+  copy "$TMP/high.mp4" stills/poor-start.ts
+  copy "$TMP/high.mp4" stills/all-poor.mp4 -t 2.7 -movflags +faststart
+  # Of each fragment, the bytes up to the end of its key frame.
+  {
+    printf '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:1\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-I-FRAMES-ONLY\n'
+    printf '#EXT-X-MAP:URI="high/init.mp4"\n'
+    for rung in 0 1 2 3 4 5; do
+      cat stills/high/init.mp4 "stills/high/segment-$rung.m4s" >"$TMP/part.mp4"
+      end=$(ffprobe -v error -select_streams v -show_entries packet=pos,size,flags -of csv=p=0 "$TMP/part.mp4" |
+        awk -F, '/K/ { print $1 + $2; exit }')
+      printf '#EXTINF:1.000000,\n#EXT-X-BYTERANGE:%d@0\nhigh/segment-%d.m4s\n' \
+        $((end - $(wc -c <stills/high/init.mp4))) "$rung"
+    done
+    printf '#EXT-X-ENDLIST\n'
+  } >stills/i-frames.m3u8
+  cat >stills/master.m3u8 <<'END'
+#EXTM3U
+#EXT-X-INDEPENDENT-SEGMENTS
+#EXT-X-STREAM-INF:BANDWIDTH=1200000,RESOLUTION=320x180,CODECS="avc1.64000d"
+high/playlist.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=400000,RESOLUTION=160x90,CODECS="avc1.64000b"
+low/playlist.m3u8
+END
+  cp stills/master.m3u8 stills/master-i-frames.m3u8
+  cat >>stills/master-i-frames.m3u8 <<'END'
+#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=200000,RESOLUTION=320x180,CODECS="avc1.64000d",URI="i-frames.m3u8"
+END
+}
+
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 
 if [ "${1:-all}" = transport ]; then
   transport_streams
   golden_transport
+  exit
+fi
+if [ "${1:-all}" = stills ]; then
+  stills
   exit
 fi
 if [ "${1:-all}" = all ]; then
@@ -1075,6 +1126,7 @@ if [ "${1:-all}" = all ]; then
   dash_presentations
   sounds
   posters
+  stills
   bad_input
   encrypted
 fi

@@ -7,7 +7,9 @@
 #include <malloc.h>
 #endif
 
+#include <libavutil/dovi_meta.h>
 #include <libavutil/log.h>
+#include <libavutil/mastering_display_metadata.h>
 #include <libavutil/opt.h>
 #include <libavutil/version.h>
 
@@ -171,6 +173,46 @@ const int32_t *reel_stream_display_matrix(const AVStream *stream)
     const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
     return data && size >= 9 * sizeof(int32_t) ? (const int32_t *)data : NULL;
 #endif
+}
+
+int reel_stream_dolby_vision_profile(const AVStream *stream)
+{
+    const AVDOVIDecoderConfigurationRecord *record = NULL;
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+    const AVPacketSideData *data = av_packet_side_data_get(
+        stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DOVI_CONF);
+    if (data && data->size >= sizeof(*record))
+        record = (const AVDOVIDecoderConfigurationRecord *)data->data;
+#else
+    size_t size = 0;
+    const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DOVI_CONF, &size);
+    if (data && size >= sizeof(*record))
+        record = (const AVDOVIDecoderConfigurationRecord *)data;
+#endif
+    return record ? record->dv_profile : -1;
+}
+
+double reel_frame_peak_luminance(const AVFrame *frame)
+{
+    const AVFrameSideData *data = av_frame_get_side_data(frame, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL);
+    if (data) {
+        const AVContentLightMetadata *light = (const AVContentLightMetadata *)data->data;
+        if (light->MaxCLL > 0)
+            return light->MaxCLL;
+    }
+    data = av_frame_get_side_data(frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA);
+    if (data) {
+        const AVMasteringDisplayMetadata *mastering = (const AVMasteringDisplayMetadata *)data->data;
+        if (mastering->has_luminance && mastering->max_luminance.den > 0)
+            return av_q2d(mastering->max_luminance);
+    }
+    return 0;
+}
+
+int reel_scale(struct SwsContext *context, const AVFrame *source, AVFrame *target)
+{
+    return sws_scale(context, (const uint8_t *const *)source->data, source->linesize, 0, source->height, target->data,
+                     target->linesize);
 }
 
 void reel_limit_allocator_arenas(int count)

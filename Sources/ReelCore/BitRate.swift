@@ -1,8 +1,8 @@
 /// A rate of bits, as a user writes it: `3Mbit`, `800k`, `2.5Mbit`, or a plain number of bits a second.
 ///
 /// The grammar is a decimal number, then optionally a decimal prefix (`k`, `M`, `G`; 1,000 to the step, in
-/// either case), then optionally a unit (`bit`, `bit/s`, `bps`, or `bits`, in any case). White space is
-/// allowed around the whole and between number and unit.
+/// either case), then optionally a unit (`bit`, `bits`, `bit/s` or `bps` in any case, `b` or `b/s`; `B` stands for bytes
+/// and is refused). White space is allowed around the whole and between number and unit.
 package struct BitRate: Sendable, Hashable {
   /// Bits a second; at least 1.
   package let bitsPerSecond: Int64
@@ -43,12 +43,18 @@ package struct BitRate: Sendable, Hashable {
     default: break
     }
     if factor > 1 { rest.removeFirst() }
-    guard ["", "bit", "bits", "bit/s", "bits/s", "bps"].contains(rest) else { throw malformed(text) }
+    let isByteUnit = unit.dropFirst(factor > 1 ? 1 : 0).first == "B" && (rest == "b" || rest == "b/s")
+    guard !isByteUnit else {
+      throw ReelError(.usage, "\"\(text)\" counts bytes", advice: "write bits, as 3Mbit or 800k")
+    }
+    guard ["", "b", "b/s", "bit", "bits", "bit/s", "bits/s", "bps"].contains(rest) else {
+      throw malformed(text)
+    }
     return factor
   }
 
   private static func malformed(_ text: String) -> ReelError {
-    ReelError(.usage, "\"\(text)\" is no bit rate", advice: "write it as 3Mbit, 800k or 2500000")
+    ReelError(.usage, "\"\(text)\" is not a bit rate", advice: "write it as 3Mbit, 800k or 2500000")
   }
 }
 

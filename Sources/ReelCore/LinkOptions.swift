@@ -35,7 +35,7 @@ package struct LinkOptions: Sendable, Hashable {
       guard let isNew = set(name, to: value) else {
         let names = Self.forms.map(\.form).joined(separator: ", ")
         throw ReelError(
-          .usage, "\"\(option)\" is no option of a link", advice: "options are \(names)")
+          .usage, "\"\(option)\" is not an option of a link", advice: "options are \(names)")
       }
       guard isNew else { throw ReelError(.usage, "the link's option \(name) is there twice") }
     }

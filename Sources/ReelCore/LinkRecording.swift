@@ -117,14 +117,13 @@ package struct LinkRecording: Sendable {
 
   /// A number of the content, the same on every machine (FNV-1a over times and rates).
   package var fingerprint: UInt64 {
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    func mix(_ value: UInt64) { hash = (hash ^ value) &* 0x100_0000_01b3 }
+    var hash = FNV1a()
     for (start, rate) in zip(storage.starts, storage.rates) {
-      mix(UInt64(truncatingIfNeeded: start / 1_000_000_000))
-      mix(UInt64(bitPattern: rate))
+      hash.combine(word: UInt64(truncatingIfNeeded: start / 1_000_000_000))
+      hash.combine(word: UInt64(bitPattern: rate))
     }
-    mix(UInt64(truncatingIfNeeded: storage.period / 1_000_000_000))
-    return hash
+    hash.combine(word: UInt64(truncatingIfNeeded: storage.period / 1_000_000_000))
+    return hash.value
   }
 
   // MARK: - Private

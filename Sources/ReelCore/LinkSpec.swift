@@ -145,7 +145,7 @@ public struct LinkSpec: Sendable, Hashable {
   private static func malformed(_ text: String) -> ReelError {
     let names = profiles.map(\.name).joined(separator: ", ")
     return ReelError(
-      .usage, "\"\(text)\" is no link",
+      .usage, "\"\(text)\" is not a link",
       advice: "write it as 10Mbit/50ms (rate/round trip), as one of \(names), or name a file of a recording")
   }
 }

@@ -54,7 +54,8 @@ public final class Gateway: Sendable {
   ) async throws -> Gateway {
     let address = "\(configuration.host):\(configuration.port)"
     guard (0...65_535).contains(configuration.port) else {
-      throw ReelError(.usage, "\(configuration.port) is no port", at: address, advice: "0 is for a free one")
+      throw ReelError(
+        .usage, "\(configuration.port) is not a port", at: address, advice: "0 is for a free one")
     }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let (ports, port) = AsyncStream<Int?>.makeStream()

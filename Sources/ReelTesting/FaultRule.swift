@@ -9,20 +9,7 @@ public import ReelCore
 /// - `PATTERN` is matched against the path without its leading slash, or, if it contains no slash, against the last
 ///   component of the path. `*` matches any characters, `?` exactly one. Matching is case-sensitive.
 /// - `xCOUNT` limits the fault to the first `COUNT` matching requests; without it the fault is permanent.
-/// - `KIND`, with its argument, is one of
-///
-///       status:503            status:429;Retry-After: 2     a status, with header fields after semicolons
-///       delay:500ms                                         a delay in us, ms or s
-///       silence                                             no answer
-///       stall:20000   close:20000   reset:20000             after this number of bytes of the body
-///       truncate:20000                                      the resource ends after this number of bytes
-///       length:+100           length:-100                   an error in Content-Length
-///       redirect:/other       redirect:http://host/path     a redirect
-///       redirects:3                                         a chain of redirects, then the resource
-///       loop                                                a redirect to the same path
-///       corrupt:1000+50       corrupt:0.1%                  50 bytes from byte 1000; a share of all bytes
-///       norange                                             ranges are ignored
-///       gzip                                                Content-Encoding: gzip
+/// - `KIND`, with its argument, is one of ``forms``.
 ///
 /// For example: `seg*.ts=status:503x2,*.m4s=stall:20000`. The first rule that matches a request and is not used up
 /// applies.
@@ -33,6 +20,24 @@ public struct FaultRule: Sendable, Hashable {
   public var fault: Fault
   /// The number of requests to apply the fault to; nil for all.
   public var count: Int?
+
+  /// The kinds of faults in the text form, each with its argument and its meaning, in the order of the help text.
+  public static let forms: [(form: String, meaning: String)] = [
+    ("status:503", "this status; header fields follow after semicolons, as in status:429;Retry-After: 2"),
+    ("delay:500ms", "the answer comes later, in us, ms or s"),
+    ("silence", "no answer"),
+    ("stall:20000", "nothing more comes after this number of bytes of the body"),
+    ("close:20000", "the connection is closed after this number of bytes"),
+    ("reset:20000", "the connection is reset after this number of bytes"),
+    ("truncate:20000", "the resource ends after this number of bytes"),
+    ("length:+100", "an error in Content-Length; also length:-100"),
+    ("redirect:/other", "a redirect to a path or URL"),
+    ("redirects:3", "a chain of redirects, then the resource"),
+    ("loop", "a redirect to the same path"),
+    ("corrupt:1000+50", "50 bytes from byte 1000 on are wrong; corrupt:0.1% for a share of all bytes"),
+    ("norange", "ranges are ignored"),
+    ("gzip", "the body is compressed (Content-Encoding: gzip)"),
+  ]
 
   /// Creates a rule.
   public init(_ pattern: String, _ fault: Fault, count: Int? = nil) {
@@ -80,7 +85,7 @@ public struct FaultRule: Sendable, Hashable {
     let kind = rest.prefix { $0 != ":" }
     let argument = rest.dropFirst(kind.count + 1).trimmed
     guard let fault = Self.fault(kind.trimmed, argument) else {
-      throw malformed("\"\(rest)\" is no kind of fault with its argument")
+      throw malformed("\"\(rest)\" is not a kind of fault with its argument")
     }
     self.init(String(pattern), fault, count: count)
   }

@@ -8,8 +8,8 @@ internal import ReelCore
 
 /// The HTTP clients of the process.
 ///
-/// There is one client, with one pool of connections, for each connect time-out, because AsyncHTTPClient takes
-/// that only when a client is made. Clients live as long as the process, so none is deinitialised without a
+/// There is one client, with one pool of connections, for each combination of connect time-out, proxy and trust, because
+/// AsyncHTTPClient takes these only when a client is made. Clients live as long as the process, so none is deinitialised without a
 /// shutdown, which would trap.
 enum HTTPConnections {
   /// The limit of a decompressed response.
@@ -20,13 +20,23 @@ enum HTTPConnections {
   private static let readCount: UInt = 1
   private static let readByteCount = 8 << 10
 
-  private static let clients = Locked<[Duration: HTTPClient]>([:])
+  private struct Kind: Hashable {
+    var connectTimeout: Duration
+    var proxy: HTTPProxies.Proxy?
+    var trust: ServerTrust
+  }
 
-  static func client(connectTimeout: Duration) -> HTTPClient {
-    clients.withLock { clients in
-      if let client = clients[connectTimeout] { return client }
-      let client = makeClient(connectTimeout: connectTimeout)
-      clients[connectTimeout] = client
+  private static let clients = Locked<[Kind: HTTPClient]>([:])
+
+  /// The client for requests to a URL.
+  static func client(for url: URL, _ configuration: TransportConfiguration) -> HTTPClient {
+    let kind = Kind(
+      connectTimeout: configuration.connectTimeout, proxy: configuration.proxies.proxy(for: url),
+      trust: configuration.trust)
+    return clients.withLock { clients in
+      if let client = clients[kind] { return client }
+      let client = makeClient(kind)
+      clients[kind] = client
       return client
     }
   }
@@ -56,10 +66,19 @@ enum HTTPConnections {
 
   // MARK: - Private
 
-  private static func makeClient(connectTimeout: Duration) -> HTTPClient {
+  private static func makeClient(_ kind: Kind) -> HTTPClient {
     var configuration = HTTPClient.Configuration()
     configuration.redirectConfiguration = .disallow
-    configuration.timeout = .init(connect: .nanoseconds(connectTimeout.nanoseconds))
+    configuration.timeout = .init(connect: .nanoseconds(kind.connectTimeout.nanoseconds))
+    configuration.tlsConfiguration = kind.trust.tlsConfiguration
+    if let proxy = kind.proxy {
+      let authorization = proxy.credentials.map {
+        HTTPClient.Authorization.basic(credentials: Data($0.utf8).base64EncodedString())
+      }
+      configuration.proxy =
+        authorization.map { .server(host: proxy.host, port: proxy.port, authorization: $0) }
+        ?? .server(host: proxy.host, port: proxy.port)
+    }
     // A limit would make requests wait for each other; callers limit how much they fetch at a time. A resting
     // preload keeps its connection with an unread body, and no item may have to wait for it.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 4096

@@ -8,12 +8,15 @@ import ReelCore
 final class HTTPFetcher: Fetching {
   let configuration: TransportConfiguration
   private let logger: Logger
-  private let client: HTTPClient
+  private let noteRetryAfter: (@Sendable (URL, Duration) -> Void)?
 
-  init(configuration: TransportConfiguration, logger: Logger) {
+  init(
+    configuration: TransportConfiguration, noteRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil,
+    logger: Logger
+  ) {
     self.configuration = configuration
+    self.noteRetryAfter = noteRetryAfter
     self.logger = logger
-    client = HTTPConnections.client(connectTimeout: configuration.connectTimeout)
   }
 
   func fetch(_ request: FetchRequest) async throws -> FetchResponse {
@@ -57,7 +60,9 @@ final class HTTPFetcher: Fetching {
   ///
   /// - Throws: The failure as `ReelError` if there is no retry; `CancellationError`.
   func pause(after failure: TransferFailure, at url: URL, for session: TransferSession) async throws {
-    let error = failure.reelError(at: url, requestCount: session.requestCount)
+    if let delay = failure.retryAfter { noteRetryAfter?(url, delay) }
+    let error = failure.reelError(
+      at: url, requestCount: session.requestCount, proxy: configuration.proxies.proxy(for: url))
     guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
     logger.debug(
       "will try again", metadata: ["url": "\(url)", "reason": "\(error.reason)", "delay": "\(delay)"])
@@ -114,6 +119,7 @@ final class HTTPFetcher: Fetching {
   }
 
   func openConnection(to url: URL) {
+    let client = HTTPConnections.client(for: url, configuration)
     _ = HTTPConnections.openAhead(1, for: url, on: client, logger: logger)
   }
 
@@ -125,6 +131,7 @@ final class HTTPFetcher: Fetching {
     do {
       let request = try HTTPClient.Request(
         url: plan.url, method: plan.method, headers: plan.headers(configuration: configuration))
+      let client = HTTPConnections.client(for: plan.url, configuration)
       let sentAt = ContinuousClock.now
       session.noteRequest()
       logger.debug(

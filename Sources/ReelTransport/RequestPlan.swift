@@ -62,6 +62,9 @@ struct RequestPlan {
       let secret = "\(user):\(url.password(percentEncoded: false) ?? "")"
       headers.add(name: "Authorization", value: "Basic " + Data(secret.utf8).base64EncodedString())
     }
+    if !headers.contains(name: "Cookie"), let cookies = configuration.cookies?.header(for: url) {
+      headers.add(name: "Cookie", value: cookies)
+    }
     return headers
   }
 

@@ -19,6 +19,8 @@ enum TransferFailure: Error {
   case noAddress(host: String)
   /// No connection: refused or unreachable.
   case noConnection(reason: String)
+  /// The proxy did not open a tunnel.
+  case proxy(reason: String, advice: String)
   case tls(reason: String)
   case timedOut(Limit, after: Duration)
   /// The connection was closed or lost before the response was complete.
@@ -66,7 +68,7 @@ enum TransferFailure: Error {
     switch self {
     case .noConnection, .connectionLost, .status: true
     case .timedOut(let limit, _): limit == .idle
-    case .noAddress, .tls, .malformed, .encoding, .invalidRequest: false
+    case .noAddress, .proxy, .tls, .malformed, .encoding, .invalidRequest: false
     }
   }
 
@@ -76,16 +78,29 @@ enum TransferFailure: Error {
     return false
   }
 
+  /// True if the host, or the proxy in front of it, has no address or refuses connections.
+  private var isUnreachable: Bool {
+    if case .noAddress = self { return true }
+    return isConnectFailure
+  }
+
   var retryAfter: Duration? {
     if case .status(_, let retryAfter) = self { return retryAfter }
     return nil
   }
 
-  /// The error for the caller, after `requestCount` requests.
-  func reelError(at url: URL, requestCount: Int) -> ReelError {
+  /// The error for the caller, after `requestCount` requests, the last one through `proxy`.
+  func reelError(at url: URL, requestCount: Int, proxy: HTTPProxies.Proxy? = nil) -> ReelError {
     let location = url.absoluteString
     let times = requestCount > 1 ? " (\(requestCount) requests)" : ""
+    if let proxy, isUnreachable {
+      return ReelError(
+        .network, "no connection to the proxy \(proxy.host):\(proxy.port)", at: location,
+        advice: "check http_proxy, https_proxy and no_proxy")
+    }
     switch self {
+    case .proxy(let reason, let advice):
+      return ReelError(.network, reason, at: location, advice: advice)
     case .noAddress(let host):
       return ReelError(
         .network, "no address for \(host)", at: location, advice: "check the host's name and the network")
@@ -132,6 +147,16 @@ enum TransferFailure: Error {
     case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
       self = .timedOut(.connect, after: connectTimeout)
     case .remoteConnectionClosed: self = .connectionLost(reason: "connection closed by the server")
+    case .proxyAuthenticationRequired:
+      self = .proxy(
+        reason: "the proxy refused the user name and password, or wants them",
+        advice: "write them as http://user:password@proxy.example:3128")
+    case .invalidProxyResponse:
+      self = .proxy(
+        reason: "the proxy refused to open a tunnel",
+        advice:
+          "it may not allow CONNECT to this host or port; name the host in no_proxy to reach it directly")
+    case .httpProxyHandshakeTimeout: self = .timedOut(.connect, after: connectTimeout)
     case .invalidURL, .emptyHost, .emptyScheme:
       self = .invalidRequest(reason: "a URL that can't be requested")
     default:

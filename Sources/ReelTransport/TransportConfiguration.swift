@@ -15,6 +15,13 @@ public struct TransportConfiguration: Sendable, Hashable {
   /// The number of additional connections to open while fetching a manifest or a source of unknown format. The
   /// resources that the manifest names can then be fetched in parallel without waiting for a connection.
   public var connectionsAhead: Int
+  /// The proxies; by default none. The environment is not read, unless you pass it to
+  /// ``HTTPProxies/init(environment:)``.
+  public var proxies = HTTPProxies()
+  /// The accepted certificates of `https` servers.
+  public var trust = ServerTrust.system
+  /// The cookies that requests carry, unless a request has a `Cookie` header field of its own.
+  public var cookies: CookieFile?
 
   /// Creates a configuration.
   public init(

@@ -18,11 +18,20 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
   /// - Parameters:
   ///   - configuration: Time limits and options.
   ///   - logger: Receives requests, answers and retries at level `debug`.
-  public init(
+  public convenience init(
     configuration: TransportConfiguration = TransportConfiguration(),
     logger: Logger = Logger(label: "reel.transport")
   ) {
-    http = HTTPFetcher(configuration: configuration, logger: logger)
+    self.init(configuration: configuration, noteRetryAfter: nil, logger: logger)
+  }
+
+  /// - Parameter noteRetryAfter: Called with the URL of a request and the delay that its server asks for
+  ///   (`Retry-After`), whether the request is retried or not. Must not block.
+  package init(
+    configuration: TransportConfiguration, noteRetryAfter: (@Sendable (URL, Duration) -> Void)?,
+    logger: Logger
+  ) {
+    http = HTTPFetcher(configuration: configuration, noteRetryAfter: noteRetryAfter, logger: logger)
     file = FileFetcher(logger: logger)
   }
 

@@ -150,7 +150,8 @@ struct MemoryCommandTests {
     arguments: [
       [], ["-"], ["--players", "0"], ["--stage", "none"], ["--curve", "3,1"], ["--curve", "1,x"],
       ["--players", "2", "--curve", "1,2"], ["--budget", "much"], ["--hold", "-1"],
-      ["--stage", "manifest", "--warm"], ["--buffer", "-1"],
+      ["--stage", "manifest", "--warm"], ["--buffer", "-1"], ["--stage", "playing", "--warm"],
+      ["--stage", "playing", "--hold", "1s"], ["--play", "0"],
     ])
   func usage(arguments: [String]) async throws {
     let named = arguments.isEmpty || arguments == ["-"] ? arguments : [goodSource] + arguments
@@ -174,6 +175,32 @@ struct MemoryCommandTests {
     // The report came before.
     #expect(result.outputLines.first?.contains("player  source") == true, "\(result.outputText)")
     #expect(result.outputLines.last?.contains("not tried: --hold") == true, "\(result.outputText)")
+  }
+
+  @Test("Players that play: open decoders, and fewer fit")
+  func playing() async throws {
+    let source = Fixtures.path("media/h264-faststart.mp4")
+    let result = try await Command.run(
+      "memory", source, Fixtures.path("hls-ts/low/index.m3u8"), "--players", "2", "--stage", "playing",
+      "--play", "500ms", "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let records = try records(result)
+    #expect(records.map { $0["stage"] as? String } == ["playing", "playing", "playing"])
+    for record in records.dropLast() {
+      #expect(try #require(try memory(record)["frames_bytes"]) > 0)
+    }
+    let summary = try #require(records.last)
+    #expect(try #require(summary["rest"] as? [String: Double])["ms"] ?? 0 >= 500)
+    #expect(summary["playing"] == nil && summary["playing_absence"] == nil)
+    #expect((summary["warm_decoder_absence"] as? String)?.contains("open decoders") == true)
+    let resting = try #require(
+      try self.records(
+        try await Command.run("memory", source, "--players", "2", "--play", "500ms", "--json")
+      ).last)
+    let playing = try #require(resting["playing"] as? [String: Any])
+    #expect(playing["players"] as? Int == 2)
+    let fitting = try #require(playing["budget_players"] as? Int)
+    #expect(fitting < (try #require((resting["budget"] as? [String: Any])?["players"] as? Int)))
   }
 
   @Test(

@@ -88,8 +88,8 @@ struct ReportTests {
 
   @Test("The Pareto front")
   func front() {
-    #expect(ComparisonPage.front([[1, 5], [2, 2], [3, 3], [2, 2]]) == [true, true, false, true])
-    #expect(ComparisonPage.front([]) == [])
+    #expect(ParetoFront.members([[1, 5], [2, 2], [3, 3], [2, 2]]) == [true, true, false, true])
+    #expect(ParetoFront.members([]) == [])
   }
 
   @Test(
@@ -138,7 +138,9 @@ struct ReportTests {
     }
     let text = JUnitXML.text([report])
     #expect(isXML(text))
-    #expect(text.contains("tests=\"2\" failures=\"1\""))
+    #expect(
+      text.contains("<testsuites name=\"reel feed\" tests=\"2\" failures=\"1\" errors=\"0\" time=\"16\">"))
+    #expect(text.contains("tests=\"2\" failures=\"1\" errors=\"0\" time=\"16\">"))
     #expect(text.contains("name=\"failed&lt;=1\" time=\"0\"/>"))
     #expect(text.components(separatedBy: "<failure ").count == 2)
   }
@@ -155,6 +157,12 @@ struct ReportTests {
     #expect(
       events.allSatisfy { $0["ph"] is String && $0["pid"] is Int && $0["tid"] is Int && $0["ts"] is Int })
     #expect(events.contains { $0["ph"] as? String == "C" })
+    let threads = Set(events.filter { $0["ph"] as? String != "C" }.compactMap { $0["tid"] as? Int })
+      .subtracting([0])
+    for name in ["thread_name", "thread_sort_index"] {
+      #expect(
+        Set(events.filter { $0["name"] as? String == name }.compactMap { $0["tid"] as? Int }) == threads)
+    }
     var ends: [Int: [Int]] = [:]
     for event in events where event["ph"] as? String == "X" {
       let (thread, start) = (event["tid"] as? Int ?? 0, event["ts"] as? Int ?? 0)

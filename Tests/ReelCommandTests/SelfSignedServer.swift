@@ -10,6 +10,8 @@ import ReelTestSupport
 /// A TLS server on loopback whose certificate nobody has signed but itself; made with `openssl`.
 final class SelfSignedServer: Sendable {
   let port: Int
+  /// The path of its certificate.
+  var certificate: String { "\(folder.path)/certificate.pem" }
   private let process: Process
   private let folder: TemporaryFolder
 

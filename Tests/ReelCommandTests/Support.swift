@@ -114,7 +114,9 @@ final class Command: Sendable {
   var isRunning: Bool { process.isRunning }
 
   /// As Ctrl-C does.
-  func interrupt() { kill(process.processIdentifier, SIGINT) }
+  func interrupt() { send(SIGINT) }
+
+  func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
   /// Waits for the end; kills the process and fails where that takes too long.
   func result(sourceLocation: SourceLocation = #_sourceLocation) async throws -> CommandResult {

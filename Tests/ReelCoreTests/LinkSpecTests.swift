@@ -8,6 +8,7 @@ struct BitRateTests {
     arguments: [
       ("3Mbit", 3_000_000), ("800k", 800_000), ("2.5Mbit", 2_500_000), ("1000", 1_000), ("1G", 1_000_000_000),
       ("10 Mbit/s", 10_000_000), ("64kbps", 64_000), (" 5mbit ", 5_000_000), ("1bit", 1), ("56Kbits", 56_000),
+      ("3Mb", 3_000_000), ("3mb/s", 3_000_000),
     ])
   func sound(text: String, bitsPerSecond: Int64) throws {
     #expect(try BitRate(parsing: text).bitsPerSecond == bitsPerSecond)
@@ -17,7 +18,7 @@ struct BitRateTests {
     "What is no rate",
     arguments: [
       "", "M", "fast", "-5M", "0", "0.1", "5MB", "5Mbyte", "1e9", "5 5", "nan", "inf", "99999999999999999",
-      "1.2.3M", "10Mbit/50ms",
+      "1.2.3M", "10Mbit/50ms", "3MB/s", "5B",
     ])
   func malformed(text: String) {
     #expect(throws: ReelError.self) { try BitRate(parsing: text) }

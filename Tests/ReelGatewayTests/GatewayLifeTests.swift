@@ -120,7 +120,7 @@ import Testing
           logger: silentLogger)
       }
       #expect(error?.kind == .usage)
-      #expect(error?.reason == "\(port) is no port")
+      #expect(error?.reason == "\(port) is not a port")
     }
     let error = await reelError {
       _ = try await Gateway.start(

@@ -106,7 +106,10 @@ struct FeedJSONTests {
       ("[{\"url\": \"a\", \"comments\": \"3\"}]", 1, "[0].comments"),
       ("[{\"url\": \"a\",\n\"poster\": \"ftp://x\"}]", 2, "[0].poster: ftp://x: the scheme ftp"),
       ("[{\"url\":\n\"\"}]", 2, "[0].url: an empty URL"),
-      ("[{\"url\": \"a\", \"headers\": {\"a b\": \"c\"}}]", 1, "[0].headers.a b: \"a b\" is no header field"),
+      (
+        "[{\"url\": \"a\", \"headers\": {\"a b\": \"c\"}}]", 1,
+        "[0].headers.a b: \"a b\" is not a header field"
+      ),
       ("[{\"url\": \"a\", \"headers\": [\"x\"]}]", 1, "[0].headers[0]"),
       ("[{\"url\": \"a\", \"headers\": {\"X\": \"a\\r\\nb\"}}]", 1, "[0].headers.X"),
       ("[{\"url\": \"a\", \"headers\": {\"X\": 1}}]", 1, "[0].headers.X: should be a text"),

@@ -54,9 +54,10 @@ struct LinkRecordingTextTests {
       ("", nil, "no lines"), ("# nothing\n\n", nil, "no lines"), ("0 0\n1 0\n", nil, "all rates are 0"),
       ("0 1\n\n-1 2\n", 3, "negative"), ("0 1\n1 -2\n", 2, "negative"), ("-5\n", 1, "negative"),
       ("0 1\n2 1\n1 1\n", 3, "not after"), ("0 1\n0 2\n", 2, "not after"), ("5\n4\n", 2, "before"),
-      ("0 nan\n", 1, "no number"), ("0 1\ninf 2\n", 2, "no number"), ("0 0x10\n", 1, "no number"),
-      ("0 1e999\n", 1, "no number"), ("<html>\n", 1, "no number"), ("\u{0}\u{1}\n", 1, "no number"),
-      ("0 1 2\n", 1, "no sample"), ("0 1\n5\n", 2, "no sample"), ("5\n6 1\n", 2, "no delivery opportunity"),
+      ("0 nan\n", 1, "not a number"), ("0 1\ninf 2\n", 2, "not a number"), ("0 0x10\n", 1, "not a number"),
+      ("0 1e999\n", 1, "not a number"), ("<html>\n", 1, "not a number"), ("\u{0}\u{1}\n", 1, "not a number"),
+      ("0 1 2\n", 1, "not a sample"), ("0 1\n5\n", 2, "not a sample"),
+      ("5\n6 1\n", 2, "not a delivery opportunity"),
       ("1.5\n", 1, "whole milliseconds"), ("0\n0\n", nil, "ends at 0"), ("0 99999999\n", 1, "limit"),
       ("0 1\n1e7 1\n", 2, "limit"), ("0 1\n1e300 1\n", 2, "too large"), ("99999999999\n", 1, "limit"),
     ] as [(String, Int?, String)])

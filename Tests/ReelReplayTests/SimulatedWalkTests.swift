@@ -75,6 +75,77 @@ struct SimulatedWalkTests {
       try json(await walk(policy, link: "1Mbit/40ms", first: true, adapts: true).run()) == json(all))
   }
 
+  @Test(
+    "Items that have ended are ready when they are swiped back to, whatever is decoded",
+    arguments: ["adjacent", "adaptive", "oracle"], [1, 2] as [UInt64])
+  func rewind(policy: String, seed: UInt64) async throws {
+    /// Items of 3 s, each looked at for longer.
+    func walk(first: Bool) async throws -> SimulatedWalk {
+      let paths = ["/hls-fmp4/master.m3u8", "/hls-ts/master.m3u8", "/dash-number/manifest.mpd"]
+      let feed = Feed(
+        name: "short",
+        urls: try (0..<6).map { try #require(URL(string: "http://origin\(paths[$0 % 3])?\($0)")) })
+      let plan = try WalkPlan(
+        feed, swipeCount: 16,
+        viewer: ViewerSpec(
+          dwell: try DwellSpec(parsing: "fixed:4s"), shares: SwipeShares(back: 0.4, bursts: 0)),
+        seed: seed)
+      var configuration = PoolConfiguration()
+      configuration.policy = try ReplayPolicies.parse(policy)
+      configuration.decodingPermits = 2
+      configuration.player.adaptsBitRate = true
+      let settings = WalkSettings(
+        feed: "short", itemCount: 6, slotCount: 3, policy: policy, dwell: "fixed:4s", seed: seed)
+      var walk = SimulatedWalk(
+        feed, plan: plan, settings: settings, label: policy, configuration: configuration,
+        link: try LinkSpec(parsing: "3Mbit/60ms"), fetcher: FixtureFetcher(),
+        memory: SimulatedWalk.Memory(decodesFirstFramesOnly: first), logger: silentLogger)
+      walk.chunks = try await FeedChunks.measure(
+        plan, of: feed, fetcher: FixtureFetcher(), logger: silentLogger)
+      return walk
+    }
+    let report = try await walk(first: false).run()
+    #expect(report.swipes.count { $0.kind == .previous } > 3)
+    for swipe in report.swipes.dropFirst() {
+      // A frame is shown for 40 ms at most.
+      let second = try #require(swipe.timeToSecondFrame, "swipe \(swipe.number)")
+      #expect(second < .milliseconds(100), "swipe \(swipe.number), \(swipe.kind)")
+      #expect(!swipe.isStill)
+    }
+    #expect(try json(await walk(first: true).run()) == json(report))
+  }
+
+  @Test("What rewinding costs counts as fetched, and as wasted unless it is watched")
+  func rewindCost() async throws {
+    let feed = Feed(
+      name: "short",
+      urls: try (0..<3).map { try #require(URL(string: "http://origin/hls-ts/master.m3u8?\($0)")) })
+    let plan = try WalkPlan(itemCount: 3, swipeCount: 1, dwell: try DwellSpec(parsing: "fixed:4s"))
+    #expect(plan.steps.map(\.target) == [1])
+    func report(_ policy: any PreloadPolicy) async throws -> WalkReport {
+      var configuration = PoolConfiguration()
+      configuration.policy = policy
+      let walk = SimulatedWalk(
+        feed, plan: plan,
+        settings: WalkSettings(
+          feed: "short", itemCount: 3, slotCount: 3, policy: policy.description, dwell: "fixed:4s",
+          seed: 0),
+        label: "short", configuration: configuration, link: try LinkSpec(parsing: "20Mbit/20ms"),
+        fetcher: FixtureFetcher(), memory: SimulatedWalk.Memory(decodesFirstFramesOnly: true),
+        logger: silentLogger)
+      return try await walk.run()
+    }
+    let ahead = try await report(AheadPreload(1))
+    let adjacent = try await report(AdjacentPreload())
+    let more = adjacent.fetchedByteCount - ahead.fetchedByteCount
+    #expect(more > 20_000)
+    // The start of the third item, which is never shown, is fetched and wasted in both.
+    let wasted = adjacent.unshownByteCount - ahead.unshownByteCount
+    // The last audio is never shown, whether the item is rewound or ends with the walk.
+    #expect(wasted <= more && wasted > more - 500)
+    #expect(adjacent.unshownFrameCount - ahead.unshownFrameCount == 1)
+  }
+
   @Test("Side by side, walks give the same reports as one after the other")
   func concurrent() async throws {
     var walks: [SimulatedWalk] = []

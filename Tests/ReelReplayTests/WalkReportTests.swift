@@ -109,9 +109,12 @@ struct WalkReportTests {
     #expect(try report.json() == json)
     #expect(!json.contains("\n"))
     #expect(!json.contains("swipe_shares"))
+    #expect(!json.contains("first_rung"))
     var other = report
+    other.settings.firstRung = .low
     other.settings.shares = try SwipeShares(flicks: 0.125)
     let settings = try other.json()
+    #expect(settings.contains(#""first_rung":"low""#))
     #expect(settings.contains(#""swipe_shares":{"back":0.15,"bursts":0.05,"flicks":0.125}"#))
     #expect(try JSONDecoder().decode(WalkReport.self, from: Data(settings.utf8)) == other)
     #expect(throws: DecodingError.self) {

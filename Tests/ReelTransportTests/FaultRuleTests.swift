@@ -36,6 +36,14 @@ struct FaultRuleTests {
     }
   }
 
+  @Test("Each form of the help text is read")
+  func forms() throws {
+    for form in FaultRule.forms {
+      let rules = try FaultRule.parse("*.ts=\(form.form)x2")
+      #expect(rules.count == 1 && rules[0].count == 2, "\(form.form)")
+    }
+  }
+
   @Test("Several stand in order, with commas between")
   func several() throws {
     let rules = try FaultRule.parse("seg*.ts=status:503x2, *.m4s=stall:20000,")

@@ -81,6 +81,17 @@ bool reel_frame_is_interlaced(const AVFrame *frame);
 /// The 3x3 display matrix of a stream, or NULL. Side data of streams moved to `codecpar` in FFmpeg 6.1.
 const int32_t *reel_stream_display_matrix(const AVStream *stream);
 
+/// The Dolby Vision profile of a stream (its `dvcC` or `dvvC` box), or -1.
+int reel_stream_dolby_vision_profile(const AVStream *stream);
+
+/// The luminance in cd/m2 of the brightest pixel of the content as its light level information states it (MaxCLL,
+/// CTA-861.3), or else of the mastering display (SMPTE ST 2086); 0 if the frame states neither.
+double reel_frame_peak_luminance(const AVFrame *frame);
+
+/// Converts all rows of a frame into the pixels of another one. The number of rows, or a negative code. The arrays of
+/// planes are tuples in Swift.
+int reel_scale(struct SwsContext *context, const AVFrame *source, AVFrame *target);
+
 /// Bounds the arenas of glibc's allocator, which FFmpeg's memory comes from; nothing on other systems. mallopt is not
 /// in Swift's Glibc module.
 void reel_limit_allocator_arenas(int count);

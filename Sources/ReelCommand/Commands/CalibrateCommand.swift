@@ -71,7 +71,7 @@ struct CalibrateCommand: AsyncParsableCommand {
     var file: OutputFile?
     // What can't be made is known before the work.
     if let output, output != "-" { file = try ResultFile.open(output) }
-    let fetcher = options.transport(logger: logger, limitsWaits: true)
+    let fetcher = try options.transport(logger: logger, limitsWaits: true)
     let loading = try options.loading()
     let calibration = DecodeCalibration(logger: logger)
     var measurement = DecodeMeasurement()

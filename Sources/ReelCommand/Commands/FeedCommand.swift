@@ -11,49 +11,58 @@ import ReelReplay
 struct FeedCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feed",
-    abstract: "Walk a feed as a person would, and say how long that person waited.",
+    abstract: "Walk a feed as a viewer would, and report how long the viewer waited.",
     discussion: """
-      FEED is a list of URLs or paths (one a line, # begins a comment), an .m3u list, or JSON with items and named \
-      feeds. The walk looks at an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), \
-      which leave the item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); of the others some go back \
-      (--back). A swipe's drag ends \(FeedReplay.settleTime / .milliseconds(1)) ms before it settles; waits are counted \
-      from settling: ttff to the first frame, second_frame to the second.
+      The walk looks at an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), which \
+      leave the item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); of the others some go back (--back). \
+      A swipe's drag ends \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before it settles. Delays count from the \
+      settle: ttff to the first frame, second_frame to the second.
 
-      --link models the network inside of reel: 10Mbit/50ms, or \(LinkSpec.profileList). It also takes a recorded \
-      downlink, which starts over at its end: a file with seconds and Mbit/s in each line, or with a time in ms in each \
-      line at which 1500 bytes can pass (Mahimahi). A folder means all recordings in it: the walk is done over each, and \
-      the results are printed side by side. Options follow behind commas, as in 10Mbit/50ms,tcp or \
-      recordings,scale=4,rtt=70ms:
-      \(Self.list(LinkOptions.forms))
+      FEED is a file, a URL, or - for standard input. Its first characters tell its format. Paths are relative to its \
+      folder:
+      \(HelpText.list(Self.feedFormats))
+      An item of a JSON feed is a URL or path, or an object with url and any of:
+      \(HelpText.list(Self.itemFields))
+
+      --link models the network inside reel, for local files too: 10Mbit/50ms (rate and round-trip time), or \
+      \(LinkSpec.profileList). It also takes a recorded downlink, which starts over at its end: a file with seconds and \
+      Mbit/s in each line, or with a time in ms in each line at which 1500 bytes can pass (Mahimahi). A folder stands for \
+      all recordings in it: the walk is done over each, and the results are printed side by side. Options follow after \
+      commas, as in 10Mbit/50ms,tcp or recordings,scale=4,rtt=70ms:
+      \(HelpText.list(LinkOptions.forms))
 
       With --virtual the clock is modelled too: demuxing and decoding are done, but a frame costs --decode-cost on one \
-      of --cores; the same arguments then give the same report, byte for byte. Memory is then computed from the sizes of \
+      of --cores. The same arguments then give the same report, byte for byte. Memory is computed from the sizes of \
       packets and frames. --decode first decodes only the first two frames of each visit and charges the cost of the \
       others: the times, bytes and memory of the report are the same, but damaged frames go unnoticed, and frames on a \
       contact sheet may be earlier ones.
+
+      --chunk-level computes the same walk as papers on short video do: one chunk (a segment, or a part of a media file \
+      between key frames) is downloaded after the other, in a round trip and its bytes at the rate of the link. Nothing is \
+      demuxed or decoded, and connections and manifests cost nothing. A download is not cancelled by a swipe. Frames and \
+      memory are not measured. The sizes of all chunks are read first.
 
       --device gives the pool the limits of a device (open decoders, cores, memory, transfers), and with --virtual also \
       its costs of opening a decoder and of decoding a frame. reel calibrate writes the FILE of a machine. The built-in \
       devices are rough; high and mid decode at the rates that Android 13 and 12 require of their performance class \
       (six videos of 1080p or 720p at 30 fps), low at half the rate of mid:
-      \(Self.list(DeviceModel.builtIn.map { ($0.name, $0.summary) }))
+      \(HelpText.list(DeviceModel.builtIn.map { ($0.name, $0.summary) }))
 
       Preload policies:
-      \(Self.list(PreloadPolicies.forms))
+      \(HelpText.list(ReplayPolicies.forms))
 
       Dwell times:
-      \(Self.list(DwellSpec.forms))
+      \(HelpText.list(DwellSpec.forms))
 
-      --assert takes METRIC, a comparison (< <= > >= =) and a value with its unit; exit code 1 where one does not hold. Those that hold \
-      are printed with the report. \
-      Metrics:
-      \(Self.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
+      --assert takes a metric, a comparison (< <= > >= =) and a value with its unit. If one does not hold, the exit code \
+      is 1. Those that hold are printed with the report. Metrics:
+      \(HelpText.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
 
       Scores (--score):
-      \(Self.list(WalkScore.allCases.map { ($0.rawValue, $0.meaning) }))
+      \(HelpText.list(WalkScore.allCases.map { ($0.rawValue, $0.meaning) }))
       """)
 
-  @Argument(help: "A feed file, or its URL.")
+  @Argument(help: "A feed file, its URL, or - for standard input.")
   var feed: String
 
   @Option(name: .customLong("feed"), help: ArgumentHelp("Which of several feeds.", valueName: "name"))
@@ -65,7 +74,7 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("How often to swipe. Default: 20, or as the trace has.", valueName: "n"))
   var swipes: Int?
 
-  @Option(help: ArgumentHelp("How long each item is looked at.", valueName: "spec"))
+  @Option(help: ArgumentHelp("How long the viewer looks at each item.", valueName: "spec"))
   var dwell = "fixed:2s"
 
   @Option(help: ArgumentHelp("Steps that leave the item after 0.2 to 1 s. Default: 0%.", valueName: "share"))
@@ -78,7 +87,7 @@ struct FeedCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Steps that are bursts of quick swipes. Default: 5%.", valueName: "share"))
   var bursts: String?
 
-  @Option(help: ArgumentHelp("Where chance begins.", valueName: "n"))
+  @Option(help: ArgumentHelp("The seed of all random choices.", valueName: "n"))
   var seed: UInt64 = 1
 
   @Option(
@@ -87,7 +96,7 @@ struct FeedCommand: AsyncParsableCommand {
   var link: String?
 
   @Option(help: ArgumentHelp("How far neighbours are loaded.", valueName: "policy"))
-  var preload = "adjacent"
+  var preload = "adaptive"
 
   @Option(
     help: ArgumentHelp(
@@ -95,7 +104,7 @@ struct FeedCommand: AsyncParsableCommand {
       valueName: "rung"))
   var firstRung: StartRung?
 
-  @Flag(help: "Walk by a modelled clock.")
+  @Flag(help: "Walk in simulated time.")
   var virtual = false
 
   @Option(
@@ -116,6 +125,9 @@ struct FeedCommand: AsyncParsableCommand {
       "With --virtual: decode all frames, or only the first ones of each visit; the report is the same.",
       valueName: "all|first"))
   var decoding: Decoding?
+
+  @Flag(help: "With --virtual and --link: compute the walk by the arithmetic of chunks, without decoding.")
+  var chunkLevel = false
 
   @Flag(help: "With --virtual: measure what decoding a frame takes here, first.")
   var calibrate = false
@@ -182,13 +194,18 @@ struct FeedCommand: AsyncParsableCommand {
       throw ValidationError(
         "--device states costs and cores: it excludes --decode-cost, --calibrate and --cores")
     }
+    try validateChunkLevel()
     do throws(ReelError) {
       let link = try linkArgument()
       if link?.isFolder == true, trace != nil || contactSheet != nil {
         throw ReelError(
           .usage, "--trace and --contact-sheet are for one link, not for a folder of recordings")
       }
-      _ = try pools()
+      if try pools().contains(where: { $0.policy is OraclePreload }), !virtual || link == nil || chunkLevel {
+        throw ReelError(
+          .usage, "the policy oracle has to know the walk's clock and link",
+          advice: "add --virtual and --link; --chunk-level excludes it")
+      }
       _ = try cost()
       _ = try shares()
       _ = try scores()
@@ -208,6 +225,23 @@ struct FeedCommand: AsyncParsableCommand {
       // The report is what standard output is for.
       if path == "-" { throw ValidationError("\(option) takes a file; write ./- for one of this name") }
       if path == "" { throw ValidationError("\(option) takes a file") }
+    }
+  }
+
+  private func validateChunkLevel() throws {
+    guard chunkLevel else { return }
+    guard virtual, link != nil else { throw ValidationError("--chunk-level goes with --virtual and --link") }
+    let excluded = [
+      ("--device", device != nil), ("--cores", cores != nil), ("--decode", decoding != nil),
+      ("--decode-cost", decodeCost != nil), ("--calibrate", calibrate), ("--trace", trace != nil),
+      ("--contact-sheet", contactSheet != nil),
+    ]
+    if let (option, _) = excluded.first(where: \.1) {
+      throw ValidationError("--chunk-level decodes nothing: it excludes \(option)")
+    }
+    if report != nil, compare == nil, (try? linkArgument()?.isFolder) != true {
+      throw ValidationError(
+        "with --chunk-level, --report compares walks: it goes with --compare or a folder of recordings")
     }
   }
 
@@ -251,7 +285,7 @@ struct FeedCommand: AsyncParsableCommand {
   }
 
   func pools() throws(ReelError) -> [Pool] {
-    let usual = try PreloadPolicies.parse(preload)
+    let usual = try ReplayPolicies.parse(preload)
     guard let compare else { return [Pool(size: pool, policy: usual)] }
     var pools: [Pool] = []
     for entry in compare.split(separator: ",", omittingEmptySubsequences: false) {
@@ -260,9 +294,10 @@ struct FeedCommand: AsyncParsableCommand {
         (1...1000).contains(size)
       else {
         throw ReelError(
-          .usage, "--compare: \"\(entry)\" is no pool", advice: "write SIZE or SIZE:POLICY, as 1,3,5:ahead:4")
+          .usage, "--compare: \"\(entry)\" is not a pool",
+          advice: "write SIZE or SIZE:POLICY, as 1,3,5:ahead:4")
       }
-      pools.append(Pool(size: size, policy: parts.count > 1 ? try PreloadPolicies.parse(parts[1]) : usual))
+      pools.append(Pool(size: size, policy: parts.count > 1 ? try ReplayPolicies.parse(parts[1]) : usual))
     }
     return pools
   }
@@ -313,16 +348,25 @@ struct FeedCommand: AsyncParsableCommand {
       }
       return DecodeCost(frame: .microseconds(Int64((value * factor).rounded())))
     }
-    throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is no time", advice: "write it as 4ms or 800us")
+    throw ReelError(
+      .usage, "--decode-cost: \"\(decodeCost)\" is not a time", advice: "write it as 4ms or 800us")
   }
 
   /// What decoding a frame may take, in seconds.
   private static let decodeCostLimit = 10.0
 
-  private static func list(_ entries: [(String, String)]) -> String {
-    let width = entries.map(\.0.count).max() ?? 0
-    return entries.map { name, meaning in
-      "  \(name)\(String(repeating: " ", count: width - name.count))  \(meaning)"
-    }.joined(separator: "\n")
-  }
+  private static let feedFormats = [
+    ("list", "one URL or path per line; blank lines and lines that begin with # are ignored"),
+    (".m3u", "the same; the text after the comma of #EXTINF is the title of the next entry"),
+    ("JSON", "{\"items\": [...]}, an array of items, or feeds by name: {\"feeds\": {\"following\": [...]}}"),
+  ]
+
+  private static let itemFields = [
+    ("title, author", "shown in reports"),
+    ("likes, comments", "numbers, kept for programs that read the feed"),
+    ("poster", "the URL of an image to show on a miss"),
+    ("headers", "request header fields, as an object"),
+    ("duration", "the duration in seconds, for --dwell retention"),
+    ("retention", "the share of viewers still watching at each second, from second 0"),
+  ]
 }

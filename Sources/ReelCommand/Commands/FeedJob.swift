@@ -53,9 +53,16 @@ struct FeedJob: Sendable {
     var links: [LinkArgument.Link?] = [nil]
     if let argument = try command.linkArgument() { links = try argument.links(seed: command.seed) }
     // A modelled clock stands still for real pauses.
-    let fetcher = command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
+    let fetcher = try command.options.transport(logger: logger, limitsWaits: true, pauses: !command.virtual)
     progress.prepare("reading the feed")
-    let feed = try await feed(fetcher)
+    let (bytes, location) = try await FeedReading(command.options, fetcher, readsStandardInput: true).read(
+      command.feed)
+    let feed: Feed
+    do {
+      feed = try FeedFile(bytes: bytes, at: location).feed(named: command.feedName)
+    } catch {
+      throw error.located(at: location.name)
+    }
     let viewer = try command.viewer()
     let plan = try WalkPlan(feed, swipeCount: command.swipes, viewer: viewer, seed: command.seed)
     let assertions = try command.assertions.map { text throws(ReelError) in try WalkAssertion(parsing: text) }
@@ -64,6 +71,7 @@ struct FeedJob: Sendable {
     progress.prepare("measuring the cost of decoding")
     if command.calibrate { cost = try await calibratedCost(feed, fetcher) }
     let pools = try command.pools()
+    let chunks = try await chunks(feed, plan, pools, fetcher, progress)
     let count = links.count * pools.count
     var walks: [Walk] = []
     for link in links {
@@ -74,6 +82,7 @@ struct FeedJob: Sendable {
           policy: pool.policy.description, link: link?.text, dwell: command.dwell,
           shares: viewer.reportedShares, seed: command.seed)
         settings.device = command.device
+        settings.firstRung = command.firstRung?.firstRung ?? .adapted
         walks.append(
           Walk(
             feed, plan, settings, label: label, link: link?.spec,
@@ -85,8 +94,11 @@ struct FeedJob: Sendable {
     var outcome = Outcome(feed: feed)
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
-      if command.virtual {
-        try await simulate(walks, cost: device?.decodeCost ?? cost, fetcher: fetcher) { place, report in
+      if command.chunkLevel, let chunks {
+        try await compute(walks, chunks) { place, report in reports.withLock { $0[place] = report } }
+      } else if command.virtual {
+        try await simulate(walks, chunks, cost: device?.decodeCost ?? cost, fetcher: fetcher) {
+          place, report in
           reports.withLock { $0[place] = report }
         }
       } else {
@@ -135,7 +147,7 @@ struct FeedJob: Sendable {
   ///
   /// - Parameter note: As for `perform`; called on any thread.
   private func simulate(
-    _ walks: [Walk], cost: DecodeCost, fetcher: any Fetching,
+    _ walks: [Walk], _ chunks: FeedChunks?, cost: DecodeCost, fetcher: any Fetching,
     note: @escaping @Sendable (Int, WalkReport) -> Void
   ) async throws {
     let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: command.decoding == .first)
@@ -144,12 +156,49 @@ struct FeedJob: Sendable {
         walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,
         configuration: walk.configuration, decodeCost: cost, link: walk.link, fetcher: fetcher,
         limit: .seconds(command.options.timeout), memory: memory, logger: logger)
+      simulated.chunks = chunks
       simulated.trace = walk.trace
       simulated.frames = walk.show
       simulated.onInterruption = { note(place, $0) }
       return simulated
     }
     _ = try await SimulatedWalk.run(simulated) { place, report in note(place, report) }
+  }
+
+  /// Computes the walks chunk by chunk. All have a link.
+  ///
+  /// - Parameter note: As for `perform`.
+  private func compute(
+    _ walks: [Walk], _ chunks: FeedChunks, note: (Int, WalkReport) -> Void
+  ) async throws {
+    let computed = walks.compactMap { walk in
+      walk.link.map { link in
+        ChunkWalk(
+          walk.feed, chunks: chunks, plan: walk.plan, settings: walk.settings, label: walk.label,
+          configuration: walk.configuration, link: link)
+      }
+    }
+    try await ChunkWalk.run(computed, note: note)
+  }
+
+  /// What the items consist of: all of them for `--chunk-level`, and those that the walk visits for the policy `oracle`
+  /// and for the lower bound of the delays. Nil if nothing is wanted. For the bound alone, remote items are not measured,
+  /// as that takes requests.
+  private func chunks(
+    _ feed: Feed, _ plan: WalkPlan, _ pools: [FeedCommand.Pool], _ fetcher: any Fetching,
+    _ progress: FeedProgress
+  ) async throws -> FeedChunks? {
+    guard command.virtual, command.link != nil else { return nil }
+    let loading = try command.options.loading()
+    progress.prepare("measuring the chunks")
+    if command.chunkLevel {
+      return try await FeedChunks.measure(feed, fetcher: fetcher, loading: loading, logger: logger) { count in
+        progress.prepare("measuring the chunks: \(count) of \(feed.items.count) items")
+      }
+    }
+    let isOracle = pools.contains { $0.policy is OraclePreload }
+    guard isOracle || FeedChunks.isLocal(plan, of: feed) else { return nil }
+    return try await FeedChunks.measure(plan, of: feed, fetcher: fetcher, loading: loading, logger: logger)
   }
 
   /// The mean cost of a frame of the first items, measured here. Throws `ReelError` if there is no frame.
@@ -172,35 +221,6 @@ struct FeedJob: Sendable {
       "calibrated: \(microseconds) us a frame, over \(measured.frameCount) frames; repeat with --decode-cost \(microseconds)us"
     )
     return DecodeCost(frame: .microseconds(microseconds))
-  }
-
-  private func feed(_ fetcher: any Fetching) async throws -> Feed {
-    let source = try MediaSource(argument: command.feed)
-    let file: FeedFile
-    switch source {
-    case .url(let url) where !url.isFileURL:
-      let headers = try command.options.loading().headers
-      let request = FetchRequest(url: url, headers: headers, purpose: .source)
-      // A server may send bytes for ever, each of them in time.
-      file = try await withDeadline(seconds: command.options.timeout, source: source.name) {
-        let response = try await fetcher.fetch(request)
-        return try FeedFile(
-          bytes: try await response.body.collect(upTo: FeedLimits().byteCount), at: .url(response.url))
-      }
-    case .url(let url): file = try FeedFile(path: url.path)
-    case .standardInput:
-      throw ReelError(.usage, "a feed is read from a file or URL", at: "-")
-    }
-    let found = command.feedName.map { file[$0] } ?? file.feeds.first { !$0.items.isEmpty }
-    guard let feed = found else {
-      throw ReelError(
-        .usage, "there is no feed \(command.feedName ?? "")", at: source.name,
-        advice: "it has \(file.feeds.map(\.name).joined(separator: ", "))")
-    }
-    guard !feed.items.isEmpty else {
-      throw ReelError(.usage, "the feed \(feed.name) is empty", at: source.name)
-    }
-    return feed
   }
 
   /// A walk with one pool over one link, and what collects its events.
@@ -247,15 +267,10 @@ struct FeedJob: Sendable {
   }
 
   private func configuration(_ pool: FeedCommand.Pool, _ device: DeviceModel?) throws -> PoolConfiguration {
-    var configuration = PoolConfiguration()
-    configuration.slotCount = pool.size
-    configuration.policy = pool.policy
-    configuration.firstRung = command.firstRung?.firstRung ?? .adapted
+    var configuration = PoolConfiguration(
+      walkingWith: pool.size, pool.policy, firstRung: command.firstRung?.firstRung ?? .adapted,
+      loading: try command.options.loading(), adaptsBitRate: command.options.adaptsBitRate)
     configuration.decodingPermits = command.cores ?? 2
-    configuration.player.loading = try command.options.loading()
-    configuration.player.adaptsBitRate = command.options.adaptsBitRate
-    // What is read of a file counts as what comes over a network does.
-    configuration.player.loading.fetchesFiles = true
     if let device { configuration.apply(limitsOf: device) }
     return configuration
   }

@@ -5,12 +5,6 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// `reel frames`: writes frames of sources to files.
 struct FramesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -22,6 +16,8 @@ struct FramesCommand: AsyncParsableCommand {
       time is the one on show then. Frames are turned upright and their pixels made square; --format y4m keeps the \
       decoded samples (turned upright only). HDR is not tone mapped, which the result says. A frame that missed a \
       reference or was concealed is called damaged.
+
+      \(BatchOptions.discussion)
       """)
 
   @Argument(help: "Paths, URLs, or - for standard input.")
@@ -41,16 +37,19 @@ struct FramesCommand: AsyncParsableCommand {
   @Option(help: "ppm (P6), png, or y4m.")
   var format = FramesFormat.ppm
 
-  @Option(help: ArgumentHelp("Write so many frames from the beginning; 0 for all.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of frames to write from the beginning; 0 for all.", valueName: "n"))
   var count: Int?
 
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "Write the frame on show at this time. Can be repeated; the earliest comes first.", valueName: "s"))
+      "Write the frame on show at this time. Can be repeated; the earliest comes first.", valueName: "time"),
+    transform: TimeArgument.seconds)
   var at: [Double] = []
 
-  @Option(help: ArgumentHelp("Write the frame on show at 0 and at every multiple of this.", valueName: "s"))
+  @Option(
+    help: ArgumentHelp("Write the frame on show at 0 and at every multiple of this.", valueName: "time"),
+    transform: TimeArgument.seconds)
   var every: Double?
 
   @Option(
@@ -64,16 +63,25 @@ struct FramesCommand: AsyncParsableCommand {
     transform: ImageOptions.gravity)
   var gravity = VideoGravity.resizeAspect
 
-  @Option(help: ArgumentHelp("Open so many sources at once.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of sources to open at once.", valueName: "n"))
   var jobs = 32
 
   @Flag(help: "Add the md5 of each frame's decoded samples, as ffmpeg -f framemd5 gives it.")
   var md5 = false
 
+  @OptionGroup(title: "Lists") var list: BatchOptions
+
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
-    try SourceOptions.validate(sources)
+    if list.isList {
+      try list.validate(sources: sources, output: output)
+      if format == .y4m, try list.template().hasTime {
+        throw ValidationError("a y4m file holds several frames: {time} does not go with it")
+      }
+    } else {
+      try SourceOptions.validate(sources)
+    }
     if let count, count < 0 { throw ValidationError("--count takes a number from 0 on") }
     if at.contains(where: { !($0 >= 0 && $0 < 1e9) }) {
       throw ValidationError("--at takes seconds from 0 on")
@@ -84,17 +92,15 @@ struct FramesCommand: AsyncParsableCommand {
     if [count != nil, !at.isEmpty, every != nil].count(where: { $0 }) > 1 {
       throw ValidationError("--count, --at and --every exclude each other")
     }
-    if !(1...4096).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 4096") }
     if format == .y4m, size != nil {
       throw ValidationError("y4m holds the decoded samples as they are: --size does not go with it")
     }
-    if output.isEmpty { throw ValidationError("-o takes a folder, or - for standard output") }
-    if output == "-", sources.count > 1 { throw ValidationError("-o - takes one source") }
-    if output == "-", options.json { throw ValidationError("-o - and --json both want standard output") }
+    try SourceRun.validate(output: output, sources: sources, jobs: jobs, options: options)
   }
 
   func run() async throws {
     let logger = options.bootstrapLogging()
+    if list.isList { return try await runList(logger) }
     let errors = try await Interruption.cancelling { try await extractAll(logger: logger) }
     PartialFiles.removeAll()
     try ExitStatus.check(errors, sourceCount: sources.count)
@@ -102,89 +108,34 @@ struct FramesCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
-  /// Returns the number of sources that were begun.
-  private func extract(
-    _ parsed: [Result<MediaSource, ReelError>], stems: [String], record: OutputRecord,
-    extractor: FrameExtractor, failures: FailureLog, _ count: WorkCount
-  ) async -> Int {
-    await withTaskGroup(of: Void.self) { group in
-      var running = 0
-      for (index, source) in parsed.enumerated() {
-        if running >= jobs {
-          await group.next()
-          running -= 1
-        }
-        if Task.isCancelled || failures.all.contains(where: Self.endsAll) { return index }
-        running += 1
-        group.addTask {
-          do {
-            try await extract(
-              source.get(), argument: sources[index], stem: stems[index],
-              owner: .init(record: record, of: source),
-              extractor: extractor)
-          } catch {
-            let error = error.asReelError
-            failures.append(error)
-            report(error, argument: sources[index])
-          }
-          count.add()
-        }
-      }
-      return parsed.count
-    }
-  }
-
   /// Extracts from every source, `jobs` at a time; returns the errors of those that failed.
   private func extractAll(logger: Logger) async throws -> [ReelError] {
-    do {
-      if output != "-" { try makeFolder() }
-    } catch {
-      Console.report(error.asReelError)
-      return [error.asReelError]
-    }
-    let parsed = sources.map { argument in
-      Result { () throws(ReelError) in try MediaSource(argument: argument) }
-    }
-    let stems = OutputNames.stems(
-      of: parsed.map { (try? $0.get()) ?? .standardInput })
     let extractor = FrameExtractor(
-      fetcher: options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(),
+      fetcher: try options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(),
       logger: logger)
     let record = OutputRecord(directory: output, overwrites: overwrite)
-    let failures = FailureLog()
-    let count = WorkCount(of: sources.count)
-    let begun = await WorkProgress.showing(when: !options.quiet, { count.text(after: $0) }) {
-      await extract(parsed, stems: stems, record: record, extractor: extractor, failures: failures, count)
+    return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
+      try await extract(item, record: record, extractor: extractor)
+    } failed: {
+      FramesRecord(source: $0, error: $1)
     }
-    if Task.isCancelled, options.json {
-      // Every source has a line, including those that were not started.
-      for argument in sources[begun...] {
-        try? Console.print(JSONLine.string(FramesRecord(source: argument, error: .interrupted)))
-      }
-    }
-    if Task.isCancelled { return [ReelError.interrupted] }
-    return failures.all
-  }
-
-  /// Standard output is closed, so continuing is pointless.
-  private static func endsAll(_ error: ReelError) -> Bool {
-    error.kind == .cannotWriteOutput && error.location == "standard output"
   }
 
   private func extract(
-    _ source: MediaSource, argument: String, stem: String, owner: OutputFile.Owner, extractor: FrameExtractor
+    _ item: SourceRun.Item, record: OutputRecord, extractor: FrameExtractor
   ) async throws {
     let job = FramesJob(
-      argument: argument,
+      argument: item.argument,
       writer: FrameWriter(
         options: FrameWriter.Options(
-          directory: output, format: format, size: size, gravity: gravity, computesMD5: md5, owner: owner),
-        stem: stem),
+          directory: output, format: format, size: size, gravity: gravity, computesMD5: md5,
+          owner: .init(record: record, source: OutputRecord.Source(of: item.source))),
+        names: FrameNames(stem: item.stem, format: format)),
       printsLines: !options.json && !options.quiet, printsToStandardError: output == "-")
     let selection = selection
     do {
-      let report = try await withDeadline(seconds: options.timeout, source: source.name) {
-        try await job.run(selection, source: source, extractor: extractor)
+      let report = try await withDeadline(seconds: options.timeout, source: item.source.name) {
+        try await job.run(selection, source: item.source, extractor: extractor)
       }
       if options.json { try Console.print(JSONLine.string(job.record(report, error: nil))) }
     } catch {
@@ -193,39 +144,14 @@ struct FramesCommand: AsyncParsableCommand {
     }
   }
 
-  private func report(_ error: ReelError, argument: String) {
-    if error.kind != .cancelled { Console.report(error) }
-  }
-
-  private func makeFolder() throws {
-    var isDirectory: ObjCBool = false
-    if FileManager.default.fileExists(atPath: output, isDirectory: &isDirectory) {
-      guard isDirectory.boolValue else {
-        throw ReelError(.cannotCreateOutput, "is a file, not a folder", at: output)
-      }
-      return
-    }
-    var path = output.hasPrefix("/") ? "/" : ""
-    for part in output.split(separator: "/") {
-      path += path.isEmpty || path.hasSuffix("/") ? String(part) : "/" + part
-      guard mkdir(path, 0o777) != 0, errno != EEXIST else { continue }
-      throw ReelError(
-        .cannotCreateOutput, "the folder can't be made: \(Console.errorText(errno))", at: output)
-    }
-    guard FileManager.default.fileExists(atPath: output, isDirectory: &isDirectory), isDirectory.boolValue
-    else {
-      throw ReelError(
-        .cannotCreateOutput, "the folder can't be made: \(Console.errorText(ENOTDIR))", at: output)
-    }
-  }
-
-  private func configuration() throws -> LoadingConfiguration {
+  func configuration() throws -> LoadingConfiguration {
     var configuration = try options.loading()
-    configuration.decoderThreads = sources.count == 1 ? ProcessInfo.processInfo.activeProcessorCount : 1
+    configuration.decoderThreads =
+      sources.count == 1 && !list.isList ? ProcessInfo.processInfo.activeProcessorCount : 1
     return configuration
   }
 
-  private var selection: FrameSelection {
+  var selection: FrameSelection {
     if let count { return .count(count) }
     if !at.isEmpty { return .times(at.map { MediaTime(seconds: $0) }) }
     if let every { return .every(MediaTime(seconds: every)) }

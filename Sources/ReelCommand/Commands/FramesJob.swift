@@ -60,9 +60,11 @@ final class FramesJob: Sendable {
   }
 
   /// The JSON record of the source.
-  func record(_ report: FrameExtractor.Report?, error: ReelError?) -> FramesRecord {
+  ///
+  /// - Parameter hasSource: False leaves out the source.
+  func record(_ report: FrameExtractor.Report?, error: ReelError?, hasSource: Bool = true) -> FramesRecord {
     FramesRecord(
-      source: argument, frames: state.withLock { $0.written },
+      source: hasSource ? argument : nil, frames: state.withLock { $0.written },
       damaged: report?.damagedCount ?? state.withLock { $0.written.count(where: \.damaged) },
       missedSegments: report.flatMap { $0.missedSegmentCount > 0 ? $0.missedSegmentCount : nil },
       rungBandwidth: report?.rungBitsPerSecond, firstFrameBytes: report?.firstFrameEnd,

@@ -40,7 +40,9 @@ struct ManifestCommand: AsyncParsableCommand {
   @Flag(help: "Follow a live presentation: one line of JSON for each change, until it ends.")
   var follow = false
 
-  @Option(help: ArgumentHelp("Stop following after so many seconds.", valueName: "s"))
+  @Option(
+    help: ArgumentHelp("Stop following after this time.", valueName: "time"),
+    transform: TimeArgument.seconds)
   var duration: Double?
 
   @Option(help: ArgumentHelp("Take this for the time of day, as 2026-01-31T12:00:00Z.", valueName: "time"))
@@ -72,7 +74,7 @@ struct ManifestCommand: AsyncParsableCommand {
       try await Interruption.cancelling {
         let source = try MediaSource(argument: source)
         let loader = ManifestLoader(
-          fetcher: options.transport(logger: logger), configuration: try loading(), logger: logger)
+          fetcher: try options.transport(logger: logger), configuration: try loading(), logger: logger)
         if follow {
           try await follow(source, loader)
         } else {

@@ -9,12 +9,15 @@ import ReelPool
 struct MemoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "memory",
-    abstract: "Load players, let them rest, and say what each of them holds of memory.",
+    abstract: "Load players, let them rest or play, and say what each of them holds of memory.",
     discussion: """
-      Opens players round the sources, loads each to a stage as a pool's preloads are, and waits until nothing moves any \
-      more. Prints for each player what it holds, by kind, as the owners of the memory count it; then how much the \
+      Opens players for the sources in turn, loads each to a stage as a pool does with preloads, and waits until \
+      nothing changes any more. Prints for each player what it holds, by kind, as the owners of the memory count it; then how much the \
       process's private memory has grown from before the first player until now, what of that the players' sums leave \
-      unexplained, how many players fit a budget, and what an open decoder costs and gains.
+      unexplained, how many players fit a budget at rest, what an open decoder costs and gains, and how many players fit \
+      while they play: up to three are played for that, over and over, for --play.
+
+      With --stage playing, all players play, and the figures are those of the moment at which the process held most.
 
       Kinds: manifest; in flight (bytes that have come and are not demuxed); packets; frames (decoded); decoder \
       (its reference pictures); internals (all else that was allocated for the player); allocator (gaps between \
@@ -34,21 +37,29 @@ struct MemoryCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      So many players; with fewer than there are sources, only the first ones are opened. Default: one a source, 3 at \
-      least.
+      The number of players. If it is less than the number of sources, only the first sources are opened. Default: one \
+      per source, at least 3.
       """, valueName: "n"))
   var players: Int?
 
   @Option(
     help: ArgumentHelp(
       """
-      How far each is loaded: manifest, initialization, first_frame, or buffered (the first frame and --buffer). \
-      Default: buffered.
+      How far each is loaded: manifest, initialization, first_frame, or buffered (the first frame and --buffer); or \
+      playing. Default: buffered.
       """, valueName: "stage"),
-    transform: Self.stage)
-  var stage = PreloadStage.buffered
+    transform: MeasuredStage.init(argument:))
+  var stage = MeasuredStage.loaded(.buffered)
 
-  @Option(help: ArgumentHelp("Compressed media that a player at stage buffered holds.", valueName: "s"))
+  @Option(
+    help: ArgumentHelp("How long players play when that is measured. Default: 2s.", valueName: "time"),
+    transform: TimeArgument.seconds)
+  var play = 2.0
+
+  @Option(
+    help: ArgumentHelp(
+      "Compressed media that a player at stage buffered holds. Default: 3s.", valueName: "time"),
+    transform: TimeArgument.seconds)
   var buffer = 3.0
 
   @Flag(help: "Keep the decoders open, and the second frame decoded.")
@@ -70,10 +81,10 @@ struct MemoryCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      When all is printed, hold the players for so long, for a look from outside; says so, with the process's number, on \
-      standard error. Open decoders are not tried then.
-      """, valueName: "s"),
-    transform: Self.seconds)
+      When all is printed, hold the players for this time, for a look from outside, and print the process's number on \
+      standard error. Open decoders and playing are not tried then.
+      """, valueName: "time"),
+    transform: TimeArgument.seconds)
   var hold = 0.0
 
   @OptionGroup var options: SourceOptions
@@ -88,8 +99,13 @@ struct MemoryCommand: AsyncParsableCommand {
     }
     if players != nil, !curve.isEmpty { throw ValidationError("--players and --curve exclude each other") }
     if !(buffer >= 0 && buffer <= 3600) { throw ValidationError("--buffer takes seconds, up to 3600") }
-    if warm, stage < .firstFrame {
-      throw ValidationError("--warm needs a decoder: --stage first_frame or buffered")
+    if !(hold >= 0 && hold <= 86_400) { throw ValidationError("--hold takes up to a day, as 5s") }
+    if !(play >= 0.1 && play <= 3600) { throw ValidationError("--play takes from 0.1 to 3600 seconds") }
+    if warm, stage == .playing || stage.preload < .firstFrame {
+      throw ValidationError("--warm is for players that rest with a decoder: --stage first_frame or buffered")
+    }
+    if hold > 0, stage == .playing {
+      throw ValidationError("--hold is for players that rest; --play says how long they play")
     }
   }
 
@@ -97,7 +113,7 @@ struct MemoryCommand: AsyncParsableCommand {
     let logger = options.bootstrapLogging()
     let (errors, count) = try await Interruption.cancelling {
       let job = MemoryJob(
-        sources: sources, options: try jobOptions(), fetcher: options.transport(logger: logger),
+        sources: sources, options: try jobOptions(), fetcher: try options.transport(logger: logger),
         configuration: try configuration(), logger: logger)
       return try await measure(job)
     }
@@ -107,17 +123,6 @@ struct MemoryCommand: AsyncParsableCommand {
   // MARK: - Private
 
   private static let counts = 1...10_000
-
-  private static func stage(_ text: String) throws -> PreloadStage {
-    let names: [String: PreloadStage] = [
-      "manifest": .manifest, "initialization": .initialization, "firstframe": .firstFrame,
-      "buffered": .buffered,
-    ]
-    guard let stage = names[text.lowercased().filter { $0 != "_" && $0 != "-" }] else {
-      throw ValidationError("'\(text)' is not a stage: use manifest, initialization, first_frame or buffered")
-    }
-    return stage
-  }
 
   private static func size(_ text: String) throws -> Int {
     do { return try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
@@ -132,26 +137,18 @@ struct MemoryCommand: AsyncParsableCommand {
       Set(curve).count == curve.count
     else {
       throw ValidationError(
-        "'\(text)' is no curve: rising numbers from 1 to \(counts.upperBound), as 1,3,10,50")
+        "'\(text)' is not a curve: rising numbers from 1 to \(counts.upperBound), as 1,3,10,50")
     }
     return curve
-  }
-
-  /// Parses seconds, with or without a unit.
-  private static func seconds(_ text: String) throws -> Double {
-    let number = text.hasSuffix("s") ? String(text.dropLast()) : text
-    guard let seconds = Double(number), seconds >= 0, seconds <= 86_400 else {
-      throw ValidationError("'\(text)' is no time to hold: seconds, up to a day, as 5s")
-    }
-    return seconds
   }
 
   private func jobOptions() throws -> MemoryJob.Options {
     MemoryJob.Options(
       counts: curve.isEmpty ? [players ?? max(3, sources.count)] : curve,
       isCurve: !curve.isEmpty,
-      target: PreloadTarget(stage: stage, bufferDuration: .seconds(buffer), isDecoderWarm: warm),
-      budget: budget, hold: .seconds(hold), timeout: .seconds(options.timeout))
+      target: PreloadTarget(stage: stage.preload, bufferDuration: .seconds(buffer), isDecoderWarm: warm),
+      plays: stage == .playing, playTime: .seconds(play), budget: budget, hold: .seconds(hold),
+      timeout: .seconds(options.timeout))
   }
 
   private func configuration() throws -> PlayerConfiguration {
@@ -182,5 +179,30 @@ struct MemoryCommand: AsyncParsableCommand {
       if error.kind != .cancelled { Console.report(error) }
       return ([error], 1)
     }
+  }
+}
+
+/// What players do when `reel memory` measures them.
+enum MeasuredStage: Hashable, Sendable {
+  /// They rest, loaded so far.
+  case loaded(PreloadStage)
+  case playing
+
+  /// How far players are loaded before they are measured, or play.
+  var preload: PreloadStage {
+    if case .loaded(let stage) = self { stage } else { .buffered }
+  }
+
+  /// Throws `ValidationError`.
+  init(argument: String) throws {
+    let names: [String: MeasuredStage] = [
+      "manifest": .loaded(.manifest), "initialization": .loaded(.initialization),
+      "firstframe": .loaded(.firstFrame), "buffered": .loaded(.buffered), "playing": .playing,
+    ]
+    guard let stage = names[argument.lowercased().filter { $0 != "_" && $0 != "-" }] else {
+      throw ValidationError(
+        "'\(argument)' is not a stage: use manifest, initialization, first_frame, buffered or playing")
+    }
+    self = stage
   }
 }

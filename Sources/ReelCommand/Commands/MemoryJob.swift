@@ -19,6 +19,10 @@ final class MemoryJob: Sendable {
     var counts: [Int]
     var isCurve = false
     var target: PreloadTarget
+    /// Players are measured while they play, not at rest.
+    var plays = false
+    /// How long players play to be measured.
+    var playTime = Duration.seconds(2)
     /// In bytes.
     var budget: Int
     var hold: Duration
@@ -49,12 +53,15 @@ final class MemoryJob: Sendable {
   private static let restDuration = Duration.milliseconds(1500)
   private static let lookInterval = Duration.milliseconds(100)
   private static let restLimit = Duration.seconds(10)
+  private static let playLookInterval = Duration.milliseconds(20)
   /// The shortest rest over which processor time is measured.
   private static let watchDuration = Duration.milliseconds(500)
   /// The number of sources that are loaded once before the first reading.
   private static let warmUpLimit = 8
   /// The number of players of each kind for the decoder trial.
   private static let sampleLimit = 5
+  /// The number of players that play to see what that takes.
+  private static let playingLimit = 3
 
   init(
     sources: [String], options: Options, fetcher: any Fetching, configuration: PlayerConfiguration,
@@ -74,28 +81,35 @@ final class MemoryJob: Sendable {
     var points: [MemorySummaryRecord.Point] = []
     var after = before
     var rest = MemoryRest()
+    var accounts: [(player: MemoryPlayer, account: MemoryLedger.Account)] = []
     for count in options.counts {
       try await open(upTo: count)
-      let players = players.withLock { $0 }
-      (after, rest) = try await restAndRead(players)
+      if options.plays {
+        (after, rest, accounts) = try await playAndRead()
+      } else {
+        let players = players.withLock { $0 }
+        (after, rest) = try await restAndRead(players)
+        accounts = players.map { ($0, $0.ledger) }
+      }
       points.append(
         MemorySummaryRecord.Point(
-          players: players.count, before: before, after: after,
-          ledger: players.reduce(0) { $0 + $1.ledger.byteCount }))
+          players: accounts.count, before: before, after: after,
+          ledger: accounts.reduce(0) { $0 + $1.account.byteCount }))
     }
-    let held = players.withLock { $0 }
+    let held = accounts.map(\.player)
     let failed = failures.withLock { $0 }
-    let accounts = held.map { ($0, $0.ledger) }
     let records =
-      (accounts.map { MemoryPlayerRecord($0, account: $1) }
+      (accounts.map { MemoryPlayerRecord($0, account: $1, plays: options.plays) }
       + failed.map(MemoryPlayerRecord.init))
       .sorted { $0.player < $1.player }
     var summary = MemorySummaryRecord(
-      target: options.target, accounts: accounts.map(\.1), failed: failed.count, before: before, after: after,
-      rest: rest, budget: options.budget, points: points)
+      stage: options.plays ? "playing" : options.target.stage.reportName, target: options.target,
+      accounts: accounts.map(\.account), failed: failed.count, before: before, after: after, rest: rest,
+      budget: options.budget, points: points)
     if !options.isCurve {
       summary.curve = nil
       try await tryDecoders(held, &summary)
+      try await tryPlaying(held, &summary)
     }
     return Outcome(
       players: options.isCurve ? records.filter { $0.error != nil } : records, summary: summary,
@@ -152,13 +166,16 @@ final class MemoryJob: Sendable {
     players.withLock { $0 += opened }
     await settle(opened)
     if Task.isCancelled { throw ReelError.interrupted }
-    for player in opened where player.stage < options.target.stage {
-      players.withLock { $0.removeAll { $0 === player } }
-      let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
-      note(
-        player.failure ?? lateness(of: player, name), of: player.number, player.argument, stage: player.stage)
-      await player.close()
-    }
+    for player in opened where player.stage < options.target.stage { await giveUp(player) }
+  }
+
+  /// Closes a player that has failed, or is late.
+  private func giveUp(_ player: MemoryPlayer) async {
+    players.withLock { $0.removeAll { $0 === player } }
+    let name = (try? MediaSource(argument: player.argument))?.name ?? player.argument
+    note(
+      player.failure ?? lateness(of: player, name), of: player.number, player.argument, stage: player.stage)
+    await player.close()
   }
 
   private func note(
@@ -204,6 +221,77 @@ final class MemoryJob: Sendable {
     return (reading, try await watch(for: Self.watchDuration))
   }
 
+  /// Plays all players for a time, and reads the figures at the moment of most memory. Free memory is not returned to
+  /// the system: players that play use it again. Closes players that fail.
+  private func playAndRead() async throws -> (
+    MemoryReading, MemoryRest, [(player: MemoryPlayer, account: MemoryLedger.Account)]
+  ) {
+    let (peak, rest) = try await peak(of: players.withLock { $0 })
+    for player in players.withLock({ $0 }) where player.failure != nil { await giveUp(player) }
+    let held = players.withLock { $0 }
+    return (peak.reading, rest, peak.accounts.filter { played in held.contains { $0 === played.player } })
+  }
+
+  private struct Peak {
+    var reading: MemoryReading
+    var accounts: [(player: MemoryPlayer, account: MemoryLedger.Account)]
+  }
+
+  /// Plays players for a time.
+  private func peak(of players: [MemoryPlayer]) async throws -> (Peak, MemoryRest) {
+    for player in players { player.play() }
+    let (began, before) = (clock.now, Self.processorTime)
+    var peak = Peak(reading: MemoryReading(nil, sharedBytes: nil), accounts: players.map { ($0, $0.ledger) })
+    while clock.now - began < options.playTime {
+      try await sleep(Self.playLookInterval)
+      guard let memory = ProcessMemory.current, memory.anonymousByteCount > peak.reading.anonymousBytes
+      else { continue }
+      // What no player owns is known only after free memory was returned.
+      peak = Peak(
+        reading: MemoryReading(memory, sharedBytes: nil), accounts: players.map { ($0, $0.ledger) })
+    }
+    return (
+      peak, MemoryRest(duration: clock.now - began, processorTime: Self.processorTime - before)
+    )
+  }
+
+  /// Measures what players need while they play, with new ones, or records why that is unknown.
+  private func tryPlaying(_ players: [MemoryPlayer], _ summary: inout MemorySummaryRecord) async throws {
+    guard !players.isEmpty, !options.plays else { return }
+    if let obstacle {
+      summary.playingAbsence = obstacle
+      return
+    }
+    for player in players { await player.close() }
+    try await waitForRest([])
+    summary.playingAbsence = "not known: the system does not tell what the process holds"
+    guard let before = taken(from: []) else { return }
+    let chosen = players.prefix(Self.playingLimit).compactMap { try? makePlayer($0.number) }
+    self.players.withLock { $0 = chosen }
+    await settle(chosen)
+    let (peak, rest) = try await peak(of: chosen)
+    if let failed = chosen.first(where: { $0.failure != nil || $0.stage < options.target.stage }) {
+      summary.playingAbsence =
+        "not known: \(failed.failure?.description ?? "\(failed.argument) was not loaded again")"
+      return
+    }
+    let growth = peak.reading.anonymousBytes - before.anonymousByteCount
+    guard growth > 0 else { return }
+    let each = growth / chosen.count
+    summary.playingAbsence = nil
+    summary.playing = MemorySummaryRecord.Playing(
+      players: chosen.count, ms: rest.ms, perPlayerBytes: each,
+      budgetPlayers: max(0, (options.budget - summary.before.anonymousBytes) / max(1, each)))
+  }
+
+  /// Why nothing can be tried with decoders, which plays the players and closes them; nil if it can.
+  private var obstacle: String? {
+    if options.target.stage < .firstFrame {
+      return "not tried: at stage \(options.target.stage.reportName) there is no decoder"
+    }
+    return options.hold > .zero ? "not tried: --hold leaves the players as they are" : nil
+  }
+
   private func waitForRest(_ players: [MemoryPlayer]) async throws {
     let deadline = clock.now + Self.restLimit
     var last = players.map(\.movement)
@@ -232,20 +320,16 @@ final class MemoryJob: Sendable {
   }
 
   /// Why the decoder trial is impossible; nil if it is possible.
-  private func obstacle(_ players: [MemoryPlayer]) -> String? {
-    if options.target.stage < .firstFrame {
-      return "not tried: at stage \(options.target.stage.reportName) there is no decoder"
-    }
-    if players.count < 2 { return "not tried: it takes two players" }
-    // The trial plays the players and closes them.
-    if options.hold > .zero { return "not tried: --hold leaves the players as they are" }
-    return nil
+  private func decoderObstacle(_ players: [MemoryPlayer]) -> String? {
+    if options.plays { return "not tried: players that play have open decoders" }
+    if players.count < 2, options.target.stage >= .firstFrame { return "not tried: it takes two players" }
+    return obstacle
   }
 
   /// Measures the memory cost and the time saving of an open decoder, or records why they are unknown.
   private func tryDecoders(_ players: [MemoryPlayer], _ summary: inout MemorySummaryRecord) async throws {
     guard !players.isEmpty else { return }
-    if let obstacle = obstacle(players) {
+    if let obstacle = decoderObstacle(players) {
       summary.warmDecoderAbsence = obstacle
       return
     }

@@ -66,7 +66,9 @@ enum MemoryText {
     var lines: [[String]] = []
     let count = summary.players == 1 ? "1 player" : "\(summary.players) players"
     let failed = summary.failed > 0 ? ", \(summary.failed) failed" : ""
-    var players = "\(count) at \(summary.stage)\(summary.warm ? ", decoders open" : "")\(failed)"
+    let plays = summary.stage == "playing"
+    let state = plays ? "playing" : "at \(summary.stage)\(summary.warm ? ", decoders open" : "")"
+    var players = "\(count) \(state)\(failed)"
     if let mean = summary.mean, let least = summary.minBytes, let most = summary.maxBytes,
       let deviation = summary.standardDeviationBytes
     {
@@ -96,7 +98,7 @@ enum MemoryText {
       ])
     }
     lines.append([
-      "at rest",
+      plays ? "while playing" : "at rest",
       "\(summary.after.threads) threads (\(summary.before.threads) before),"
         + " \(summary.after.descriptors) descriptors (\(summary.before.descriptors) before),"
         + " \(summary.rest.cpuMs.formatted(places: 1)) ms of processor time in \(summary.rest.ms.formatted(places: 0)) ms",
@@ -104,10 +106,18 @@ enum MemoryText {
     if let budget = summary.budget {
       lines.append([
         "budget",
-        "\(ByteSize(byteCount: budget.bytes)) are enough for \(budget.players) players:"
+        "\(ByteSize(byteCount: budget.bytes)) are enough for \(budget.players) players that \(plays ? "play" : "rest"):"
           + " \(megabytes(budget.fixedBytes)) MB the process itself, \(megabytes(budget.perPlayerBytes)) MB a player",
       ])
     }
+    if let playing = summary.playing {
+      lines.append([
+        "playing",
+        "\(megabytes(playing.perPlayerBytes)) MB a player at most in \((playing.ms / 1000).formatted(places: 1)) s,"
+          + " \(playing.players) at once: enough for \(playing.budgetPlayers) that play",
+      ])
+    }
+    if let absence = summary.playingAbsence { lines.append(["playing", absence.printable]) }
     if let warm = summary.warmDecoder {
       lines.append([
         "open decoder",

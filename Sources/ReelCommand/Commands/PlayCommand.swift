@@ -9,21 +9,21 @@ import ReelPlayback
 struct PlayCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "play",
-    abstract: "Play sources without a screen, and say how it went.",
+    abstract: "Play sources in real time without a screen, and report how it went.",
     discussion: """
-      Each source is loaded, decoded and shown in its own time, as on a screen, one after the other, to its end or for \
-      --duration. What is shown goes nowhere, or to --y4m, -o, or --wav. A line for each change of state goes to \
-      standard error (on a terminal with a line of progress below), the summary to standard output.
+      Plays one source after the other in real time, as on a screen: to the end, or for --duration. Frames and audio are \
+      discarded, or written to --y4m, -o and --wav. A line for each change of state goes to standard error (on a \
+      terminal with a line of progress below), the summary to standard output.
 
-      --json prints one object for each event: event and its name, position in seconds on the source's timeline, \
-      time_ms since the source was begun; the last one of a source is its summary. The summary's bytes and requests \
-      are of all that was fetched, those of a rung of its media; peak_memory_bytes is the process's.
+      --json prints one object per event: event (its name), position (seconds on the source's timeline) and time_ms \
+      (since the source was started). The last object of a source is its summary. The summary's bytes and requests \
+      cover everything that was fetched, those of a rung its media; peak_memory_bytes is the process's.
 
-      A live source is played until it ends. Ctrl-C ends playback with the summary; a Y4M or WAV file is then finished \
-      and kept as far as it goes, as it is at any other end.
+      A live source is played until it ends. Ctrl-C ends playback with the summary; a Y4M or WAV file is finished and \
+      kept.
 
-      Late frames are dropped, and counted, where the next one is due as well; never with --rate max. The frames \
-      of a Y4M follow each other at one rate whatever was dropped. HDR is not tone mapped.
+      A late frame is dropped and counted if the next one is due too; never with --rate max. A Y4M file has a constant \
+      frame rate whatever was dropped. HDR is not tone mapped.
       """)
 
   @Argument(help: "Paths, URLs, or - for standard input.")
@@ -31,20 +31,22 @@ struct PlayCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Play so many times as fast, 0.25 to 8; max for as fast as it can be decoded.", valueName: "r|max"),
+      "The playback speed, 0.25 to 8; max for as fast as it can be decoded.", valueName: "r|max"),
     transform: Self.rate)
   var rate = 1.0
 
-  @Option(help: ArgumentHelp("Stop when so much of the source's time was played.", valueName: "s"))
+  @Option(
+    help: ArgumentHelp("Stop when so much of the source's time was played.", valueName: "time"),
+    transform: TimeArgument.seconds)
   var duration: Double?
 
   @Option(
     help: ArgumentHelp(
-      "Begin at the frame on show at this time, as it is printed; behind the end at the last one.",
-      valueName: "s"))
+      "Begin at the frame on show at this time, as it is printed; after the end, at the last frame.",
+      valueName: "time"), transform: TimeArgument.seconds)
   var start: Double?
 
-  @Flag(help: "Begin anew at the end, without a gap, until --duration or Ctrl-C.")
+  @Flag(help: "Start over at the end, without a gap, until --duration or Ctrl-C.")
   var loop = false
 
   @Flag(help: "Play no sound; it is not fetched where it is a stream of its own.")
@@ -105,7 +107,9 @@ struct PlayCommand: AsyncParsableCommand {
       valueName: "lang"))
   var audioLanguage: [String] = []
 
-  @Option(help: ArgumentHelp("Load so much ahead of what is on show.", valueName: "s"))
+  @Option(
+    help: ArgumentHelp("Load so much ahead of what is on show. Default: 3s.", valueName: "time"),
+    transform: TimeArgument.seconds)
   var buffer = 3.0
 
   @Option(help: ArgumentHelp("Threads of the decoder. Default: one a processor.", valueName: "n"))
@@ -145,7 +149,7 @@ struct PlayCommand: AsyncParsableCommand {
     let stems = OutputNames.stems(of: parsed.map { (try? $0.get()) ?? .standardInput })
     let record = OutputRecord(directory: output ?? ".", overwrites: overwrite)
     let configuration = try configuration()
-    let fetcher = options.transport(logger: logger)
+    let fetcher = try options.transport(logger: logger)
     let page = try reportFile.map { path throws(ReelError) in try ResultFile(path) }
     var recordings: [PlayRecorder.Recording] = []
     var errors: [ReelError] = []
@@ -275,14 +279,14 @@ struct PlayCommand: AsyncParsableCommand {
   private static func rate(_ text: String) throws -> Double {
     if text == "max" { return .infinity }
     guard let rate = Double(text), rate >= 0.25, rate <= 8 else {
-      throw ValidationError("'\(text)' is no rate: 0.25 to 8, or max")
+      throw ValidationError("'\(text)' is not a rate: 0.25 to 8, or max")
     }
     return rate
   }
 
   private static func imageFormat(_ text: String) throws -> ImageFormat {
     guard let format = ImageFormat(rawValue: text) else {
-      throw ValidationError("'\(text)' is no format: ppm or png")
+      throw ValidationError("'\(text)' is not a format: ppm or png")
     }
     return format
   }

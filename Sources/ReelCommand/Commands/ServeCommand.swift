@@ -12,16 +12,23 @@ import ReelTesting
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Serve a presentation as HLS, or a folder on a modelled link.",
+    abstract: "Serve a presentation as HLS, or a folder over a modelled link.",
     discussion: """
       Prints the URL to open, then serves until it is interrupted.
 
       A manifest (DASH or HLS, on demand) is served as HLS: playlists are made here; init and media segments are \
-      redirected to their origin, or passed through with --proxy. What is on this machine is always passed through.
+      redirected to their origin, or passed through with --proxy. Media on this machine is always passed through.
 
-      A folder is served as it is. --link models one bottleneck for all connections: downlink rate and round trip, \
-      as 10Mbit/50ms, or a profile: \(LinkSpec.profileList). It also takes a file with a recorded downlink, as \
-      reel feed does, and the options start=30s, scale=4 and rtt=50ms behind a comma.
+      A folder is served as it is. --link models one bottleneck for all connections: 10Mbit/50ms (downlink rate and \
+      round-trip time), or \(LinkSpec.profileList). It also takes a recorded downlink, which starts over at its end: a \
+      file with seconds and Mbit/s in each line, or with a time in ms in each line at which 1500 bytes can pass \
+      (Mahimahi). The options start=30s, scale=4 and rtt=50ms follow after commas.
+
+      --fault breaks answers on purpose: PATTERN=KIND[:ARGUMENT][xCOUNT]. PATTERN is matched against the path without \
+      its leading slash, or, if it contains no slash, against the last component; * matches any characters, ? exactly \
+      one. With xCOUNT, the fault ends after that many matching requests. The first rule that matches and has not ended \
+      applies. Kinds:
+      \(HelpText.list(FaultRule.forms))
       """)
 
   @Argument(help: "A manifest's path or URL, or a folder.")
@@ -33,7 +40,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "The port to listen on; 0 for any that is free.")
   var port = 8080
 
-  @Flag(help: "A manifest: pass media through in place of redirecting to its origin.")
+  @Flag(help: "A manifest: pass media through instead of redirecting to its origin.")
   var proxy = false
 
   @Option(help: ArgumentHelp("A folder: the modelled link.", valueName: "spec"))
@@ -42,7 +49,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "A folder: a fault, as 'seg*.ts=status:503x2': path pattern, kind, count. Can be repeated.",
+      "A folder: a fault, as in 'seg*.ts=status:503x2'. Can be repeated.",
       valueName: "spec"))
   var fault: [String] = []
 
@@ -113,7 +120,7 @@ struct ServeCommand: AsyncParsableCommand {
   private func servePresentation(_ logger: Logger) async throws {
     let source = try MediaSource(argument: source)
     let loader = ManifestLoader(
-      fetcher: options.transport(logger: logger), configuration: try options.loading(), logger: logger)
+      fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
     let loaded = try await withDeadline(seconds: options.timeout, source: source.name) {
       try await loader.load(source)
     }

@@ -29,7 +29,7 @@ final class FeedProgress: Sendable {
       state.times = Array(repeating: .zero, count: labels.count)
       state.swipes = Array(repeating: 0, count: labels.count)
       state.swipeCount = plan.swipeCount
-      state.length = plan.duration + FeedReplay.settleTime * plan.swipeCount
+      state.length = plan.duration + WalkPlan.settleTime * plan.swipeCount
       state.began = ContinuousClock.now
     }
   }

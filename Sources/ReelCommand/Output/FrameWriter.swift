@@ -19,15 +19,15 @@ final class FrameWriter {
   }
 
   private let options: Options
-  private let stem: String
+  private var names: FrameNames
   /// For formats with one file per frame.
   private let files: ImageFileWriter?
   private var index = 0
   private var y4m: Y4MWriter?
 
-  init(options: Options, stem: String) {
+  init(options: Options, names: FrameNames) {
     self.options = options
-    self.stem = stem
+    self.names = names
     files = options.format.frame.map {
       ImageFileWriter(format: $0, size: options.size, gravity: options.gravity)
     }
@@ -36,7 +36,7 @@ final class FrameWriter {
   /// Throws `ReelError.cannotCreateOutput` if the file for the first frame belongs to another source.
   func check() throws(ReelError) {
     guard !options.toStandardOutput else { return }
-    let name = options.format.frame?.fileName(stem: stem, number: 1) ?? "\(stem).y4m"
+    guard let name = names.first else { return }
     try options.owner.record.check(name, of: options.owner.source)
   }
 
@@ -48,14 +48,14 @@ final class FrameWriter {
     let path: String
     let size: PixelSize
     let converted: Duration
-    if let format = options.format.frame, let files {
+    if let files {
       size = try files.convert(frame)
       converted = ContinuousClock.now - start
       path =
-        options.toStandardOutput ? "-" : filePath(format.fileName(stem: stem, number: index))
+        options.toStandardOutput ? "-" : filePath(names.next(number: index, time: frame.time))
       try files.write(to: openFile(path))
     } else {
-      path = options.toStandardOutput ? "-" : filePath("\(stem).y4m")
+      path = options.toStandardOutput ? "-" : filePath(names.next(number: 1, time: frame.time))
       let writer = try y4m ?? Y4MWriter(to: openFile(path))
       y4m = writer
       size = try writer.write(frame)

@@ -35,7 +35,8 @@ struct FramesRecord: Encodable {
     }
   }
 
-  let source: String
+  /// Nil in results files, where the source is the `url`.
+  let source: String?
   let frames: [Frame]
   /// Frames that missed a reference or were concealed.
   let damaged: Int

@@ -19,9 +19,17 @@ struct JSONText {
     isFirst = wasFirst
   }
 
-  mutating func key(_ name: String) {
+  /// Appends bytes that already are JSON.
+  mutating func append(bytes more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
+
+  /// Writes the comma before a field, except before the first one.
+  mutating func comma() {
     if !isFirst { append(",") }
     isFirst = false
+  }
+
+  mutating func key(_ name: String) {
+    comma()
     append("\"")
     append(name)
     append("\":")

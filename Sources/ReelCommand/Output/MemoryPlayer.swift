@@ -65,6 +65,14 @@ final class MemoryPlayer: Sendable {
 
   func setTarget(_ target: PreloadTarget) { player.preloadTarget = target }
 
+  /// Plays over and over at its own pace, for an output that keeps nothing.
+  func play() {
+    try? player.attach(CallbackOutput { _ in })
+    player.actionAtItemEnd = .loop
+    player.preloadTarget = nil
+    player.setRate(1)
+  }
+
   /// Plays until the second frame is shown, or certainly won't be, but at most for `limit`.
   ///
   /// Frames are shown as soon as they are decoded, not when they are due.

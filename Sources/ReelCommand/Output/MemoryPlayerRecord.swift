@@ -24,11 +24,11 @@ struct MemoryPlayerRecord: Encodable, Sendable {
   var memory: MemoryKindsRecord?
   var error: ErrorRecord?
 
-  init(_ player: MemoryPlayer, account: MemoryLedger.Account) {
+  init(_ player: MemoryPlayer, account: MemoryLedger.Account, plays: Bool) {
     self.player = player.number + 1
     source = player.argument
     rung = player.rung
-    stage = player.stage.reportName
+    stage = plays ? "playing" : player.stage.reportName
     stageMs = player.stageTimes.reduce(into: [:]) { $0[$1.key.reportName] = $1.value.milliseconds }
     memory = MemoryKindsRecord(account)
   }

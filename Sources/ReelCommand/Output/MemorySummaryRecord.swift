@@ -53,6 +53,18 @@ struct MemorySummaryRecord: Encodable, Sendable {
     let coldSecondFrameMs: Double
   }
 
+  /// Players that play.
+  struct Playing: Encodable, Sendable {
+    /// The number that played at once.
+    let players: Int
+    /// How long they played.
+    let ms: Double
+    /// The highest growth of the process's memory in that time, per player.
+    let perPlayerBytes: Int
+    /// How many fit into the budget while they play.
+    let budgetPlayers: Int
+  }
+
   let type = "summary"
   let stage: String
   /// Decoders were kept open.
@@ -81,13 +93,18 @@ struct MemorySummaryRecord: Encodable, Sendable {
   var warmDecoder: WarmDecoder?
   /// Why the effect of an open decoder is unknown; nil for a curve, which does not measure it.
   var warmDecoderAbsence: String?
+  /// Nil for players that were measured while they played, and where `playingAbsence` says why.
+  var playing: Playing?
+  /// Why the memory of players that play is unknown; nil for a curve, which does not measure it.
+  var playingAbsence: String?
   var curve: [Point]?
 
   init(
-    target: PreloadTarget, accounts: [MemoryLedger.Account], failed: Int, before: MemoryReading,
+    stage: String, target: PreloadTarget, accounts: [MemoryLedger.Account], failed: Int,
+    before: MemoryReading,
     after: MemoryReading, rest: MemoryRest, budget: Int, points: [Point]
   ) {
-    stage = target.stage.reportName
+    self.stage = stage
     warm = target.isDecoderWarm
     players = accounts.count
     self.failed = failed

@@ -30,10 +30,13 @@ extension WalkReport {
     if let link = settings.link { parts.append(link) }
     parts.append(settings.dwell)
     if let shares = settings.shares, shares != .usual { parts.append(shares.description) }
+    if settings.firstRung != .adapted { parts.append("first rung \(settings.firstRung.rawValue)") }
     parts.append("seed \(settings.seed)")
     if let device = settings.device { parts.append("device \(device)") }
     if isInterrupted { parts.append("interrupted") }
-    if settings.isVirtual {
+    if settings.isChunkLevel {
+      parts.append("chunk level")
+    } else if settings.isVirtual {
       let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a frame" } ?? ""
       parts.append("modelled time\(cost)")
     }
@@ -83,7 +86,13 @@ extension WalkReport {
       "\(totals.stallCount), \(DurationText.readable(totals.stallDuration)) in all, "
       + "the longest \(DurationText.readable(totals.longestStall))"
       + (totals.rebufferingRatio.map { ", \(WalkValue.share($0)) of the time watched" } ?? "")
-    var facts = [
+    var facts: [(name: String, fact: String)] = []
+    if let bound = totals.secondFrameBound, bound.mean > .zero {
+      let times = [("p50", bound.p50), ("p95", bound.p95), ("mean", bound.mean)]
+      let text = times.map { "\($0) \(DurationText.readable($1))" }.joined(separator: ", ")
+      facts.append(("bound", "second frame no sooner than \(text) with any policy"))
+    }
+    facts += [
       ("reached", stages.isEmpty ? "no swipe counts" : stages.joined(separator: ", ")),
       ("stalls", totals.stallCount == 0 ? "none" : stalls),
       (
@@ -91,12 +100,15 @@ extension WalkReport {
         "\(size(totals.fetchedByteCount)) fetched, \(size(totals.unshownByteCount)) never shown"
           + share(totals.unshownByteShare)
       ),
-      (
-        "frames",
-        "\(totals.decodedFrameCount) decoded, \(totals.unshownFrameCount) never shown"
-          + share(totals.unshownFrameShare)
-      ),
     ]
+    if !settings.isChunkLevel {
+      facts.append(
+        (
+          "frames",
+          "\(totals.decodedFrameCount) decoded, \(totals.unshownFrameCount) never shown"
+            + share(totals.unshownFrameShare)
+        ))
+    }
     if let mean = totals.meanBitRate {
       let switches = totals.rungSwitchCount == 1 ? "1 switch" : "\(totals.rungSwitchCount) switches"
       facts.append(("rungs", "\(WalkValue.bitRate(mean)) on average, \(switches)"))

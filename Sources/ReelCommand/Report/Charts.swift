@@ -34,30 +34,76 @@ enum Charts {
     }
     func y(_ share: Double) -> Double { bottom - (bottom - top) * share }
     svg.text(left, 14, title)
-    for share in [0, 0.25, 0.5, 0.75, 0.95, 1] {
-      svg.line(left, y(share), right, y(share), "grid")
-      if share != 1 { svg.text(left - 5, y(share) + 4, "\(Int(share * 100)) %", "m s", anchor: .end) }
-    }
+    shareAxis(&svg, left, right, y)
     for (tick, name) in delayTicks where tick <= most || tick <= 100 {
       svg.line(x(tick), top, x(tick), bottom, "grid")
       svg.text(x(tick), bottom + 15, name, "m s", anchor: .middle)
     }
     svg.text(right, bottom + 31, axis, "m s", anchor: .end)
-    // Earlier lines are wider, so that equal ones can be told from each other.
-    for (place, one) in series.enumerated() where !one.values.isEmpty {
-      let sorted = one.values.sorted()
-      var points = [(x: x(0), y: y(0))]
-      let count = min(sorted.count, pointLimit)
-      for step in 0..<count {
-        let index = count == sorted.count ? step : (step + 1) * sorted.count / count - 1
-        let before = points[points.count - 1].y
-        points.append((x(sorted[index]), before))
-        points.append((x(sorted[index]), y(Double(index + 1) / Double(sorted.count))))
-      }
-      points.append((right, y(1)))
-      svg.path(points, "\(one.line) w\(min(series.count - 1 - place, 5))")
-    }
+    steps(&svg, series, x: x, y: y, right: right)
     return "<figure>\(svg.element(label: "\(title): shares by delay"))</figure>"
+  }
+
+  /// The share of values at or below each value, with a linear axis.
+  static func shares(_ title: String, _ series: [Series]) -> String {
+    var svg = SVG(width: 380, height: 250)
+    let (left, right, top, bottom) = (40.0, 356.0, 26.0, 212.0)
+    let most = max(series.flatMap(\.values).max() ?? 0, 1e-9)
+    let step = niceStep(most / 4)
+    let span = max((most / step).rounded(.up), 1) * step
+    func x(_ value: Double) -> Double { left + (right - left) * max(0, value) / span }
+    func y(_ share: Double) -> Double { bottom - (bottom - top) * share }
+    svg.text(left, 14, title)
+    shareAxis(&svg, left, right, y)
+    for tick in ticks(span * 1.001, count: 4) {
+      svg.line(x(tick), top, x(tick), bottom, "grid")
+      svg.text(x(tick), bottom + 15, tick.formatted(places: 3), "m s", anchor: .middle)
+    }
+    steps(&svg, series, x: x, y: y, right: right)
+    return "<figure>\(svg.element(label: "\(title): shares by value"))</figure>"
+  }
+
+  /// A mean difference with its interval.
+  struct Interval: Sendable {
+    let name: String
+    let mean: Double
+    let lower: Double
+    let upper: Double
+    /// True if the interval excludes 0.
+    let isSure: Bool
+    let number: Int
+    /// What a pointer over the point shows.
+    let title: String
+  }
+
+  /// Mean differences, one below the other, as points on lines from end to end of their intervals.
+  static func intervals(_ title: String, _ entries: [Interval]) -> String {
+    let (rowHeight, nameLength) = (20.0, 19)
+    let (left, right, top) = (132.0, 356.0, 26.0)
+    let bottom = top + rowHeight * Double(entries.count) + 4
+    var svg = SVG(width: 380, height: bottom + 24)
+    let (least, most) = (min(entries.map(\.lower).min() ?? 0, 0), max(entries.map(\.upper).max() ?? 0, 0))
+    let step = niceStep(max(most - least, 1e-9) / 4)
+    let (low, high) = ((least / step).rounded(.down) * step, max((most / step).rounded(.up), 0) * step)
+    let span = max(high - low, step)
+    func x(_ value: Double) -> Double { left + (right - left) * (value - low) / span }
+    svg.text(4, 14, title)
+    for number in 0...Int((span / step).rounded()) {
+      let tick = low + Double(number) * step
+      let isZero = tick.magnitude < step / 2
+      svg.line(x(tick), top, x(tick), bottom, isZero ? "axis" : "grid")
+      let text = isZero ? "0" : tick.formatted(places: 3).replacing("-", with: "−")
+      svg.text(x(tick), bottom + 15, text, "m s", anchor: .middle)
+    }
+    for (place, entry) in entries.enumerated() {
+      let y = top + rowHeight * (Double(place) + 0.5) + 2
+      svg.text(left - 8, y + 4, Markup.shortened(entry.name, to: nameLength), "s", anchor: .end)
+      svg.line(x(entry.lower), y, x(entry.upper), y, "l\(entry.number % 8)")
+      svg.circle(
+        x(entry.mean), y, 4.5, entry.isSure ? "k\(entry.number % 8)" : "hollow l\(entry.number % 8)",
+        title: entry.title)
+    }
+    return "<figure>\(svg.element(label: "\(title): mean differences and their intervals"))</figure>"
   }
 
   /// One result of a comparison with its costs; the less, the better.
@@ -186,6 +232,35 @@ enum Charts {
   }
 
   // MARK: - Private
+
+  private static func shareAxis(
+    _ svg: inout SVG, _ left: Double, _ right: Double, _ y: (Double) -> Double
+  ) {
+    for share in [0, 0.25, 0.5, 0.75, 0.95, 1] {
+      svg.line(left, y(share), right, y(share), "grid")
+      if share != 1 { svg.text(left - 5, y(share) + 4, "\(Int(share * 100)) %", "m s", anchor: .end) }
+    }
+  }
+
+  /// The cumulative distribution of each series.
+  private static func steps(
+    _ svg: inout SVG, _ series: [Series], x: (Double) -> Double, y: (Double) -> Double, right: Double
+  ) {
+    // Earlier lines are wider, so that equal ones can be told from each other.
+    for (place, one) in series.enumerated() where !one.values.isEmpty {
+      let sorted = one.values.sorted()
+      var points = [(x: x(0), y: y(0))]
+      let count = min(sorted.count, pointLimit)
+      for step in 0..<count {
+        let index = count == sorted.count ? step : (step + 1) * sorted.count / count - 1
+        let before = points[points.count - 1].y
+        points.append((x(sorted[index]), before))
+        points.append((x(sorted[index]), y(Double(index + 1) / Double(sorted.count))))
+      }
+      points.append((right, y(1)))
+      svg.path(points, "\(one.line) w\(min(series.count - 1 - place, 5))")
+    }
+  }
 
   private static let delayTicks: [(Double, String)] = [
     (0, "0"), (10, "10 ms"), (100, "100 ms"), (1_000, "1 s"), (10_000, "10 s"), (100_000, "100 s"),

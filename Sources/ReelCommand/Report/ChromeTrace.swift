@@ -11,14 +11,13 @@ import ReelReplay
 /// Source: "Trace Event Format", Google, with the phases `M`, `X`, `i` and `C`.
 enum ChromeTrace {
   private static let laneLimit = 8
-  /// Threads are ordered by their number.
   private static let walkThread = 1
 
   /// - Parameter names: The titles of the feed's items.
   static func json(_ report: WalkReport, _ timeline: WalkTimeline, names: [String]) -> [UInt8] {
     var events = Events(names: names)
-    events.name("process_name", "reel feed: \(report.label)", thread: 0)
-    events.name("thread_name", "walk", thread: walkThread)
+    events.process("reel feed: \(report.label)")
+    events.thread("walk", walkThread)
     for swipe in report.swipes { events.add(swipe) }
     for stall in timeline.stalls {
       events.slice("stall", "stall", walkThread, stall.from, stall.to) {
@@ -26,7 +25,7 @@ enum ChromeTrace {
       }
     }
     for slot in 0..<timeline.slotCount {
-      events.name("thread_name", "slot \(slot)", thread: thread(slot))
+      events.thread("slot \(slot)", thread(slot))
       for stay in timeline.stays where stay.slot == slot { events.add(stay, thread(slot)) }
       var lanes: [Duration] = []
       for request in timeline.requests where request.slot == slot {
@@ -34,7 +33,7 @@ enum ChromeTrace {
         if lane == lanes.count {
           guard lane < laneLimit else { continue }
           lanes.append(.zero)
-          events.name("thread_name", "slot \(slot) requests \(lane + 1)", thread: thread(slot) + lane + 1)
+          events.thread("slot \(slot) requests \(lane + 1)", thread(slot) + lane + 1)
         }
         lanes[lane] = request.to
         events.add(request, thread(slot) + lane + 1)
@@ -133,12 +132,12 @@ private struct Events {
     }
   }
 
-  /// Names a process or a thread.
-  mutating func name(_ kind: String, _ name: String, thread: Int) {
-    event("M", kind, "__metadata", thread, .zero) { text in
-      text.key("args")
-      text.object { $0.field("name", name) }
-    }
+  mutating func process(_ name: String) { metadata("process_name", 0) { $0.field("name", name) } }
+
+  /// Names a thread. Viewers order threads by name, unless they have an index.
+  mutating func thread(_ name: String, _ thread: Int) {
+    metadata("thread_name", thread) { $0.field("name", name) }
+    metadata("thread_sort_index", thread) { $0.field("sort_index", Int64(thread)) }
   }
 
   consuming func finished() -> [UInt8] {
@@ -147,6 +146,13 @@ private struct Events {
   }
 
   // MARK: - Private
+
+  private mutating func metadata(_ kind: String, _ thread: Int, _ arguments: (inout JSONText) -> Void) {
+    event("M", kind, "__metadata", thread, .zero) { text in
+      text.key("args")
+      text.object(arguments)
+    }
+  }
 
   private func title(_ index: Int) -> String {
     names.indices.contains(index) ? "\(index): \(Markup.shortened(names[index], to: 80))" : "\(index)"

@@ -21,7 +21,8 @@ struct ComparisonPage {
       "Pareto front", fronts(totals),
       note:
         "Filled: no other pool is at least as good in all four figures and better in one. The delay is the 95th "
-        + "percentile to the second frame; rebuffering is stalled time as a share of the walk.")
+        + "percentile to the second frame; rebuffering is the share of stalls in the time from first frames on."
+    )
     page.add("Figures", table(totals))
     page.add("Assertions", WalkPage.assertions(reports))
     page.add(
@@ -44,15 +45,6 @@ struct ComparisonPage {
     return [
       delay.milliseconds, totals.unshownByteShare ?? 0, stalled, Double(totals.poolHighWaterByteCount ?? 0),
     ]
-  }
-
-  /// For each result, true if no other one is at least as good everywhere and better somewhere.
-  static func front(_ costs: [[Double]]) -> [Bool] {
-    costs.map { own in
-      !costs.contains { other in
-        zip(other, own).allSatisfy { $0 <= $1 } && zip(other, own).contains { $0 < $1 }
-      }
-    }
   }
 
   // MARK: - Private
@@ -89,7 +81,7 @@ struct ComparisonPage {
       Self.costs(pair.0, pair.1).map { (number: number, name: pair.0.label, costs: $0) }
     }
     guard !measured.isEmpty else { return "" }
-    let isOnFront = Self.front(measured.map(\.costs))
+    let isOnFront = ParetoFront.members(measured.map(\.costs))
     func plot(_ title: String, _ cost: Int, _ format: (Double) -> String) -> String {
       Charts.front(
         title,
@@ -105,7 +97,7 @@ struct ComparisonPage {
   }
 
   private func table(_ totals: [WalkTotals]) -> String {
-    let metrics = ComparisonTable.usualMetrics.compactMap { name in
+    let metrics = ComparisonTable.metrics(of: totals).compactMap { name in
       WalkMetric.all.first { $0.name == name }
     }
     let head = [""] + reports.enumerated().map { "\($0 + 1): \($1.label)" }

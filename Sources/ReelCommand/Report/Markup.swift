@@ -34,7 +34,7 @@ enum Markup {
 
   /// The first characters of a text, with an ellipsis if there are more.
   static func shortened(_ text: String, to count: Int) -> String {
-    text.count <= count ? text : "\(text.prefix(max(1, count - 1)))…"
+    TextTable.shortened(text, to: count)
   }
 }
 

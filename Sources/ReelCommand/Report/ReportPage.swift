@@ -60,24 +60,53 @@ struct ReportPage {
       }.joined() + "</dl>"
   }
 
+  /// A cell of a table.
+  struct Cell: Sendable {
+    let text: String
+    /// Classes beside those of its column.
+    let style: String
+
+    init(_ text: String, _ style: String = "") {
+      self.text = text
+      self.style = style
+    }
+  }
+
   /// A table that scrolls sideways where the page is narrow. Columns from `numbers` on are aligned to the right.
   static func table(_ head: [String], _ rows: [[String]], numbers: Range<Int> = 1..<Int.max) -> String {
-    func cells(_ row: [String], _ tag: String) -> String {
-      row.enumerated().map { column, text in
-        let style = numbers.contains(column) ? " class=\"n\"" : ""
-        return "<\(tag)\(style)>\(Markup.escape(text))</\(tag)>"
+    table(head, cells: rows.map { row in row.map { Cell($0) } }, numbers: numbers)
+  }
+
+  /// The same with classes for cells.
+  ///
+  /// - Parameter style: Classes of the table.
+  static func table(
+    _ head: [String], cells rows: [[Cell]], numbers: Range<Int> = 1..<Int.max, style: String = ""
+  ) -> String {
+    let style = style.isEmpty ? "" : " class=\"\(style)\""
+
+    func cells(_ row: [Cell], _ tag: String) -> String {
+      row.enumerated().map { column, cell in
+        let classes =
+          ((numbers.contains(column) ? ["n"] : []) + cell.style.split(separator: " ").map(String.init))
+          .joined(separator: " ")
+        let style = classes.isEmpty ? "" : " class=\"\(classes)\""
+        return "<\(tag)\(style)>\(Markup.escape(cell.text))</\(tag)>"
       }.joined()
     }
-    return "<div class=\"scroll\"><table><thead><tr>\(cells(head, "th"))</tr></thead><tbody>"
+    return
+      "<div class=\"scroll\"><table\(style)><thead><tr>\(cells(head.map { Cell($0) }, "th"))</tr></thead><tbody>"
       + rows.map { "<tr>\(cells($0, "td"))</tr>" }.joined(separator: "\n") + "</tbody></table></div>"
   }
 
   /// The same table as text with tabs between columns, and a button that copies it.
-  static func copyableText(_ head: [String], _ rows: [[String]]) -> String {
+  static func copyableText(
+    _ head: [String], _ rows: [[String]], title: String = "The table as text"
+  ) -> String {
     let lines = ([head] + rows).map { row in
       row.map { $0.printable.replacing("\t", with: " ") }.joined(separator: "\t")
     }
-    return "<details class=\"copy\"><summary>The table as text</summary>"
+    return "<details class=\"copy\"><summary>\(Markup.escape(title))</summary>"
       + "<button type=\"button\" hidden>Copy</button><pre>\(Markup.escapeLines(lines))</pre></details>"
   }
 
@@ -118,6 +147,7 @@ struct ReportPage {
     h1{font-size:1.6rem;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}
     h2{font-size:1.15rem;margin:0 0 8px}h2.source{font-size:1.3rem;border-top:1px solid var(--line);\
     padding-top:20px;overflow-wrap:anywhere}
+    h3{font-size:1rem;margin:20px 0 4px}
     section{margin:32px 0 0}.sub,.note{color:var(--mute);margin:0 0 12px;overflow-wrap:anywhere}
     .note{font-size:.9rem}
     .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:8px;margin:16px 0 0}
@@ -137,6 +167,7 @@ struct ReportPage {
     .legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;padding:0;margin:6px 0 0;\
     font-size:.85rem;color:var(--mute)}.legend svg{margin-right:6px;vertical-align:-1px}
     .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:20px}
+    .charts.two{grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr))}
     .charts figure,.tl figure{margin:0}figure svg{display:block;width:100%;height:auto}\
     .charts figure{max-width:560px}
     .tl{display:flex}.tl .names{flex:none;width:92px}.tl .names svg{display:block;width:92px}
@@ -147,6 +178,7 @@ struct ReportPage {
     .frames img{display:block;max-width:100%;max-height:164px;border-radius:4px}
     .frames .none{width:100%;height:120px;border-radius:4px;border:1px dashed var(--bad);color:var(--bad);\
     display:flex;align-items:center;justify-content:center;text-align:center;padding:8px}
+    .frames.stills{grid-template-columns:repeat(auto-fill,minmax(160px,1fr))}.frames.stills .pic{height:auto}
     .frames .none.later{border-color:var(--line);color:var(--mute)}
     .frames b{font-weight:600}.frames span{color:var(--mute)}
     .bars{font-size:.85rem}.bars div{margin:0 0 10px}.bars svg{display:block;width:100%;height:14px}
@@ -154,6 +186,12 @@ struct ReportPage {
     button{font:inherit;font-size:.85rem;margin-top:8px}
     dl.run{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0;font-size:.9rem}
     dl.run dt{color:var(--mute)}dl.run dd{margin:0;overflow-wrap:anywhere}
+    .best,.sure{font-weight:600}
+    .wide th{white-space:normal;vertical-align:bottom}.wide td,.wide th{padding:4px 8px}\
+    .wide td:first-child,.wide th:first-child{position:sticky;left:0;background:var(--bg);padding-left:0;\
+    white-space:normal;min-width:8.5em;max-width:14em;overflow-wrap:anywhere}
+    .h1{background:rgba(217,116,15,.08)}.h2{background:rgba(217,116,15,.16)}.h3{background:rgba(217,116,15,.25)}\
+    .h4{background:rgba(217,116,15,.35)}.h5{background:rgba(217,116,15,.46)}
     .met{color:var(--good)}.unmet{color:var(--bad)}
     text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif;\
     fill:var(--fg)}text.m{fill:var(--mute)}text.w{fill:#fff}text.s{font-size:10px}

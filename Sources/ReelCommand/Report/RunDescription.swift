@@ -12,9 +12,10 @@ struct RunDescription: Sendable {
   /// The command line, without secrets and without the options that name files to write.
   var commandLine: String
 
-  /// Options that name a file to write. They do not change the results.
+  /// Options that name a file to write, and others that do not change the results.
   static let outputOptions: Set<String> = [
     "--report", "--trace", "--csv", "--junit", "--contact-sheet", "--y4m", "--wav", "-o", "--output",
+    "--results", "--jobs",
   ]
 
   /// - Parameter arguments: Without the name of the program.
@@ -40,8 +41,12 @@ extension WalkSettings {
       ("feed", "\(feed), \(itemCount) items"), ("dwell", dwell), ("seed", "\(seed)"),
       ("link", link ?? "not modelled"),
     ]
+    if let shares, shares != .usual { facts.append(("swipes", shares.description)) }
+    if firstRung != .adapted { facts.append(("first rung", firstRung.rawValue)) }
+    if let device { facts.append(("device", device)) }
+    if decodesFirstFramesOnly { facts.append(("decoded", "the first two frames of each visit")) }
     let cost = decodeCost.map { ", \(DurationText.readable($0)) a frame" } ?? ""
-    facts.append(("time", isVirtual ? "simulated\(cost)" : "real"))
+    facts.append(("time", isChunkLevel ? "computed chunk by chunk" : isVirtual ? "simulated\(cost)" : "real"))
     return facts.map { (name: $0.0, value: $0.1) }
   }
 }

@@ -46,15 +46,17 @@ enum WalkCSV {
 
 /// The outcomes of assertions as JUnit XML: a suite for each pool, a test case for each assertion.
 ///
-/// There is no schema of JUnit's own; the elements and attributes are those that the schemas of Jenkins and Ant share.
+/// There is no schema of JUnit's own; this is valid by that of Jenkins' xUnit plugin, `junit-10.xsd`. The schema of Ant
+/// also requires a time stamp and a host, which would differ from run to run. The time of a suite is that of its walk.
 enum JUnitXML {
   static func text(_ reports: [WalkReport]) -> String {
     let all = reports.flatMap(\.assertions)
     var lines = ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>"]
-    lines.append("<testsuites name=\"reel feed\" \(counts(all))>")
+    lines.append("<testsuites name=\"reel feed\" \(counts(all)) time=\"\(seconds(reports))\">")
     for report in reports {
       let label = Markup.escape(Redaction.clean(report.label))
-      lines.append("  <testsuite name=\"\(label)\" \(counts(report.assertions)) time=\"0\">")
+      lines.append(
+        "  <testsuite name=\"\(label)\" \(counts(report.assertions)) time=\"\(seconds([report]))\">")
       for outcome in report.assertions {
         let name = Markup.escape(outcome.assertion)
         let head = "    <testcase classname=\"reel.feed.\(label)\" name=\"\(name)\" time=\"0\""
@@ -70,6 +72,10 @@ enum JUnitXML {
       lines.append("  </testsuite>")
     }
     return (lines + ["</testsuites>", ""]).joined(separator: "\n")
+  }
+
+  private static func seconds(_ reports: [WalkReport]) -> String {
+    (reports.reduce(.zero) { $0 + $1.duration } / .seconds(1)).formatted(places: 3)
   }
 
   private static func counts(_ outcomes: [WalkAssertion.Outcome]) -> String {

@@ -1,27 +1,8 @@
-import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPool
 
 extension DeviceModel {
-  /// The built-in device of this name, or the device in the file at this path.
-  ///
-  /// - Throws: `ReelError` of kind `usage` for a name that is neither, and the errors of `init(path:)`.
-  init(argument: String) throws(ReelError) {
-    if let known = Self.builtIn.first(where: { $0.name == argument.lowercased() }) {
-      self = known
-      return
-    }
-    let isPath = argument.contains("/") || argument.contains(".")
-    guard isPath || !argument.isEmpty && FileManager.default.fileExists(atPath: argument) else {
-      let names = Self.builtIn.map(\.name).joined(separator: ", ")
-      throw ReelError(
-        .usage, "--device: \"\(argument)\" is no device",
-        advice: "write \(names), or the path of a file that reel calibrate has written")
-    }
-    try self.init(path: argument)
-  }
-
   /// The figures in one line.
   var summary: String {
     var limits: [String] = []

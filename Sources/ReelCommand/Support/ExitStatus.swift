@@ -4,6 +4,8 @@ import ReelCore
 /// The exit codes of the command line contract (sysexits.h).
 enum ExitStatus {
   static let failedSource: Int32 = 1
+  /// Sources of a list failed that may succeed on a retry, or were not reached (EX_TEMPFAIL of sysexits.h).
+  static let mayPass: Int32 = 75
   static let interrupted: Int32 = 130
 
   /// The exit code for a failure of one source.

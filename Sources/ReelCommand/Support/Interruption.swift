@@ -12,8 +12,17 @@ import ReelPlayback
 /// Handles Ctrl-C and similar signals: cancels the work so that it can clean up after itself; if that takes too
 /// long, removes partial files and exits.
 enum Interruption {
-  /// The time that a cancelled task has to end.
-  private static let grace = DispatchTimeInterval.milliseconds(700)
+  /// The time that a cancelled task has to end, unless another one is given.
+  static let usualGrace = DispatchTimeInterval.milliseconds(700)
+
+  /// The signal that has cancelled the work, if one has.
+  private static let received = Locked<Int32?>(nil)
+
+  /// The exit code of an interrupted run that a later one can continue. SIGTERM comes from what manages the process, and
+  /// asks for another run.
+  static var resumableExitCode: Int32 {
+    received.withLock { $0 } == SIGTERM ? ExitStatus.mayPass : ExitStatus.interrupted
+  }
 
   /// The pipe that the signal handler writes to. libdispatch's signal sources may miss a signal that comes while they
   /// are being set up; a byte in a pipe stays there.
@@ -26,7 +35,12 @@ enum Interruption {
 
   /// Runs `body` in a task that SIGINT, SIGTERM and SIGHUP cancel. A closed pipe is an error of the write, not a
   /// signal.
+  ///
+  /// - Parameters:
+  ///   - grace: The time that the cancelled task has to end.
+  ///   - isResumable: Whether a later run can continue the work.
   static func cancelling<Result: Sendable>(
+    within grace: DispatchTimeInterval = usualGrace, isResumable: Bool = false,
     _ body: @escaping @Sendable () async throws -> Result
   ) async throws -> Result {
     signal(SIGPIPE, SIG_IGN)
@@ -41,10 +55,14 @@ enum Interruption {
     source.setEventHandler {
       var byte: UInt8 = 0
       _ = read(pipe.reader, &byte, 1)
+      let number = Int32(byte)
+      received.withLock { $0 = $0 ?? number }
+      // A second signal asks for an immediate end.
+      let rest = task.isCancelled ? usualGrace : grace
       task.cancel()
-      queue.asyncAfter(deadline: .now() + grace) {
+      queue.asyncAfter(deadline: .now() + rest) {
         PartialFiles.removeAll()
-        _exit(ExitStatus.interrupted)
+        _exit(isResumable ? resumableExitCode : ExitStatus.interrupted)
       }
     }
     source.activate()
@@ -53,9 +71,9 @@ enum Interruption {
   }
 
   /// The signal handler. It calls nothing that is not async-signal-safe (POSIX.1-2017 §2.4.3).
-  private static let note: @convention(c) (Int32) -> Void = { _ in
+  private static let note: @convention(c) (Int32) -> Void = { number in
     let code = errno
-    var byte: UInt8 = 1
+    var byte = UInt8(truncatingIfNeeded: number)
     _ = write(Interruption.pipe.writer, &byte, 1)
     errno = code
   }

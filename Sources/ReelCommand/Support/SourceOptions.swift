@@ -11,13 +11,16 @@ struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      The highest rung at or under this bit rate is opened, else the lowest. Units as in 3Mbit, 800k. auto: play chooses \
-      by what transfers measure; commands that do not play open what it would begin with, as with 3Mbit.
+      Open the highest rung at or below this bit rate, or else the lowest. Units as in 3Mbit, 800k. auto: play chooses \
+      by what transfers measure; commands that do not play open what it would begin with, as with 3Mbit. Default: 3Mbit; \
+      lab: auto.
       """,
       valueName: "bps|auto"))
-  var bandwidth = "3Mbit"
+  var bandwidth: String?
 
-  @Option(help: ArgumentHelp("Leave out rungs with more lines than this.", valueName: "lines"))
+  @Option(
+    help: ArgumentHelp("Leave out rungs with more lines than this, as 720 or 720p.", valueName: "lines"),
+    transform: ImageOptions.lines)
   var maxHeight: Int?
 
   @Option(
@@ -45,12 +48,15 @@ struct SourceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Give up on a source after so many seconds; play: only where no frame was shown by then; feed: on reading FEED, and on each wait for a server.",
-      valueName: "s"))
+      "Give up on a source after this time; play: only where no frame was shown by then; feed: on reading FEED, and on each wait for a server. Default: 30s.",
+      valueName: "time"),
+    transform: TimeArgument.seconds)
   var timeout = 30.0
 
-  @Option(help: ArgumentHelp("How often a request is tried again.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of retries per request.", valueName: "n"))
   var retries = 3
+
+  @OptionGroup var network: NetworkOptions
 
   @Flag(help: "Print JSON Lines: one object for each source.")
   var json = false
@@ -95,8 +101,13 @@ struct SourceOptions: ParsableArguments {
   /// - Parameters:
   ///   - limitsWaits: Limits each wait for a response or for bytes to `--timeout`.
   ///   - pauses: Pauses before a retry instead of retrying at once.
-  func transport(logger: Logger, limitsWaits: Bool = false, pauses: Bool = true) -> TransportFetcher {
-    var configuration = TransportConfiguration()
+  ///   - noteRetryAfter: Called when a server asks to be left alone for a while.
+  /// - Throws: The errors of the network options.
+  func transport(
+    logger: Logger, limitsWaits: Bool = false, pauses: Bool = true,
+    noteRetryAfter: (@Sendable (URL, Duration) -> Void)? = nil
+  ) throws(ReelError) -> TransportFetcher {
+    var configuration = try network.configuration()
     configuration.retryPolicy.attempts = retries
     if !pauses { configuration.retryPolicy.baseDelay = .zero }
     if limitsWaits {
@@ -106,7 +117,7 @@ struct SourceOptions: ParsableArguments {
       configuration.idleTimeout = min(configuration.idleTimeout, limit)
     }
     configuration.retryPolicy.connectAttempts = min(retries, configuration.retryPolicy.connectAttempts)
-    return TransportFetcher(configuration: configuration, logger: logger)
+    return TransportFetcher(configuration: configuration, noteRetryAfter: noteRetryAfter, logger: logger)
   }
 
   func loading() throws -> LoadingConfiguration {
@@ -119,27 +130,17 @@ struct SourceOptions: ParsableArguments {
   }
 
   /// True if measured transfers choose the rungs.
-  var adaptsBitRate: Bool { bandwidth == "auto" }
+  var adaptsBitRate: Bool { bandwidth?.lowercased() == "auto" }
 
   // MARK: - Private
 
   private func bandwidthCap() throws -> Int {
     if adaptsBitRate { return LoadingConfiguration().bandwidthCap }
     do {
-      return Int(clamping: try BitRate(parsing: bandwidth).bitsPerSecond)
+      return Int(clamping: try BitRate(parsing: bandwidth ?? "3Mbit").bitsPerSecond)
     } catch {
       throw ValidationError("--bandwidth: \(error.reason)")
     }
-  }
-
-  /// The contents of the key files. The options are read more than once, and a pipe can't be.
-  private static let keyFileBytes = Locked<[String: [UInt8]]>([:])
-
-  private static func bytes(ofKeyFile path: String) throws(ReelError) -> [UInt8] {
-    if let known = keyFileBytes.withLock({ $0[path] }) { return known }
-    let bytes = try LocalText.bytes(path: path, limit: KeyList.byteLimit)
-    keyFileBytes.withLock { $0[path] = bytes }
-    return bytes
   }
 
   /// Nil if no key is given.
@@ -147,7 +148,7 @@ struct SourceOptions: ParsableArguments {
     var list = KeyList()
     for path in keyFiles {
       do {
-        try list.add(file: try Self.bytes(ofKeyFile: path))
+        try list.add(file: try OptionFiles.bytes(of: path, limit: KeyList.byteLimit))
       } catch {
         throw ValidationError("--key-file: \(error.located(at: path))")
       }

@@ -8,7 +8,9 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
   case mpegPS = "mpegps"
   /// Matroska and WebM.
   case matroska
+  /// Flash Video.
   case flv
+  /// AVI (RIFF).
   case avi
   /// IVF, the simple container of the VP8, VP9 and AV1 tools.
   case ivf

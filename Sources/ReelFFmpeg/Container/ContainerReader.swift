@@ -169,6 +169,12 @@ package final class ContainerReader {
     return isThere
   }
 
+  /// Calls `body` with each key frame of the video that the container's index names, in order, until it returns false.
+  package func forEachIndexedKeyFrame(_ body: (IndexedFrame) -> Bool) {
+    guard let video, !hasChangedProgram else { return }
+    demuxer.forEachIndexedKeyFrame(of: video.index, body)
+  }
+
   /// Drops the audio from here on, or takes it up again.
   package func setDropsAudio(_ drops: Bool) {
     guard drops != isAudioDropped else { return }

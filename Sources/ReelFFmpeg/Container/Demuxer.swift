@@ -201,6 +201,22 @@ package final class Demuxer {
     return code >= 0
   }
 
+  /// Calls `body` with each key frame of a stream that the container's index names, in order, until it returns false.
+  package func forEachIndexedKeyFrame(of stream: Int, _ body: (IndexedFrame) -> Bool) {
+    guard let context, stream < Int(context.pointee.nb_streams), let stream = context.pointee.streams[stream]
+    else { return }
+    for index in 0..<avformat_index_get_entries_count(stream) {
+      guard let entry = avformat_index_get_entry(stream, index)?.pointee else { return }
+      let flags = Int32(entry.flags)
+      guard flags & AVINDEX_KEYFRAME != 0, flags & AVINDEX_DISCARD_FRAME == 0, entry.pos >= 0 else {
+        continue
+      }
+      let frame = IndexedFrame(
+        decodingTicks: entry.timestamp, bytes: entry.pos..<(entry.pos + Int64(max(0, entry.size))))
+      guard body(frame) else { return }
+    }
+  }
+
   /// Updates the streams' parameters: some containers learn them from the first packets.
   func refreshStreams() throws(ReelError) {
     guard let context else { return }
@@ -241,4 +257,12 @@ package final class Demuxer {
     guard let end = io.pointee.buf_end, let next = io.pointee.buf_ptr else { return 0 }
     return Int64(end - next)
   }
+}
+
+/// A frame in the index of a container.
+package struct IndexedFrame: Sendable, Hashable {
+  /// Its decoding time in ticks of the stream's time base.
+  package let decodingTicks: Int64
+  /// Its place in the source's bytes; empty if the index does not state its size.
+  package let bytes: Range<Int64>
 }

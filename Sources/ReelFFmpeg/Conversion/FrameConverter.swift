@@ -13,6 +13,7 @@ public final class FrameConverter {
     var stored: PixelSize
     var scaled: PixelSize
     var format: Int32
+    var output: Int32
     var matrix: Int32
     var isFullRange: Bool
   }
@@ -32,6 +33,7 @@ public final class FrameConverter {
   /// Converts a frame into a new image.
   ///
   /// - Parameters:
+  ///   - frame: The frame to convert.
   ///   - geometry: The size of the image, and the position of the frame in it.
   ///   - orientation: How to turn the frame. Must be the orientation that `geometry` was made with.
   /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
@@ -51,7 +53,7 @@ public final class FrameConverter {
     _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
   ) throws(ReelError) {
     let (scaled, output) = (geometry.scaled, geometry.output)
-    let context = try context(for: frame, scaled: scaled)
+    let context = try context(for: frame, scaled: scaled, output: AV_PIX_FMT_RGB24)
     let byteCount = output.width * output.height * 3
     if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
     image.size = output
@@ -66,36 +68,64 @@ public final class FrameConverter {
       guard done == true else { throw Self.failure }
       return
     }
-    // Otherwise rows need padding: swscale's vector code may write past the last pixel of a row.
-    let stride = (scaled.width * 3 + 63) & ~63
-    let buffer = scratch(byteCount: stride * scaled.height + 64)
-    guard let base = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-      throw ReelError(.internalFault, "out of memory")
-    }
-    guard scale(frame, with: context, to: base, stride: stride, rows: scaled.height) else {
-      throw Self.failure
-    }
+    let (base, stride) = try scaledRows(frame, with: context, size: scaled, pixelBytes: 3)
     image.pixels.withUnsafeMutableBufferPointer { pixels in
       place(base, stride: stride, geometry: geometry, orientation: orientation, in: pixels)
     }
   }
 
+  /// Like `convert(_:geometry:orientation:)`, but returns 16 bits per component, for frames with more than 8.
+  package func convertDeep(
+    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
+  ) throws(ReelError) -> [UInt16] {
+    let (scaled, output) = (geometry.scaled, geometry.output)
+    let isLittleEndian = UInt16(1).littleEndian == 1
+    let context = try context(
+      for: frame, scaled: scaled, output: isLittleEndian ? AV_PIX_FMT_RGB48LE : AV_PIX_FMT_RGB48BE)
+    let (base, stride) = try scaledRows(frame, with: context, size: scaled, pixelBytes: 6)
+    var samples = [UInt16](repeating: 0, count: output.width * output.height * 3)
+    samples.withUnsafeMutableBytes { bytes in
+      place(
+        base, stride: stride, geometry: geometry, orientation: orientation,
+        in: bytes.bindMemory(to: UInt8.self), pixelBytes: 6)
+    }
+    return samples
+  }
+
   // MARK: - Private
 
-  private func context(for frame: borrowing Frame, scaled: PixelSize) throws(ReelError) -> OpaquePointer {
+  /// Scales a frame to rows in the scratch buffer.
+  private func scaledRows(
+    _ frame: borrowing Frame, with context: OpaquePointer, size: PixelSize, pixelBytes: Int
+  ) throws(ReelError) -> (base: UnsafePointer<UInt8>, stride: Int) {
+    // Rows need padding: swscale's vector code may write past the last pixel of a row.
+    let stride = (size.width * pixelBytes + 63) & ~63
+    let buffer = scratch(byteCount: stride * size.height + 64)
+    guard let base = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+      throw ReelError(.internalFault, "out of memory")
+    }
+    guard scale(frame, with: context, to: base, stride: stride, rows: size.height) else { throw Self.failure }
+    return (UnsafePointer(base), stride)
+  }
+
+  private func context(
+    for frame: borrowing Frame, scaled: PixelSize, output: AVPixelFormat
+  ) throws(ReelError) -> OpaquePointer {
     let color = frame.color
     let matrix = Self.matrixCode(color.assumedMatrix)
     let wanted = Key(
-      stored: frame.size, scaled: scaled, format: frame.format.rawValue, matrix: matrix,
-      isFullRange: color.isFullRange)
+      stored: frame.size, scaled: scaled, format: frame.format.rawValue, output: output.rawValue,
+      matrix: matrix, isFullRange: color.isFullRange)
     if wanted == key, let context { return context }
     sws_freeContext(context)
     context = nil
     key = nil
+    let isDeep = output != AV_PIX_FMT_RGB24
+    let flags = isDeep ? SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT : SWS_BICUBIC
     guard
       let made = sws_getContext(
         Int32(wanted.stored.width), Int32(wanted.stored.height), Self.withoutRange(frame.format),
-        Int32(scaled.width), Int32(scaled.height), AV_PIX_FMT_RGB24, Int32(SWS_BICUBIC), nil, nil, nil)
+        Int32(scaled.width), Int32(scaled.height), output, Int32(flags), nil, nil, nil)
     else { throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be converted to RGB") }
     // swscale ignores the frame's own properties and assumes BT.601 unless told here.
     sws_setColorspaceDetails(
@@ -139,7 +169,7 @@ public final class FrameConverter {
   /// Copies the scaled frame to its place, turned, and fills the rest with black.
   private func place(
     _ source: UnsafePointer<UInt8>, stride: Int, geometry: FrameGeometry, orientation: Orientation,
-    in pixels: UnsafeMutableBufferPointer<UInt8>
+    in pixels: UnsafeMutableBufferPointer<UInt8>, pixelBytes: Int = 3
   ) {
     guard let target = pixels.baseAddress else { return }
     let (output, scaled) = (geometry.output, geometry.scaled)
@@ -150,15 +180,24 @@ public final class FrameConverter {
     if columns.count < output.width || rows.count < output.height { pixels.update(repeating: 0) }
     for row in rows {
       let (x, y) = (columns.lowerBound - geometry.origin.x, row - geometry.origin.y)
-      let first = orientation.storedOffset(x: x, y: y, stored: scaled, stride: stride, pixelBytes: 3)
+      let first = orientation.storedOffset(x: x, y: y, stored: scaled, stride: stride, pixelBytes: pixelBytes)
       let step =
-        orientation.storedOffset(x: x + 1, y: y, stored: scaled, stride: stride, pixelBytes: 3) - first
-      let line = target + (row * output.width + columns.lowerBound) * 3
-      if step == 3 {
-        line.update(from: source + first, count: columns.count * 3)
+        orientation.storedOffset(x: x + 1, y: y, stored: scaled, stride: stride, pixelBytes: pixelBytes)
+        - first
+      let line = target + (row * output.width + columns.lowerBound) * pixelBytes
+      if step == pixelBytes {
+        line.update(from: source + first, count: columns.count * pixelBytes)
         continue
       }
       var (from, to) = (source + first, line)
+      if pixelBytes != 3 {
+        for _ in columns {
+          to.update(from: from, count: pixelBytes)
+          from += step
+          to += pixelBytes
+        }
+        continue
+      }
       for _ in columns {
         to[0] = from[0]
         to[1] = from[1]

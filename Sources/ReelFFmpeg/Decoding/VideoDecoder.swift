@@ -238,6 +238,32 @@ package final class VideoDecoder {
     }
   }
 
+  /// The next frame that can be decoded by itself, from its own unit alone: other units are skipped, and nothing else
+  /// is decoded. No other frame can be asked for after it, except by another call or after `reset()`.
+  package func keyFrame() throws -> Step {
+    if isFinished || refeed != nil || search != nil || frameCount > 0 { try resetDecoder() }
+    isRenewing = false
+    search = nil
+    skip = .nothing
+    awaitsRandomAccess = false
+    while true {
+      try checkCancelled()
+      switch try nextUnit() {
+      case .none: return .needsUnit
+      case .end: return .end
+      case .packet(let box):
+        let opening = try open(with: box.packet)
+        guard opening.entry != .none, opening.isShown else { continue }
+        try send(box)
+        // The other field of the frame has a unit of its own.
+        if opening.isField, case .packet(let other) = try nextUnit() { try send(other) }
+        finish()
+        if case .frame(let frame) = try receive() { return .frame(count(frame)) }
+        try resetDecoder()
+      }
+    }
+  }
+
   /// Forgets all frames, after the source has gone to another place: what it gives next is one that decoding can
   /// start at, or before one.
   package func reset() throws(ReelError) {

@@ -2,14 +2,23 @@ internal import CFFmpeg
 
 /// An audio codec that Reel decodes.
 public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
+  /// AAC, including HE-AAC (ISO/IEC 14496-3).
   case aac
+  /// MPEG-1 and MPEG-2 Audio Layer III.
   case mp3
+  /// MPEG-1 and MPEG-2 Audio Layer II.
   case mp2
+  /// AC-3 (ATSC A/52).
   case ac3
+  /// E-AC-3 (ATSC A/52, Annex E).
   case eac3
+  /// Opus (RFC 6716).
   case opus
+  /// Vorbis.
   case vorbis
+  /// FLAC (RFC 9639).
   case flac
+  /// Apple Lossless.
   case alac
   /// Uncompressed or companded samples: integer, floating-point, mu-law, A-law and DVD PCM.
   case pcm

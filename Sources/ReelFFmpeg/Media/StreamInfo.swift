@@ -8,6 +8,7 @@ public struct StreamInfo: Sendable {
   public enum Kind: String, Sendable {
     /// Video, or an image such as cover art.
     case video
+    /// Audio.
     case audio
     /// Subtitles or captions.
     case text
@@ -57,6 +58,8 @@ public struct StreamInfo: Sendable {
   public let sampleRate: Int?
   /// True if the sample entry (`encv`, `enca`) or the MPEG-TS stream type (SAMPLE-AES) marks samples as encrypted.
   public let isEncrypted: Bool
+  /// The Dolby Vision profile as the container states it; nil if it does not.
+  package let dolbyVisionProfile: Int?
   /// WebM: the id of the key that blocks are encrypted with, or nil if they are not.
   let contentEncryptionKeyID: [UInt8]?
   private(set) var parameters: CodecParameters
@@ -99,6 +102,8 @@ public struct StreamInfo: Sendable {
     let streamType = UInt8(exactly: parameters.codec_tag)
     let isSampleAES = streamType.map { SampleAESStreamType.clearTypes[$0] != nil } ?? false
     isEncrypted = codecTag == "encv" || codecTag == "enca" || isSampleAES
+    let profile = reel_stream_dolby_vision_profile(stream)
+    dolbyVisionProfile = profile < 0 ? nil : Int(profile)
     contentEncryptionKeyID = av_dict_get(stream.pointee.metadata, "enc_key_id", nil, 0).flatMap {
       Self.base64($0.pointee.value)
     }
@@ -129,6 +134,7 @@ public struct StreamInfo: Sendable {
     sampleRate = nil
     isEncrypted = false
     contentEncryptionKeyID = nil
+    dolbyVisionProfile = nil
     parameters = try CodecParameters(of: context)
   }
 

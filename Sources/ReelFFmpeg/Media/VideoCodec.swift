@@ -2,12 +2,19 @@ internal import CFFmpeg
 
 /// A video codec that Reel decodes.
 public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
+  /// H.264 (ITU-T H.264, ISO/IEC 14496-10).
   case h264
+  /// HEVC (ITU-T H.265, ISO/IEC 23008-2).
   case hevc
+  /// AV1.
   case av1
+  /// VP9.
   case vp9
+  /// VP8 (RFC 6386).
   case vp8
+  /// MPEG-1 video (ISO/IEC 11172-2).
   case mpeg1 = "mpeg1video"
+  /// MPEG-2 video (ITU-T H.262, ISO/IEC 13818-2).
   case mpeg2 = "mpeg2video"
   /// MPEG-4 Part 2, including DivX and Xvid.
   case mpeg4
@@ -15,7 +22,9 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   case h263
   /// Sorenson Spark, the variant of H.263 in FLV.
   case flv1
+  /// Motion JPEG.
   case mjpeg
+  /// Apple ProRes.
   case prores
 
   /// The allowed decoders by libavcodec's names, in order of preference.

@@ -15,6 +15,7 @@ public struct ProcessMemory: Sendable, Hashable {
   public var anonymousByteCount: Int
   /// Bytes of memory that is in use here, shared libraries and files included.
   public var residentByteCount: Int
+  /// The number of threads of the process.
   public var threadCount: Int
   /// Open files, sockets and the like.
   public var descriptorCount: Int

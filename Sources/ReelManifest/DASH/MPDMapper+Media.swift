@@ -73,7 +73,8 @@ extension MPDMapper {
     guard let text = base?.availabilityTimeOffset else { return context.bases.availabilityTimeOffset }
     guard let offset = AvailabilityTimeOffset(text) else {
       warnings.add(
-        "@availabilityTimeOffset '\(text.excerpt)' is no number: passed over", place: .element(context.path))
+        "@availabilityTimeOffset '\(text.excerpt)' is not a number: passed over",
+        place: .element(context.path))
       return context.bases.availabilityTimeOffset
     }
     return context.bases.availabilityTimeOffset + offset

@@ -35,12 +35,27 @@ extension MultivariantPlaylist {
       throw ReelError(.badManifest, "the playlist has no variant that can be chosen")
     }
     let period = Period(id: nil, start: .zero, duration: nil, trackGroups: groups)
-    return Presentation(
+    var presentation = Presentation(
       format: .hls, duration: nil, periods: [period], warnings: log.warnings, variables: variables,
       startOffset: startOffset)
+    presentation.iFrameRungs = iFrameRungs(resolver)
+    return presentation
   }
 
   // MARK: - Private
+
+  /// Playlists of I-frames. One with a URI that can't be resolved is left out.
+  private func iFrameRungs(_ resolver: URLResolver) -> [Rung] {
+    iFrameVariants.enumerated().compactMap { index, variant in
+      guard let url = try? resolver.resolve(variant.reference, place: .line(variant.line)) else { return nil }
+      var rung = Rung(
+        id: "i-frames-\(index)", bitsPerSecond: variant.bandwidth,
+        averageBitsPerSecond: variant.averageBandwidth, codecs: variant.codecs, size: variant.resolution,
+        videoRange: variant.videoRange, hasIndependentSegments: true, media: .playlist(url))
+      rung.holdsKeyFramesOnly = true
+      return rung
+    }
+  }
 
   private static func groups(main: [Rung], audioOnly: [Rung], separate: [TrackGroup]) -> [TrackGroup] {
     var groups: [TrackGroup] = []

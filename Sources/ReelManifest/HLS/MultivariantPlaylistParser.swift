@@ -19,7 +19,7 @@ struct MultivariantPlaylistParser {
   private var playlist = MultivariantPlaylist()
   private var variables: PlaylistVariables
   private var warnings: WarningLog
-  /// How many I-frame variants, session data and session keys there are, which are checked and not used.
+  /// How many I-frame variants, session data and session keys there are.
   private var checkedCount = 0
   /// A variant whose URI line is still to come.
   private var pending: (attributes: AttributeList, line: Int)?
@@ -58,7 +58,7 @@ struct MultivariantPlaylistParser {
       dropPending()
       pending = (try attributes(value), lines.number)
     case "#EXT-X-MEDIA": try addRendition(try attributes(value))
-    case "#EXT-X-I-FRAME-STREAM-INF": try checkIFrameVariant(try attributes(value))
+    case "#EXT-X-I-FRAME-STREAM-INF": try addIFrameVariant(try attributes(value))
     case "#EXT-X-VERSION":
       warnings.checkVersion(bytes, in: value, place: lines.place)
     case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
@@ -94,14 +94,15 @@ struct MultivariantPlaylistParser {
     playlist.variants.append(variant)
   }
 
-  private mutating func checkIFrameVariant(_ attributes: AttributeList) throws(ReelError) {
+  private mutating func addIFrameVariant(_ attributes: AttributeList) throws(ReelError) {
     guard let reference = attributes["URI"] else {
       warnings.add("EXT-X-I-FRAME-STREAM-INF without URI", place: lines.place)
       return
     }
     try checkTrackCount()
     var reader = AttributeReader(attributes)
-    _ = MultivariantPlaylist.Variant(&reader, reference: reference, line: lines.number)
+    playlist.iFrameVariants.append(
+      MultivariantPlaylist.Variant(&reader, reference: reference, line: lines.number))
     checkedCount += 1
     reader.warn("EXT-X-I-FRAME-STREAM-INF", in: &warnings, place: lines.place)
   }

@@ -21,6 +21,9 @@ public struct Presentation: Sendable {
   /// §4.3.5.2).
   public var startOffset: MediaTime?
 
+  /// HLS: the playlists of I-frames (EXT-X-I-FRAME-STREAM-INF, RFC 8216 §4.3.4.3), which are never played.
+  package var iFrameRungs: [Rung] = []
+
   /// True for a live presentation, which may gain further segments. False for an HLS multivariant playlist, whose media
   /// playlists decide it.
   public var isLive: Bool { live != nil }
@@ -71,6 +74,7 @@ public struct TrackGroup: Sendable {
   public enum Kind: String, Sendable {
     /// Video, with or without muxed audio. Also media of unknown kind, until it is opened.
     case video
+    /// Audio alone.
     case audio
     /// Subtitles or captions.
     case text
@@ -159,6 +163,8 @@ public struct Rung: Sendable {
   /// DASH: the encryption of the samples as the manifest states it; nil if it states none.
   package var protection: ContentProtection?
   package var media: Media
+  /// True if each segment is one key frame (EXT-X-I-FRAMES-ONLY, RFC 8216 §4.3.3.6).
+  package var holdsKeyFramesOnly = false
 
   package init(
     id: String, bitsPerSecond: Int?, averageBitsPerSecond: Int? = nil, codecs: [String] = [],

@@ -10,6 +10,8 @@ package struct RungCandidate: Sendable, Hashable {
   package var averageBitsPerSecond: Int?
   /// The size of the frames as stored.
   package var size: PixelSize?
+  /// True for a playlist of I-frames.
+  package var holdsKeyFramesOnly = false
 
   package init(
     index: Int, id: String, bitsPerSecond: Int, averageBitsPerSecond: Int? = nil, size: PixelSize? = nil

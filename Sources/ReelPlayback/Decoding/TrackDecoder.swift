@@ -93,25 +93,13 @@ final class TrackDecoder {
   ///
   /// Throws `ReelError`, the source's error, or `CancellationError`.
   func next(isFirst: Bool, threads: Int) throws -> Step {
-    guard let decoder = try openDecoder(threads: threads) else {
-      if packets.isStale { return .stale }
-      return packets.hasEnded ? .end : .needsPacket
-    }
-    switch try isFirst ? decoder.firstFrame() : decoder.nextFrame() {
-    case .frame(let frame):
-      if let fault = decoder.keyFault { throw fault }
-      frameCount += 1
-      guard let placed = placed(frame, of: decoder) else { return .discarded }
-      return .frame(placed)
-    case .needsUnit:
-      return .needsPacket
-    case .end:
-      if packets.isStale { return .stale }
-      if lastTime == nil { fault = fault ?? Self.fault(of: decoder) }
-      close()
-      return try packets.confirmEnd() ? .end : .spanEnded
-    }
+    try next(threads: threads) { try isFirst ? $0.firstFrame() : $0.nextFrame() }
   }
+
+  /// Decodes the next key frame by itself. Other packets are skipped (`VideoDecoder.keyFrame()`).
+  ///
+  /// Throws like `next(isFirst:threads:)`.
+  func nextKeyFrame() throws -> Step { try next(threads: 1) { try $0.keyFrame() } }
 
   /// Starts again at the position to which the source has moved.
   func begin() throws(ReelError) {
@@ -151,6 +139,27 @@ final class TrackDecoder {
   }
 
   // MARK: - Private
+
+  private func next(threads: Int, _ decode: (VideoDecoder) throws -> VideoDecoder.Step) throws -> Step {
+    guard let decoder = try openDecoder(threads: threads) else {
+      if packets.isStale { return .stale }
+      return packets.hasEnded ? .end : .needsPacket
+    }
+    switch try decode(decoder) {
+    case .frame(let frame):
+      if let fault = decoder.keyFault { throw fault }
+      frameCount += 1
+      guard let placed = placed(frame, of: decoder) else { return .discarded }
+      return .frame(placed)
+    case .needsUnit:
+      return .needsPacket
+    case .end:
+      if packets.isStale { return .stale }
+      if lastTime == nil { fault = fault ?? Self.fault(of: decoder) }
+      close()
+      return try packets.confirmEnd() ? .end : .spanEnded
+    }
+  }
 
   /// The decoder of the next packet's span; nil if there is no packet.
   private func openDecoder(threads: Int) throws -> VideoDecoder? {

@@ -76,7 +76,7 @@ public struct FrameExtractor: Sendable {
     }
     return try await opener.use(source, readsAhead: selection.readsAhead) { opening in
       try await BlockingThread.run(named: "extract") {
-        var report = try Picker(
+        var report = try FramePicker(
           reader: FrameReader(opening), recorder: opening.context.recorder, name: source.name
         ).pick(selection, handle: handle)
         if case .presentation(let resolved) = opening.source {
@@ -99,8 +99,8 @@ extension FrameSelection {
   }
 }
 
-/// Picks the selected frames of a track.
-private struct Picker {
+/// Picks the selected frames of a track, for one call.
+struct FramePicker {
   let reader: FrameReader
   let recorder: StartupRecorder
   let name: String
@@ -162,7 +162,8 @@ private struct Picker {
       let printed = time == .zero ? time : time + MediaTime(value: 1, timescale: 1_000_000)
       guard let found = try cursor.frame(at: printed, reader: reader) else { throw noFrame }
       if found == .afterEnd {
-        throw ReelError(.usage, "there is no frame at \(time.seconds) s: the media ends before", at: name)
+        throw ReelError(
+          .usage, "there is no frame at \(time.seconds) s: the media ends before that", at: name)
       }
       if let frame = cursor.current.take() {
         try hand(frame, to: handle)

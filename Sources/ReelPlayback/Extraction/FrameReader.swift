@@ -20,7 +20,9 @@ final class FrameReader {
   private var lastEnd: MediaTime?
 
   /// Nothing is read before the first frame is asked for.
-  init(_ opening: TrackOpening) {
+  ///
+  /// - Parameter shared: Playlists and initializations that another reader of the same presentation has read.
+  init(_ opening: TrackOpening, sharing shared: SharedTracks? = nil) {
     self.opening = opening
     let context = opening.context
     self.context = context
@@ -30,7 +32,8 @@ final class FrameReader {
       for: .main(wantsAudio: false), resolver: opening.resolver, context: context,
       controller: RungController(
         context.configuration, clock: context.recorder.clock, location: ServiceLocation(roams: true)),
-      offsets: TimestampOffsets(), isAlone: true, log: log, scope: context.scope)
+      offsets: shared?.offsets ?? TimestampOffsets(), isAlone: true, log: log, scope: context.scope,
+      shared: shared)
     packets = ReadPackets(LandingReader(reader, scope: context.scope), clock: context.recorder.clock)
     let scope = context.scope
     decoder = TrackDecoder(
@@ -57,10 +60,50 @@ final class FrameReader {
     lastEnd = nil
   }
 
+  /// The next key frame, decoded by itself; packets before it are skipped. Nil at the end.
+  ///
+  /// After it, only further key frames can be read, until the next seek.
+  func keyFrame() throws -> TimedFrame? {
+    try frame(threads: 1, endsAtHoles: false) { try $0.nextKeyFrame() }
+  }
+
+  /// Seeks to a key frame.
+  func seek(to place: KeyFramePlace) throws {
+    try packets.seek(to: place.seekTime, lands: false, scope: context.scope)
+    try decoder.begin()
+    isFailureThrown = false
+    lastEnd = nil
+  }
+
+  /// Where further key frames are known to begin (`PacketReader.keyFramePlaces(until:)`). For after the first frame.
+  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
+    packets.base.keyFramePlaces(until: isEnough)
+  }
+
   /// True if a seek to `time` is cheaper than reading on from `position`.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool {
     packets.base.isSeekWorthwhile(to: time, from: position)
   }
+
+  /// Opens the source. Throws its error.
+  func prepare() throws {
+    if let stream = try packets.open() { decoder.prepare(stream, threads: 1) }
+    if let failure = packets.failure { throw failure }
+  }
+
+  /// Where all key frames are known to begin (`PacketReader.allKeyFramePlaces()`). For after `prepare()`.
+  func allKeyFramePlaces() throws -> [KeyFramePlace]? { try packets.base.allKeyFramePlaces() }
+
+  /// Announces the only key frames that will be read, in this order.
+  func plan(_ places: [KeyFramePlace]) { packets.base.plan(places) }
+
+  /// Leaves out packets before `time` from here on, until the next seek.
+  func skipPackets(before time: MediaTime) { packets.firstTime = time }
+
+  /// What other readers of the same presentation can share; nil for a media file.
+  var sharedTracks: SharedTracks? { (packets.base as? SegmentedPacketReader)?.shared }
+  /// True for the segments of a live presentation.
+  var isLive: Bool { track?.supply.live != nil }
 
   // MARK: What is known
 
@@ -71,6 +114,12 @@ final class FrameReader {
   var damagedCount: Int { decoder.damagedCount }
   /// The number of bytes of the container up to the end of the first frame's packet.
   var firstFrameEnd: Int64? { packets.firstEnd }
+  /// The number of bytes of the last key frame's packet.
+  var keyByteCount: Int { packets.keyByteCount }
+  /// The latest end of a video packet that was read; nil before the first one.
+  var readEnd: MediaTime? { packets.readEnd }
+  /// The number of bytes read from a media file.
+  var readByteCount: Int64 { log.readByteCount }
   /// The streams of the open container.
   var streams: [StreamInfo] { packets.base.containerStreams }
   var duration: MediaTime? { packets.base.streams.duration }
@@ -88,11 +137,18 @@ final class FrameReader {
   private var threads: Int { context.readsAhead ? context.configuration.decoderThreads : 1 }
 
   private func frame(isFirst: Bool) throws -> TimedFrame? {
+    let threads = threads
+    return try frame(threads: threads, endsAtHoles: true) { try $0.next(isFirst: isFirst, threads: threads) }
+  }
+
+  private func frame(
+    threads: Int, endsAtHoles: Bool, _ step: (TrackDecoder) throws -> TrackDecoder.Step
+  ) throws -> TimedFrame? {
     if let stream = try packets.open() { decoder.prepare(stream, threads: threads) }
     while true {
-      switch try decoder.next(isFirst: isFirst, threads: threads) {
+      switch try step(decoder) {
       case .frame(let frame):
-        if try hasHole(before: frame) { return try end() }
+        if endsAtHoles, try hasHole(before: frame) { return try end() }
         lastEnd = frame.time + frame.displayTime
         return frame
       case .discarded: continue
@@ -135,8 +191,14 @@ private final class ReadPackets: PacketSource {
   private(set) var failure: ReelError?
   /// The position in the container where the first packet ends.
   private(set) var firstEnd: Int64?
+  /// The number of bytes of the last packet with a key frame.
+  private(set) var keyByteCount = 0
   /// Time spent reading, without waiting.
   private(set) var busy = Duration.zero
+  /// The latest end of a packet.
+  private(set) var readEnd: MediaTime?
+  /// Packets before it are left out.
+  var firstTime: MediaTime?
 
   private let reader: LandingReader
   private let clock: any MonotonicClock
@@ -151,12 +213,14 @@ private final class ReadPackets: PacketSource {
 
   var base: any PacketReader { reader.base }
 
-  func seek(to time: MediaTime, scope: LoadScope) throws {
+  /// - Parameter lands: True to begin with a key frame at or before `time`.
+  func seek(to time: MediaTime, lands: Bool = true, scope: LoadScope) throws {
     ahead = nil
     hasEnded = false
     failure = nil
+    firstTime = nil
     try measured {
-      try reader.seek(to: time, needsKeyFrame: time > .zero, loop: LoopIteration(), scope: scope)
+      try reader.seek(to: time, needsKeyFrame: lands && time > .zero, loop: LoopIteration(), scope: scope)
     }
   }
 
@@ -181,6 +245,7 @@ private final class ReadPackets: PacketSource {
   func next(of span: StreamSpan?) throws -> NextPacket {
     guard case .packet(let packet) = try peek(), span.map({ $0 === packet.span }) ?? true else { return .end }
     ahead = nil
+    if packet.isKey { keyByteCount = packet.byteCount }
     return .packet(packet)
   }
 
@@ -192,6 +257,8 @@ private final class ReadPackets: PacketSource {
         switch try reader.next() {
         case .packet(let packet, .video):
           firstEnd = firstEnd ?? base.position
+          readEnd = max(readEnd ?? packet.end, packet.end)
+          if let firstTime, packet.time < firstTime { continue }
           return packet
         case .packet: continue
         case .end:
@@ -215,10 +282,12 @@ private final class ReadPackets: PacketSource {
 /// Collects the faults reported by readers.
 private final class ExtractionLog: ReadingLog {
   private let state = Locked<[ReelError]>([])
+  private let readBytes = Locked<Int64>(0)
   /// The number of faults that are kept.
   private static let limit = 100
 
   var faults: [ReelError] { state.withLock { $0 } }
+  var readByteCount: Int64 { readBytes.withLock { $0 } }
 
   func noteFailure(_ error: ReelError, rung: String) {
     state.withLock { if $0.count < Self.limit { $0.append(error) } }
@@ -226,7 +295,7 @@ private final class ExtractionLog: ReadingLog {
 
   func noteRung(_ rung: Rung) {}
   func noteTransfer(_ transfer: SegmentTransfer, rung: String) {}
-  func noteFile(requestCount: Int, byteCount: Int64) {}
+  func noteFile(requestCount: Int, byteCount: Int64) { readBytes.withLock { $0 += byteCount } }
   func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {}
   func noteAbsence(_ segments: LiveSegments) {}
   func noteGap(start: MediaTime, duration: MediaTime) {}

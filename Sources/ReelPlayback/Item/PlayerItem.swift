@@ -21,7 +21,9 @@ public final class PlayerItem: Sendable {
   public struct Track: Sendable, Hashable {
     /// The kind of a track.
     public enum Kind: String, Sendable, Hashable {
+      /// Video.
       case video
+      /// Audio.
       case audio
     }
 

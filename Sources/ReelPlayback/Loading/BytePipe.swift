@@ -28,6 +28,10 @@ final class BytePipe: Sendable {
     var waitsForDrain = false
   }
 
+  static let usualCapacity = 8 << 10
+  /// The least that works: the first bytes of a segment are inspected in the pipe (`SourceSniffer`).
+  static let leastCapacity = SourceSniffer.byteCount / 4
+
   private let state = Locked(State())
   private let memory: LoadingMemory?
   private let readable: any BlockingSemaphore
@@ -37,7 +41,8 @@ final class BytePipe: Sendable {
   ///   - runtime: The runtime of the reader.
   ///   - memory: Counts the unread bytes.
   init(
-    capacity: Int = 8 << 10, runtime: any PlayerRuntime = SystemRuntime.shared, memory: LoadingMemory? = nil
+    capacity: Int = BytePipe.usualCapacity, runtime: any PlayerRuntime = SystemRuntime.shared,
+    memory: LoadingMemory? = nil
   ) {
     self.memory = memory
     self.capacity = capacity

@@ -11,7 +11,7 @@ public protocol KeyProvider: Sendable {
   ///
   /// Reading the media waits for this call, and cancels its task if reading is cancelled. An error that you throw is
   /// handled like an error of a transfer: loading fails, and is retried if the error is temporary
-  /// (``ReelError/isTemporary``).
+  /// (`ReelError.isTemporary`).
   func key(for request: KeyRequest) async throws -> ContentKey?
 
   /// Returns whether `key(for:)` is likely to return the key with this id. If the tracks of a manifest are encrypted

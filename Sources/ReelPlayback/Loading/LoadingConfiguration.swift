@@ -1,4 +1,5 @@
 public import ReelCore
+package import ReelFFmpeg
 public import ReelManifest
 
 /// The configuration of loading: which tracks to choose, header fields, keys, and limits.
@@ -31,6 +32,15 @@ public struct LoadingConfiguration: Sendable {
   public var asksServersForTime = true
   /// The clock for live presentations.
   package var clock: any WallClock = SystemWallClock()
+  /// Whether only a few key frames are read, each by itself: of a segment or a file, nothing is loaded that they don't
+  /// need.
+  package var readsKeyFramesOnly = false
+  /// Whether playlists of I-frames may be read instead of the rungs.
+  package var usesIFramePlaylists = false
+  /// The number of bytes that may wait for a demuxer.
+  var pipeCapacity: Int { readsKeyFramesOnly ? BytePipe.leastCapacity : BytePipe.usualCapacity }
+  /// The size of the stills that are made, for the choice of a rung (`StillRung`); nil to go by the bit rate.
+  package var stillSize: StillSize?
   /// Whether local files are requested from the fetcher like remote ones, so that they cross a modelled link.
   package var fetchesFiles = false
 

@@ -7,9 +7,14 @@ final class PipeTask: Sendable {
   private let scope: LoadScope
   private let cancellation: Int
 
-  /// - Parameter body: Writes into the pipe, which ends when it returns. An error that it throws is thrown by reads.
-  init(in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void) {
-    let pipe = BytePipe(runtime: scope.runtime, memory: scope.memory)
+  /// - Parameters:
+  ///   - capacity: The number of unread bytes from which the task waits.
+  ///   - body: Writes into the pipe, which ends when it returns. An error that it throws is thrown by reads.
+  init(
+    in scope: LoadScope, capacity: Int = BytePipe.usualCapacity,
+    _ body: @escaping @Sendable (BytePipe) async throws -> Void
+  ) {
+    let pipe = BytePipe(capacity: capacity, runtime: scope.runtime, memory: scope.memory)
     let task = scope.runtime.task {
       do {
         try await body(pipe)

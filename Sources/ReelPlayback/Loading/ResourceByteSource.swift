@@ -20,6 +20,7 @@ final class ResourceByteSource: ByteSource {
   private let recorder: StartupRecorder
   /// Bytes before this position were already counted when the source's format was detected.
   private let countedEnd: Int64
+  private let capacity: Int
   private var position: Int64 = 0
   /// The first bytes of the file, kept as they are read.
   private var head: [UInt8] = []
@@ -27,9 +28,19 @@ final class ResourceByteSource: ByteSource {
   private var feeds: [Feed]
   /// Reading has moved elsewhere, and has not begun there.
   private var hasLeft = false
+  /// The bytes that will be read next, and nothing after them: a request asks for no more. libavformat reads through
+  /// short gaps itself, so a read may begin before them. Nil if they are not known.
+  var expectedRange: Range<Int64>?
+  /// Ranges to be read in this order, whose transfers have not begun; in reverse order.
+  private var planned: [Range<Int64>] = []
+  /// The transfers of planned ranges, in order.
+  private var ahead: [Feed] = []
+  private let permits = TransferPermits(plannedTransferCount)
+  /// All that will be read is known.
+  private(set) var isPlanned = false
   /// Ends a waiting read but no transfer; nil if reads end only with all loading.
   var interruption: LoadScope? {
-    didSet { for feed in feeds { feed.pipe.forgetInterruption() } }
+    didSet { for feed in feeds + ahead { feed.pipe.forgetInterruption() } }
   }
 
   /// One transfer into a pipe.
@@ -37,11 +48,21 @@ final class ResourceByteSource: ByteSource {
     let transfer: PipeTask
     /// The position of the byte that the pipe returns next.
     var position: Int64
+    /// Where the transfer ends, if that is before the end of the file.
+    let end: Int64?
 
-    init(at position: Int64, in scope: LoadScope, _ body: @escaping @Sendable (BytePipe) async throws -> Void)
-    {
-      transfer = PipeTask(in: scope, body)
+    init(
+      at position: Int64, end: Int64? = nil, in scope: LoadScope, capacity: Int,
+      _ body: @escaping @Sendable (BytePipe) async throws -> Void
+    ) {
+      transfer = PipeTask(in: scope, capacity: capacity, body)
       self.position = position
+      self.end = end
+    }
+
+    /// True if bytes up to `place` can be read from the transfer, by leaving out at most this many.
+    func reaches(_ place: Int64, leavingOut count: Int64) -> Bool {
+      (0...count).contains(place - position) && end.map { place < $0 } ?? true
     }
 
     var pipe: BytePipe { transfer.pipe }
@@ -49,10 +70,19 @@ final class ResourceByteSource: ByteSource {
 
   /// A seek forward by at most this much is read through: fewer bytes than a round trip is worth.
   private static let readThroughByteCount: Int64 = 64 << 10
+  /// The same if exactly the wanted bytes can be requested.
+  private static let exactReadThroughByteCount: Int64 = 2 << 10
   private static let headByteCount = 64 << 10
   /// A demuxer that reads the index at the end returns to the samples. A third transfer replaces the one used
   /// least recently.
   private static let maximumFeedCount = 2
+  /// The number of planned ranges that are fetched at the same time: as many as browsers open connections to a host.
+  private static let plannedTransferCount = 6
+  /// The number of planned ranges that are being fetched, wait for that, or wait to be read. More than are fetched at a
+  /// time, so that the next transfer does not wait for the reader.
+  private static let plannedFeedCount = 16
+  /// What is held of a planned range before it is read.
+  private static let plannedCapacity = 1 << 20
   private let notes: Notes
 
   /// Handlers for reports on the transfers, called on any thread.
@@ -63,12 +93,14 @@ final class ResourceByteSource: ByteSource {
 
   /// - Parameters:
   ///   - read: The first bytes of the answer's body, which have been taken from it.
+  ///   - capacity: The number of unread bytes from which a transfer waits.
   ///   - noteDamage: gets what is wrong with a transfer whose bytes are given all the same.
   ///   - noteTraffic: gets the requests that are sent, the answered one with them, and the bytes as they come, whether
   ///     they are read then or not.
   init(
     response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
-    scope: LoadScope, recorder: StartupRecorder, noteDamage: (@Sendable (ReelError) -> Void)? = nil,
+    scope: LoadScope, recorder: StartupRecorder, capacity: Int = BytePipe.usualCapacity,
+    noteDamage: (@Sendable (ReelError) -> Void)? = nil,
     noteTraffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)? = nil
   ) {
     let notes = Notes(damage: noteDamage, traffic: noteTraffic)
@@ -81,9 +113,10 @@ final class ResourceByteSource: ByteSource {
     self.scope = scope
     self.recorder = recorder
     countedEnd = Int64(read.count)
+    self.capacity = capacity
     noteTraffic?(response.requestCount, read.count)
     feeds = [
-      Feed(at: 0, in: scope) { pipe in
+      Feed(at: 0, in: scope, capacity: capacity) { pipe in
         try await pipe.write(read)
         try await Self.copy(response, to: pipe, notes)
       }
@@ -100,11 +133,14 @@ final class ResourceByteSource: ByteSource {
     }
     let feed = try feedAtPosition()
     let count: Int
+    let wanted = UnsafeMutableRawBufferPointer(
+      rebasing: buffer.prefix(Int(clamping: feed.end.map { $0 - position } ?? .max)))
     do {
-      count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
+      count = try interruptible(feed) { try feed.pipe.read(into: wanted) }
     } catch let error as ReelError where error.kind != .cancelled {
       // A later read requests the rest again.
       feeds.removeAll { $0 === feed }
+      ahead.removeAll { $0 === feed }
       throw error
     }
     if position == head.count, head.count < Self.headByteCount {
@@ -122,7 +158,40 @@ final class ResourceByteSource: ByteSource {
   /// Reading moves elsewhere: of the open transfers, only one that is already there stays.
   func leave() { hasLeft = true }
 
+  /// Announces the ranges that will be read, in this order. Several are fetched at a time, before they are read.
+  func plan(_ ranges: [Range<Int64>]) {
+    isPlanned = true
+    expectedRange = nil
+    planned = ranges.filter { $0.upperBound > head.count }.reversed()
+    ahead = []
+    beginPlanned()
+  }
+
   // MARK: - Private
+
+  private func beginPlanned() {
+    while ahead.count < Self.plannedFeedCount, let range = planned.popLast() {
+      ahead.append(
+        makeFeed(
+          at: range.lowerBound, end: range.upperBound, capacity: Self.plannedCapacity, permits: permits))
+    }
+  }
+
+  /// The transfer of the planned range that contains the position; nil if none does. Those before it are ended.
+  private func plannedFeed() -> Feed? {
+    func index() -> Int? { ahead.firstIndex { $0.reaches(position, leavingOut: .max) } }
+    if index() == nil, let next = planned.lastIndex(where: { $0.contains(position) }) {
+      planned.removeLast(planned.count - 1 - next)
+      ahead = []
+      beginPlanned()
+    }
+    guard let index = index() else { return nil }
+    ahead.removeFirst(index)
+    if hasLeft { feeds.removeAll() }
+    hasLeft = false
+    beginPlanned()
+    return ahead[0]
+  }
 
   private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
     guard let interruption else { return try read() }
@@ -151,7 +220,13 @@ final class ResourceByteSource: ByteSource {
 
   /// A feed whose next byte is the one at the position.
   private func feedAtPosition() throws -> Feed {
-    let index = feeds.lastIndex { (0...Self.readThroughByteCount).contains(position - $0.position) }
+    if isPlanned, let feed = plannedFeed() {
+      try skip(in: feed)
+      return feed
+    }
+    let expected = expectedBytes
+    let readThrough = expected == nil ? Self.readThroughByteCount : Self.exactReadThroughByteCount
+    let index = feeds.lastIndex { $0.reaches(position, leavingOut: readThrough) }
     let known = index.map { feeds.remove(at: $0) }
     if hasLeft { feeds.removeAll() }
     hasLeft = false
@@ -161,12 +236,35 @@ final class ResourceByteSource: ByteSource {
       return known
     }
     if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
-    let (fetcher, url, start, notes, recorder) = (fetcher, url, position, notes, recorder)
+    let feed = makeFeed(at: position, end: expected?.upperBound, capacity: capacity)
+    feeds.append(feed)
+    return feed
+  }
+
+  /// The bytes that will be read from the position on, if a known range begins soon after it or contains it. Up to a
+  /// planned range, whose transfer has begun, only those before it.
+  private var expectedBytes: Range<Int64>? {
+    guard isPlanned else {
+      return expectedRange.flatMap { range in
+        position < range.upperBound && range.lowerBound - position <= Self.readThroughByteCount ? range : nil
+      }
+    }
+    let next = (ahead.map(\.position) + planned.map(\.lowerBound)).filter { $0 > position }.min()
+    return next.flatMap { $0 - position <= Self.readThroughByteCount ? position..<$0 : nil }
+  }
+
+  /// Begins a transfer.
+  ///
+  /// - Parameter permits: Limits the transfers that run at the same time; nil for no limit.
+  private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil) -> Feed
+  {
+    let (fetcher, url, notes, recorder) = (fetcher, url, notes, recorder)
     let request = FetchRequest(
-      url: url, range: ByteRange(offset: start, length: nil), headers: headers, purpose: .segment)
-    recorder.add(.segment, requests: 1)
-    notes.traffic?(1, 0)
-    let feed = Feed(at: start, in: scope) { pipe in
+      url: url, range: ByteRange(offset: start, length: end.map { $0 - start }), headers: headers,
+      purpose: .segment)
+    let transfer = { @Sendable (pipe: BytePipe) async throws in
+      recorder.add(.segment, requests: 1)
+      notes.traffic?(1, 0)
       let response = try await fetcher.fetch(request)
       recorder.add(.segment, requests: response.requestCount - 1)
       notes.traffic?(response.requestCount - 1, 0)
@@ -175,8 +273,10 @@ final class ResourceByteSource: ByteSource {
       }
       try await Self.copy(response, to: pipe, notes)
     }
-    feeds.append(feed)
-    return feed
+    return Feed(at: start, end: end, in: scope, capacity: capacity) { pipe in
+      guard let permits else { return try await transfer(pipe) }
+      try await permits.run { try await transfer(pipe) }
+    }
   }
 
   /// Reads a feed up to the position.

@@ -20,18 +20,21 @@ final class SegmentFeed: ByteSource {
   /// Nil if another demuxer need not resume the stream.
   private var fragments: FragmentMemory?
 
-  /// - Parameter endsAtFailures: Whether a segment that fails before its first byte ends the run, with
-  ///   `failure`, so that everything before it is read. If false, `read` throws the error.
+  /// - Parameters:
+  ///   - capacity: The number of unread bytes from which loading waits.
+  ///   - endsAtFailures: Whether a segment that fails before its first byte ends the run, with `failure`, so that
+  ///     everything before it is read. If false, `read` throws the error.
   init(
     _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
-    endsAtFailures: Bool = false, goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
+    capacity: Int = BytePipe.usualCapacity, endsAtFailures: Bool = false,
+    goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
   ) {
     firstIndex = first
     self.scope = scope
     self.recorder = recorder
     let progress = FeedProgress(nextIndex: first)
     self.progress = progress
-    transfer = PipeTask(in: scope) { pipe in
+    transfer = PipeTask(in: scope, capacity: capacity) { pipe in
       do {
         try await loader.load(
           from: first, readsAhead: readsAhead, into: pipe, telling: progress, goesOn: goesOn)

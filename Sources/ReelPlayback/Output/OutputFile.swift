@@ -162,6 +162,18 @@ package final class OutputFile {
     return fstat(STDOUT_FILENO, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
   }
 
+  /// The error for a file or folder that can't be made. A full or read-only disk concerns all outputs, so it is an error
+  /// of writing.
+  ///
+  /// - Parameter code: The error number (`errno`).
+  package static func creationFailure(
+    _ code: Int32, at path: String, _ reason: String = "can't be made"
+  ) -> ReelError {
+    let kind: ReelError.Kind =
+      [ENOSPC, EDQUOT, EROFS].contains(code) ? .cannotWriteOutput : .cannotCreateOutput
+    return ReelError(kind, "\(reason): \(Errno(rawValue: code))", at: path)
+  }
+
   // MARK: - Private
 
   private func take(_ partialPath: String) throws(ReelError) {
@@ -173,10 +185,6 @@ package final class OutputFile {
     var status = stat()
     guard stat(path, &status) == 0 else { return false }
     return [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT)
-  }
-
-  private static func creationFailure(_ code: Int32, at path: String) -> ReelError {
-    ReelError(.cannotCreateOutput, "can't be made: \(Errno(rawValue: code))", at: path)
   }
 
   private func failure(_ code: Int32) -> ReelError {

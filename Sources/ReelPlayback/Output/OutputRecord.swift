@@ -29,10 +29,9 @@ package final class OutputRecord: Sendable {
 
     /// Stores an FNV-1a hash of the identity, because URLs may contain secrets that must not get into files.
     package init(_ identity: String) {
-      let hash: UInt64 = identity.utf8.reduce(0xcbf2_9ce4_8422_2325) {
-        ($0 ^ UInt64($1)) &* 0x100_0000_01b3
-      }
-      text = String(hash, radix: 16)
+      var hash = FNV1a()
+      hash.combine(identity.utf8)
+      text = String(hash.value, radix: 16)
     }
   }
 

@@ -225,6 +225,18 @@ public final class Player: Sendable {
   /// Like `play()`, but requested at an earlier time by the clock: the frame on show counts as shown since then.
   package func play(asOf time: Duration) { core.play(asOf: time) }
 
+  /// True if the item has ended, and `play()` would start it again at its beginning.
+  package var canRewind: Bool { core.canRewind }
+
+  /// Puts an item that has ended back to its beginning, which is then loaded as far as ``preloadTarget`` says. Its last
+  /// frame stays on show until the first one is decoded.
+  ///
+  /// - Returns: False if nothing changes: the item has not ended, or can't be sought.
+  package func rewind() -> Bool { core.rewind() }
+
+  /// False while the frame on show is from before the last seek.
+  package var hasCurrentFrame: Bool { core.state.withLock { $0.hasFrame } }
+
   /// Unloads the item like `replaceCurrentItem(with: nil)`. The returned closure waits until nothing of the item is
   /// running, whatever the player plays then.
   package func takeItem() -> @Sendable () async -> Void { core.takeItem() }

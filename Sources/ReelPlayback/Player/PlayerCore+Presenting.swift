@@ -198,8 +198,11 @@ extension PlayerCore {
       item.updateAccess(rung: item.rung.value) { $0.startupTime = startup }
       emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
     }
-    return frameShown(
+    let next = frameShown(
       session, generation: generation, ending: seek, at: state.withLock { $0.itemTime(at: now) }, now)
+    // The stages say nothing of a seek, as they never go back.
+    if !isFirst { session.delegate.progress() }
+    return next
   }
 
   func showDue(

@@ -71,9 +71,19 @@ extension PlayerCore {
     }
   }
 
+  /// True if the item has ended and `play()` would restart it.
+  var canRewind: Bool {
+    state.withLock { $0.startsOver ? $0.session : nil }?.streams.canSeek ?? false
+  }
+
+  /// Puts an item that has ended back to its beginning, without playing it. Returns false if it can't.
+  func rewind() -> Bool {
+    begin(seekTo: .zero, tolerance: .zero, continuation: nil) { $0.startsOver }
+  }
+
   /// Restarts an item that has ended from the beginning. Returns false if it has not ended.
   func restartIfEnded() -> Bool {
-    guard state.withLock({ $0.hasEnded && $0.settings.actionAtItemEnd != .none }) else { return false }
+    guard state.withLock({ $0.startsOver }) else { return false }
     if begin(seekTo: .zero, tolerance: .zero, continuation: nil) { apply { $0.machine.handle(.play) } }
     return true
   }

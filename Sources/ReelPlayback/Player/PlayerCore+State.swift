@@ -66,6 +66,9 @@ extension PlayerCore.State {
   /// True if an output receives audio.
   var isHeard: Bool { !isMuted && !audioOutputs.isEmpty }
 
+  /// The item has ended, and playing restarts it.
+  var startsOver: Bool { hasEnded && settings.actionAtItemEnd != .none }
+
   /// The first frame is decoded in advance, and no frame after it.
   var restsAtFirst: Bool {
     settings.preloadTarget.map { !$0.isDecoderWarm } ?? false && outputs.isEmpty

@@ -43,6 +43,19 @@ protocol PacketReader: AnyObject {
   /// True if a seek to `time` is cheaper than reading on from `position`. Both are on the item's own timeline.
   func isSeekWorthwhile(to time: MediaTime, from position: MediaTime) -> Bool
 
+  /// Where key frames after the first one are known to begin, in order: the segments of a complete list, or the key
+  /// frames in the index of a file. Nil if that is not known.
+  ///
+  /// - Parameter isEnough: Called with each place; true ends the list after it.
+  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]?
+
+  /// Where all key frames are known to begin, in order, the first one included: the segments of all periods, those of a
+  /// live window, or the key frames in the index of a file. Nil if that is not known. For after `prepare()`.
+  func allKeyFramePlaces() throws -> [KeyFramePlace]?
+
+  /// Announces the only key frames that will be read, in this order, so that their bytes can be fetched ahead.
+  func plan(_ places: [KeyFramePlace])
+
   /// Releases what can be restored without fetching anything twice, because nothing is read for a while.
   /// Returns true if something was released.
   ///
@@ -76,7 +89,23 @@ struct ReaderWaits: Sendable {
   var manifests = Duration.zero
 }
 
+/// Where a key frame begins.
+struct KeyFramePlace: Sendable, Hashable {
+  /// A time near the frame's, on the item's own timeline: the segment's start, or the decoding time.
+  let time: MediaTime
+  /// What a reader is to seek to.
+  let seekTime: MediaTime
+  /// The bytes of the key frame in its file; nil if they are not known.
+  var bytes: Range<Int64>?
+}
+
 extension PacketReader {
+  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? { nil }
+
+  func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
+
+  func plan(_ places: [KeyFramePlace]) {}
+
   /// Runs `body`, which reads.
   ///
   /// - Parameter note: Receives how long `body` waited for media, and how long it did not wait at all.
@@ -102,9 +131,11 @@ extension ResolvedSource {
   ///   - offsets: Shared by the readers of one item.
   ///   - isAlone: True if no other track is read at the same time.
   ///   - scope: Ends reading until `seek` sets another one.
+  ///   - shared: What another reader of the same presentation has read.
   func packetReader(
     for role: ReaderRole, resolver: SourceResolver, context: TrackContext, controller: RungController,
-    offsets: TimestampOffsets, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope
+    offsets: TimestampOffsets, isAlone: Bool = false, log: any ReadingLog, scope: LoadScope,
+    shared: SharedTracks? = nil
   ) -> any PacketReader {
     switch self {
     case .resource(let resource):
@@ -113,9 +144,10 @@ extension ResolvedSource {
       SegmentedPacketReader(
         resolved, role: role, resolver: resolver, context: context, controller: controller,
         offsets: offsets, isAlone: isAlone,
-        keys: KeyStore(
-          fetcher: context.fetcher, headers: context.configuration.headers, runtime: scope.runtime),
-        log: log, scope: scope)
+        keys: shared?.keys
+          ?? KeyStore(
+            fetcher: context.fetcher, headers: context.configuration.headers, runtime: scope.runtime),
+        log: log, scope: scope, shared: shared)
     }
   }
 }

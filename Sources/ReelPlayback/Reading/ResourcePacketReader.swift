@@ -31,6 +31,9 @@ final class ResourcePacketReader: PacketReader {
   /// Key frames are rarely further apart than a few seconds.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
+  /// Two key frames are fetched with one request if the bytes between them are at most this part of the first one.
+  private static let mergedShare = 10
+
   private final class Open {
     let source: any ByteSource
     let container: ContainerReader
@@ -139,7 +142,12 @@ final class ResourcePacketReader: PacketReader {
         try open.container.seek(
           toKeyFrameAtOrBefore: ticks(of: time - open.offset.value, in: stream), of: stream)
       else { return try restart() }
-      (open.source as? ResourceByteSource)?.leave()
+      let remote = open.source as? ResourceByteSource
+      remote?.leave()
+      if let remote, !remote.isPlanned, context.configuration.readsKeyFramesOnly {
+        remote.expectedRange = range(
+          ofKeyFrameAtOrBefore: ticks(of: time - open.offset.value, in: stream), in: open.container)
+      }
       open.mapper = mapper(open.container, open.offset)
     } catch let error as ReelError {
       throw fault(error)
@@ -152,6 +160,82 @@ final class ResourcePacketReader: PacketReader {
     return time < position || time - position > Self.worthwhileDistance
   }
 
+  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
+    // The index of a fragmented file names only what was read.
+    guard let open, open.isSeekable, resource.format == .mp4,
+      resource.layout != .indexFirst(isFragmented: true),
+      let stream = open.container.video, open.offset.knownValue != nil
+    else { return nil }
+    var places: [KeyFramePlace] = []
+    var frames: [(time: MediaTime, bytes: Range<Int64>)] = []
+    /// A seek is by presentation times, which are not in the index: halfway to the next key frame is safe.
+    func add(_ frame: (time: MediaTime, bytes: Range<Int64>), before next: MediaTime) -> Bool {
+      places.append(
+        KeyFramePlace(
+          time: frame.time, seekTime: MediaTime(seconds: (frame.time.seconds + next.seconds) / 2),
+          bytes: frame.bytes.isEmpty ? nil : frame.bytes))
+      return isEnough(places[places.count - 1])
+    }
+    var isComplete = false
+    open.container.forEachIndexedKeyFrame { frame in
+      frames.append((stream.time(ticks: frame.decodingTicks) + open.offset.value, frame.bytes))
+      // The first one is known.
+      guard frames.count > 2 else { return true }
+      isComplete = add(frames[frames.count - 2], before: frames[frames.count - 1].time)
+      return !isComplete
+    }
+    if !isComplete, let last = frames.last, frames.count > 1 {
+      _ = add(last, before: last.time + MediaTime(value: 1, timescale: 1))
+    }
+    return places
+  }
+
+  func allKeyFramePlaces() throws -> [KeyFramePlace]? {
+    if resource.format == .matroska {
+      // The demuxer reads the index (Cues) with the first seek.
+      guard canSeek, let duration = streams.duration, duration > .zero else { return nil }
+      try seek(to: MediaTime(seconds: duration.seconds / 2), loop: loop, scope: scope)
+    } else if resource.format != .mp4 || resource.layout == .indexFirst(isFragmented: true) {
+      return nil
+    }
+    guard let open, open.isSeekable, let stream = open.container.video, open.offset.knownValue != nil
+    else { return nil }
+    var places: [KeyFramePlace] = []
+    defer { if places.isEmpty { try? restart() } }
+    open.container.forEachIndexedKeyFrame { frame in
+      let time = stream.time(ticks: frame.decodingTicks) + open.offset.value
+      if let last = places.last {
+        guard time > last.time else { return true }
+        // A seek is by presentation times, which are not in the index of MP4: halfway to the next key frame is safe.
+        places[places.count - 1] = KeyFramePlace(
+          time: last.time, seekTime: MediaTime(seconds: (last.time.seconds + time.seconds) / 2),
+          bytes: last.bytes)
+      }
+      places.append(
+        KeyFramePlace(
+          time: time, seekTime: time + MediaTime(value: 1, timescale: 1),
+          bytes: frame.bytes.isEmpty ? nil : frame.bytes))
+      return true
+    }
+    return places.isEmpty ? nil : places
+  }
+
+  func plan(_ places: [KeyFramePlace]) {
+    guard let source = open?.source as? ResourceByteSource else { return }
+    var ranges: [Range<Int64>] = []
+    for place in places {
+      guard let bytes = place.bytes else { return }
+      if let last = ranges.last, bytes.lowerBound >= last.lowerBound,
+        bytes.lowerBound - last.upperBound <= Int64(last.count / Self.mergedShare)
+      {
+        ranges[ranges.count - 1] = last.lowerBound..<max(last.upperBound, bytes.upperBound)
+      } else {
+        ranges.append(bytes)
+      }
+    }
+    source.plan(ranges)
+  }
+
   // The index of a file comes from its bytes, which are no longer held.
   func rest() -> Bool { false }
 
@@ -161,6 +245,16 @@ final class ResourcePacketReader: PacketReader {
   }
 
   // MARK: - Private
+
+  /// The bytes of a key frame, as the index names them.
+  private func range(ofKeyFrameAtOrBefore ticks: Int64, in container: ContainerReader) -> Range<Int64>? {
+    var found: Range<Int64>?
+    container.forEachIndexedKeyFrame { frame in
+      if frame.decodingTicks <= ticks { found = frame.bytes }
+      return frame.decodingTicks <= ticks
+    }
+    return found.flatMap { $0.isEmpty ? nil : $0 }
+  }
 
   /// Media that is cut off is not faulty if fewer bytes than announced have arrived.
   private func fault(_ error: ReelError) -> ReelError {
@@ -325,6 +419,7 @@ final class ResourcePacketReader: PacketReader {
     return ResourceByteSource(
       response: response, read: read, isSeekable: true, fetcher: context.fetcher,
       headers: context.configuration.headers, scope: context.scope, recorder: context.recorder,
+      capacity: context.configuration.pipeCapacity,
       noteDamage: { error in
         let error = error.located(at: name)
         earlyEnd.withLock { $0 = error }

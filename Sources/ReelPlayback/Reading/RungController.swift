@@ -43,12 +43,15 @@ final class RungController: Sendable {
     self.conditions = conditions
   }
 
-  /// Chooses the highest rung that the configuration allows, or else the lowest, whatever transfers measure.
+  /// Chooses the highest rung that the configuration allows, or else the lowest, whatever transfers measure. For stills
+  /// of a given size, chooses the cheapest one that is large enough.
   convenience init(
     _ configuration: LoadingConfiguration, clock: any MonotonicClock,
     location: ServiceLocation = ServiceLocation(roams: false)
   ) {
-    self.init(adaptation: FixedRung(), location: location) {
+    let adaptation: any RungAdaptation =
+      if let size = configuration.stillSize { StillRung(size: size) } else { FixedRung() }
+    self.init(adaptation: adaptation, location: location) {
       var conditions = RungConditions()
       conditions.now = clock.now
       conditions.bandwidthCap = configuration.bandwidthCap
@@ -138,9 +141,11 @@ extension RungController.State {
   ) -> Rung? {
     let sorted = ladder.sorted { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
     let candidates = sorted.enumerated().map { index, rung in
-      RungCandidate(
+      var candidate = RungCandidate(
         index: index, id: rung.id, bitsPerSecond: rung.bitsPerSecond ?? 0,
         averageBitsPerSecond: rung.averageBitsPerSecond, size: rung.size)
+      candidate.holdsKeyFramesOnly = rung.holdsKeyFramesOnly
+      return candidate
     }
     let usable = penalties.usable(candidates, now: conditions.now)
     guard !usable.isEmpty else { return nil }

@@ -24,7 +24,7 @@ final class SegmentedPacketReader: PacketReader {
   private let isAlone: Bool
   private let keys: KeyStore
   private let log: any ReadingLog
-  private let initializations = InitializationStore()
+  private let initializations: InitializationStore
   private var scope: LoadScope
   private var tracks: [TrackKey: RungTrack] = [:]
   private var place = Place.start
@@ -58,8 +58,11 @@ final class SegmentedPacketReader: PacketReader {
   init(
     _ resolved: ResolvedPresentation, role: ReaderRole, resolver: SourceResolver, context: TrackContext,
     controller: RungController, offsets: TimestampOffsets, isAlone: Bool, keys: KeyStore, log: any ReadingLog,
-    scope: LoadScope
+    scope: LoadScope, shared: SharedTracks? = nil
   ) {
+    initializations = shared?.initializations ?? InitializationStore()
+    tracks = shared?.tracks ?? [:]
+    opened = shared?.opened
     self.resolved = resolved
     periods = resolved.presentation.periods(carrying: role)
     self.role = role
@@ -171,6 +174,50 @@ final class SegmentedPacketReader: PacketReader {
     return wanted > max(current, span.firstIndex)
   }
 
+  func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
+    guard let supply = opened?.supply else { return nil }
+    var places: [KeyFramePlace] = []
+    var index = (span?.firstIndex ?? supply.firstIndex) + 1
+    while case .segment(let segment) = supply.peek(at: index) {
+      index += 1
+      if segment.isGap { continue }
+      // Starts are rounded, so seek to the middle.
+      let middle = MediaTime(seconds: segment.duration.seconds / 2)
+      let place = KeyFramePlace(time: segment.start, seekTime: segment.start + middle)
+      places.append(place)
+      if isEnough(place) { break }
+    }
+    return places
+  }
+
+  func allKeyFramePlaces() throws -> [KeyFramePlace]? {
+    var places: [KeyFramePlace] = []
+    let (here, index, first) = (place, periodIndex, opened)
+    defer { (place, periodIndex, opened) = (here, index, first) }
+    for period in 0..<periodCount {
+      if scope.isCancelled { throw CancellationError() }
+      if period != index { place = .time(periods[period].start) }
+      periodIndex = period
+      guard let rung = controller.choose(among: try ladder(of: period), segmentDuration: nil) else {
+        continue
+      }
+      let supply = try track(SegmentSpan.Key(period: period, rung: rung.id), rung: rung).supply
+      for index in supply.knownIndexes {
+        guard case .segment(let segment) = supply.peek(at: index), !segment.isGap else { continue }
+        // Starts are rounded, so seek to the middle.
+        let middle = MediaTime(seconds: segment.duration.seconds / 2)
+        places.append(KeyFramePlace(time: segment.start, seekTime: segment.start + middle))
+      }
+    }
+    return places
+  }
+
+  /// What other readers of the same presentation need to read the same playlists and initializations.
+  var shared: SharedTracks {
+    SharedTracks(
+      tracks: tracks, opened: opened, initializations: initializations, offsets: offsets, keys: keys)
+  }
+
   // MARK: - Private
 
   private var wantsVideo: Bool { if case .main = role { true } else { false } }
@@ -258,9 +305,16 @@ final class SegmentedPacketReader: PacketReader {
     }
     do {
       return try RungMatcher.ladder(of: period, role: role, configuration: context.configuration)
+        + keyFrameRungs
     } catch {
       throw error.located(at: context.name)
     }
+  }
+
+  /// The playlists of I-frames that may be read.
+  private var keyFrameRungs: [Rung] {
+    guard context.configuration.usesIFramePlaylists, wantsVideo else { return [] }
+    return resolved.presentation.iFrameRungs.filter(RungSelector.isDecodable)
   }
 
   /// The next span; nil at the end of the last period.
@@ -360,13 +414,14 @@ final class SegmentedPacketReader: PacketReader {
     _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
   ) throws -> SegmentSpan? {
     let (controller, ladder, rung) = (controller, try ladder(of: key.period), track.rung)
-    let supply = track.supply
+    let (supply, endsWithSegment) = (track.supply, context.configuration.readsKeyFramesOnly)
     if wantsVideo { log.noteRung(rung) }
     log.noteSegment(duration: segment.duration)
     let feed = SegmentFeed(
       track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder,
-      endsAtFailures: true
+      capacity: context.configuration.pipeCapacity, endsAtFailures: true
     ) { next in
+      if endsWithSegment { return false }
       var duration: Duration?
       if case .segment(let segment) = supply.peek(at: next) { duration = .seconds(segment.duration.seconds) }
       return controller.staysAt(rung, among: ladder, segmentDuration: duration)
@@ -428,6 +483,14 @@ final class SegmentedPacketReader: PacketReader {
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
+    if rung.holdsKeyFramesOnly {
+      // Without a map, the tables of a transport stream would have to be fetched for each frame.
+      let isAlone = found.list[0].initialization != nil || found.list[0].byteRange?.offset ?? 0 == 0
+      guard found.live == nil, isAlone else {
+        throw ReelError(
+          .unsupported, "a playlist of I-frames that is live or has no EXT-X-MAP", at: context.name)
+      }
+    }
     if let segments = live.segments(found, of: rung) {
       return makeTrack(rung, offsets.aligned(segments))
     }
@@ -471,11 +534,14 @@ final class SegmentedPacketReader: PacketReader {
   ) -> RungTrack {
     let log = log
     let bits = rung.id
+    // Of the fragment around an I-frame, the rest is missing, which is no damage.
+    var noteDamage: (@Sendable (ReelError) -> Void)?
+    if !rung.holdsKeyFramesOnly { noteDamage = { error in log.noteFailure(error, rung: bits) } }
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: controller.location, recorder: context.recorder, initializations: initializations,
       opening: opening,
-      noteDamage: { error in log.noteFailure(error, rung: bits) },
+      noteDamage: noteDamage,
       note: { transfer in log.noteTransfer(transfer, rung: bits) })
     return RungTrack(rung: rung, supply: supply, loader: loader)
   }
@@ -485,8 +551,17 @@ final class SegmentedPacketReader: PacketReader {
   }
 }
 
+/// What readers of one presentation can share.
+struct SharedTracks: Sendable {
+  fileprivate let tracks: [SegmentSpan.Key: RungTrack]
+  fileprivate let opened: RungTrack?
+  fileprivate let initializations: InitializationStore
+  let offsets: TimestampOffsets
+  let keys: KeyStore
+}
+
 /// One rung's segments and their loader.
-struct RungTrack {
+struct RungTrack: Sendable {
   let rung: Rung
   let supply: any SegmentSupply
   let loader: SegmentLoader

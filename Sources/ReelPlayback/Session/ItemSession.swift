@@ -262,6 +262,8 @@ final class ItemSession: Sendable {
       order.target = time
       order.tolerance = tolerance
       audio.flush(generation: order.generation, start: time)
+      // A buffer that is full again is reported again.
+      state.filledLimits = nil
       return (order.generation, time, state.decide(.sought(order, reload: place.reload)))
     }
   }
@@ -414,11 +416,13 @@ final class ItemSession: Sendable {
     delegate.progress()
   }
 
-  /// The first frame is about to be shown. Its decoding time was recorded before the ring had it.
+  /// The first frame, or the first since a seek, is about to be shown. Its decoding time was recorded before the ring
+  /// had it.
   func noteFirstFrame() {
     let report = state.withLock { state -> StartupReport? in
-      guard !state.machine.hasFirstFrame else { return nil }
+      let isFirst = !state.machine.hasFirstFrame
       _ = state.machine.handle(.firstFrameDecoded)
+      guard isFirst else { return nil }
       let decoding = state.decoding
       recorder.close(
         StartupReport.Timing(

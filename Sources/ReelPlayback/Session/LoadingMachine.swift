@@ -39,6 +39,7 @@ struct LoadingMachine: Sendable {
     case spanWasFruitless(ReelError)
     /// The loaded media has been shown.
     case failureIsDue
+    /// The first frame, or the first since a seek, is about to be shown.
     case firstFrameDecoded
     case stopped
   }
@@ -86,6 +87,8 @@ struct LoadingMachine: Sendable {
   private(set) var hasSeparateAudio: Bool?
   private(set) var hasVideoPacket = false
   private(set) var hasFirstFrame = false
+  /// No frame has been shown since the last seek.
+  private var awaitsFrame = true
   private(set) var isStopped = false
   /// Why loading has ended.
   private(set) var failure: ReelError?
@@ -175,6 +178,7 @@ struct LoadingMachine: Sendable {
       return []
     case .firstFrameDecoded:
       hasFirstFrame = true
+      awaitsFrame = false
       return []
     case .stopped:
       isStopped = true
@@ -205,7 +209,7 @@ struct LoadingMachine: Sendable {
     switch target.stage {
     case .none, .manifest: return false
     case .initialization: return !hasVideoPacket
-    case .firstFrame: return !hasFirstFrame
+    case .firstFrame: return awaitsFrame
     case .buffered: return true
     }
   }
@@ -255,6 +259,7 @@ struct LoadingMachine: Sendable {
 
   private mutating func seek(_ order: VideoPipeline.Order, _ reload: Set<Loader>) -> [Action] {
     self.order = order
+    awaitsFrame = true
     var actions: [Action] = []
     for loader in Loader.allCases where reload.contains(loader) {
       pendingSeeks[loader] = Seek(bufferGeneration: order.bufferGeneration, time: order.target)

@@ -30,8 +30,7 @@ extension DeviceModel {
   /// - Throws: `ReelError` of kind `badManifest` with the line, and with the path of the field (`decode.h264.pixel_ns`),
   ///   if the text is not JSON, a field is missing, unknown or out of its range, or the device has no decoder.
   public init(json bytes: [UInt8]) throws(ReelError) {
-    let bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? bytes[3...] : bytes[...]
-    let root = DeviceField(try JSONText.node(in: bytes), path: "")
+    let root = try JSONField(json: bytes, of: "a device")
     try root.allow(["name", "decoders", "cores", "memory_bytes", "transfers", "decoder_open_ms", "decode"])
     let decode = try root.required("decode")
     try decode.allow(VideoCodec.allCases.map(\.rawValue) + ["others"])
@@ -39,7 +38,7 @@ extension DeviceModel {
     for codec in VideoCodec.allCases {
       codecs[codec] = try decode.optional(codec.rawValue)?.frameCost()
     }
-    let decoders = try root.optional("decoders")
+    let decoders = root.optional("decoders")
     if let decoders, try decoders.number(in: -1e9...1e9) == 0 {
       throw decoders.failure("a device without a decoder can't show anything")
     }
@@ -112,88 +111,16 @@ extension DeviceModel {
   }
 }
 
-/// A field of a device's JSON, with its path for errors.
-private struct DeviceField {
-  private let node: JSONNode
-  private let path: String
-
-  init(_ node: JSONNode, path: String) {
-    self.node = node
-    self.path = path
-  }
-
-  /// Throws for a value that is no object, and for a member that is not one of `names`.
-  func allow(_ names: [String]) throws(ReelError) {
-    guard case .object(let members) = node.value else {
-      throw failure("should be an object, and is \(node.kind)")
-    }
-    for (key, value) in members where !names.contains(key) {
-      throw DeviceField(value, path: member(key)).failure(
-        "unknown field", advice: "the fields are \(names.joined(separator: ", "))")
-    }
-  }
-
-  /// A member; nil if there is none, or if it is null.
-  func optional(_ key: String) throws(ReelError) -> DeviceField? {
-    node[key].map { DeviceField($0, path: member(key)) }
-  }
-
-  func required(_ key: String) throws(ReelError) -> DeviceField {
-    guard let field = try optional(key) else {
-      throw DeviceField(node, path: member(key)).failure("the field is missing")
-    }
-    return field
-  }
-
-  func text() throws(ReelError) -> String {
-    guard case .string(let text) = node.value else { throw failure("should be a text, and is \(node.kind)") }
-    guard !text.trimmed.isEmpty, text.count <= 100 else {
-      throw failure("should be a text of 1 to 100 characters")
-    }
-    return text
-  }
-
-  func number(in range: ClosedRange<Double>) throws(ReelError) -> Double {
-    guard case .number(let text) = node.value else {
-      throw failure("should be a number, and is \(node.kind)")
-    }
-    guard let value = Double(text), range.contains(value) else {
-      let (low, high) = (range.lowerBound.formatted(places: 3), range.upperBound.formatted(places: 3))
-      throw failure("should be a number from \(low) to \(high), and is \(text)")
-    }
-    return value
-  }
-
-  func count(in range: ClosedRange<Int>) throws(ReelError) -> Int {
-    guard case .number(let text) = node.value else {
-      throw failure("should be a whole number, and is \(node.kind)")
-    }
-    guard let value = Int(text) ?? Double(text).flatMap(Int.init(exactly:)), range.contains(value) else {
-      throw failure(
-        "should be a whole number from \(range.lowerBound) to \(range.upperBound), and is \(text)")
-    }
-    return value
-  }
-
+extension JSONField {
   /// A time in milliseconds, up to 10 s.
-  func milliseconds() throws(ReelError) -> Duration {
+  fileprivate func milliseconds() throws(ReelError) -> Duration {
     .nanoseconds(Int64((try number(in: 0...10_000) * 1e6).rounded()))
   }
 
-  func frameCost() throws(ReelError) -> DecodeCost.Frame {
+  fileprivate func frameCost() throws(ReelError) -> DecodeCost.Frame {
     try allow(["frame_ms", "pixel_ns"])
     return DecodeCost.Frame(
       constant: try required("frame_ms").milliseconds(),
       nanosecondsPerPixel: try required("pixel_ns").number(in: 0...100_000))
   }
-
-  func failure(_ reason: String, advice: String? = nil) -> ReelError {
-    ReelError(
-      .badManifest, path.isEmpty ? "a device \(reason)" : "\(path): \(reason)", place: .line(node.line),
-      advice: advice)
-  }
-
-  // MARK: - Private
-
-  private func member(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 }

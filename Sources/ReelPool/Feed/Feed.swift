@@ -24,7 +24,9 @@ public struct Feed: Sendable, Hashable, Identifiable {
 
   /// A feed with one item for each URL: media files, HLS playlists or MPDs.
   ///
-  /// - Parameter urls: `http`, `https` or `file` URLs.
+  /// - Parameters:
+  ///   - name: The name of the feed.
+  ///   - urls: `http`, `https` or `file` URLs.
   public init(name: String = FeedFile.defaultName, urls: [URL]) {
     self.init(name: name, sources: urls.map { .url($0) })
   }
@@ -34,7 +36,9 @@ public struct Feed: Sendable, Hashable, Identifiable {
 
   /// Adds an item at the end, with a new identity.
   ///
-  /// - Parameter describe: Sets the item's title and other descriptions before it is added.
+  /// - Parameters:
+  ///   - source: The media of the item.
+  ///   - describe: Sets the item's title and other descriptions before it is added.
   @discardableResult
   public mutating func append(
     _ source: MediaSource, describe: (inout FeedItem) -> Void = { _ in }

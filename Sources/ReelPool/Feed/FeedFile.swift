@@ -63,6 +63,19 @@ public struct FeedFile: Sendable, Hashable {
   /// The feed with this name; `nil` if there is none.
   public subscript(name: String) -> Feed? { feeds.first { $0.name == name } }
 
+  /// The feed with this name; for nil the first that has items.
+  ///
+  /// - Throws: `ReelError` of kind `usage` if there is none, or it has no items.
+  package func feed(named name: String?) throws(ReelError) -> Feed {
+    guard let feed = name.map({ self[$0] }) ?? feeds.first(where: { !$0.items.isEmpty }) else {
+      throw ReelError(
+        .usage, "there is no feed \(name ?? "")",
+        advice: "it has \(feeds.map(\.name).joined(separator: ", "))")
+    }
+    guard !feed.items.isEmpty else { throw ReelError(.usage, "the feed \(feed.name) is empty") }
+    return feed
+  }
+
   // MARK: - Private
 
   private static func feeds(

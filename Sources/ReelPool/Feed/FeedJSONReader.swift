@@ -173,7 +173,7 @@ struct FeedJSONReader {
         || marks.contains(byte)
     }
     guard isToken, !name.isEmpty, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
-      throw failure("\"\(name)\" is no header field", at: node, path)
+      throw failure("\"\(name)\" is not a header field", at: node, path)
     }
     return HeaderField(name: name, value: value.trimmed)
   }

@@ -1,6 +1,6 @@
 internal import Foundation
-internal import ReelCore
-internal import ReelPlayback
+package import ReelCore
+package import ReelPlayback
 
 /// Reads what the entries of a feed say: a URL, or something relative to the feed.
 ///
@@ -10,7 +10,7 @@ internal import ReelPlayback
 /// - In a local feed everything else is a path, as a shell reads it: relative to the folder of the feed, absolute with a
 ///   leading `/`, in the user's home with a leading `~/`. No character is escaped: `#`, `?` and `%20` are parts of a
 ///   name. `..` is left to the system, which knows links.
-struct FeedReference: Sendable {
+package struct FeedReference: Sendable {
   /// Where the feed is, if it is remote.
   private let remote: URL?
   /// The folder that paths are relative to; it ends with a slash.
@@ -18,8 +18,10 @@ struct FeedReference: Sendable {
   private let home: String
   private let limit: Int
 
+  package init(feed: MediaSource, limit: Int) { self.init(feed: feed, limit: limit, home: Self.userFolder) }
+
   /// `home` is the user's folder.
-  init(feed: MediaSource, limit: Int, home: String = FeedReference.userFolder) {
+  init(feed: MediaSource, limit: Int, home: String) {
     self.limit = limit
     self.home = home
     let current = FileManager.default.currentDirectoryPath
@@ -39,7 +41,7 @@ struct FeedReference: Sendable {
   ///
   /// Throws `ReelError` for what is empty, too long, no URL, of a scheme that is not supported, or a way from a remote
   /// feed to a local file.
-  func source(_ text: String) throws(ReelError) -> MediaSource { .url(try url(text)) }
+  package func source(_ text: String) throws(ReelError) -> MediaSource { .url(try url(text)) }
 
   /// The URL that `text` means. Throws as `source(_:)`.
   func url(_ text: String) throws(ReelError) -> URL {

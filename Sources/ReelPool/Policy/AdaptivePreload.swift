@@ -7,15 +7,16 @@ internal import ReelPlayback
 /// chooses how far the current item loads ahead, which neighbours load, how far, in which order and from which rung.
 /// `Docs/AdaptivePreload.md` derives the rules. In short:
 ///
-/// - **Safe rate.** Rungs are chosen by the rate that the link stays above five times of six, less the share that the
-///   starts of the next items take: C × W ÷ (W + d), with the expected watching time W and the depth d of a preload.
-/// - **Depth.** An item with a bit rate r needs as much media ahead as it takes to ask for more (two round trips), plus
-///   what it would lose while the link is at the rate that it stays above 19 times of 20, for as long as the viewer is
-///   expected to stay: H × (1 − C₅ ÷ r). A preload needs at least the media with which playback starts.
-/// - **Order.** The current item comes first until it can play for as long as loading the next item's start takes. Then
-///   come the neighbours. Then the current item gets its whole depth.
+/// - **Risk.** The rate of the link follows a heavy-tailed distribution around the measured one. An item whose bit rate
+///   is above the rate loses media for as long as bad moments last, 5 s on average. Both give the probability that an item
+///   with so much media ahead runs dry.
+/// - **Rung.** The highest one that the link stays above nine times of ten, beside the start of the next item.
+/// - **Depth.** A second of media is loaded ahead if the stall that it may prevent outweighs the chance that nobody
+///   watches it. One second of stalling counts as much as 30 s of media that are loaded for nothing.
+/// - **Order.** The current item comes first until it can play for as long as loading the start of the next item takes.
+///   Then come the start of the next item, the depth of the current one, and the neighbours by rank.
 /// - **Neighbours.** The next item; then the previous item or the one after the next, whichever is more likely to save a
-///   wait; then further items ahead. An item that was shown before keeps what it has, and loads at most a start.
+///   wait; then further items ahead.
 ///
 /// Nothing more is loaded once every item has its depth.
 public struct AdaptivePreload: PreloadPolicy, Hashable {
@@ -29,157 +30,164 @@ public struct AdaptivePreload: PreloadPolicy, Hashable {
     guard let throughput = situation.throughput, throughput.mean > 0 else {
       return Self.firstPlan(in: situation)
     }
-    return Outlook(situation, throughput).plan()
+    return Outlook(situation, LinkForecast(throughput)).plan()
   }
 
   // MARK: - Private
 
   /// The media with which playback starts.
   fileprivate static let start = BufferingThresholds().start
-  /// The most media of a preload: the forward buffer of an item without bounds.
-  fileprivate static let maximumDepth = PlayerItem.Preferences().forwardBufferDuration
+  /// The least depth of the current item, 2 s. Loading goes on below three quarters of it, with as much media left as
+  /// playback resumes with after a stall.
+  fileprivate static let leastDepth = BufferingThresholds().resume / BufferingThresholds().refillShare
 
-  /// Before anything was measured: the current item, then a start of the next one.
+  /// Before anything was measured: the current item without bounds, then the start of each neighbour.
   private static func firstPlan(in situation: PoolSituation) -> PreloadPlan {
-    guard situation.slotCount > 1, situation.itemCount > 1 else { return PreloadPlan() }
-    return PreloadPlan(neighbours: [
-      PreloadPlan.Neighbour(
-        distance: situation.direction, target: PreloadTarget(stage: .buffered, bufferDuration: start))
-    ])
+    let neighbours = situation.neighbourDistances(isBackSecond: true)
+    return PreloadPlan(
+      neighbours: neighbours.map {
+        PreloadPlan.Neighbour(distance: $0, target: PreloadTarget(stage: .buffered, bufferDuration: start))
+      })
   }
 }
 
 /// What the policy expects of the link, the viewer and the items.
 private struct Outlook {
-  let situation: PoolSituation
-  /// The rate that the link stays above five times of six, in bits per second.
-  let likelyRate: Double
-  /// The rate that the link stays above 19 times of 20, in bits per second.
-  let safeRate: Double
-  let roundTrip: Duration
-  /// How long the viewer is expected to watch an item.
-  let watch: Duration
-  /// How much longer the viewer is expected to watch the current item.
-  let rest: Duration
+  /// The seconds of media loaded for nothing that weigh as much as a second of stalling.
+  private static let stallWeight = 30.0
+  /// The longest depth, in seconds.
+  private static let maximumDepth = 30.0
+  /// The step in which depths are tried, in seconds.
+  private static let depthStep = 0.25
+  /// The longest time for which a plan holds while something is still to be loaded.
+  private static let reviewInterval = Duration.milliseconds(250)
+  /// A reader that pauses within a segment takes in so much more of it, in bits: what the window of a connection lets
+  /// through.
+  private static let receiveWindow = Double(256 << 10) * 8
 
-  init(_ situation: PoolSituation, _ throughput: ThroughputEstimate) {
+  let situation: PoolSituation
+  let link: LinkForecast
+  /// The mean time for which items are watched, in seconds.
+  let watch: Double
+  /// How much longer the current item is watched on average, in seconds.
+  let rest: Double
+  /// The probability that the next swipe keeps the direction.
+  let forwardShare: Double
+
+  init(_ situation: PoolSituation, _ link: LinkForecast) {
     self.situation = situation
-    likelyRate = throughput.rate(atDeviations: -1)
-    safeRate = throughput.rate(atDeviations: -1.645)
-    roundTrip = throughput.roundTripTime ?? .zero
-    let current = situation.current
-    watch = situation.history.meanWatchedDuration(prior: Self.priorWatch(of: current))
-    rest = Self.expectedRest(of: current, watched: situation.watchedDuration) ?? watch
+    self.link = link
+    let current = WatchForecast(situation.current, situation.history)
+    watch = current.meanRest(after: 0)
+    rest = current.meanRest(after: situation.watchedDuration.inSeconds)
+    let swipes = situation.history.swipes
+    let forwardCount = swipes.count { $0.isForward == (situation.direction > 0) }
+    // Laplace's rule of succession.
+    forwardShare = Double(forwardCount + 1) / Double(swipes.count + 2)
   }
 
   // MARK: Plan
 
   func plan() -> PreloadPlan {
-    let neighbours = neighbourDistances.map { distance -> (item: PoolSituation.Item, depth: Duration) in
-      let item = situation.item(at: distance)
-      guard distance == situation.direction else { return (item, AdaptivePreload.start) }
-      return (item, min(depth(of: item, for: watch), AdaptivePreload.maximumDepth))
+    let (current, start) = (situation.current, AdaptivePreload.start)
+    let neighbours = situation.neighbourDistances(isBackSecond: isBackLikelier).map(situation.item(at:))
+    let peak = peakBitRate
+    var bounds = LoadingBounds(forwardBufferDuration: depth(of: current, at: peak), peakBitRate: peak)
+    let next = neighbours.first.flatMap { holds($0, start) ? nil : $0 }
+    if let next, let depth = bounds.forwardBufferDuration {
+      // Enough to play on while the next item's start is loaded.
+      let needed = startDuration(of: next, at: peak) + link.roundTrip * 2
+      bounds.forwardBufferDuration = max(min(depth, needed), start)
     }
-    let waiting = neighbours.first { !holds($0.item, AdaptivePreload.start) }
-    var bounds = LoadingBounds(
-      forwardBufferDuration: depth(of: situation.current, for: rest), peakBitRate: peakBitRate)
-    if let waiting, let depth = bounds.forwardBufferDuration {
-      // Enough to play on while the neighbour's start is loaded.
-      let needed = startDuration(of: waiting.item) + resumption
-      bounds.forwardBufferDuration = max(min(depth, needed), AdaptivePreload.start)
-    }
-    if situation.current.stage < .firstFrame { bounds.startPeakBitRate = startPeakBitRate }
+    if current.stage < .firstFrame { bounds.startPeakBitRate = awaitedPeakBitRate }
     var plan = PreloadPlan(current: bounds)
-    plan.neighbours = neighbours.map { item, depth in
-      PreloadPlan.Neighbour(
+    var isComplete = current.isLoadedToEnd || current.hasFailed
+    plan.neighbours = neighbours.map { item in
+      let depth = next != nil ? start : depth(of: item, at: peak)
+      if !holds(item, depth) { isComplete = false }
+      return PreloadPlan.Neighbour(
         distance: item.distance,
-        target: PreloadTarget(stage: .buffered, bufferDuration: depth, peakBitRate: peakBitRate))
+        target: PreloadTarget(stage: .buffered, bufferDuration: depth, peakBitRate: peak))
     }
-    let isComplete = neighbours.allSatisfy { holds($0.item, $0.depth) }
     plan.reviewInterval = isComplete ? nil : Self.reviewInterval
     return plan
   }
 
-  // MARK: Neighbours
-
-  /// The distances of the items to load, by rank.
-  private var neighbourDistances: [Int] {
-    let room = situation.slotCount - 1
-    let forward = (1...max(room, 1)).map { $0 * situation.direction }.filter(isInside)
-    let back = [-situation.direction].filter(isInside)
-    guard let next = forward.first else { return Array(back.prefix(room)) }
-    let further = Array(forward.dropFirst())
-    return Array(
-      ([next] + (isBackLikelier(than: further.first) ? back + further : merged(further, back))).prefix(room))
-  }
-
-  /// Items ahead, with the previous item second.
-  private func merged(_ ahead: [Int], _ back: [Int]) -> [Int] { ahead.prefix(1) + back + ahead.dropFirst() }
-
-  private func isInside(_ distance: Int) -> Bool {
-    (0..<situation.itemCount).contains(situation.currentIndex + distance)
-  }
-
   /// True if the next swipe is more likely to go back than to go on and be followed by another before the start of the
   /// item after the next one would have been loaded.
-  private func isBackLikelier(than further: Int?) -> Bool {
-    guard let further else { return true }
-    let forwardCount = situation.history.swipes.count { $0.isForward == (situation.direction > 0) }
-    // Laplace's rule of succession.
-    let onward = Double(forwardCount + 1) / Double(situation.history.swipes.count + 2)
-    let (loading, watching) = (
-      startDuration(of: situation.item(at: further)) / .seconds(1), watch / .seconds(1)
-    )
-    let isLeftEarly = watching > 0 ? 1 - exp(-loading / watching) : 1
-    return 1 - onward >= onward * isLeftEarly
+  private var isBackLikelier: Bool {
+    let further = 2 * situation.direction
+    guard situation.hasItem(at: further) else { return true }
+    let item = situation.item(at: further)
+    let loading = startDuration(of: item, at: peakBitRate).inSeconds
+    let isLeftEarly = watch > 0 ? 1 - exp(-loading / watch) : 1
+    return 1 - forwardShare >= forwardShare * isLeftEarly
   }
 
   // MARK: Rates and depths
 
-  /// The highest bit rate that leaves room on the link for the starts of the next items.
+  /// The highest bit rate that the link stays above nine times of ten, less what the start of the next item takes.
   private var peakBitRate: Int {
-    let share = watch > .zero ? watch / (watch + AdaptivePreload.start) : 0
-    return max(Int(clamping: likelyRate * share), 1)
+    let share = watch > 0 ? watch / (watch + AdaptivePreload.start.inSeconds) : 0
+    return max(Int(clamping: link.safeRate * share), 1)
   }
 
   /// The highest bit rate of which the media with which playback starts comes within 100 ms, about the wait that a viewer
   /// begins to notice.
-  private var startPeakBitRate: Int {
-    max(Int(clamping: likelyRate * (Duration.milliseconds(100) / AdaptivePreload.start)), 1)
+  private var awaitedPeakBitRate: Int {
+    max(Int(clamping: link.likelyRate * (Duration.milliseconds(100) / AdaptivePreload.start)), 1)
   }
 
-  /// The time to get more media after a pause: a new connection and a request.
-  private var resumption: Duration { roundTrip * 2 }
-
-  /// The media that an item should have ahead, if the viewer watches it for `horizon` more.
-  private func depth(of item: PoolSituation.Item, for horizon: Duration) -> Duration {
-    let rate = bitRate(of: item)
-    let loss = rate > 0 ? max(1 - safeRate / rate, 0) : 0
-    let depth = resumption + .seconds(loss * (horizon / .seconds(1)))
-    return max(depth, AdaptivePreload.start)
+  /// The media that an item should have ahead.
+  private func depth(of item: PoolSituation.Item, at peakBitRate: Int) -> Duration {
+    let forecast = WatchForecast(item, situation.history)
+    let bitRate = bitRate(of: item, peakBitRate)
+    // That the viewer comes to the item, and that a bad moment lasts until then.
+    var (reached, lasts, watched) = (1.0, 1.0, situation.watchedDuration.inSeconds)
+    var least = AdaptivePreload.leastDepth
+    if item.distance != 0 {
+      let count = Double(abs(item.distance))
+      let isForward = (item.distance > 0) == (situation.direction > 0)
+      reached = pow(isForward ? forwardShare : 1 - forwardShare, count)
+      lasts = link.persistence(for: rest) * pow(link.persistence(for: watch), count - 1)
+      watched = 0
+      // As much again as playback starts with, until more comes.
+      least = AdaptivePreload.start * 2
+    }
+    var depth = 0.0
+    while depth < Self.maximumDepth {
+      let next = depth + Self.depthStep
+      let isWatched = reached * forecast.probability(of: next, after: watched)
+      let isLate = lasts * link.risk(bitRate: bitRate, buffered: next)
+      guard isWatched * isLate * Self.stallWeight > 1 - isWatched else { break }
+      depth = next
+    }
+    // To ask for more takes a connection and a request.
+    return max(.seconds(depth), least) + link.roundTrip * 2
   }
 
-  /// The time that loading the start of an item takes.
-  private func startDuration(of item: PoolSituation.Item) -> Duration {
+  /// The time that loading the start of an item takes, with what its segment takes of the link afterwards.
+  private func startDuration(of item: PoolSituation.Item, at peakBitRate: Int) -> Duration {
     // Manifest, playlist or initialization segment, and segment.
     let requests = item.stage >= .manifest ? 1 : 3
-    let known = situation.costs[.firstFrame]?.networkByteCount ?? 0
-    let bits = max(Double(known) * 8, bitRate(of: item) * (AdaptivePreload.start / .seconds(1)))
-    return roundTrip * requests + .seconds(bits / likelyRate)
+    let (start, rate) = (AdaptivePreload.start.inSeconds, bitRate(of: item, peakBitRate))
+    let known = Double(situation.costs[.firstFrame]?.networkByteCount ?? 0) * 8
+    let segment = (item.segmentDuration ?? situation.current.segmentDuration)?.inSeconds ?? 0
+    let further = min(max(segment - start, 0) * rate, Self.receiveWindow)
+    return link.roundTrip * requests + .seconds((max(known, rate * start) + further) / link.likelyRate)
   }
 
   /// The expected bit rate of an item in bits per second: of the rung that is loaded, or as measured.
-  private func bitRate(of item: PoolSituation.Item) -> Double {
+  private func bitRate(of item: PoolSituation.Item, _ peakBitRate: Int) -> Double {
     let allowed = item.rungs.filter { $0.bitRate <= peakBitRate }
     if let rung = allowed.last ?? item.rungs.first, rung.bitRate > 0 { return Double(rung.bitRate) }
     let media = item.position + item.bufferedDuration
     if item.rungs.isEmpty, media >= AdaptivePreload.start {
-      return Double(item.fetchedByteCount) * 8 / (media / .seconds(1))
+      return Double(item.fetchedByteCount) * 8 / media.inSeconds
     }
     if let cost = situation.costs[.buffered], situation.costs.bufferDuration > .zero {
-      return min(
-        Double(cost.networkByteCount) * 8 / (situation.costs.bufferDuration / .seconds(1)),
-        Double(peakBitRate))
+      let rate = Double(cost.networkByteCount) * 8 / situation.costs.bufferDuration.inSeconds
+      return min(rate, Double(peakBitRate))
     }
     return Double(peakBitRate)
   }
@@ -187,24 +195,18 @@ private struct Outlook {
   private func holds(_ item: PoolSituation.Item, _ depth: Duration) -> Bool {
     item.hasFailed || item.isLoadedToEnd || item.stage >= .firstFrame && item.bufferedDuration >= depth
   }
+}
 
-  // MARK: The viewer
-
-  /// The time for which an item is expected to be watched before anything is known of the viewer: as the item's retention
-  /// says, or half of its duration, as if every moment to leave it were as likely.
-  private static func priorWatch(of item: PoolSituation.Item) -> Duration {
-    expectedRest(of: item, watched: .zero) ?? item.duration.map { $0 / 2 } ?? AdaptivePreload.maximumDepth
+extension PoolSituation {
+  /// The distances of the items that may get a slot: the next one, then the previous one or the one after the next, then
+  /// others ahead.
+  fileprivate func neighbourDistances(isBackSecond: Bool) -> [Int] {
+    let room = slotCount - 1
+    guard room > 0 else { return [] }
+    let forward = (1...room).map { $0 * direction }.filter(hasItem)
+    let back = [-direction].filter(hasItem)
+    let further = forward.dropFirst()
+    let others = isBackSecond ? back + further : further.prefix(1) + back + further.dropFirst()
+    return Array((forward.prefix(1) + others).prefix(room))
   }
-
-  /// How much longer an item is expected to be watched by its retention; nil if that is not known.
-  private static func expectedRest(of item: PoolSituation.Item, watched: Duration) -> Duration? {
-    guard let retention = item.retention, !retention.isEmpty else { return nil }
-    let begin = min(Int(clamping: watched / .seconds(1)), retention.count - 1)
-    guard retention[begin] > 0 else { return .zero }
-    let sum = retention[begin...].reduce(0, +) / retention[begin]
-    return .seconds(max(sum - 0.5, 0))
-  }
-
-  /// The longest time for which a plan holds while something is still to be loaded.
-  private static let reviewInterval = Duration.milliseconds(250)
 }

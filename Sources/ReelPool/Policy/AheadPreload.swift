@@ -12,7 +12,9 @@ public struct AheadPreload: PreloadPolicy, Hashable {
 
   /// The policy `ahead:COUNT`.
   ///
-  /// - Parameter count: The number of items to preload. A negative number counts as 0.
+  /// - Parameters:
+  ///   - count: The number of items to preload. A negative number counts as 0.
+  ///   - isNextDecoderWarm: The value of ``isNextDecoderWarm``.
   public init(_ count: Int, isNextDecoderWarm: Bool = false) {
     self.count = max(count, 0)
     self.isNextDecoderWarm = isNextDecoderWarm

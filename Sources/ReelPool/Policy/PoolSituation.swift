@@ -18,12 +18,15 @@ public struct PoolSituation: Sendable, Hashable {
     /// state it.
     public var retention: [Double]?
     /// The stage that loading has reached; `.none` for an item without a slot.
+    ///
+    /// An item that has ended and was left begins anew: it is at the stage `.initialization` and the position 0, with
+    /// nothing buffered. A plan that wants its first frame has it rewound.
     public var stage = PreloadStage.none
     /// The position of the frame on show: 0 for an item that was not played.
     public var position = Duration.zero
     /// The compressed media that is loaded ahead of ``position``.
     public var bufferedDuration = Duration.zero
-    /// The bytes that were fetched for the item since it got its slot.
+    /// The bytes that were fetched for the item since it got its slot, or since it began anew.
     public var fetchedByteCount: Int64 = 0
     /// The rungs to choose among, in rising order of bit rate. Empty before the manifest was read, and for a media file.
     public var rungs: [ItemRung] = []
@@ -98,10 +101,12 @@ public struct PoolSituation: Sendable, Hashable {
   public var itemsAhead: [Item] {
     (0..<slotCount).compactMap { step in
       let distance = step * direction
-      guard (0..<itemCount).contains(currentIndex + distance) else { return nil }
-      return item(at: distance)
+      return hasItem(at: distance) ? item(at: distance) : nil
     }
   }
+
+  /// True if the feed has an item at a distance from the current one.
+  func hasItem(at distance: Int) -> Bool { (0..<itemCount).contains(currentIndex + distance) }
 
   /// The item at a distance from the current one; one of which nothing is known if it is not among ``items``.
   func item(at distance: Int) -> Item {

@@ -35,7 +35,7 @@ package struct PoolWindow: Sendable, Hashable {
     let current = situation.currentIndex
     var left = plan.neighbours.filter {
       $0.target.stage != .none && $0.distance != 0 && abs($0.distance) < situation.slotCount
-        && (0..<situation.itemCount).contains(current + $0.distance)
+        && situation.hasItem(at: $0.distance)
     }
     // The places of the neighbours in the plan that are loaded: those between `low` and `high`.
     var (low, high) = (0, 0)

@@ -74,7 +74,7 @@ extension PreloadPolicy {
       openSides = openSides.filter { side in
         guard plan.neighbours.count + 1 < situation.slotCount else { return false }
         let offset = side * distance
-        guard (0..<situation.itemCount).contains(current + offset) else { return false }
+        guard situation.hasItem(at: offset) else { return false }
         context.rank = plan.neighbours.count
         let target = target(at: offset, in: context)
         guard target.stage != .none else { return false }

@@ -4,12 +4,12 @@ package import ReelCore
 package enum PreloadPolicies {
   /// The written forms, with what each does, in the order in which help prints them.
   package static let forms: [(form: String, meaning: String)] = [
+    ("adaptive", "what the next swipes need, by throughput and the viewer's swipes so far; the default"),
     ("adjacent", "the previous and the next item"),
     ("ahead:N", "N items ahead in the direction of travel"),
     ("bytes:N", "the previous and the next item, N x 800 kB of media each"),
     ("budget:SIZE", "as many and as deep as so much memory allows, as 64MB"),
     ("none", "the current item alone"),
-    ("adaptive", "what the next swipes need, by throughput and the viewer's swipes so far"),
     ("media3", "two items on each side, 1 s and 0.5 s, as AndroidX Media3's demo; media3:guide as its guide"),
     ("pdas", "what is likely to be watched: PDAS (ACM Multimedia 2022), by each item's retention"),
     ("dashlet", "by expected rebuffering: Dashlet (NSDI 2023), by each item's retention"),
@@ -66,6 +66,6 @@ package enum PreloadPolicies {
 
   private static func malformed(_ text: String) -> ReelError {
     let names = forms.map(\.form).joined(separator: ", ")
-    return ReelError(.usage, "\"\(text)\" is no preload policy", advice: "write one of \(names)")
+    return ReelError(.usage, "\"\(text)\" is not a preload policy", advice: "write one of \(names)")
   }
 }

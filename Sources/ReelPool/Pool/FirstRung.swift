@@ -23,7 +23,7 @@ public enum FirstRung: String, Sendable, Hashable, CaseIterable {
   /// - Parameters:
   ///   - isAwaited: True for the current item.
   ///   - start: The media with which playback starts.
-  func peakBitRate(isAwaited: Bool, throughput: ThroughputEstimate?, start: Duration) -> Int? {
+  package func peakBitRate(isAwaited: Bool, throughput: ThroughputEstimate?, start: Duration) -> Int? {
     switch self {
     case .adapted: return nil
     case .low: return 1

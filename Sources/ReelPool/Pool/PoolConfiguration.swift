@@ -4,8 +4,8 @@ public import ReelPlayback
 public struct PoolConfiguration: Sendable {
   /// The number of players, including the current item's. Less than 1 counts as 1. Defaults to 3.
   public var slotCount = 3
-  /// Decides which neighbours are loaded, and how far.
-  public var policy: any PreloadPolicy = AdjacentPreload()
+  /// Decides which neighbours are loaded, how far and in which order. Defaults to ``AdaptivePreload``.
+  public var policy: any PreloadPolicy = AdaptivePreload()
   /// The rung of an item's first segment, if the policy does not choose it. Defaults to `adapted`.
   public var firstRung = FirstRung.adapted
   /// True if a player assumes the pool's measured throughput (``PoolSituation/throughput``) until it has measured its

@@ -20,10 +20,14 @@ extension PoolCore {
       expectedByteCount: max(expected, held(current)) + pinned, decodingByteCount: state.decodingByteCount)
     let limited = entries.map { entry in
       guard let wanted = entry.order.target, entry.item.id != current else { return entry }
-      let load = state.player(of: entry.item.id)?.load
+      let player = state.player(of: entry.item.id)
+      let load = player?.load
+      // What an item that has ended loads anew is not granted yet.
+      let isAnew = player?.player.canRewind == true
+      let begun = isAnew ? PreloadTarget(stage: .initialization) : load?.order.target ?? .current
       let answer = admission.admit(
         MemoryAdmission.Request(
-          wanted: wanted, granted: load.map { $0.order.target ?? .current },
+          wanted: wanted, granted: load == nil ? nil : begun,
           heldByteCount: load == nil ? 0 : held(entry.item.id)))
       var order = entry.order
       order.target = answer.target

@@ -27,7 +27,7 @@ extension PoolCore {
         return lowest
       }
       guard let victim else { break }
-      let stage = victim.load.item.preloadStage.value
+      let stage = victim.load.stage
       end(victim.player, victim.load)
       hasGivenUp = true
       send(.evicted(victim.load.feedItem.id, slot: victim.slot, stage))

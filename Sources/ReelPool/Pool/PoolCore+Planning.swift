@@ -89,15 +89,19 @@ extension PoolSituation.Item {
   fileprivate mutating func note(_ load: PooledPlayer.Load, of player: PooledPlayer) {
     let (item, statistics) = (load.item, player.player.statistics)
     duration = duration ?? item.duration.value.map { .seconds($0.seconds) }
-    stage = item.preloadStage.value
+    stage = load.stage
     position = max(.seconds(player.player.currentTime.seconds), .zero)
     bufferedDuration = statistics.bufferedDuration
-    fetchedByteCount = player.fetchedByteCount(since: load)
+    fetchedByteCount = player.fetchedByteCount(since: load) - load.byteCountBeforeRewind
     rungs = item.ladder.rungs
     rung = item.rung.value
     segmentDuration = item.ladder.segmentDuration
     isLoadedToEnd = statistics.isLoadedToEnd || isCovered(item.duration.value.map { .seconds($0.seconds) })
     if case .failed = item.status.value { hasFailed = true }
+    guard distance != 0, player.player.canRewind else { return }
+    // It begins anew, and only if it is wanted.
+    (stage, position, bufferedDuration, fetchedByteCount) = (.initialization, .zero, .zero, 0)
+    isLoadedToEnd = false
   }
 
   /// True if the media up to `end` is loaded. A buffer that is full does not read on to find that nothing follows.

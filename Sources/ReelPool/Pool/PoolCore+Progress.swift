@@ -32,7 +32,7 @@ extension PoolCore {
       readiness.index = load.order.index
       readiness.rank = load.order.rank
       readiness.target = load.order.target
-      readiness.stage = load.item.preloadStage.value
+      readiness.stage = load.stage
       readiness.status = load.item.status.value
       readiness.timeControlStatus = player.player.timeControlStatus.value
       readiness.bufferedDuration = statistics.bufferedDuration

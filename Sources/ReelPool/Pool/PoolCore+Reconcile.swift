@@ -45,9 +45,12 @@ extension PoolCore {
       guard let assignment = assign(plan) else { continue }
       // Existing items come first: the current one begins to play.
       for (player, entry) in assignment.kept { player.direct(entry.order) }
+      for (player, entry) in assignment.kept where player.rewindIfLeft() {
+        noteRewind(of: entry.item, player)
+      }
       for player in assignment.pinned { player.directPinned() }
       for (place, load) in assignment.ended {
-        let stage = load.item.preloadStage.value
+        let stage = load.stage
         end(place.player, load)
         send(.evicted(load.feedItem.id, slot: place.slot, stage))
       }

@@ -26,7 +26,7 @@ extension PoolCore {
       guard let player, let load = player.load, let frame = frame(of: (player, item.id)) else { return nil }
       let shown = load.firstFrameAt ?? configuration.player.clock.now
       return Handover(
-        frame: frame, stage: max(load.item.preloadStage.value, .firstFrame),
+        frame: frame, stage: max(load.stage, .firstFrame),
         duration: max(.zero, shown - began))
     }
   }
@@ -56,7 +56,7 @@ extension PoolCore {
   private func player(showing id: FeedItem.ID) throws(ReelError) -> PooledPlayer? {
     let (isClosed, player, failure) = state.withLock { state -> (Bool, PooledPlayer?, ReelError?) in
       let player = state.player(of: id)
-      if player?.hasFrame == true { return (state.isClosed, player, nil) }
+      if player?.isReady == true { return (state.isClosed, player, nil) }
       guard case .failed(let error)? = player?.load?.item.status.value else {
         return (state.isClosed, nil, nil)
       }

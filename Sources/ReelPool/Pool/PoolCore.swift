@@ -190,7 +190,7 @@ final class PoolCore: Sendable {
     }
     let frame = player.flatMap { self.frame(of: ($0, item.id)) }
     let load = player?.load
-    var stage = load?.item.preloadStage.value ?? .none
+    var stage = load?.stage ?? .none
     // The frame or its stage may have arrived just now; report both consistently.
     if frame == nil { stage = min(stage, .initialization) } else { stage = max(stage, .firstFrame) }
     var failure: ReelError?
@@ -301,6 +301,18 @@ final class PoolCore: Sendable {
     return player.end()
   }
 
+  /// An item that has ended and was left is back at its start, which loads again.
+  func noteRewind(of item: FeedItem, _ player: PooledPlayer) {
+    if let accountant = accountant.withLock({ $0 }), let load = player.load {
+      accountant.rewound(
+        item.id,
+        PoolAccountant.Departure(
+          fetchedByteCount: load.byteCountBeforeRewind, statistics: player.player.statisticsWithoutUnshown))
+    }
+    noteChange()
+    wakeProgress()
+  }
+
   /// Continues the current item where it was held. The surface has moved before, so that it misses no frame.
   /// With the state locked, so that of two simultaneous swipes neither releases a player that the other has
   /// held.
@@ -330,10 +342,13 @@ final class PoolCore: Sendable {
         }
       case .progressed:
         // Recorded before waiting callers look.
-        state.withLock { $0.player(of: id) }?.noteFirstFrame(of: item)
+        let player = state.withLock { $0.player(of: id) }
+        player?.noteFirstFrame(of: item)
+        if player?.noteRewind(of: item) == true { noteChange() }
       case .filled:
+        let isNews = state.withLock { $0.player(of: id) }?.noteRewind(of: item) ?? false
         noteChange()
-        return
+        guard isNews else { return }
       }
       wakeProgress()
     }

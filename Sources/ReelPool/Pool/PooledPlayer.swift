@@ -20,6 +20,13 @@ final class PooledPlayer: Sendable {
     var reported = PreloadStage.none
     /// When the first frame was ready, by the clock; nil until then.
     var firstFrameAt: Duration?
+    /// How far a rewound item is loaded again; nil for one that was not rewound, or is buffered again.
+    var rewoundStage: PreloadStage?
+    /// The bytes that had been fetched when the item was rewound; 0 for one that was not.
+    var byteCountBeforeRewind: Int64 = 0
+
+    /// The stage that loading has reached, since the item was rewound if it was.
+    var stage: PreloadStage { rewoundStage ?? item.preloadStage.value }
   }
 
   /// What the player should do with the item.
@@ -72,6 +79,8 @@ final class PooledPlayer: Sendable {
   var id: FeedItem.ID? { load?.feedItem.id }
   /// A frame of the item is on show.
   var hasFrame: Bool { player.hasFrame }
+  /// The same, and it is not the last frame of an item that is being rewound.
+  var isReady: Bool { player.hasFrame && load?.rewoundStage != .initialization }
   /// True while it waits for slots with a higher rank.
   var isHeldBack: Bool { network.isHeldBack }
   /// Waits for another player to close its decoder.
@@ -138,6 +147,35 @@ final class PooledPlayer: Sendable {
     if change.plays, order.plays { player.play(asOf: order.since) }
   }
 
+  /// Puts an item that has ended and was left back to its start, if its order wants the first frame. The start is loaded
+  /// and decoded again like a preload.
+  ///
+  /// - Returns: True if the item was rewound.
+  func rewindIfLeft() -> Bool {
+    guard let load, load.order.rank > 0, let target = load.order.target, target.stage >= .firstFrame,
+      player.canRewind
+    else { return false }
+    let byteCount = fetchedByteCount(since: load)
+    // Before the player reports progress.
+    setRewind(of: load.item, to: .initialization, byteCount: byteCount)
+    if player.rewind() { return true }
+    setRewind(of: load.item, to: nil, byteCount: load.byteCountBeforeRewind)
+    return false
+  }
+
+  /// Records how far a rewound item is loaded.
+  ///
+  /// - Returns: True if it has reached another stage.
+  func noteRewind(of item: PlayerItem) -> Bool {
+    let (hasFrame, isFull) = (player.hasCurrentFrame, item.isPlaybackBufferFull.value)
+    return state.withLock { load in
+      guard load?.item === item, let old = load?.rewoundStage, hasFrame else { return false }
+      let new: PreloadStage? = isFull ? nil : .firstFrame
+      load?.rewoundStage = new
+      return new != old
+    }
+  }
+
   /// Plays the item of picture in picture, whatever the current item is.
   func directPinned() {
     guard let index = load?.order.index else { return }
@@ -190,6 +228,14 @@ final class PooledPlayer: Sendable {
 
   // MARK: - Private
 
+  private func setRewind(of item: PlayerItem, to stage: PreloadStage?, byteCount: Int64) {
+    state.withLock { load in
+      guard load?.item === item else { return }
+      load?.rewoundStage = stage
+      load?.byteCountBeforeRewind = byteCount
+    }
+  }
+
   private func setRank(_ rank: Int) {
     gate.rank = rank
     decoders?.rank = rank
@@ -224,6 +270,6 @@ extension PooledPlayer.Order {
   /// target.
   func givesBack(_ load: PooledPlayer.Load) -> Bool {
     guard let target else { return false }
-    return target.stage < .firstFrame && load.item.preloadStage.value >= .firstFrame
+    return target.stage < .firstFrame && load.stage >= .firstFrame
   }
 }

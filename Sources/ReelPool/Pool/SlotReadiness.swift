@@ -32,7 +32,7 @@ public struct SlotReadiness: Sendable, Hashable {
   public var rank: Int?
   /// How far the item is to be loaded; `nil` if it plays, and loads without a target.
   public var target: PreloadTarget?
-  /// The stage that loading has reached.
+  /// The stage that loading has reached. It falls back when an item that has ended and was left is rewound.
   public var stage = PreloadStage.none
   /// The status of the item in the player, with the error if it failed.
   public var status = PlayerItem.Status.unknown

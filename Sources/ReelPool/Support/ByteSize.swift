@@ -21,7 +21,7 @@ public struct ByteSize: Sendable, Hashable {
       let size = unit.isEmpty
         ? 1 : Self.units.first(where: { $0.name.lowercased() == unit.lowercased() })?.size
     else {
-      throw ReelError(.usage, "\"\(text)\" is no size", advice: "write it as 64MB, 1.5GiB or 800000")
+      throw ReelError(.usage, "\"\(text)\" is not a size", advice: "write it as 64MB, 1.5GiB or 800000")
     }
     let bytes = (value * size).rounded()
     guard bytes <= 1e15 else { throw ReelError(.usage, "the size \"\(text)\" is above 1 PB") }

@@ -36,7 +36,30 @@ package enum LocalText {
     }
   }
 
+  /// The bytes of a text in UTF-8, without a byte order mark.
+  ///
+  /// Throws `ReelError.badManifest` if it is no text, or not UTF-8.
+  package static func validated(_ bytes: [UInt8]) throws(ReelError) -> ArraySlice<UInt8> {
+    if bytes.starts(with: [0xff, 0xfe]) || bytes.starts(with: [0xfe, 0xff]) {
+      throw ReelError(.badManifest, "UTF-16", advice: "save it as UTF-8")
+    }
+    let text = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? bytes[3...] : bytes[...]
+    if text.contains(0) { throw ReelError(.badManifest, "no text, but binary data") }
+    if String(validating: text, as: UTF8.self) == nil {
+      throw ReelError(.badManifest, "not UTF-8", place: .line(lineOfBadByte(in: text)))
+    }
+    return text
+  }
+
   // MARK: - Private
+
+  /// The first line that is not UTF-8. Line ends are ASCII, so lines can be looked at one by one.
+  private static func lineOfBadByte(in bytes: ArraySlice<UInt8>) -> Int {
+    for line in TextLines(bytes) where String(validating: line.bytes, as: UTF8.self) == nil {
+      return line.number
+    }
+    return 1
+  }
 
   /// The next bytes (none at the end) and 0, or the error number.
   private static func piece(of descriptor: Int32) -> (bytes: [UInt8], code: Int32) {

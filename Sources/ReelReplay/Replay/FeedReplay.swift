@@ -6,14 +6,11 @@ public import ReelPool
 /// Swipes through a feed on a pool as a viewer would, and reports how long the viewer waited.
 ///
 /// A swipe has two moments: the end of the drag, when the surface goes to the next item's player, and the settle
-/// ``settleTime`` later, when the item plays. Waits are measured from the settle. In a burst, swipes follow each other
+/// ``WalkPlan/settleTime`` later, when the item plays. Waits are measured from the settle. In a burst, swipes follow each other
 /// before they settle, and only the last one does.
 ///
 /// In a ``SimulatedRuntime`` the same plan gives the same report, byte for byte.
 public final class FeedReplay: Sendable {
-  /// The time from the end of the drag to the settle: 250 ms.
-  public static let settleTime = Duration.milliseconds(250)
-
   private let feed: Feed
   private let plan: WalkPlan
   private let settings: WalkSettings
@@ -115,7 +112,7 @@ public final class FeedReplay: Sendable {
           to: index, kind: step.kind, isPassing: index != step.target || number + 1 < step.path.count)
         service.beginSwipe(to: index)
       }
-      try await clock.sleep(for: Self.settleTime)
+      try await clock.sleep(for: WalkPlan.settleTime)
       recorder.settles(step.target, kind: step.kind)
       service.settle()
     }

@@ -1,4 +1,3 @@
-internal import Foundation
 package import Logging
 package import ReelCore
 package import ReelFFmpeg
@@ -35,6 +34,8 @@ package struct SimulatedWalk: Sendable {
   /// The longest real time to wait for an answer, or for the next part of one.
   package var limit: Duration?
   package var memory: Memory
+  /// What the items of the feed consist of, for the lower bound of the delays, and for `OraclePreload`. Nil for neither.
+  package var chunks: FeedChunks?
   package var trace: WalkTrace?
   package var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   /// Called with the report so far if the walk is cancelled.
@@ -64,6 +65,11 @@ package struct SimulatedWalk: Sendable {
     let simulation = SimulatedRuntime()
     var configuration = configuration
     configuration.enter(simulation, decodeCost: decodeCost)
+    if configuration.policy is OraclePreload, let link, let chunks {
+      configuration.policy = OraclePreload(
+        OraclePreload.Knowledge(
+          plan, chunks: { chunks[$0] }, link: link, decodeCost: decodeCost, clock: simulation))
+    }
     var settings = settings
     settings.isVirtual = true
     if settings.device == nil { settings.decodeCost = decodeCost.frame }
@@ -79,11 +85,20 @@ package struct SimulatedWalk: Sendable {
       feed, plan: plan, settings: settings, label: label, configuration: configuration, fetcher: network,
       trace: trace, frames: frames, logger: logger)
     do {
-      return try await replay.run(in: simulation)
+      var report = try await replay.run(in: simulation)
+      report.secondFrameBound = secondFrameBound?.figures
+      return report
     } catch {
       if let report = replay.interruptedReport { onInterruption?(report) }
       throw error
     }
+  }
+
+  /// The delays that no policy can go below; `nil` without a link, and without chunks.
+  package var secondFrameBound: SecondFrameBound? {
+    guard let link, let chunks else { return nil }
+    return SecondFrameBound(
+      plan, chunks: { chunks[$0] }, link: link, decodeCost: decodeCost, slotCount: configuration.slotCount)
   }
 
   /// Walks side by side, each walk as if it were alone: with the same real answers, it gives the same report.
@@ -99,23 +114,14 @@ package struct SimulatedWalk: Sendable {
     _ walks: [SimulatedWalk], concurrently count: Int? = nil,
     progress: (Int, WalkReport) -> Void = { _, _ in }
   ) async throws -> [WalkReport] {
-    let count = max(1, count ?? ProcessInfo.processInfo.activeProcessorCount)
     var reports = [WalkReport?](repeating: nil, count: walks.count)
-    try await withThrowingTaskGroup(of: (Int, WalkReport).self) { group in
-      var waiting = walks.enumerated().makeIterator()
-      func begin() {
-        guard let (place, walk) = waiting.next() else { return }
-        group.addTask {
-          try Task.checkCancellation()
-          return (place, try await walk.run())
-        }
-      }
-      for _ in 0..<count { begin() }
-      while let (place, report) = try await group.next() {
-        reports[place] = report
-        progress(place, report)
-        begin()
-      }
+    var waiting = walks.enumerated().makeIterator()
+    try await SideBySide.run(count, next: { waiting.next() }) { place, walk in
+      (place, try await walk.run())
+    } ended: { _, result in
+      let (place, report) = try result.get()
+      reports[place] = report
+      progress(place, report)
     }
     return reports.compactMap { $0 }
   }

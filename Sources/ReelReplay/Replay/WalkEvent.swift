@@ -7,7 +7,7 @@ package struct WalkEvent: Sendable {
   package enum Kind: String, Sendable {
     case swipe, settled, assigned, reached, evicted, departed, attached, detached, poster, shown, decoded,
       stalled
-    case resumed, ended, failed, request, response, received
+    case resumed, ended, rewound, failed, request, response, received
     /// Bytes of a body that were read just now. Not part of the JSON Lines.
     case chunk
     /// The memory of each slot. Not part of the JSON Lines.

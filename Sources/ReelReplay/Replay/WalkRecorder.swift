@@ -24,8 +24,10 @@ final class WalkRecorder: FrameOutput {
     /// The time of the last frame on the item's timeline.
     var lastTime: MediaTime?
     var swipeID: FeedItem.ID?
-    /// Items that were on the surface since they were loaded.
+    /// Items that were on the surface since they were loaded or rewound.
     var shownIDs: Set<FeedItem.ID> = []
+    /// What rewound items had fetched and shown until then.
+    var rewound: [FeedItem.ID: (byteCount: Int64, frameCount: Int)] = [:]
     var fetchedByteCount: Int64 = 0
     var unshownByteCount: Int64 = 0
     var decodedFrameCount = 0
@@ -65,7 +67,8 @@ final class WalkRecorder: FrameOutput {
     pool.setAccountant(
       PoolAccountant(
         decoded: { [weak self] id, count in self?.trace.note(.decoded, id, at: self?.now, count: count) },
-        departed: { [weak self] id, departure in self?.note(departure, of: id) }))
+        departed: { [weak self] id, departure in self?.note(departure, of: id) },
+        rewound: { [weak self] id, departure in self?.noteRewind(departure, of: id) }))
     try pool.setSurface(self)
   }
 
@@ -269,14 +272,26 @@ final class WalkRecorder: FrameOutput {
     let statistics = departure.statistics
     state.withLock { state in
       let wasShown = state.shownIDs.remove(id) != nil
+      let before = state.rewound.removeValue(forKey: id) ?? (0, 0)
       state.fetchedByteCount += departure.fetchedByteCount
       let left = Int64(statistics.unshownByteCount + statistics.inFlightByteCount)
-      state.unshownByteCount += wasShown ? min(left, departure.fetchedByteCount) : departure.fetchedByteCount
+      state.unshownByteCount +=
+        wasShown ? min(left, departure.fetchedByteCount) : departure.fetchedByteCount - before.byteCount
       state.decodedFrameCount += statistics.decodedFrameCount
-      let shown = wasShown ? statistics.shownFrameCount : 0
+      let shown = wasShown ? statistics.shownFrameCount : before.frameCount
       state.unshownFrameCount += max(0, statistics.decodedFrameCount - shown)
     }
     trace.note(.departed, id, at: clock.now, count: Int(departure.fetchedByteCount))
+  }
+
+  /// What is fetched from now on is a preload's.
+  private func noteRewind(_ departure: PoolAccountant.Departure, of id: FeedItem.ID) {
+    state.withLock { state in
+      // An item that is rewound twice was shown in between.
+      guard state.shownIDs.remove(id) != nil else { return }
+      state.rewound[id] = (departure.fetchedByteCount, departure.statistics.shownFrameCount)
+    }
+    trace.note(.rewound, id, at: clock.now, count: Int(departure.fetchedByteCount))
   }
 }
 

@@ -14,7 +14,7 @@ package struct LinkArgument: Sendable, Hashable {
     package let name: String
     /// The argument that gives this link alone.
     package let text: String
-    package let spec: LinkSpec
+    package var spec: LinkSpec
   }
 
   /// The most recordings of a folder.
@@ -31,13 +31,16 @@ package struct LinkArgument: Sendable, Hashable {
   private let base: Base
   private let path: String
   private let options: LinkOptions
-  /// With its comma; empty for none.
-  private let suffix: String
+  /// The options as they are written, with their comma; empty for none.
+  package let suffix: String
 
   /// Parses an argument. Looks whether there is a file, but reads none.
   ///
+  /// - Parameter resolve: Makes the path of a file that the argument names, for instance one relative to another folder.
   /// - Throws: `ReelError` of kind `usage` if it is neither a link nor a file or folder, or an option is wrong.
-  package init(parsing text: String) throws(ReelError) {
+  package init(
+    parsing text: String, resolve: (String) -> String = { $0 }
+  ) throws(ReelError) {
     self.text = text
     let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     var failure: ReelError?
@@ -45,19 +48,25 @@ package struct LinkArgument: Sendable, Hashable {
       let head = parts.prefix(count).joined(separator: ",")
       let base: Base
       do throws(ReelError) {
-        base = try Self.base(head)
+        base = try Self.base(head, path: resolve(head))
       } catch {
         failure = failure ?? error
         continue
       }
       self.base = base
-      path = head
+      if case .link = base { path = head } else { path = resolve(head) }
       options = try LinkOptions(parsing: Array(parts.dropFirst(count)))
       suffix = String(text.dropFirst(head.count))
       if case .link(let spec) = base { _ = try options.applied(to: spec) }
       return
     }
-    throw failure ?? ReelError(.usage, "\"\(text)\" is no link")
+    throw failure ?? ReelError(.usage, "\"\(text)\" is not a link")
+  }
+
+  /// True for a link that no file describes.
+  package var isConstant: Bool {
+    if case .link = base { return true }
+    return false
   }
 
   /// True for a folder, which may stand for several links.
@@ -72,18 +81,28 @@ package struct LinkArgument: Sendable, Hashable {
   /// - Returns: The links in order; more than one only for a folder.
   /// - Throws: `ReelError` of kind `noSuchFile` or `badManifest`, with file and line; also for a folder without recordings.
   package func links(seed: UInt64) throws(ReelError) -> [Link] {
+    try links().map { link in
+      var link = link
+      link.spec = link.spec.seeded(with: seed)
+      return link
+    }
+  }
+
+  /// Reads the recordings, and draws nothing: `LinkSpec.seeded(with:)` does.
+  ///
+  /// - Throws: As `links(seed:)`.
+  package func links() throws(ReelError) -> [Link] {
     switch base {
     case .link(let spec):
-      return [Link(name: path, text: text, spec: try options.applied(to: spec).seeded(with: seed))]
+      return [Link(name: path, text: text, spec: try options.applied(to: spec))]
     case .file:
       let name = URL(fileURLWithPath: path).lastPathComponent
-      return [Link(name: name, text: text, spec: try read(path, seed: seed))]
+      return [Link(name: name, text: path + suffix, spec: try read(path))]
     case .folder:
       let folder = path.hasSuffix("/") ? path : path + "/"
       var links: [Link] = []
       for name in try Self.files(in: folder) {
-        links.append(
-          Link(name: name, text: folder + name + suffix, spec: try read(folder + name, seed: seed)))
+        links.append(Link(name: name, text: folder + name + suffix, spec: try read(folder + name)))
       }
       return links
     }
@@ -91,27 +110,27 @@ package struct LinkArgument: Sendable, Hashable {
 
   // MARK: - Private
 
-  private static func base(_ text: String) throws(ReelError) -> Base {
+  private static func base(_ text: String, path: String) throws(ReelError) -> Base {
     do throws(ReelError) {
       return .link(try LinkSpec(parsingWithoutOptions: text))
     } catch {
       var isDirectory: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: text, isDirectory: &isDirectory) else {
+      guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
         // What begins with a digit was meant as a rate.
         guard let first = text.first, !first.isNumber else { throw error }
         let names = LinkSpec.profiles.map(\.name).joined(separator: ", ")
         throw ReelError(
-          .usage, "\"\(text)\" is no link, and there is no such file",
+          .usage, "\"\(text)\" is not a link, and there is no such file",
           advice: "write 10Mbit/50ms (rate/round trip), one of \(names), or the path of a recording")
       }
       return isDirectory.boolValue ? .folder : .file
     }
   }
 
-  private func read(_ path: String, seed: UInt64) throws(ReelError) -> LinkSpec {
+  private func read(_ path: String) throws(ReelError) -> LinkSpec {
     let recording = try LinkRecording(path: path)
     do throws(ReelError) {
-      return try options.applied(to: LinkSpec(recording)).seeded(with: seed)
+      return try options.applied(to: LinkSpec(recording))
     } catch {
       throw error.located(at: path)
     }

@@ -68,7 +68,7 @@ extension LinkRecording {
     var origin: Duration?
     for (number, words) in lines {
       guard words.count == 2 else {
-        throw failure("\"\(text(words))\" is no sample", number, advice: "write seconds and Mbit/s")
+        throw failure("\"\(text(words))\" is not a sample", number, advice: "write seconds and Mbit/s")
       }
       let seconds = try value(words[0], "time", number)
       guard seconds <= 4e9 else { throw failure("the time \(words[0]) is too large", number) }
@@ -98,7 +98,8 @@ extension LinkRecording {
     var countAtZero: Int64 = 0
     for (number, words) in lines {
       guard words.count == 1 else {
-        throw failure("\"\(text(words))\" is no delivery opportunity", number, advice: "write milliseconds")
+        throw failure(
+          "\"\(text(words))\" is not a delivery opportunity", number, advice: "write milliseconds")
       }
       let milliseconds = try value(words[0], "time", number)
       guard milliseconds == milliseconds.rounded() else {
@@ -140,7 +141,7 @@ extension LinkRecording {
       (0x30...0x39).contains(byte) || [0x2e, 0x2d, 0x2b, 0x65, 0x45].contains(byte)
     }
     guard isDecimal, let value = Double(word), value.isFinite else {
-      throw failure("the \(what) \"\(word.prefix(printedLimit))\" is no number", line)
+      throw failure("the \(what) \"\(word.prefix(printedLimit))\" is not a number", line)
     }
     guard value >= 0 else { throw failure("the \(what) \(word) is negative", line) }
     return value

@@ -71,7 +71,7 @@ public enum DwellSpec: Sendable, Hashable {
   private static func malformed(_ text: String) -> ReelError {
     let names = forms.map(\.form).joined(separator: ", ")
     return ReelError(
-      .usage, "\"\(text)\" is no dwell time", advice: "write it as \(names); a day at most")
+      .usage, "\"\(text)\" is not a dwell time", advice: "write it as \(names); a day at most")
   }
 }
 

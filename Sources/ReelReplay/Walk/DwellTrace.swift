@@ -48,7 +48,7 @@ public struct DwellTrace: Sendable, Hashable {
       let words = line.split(whereSeparator: \.isWhitespace)
       guard words.count <= 2, let dwell = words.first.flatMap(DurationText.parse) else {
         throw ReelError(
-          .badManifest, "\"\(line)\" is no line of a trace", at: name, place: .line(number),
+          .badManifest, "\"\(line)\" is not a line of a trace", at: name, place: .line(number),
           advice: "write seconds, then an index, +n, -n or nothing")
       }
       guard let move = words.count == 2 ? Self.move(words[1]) : .onward else {

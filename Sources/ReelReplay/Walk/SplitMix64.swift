@@ -4,10 +4,12 @@
 public struct SplitMix64: RandomNumberGenerator, Sendable, Hashable {
   private var state: UInt64
 
+  /// A generator that gives the same numbers for the same seed.
   public init(seed: UInt64) {
     state = seed
   }
 
+  /// The next 64 random bits.
   public mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state

@@ -33,7 +33,7 @@ public struct SwipeShares: Sendable, Hashable {
   public static func share(parsing text: String, of name: String) throws(ReelError) -> Double {
     guard let (percent, unit) = Quantity.split(text), unit == "%", percent <= 100 else {
       throw ReelError(
-        .usage, "\(name): \"\(text)\" is no share", advice: "write it in percent, from 0% to 100%")
+        .usage, "\(name): \"\(text)\" is not a share", advice: "write it in percent, from 0% to 100%")
     }
     return rounded(percent / 100)
   }

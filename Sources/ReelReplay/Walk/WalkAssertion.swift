@@ -62,7 +62,7 @@ public struct WalkAssertion: Sendable, Hashable {
     guard let limit = Self.limit(value, of: metric) else {
       let forms = metric.kinds.map(\.form).joined(separator: ", or ")
       throw ReelError(
-        .usage, "\"\(trimmed)\": \"\(value)\" does not suit \(metric.name)", advice: "it takes \(forms)")
+        .usage, "\"\(trimmed)\": \"\(value)\" is not a value of \(metric.name)", advice: "it takes \(forms)")
     }
     self.text = trimmed
     self.metric = metric.name
@@ -113,7 +113,7 @@ public struct WalkAssertion: Sendable, Hashable {
 
   private static func malformed(_ text: String) -> ReelError {
     ReelError(
-      .usage, "\"\(text)\" is no assertion",
+      .usage, "\"\(text)\" is not an assertion",
       advice: "write a metric, <, <=, >, >= or =, and a value, as ttff.p95<150ms")
   }
 }

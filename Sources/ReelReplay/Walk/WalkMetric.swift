@@ -16,7 +16,8 @@ public struct WalkMetric: Sendable {
   /// All metrics, in the order of the help text.
   public static let all: [WalkMetric] =
     latencies("ttff", "from settling to the first frame") { $0.firstFrame }
-    + latencies("second_frame", "from settling to the second frame") { $0.secondFrame } + hits + costs
+    + latencies("second_frame", "from settling to the second frame") { $0.secondFrame } + bounds + hits
+    + costs
 
   /// The metric with this name, in any letter case.
   ///
@@ -24,7 +25,8 @@ public struct WalkMetric: Sendable {
   public static func named(_ name: String) throws(ReelError) -> WalkMetric {
     if let metric = all.first(where: { $0.name == name.lowercased() }) { return metric }
     throw ReelError(
-      .usage, "\"\(name)\" is no metric", advice: "there are \(all.map(\.name).joined(separator: ", "))")
+      .usage, "\"\(name)\" is not a metric",
+      advice: "the metrics are \(all.map(\.name).joined(separator: ", "))")
   }
 
   /// The figure of a walk.
@@ -91,6 +93,22 @@ public struct WalkMetric: Sendable {
     } + shares
   }
 
+  private static let bounds: [WalkMetric] = [
+    bound("p50", "50th percentile") { $0.p50 }, bound("p95", "95th percentile") { $0.p95 },
+    bound("mean", "mean") { $0.mean },
+  ]
+
+  private static func bound(
+    _ name: String, _ meaning: String, _ find: @escaping @Sendable (DelayBound) -> Duration
+  ) -> WalkMetric {
+    WalkMetric(
+      "second_frame.bound.\(name)",
+      "shortest time to the second frame that any policy could reach with these players, \(meaning)",
+      [.time],
+      absence: "it needs --virtual, --link and items that can be measured"
+    ) { totals, _ in totals.secondFrameBound.map { .time(find($0)) } }
+  }
+
   private static let hits: [WalkMetric] =
     [
       WalkMetric(
@@ -115,7 +133,7 @@ public struct WalkMetric: Sendable {
       absence: "nothing was watched"
     ) { totals, _ in totals.rebufferingRatio.map { .share($0) } },
     WalkMetric(
-      "rung.mean", "stated bit rate of what was shown, weighted by time", [.bitRate],
+      "rung.mean", "mean stated bit rate of the frames shown, weighted by time", [.bitRate],
       absence: "no rung with a stated bit rate was shown"
     ) { totals, _ in totals.meanBitRate.map { .bitRate($0) } },
     WalkMetric("rung.switches", "changes of the rung on show, within items", [.count]) { totals, _ in
@@ -128,13 +146,16 @@ public struct WalkMetric: Sendable {
       totals, kind in
       kind == .size ? .size(totals.unshownByteCount) : totals.unshownByteShare.map { .share($0) }
     },
-    WalkMetric("frames.decoded", "frames decoded for all items", [.count]) { totals, _ in
-      .count(totals.decodedFrameCount)
+    WalkMetric(
+      "frames.decoded", "frames decoded for all items", [.count], absence: "frames were not decoded"
+    ) { totals, _ in
+      totals.countsFrames ? .count(totals.decodedFrameCount) : nil
     },
     WalkMetric(
       "frames.wasted", "decoded frames never shown", [.share, .count], absence: "no frame was decoded"
     ) { totals, kind in
-      kind == .count ? .count(totals.unshownFrameCount) : totals.unshownFrameShare.map { .share($0) }
+      guard totals.countsFrames else { return nil }
+      return kind == .count ? .count(totals.unshownFrameCount) : totals.unshownFrameShare.map { .share($0) }
     },
     WalkMetric("slot.memory", "the most memory of any slot", [.size], absence: "memory was not measured") {
       totals, _ in totals.slotHighWaterByteCount.map { .size(Int64($0)) }

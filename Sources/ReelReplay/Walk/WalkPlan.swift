@@ -20,6 +20,8 @@ public import ReelPool
 /// of the feed is an error; only lines without a target turn round at the ends. A move to the current item prolongs the
 /// look at it.
 public struct WalkPlan: Sendable, Hashable {
+  /// The time from the end of a drag, when the surface goes to the next item's player, to the settle: 250 ms.
+  public static let settleTime = Duration.milliseconds(250)
   /// The time between the swipes of a burst: 80 ms.
   public static let burstInterval = Duration.milliseconds(80)
   /// The times after which flicks leave an item: from 0.2 to 1 s, uniformly distributed.

@@ -24,8 +24,10 @@ extension WalkReport: Codable {
     try values.encode(milliseconds: duration, forKey: .duration)
     try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
     try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
-    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
+    if !settings.isChunkLevel {
+      try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
+      try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
+    }
     try values.encode(slotHighWaterByteCounts, forKey: .slotHighWaterByteCounts)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItems, forKey: .failedItems)
@@ -46,13 +48,15 @@ extension WalkReport: Codable {
     duration = try values.decodeMilliseconds(forKey: .duration)
     fetchedByteCount = try values.decode(Int64.self, forKey: .fetchedByteCount)
     unshownByteCount = try values.decode(Int64.self, forKey: .unshownByteCount)
-    decodedFrameCount = try values.decode(Int.self, forKey: .decodedFrameCount)
-    unshownFrameCount = try values.decode(Int.self, forKey: .unshownFrameCount)
+    decodedFrameCount = try values.decodeIfPresent(Int.self, forKey: .decodedFrameCount) ?? 0
+    unshownFrameCount = try values.decodeIfPresent(Int.self, forKey: .unshownFrameCount) ?? 0
     slotHighWaterByteCounts = try values.decode([Int].self, forKey: .slotHighWaterByteCounts)
     poolHighWaterByteCount = try values.decodeIfPresent(Int.self, forKey: .poolHighWaterByteCount)
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
     let figures = try values.decodeIfPresent([String: Double?].self, forKey: .scores) ?? [:]
     scores = WalkScore.allCases.filter { figures[$0.rawValue] != nil }
+    let totals = try values.decodeIfPresent(DecodedTotals.self, forKey: .totals)
+    secondFrameBound = totals?.secondFrameBound
     isInterrupted = try values.decodeIfPresent(Bool.self, forKey: .isInterrupted) ?? false
   }
 
@@ -60,4 +64,13 @@ extension WalkReport: Codable {
   ///
   /// - Throws: `ReelError` of kind `internalFault` if encoding fails.
   public func json() throws(ReelError) -> String { try JSONLine.string(self, of: "report") }
+}
+
+/// Of the totals, what does not follow from the records.
+private struct DecodedTotals: Decodable {
+  let secondFrameBound: DelayBound?
+
+  private enum CodingKeys: String, CodingKey {
+    case secondFrameBound = "second_frame_bound"
+  }
 }

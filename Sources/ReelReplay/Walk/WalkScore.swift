@@ -40,7 +40,7 @@ public enum WalkScore: String, Sendable, Hashable, CaseIterable {
   public static func named(_ name: String) throws(ReelError) -> WalkScore {
     if let score = WalkScore(rawValue: name.lowercased()) { return score }
     throw ReelError(
-      .usage, "\"\(name)\" is no score",
+      .usage, "\"\(name)\" is not a score",
       advice: "there are \(allCases.map(\.rawValue).joined(separator: ", "))")
   }
 

@@ -1,12 +1,16 @@
+internal import ReelPool
+
 extension WalkSettings: Codable {
   private enum CodingKeys: String, CodingKey {
     case feed, policy, link, dwell, seed, device
     case shares = "swipe_shares"
     case itemCount = "items"
+    case firstRung = "first_rung"
     case slotCount = "slots"
     case isVirtual = "virtual"
     case decodeCost = "decode_cost_ms"
     case decoding = "decode"
+    case isChunkLevel = "chunk_level"
     case notMeasured
   }
 
@@ -19,10 +23,15 @@ extension WalkSettings: Codable {
     try values.encodeIfPresent(link, forKey: .link)
     try values.encode(dwell, forKey: .dwell)
     try values.encodeIfPresent(shares, forKey: .shares)
+    if firstRung != .adapted { try values.encode(firstRung.rawValue, forKey: .firstRung) }
     try values.encode(seed, forKey: .seed)
     try values.encode(isVirtual, forKey: .isVirtual)
     try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
     try values.encodeIfPresent(device, forKey: .device)
+    if isChunkLevel {
+      try values.encode(true, forKey: .isChunkLevel)
+      try values.encode(["decoding", "memory"], forKey: .notMeasured)
+    }
     guard decodesFirstFramesOnly else { return }
     try values.encode("first", forKey: .decoding)
     try values.encode(["damage", "resident_memory"], forKey: .notMeasured)
@@ -42,6 +51,9 @@ extension WalkSettings: Codable {
       isVirtual: try values.decode(Bool.self, forKey: .isVirtual),
       decodeCost: try values.decodeMillisecondsIfPresent(forKey: .decodeCost),
       device: try values.decodeIfPresent(String.self, forKey: .device))
+    let rung = try values.decodeIfPresent(String.self, forKey: .firstRung)
+    firstRung = rung.flatMap { FirstRung(rawValue: $0) } ?? .adapted
     decodesFirstFramesOnly = try values.decodeIfPresent(String.self, forKey: .decoding) == "first"
+    isChunkLevel = try values.decodeIfPresent(Bool.self, forKey: .isChunkLevel) ?? false
   }
 }

@@ -1,3 +1,5 @@
+public import ReelPool
+
 /// The settings of a walk, complete enough to repeat it.
 public struct WalkSettings: Sendable, Hashable {
   /// The name or file of the feed.
@@ -21,8 +23,13 @@ public struct WalkSettings: Sendable, Hashable {
   public var isVirtual: Bool
   /// The simulated time that decoding a frame cost; `nil` for the real time.
   public var decodeCost: Duration?
+  /// The rung of each item's first segment.
+  public var firstRung = FirstRung.adapted
   /// True if only the first frames of each visit were decoded. Damage and resident memory are then not measured.
   public var decodesFirstFramesOnly = false
+  /// True if the walk was computed by the arithmetic of chunks: nothing was demuxed or decoded, and memory is not
+  /// measured.
+  public var isChunkLevel = false
   /// The device whose limits and costs applied: a name or a file; `nil` for none.
   public var device: String?
 

@@ -7,6 +7,7 @@ extension WalkTotals: Encodable {
     case abandonedSwipeCount = "abandoned_swipes"
     case firstFrame = "ttff"
     case secondFrame
+    case secondFrameBound = "second_frame_bound"
     case hitRatio = "hit_ratio"
     case hitRatios = "hit_ratio_by_stage"
     case stallCount = "stalls"
@@ -32,6 +33,7 @@ extension WalkTotals: Encodable {
     try values.encode(abandonedSwipeCount, forKey: .abandonedSwipeCount)
     try values.encode(firstFrame, forKey: .firstFrame)
     try values.encode(secondFrame, forKey: .secondFrame)
+    try values.encodeIfPresent(secondFrameBound, forKey: .secondFrameBound)
     try values.encodeIfPresent(hitRatio(), forKey: .hitRatio)
     let ratios = PreloadStage.allCases.dropFirst().compactMap { stage in
       hitRatio(stage).map { (stage.reportName, $0) }
@@ -46,8 +48,10 @@ extension WalkTotals: Encodable {
     try values.encode(rungSwitchCount, forKey: .rungSwitchCount)
     try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
     try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
-    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
+    if countsFrames {
+      try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
+      try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
+    }
     try values.encodeIfPresent(slotHighWaterByteCount, forKey: .slotHighWaterByteCount)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItemCount, forKey: .failedItemCount)

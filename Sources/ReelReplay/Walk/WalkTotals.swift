@@ -16,6 +16,8 @@ public struct WalkTotals: Sendable, Hashable {
   public let firstFrame: LatencyTable
   /// The waits from the settle to the second frame.
   public let secondFrame: LatencyTable
+  /// What no policy can go below; `nil` if it was not computed.
+  package let secondFrameBound: DelayBound?
   /// For each stage, the number of swipes that count which found it or a later one reached.
   public let reachedCounts: [PreloadStage: Int]
   /// The number of stalls.
@@ -52,6 +54,8 @@ public struct WalkTotals: Sendable, Hashable {
   public let poolHighWaterByteCount: Int?
   /// The number of items that failed.
   public let failedItemCount: Int
+  /// False for the arithmetic of chunks, which decodes no frames.
+  let countsFrames: Bool
 
   /// Computes the figures of a report.
   public init(_ report: WalkReport) {
@@ -61,6 +65,7 @@ public struct WalkTotals: Sendable, Hashable {
     abandonedSwipeCount = counted.filter { $0.timeToFirstFrame == nil }.count
     firstFrame = LatencyTable(counted, measured: \.timeToFirstFrame, counted: \.countedFirstFrame)
     secondFrame = LatencyTable(counted, measured: \.timeToSecondFrame, counted: \.countedSecondFrame)
+    secondFrameBound = report.secondFrameBound
     reachedCounts = Dictionary(
       uniqueKeysWithValues: PreloadStage.allCases.map { stage in
         (stage, counted.filter { $0.stage >= stage }.count)
@@ -93,6 +98,7 @@ public struct WalkTotals: Sendable, Hashable {
     slotHighWaterByteCount = report.slotHighWaterByteCounts.max()
     poolHighWaterByteCount = report.poolHighWaterByteCount
     failedItemCount = report.failedItems.count
+    countsFrames = !report.settings.isChunkLevel
   }
 
   /// The share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe counts.

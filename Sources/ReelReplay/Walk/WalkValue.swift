@@ -5,10 +5,15 @@ internal import ReelPool
 public enum WalkValue: Sendable, Hashable {
   /// The kind of a figure, which determines its units.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// A duration.
     case time
+    /// A number of bytes.
     case size
+    /// A share, from 0 to 1.
     case share
+    /// A number of things.
     case count
+    /// Bits per second.
     case bitRate
 
     /// A phrase that explains how to write a value of this kind.

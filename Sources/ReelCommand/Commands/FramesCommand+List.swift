@@ -1,0 +1,64 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+
+extension FramesCommand {
+  /// Extracts from the sources of a list.
+  func runList(_ logger: Logger) async throws {
+    let configuration = try Batch.Configuration(
+      list, sources: sources, output: output, format: format.rawValue, overwrites: overwrite, jobs: jobs,
+      printsResults: options.json, isQuiet: options.quiet, resultKeys: FramesRecord.keys)
+    try await Batch.run(configuration) { batch in
+      let extractor = FrameExtractor(
+        fetcher: try options.transport(logger: logger) { batch.noteRetryAfter($0, $1) },
+        configuration: try self.configuration(), gate: CoreGate(), logger: logger)
+      return { await extract($0, extractor: extractor) }
+    }
+  }
+
+  // MARK: - Private
+
+  private func extract(_ item: Batch.Item, extractor: FrameExtractor) async -> Batch.Outcome {
+    let job = FramesJob(
+      argument: item.text,
+      writer: FrameWriter(
+        options: FrameWriter.Options(
+          directory: item.names.folder, format: format, size: size, gravity: gravity, computesMD5: md5,
+          owner: item.owner(overwrites: overwrite)),
+        names: FrameNames(item.names, hasSeveral: hasSeveralFiles)),
+      printsLines: !options.json && !options.quiet, printsToStandardError: false)
+    let selection = selection
+    var report: FrameExtractor.Report?
+    var failure: ReelError?
+    do {
+      report = try await withDeadline(seconds: options.timeout, source: item.source.name) {
+        try await job.run(selection, source: item.source, extractor: extractor)
+      }
+    } catch {
+      failure = error.asReelError.located(at: item.text)
+    }
+    let body = try? JSONLine.string(job.record(report, error: nil, hasSource: false))
+    return Batch.Outcome(body: body ?? "{}", error: failure)
+  }
+
+  /// Whether a source may have more than one file.
+  private var hasSeveralFiles: Bool {
+    guard format.frame != nil else { return false }
+    return switch selection {
+    case .first: false
+    case .count(let count): count != 1
+    case .times(let times): times.count > 1
+    case .every: true
+    }
+  }
+}
+
+extension FramesRecord {
+  /// The names of the fields of a result.
+  static let keys: Set<String> = [
+    "source", "frames", "damaged", "missed_segments", "rung_bandwidth", "first_frame_bytes", "startup",
+  ]
+}

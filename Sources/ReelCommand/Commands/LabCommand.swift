@@ -1,0 +1,248 @@
+import ArgumentParser
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+import ReelReplay
+
+/// `reel lab`: compares preload policies over many simulated walks.
+struct LabCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lab",
+    abstract: "Compare preload policies over many simulated walks.",
+    discussion: """
+      CONFIG is a JSON file. The lab walks each feed over each link, as each viewer, on each device, with each pool size, \
+      policy and seed, with the modelled clock of reel feed --virtual --decode first. Walks that differ only in pool size \
+      and policy have the same viewer and the same link; differences between policies are computed from such pairs. \
+      Paths are relative to the folder of CONFIG.
+
+        {
+          "feeds": ["feed.json"],
+          "links": ["recordings/hsdpa,scale=8,rtt=60ms", "lte"],
+          "viewers": ["exp:5s", { "dwell": "retention", "flicks": "10%" }],
+          "pools": [3, 5],
+          "policies": ["adjacent", "adaptive"],
+          "seeds": 4,
+          "swipes": 40
+        }
+
+      Fields:
+        feeds          feed files, or objects with file, feed and name
+        links          as for reel feed; a folder is all recordings in it.
+                       Default: \(LabConfiguration.defaultLinks.joined(separator: ", "))
+        tcp, tls, dns  false models these only on links that name them
+        viewers        texts as retention,flicks=10%,back=5%, or objects with
+                       dwell, flicks, back, bursts, name.
+                       Default: \(LabConfiguration.defaultViewer)
+        devices        low, mid, high or files. Default: mid
+        pools          numbers of players. Default: 3
+        policies       as for reel feed --preload. Default:
+                       \(LabConfiguration.defaultPolicies.joined(separator: ", "))
+        seeds          a list, or a number n for 1 to n. Default: 1
+        swipes         of a walk, at most \(LabConfiguration.swipeLimit).
+                       Default: 20, or as many as a trace has
+        bandwidth      auto, where transfers choose the rungs, or the highest
+                       bit rate to open. Default: auto
+        max_height     leave out rungs with more lines
+        first_rung     adapted, low or auto. Default: adapted
+        chunk_level    true is --chunk-level
+        scores         published scores to add: \(WalkScore.allCases.map(\.rawValue).joined(separator: ", "))
+
+      Without CONFIG, --feed, --link, --policies and so on state the same.
+
+      All of it is checked before the first walk; a lab has at most \(LabConfiguration.runLimit) walks. Results go to \
+      --results as JSON Lines, each as soon as its walk has ended. Run the same command again after Ctrl-C, or after a \
+      crash, to continue. At the end the file has the results in the order of the walks: the same lab gives the same bytes, \
+      however often it was interrupted, on any number of cores. Exit code 1 if a walk failed; the next run repeats it.
+      """)
+
+  @Argument(help: "A configuration.")
+  var config: String?
+
+  @Option(
+    name: .customLong("feed"), parsing: .singleValue,
+    help: ArgumentHelp("A feed. Can be repeated.", valueName: "file"))
+  var feeds: [String] = []
+
+  @Option(
+    name: .customLong("link"), parsing: .singleValue,
+    help: ArgumentHelp("A link, a recording or a folder of them. Can be repeated.", valueName: "spec"))
+  var links: [String] = []
+
+  @Option(
+    name: .customLong("viewer"), parsing: .singleValue,
+    help: ArgumentHelp("Dwell times and shares of swipes. Can be repeated.", valueName: "spec"))
+  var viewers: [String] = []
+
+  @Option(
+    name: .customLong("device"), parsing: .singleValue,
+    help: ArgumentHelp("A device. Can be repeated.", valueName: "low|mid|high|FILE"))
+  var devices: [String] = []
+
+  @Option(help: ArgumentHelp("Numbers of players, separated by commas.", valueName: "n,..."))
+  var pools: String?
+
+  @Option(help: ArgumentHelp("Preload policies, separated by commas.", valueName: "policy,..."))
+  var policies: String?
+
+  @Option(help: ArgumentHelp("How many seeds, or which, separated by commas.", valueName: "n|n,..."))
+  var seeds: String?
+
+  @Option(help: ArgumentHelp("How often to swipe.", valueName: "n"))
+  var swipes: String?
+
+  @Option(help: ArgumentHelp("The rung of an item's first segment.", valueName: "adapted|low|auto"))
+  var firstRung: String?
+
+  @Option(
+    name: .customLong("score"), parsing: .singleValue,
+    help: ArgumentHelp("Add a published score. Can be repeated.", valueName: "name"))
+  var scores: [String] = []
+
+  @Flag(
+    name: .customLong("plain-links"),
+    help: "Model tcp, tls and dns only on links that name them.")
+  var hasPlainLinks = false
+
+  @Flag(
+    help: """
+      Also compute each walk by the arithmetic of chunks, as papers do, without demuxing, decoding and connections; and say \
+      which rankings differ, and why.
+      """)
+  var chunkLevel = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The policy to compare the others with. Default: the first one.", valueName: "policy"))
+  var baseline: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Where results are kept. Default: CONFIG with the extension .results.jsonl; without CONFIG they are not kept.",
+      valueName: "file"))
+  var results: String?
+
+  @Flag(help: "Discard the results in the file and start over.")
+  var restart = false
+
+  @Flag(help: "Check everything, and print the number of walks and how long they may take.")
+  var dryRun = false
+
+  @Option(
+    help: ArgumentHelp("Walks that run at a time. Default: one a processor.", valueName: "n"))
+  var jobs: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write a page of HTML: distributions, differences, Pareto fronts and all groups.", valueName: "file"))
+  var report: String?
+
+  @Option(help: ArgumentHelp("Write a line of CSV for each walk.", valueName: "file"))
+  var csv: String?
+
+  @OptionGroup var options: SourceOptions
+
+  /// The time that Ctrl-C leaves to sum up the results so far.
+  private static let grace = DispatchTimeInterval.seconds(30)
+
+  func validate() throws {
+    let isShort = !shortForm.isEmpty
+    if config == nil, feeds.isEmpty { throw ValidationError("name a configuration, or a feed with --feed") }
+    if config != nil, isShort {
+      let names = shortForm.keys.sorted().compactMap { Self.optionNames[$0] }.joined(separator: ", ")
+      throw ValidationError("\(names) can't be combined with a configuration file")
+    }
+    if config == "-" { throw ValidationError("a configuration is read from a file") }
+    if let jobs, !(1...1000).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 1000") }
+    var files = [config, resultsPath].compactMap { $0.flatMap(FileIdentity.init(path:)) }
+    for (option, path) in [("--results", results), ("--report", report), ("--csv", csv)] {
+      if path == "-" { throw ValidationError("\(option) takes a file; write ./- for one of this name") }
+      if path == "" { throw ValidationError("\(option) takes a file") }
+      guard option != "--results", let path, let file = FileIdentity(path: path) else { continue }
+      if files.contains(file) { throw ValidationError("\(option) names a file that the lab uses otherwise") }
+      files.append(file)
+    }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    let isComplete: Bool
+    do {
+      isComplete = try await Interruption.cancelling(within: Self.grace) {
+        try await LabJob(self, logger: logger).run()
+      }
+    } catch {
+      PartialFiles.removeAll()
+      if error is CancellationError { throw ExitCode(ExitStatus.interrupted) }
+      if let failures = error as? LabFailures {
+        Console.report(failures.errors)
+        throw ExitCode(failures.errors.first.map(ExitStatus.code) ?? ExitStatus.failedSource)
+      }
+      let known = error.asReelError
+      if known.kind != .cancelled { Console.report(known) }
+      throw ExitCode(ExitStatus.code(of: known))
+    }
+    if !isComplete { throw ExitCode(ExitStatus.failedSource) }
+  }
+
+  // MARK: - Values
+
+  /// The file of results; nil if they are not kept.
+  var resultsPath: String? {
+    if let results { return results }
+    guard let config else { return nil }
+    let stem = config.lowercased().hasSuffix(".json") ? String(config.dropLast(5)) : config
+    return stem + ".results.jsonl"
+  }
+
+  /// The configuration that the file or the options state. Links, feeds and so on are not looked at.
+  func labConfiguration() throws -> LabConfiguration {
+    var configuration: LabConfiguration
+    if let config {
+      configuration = try LabConfiguration(path: config)
+    } else {
+      let json = try JSONSerialization.data(withJSONObject: shortForm, options: .sortedKeys)
+      configuration = try LabConfiguration(json: Array(json), from: .options)
+    }
+    if let bandwidth = options.bandwidth {
+      configuration.bandwidth = try LabConfiguration.bandwidth(parsing: bandwidth)
+    }
+    if let maxHeight = options.maxHeight { configuration.maximumHeight = maxHeight }
+    if chunkLevel { configuration.levels = LabRun.Level.allCases }
+    return configuration
+  }
+
+  // MARK: - Private
+
+  private static let optionNames = [
+    "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
+    "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
+    "scores": "--score", "tcp": "--plain-links", "tls": "--plain-links", "dns": "--plain-links",
+  ]
+
+  /// The fields of a configuration that the options state, as JSON has them.
+  private var shortForm: [String: Any] {
+    var fields: [String: Any] = [:]
+    let lists = [
+      "feeds": feeds, "links": links, "viewers": viewers, "devices": devices, "scores": scores,
+      "policies": policies.map(Self.list) ?? [],
+    ]
+    for (name, values) in lists where !values.isEmpty { fields[name] = values }
+    if let pools { fields["pools"] = Self.list(pools).map(Self.number) }
+    if let seeds {
+      fields["seeds"] = seeds.contains(",") ? Self.list(seeds).map(Self.number) : Self.number(seeds)
+    }
+    if let swipes { fields["swipes"] = Self.number(swipes) }
+    if let firstRung { fields["first_rung"] = firstRung }
+    if hasPlainLinks { for name in ["tcp", "tls", "dns"] { fields[name] = false } }
+    return fields
+  }
+
+  private static func list(_ text: String) -> [String] {
+    text.split(separator: ",", omittingEmptySubsequences: false).map(\.trimmed)
+  }
+
+  /// A number, or the text that is none, which the configuration refuses.
+  private static func number(_ text: String) -> Any { UInt64(text).map { $0 as Any } ?? text }
+}

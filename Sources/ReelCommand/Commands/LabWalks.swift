@@ -1,0 +1,96 @@
+import Logging
+import ReelCore
+import ReelPlayback
+import ReelPool
+import ReelReplay
+
+/// Makes and performs the walks of a lab. They share what they read and decode.
+struct LabWalks: Sendable {
+  private let inputs: LabInputs
+  private let loading: LoadingConfiguration
+  private let fetcher: any Fetching
+  private let limit: Duration
+  private let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: true)
+  /// Of each feed; empty until they are measured.
+  private var chunks: [FeedChunks] = []
+  private let logger: Logger
+
+  /// - Parameters:
+  ///   - loading: Headers and keys; the configuration states the rungs.
+  ///   - limit: The longest real time to wait for an answer.
+  init(
+    _ inputs: LabInputs, loading: LoadingConfiguration, fetcher: any Fetching, limit: Duration,
+    logger: Logger
+  ) {
+    self.inputs = inputs
+    var loading = loading
+    loading.bandwidthCap = inputs.configuration.bandwidth ?? LoadingConfiguration().bandwidthCap
+    loading.maximumHeight = inputs.configuration.maximumHeight
+    self.loading = loading
+    self.fetcher = fetcher
+    self.limit = limit
+    self.logger = logger
+  }
+
+  /// Measures the chunks of all feeds, for walks at the level of chunks, for the policy `oracle`, and for lower bounds of
+  /// the delays.
+  ///
+  /// - Parameter progress: Called with a line for a terminal, on any thread.
+  /// - Throws: `CancellationError`.
+  mutating func measureChunks(_ progress: @Sendable (String) -> Void) async throws {
+    chunks = []
+    for (number, input) in inputs.feeds.enumerated() {
+      let feed = inputs.feeds.count > 1 ? " of feed \(number + 1) of \(inputs.feeds.count)" : ""
+      chunks.append(
+        try await FeedChunks.measure(input.feed, fetcher: fetcher, loading: loading, logger: logger) {
+          count in
+          progress("measuring the chunks\(feed): \(count) of \(input.feed.items.count) items")
+        })
+    }
+  }
+
+  /// Performs the walk of a run.
+  ///
+  /// - Parameter places: Those of the run.
+  /// - Throws: As `SimulatedWalk.run()`.
+  func result(of run: LabRun, at places: LabRuns.Places) async throws -> LabResult {
+    let walk = try walk(run, places)
+    let report: WalkReport
+    switch run.level {
+    case .decoded:
+      var walk = walk
+      if !chunks.isEmpty { walk.chunks = chunks[places.feed] }
+      report = try await walk.run()
+    case .chunk:
+      try Task.checkCancellation()
+      report = ChunkWalk(
+        walk.feed, chunks: chunks[places.feed], plan: walk.plan, settings: walk.settings, label: walk.label,
+        configuration: walk.configuration, link: inputs.links[places.link].spec.seeded(with: run.seed)
+      ).run()
+    }
+    return LabResult(run: run, report: report, scores: inputs.configuration.scores)
+  }
+
+  // MARK: - Private
+
+  private func walk(_ run: LabRun, _ places: LabRuns.Places) throws(ReelError) -> SimulatedWalk {
+    let configuration = inputs.configuration
+    let (feed, link) = (inputs.feeds[places.feed].feed, inputs.links[places.link])
+    let (viewer, device) = (inputs.viewers[places.viewer].spec, inputs.devices[places.device].model)
+    var pool = PoolConfiguration(
+      walkingWith: run.slotCount, configuration.policies[places.policy],
+      firstRung: configuration.firstRung, loading: loading, adaptsBitRate: configuration.bandwidth == nil)
+    pool.apply(limitsOf: device)
+    var settings = WalkSettings(
+      feed: run.feed, itemCount: feed.items.count, slotCount: run.slotCount, policy: run.policy,
+      link: link.text, dwell: viewer.dwell.description, shares: viewer.reportedShares, seed: run.seed)
+    settings.device = run.device
+    settings.firstRung = configuration.firstRung
+    return SimulatedWalk(
+      feed,
+      plan: try WalkPlan(feed, swipeCount: configuration.swipeCount, viewer: viewer, seed: run.seed),
+      settings: settings, label: run.policy, configuration: pool, decodeCost: device.decodeCost,
+      link: link.spec.seeded(with: run.seed), fetcher: fetcher, limit: limit, memory: memory,
+      logger: logger)
+  }
+}

@@ -1,0 +1,176 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+
+extension StillRenderer.HDRHandling: ExpressibleByArgument {}
+
+/// `reel poster`: writes the frame that represents each source.
+struct PosterCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "poster",
+    abstract: "Write a good frame of each source to a file.",
+    discussion: """
+      Looks at the first frame and at key frames of the first 30 s, each decoded by itself, and takes the best one. \
+      Black, near-uniform, faded, blurred and damaged frames are rejected. If all are, the least bad one is written, \
+      and the output says so. --json lists every candidate with its measures.
+
+      Of segments and of MP4 files, only what these frames need is fetched. With --size, the cheapest rung that is \
+      large enough is read, whatever --bandwidth says. Frames are turned upright and their pixels made square. HDR \
+      (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
+
+      --quality is libjpeg's for JPEG (85 by default), libwebp's for WebP (80), and libavif's for AVIF (60). y4m keeps \
+      the decoded samples, turned upright only.
+
+      \(BatchOptions.discussion)
+      """)
+
+  @Argument(help: "Paths, URLs, or - for standard input.")
+  var sources: [String] = []
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "The folder to write NAME.jpg to, made if needed; - for standard output.", valueName: "dir"))
+  var output = "."
+
+  @Flag(
+    help:
+      "Replace any existing file. By default, only files that the same source wrote are replaced."
+  )
+  var overwrite = false
+
+  @Option(help: "jpeg, png, webp, avif, ppm (P6), or y4m.")
+  var format = PosterFormat.jpeg
+
+  @Option(help: ArgumentHelp("The quality of JPEG, WebP and AVIF, from 1 to 100.", valueName: "q"))
+  var quality: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      The largest size: a box (320x180), a width (320), or the length of the shorter side (720p). The aspect ratio is \
+      kept, and nothing is enlarged.
+      """,
+      valueName: "size"),
+    transform: ImageOptions.stillSize)
+  var size: StillSize?
+
+  @Option(
+    help: ArgumentHelp(
+      "Lower the quality until the file has at most this size, such as 30kB.", valueName: "bytes"),
+    transform: ImageOptions.byteCount)
+  var maxBytes: Int?
+
+  @Option(help: ArgumentHelp("The number of key frames to look at after the first frame.", valueName: "n"))
+  var candidates = 6
+
+  @Flag(help: "Take the first frame, whatever it shows.")
+  var first = false
+
+  @Option(
+    help: ArgumentHelp("Take the frame on show at this time.", valueName: "time"),
+    transform: TimeArgument.seconds)
+  var at: Double?
+
+  @Option(help: "sdr maps HDR to SDR; keep writes it as 16-bit PNG or 10-bit AVIF.")
+  var hdr = StillRenderer.HDRHandling.sdr
+
+  @Option(help: ArgumentHelp("The number of sources to open at once.", valueName: "n"))
+  var jobs = 32
+
+  @OptionGroup(title: "Lists") var list: BatchOptions
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    if list.isList {
+      try list.validate(sources: sources, output: output)
+    } else {
+      try SourceOptions.validate(sources)
+    }
+    if let quality, !(1...100).contains(quality) {
+      throw ValidationError("--quality takes a number from 1 to 100")
+    }
+    if quality != nil || maxBytes != nil, format.still?.defaultQuality == nil {
+      throw ValidationError(
+        "\(format.rawValue) has no quality: --quality and --max-bytes need jpeg, webp or avif")
+    }
+    if format == .y4m, size != nil {
+      throw ValidationError("y4m holds the decoded samples as they are: --size does not go with it")
+    }
+    if hdr == .keep, format.still?.canHoldHDR == false {
+      throw ValidationError("--hdr keep needs --format png or avif")
+    }
+    if !(0...1000).contains(candidates) {
+      throw ValidationError("--candidates takes a number from 0 to 1000")
+    }
+    if first, at != nil { throw ValidationError("--first and --at exclude each other") }
+    if let at, !(at >= 0 && at < 1e9) { throw ValidationError("--at takes seconds from 0 on") }
+    try SourceRun.validate(output: output, sources: sources, jobs: jobs, options: options)
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    do {
+      if let still = format.still { try StillEncoder.check(still) }
+    } catch {
+      Console.report(error)
+      throw ExitCode(ExitStatus.code(of: error))
+    }
+    if list.isList { return try await runList(logger) }
+    let errors = try await Interruption.cancelling { try await writeAll(logger: logger) }
+    PartialFiles.removeAll()
+    try ExitStatus.check(errors, sourceCount: sources.count)
+  }
+
+  func job(fetcher: any Fetching, logger: Logger) throws -> PosterJob {
+    PosterJob(
+      extractor: PosterExtractor(
+        fetcher: fetcher, configuration: try options.loading(), size: size, gate: CoreGate(), logger: logger),
+      writer: PosterWriter(format: format, size: size, quality: quality, byteLimit: maxBytes, hdr: hdr),
+      choice: choice)
+  }
+
+  // MARK: - Private
+
+  private var choice: Poster.Choice {
+    if let at { return .at(MediaTime(seconds: at)) }
+    return first ? .first : .best(of: candidates)
+  }
+
+  /// Writes the posters of all sources, `jobs` at a time; returns the errors of those that failed.
+  private func writeAll(logger: Logger) async throws -> [ReelError] {
+    let job = try job(fetcher: try options.transport(logger: logger), logger: logger)
+    let record = OutputRecord(directory: output, overwrites: overwrite)
+    return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
+      let target = PosterWriter.Target(
+        directory: output, names: FrameNames("\(item.stem).\(format.fileExtension)"),
+        owner: OutputFile.Owner(record: record, source: OutputRecord.Source(of: item.source)))
+      try await write(item, to: target, job: job)
+    } failed: {
+      PosterRecord(source: $0, error: $1)
+    }
+  }
+
+  private func write(_ item: SourceRun.Item, to target: PosterWriter.Target, job: PosterJob) async throws {
+    do {
+      let record = try await withDeadline(seconds: options.timeout, source: item.source.name) {
+        try await job.run(item.source, argument: item.argument, to: target)
+      }
+      if options.json {
+        try Console.print(JSONLine.string(record))
+      } else if !options.quiet, let line = PosterText.line(record) {
+        if output == "-" { Console.note(line) } else { try Console.print(line) }
+      }
+    } catch {
+      if options.json {
+        try? Console.print(JSONLine.string(PosterRecord(source: item.argument, error: error.asReelError)))
+      }
+      throw error
+    }
+  }
+}

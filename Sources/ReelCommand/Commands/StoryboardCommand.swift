@@ -1,0 +1,178 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ReelCore
+import ReelFFmpeg
+import ReelPlayback
+import ReelPool
+
+/// `reel storyboard`: writes stills of each source at a regular interval.
+struct StoryboardCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "storyboard",
+    abstract: "Write stills of each source at a regular interval, for previews.",
+    discussion: """
+      Each still is a key frame, decoded by itself. Of segments and of MP4 and Matroska files, only these frames \
+      and the index are fetched, several at a time, from the cheapest rung whose frames are large enough, or from \
+      a playlist of I-frames. A still is the key frame nearest to the beginning of its interval (of segments: the \
+      first one of each segment counts), and none is used twice: if key frames are further apart than --every, so \
+      are the stills. Sources without an index are read to their end.
+
+      --write chooses the files: vtt writes sheets and a WebVTT file that names the tiles with #xywh; hls writes sheets, \
+      a playlist of images and a multivariant playlist that refers to it; dash writes sheets and an MPD with an image \
+      AdaptationSet; bif writes one file of JPEGs for Roku players. Sheets are shared. In sheets for HLS and DASH, an \
+      interval without a still of its own repeats the one before it. A source has at most 10000 stills, and a sheet \
+      16384 pixels a side (WebP: 16383) and 64 Mi pixels.
+
+      Of a live presentation, the current window is shown, with times from its start. HDR is mapped to SDR, and frames \
+      are turned upright. --timeout limits the time until the first still, and from one to the next.
+      """)
+
+  @Argument(help: "Paths, URLs, or - for standard input.")
+  var sources: [String] = []
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "The folder to write NAME.vtt, NAME-001.jpg and the others to, made if needed.", valueName: "dir"))
+  var output = "."
+
+  @Flag(
+    help: "Replace any existing file. By default, only files that the same source wrote are replaced.")
+  var overwrite = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The time from one still to the next, at least 0.1 s: 10, 2.5s, 500ms, 1min. Default: 10s.",
+      valueName: "time"),
+    transform: TimeArgument.seconds)
+  var every: Double?
+
+  @Option(
+    help: ArgumentHelp(
+      "Instead of --every: the number of stills, from 1 to 10000, evenly over the duration.", valueName: "n"))
+  var count: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "The most columns and rows of a sheet, in tiles; a sheet has no more rows than it needs. Default: 10x10.",
+      valueName: "CxR"),
+    transform: StoryboardGrid.parse)
+  var grid = StoryboardGrid(columns: 10, rows: 10)
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      The largest size of a tile in pixels: a width (320), a box (320x180), or the length of the shorter side (180p). \
+      The aspect ratio is kept, and nothing is enlarged. Default: 320.
+      """,
+      valueName: "size"),
+    transform: ImageOptions.stillSize)
+  var size = StillSize.width(320)
+
+  @Option(
+    help: ArgumentHelp(
+      "What to write: vtt, bif, hls, dash, separated by commas. Default: vtt.", valueName: "list"),
+    transform: StoryboardOutput.list)
+  var write: [StoryboardOutput] = [.vtt]
+
+  @Option(help: "The format of sheets: jpeg, png or webp.")
+  var format = StoryboardFormat.jpeg
+
+  @Option(
+    help: ArgumentHelp("The quality of JPEG (default 85) and WebP (80), from 1 to 100.", valueName: "q"))
+  var quality: Int?
+
+  @Option(help: ArgumentHelp("The number of sources to open at once.", valueName: "n"))
+  var jobs = 4
+
+  @OptionGroup var options: SourceOptions
+
+  func validate() throws {
+    try SourceOptions.validate(sources)
+    if let quality, !(1...100).contains(quality) {
+      throw ValidationError("--quality takes a number from 1 to 100")
+    }
+    if quality != nil, format == .png { throw ValidationError("png has no quality") }
+    if every != nil, count != nil { throw ValidationError("--every and --count exclude each other") }
+    if let every, !(every >= 0.1 && every < 1e6) {
+      throw ValidationError("--every takes a time from 0.1 s to 1000000 s")
+    }
+    if let count, !(1...Storyboard.slotLimit).contains(count) {
+      throw ValidationError("--count takes a number from 1 to \(Storyboard.slotLimit)")
+    }
+    if !(1...256).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 256") }
+    if output.isEmpty || output == "-" {
+      throw ValidationError("-o takes a folder: a storyboard has several files")
+    }
+  }
+
+  func run() async throws {
+    let logger = options.bootstrapLogging()
+    let errors = try await Interruption.cancelling { try await writeAll(logger: logger) }
+    PartialFiles.removeAll()
+    try ExitStatus.check(errors, sourceCount: sources.count)
+  }
+
+  // MARK: - Private
+
+  private var style: StoryboardStyle {
+    StoryboardStyle(directory: output, outputs: write, format: format, quality: quality, grid: grid)
+  }
+
+  /// Writes the storyboards of all sources, `jobs` at a time; returns the errors of those that failed.
+  private func writeAll(logger: Logger) async throws -> [ReelError] {
+    do {
+      if style.writesSheets { try StillEncoder.check(format.still) }
+      if write.contains(.bif) { try StillEncoder.check(.jpeg) }
+    } catch {
+      Console.report(error.asReelError)
+      return [error.asReelError]
+    }
+    let job = StoryboardJob(
+      extractor: StoryboardExtractor(
+        fetcher: try options.transport(logger: logger), configuration: try options.loading(), size: size,
+        gate: CoreGate(), logger: logger),
+      style: style, spacing: count.map { .count($0) } ?? .every(every ?? 10))
+    let record = OutputRecord(directory: output, overwrites: overwrite)
+    return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
+      let owner = OutputFile.Owner(record: record, source: OutputRecord.Source(of: item.source))
+      try await write(item, owner: owner, job: job)
+    } failed: {
+      StoryboardRecord(source: $0, error: $1)
+    }
+  }
+
+  private func write(_ item: SourceRun.Item, owner: OutputFile.Owner, job: StoryboardJob) async throws {
+    do {
+      let record = try await withStallLimit(seconds: options.timeout, source: item.source.name) { note in
+        try await job.run(
+          item.source, argument: item.argument, stem: item.stem, owner: owner, noteTile: note)
+      }
+      if options.json {
+        try Console.print(JSONLine.string(record))
+      } else if !options.quiet, let line = StoryboardText.line(record) {
+        try Console.print(line)
+      }
+      for fault in (options.quiet ? [] : record.faults ?? []).prefix(Self.printedMissingCount) {
+        Console.note("reel: warning: \(item.argument.printable): \(fault.message)")
+      }
+      if !options.quiet, let missing = record.missing {
+        for found in missing.prefix(Self.printedMissingCount) {
+          let time = (Double(found.slot) * (record.interval ?? 0)).formatted(places: 3)
+          Console.note(
+            "reel: warning: \(item.argument.printable): no still at \(time) s: \(found.error.message)")
+        }
+      }
+    } catch {
+      if options.json {
+        try? Console.print(
+          JSONLine.string(StoryboardRecord(source: item.argument, error: error.asReelError)))
+      }
+      throw error
+    }
+  }
+
+  /// The number of faults, and of missing key frames, that are named in warnings.
+  private static let printedMissingCount = 5
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import Dispatch
+import ReelCore
+import ReelPlayback
+
+extension Batch {
+  /// Runs a command over its list. Throws the exit code unless that is 0.
+  ///
+  /// - Parameter prepare: Makes the closure that works on a source.
+  static func run(
+    _ configuration: Configuration,
+    _ prepare: @escaping @Sendable (Batch) throws -> @Sendable (Item) async -> Outcome
+  ) async throws {
+    // Engines wait 5 s or longer after SIGTERM before they kill a process.
+    let status = try await Interruption.cancelling(within: .seconds(4), isResumable: true) {
+      let batch = Batch(configuration)
+      return await batch.run(try prepare(batch))
+    }
+    PartialFiles.removeAll()
+    if status != 0 { throw ExitCode(status) }
+  }
+}
+
+extension Batch.Item {
+  /// The owner of the source's files.
+  func owner(overwrites: Bool) -> OutputFile.Owner {
+    OutputFile.Owner(
+      record: OutputRecord(directory: names.folder, overwrites: overwrites),
+      source: OutputRecord.Source(of: source))
+  }
+}

@@ -1,0 +1,160 @@
+import ArgumentParser
+import Foundation
+import ReelCore
+
+/// The options of a command that works through a list of sources.
+///
+/// Each of them turns on the list mode: results are kept in a file, names do not depend on other runs, and the exit code
+/// says whether a retry may help.
+struct BatchOptions: ParsableArguments {
+  /// The paragraph on lists in the help of a command.
+  static let discussion = """
+    Any option under LISTS turns on list mode, for long lists. Each source gets a line of JSON in a \
+    results file, and --resume continues where a run has ended. A URL that is named twice is done once. A source is \
+    skipped or tried again by its URL alone: other options are not compared. After 3 temporary failures in a row, the \
+    sources of a host are postponed to the end; after 3 more, they are left for a later run. Where a server sends \
+    Retry-After, no source of its host is begun before. Exit codes: 0 all written; 1 some sources failed permanently; \
+    75 some may succeed on a retry, or SIGTERM ended the run; others as usual. reel report sums results up.
+    """
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Read sources from a list, or - for standard input: one URL or path per line, or a JSON object per line with url \
+      and any other fields, which are copied to the result. Blank lines and lines that begin with # are ignored. Paths \
+      are relative to the list.
+      """, valueName: "file"))
+  var input: String?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      The names of files, from text, / for folders, and {index} {stem} {hash} {host} {time} {format}. Default in a \
+      list: {stem}-{hash}. The extension is added unless {format} is at the end. If two sources of a list have the same \
+      name, the later one gets its hash too.
+      """, valueName: "template"))
+  var name: String?
+
+  @Flag(
+    inversion: .prefixedNo,
+    help:
+      """
+      Spread files over folders (ab/cd/NAME, from the hash). Default: for lists of more than 10,000 sources, and for \
+      lists from a pipe.
+      """)
+  var fanOut: Bool?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write results to this file, as JSON Lines. Default: results.jsonl in the output folder; for a shard results-I-of-N.jsonl.",
+      valueName: "file"))
+  var results: String?
+
+  @Flag(
+    help: "Continue an earlier run: skip sources that are written or failed permanently, and try the others.")
+  var resume = false
+
+  @Option(help: ArgumentHelp("The largest number of sources of a host to open at once.", valueName: "n"))
+  var perHost: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "The largest number of sources of each host to start per second, evenly spaced. Also as 30/min or 500/h.",
+      valueName: "n/s"))
+  var rateLimit: String?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Take only the sources of shard I of N, counted from 0. auto/N takes I from JOB_COMPLETION_INDEX, \
+      SLURM_ARRAY_TASK_ID or AWS_BATCH_JOB_ARRAY_INDEX.
+      """, valueName: "I/N"))
+  var shard: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Assign sources to shards by the hash of their url, or of their host, so that one shard has all of a host.",
+      valueName: "url|host"))
+  var shardBy = "url"
+
+  /// Lists from a pipe, and lists with more sources than this, fan out.
+  static let fanOutLimit = 10_000
+
+  /// Whether any of the options is given.
+  var isList: Bool {
+    input != nil || name != nil || fanOut != nil || results != nil || resume || perHost != nil
+      || rateLimit != nil || shard != nil
+  }
+
+  func validate() throws {
+    if input == "" { throw ValidationError("--input takes a file, or - for standard input") }
+    if let results, ["", "-"].contains(results) {
+      throw ValidationError("--results takes a file; --json prints the results to standard output")
+    }
+    if let perHost, !(1...4096).contains(perHost) {
+      throw ValidationError("--per-host takes a number from 1 to 4096")
+    }
+    if Shard.Key(rawValue: shardBy) == nil { throw ValidationError("--shard-by takes url or host") }
+    if shardBy != "url", shard == nil { throw ValidationError("--shard-by goes with --shard") }
+    _ = try template()
+    _ = try shardSpec()
+    _ = try interval()
+  }
+
+  /// Checks the options together with the sources and the output folder of the command.
+  func validate(sources: [String], output: String) throws {
+    guard isList else { return }
+    if input != nil, !sources.isEmpty {
+      throw ValidationError("name sources, or a list with --input, not both")
+    }
+    if input == nil, sources.isEmpty {
+      throw ValidationError("name at least one source, or a list with --input")
+    }
+    if sources.contains("-") { throw ValidationError("standard input can't be a source of a list") }
+    if output == "-" { throw ValidationError("-o - takes one source, and none of the options of lists") }
+    if let input, input != "-", let list = FileIdentity(path: input),
+      list == FileIdentity(path: resultsPath(output: output))
+    {
+      throw ValidationError("the list and the results are the same file")
+    }
+  }
+
+  func template() throws -> NameTemplate {
+    do {
+      return try NameTemplate(parsing: name ?? "{stem}-{hash}")
+    } catch {
+      throw ValidationError("--name: \(error.reason)")
+    }
+  }
+
+  func shardSpec() throws -> Shard? {
+    guard let shard else { return nil }
+    do {
+      return try Shard(
+        parsing: shard, key: Shard.Key(rawValue: shardBy) ?? .url,
+        environment: ProcessInfo.processInfo.environment)
+    } catch {
+      throw ValidationError("--shard: \(error.reason)")
+    }
+  }
+
+  /// The path of the results file.
+  func resultsPath(output: String) -> String {
+    if let results { return results }
+    let shard = try? shardSpec()
+    let name = shard.map { "results-\($0.index)-of-\($0.count).jsonl" } ?? "results.jsonl"
+    return output == "." ? name : (output as NSString).appendingPathComponent(name)
+  }
+
+  /// The time between two sources of a host.
+  func interval() throws -> Duration? {
+    guard let rateLimit else { return nil }
+    let parts = rateLimit.split(separator: "/", omittingEmptySubsequences: false)
+    let units: [Substring: Double] = ["s": 1, "min": 60, "h": 3600]
+    let unit = parts.count == 2 ? units[parts[1]] : parts.count == 1 ? 1 : nil
+    guard let unit, let number = Double(parts[0]), number > 0, number <= 1e6, unit / number <= 86_400 else {
+      throw ValidationError("--rate-limit takes a number per second, such as 5/s, 0.5/s, 30/min or 500/h")
+    }
+    return .seconds(unit / number)
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import ReelCore
+
+/// A line of a results file, as far as a later run or a report needs it.
+struct ResultLine: Sendable, Equatable {
+  enum Status: String, Sendable {
+    case written
+    case failed
+  }
+
+  /// The source as its list has it; nil for a line of the list that held none.
+  let url: String?
+  let status: Status
+  /// Of a failure: whether it may succeed on a retry.
+  let isTemporary: Bool
+
+  /// Nil for what is no complete result line.
+  init?(_ bytes: ArraySlice<UInt8>) {
+    guard let members = RawJSON.members(of: bytes) else { return nil }
+    self.init(members)
+  }
+
+  init?(_ members: [RawJSON.Member]) {
+    var (url, status, isTemporary): (String?, Status?, Bool) = (nil, nil, false)
+    for member in members {
+      switch member.key {
+      case "url": url = RawJSON.string(member.value)
+      case "status": status = RawJSON.string(member.value).flatMap(Status.init)
+      case "permanent": isTemporary = member.value.elementsEqual("false".utf8)
+      default: break
+      }
+    }
+    guard let status else { return nil }
+    self.url = url
+    self.status = status
+    self.isTemporary = isTemporary
+  }
+
+  /// The names of the fields that every line may have. A field of a list with one of these names is not copied.
+  static let keys: Set<String> = [
+    "url", "status", "permanent", "index", "line", "host", "finished_at", "seconds", "attempts", "error",
+  ]
+
+  /// Writes a line.
+  ///
+  /// - Parameters:
+  ///   - body: The command's own fields, as a JSON object.
+  ///   - fields: Copied fields of the list.
+  static func text(
+    url: String?, index: Int, line: Int, host: String, finishedAt: WallTime, seconds: Double, attempts: Int,
+    error: ReelError?, body: String, fields: [SourceListParser.Field]
+  ) -> [UInt8] {
+    var json = JSONText()
+    json.object { json in
+      json.field("url", url)
+      json.field("status", (error == nil ? Status.written : .failed).rawValue)
+      if let error { json.field("permanent", !error.mayPass) }
+      json.field("index", Int64(index))
+      if url == nil { json.field("line", Int64(line)) }
+      if !host.isEmpty { json.field("host", host) }
+      json.field("finished_at", finishedAt.description)
+      json.field("seconds", seconds.rounded(places: 3))
+      if attempts > 1 { json.field("attempts", Int64(attempts)) }
+      if let error, let text = try? JSONLine.string(ErrorRecord(error, hasStatus: true)) {
+        json.key("error")
+        json.append(text)
+      }
+      if body.utf8.count > 2 {
+        json.comma()
+        json.append(body.dropFirst().dropLast())
+      }
+      for field in fields {
+        json.comma()
+        json.append(RawJSON.quoted(field.key))
+        json.append(":")
+        json.append(bytes: field.value)
+      }
+    }
+    return json.bytes + [0x0a]
+  }
+}
+
+extension ReelError {
+  /// True if the same source may succeed in a later run.
+  var mayPass: Bool { isTemporary || kind == .cancelled }
+}

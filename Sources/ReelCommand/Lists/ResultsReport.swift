@@ -1,0 +1,237 @@
+import Foundation
+import ReelCore
+import ReelPool
+import ReelReplay
+
+/// What results files say together. Of several lines of one source, the last counts.
+struct ResultsReport: Sendable {
+  /// Failures with one cause.
+  struct Cause: Encodable, Sendable {
+    /// The kind of the error, and the HTTP status if there is one.
+    let cause: String
+    let count: Int
+    /// Of these, the ones that may succeed on a retry.
+    let temporary: Int
+    /// The message of one of them.
+    let example: String
+  }
+
+  struct Host: Encodable, Sendable {
+    let host: String
+    let sources: Int
+    let failed: Int
+    let temporary: Int
+    /// Nil without a written source that has start-up times.
+    let startup: LatencySummary?
+  }
+
+  /// The hosts in the JSON form; those with the most failures.
+  static let hostLimit = 1000
+
+  /// The streams that a page shows; nil if there is no page.
+  private(set) var worst: WorstStreams?
+  private(set) var lineCount = 0
+  /// Lines that are no results, such as a cut last one.
+  private(set) var unreadableCount = 0
+  private var sources: [SourceHash: Source] = [:]
+  /// Texts that many sources share, by their number in `Source`.
+  private var texts: [String] = []
+  private var numbers: [String: Int32] = [:]
+  private var examples: [Int32: String] = [:]
+
+  /// The last line of a source, with numbers in place of texts to hold little memory for each.
+  private struct Source: Sendable {
+    var isWritten: Bool
+    var isTemporary: Bool
+    /// Whether something is wrong with its still.
+    var isPoor = false
+    var cause: Int32
+    var host: Int32
+    /// In milliseconds; NaN if it is not known.
+    var startup: Float
+  }
+
+  /// - Parameter keepsWorst: Keeps the streams that a page shows.
+  init(keepsWorst: Bool = false) { worst = keepsWorst ? WorstStreams() : nil }
+
+  /// Adds a line, without its newline.
+  ///
+  /// - Parameter folder: The folder of the results file.
+  mutating func add(_ line: ArraySlice<UInt8>, folder: String = ".") {
+    if line.allSatisfy({ $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }) { return }
+    lineCount += 1
+    guard let members = RawJSON.members(of: line), let result = ResultLine(members) else {
+      unreadableCount += 1
+      return
+    }
+    var source = Source(
+      isWritten: result.status == .written, isTemporary: result.isTemporary, cause: -1, host: number(""),
+      startup: .nan)
+    for member in members {
+      switch member.key {
+      case "host": source.host = number(RawJSON.string(member.value) ?? "")
+      case "error" where !source.isWritten:
+        let (cause, message) = Self.cause(member.value)
+        source.cause = number(cause)
+        if examples[source.cause] == nil { examples[source.cause] = message }
+      case "startup":
+        let total = RawJSON.members(of: member.value)?.first { $0.key == "total_ms" }
+        source.startup = total.flatMap { Float(String(decoding: $0.value, as: UTF8.self)) } ?? .nan
+      default: source.isPoor = source.isPoor || source.isWritten && WorstStreams.isFlaw(member)
+      }
+    }
+    // A line of a list without a URL stands for itself.
+    let key = result.url.map { SourceHash($0) } ?? SourceHash("line \(lineCount)\u{0}")
+    sources[key] = source
+    worst?.add(
+      key, result, members, startup: source.startup.isFinite ? Double(source.startup) : 0,
+      isPoor: source.isPoor, folder: folder)
+  }
+
+  var sourceCount: Int { sources.count }
+  var writtenCount: Int { sources.values.count { $0.isWritten } }
+  /// Written sources with a poor still: no candidate was good, frames are damaged, or segments were missed.
+  var poorCount: Int { sources.values.count { $0.isPoor } }
+  var temporaryCount: Int { sources.values.count { !$0.isWritten && $0.isTemporary } }
+  var permanentCount: Int { sources.values.count { !$0.isWritten && !$0.isTemporary } }
+  /// Lines that a later line of the same source has replaced.
+  var supersededCount: Int { lineCount - unreadableCount - sourceCount }
+
+  /// The start-up times of written sources.
+  var startup: LatencySummary? {
+    LatencySummary(
+      sources.values.lazy.filter { $0.isWritten && !$0.startup.isNaN }.map { Self.duration($0.startup) })
+  }
+
+  /// The start-up times of written sources in milliseconds, in order.
+  var startupTimes: [Double] {
+    sources.values.filter { $0.isWritten && !$0.startup.isNaN }.map { Double($0.startup) }.sorted()
+  }
+
+  /// The causes of failures, the most frequent first.
+  var causes: [Cause] {
+    var counts: [Int32: (count: Int, temporary: Int)] = [:]
+    for source in sources.values where !source.isWritten {
+      counts[source.cause, default: (0, 0)].count += 1
+      if source.isTemporary { counts[source.cause, default: (0, 0)].temporary += 1 }
+    }
+    return counts.map { number, counts in
+      Cause(
+        cause: number < 0 ? "unknown" : texts[Int(number)], count: counts.count, temporary: counts.temporary,
+        example: examples[number] ?? "")
+    }.sorted { ($1.count, $0.cause) < ($0.count, $1.cause) }
+  }
+
+  /// The hosts, those with the most failures first; local files have none.
+  var hosts: [Host] {
+    var byHost: [Int32: [Source]] = [:]
+    for source in sources.values where !texts[Int(source.host)].isEmpty {
+      byHost[source.host, default: []].append(source)
+    }
+    return byHost.map { number, sources in
+      Host(
+        host: texts[Int(number)], sources: sources.count, failed: sources.count { !$0.isWritten },
+        temporary: sources.count { !$0.isWritten && $0.isTemporary },
+        startup: LatencySummary(
+          sources.lazy.filter { $0.isWritten && !$0.startup.isNaN }.map { Self.duration($0.startup) }))
+    }.sorted { ($1.failed, $1.sources, $0.host) < ($0.failed, $0.sources, $1.host) }
+  }
+
+  // MARK: - Private
+
+  private mutating func number(_ text: String) -> Int32 {
+    if let number = numbers[text] { return number }
+    let number = Int32(clamping: texts.count)
+    texts.append(text)
+    numbers[text] = number
+    return number
+  }
+
+  private static func duration(_ milliseconds: Float) -> Duration {
+    .microseconds(Int64(min(max(Double(milliseconds), 0), 1e12) * 1e3))
+  }
+
+  private static func cause(_ error: ArraySlice<UInt8>) -> (cause: String, message: String) {
+    var (kind, status, message) = ("unknown", "", "")
+    for member in RawJSON.members(of: error) ?? [] {
+      switch member.key {
+      case "kind": kind = RawJSON.string(member.value) ?? kind
+      case "status": status = " " + String(decoding: member.value, as: UTF8.self)
+      case "message": message = RawJSON.string(member.value) ?? ""
+      default: break
+      }
+    }
+    return (kind + status, message)
+  }
+}
+
+extension ResultsReport {
+  /// Reads a file, or `-` for standard input, line by line. Throws `ReelError.noSuchFile`.
+  mutating func add(path: String) throws(ReelError) {
+    let reader = try LineReader(path: path)
+    let folder = path == "-" ? "." : URL(fileURLWithPath: path).deletingLastPathComponent().path
+    while let line = try reader.next() { add(line[...], folder: folder) }
+  }
+
+  /// The text form.
+  var lines: [String] {
+    var lines = ["\(sourceCount) sources: \(writtenCount) written, \(permanentCount + temporaryCount) failed"]
+    if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
+    if supersededCount > 0 {
+      lines.append("\(supersededCount) \(supersededCount == 1 ? "line" : "lines") replaced by later ones")
+    }
+    if unreadableCount > 0 {
+      lines.append("\(unreadableCount) \(unreadableCount == 1 ? "line" : "lines") can't be read")
+    }
+    if let startup {
+      lines.append("")
+      var table = TextTable([.left, .right])
+      table.add(["start-up", "p50", "p95", "p99", "max"])
+      table.add(
+        [""] + [startup.p50, startup.p95, startup.p99, startup.max].map { DurationText.readable($0) })
+      lines += table.lines
+    }
+    if !causes.isEmpty {
+      lines.append("")
+      var table = TextTable([.left, .right, .right, .left])
+      table.add(["failures by cause", "count", "temporary", "example"])
+      for cause in causes {
+        table.add([cause.cause, "\(cause.count)", "\(cause.temporary)", String(cause.example.prefix(100))])
+      }
+      lines += table.lines
+    }
+    let failing = hosts.filter { $0.failed > 0 }
+    if !failing.isEmpty {
+      lines.append("")
+      var table = TextTable([.left, .right])
+      table.add(["failures by host", "failed", "temporary", "sources"])
+      for host in failing.prefix(20) {
+        table.add([host.host, "\(host.failed)", "\(host.temporary)", "\(host.sources)"])
+      }
+      lines += table.lines
+      if failing.count > 20 { lines.append("and \(failing.count - 20) more hosts with failures") }
+    }
+    return lines
+  }
+
+  /// The JSON form.
+  var record: some Encodable {
+    Record(
+      sources: sourceCount, written: writtenCount, failed: permanentCount + temporaryCount,
+      temporary: temporaryCount, supersededLines: supersededCount, unreadableLines: unreadableCount,
+      startup: startup, causes: causes, hosts: Array(hosts.prefix(Self.hostLimit)))
+  }
+
+  private struct Record: Encodable {
+    let sources: Int
+    let written: Int
+    let failed: Int
+    /// Of the failures, those that may succeed on a retry.
+    let temporary: Int
+    let supersededLines: Int
+    let unreadableLines: Int
+    let startup: LatencySummary?
+    let causes: [Cause]
+    let hosts: [Host]
+  }
+}

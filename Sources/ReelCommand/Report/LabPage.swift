@@ -1,0 +1,416 @@
+import ReelCore
+import ReelReplay
+
+/// The results of a lab as a page.
+struct LabPage {
+  let summary: LabSummary
+  let results: [LabResult]
+  let run: RunDescription
+
+  /// Rows of a table, plots of groups, and names in a list.
+  private static let rowLimit = 200
+  private static let plotLimit = 12
+  private static let nameLimit = 20
+  private static let failureLimit = 50
+  private static let copyLimit = 2_000
+
+  var html: String {
+    var page = ReportPage(title: title, subtitle: Redaction.clean(summary.extent))
+    page.add(WalkPage.alerts(unevenness))
+    for level in summary.dimensions.levels {
+      if let heading = summary.heading(level) { page.add("<h2 class=\"source\">\(heading)</h2>") }
+      add(level, to: &page)
+    }
+    page.add(
+      "Rankings that decoding reverses", rankings,
+      note:
+        "Policies that chunk arithmetic ranks in another order than real decoding does, by means over the walks that "
+        + "all policies have at both levels. Bold: the 95 % intervals of their difference exclude 0 at both levels; "
+        + "other reversals may be chance.")
+    page.add("Failures", failures)
+    page.add("Tables to copy", copies, note: "Means over walks, and differences of pairs, of each group.")
+    page.add("What was run", run.html(facts), note: method)
+    return page.html
+  }
+
+  // MARK: - Private
+
+  private var title: String {
+    let (policies, links) = (summary.dimensions.policies.count, summary.dimensions.links.count)
+    return
+      "Lab: \(policies == 1 ? "1 policy" : "\(policies) policies") over \(links == 1 ? "1 link" : "\(links) links")"
+  }
+
+  private static let tableFigures: [LabResult.Figure] = [
+    .secondFrameP50, .secondFrameP95, .secondFrameP99, .secondFrameOver100ms, .secondFrameOver1s,
+    .rebufferingRatio, .fetchedByteCount, .wastedByteCount, .meanBitRate, .peakMemory, .abandonedSwipeCount,
+    .secondFrameBoundP95, .mmgc2022,
+  ]
+  private static let differenceFigures: [LabResult.Figure] = [
+    .secondFrameP95, .secondFrameOver100ms, .rebufferingRatio, .wastedByteCount, .meanBitRate, .peakMemory,
+  ]
+
+  private func add(_ level: LabRun.Level, to page: inout ReportPage) {
+    guard let overall = summary.overall(level) else { return }
+    let pools = overall.rows.map(\.pool)
+    page.add(
+      "All walks", legend(pools) + table(overall),
+      note:
+        "Means over walks of each walk's figure. ● lowest mean of the column (of the mean rung, the highest); "
+        + "≈ cannot be told from it: the 95 % interval of the difference holds 0, or there are too few pairs. "
+        + "\"Front\": on the Pareto front of p95, rebuffering, wasted bytes and peak memory.")
+    page.add(
+      "Differences from \(summary.baseline.map(Redaction.clean) ?? "the baseline")",
+      differences(overall.differences, pools),
+      note:
+        "Means of pairs with 95 % intervals. Paired walks differ only in the policy. Filled points and bold text: "
+        + "the interval excludes 0.")
+    page.add(
+      "Pool sizes", differences(overall.sizeDifferences, pools),
+      note: "The same policy with more slots, less the smallest pool. Paired walks differ only in the slots.")
+    page.add(
+      "Distributions", distributions(overall),
+      note: "The share of walks whose figure is at or below each value.")
+    page.add(
+      "Pareto front", fronts(overall),
+      note:
+        "Means over walks. Filled: no other pool is at least as good in p95, rebuffering, wasted bytes and peak "
+        + "memory, and better in one.")
+    let groups = groups(level)
+    page.add("Groups", heat(overall, groups), note: heatNote(groups.count))
+    page.add("Pareto fronts of groups", groupFronts(groups, pools), note: frontNote(groups.count))
+  }
+
+  /// The groups that say something beside all walks.
+  private func groups(_ level: LabRun.Level) -> [LabGroup] {
+    let cells = summary.groups(level, .cell)
+    return summary.groups(level, .dimension) + (cells.count > 1 ? cells : [])
+  }
+
+  private var unevenness: [String] {
+    summary.dimensions.levels.compactMap { level in
+      guard let rows = summary.overall(level)?.rows, Set(rows.map(\.runCount)).count > 1 else { return nil }
+      let counts = rows.map { "\(summary.name(of: $0.pool)): \($0.runCount)" }.joined(separator: ", ")
+      return
+        "Pools have different numbers of walks, so their means are not over the same walks; differences are. \(counts)"
+    }
+  }
+
+  // MARK: All walks
+
+  private func legend(_ pools: [LabPool]) -> String {
+    ReportPage.legend(
+      pools.enumerated().map { number, pool in
+        (classes: "k\(number % 8)", name: "\(number + 1): \(summary.name(of: pool))")
+      })
+  }
+
+  private func table(_ group: LabGroup) -> String {
+    let figures = Self.tableFigures.filter { figure in group.rows.contains { $0.mean(figure) != nil } }
+    let standings = figures.map { $0 == .secondFrameBoundP95 ? [] : group.standings($0) }
+    let head = ["", "walks"] + figures.map(Self.head) + ["front"]
+    let rows = group.rows.enumerated().map { place, row in
+      var cells: [ReportPage.Cell] = [
+        .init("\(place + 1): \(summary.name(of: row.pool))"), .init("\(row.runCount)"),
+      ]
+      for (figure, standings) in zip(figures, standings) {
+        let text = row.mean(figure).map { figure.plain($0) } ?? "–"
+        cells.append(Self.cell(text, standings.isEmpty ? nil : standings[place]))
+      }
+      return cells + [.init(row.isOnFront ? "●" : "")]
+    }
+    return ReportPage.table(head, cells: rows, style: "wide")
+  }
+
+  private static func cell(_ text: String, _ standing: LabGroup.Standing?, _ style: String = "")
+    -> ReportPage.Cell
+  {
+    switch standing {
+    case .best: .init("● \(text)", "best \(style)")
+    case .indistinguishable: .init("≈ \(text)", style)
+    case .worse, nil: .init(text, style)
+    }
+  }
+
+  private func differences(_ differences: [LabDifference], _ pools: [LabPool]) -> String {
+    let figures = Self.differenceFigures.filter { figure in
+      differences.contains { $0.figures[figure] != nil }
+    }
+    guard !figures.isEmpty else { return "" }
+    let names = differences.map { difference in
+      let size =
+        difference.pool.slotCount == difference.baseline.slotCount
+        ? "" : " − \(difference.baseline.slotCount)"
+      return summary.name(of: difference.pool) + size
+    }
+    let head = ["", "pairs"] + figures.map(Self.head)
+    let rows = zip(names, differences).map { name, difference in
+      var cells: [ReportPage.Cell] = [.init(name), .init("\(difference.pairCount)")]
+      for figure in figures {
+        guard let found = difference.figures[figure] else {
+          cells.append(.init("–"))
+          continue
+        }
+        let isBetter = (found.mean < 0) != figure.isHigherBetter
+        let style = found.excludesZero ? isBetter ? "sure met" : "sure unmet" : ""
+        cells.append(.init(figure.plain(found).replacing("-", with: "−"), style))
+      }
+      return cells
+    }
+    let plots = figures.filter { LabGroup.frontFigures.contains($0) }.map { figure in
+      Charts.intervals(
+        "\(Self.capitalized(figure.title)), \(figure.plainUnit)",
+        zip(names, differences).compactMap { name, difference in
+          difference.figures[figure].map { found in
+            let values = [
+              found.mean, found.interval?.lower ?? found.mean, found.interval?.upper ?? found.mean,
+            ]
+            .map { $0 / figure.scale }
+            return .init(
+              name: name, mean: values[0], lower: values[1], upper: values[2], isSure: found.excludesZero,
+              number: pools.firstIndex(of: difference.pool) ?? 0,
+              title: "\(name): \(figure.plain(found)) \(figure.plainUnit)")
+          }
+        })
+    }
+    return ReportPage.table(head, cells: rows, style: "wide")
+      + "<div class=\"charts two\">\(plots.joined())</div>"
+  }
+
+  private func distributions(_ group: LabGroup) -> String {
+    func series(_ figure: LabResult.Figure) -> [Charts.Series] {
+      group.rows.enumerated().map { number, row in
+        .init(
+          name: summary.name(of: row.pool),
+          values: group.values(figure, of: row.pool).map { figure.unit == .time ? $0 : $0 / figure.scale },
+          number: number)
+      }
+    }
+    var charts = ""
+    for figure in LabGroup.frontFigures where group.rows.contains(where: { $0.mean(figure) != nil }) {
+      charts +=
+        figure.unit == .time
+        ? Charts.delays("Second frame, p95 of each walk", series(figure), axis: "delay from the settle")
+        : Charts.shares("\(Self.capitalized(figure.title)), \(figure.plainUnit)", series(figure))
+    }
+    return charts.isEmpty ? "" : "<div class=\"charts two\">\(charts)</div>" + legend(group.rows.map(\.pool))
+  }
+
+  // MARK: Pareto fronts
+
+  private func plot(
+    _ title: String, _ group: LabGroup, _ cost: LabResult.Figure, _ pools: [LabPool]
+  ) -> String? {
+    let candidates = group.rows.compactMap { row -> Charts.Candidate? in
+      guard let delay = row.mean(.secondFrameP95), let value = row.mean(cost) else { return nil }
+      return .init(
+        name: summary.name(of: row.pool), delay: delay, cost: value, isOnFront: row.isOnFront,
+        number: pools.firstIndex(of: row.pool) ?? 0)
+    }
+    return candidates.isEmpty ? nil : Charts.front(title, candidates) { cost.text($0) }
+  }
+
+  private func fronts(_ group: LabGroup) -> String {
+    let pools = group.rows.map(\.pool)
+    let costs = LabGroup.frontFigures.filter { $0 != .secondFrameP95 }
+    let plots = costs.compactMap { plot(Self.capitalized($0.title), group, $0, pools) }
+    return plots.isEmpty ? "" : "<div class=\"charts\">\(plots.joined())</div>" + legend(pools)
+  }
+
+  private func groupFronts(_ groups: [LabGroup], _ pools: [LabPool]) -> String {
+    let plots = groups.prefix(Self.plotLimit).compactMap { group in
+      plot("\(summary.name(of: group.key)): wasted bytes", group, .wastedByteCount, pools)
+    }
+    return plots.isEmpty ? "" : "<div class=\"charts\">\(plots.joined())</div>" + legend(pools)
+  }
+
+  private func frontNote(_ count: Int) -> String {
+    "Wasted bytes against the second frame's p95."
+      + (count > Self.plotLimit ? " The first \(Self.plotLimit) of \(count) groups." : "")
+  }
+
+  private static func head(_ figure: LabResult.Figure) -> String {
+    figure.plainUnit.isEmpty ? figure.title : "\(figure.title), \(figure.plainUnit)"
+  }
+
+  private static func capitalized(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
+
+  // MARK: Groups
+
+  /// For each figure of the front, a table with groups and numbers of slots in rows and policies in columns.
+  private func heat(_ overall: LabGroup, _ groups: [LabGroup]) -> String {
+    guard !groups.isEmpty || summary.dimensions.slotCounts.count > 1 else { return "" }
+    return LabGroup.frontFigures.filter { figure in overall.rows.contains { $0.mean(figure) != nil } }
+      .map { figure in
+        "<h3>\(Markup.escape("\(Self.capitalized(figure.title)), \(figure.plainUnit)"))</h3>"
+          + heat(figure, [overall] + groups.prefix(Self.rowLimit))
+      }.joined()
+  }
+
+  private func heat(_ figure: LabResult.Figure, _ groups: [LabGroup]) -> String {
+    let policies = summary.dimensions.policies
+    let hasBound =
+      figure == .secondFrameP95
+      && groups.contains { group in
+        group.rows.contains { $0.mean(.secondFrameBoundP95) != nil }
+      }
+    var rows: [[ReportPage.Cell]] = []
+    for group in groups {
+      for slotCount in summary.dimensions.slotCounts {
+        let places = group.rows.indices.filter { group.rows[$0].pool.slotCount == slotCount }
+        guard !places.isEmpty else { continue }
+        let standings = group.standings(figure, slotCount: slotCount)
+        var key = group.key
+        key.slotCount = slotCount
+        let means = places.compactMap { group.rows[$0].mean(figure) }
+        let (least, most) = (means.min() ?? 0, means.max() ?? 0)
+        let name = summary.name(of: key)
+        let isAll = group.extent == .all && summary.dimensions.slotCounts.count > 1
+        var row: [ReportPage.Cell] = [.init(isAll ? "all walks, \(name)" : name)]
+        for policy in policies {
+          guard let place = places.first(where: { group.rows[$0].pool.policy == policy }),
+            let mean = group.rows[place].mean(figure)
+          else {
+            row.append(.init("–"))
+            continue
+          }
+          let step = most > least ? Int(((mean - least) / (most - least) * 5).rounded()) : 0
+          // What cannot be told from the best has its colour.
+          let style = standings[place] == .worse ? "h\(step)" : ""
+          row.append(Self.cell(figure.plain(mean), standings[place], style))
+        }
+        if hasBound {
+          let bounds = places.compactMap { group.rows[$0].mean(.secondFrameBoundP95) }
+          row.append(.init(bounds.min().map { figure.plain($0) } ?? "–"))
+        }
+        rows.append(row)
+      }
+    }
+    let head = [""] + policies.map(Redaction.clean) + (hasBound ? ["lower bound"] : [])
+    return ReportPage.table(head, cells: rows, style: "wide")
+  }
+
+  private func heatNote(_ count: Int) -> String {
+    "Means over walks. ● best of its row; ≈ cannot be told from the best. Others have the more colour, the nearer they are to the "
+      + "worst of the row."
+      + (count > Self.rowLimit ? " The first \(Self.rowLimit) of \(count) groups." : "")
+  }
+
+  private var rankings: String {
+    let reversals = summary.reversals
+    let lines = reversals.prefix(Self.rowLimit).map { reversal in
+      let style = reversal.isSure ? " class=\"sure\"" : ""
+      return "<li\(style)>\(Markup.escape("\(reversal.group): \(reversal.text)"))</li>"
+    }
+    let more = reversals.count - lines.count
+    guard !lines.isEmpty else { return "" }
+    return "<ul>\(lines.joined(separator: "\n"))\(more > 0 ? "<li>and \(more) more</li>" : "")</ul>"
+  }
+
+  // MARK: Failures, tables, facts
+
+  /// Walks that failed or have failed items, with the pools in which they did.
+  private var failures: String {
+    struct Failure: Hashable {
+      let run: LabRun
+      let error: String?
+    }
+    var places: [Failure: Int] = [:]
+    var found: [(failure: Failure, most: Int, pools: [String])] = []
+    for result in results {
+      let count = Int(min(max(result.figures[.failedItemCount] ?? 0, 0), 1e9))
+      guard count > 0 || result.error != nil else { continue }
+      var run = result.run
+      let pool = summary.name(of: LabPool(slotCount: run.slotCount, policy: run.policy))
+      (run.slotCount, run.policy) = (0, "")
+      let failure = Failure(run: run, error: result.error)
+      let place = places[failure] ?? found.count
+      if place == found.count {
+        places[failure] = place
+        found.append((failure, 0, []))
+      }
+      found[place].most = max(found[place].most, count)
+      found[place].pools.append(pool)
+    }
+    let lines = found.prefix(Self.failureLimit).map { failure, most, pools in
+      let run = failure.run
+      let level = run.level == .chunk ? ", chunk arithmetic" : ""
+      let items = most == 1 ? "1 item" : "up to \(most) items"
+      return "\(run.feed) over \(run.link), \(run.viewer), \(run.device), seed \(run.seed)\(level): "
+        + (failure.error.map { "the walk failed: \($0): " } ?? "\(items) failed: ") + Self.list(pools)
+    }
+    let more = found.count - lines.count
+    return ReportPage.list((lines + (more > 0 ? ["and \(more) more"] : [])).map(Redaction.clean))
+  }
+
+  private var copies: String {
+    let figures = LabResult.Figure.allCases.filter { figure in
+      summary.groups.contains { group in group.rows.contains { $0.mean(figure) != nil } }
+    }
+    guard !figures.isEmpty else { return "" }
+    func place(_ key: LabGroup.Key) -> [String] {
+      [key.level.rawValue, key.feed ?? "", key.linkGroup ?? "", key.viewer ?? "", key.device ?? ""]
+        .map(Redaction.clean)
+    }
+    func number(_ value: Double?) -> String {
+      value.map { $0.formatted(places: $0.magnitude < 10 ? 6 : 3) } ?? ""
+    }
+    let places = ["level", "feed", "link_group", "viewer", "device"]
+    var (means, differences) = ([[String]](), [[String]]())
+    for group in summary.groups {
+      for row in group.rows where means.count < Self.copyLimit {
+        means.append(
+          place(group.key) + [
+            "\(row.pool.slotCount)", Redaction.clean(row.pool.policy), "\(row.runCount)",
+            "\(row.failedCount)",
+          ]
+            + figures.map { number(row.mean($0)) })
+      }
+      for difference in group.differences + group.sizeDifferences where differences.count < Self.copyLimit {
+        differences.append(
+          place(group.key) + [summary.name(of: difference, minus: "-"), "\(difference.pairCount)"]
+            + LabGroup.frontFigures.flatMap { figure in
+              let found = difference.figures[figure]
+              return [found?.mean, found?.interval?.lower, found?.interval?.upper].map(number)
+            })
+      }
+    }
+    let head = LabGroup.frontFigures.flatMap { figure in
+      ["mean", "lower", "upper"].map { "\(figure.rawValue).\($0)" }
+    }
+    return ReportPage.copyableText(
+      places + ["slots", "policy", "walks", "failed"] + figures.map(\.rawValue), means, title: "Means as text"
+    )
+      + (differences.isEmpty
+        ? ""
+        : ReportPage.copyableText(
+          places + ["difference", "pairs"] + head, differences, title: "Differences as text"))
+  }
+
+  private var facts: [(name: String, value: String)] {
+    let dimensions = summary.dimensions
+    let groups = dimensions.linkGroups.map { group in
+      let links = Set(results.lazy.filter { $0.run.linkGroup == group }.map(\.run.link))
+      return links == [group] ? group : "\(group) (\(links.count))"
+    }
+    return [
+      ("walks", "\(summary.runCount)"), ("feeds", Self.list(dimensions.feeds)), ("links", Self.list(groups)),
+      ("viewers", Self.list(dimensions.viewers)), ("devices", Self.list(dimensions.devices)),
+      ("slots", Self.list(dimensions.slotCounts.map(String.init))),
+      ("policies", Self.list(dimensions.policies)), ("seeds", Self.list(dimensions.seeds.map(String.init))),
+      ("baseline", summary.baseline ?? "none"),
+    ].map { (name: $0.0, value: $0.1) }
+  }
+
+  private var method: String {
+    "Intervals: percentiles of a paired bootstrap with \(PairedBootstrap.resampleCount) resamples (Efron and "
+      + "Tibshirani 1993, chapter 13), not corrected for the number of comparisons. A pair is two walks with the same "
+      + "feed, link, viewer, device and seed. Percentiles of a walk count a swipe that was given up with the time until "
+      + "then."
+  }
+
+  private static func list(_ names: [String]) -> String {
+    let more = names.count - nameLimit
+    return names.prefix(nameLimit).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
+  }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import ReelCore
+import ReelPool
+import ReelReplay
+
+/// The results of runs over lists as a page.
+struct ResultsPage {
+  let report: ResultsReport
+  /// The results files.
+  let files: [String]
+
+  /// Streams that a section shows, hosts in the table, and the bytes of all stills.
+  static let streamLimit = 24
+  static let hostLimit = 50
+  static let stillByteLimit = 6 << 20
+
+  var html: String {
+    var stills = Stills()
+    let sources = report.sourceCount == 1 ? "1 source" : "\(report.sourceCount) sources"
+    var page = ReportPage(title: "Results of \(sources)", subtitle: subtitle)
+    page.add(ReportPage.list(remarks, "alert"))
+    page.add(ReportPage.tiles(figures))
+    page.add("Failures by cause", causes)
+    page.add("Failures by host", failingHosts, note: hostNote)
+    page.add("Poor stills", stills.html(report.worst?.poorest ?? []), note: poorNote)
+    page.add("Slowest streams", stills.html(slowest), note: "By the time to the first decoded frame.")
+    page.add(
+      "Start-up", startup, note: "The share of written sources by the time to their first decoded frame.")
+    page.add("Start-up by host", startupByHost)
+    return page.html
+  }
+
+  // MARK: - Private
+
+  private var subtitle: String {
+    let shown = files.prefix(4).map { $0 == "-" ? "standard input" : $0.printable }
+    let rest = files.count - shown.count
+    return (shown + (rest > 0 ? ["\(rest) more files"] : [])).joined(separator: " · ")
+  }
+
+  private var remarks: [String] {
+    func lines(_ count: Int) -> String { count == 1 ? "1 line" : "\(count) lines" }
+    var remarks: [String] = []
+    if report.supersededCount > 0 {
+      remarks.append("\(lines(report.supersededCount)) replaced by later ones of the same source")
+    }
+    if report.unreadableCount > 0 { remarks.append("\(lines(report.unreadableCount)) can't be read") }
+    return remarks
+  }
+
+  private var figures: [(name: String, value: String)] {
+    var figures = [
+      ("written", "\(report.writtenCount)"), ("failed permanently", "\(report.permanentCount)"),
+      ("may succeed on a retry", "\(report.temporaryCount)"),
+    ]
+    if report.poorCount > 0 { figures.append(("poor stills", "\(report.poorCount)")) }
+    if let startup = report.startup {
+      figures += [
+        ("start-up, p50", DurationText.readable(startup.p50)),
+        ("start-up, p95", DurationText.readable(startup.p95)),
+        ("start-up, p99", DurationText.readable(startup.p99)),
+        ("start-up, longest", DurationText.readable(startup.max)),
+      ]
+    }
+    return figures.map { (name: $0.0, value: $0.1) }
+  }
+
+  private var causes: String {
+    let rows = report.causes.map { cause in
+      [
+        cause.cause, "\(cause.count)", "\(cause.temporary)",
+        Markup.shortened(Redaction.clean(cause.example), to: 200),
+      ]
+    }
+    return rows.isEmpty
+      ? "" : ReportPage.table(["cause", "failed", "temporary", "example"], rows, numbers: 1..<3)
+  }
+
+  private var failing: [ResultsReport.Host] { report.hosts.filter { $0.failed > 0 } }
+
+  private var failingHosts: String {
+    let rows = failing.prefix(Self.hostLimit).map { host in
+      [host.host, "\(host.failed)", "\(host.temporary)", "\(host.sources)"]
+    }
+    return rows.isEmpty
+      ? "" : ReportPage.table(["host", "failed", "temporary", "sources"], Array(rows))
+  }
+
+  private var hostNote: String? {
+    failing.count > Self.hostLimit
+      ? "The \(Self.hostLimit) with the most failures of \(failing.count); --json has more." : nil
+  }
+
+  private var slowest: [WorstStreams.Stream] { (report.worst?.slowest ?? []).filter { $0.startup > 0 } }
+
+  private var poorNote: String {
+    let count = report.poorCount
+    let note = "No candidate was a good poster, frames are damaged, or segments were missed."
+    return count > Self.streamLimit ? "\(note) The worst \(Self.streamLimit) of \(count)." : note
+  }
+
+  private var startup: String {
+    let times = report.startupTimes
+    guard !times.isEmpty else { return "" }
+    return "<div class=\"charts\">"
+      + Charts.delays(
+        "Time to the first frame", [.init(name: "", values: times, number: 0)],
+        axis: "time to the first frame")
+      + "</div>"
+  }
+
+  private var startupByHost: String {
+    let hosts = report.hosts.filter { $0.startup != nil }
+      .sorted { ($1.startup?.p95 ?? .zero, $0.host) < ($0.startup?.p95 ?? .zero, $1.host) }
+    guard hosts.count > 1 else { return "" }
+    let rows = hosts.prefix(Self.hostLimit).map { host in
+      func time(_ duration: Duration?) -> String { duration.map(DurationText.readable) ?? "–" }
+      return [
+        host.host, "\(host.startup?.count ?? 0)", time(host.startup?.p50), time(host.startup?.p95),
+        time(host.startup?.max),
+      ]
+    }
+    return ReportPage.table(["host", "written", "p50", "p95", "longest"], Array(rows))
+  }
+
+  /// The stills of a page, up to a number of bytes.
+  private struct Stills {
+    private var byteCount = 0
+
+    mutating func html(_ streams: [WorstStreams.Stream]) -> String {
+      let figures = streams.prefix(ResultsPage.streamLimit).map { figure($0) }
+      return figures.isEmpty ? "" : "<div class=\"frames stills\">\(figures.joined(separator: "\n"))</div>"
+    }
+
+    private mutating func figure(_ stream: WorstStreams.Stream) -> String {
+      var picture = "<div class=\"none later\">no still</div>"
+      if let path = stream.path {
+        switch Thumbnail.image(path: path, folder: stream.folder) {
+        case .data(let url, let count) where byteCount + count <= ResultsPage.stillByteLimit:
+          byteCount += count
+          picture = "<img alt=\"\" src=\"\(url)\">"
+        case .data: picture = "<div class=\"none later\">not included</div>"
+        case .none(let reason): picture = "<div class=\"none later\">\(Markup.escape(reason))</div>"
+        }
+      }
+      var words =
+        stream.startup > 0 ? [DurationText.readable(.microseconds(Int64(stream.startup * 1e3)))] : []
+      if let flaw = stream.flaw { words.append(flaw) }
+      return "<figure><div class=\"pic\">\(picture)</div>"
+        + Markup.escape(Markup.shortened(Redaction.clean(stream.url), to: 120))
+        + "<br><span>\(Markup.escape(words.joined(separator: "; ")))</span></figure>"
+    }
+  }
+}

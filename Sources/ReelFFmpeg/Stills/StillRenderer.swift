@@ -1,0 +1,51 @@
+internal import CFFmpegShims
+package import ReelCore
+
+/// Converts decoded frames to stills: upright, with square pixels, and with colors that their tags describe.
+///
+/// The frame's own matrix and range are used. The R'G'B' of SDR is taken for sRGB; if its primaries are those of BT.2020,
+/// they are converted. Other primaries are taken for those of BT.709, which differ little.
+///
+/// Confined to one thread at a time.
+package final class StillRenderer {
+  /// What to do with HDR.
+  package enum HDRHandling: String, Sendable, Hashable, CaseIterable {
+    /// Map it to SDR (`ToneMapper`).
+    case sdr
+    /// Keep it, in 16 bits.
+    case keep
+  }
+
+  private let converter = FrameConverter()
+
+  package init() {}
+
+  /// - Parameters:
+  ///   - geometry: The size of the still, and the position of the frame in it.
+  ///   - orientation: How to turn the frame. Must be the orientation that `geometry` was made with.
+  /// - Throws: `ReelError` of kind `unsupported` for a pixel format that swscale can't read, or `internalFault` if the
+  ///   conversion fails.
+  package func render(
+    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, hdr: HDRHandling = .sdr
+  ) throws(ReelError) -> Still {
+    let color = frame.color
+    let transfer: ToneMapper.Transfer? =
+      switch color.transfer {
+      case "smpte2084": .pq
+      case "arib-std-b67": .hlg
+      default: color.primaries == "bt2020" ? .sdr : nil
+      }
+    guard let transfer else {
+      let image = try converter.convert(frame, geometry: geometry, orientation: orientation)
+      return Still(size: image.size, pixels: .eightBit(image.pixels), color: .sRGB)
+    }
+    let samples = try converter.convertDeep(frame, geometry: geometry, orientation: orientation)
+    if hdr == .keep, transfer != .sdr {
+      return Still(
+        size: geometry.output, pixels: .sixteenBit(samples), color: transfer == .pq ? .pq : .hlg)
+    }
+    let peak = reel_frame_peak_luminance(frame.pointer)
+    let mapper = ToneMapper(transfer, peak: peak > 0 ? peak : nil)
+    return Still(size: geometry.output, pixels: .eightBit(mapper.map(samples)), color: .sRGB)
+  }
+}

@@ -1,0 +1,66 @@
+internal import Foundation
+package import ReelCore
+
+/// Counts requests and the bytes of their responses, separately for the network and for local files.
+package final class TrafficCounter: Fetching {
+  package struct Traffic: Sendable, Hashable {
+    /// The number of requests, including retries and redirects. Opening a local file counts as one.
+    package var requestCount = 0
+    /// The number of body bytes after decompression.
+    package var byteCount: Int64 = 0
+
+    package init(requestCount: Int = 0, byteCount: Int64 = 0) {
+      self.requestCount = requestCount
+      self.byteCount = byteCount
+    }
+  }
+
+  private struct Counts {
+    var network = Traffic()
+    var local = Traffic()
+  }
+
+  private let base: any Fetching
+  private let counts = Locked(Counts())
+
+  package init(_ base: any Fetching) { self.base = base }
+
+  /// The network traffic so far.
+  package var network: Traffic { counts.withLock { $0.network } }
+  /// The traffic of local files so far.
+  package var local: Traffic { counts.withLock { $0.local } }
+
+  package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
+    var request = request
+    let isLocal = request.url.isFileURL
+    // The requests counted so far for this transfer. More may be reported until it ends.
+    let counted = Locked(0)
+    note(1, of: counted, isLocal: isLocal)
+    request.addReport { [self] in note($0.requestCount, of: counted, isLocal: isLocal) }
+    let response = try await base.fetch(request)
+    note(response.requestCount, of: counted, isLocal: isLocal)
+    return response.wrappingBody { [self] body in
+      let chunk = try await body.next()
+      if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal) }
+      return chunk
+    }
+  }
+
+  // MARK: - Private
+
+  private func note(_ requestCount: Int, of counted: Locked<Int>, isLocal: Bool) {
+    let news = counted.withLock { counted in
+      defer { counted = max(counted, requestCount) }
+      return max(0, requestCount - counted)
+    }
+    add(Traffic(requestCount: news), isLocal: isLocal)
+  }
+
+  private func add(_ traffic: Traffic, isLocal: Bool) {
+    counts.withLock { counts in
+      let key = isLocal ? \Counts.local : \Counts.network
+      counts[keyPath: key].requestCount += traffic.requestCount
+      counts[keyPath: key].byteCount += traffic.byteCount
+    }
+  }
+}

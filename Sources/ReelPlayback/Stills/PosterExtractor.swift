@@ -1,0 +1,188 @@
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
+internal import ReelManifest
+
+/// Finds the frame that represents a source, from few bytes.
+///
+/// It looks at the first frame and at some key frames after it (`KeyFrameSpread`), each decoded by itself, and takes the
+/// best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched by themselves. A source without
+/// either is read forward, up to the next key frames. So is one with few segments, if all of them begin with poor frames.
+package struct PosterExtractor: Sendable {
+  private let fetcher: any Fetching
+  private let configuration: LoadingConfiguration
+  private let gate: (any DecodingGate)?
+  private let logger: Logger
+
+  /// - Parameters:
+  ///   - fetcher: Fetches manifests and media.
+  ///   - gate: Limits concurrent decoding among all that share it.
+  ///   - size: The size of the stills, for the choice of a rung; nil to go by the bit rate.
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize?, gate: (any DecodingGate)?,
+    logger: Logger
+  ) {
+    self.fetcher = fetcher
+    self.configuration = {
+      var configuration = configuration
+      configuration.stillSize = size
+      return configuration
+    }()
+    self.gate = gate
+    self.logger = logger
+  }
+
+  /// Returns the poster of a source, and the result of `body` for it.
+  ///
+  /// - Parameter body: Called on a thread that may block.
+  ///
+  /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no frame, `usage` if
+  /// the time is after its end, and `unsupported` for Dolby Vision of profile 5.
+  package func poster<Result: Sendable>(
+    _ choice: Poster.Choice, of source: MediaSource, _ body: @escaping @Sendable (Poster) throws -> Result
+  ) async throws -> (poster: Poster, result: Result) {
+    var configuration = configuration
+    // The frame at a time may need those before it.
+    if case .at = choice {} else { configuration.readsKeyFramesOnly = true }
+    if case .best = choice, configuration.stillSize != nil { configuration.usesIFramePlaylists = true }
+    let counter = TrafficCounter(fetcher)
+    let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
+    return try await opener.use(source, readsAhead: false) { opening in
+      try await BlockingThread.run(named: "poster") {
+        var search = PosterSearch(opening: opening, counter: counter)
+        let poster = try search.run(choice, name: source.name)
+        return (poster, try body(poster))
+      }
+    }
+  }
+}
+
+/// The search for the poster of one source, on its thread.
+private struct PosterSearch {
+  private let opening: TrackOpening
+  private let counter: TrafficCounter
+  private let reader: FrameReader
+  private var candidates: [Poster.Candidate] = []
+  private var best: (index: Int, frame: SharedFrame)?
+  private var faults: [ReelError] = []
+
+  init(opening: TrackOpening, counter: TrafficCounter) {
+    self.opening = opening
+    self.counter = counter
+    reader = FrameReader(opening)
+  }
+
+  mutating func run(_ choice: Poster.Choice, name: String) throws -> Poster {
+    switch choice {
+    case .at(let time):
+      var found: SharedFrame?
+      _ = try FramePicker(reader: reader, recorder: opening.context.recorder, name: name)
+        .pick(.times([time])) { found = SharedFrame(try $0.clone()) }
+      if let found { try add(found) }
+    case .first:
+      try addFirst()
+    case .best(let count):
+      try addFirst()
+      if count > 0, best != nil { try addKeyFrames(count) }
+    }
+    guard let best else { throw ReelError(.badMedia, "no frame in the media", at: name) }
+    let order = candidates.indices.sorted { candidates[$0].time < candidates[$1].time }
+    return Poster(
+      frame: best.frame, candidates: order.map { candidates[$0] },
+      chosenIndex: order.firstIndex(of: best.index) ?? 0, traffic: traffic,
+      startup: opening.context.recorder.current,
+      rung: reader.track.map { ($0.rung.id, $0.rung.bitsPerSecond ?? $0.rung.averageBitsPerSecond) },
+      faults: reader.faults + faults)
+  }
+
+  // MARK: - Private
+
+  private mutating func addFirst() throws {
+    guard let frame = try reader.firstFrame() else { return }
+    opening.context.recorder.close(reader.timing)
+    try add(SharedFrame(frame))
+  }
+
+  private mutating func add(_ shared: SharedFrame) throws {
+    try shared.frame.stream.checkColors()
+    let candidate = try Poster.Candidate(shared.frame, byteCount: reader.keyByteCount)
+    candidates.append(candidate)
+    if let best, !candidate.isBetter(than: candidates[best.index]) { return }
+    best = (candidates.count - 1, shared)
+  }
+
+  /// Looks at further key frames. What can't be read is left out.
+  private mutating func addKeyFrames(_ count: Int) throws {
+    let (spread, reader) = (KeyFrameSpread(count: count), reader)
+    var number = 0
+    let places = reader.keyFramePlaces { place in
+      number += 1
+      return spread.isEnough(place, number: number)
+    }
+    if let places {
+      let chosen = spread.chosen(of: places)
+      reader.plan(chosen)
+      for place in chosen {
+        guard try addKeyFrame({ try reader.seek(to: place) }) else { break }
+      }
+      // There may be others within the segments.
+      guard case .presentation = opening.source, places.count < count, !hasGood else { return }
+      let start = candidates[0].time
+      guard try addKeyFrame({ try reader.seek(to: KeyFramePlace(time: start, seekTime: start)) }) else {
+        return
+      }
+      try addFollowing(count - candidates.count + 1)
+    } else if findsKeyFrames {
+      for time in spread.times(end: reader.duration) {
+        guard try addKeyFrame({ try reader.seek(to: time) }) else { return }
+      }
+    } else {
+      try addFollowing(count)
+    }
+  }
+
+  /// Reads forward, up to the next key frames of the first part.
+  private mutating func addFollowing(_ count: Int) throws {
+    let end = candidates.count + count
+    var position: MediaTime?
+    while candidates.count < end, position.map({ $0 < KeyFrameSpread.length }) ?? true {
+      guard try addKeyFrame({}, note: { position = $0 }) else { return }
+    }
+  }
+
+  private var hasGood: Bool { candidates.contains { $0.flaws.isEmpty } }
+
+  /// Looks at the key frame after a seek. Returns false if there is no point in looking on.
+  ///
+  /// - Parameter note: Receives the frame's time.
+  private mutating func addKeyFrame(
+    _ seek: () throws -> Void, note: (MediaTime) -> Void = { _ in }
+  ) throws -> Bool {
+    do {
+      try seek()
+      guard let frame = try reader.keyFrame() else { return false }
+      note(frame.time)
+      // A seek may lead back to a frame that is known.
+      if candidates.contains(where: { $0.time == frame.time }) { return true }
+      try add(SharedFrame(frame))
+      return true
+    } catch let error as ReelError where error.kind != .cancelled && error.kind != .internalFault {
+      faults.append(error)
+      return !error.isTemporary
+    }
+  }
+
+  /// True if a seek finds a key frame without much reading: by the index of Matroska.
+  private var findsKeyFrames: Bool {
+    guard case .resource(let resource) = opening.source, resource.format == .matroska,
+      let first = candidates.last?.time
+    else { return false }
+    return reader.isSeekWorthwhile(to: first + KeyFrameSpread.length, from: first)
+  }
+
+  private var traffic: Poster.Traffic {
+    Poster.Traffic(
+      of: opening, counter, fileByteCount: reader.readByteCount,
+      keyFrameByteCount: candidates.reduce(0) { $0 + Int64($1.byteCount) })
+  }
+}

@@ -1,0 +1,430 @@
+internal import Foundation
+package import Logging
+package import ReelCore
+package import ReelFFmpeg
+internal import ReelManifest
+
+/// Makes storyboards from few bytes.
+///
+/// Each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
+/// I-frames, or those in the index of an MP4 or Matroska file, and only their bytes are fetched, several at a time. Of
+/// sources without either, and of segments that are much longer than the interval, everything is read.
+package struct StoryboardExtractor: Sendable {
+  private let fetcher: any Fetching
+  private let configuration: LoadingConfiguration
+  private let size: StillSize
+  private let gate: (any DecodingGate)?
+  private let logger: Logger
+
+  /// - Parameters:
+  ///   - fetcher: Fetches manifests and media.
+  ///   - size: The size of a tile.
+  ///   - gate: Limits concurrent decoding among all that share it.
+  package init(
+    fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize, gate: (any DecodingGate)?,
+    logger: Logger
+  ) {
+    self.fetcher = fetcher
+    self.size = size
+    self.configuration = {
+      var configuration = configuration
+      configuration.stillSize = size
+      configuration.readsKeyFramesOnly = true
+      configuration.usesIFramePlaylists = true
+      return configuration
+    }()
+    self.gate = gate
+    self.logger = logger
+  }
+
+  /// Returns the result of `body`, which gets the tiles of a source.
+  ///
+  /// - Parameter body: Called on a thread that may block.
+  ///
+  /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no
+  /// frame, and `unsupported` for too many stills, for a stream without an end, and for Dolby Vision of profile 5.
+  package func storyboard<Result: Sendable>(
+    _ spacing: Storyboard.Spacing, of source: MediaSource,
+    _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
+  ) async throws -> Result {
+    let counter = TrafficCounter(fetcher)
+    let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
+    let size = size
+    return try await opener.use(source, readsAhead: false) { opening in
+      let work = StoryboardWork(
+        opening: opening, counter: counter, spacing: spacing, size: size, name: source.name)
+      return try await BlockingThread.run(named: "storyboard", on: opening.context.scope.runtime) {
+        defer { work.end() }
+        work.begin()
+        return try body(StoryboardTiles(work))
+      }
+    }
+  }
+}
+
+/// The tiles of a storyboard, in order. Confined to one thread.
+package final class StoryboardTiles {
+  private let work: StoryboardWork
+  private var missing: [Storyboard.Missing] = []
+  private var lastTime: MediaTime?
+  private var lastSlot = -1
+  private var keyFrameByteCount: Int64 = 0
+
+  init(_ work: StoryboardWork) { self.work = work }
+
+  /// Waits for the next tile; nil after the last one. Throws `ReelError` or `CancellationError`.
+  package func next() throws -> Storyboard.Tile? {
+    while let outcome = try work.queue.next() {
+      switch outcome {
+      case .missing(let found): missing.append(found)
+      case .tile(let tile):
+        keyFrameByteCount += Int64(tile.byteCount)
+        // After a segment that can't be read, the reader goes on with the next one.
+        if let lastTime, tile.time <= lastTime {
+          missing.append(
+            Storyboard.Missing(
+              slot: tile.slot, error: ReelError(.badMedia, "no key frame of its own at \(tile.time)")))
+          continue
+        }
+        lastTime = tile.time
+        lastSlot = tile.slot
+        return tile
+      }
+    }
+    work.end()
+    guard lastTime != nil else {
+      throw missing.first?.error ?? work.faults.first
+        ?? ReelError(.badMedia, "no key frame in the media", at: work.name)
+    }
+    return nil
+  }
+
+  /// The storyboard, for after the last tile.
+  package func storyboard() throws -> Storyboard {
+    try work.storyboard(
+      missing: missing, lastSlot: lastSlot, lastTime: lastTime, keyFrameByteCount: keyFrameByteCount)
+  }
+}
+
+/// The reading of one source's key frames, on several threads.
+final class StoryboardWork: Sendable {
+  let queue: StoryboardQueue
+  let name: String
+  private let opening: TrackOpening
+  private let counter: TrafficCounter
+  private let spacing: Storyboard.Spacing
+  private let size: StillSize
+  private let state = Locked(State())
+
+  private struct State {
+    var plan: StoryboardPlan?
+    var start = MediaTime.zero
+    var isLive = false
+    var tileSize: PixelSize?
+    var hdr: String?
+    var rung: (id: String, bitsPerSecond: Int?)?
+    var faults: [ReelError] = []
+    /// In milliseconds: of what was read forward, to its end; nil if there was no such reading.
+    var readDuration: Int?
+    var openedByteCount: Int64 = 0
+    var readByteCount: Int64 = 0
+    var processorTime = Duration.zero
+  }
+
+  /// Transfers of segments at the same time: as many as browsers open connections to a host.
+  private static let connectionCount = 6
+  /// Tiles that are finished before the consumer takes them.
+  private static let tileLimit = 32
+  /// Key frames are rarely further apart than this, so longer segments have several.
+  private static let longSegment = 15_000.0
+
+  init(
+    opening: TrackOpening, counter: TrafficCounter, spacing: Storyboard.Spacing, size: StillSize, name: String
+  ) {
+    self.opening = opening
+    self.counter = counter
+    self.spacing = spacing
+    self.size = size
+    self.name = name
+    queue = StoryboardQueue(runtime: opening.context.scope.runtime, limit: Self.tileLimit)
+  }
+
+  var faults: [ReelError] { state.withLock { $0.faults } }
+
+  func begin() {
+    let queue = queue
+    opening.context.scope.onCancel { queue.fail(CancellationError()) }
+    run { work in try work.readFirst() }
+  }
+
+  /// Waits until no thread reads any more. Those that still do give up.
+  func end() {
+    queue.fail(CancellationError())
+    opening.context.scope.cancel()
+    queue.finish()
+  }
+
+  func storyboard(
+    missing: [Storyboard.Missing], lastSlot: Int, lastTime: MediaTime?, keyFrameByteCount: Int64
+  ) throws -> Storyboard {
+    let state = state.withLock { $0 }
+    guard let plan = state.plan else { throw ReelError(.internalFault, "a storyboard without a plan") }
+    let traffic = Poster.Traffic(
+      of: opening, counter, fileByteCount: state.readByteCount, keyFrameByteCount: keyFrameByteCount)
+    let index =
+      traffic.manifestByteCount.map { $0 + (traffic.initializationByteCount ?? 0) } ?? state.openedByteCount
+    let slots = plan.slotCount ?? lastSlot + 1
+    // The last still may stand for a slot that would begin with the end.
+    let isEndKnown = state.readDuration.map { $0 > (slots - 1) * plan.interval } ?? false
+    return Storyboard(
+      interval: plan.interval, slotCount: slots,
+      duration: plan.duration
+        ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
+      start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
+      indexByteCount: index, rung: state.rung, faults: state.faults, processorTime: state.processorTime)
+  }
+
+  // MARK: - Private
+
+  /// Runs `body` on a thread of its own. An error that it throws fails the storyboard.
+  private func run(_ body: @escaping @Sendable (StoryboardWork) throws -> Void) {
+    queue.beginThread()
+    opening.context.scope.runtime.run(named: "storyboard") { [self] in
+      let before = ThreadTime.now
+      do { try body(self) } catch { queue.fail(error) }
+      let time = ThreadTime.now - before
+      state.withLock { $0.processorTime += time }
+      queue.endThread()
+    }
+  }
+
+  /// Opens the source, plans, and reads.
+  private func readFirst() throws {
+    let reader = FrameReader(opening)
+    defer { finish(reader) }
+    try reader.prepare()
+    guard !reader.streams.isEmpty || reader.track != nil else {
+      throw ReelError(.badMedia, "no video in the media", at: name)
+    }
+    let opened = reader.readByteCount
+    let places = try reader.allKeyFramePlaces()
+    state.withLock { $0.openedByteCount = opened }
+    let start = reader.isLive ? places?.first?.time ?? .zero : .zero
+    if reader.isLive {
+      guard places?.isEmpty == false else {
+        throw ReelError(.unsupported, "a live presentation whose window has no segment", at: name)
+      }
+    }
+    let length = try duration(reader, places, start)
+    let plan = try makePlan(places, start: start, duration: length)
+    let (isLive, rung) = (reader.isLive, reader.track?.rung)
+    state.withLock { state in
+      state.plan = plan
+      state.start = start
+      state.isLive = isLive
+      state.rung = rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
+    }
+    let worker = StoryboardWorker(reader, work: self, start: start)
+    guard !plan.jobs.isEmpty else { return try worker.scan(plan, queue) }
+    queue.setCount(plan.jobs.count)
+    reader.plan(plan.jobs.dropFirst().map(\.place))
+    // The first frame settles the size of all tiles, and the timeline.
+    if let job = queue.take() {
+      let isFirst = isAtStart(reader) && plan.jobs[job].place == places?.first
+      queue.put(try worker.outcome(of: plan.jobs[job], isFirst: isFirst), at: job)
+    }
+    let shared = reader.sharedTracks
+    for _ in 1..<max(1, min(threadCount, plan.jobs.count - 1)) {
+      run { work in
+        let reader = FrameReader(work.opening, sharing: shared)
+        defer { work.finish(reader) }
+        try StoryboardWorker(reader, work: work, start: start).read(plan, work.queue)
+      }
+    }
+    try worker.read(plan, queue)
+  }
+
+  /// True if the reader is at the first key frame of the source: it has not sought an index, and joined no live window.
+  private func isAtStart(_ reader: FrameReader) -> Bool {
+    if case .resource(let resource) = opening.source { return resource.format != .matroska }
+    return !reader.isLive
+  }
+
+  private func duration(
+    _ reader: FrameReader, _ places: [KeyFramePlace]?, _ start: MediaTime
+  ) throws -> Double? {
+    if case .presentation = opening.source, let last = places?.last {
+      // Segments are sought in their middle.
+      let end = last.time + (last.seekTime - last.time) * 2
+      if reader.isLive { return (end - start).seconds }
+      return max(end.seconds, min(reader.duration?.seconds ?? 0, end.seconds + 1))
+    }
+    if let duration = reader.duration, duration > .zero { return duration.seconds }
+    guard places == nil else { return places?.last.map { $0.time.seconds + 1 } }
+    if case .resource(let resource) = opening.source, case .response(let response, _) = resource.access,
+      response.resourceByteCount == nil, resource.isRepeatable
+    {
+      throw ReelError(
+        .unsupported, "the server states no length: this may be a live stream, which has no end", at: name,
+        advice: "record a part of it first")
+    }
+    return nil
+  }
+
+  /// Long segments are read through, as if their key frames were not known.
+  private func makePlan(
+    _ places: [KeyFramePlace]?, start: MediaTime, duration: Double?
+  ) throws -> StoryboardPlan {
+    do throws(ReelError) {
+      let plan = try StoryboardPlan(spacing, places: places, start: start, duration: duration)
+      guard case .presentation = opening.source, let places, let duration else { return plan }
+      let distance = duration * 1000 / Double(max(1, places.count))
+      guard distance > Self.longSegment,
+        let scanned = try? StoryboardPlan(spacing, places: nil, start: start, duration: duration)
+      else { return plan }
+      return distance > 2 * Double(scanned.interval) ? scanned : plan
+    } catch {
+      throw error.located(at: name)
+    }
+  }
+
+  private var threadCount: Int {
+    let cores = ProcessInfo.processInfo.activeProcessorCount
+    switch opening.source {
+    case .presentation(let resolved): return resolved.url.isFileURL ? cores : Self.connectionCount
+    case .resource(let resource):
+      // A remote file would be opened again, index and all.
+      if case .file = resource.access { return cores }
+      return 1
+    }
+  }
+
+  private func finish(_ reader: FrameReader) {
+    let (bytes, faults) = (reader.readByteCount, reader.faults)
+    state.withLock { state in
+      state.readByteCount += bytes
+      state.faults += faults
+    }
+  }
+
+  /// The size of all tiles: that of the first frame, fitted.
+  fileprivate func tileSize(natural: PixelSize) -> PixelSize {
+    let fitted = size.fitted(natural)
+    return state.withLock { state in
+      state.tileSize = state.tileSize ?? fitted
+      return state.tileSize ?? fitted
+    }
+  }
+
+  fileprivate func note(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
+
+  fileprivate func note(readDuration seconds: Double) {
+    state.withLock { $0.readDuration = max(1, Int((seconds * 1000).rounded())) }
+  }
+
+  fileprivate func note(hdr: String) { state.withLock { $0.hdr = hdr } }
+}
+
+/// One thread that reads key frames and makes tiles of them.
+private final class StoryboardWorker {
+  private let reader: FrameReader
+  private let work: StoryboardWork
+  private let start: MediaTime
+  /// Key frames without progress in time, from which the source is given up.
+  private static let standstillLimit = 3
+  private let renderer = StillRenderer()
+
+  init(_ reader: FrameReader, work: StoryboardWork, start: MediaTime) {
+    self.reader = reader
+    self.work = work
+    self.start = start
+  }
+
+  /// Reads key frames of a plan until there are no more.
+  func read(_ plan: StoryboardPlan, _ queue: StoryboardQueue) throws {
+    while let job = queue.take() {
+      queue.put(try outcome(of: plan.jobs[job], isFirst: false), at: job)
+    }
+  }
+
+  /// Reads forward, and takes the first key frame of each slot.
+  func scan(_ plan: StoryboardPlan, _ queue: StoryboardQueue) throws {
+    var (count, lastSlot, standstillCount) = (0, -1, 0)
+    while let job = queue.take() {
+      guard let frame = try nextKeyFrame(isFirst: count == 0) else { break }
+      let slot = plan.slot(at: frame.time - start)
+      // What is read begins with the next slot, if packets have times.
+      if slot <= lastSlot { standstillCount += 1 }
+      guard standstillCount < Self.standstillLimit else {
+        throw ReelError(
+          .unsupported, "its frames have no timestamps, so stills can't be placed",
+          advice: "put it into MP4 or MPEG-TS first")
+      }
+      lastSlot = slot
+      guard slot < plan.slotCount ?? Storyboard.slotLimit else { break }
+      queue.put(try outcome(of: frame, slot: slot), at: job)
+      count += 1
+      reader.skipPackets(before: start + plan.firstTime(of: slot + 1))
+    }
+    if let end = reader.readEnd { work.note(readDuration: (end - start).seconds) }
+    queue.setCount(count)
+  }
+
+  /// - Parameter isFirst: The reader is before its first frame, which is wanted.
+  func outcome(of job: StoryboardPlan.Job, isFirst: Bool) throws -> StoryboardQueue.Outcome {
+    do {
+      if !isFirst { try reader.seek(to: job.place) }
+      let missed = reader.missedSegmentCount
+      guard let frame = try reader.keyFrame() else {
+        return .missing(Storyboard.Missing(slot: job.slot, error: ReelError(.badMedia, "no key frame")))
+      }
+      // The frame is another segment's.
+      if reader.missedSegmentCount > missed {
+        let error = reader.faults.last ?? ReelError(.badMedia, "the segment can't be read")
+        return .missing(Storyboard.Missing(slot: job.slot, error: error))
+      }
+      return try outcome(of: frame, slot: job.slot)
+    } catch let error as ReelError
+      where error.kind != .cancelled && error.kind != .internalFault && error.kind != .unsupported
+    {
+      return .missing(Storyboard.Missing(slot: job.slot, error: error))
+    }
+  }
+
+  // MARK: - Private
+
+  /// The next key frame of a scan; nil at its end. What was read before a fault counts.
+  private func nextKeyFrame(isFirst: Bool) throws -> TimedFrame? {
+    do {
+      return try reader.keyFrame()
+    } catch let error as ReelError
+      where !isFirst && error.kind != .cancelled && error.kind != .internalFault && error.kind != .unsupported
+    {
+      work.note(fault: error)
+      return nil
+    }
+  }
+
+  private func outcome(
+    of frame: borrowing TimedFrame, slot: Int
+  ) throws(ReelError) -> StoryboardQueue.Outcome {
+    try frame.stream.checkColors()
+    if frame.decoded.isDamaged {
+      return .missing(
+        Storyboard.Missing(slot: slot, error: ReelError(.badMedia, "the key frame is damaged")))
+    }
+    let transfer = frame.decoded.color.transfer
+    if transfer == "smpte2084" { work.note(hdr: "pq") }
+    if transfer == "arib-std-b67" { work.note(hdr: "hlg") }
+    let natural = frame.geometry().output
+    let size = work.tileSize(natural: natural)
+    let height = Double(size.width) * Double(natural.height) / Double(max(1, natural.width))
+    // Frames of another shape get bars.
+    let geometry = frame.geometry(
+      target: size, gravity: abs(height - Double(size.height)) <= 1 ? .resize : .resizeAspect)
+    let still = try renderer.render(frame.decoded, geometry: geometry, orientation: frame.orientation)
+    return .tile(
+      Storyboard.Tile(
+        slot: slot, time: frame.time - start, byteCount: reader.keyByteCount, still: still))
+  }
+}

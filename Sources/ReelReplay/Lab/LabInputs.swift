@@ -1,0 +1,214 @@
+internal import Foundation
+package import ReelCore
+package import ReelPlayback
+package import ReelPool
+
+/// What a lab's configuration names, read and checked: feeds, recordings, devices, viewers.
+package struct LabInputs: Sendable {
+  package struct FeedInput: Sendable {
+    package let name: String
+    package let feed: Feed
+    /// Of the bytes of the feed file.
+    let contentHash: UInt64
+  }
+
+  package struct LinkInput: Sendable {
+    package var name: String
+    package var group: String
+    /// The argument that gives this link.
+    package let text: String
+    /// Nothing is drawn yet.
+    package let spec: LinkSpec
+  }
+
+  package struct ViewerInput: Sendable {
+    package let name: String
+    package let spec: ViewerSpec
+  }
+
+  package struct DeviceInput: Sendable {
+    package let name: String
+    package let model: DeviceModel
+  }
+
+  package let configuration: LabConfiguration
+  package let feeds: [FeedInput]
+  package let links: [LinkInput]
+  package let viewers: [ViewerInput]
+  package let devices: [DeviceInput]
+  /// The time by its own clock of a walk through each feed as each viewer, with the first seed.
+  package let meanWalkDuration: Duration
+
+  /// Reads all that `configuration` names.
+  ///
+  /// - Parameter readFeed: Gets the bytes of a feed file, and where they come from, by its path or URL.
+  /// - Throws: `LabFailures` with all that is wrong, or with the number of runs if that is above the limit;
+  ///   `CancellationError`.
+  package init(
+    _ configuration: LabConfiguration,
+    readFeed: @Sendable (String) async throws -> (bytes: [UInt8], location: MediaSource)
+  ) async throws {
+    self.configuration = configuration
+    var failures: [ReelError] = []
+    var feeds: [LabConfiguration.Entry<FeedInput>] = []
+    for entry in configuration.feeds {
+      try Task.checkCancellation()
+      do {
+        let input = try await Self.feed(entry.value, configuration.origin, readFeed)
+        feeds.append(LabConfiguration.Entry(value: input, field: entry.field))
+      } catch let error as ReelError {
+        failures.append(entry.field.failure(error))
+      }
+    }
+    links = try Self.links(configuration, &failures)
+    var viewers: [LabConfiguration.Entry<ViewerInput>] = []
+    for entry in configuration.viewers {
+      do throws(ReelError) {
+        let input = try Self.viewer(entry.value, configuration.origin)
+        viewers.append(LabConfiguration.Entry(value: input, field: entry.field))
+      } catch {
+        failures.append(entry.field.failure(error))
+      }
+    }
+    var devices: [LabConfiguration.Entry<DeviceInput>] = []
+    for entry in configuration.devices {
+      do throws(ReelError) {
+        let model = try DeviceModel(argument: entry.value, resolve: configuration.origin.resolved)
+        let input = DeviceInput(name: model.name, model: model)
+        devices.append(LabConfiguration.Entry(value: input, field: entry.field))
+      } catch {
+        failures.append(entry.field.failure(error))
+      }
+    }
+    self.feeds = Self.distinct(feeds, by: \.name, &failures)
+    self.viewers = Self.distinct(viewers, by: \.name, &failures)
+    self.devices = Self.distinct(devices, by: \.name, &failures)
+    let count = Self.product([
+      feeds.count, links.count, viewers.count, devices.count, configuration.slotCounts.count,
+      configuration.policies.count, configuration.seeds.count, configuration.levels.count,
+    ])
+    let isWithinLimit = count.map { $0 <= LabConfiguration.runLimit } ?? false
+    // Plans are made only for as many walks as a lab may have.
+    meanWalkDuration =
+      isWithinLimit ? Self.meanDuration(configuration, feeds, viewers, &failures) : .zero
+    if configuration.levels.contains(.chunk), configuration.policies.contains(where: { $0 is OraclePreload })
+    {
+      failures.append(
+        ReelError(
+          .usage, "the policy oracle has no walk at the level of chunks",
+          advice: "leave out oracle or chunk_level"))
+    }
+    guard failures.isEmpty else { throw LabFailures(failures.map(configuration.origin.located)) }
+    guard isWithinLimit else {
+      let text = count.map { "\($0)" } ?? "more than \(Int.max)"
+      let failure = ReelError(
+        .usage, "the lab has \(text) walks, and the limit is \(LabConfiguration.runLimit)",
+        advice: "leave out links, seeds or policies")
+      throw LabFailures([configuration.origin.located(failure)])
+    }
+  }
+
+  /// True if a policy has to know the chunks of the feeds.
+  package var needsChunks: Bool { configuration.policies.contains { $0 is OraclePreload } }
+
+  /// True if the walks have lower bounds. For these alone, remote items are not measured, as that takes requests.
+  package var computesBounds: Bool {
+    needsChunks || configuration.levels.contains(.chunk) || feeds.allSatisfy { FeedChunks.isLocal($0.feed) }
+  }
+
+  /// All runs, in their order.
+  package var runs: LabRuns {
+    LabRuns(
+      feeds: feeds.map(\.name), links: links.map { LabRuns.Link(name: $0.name, group: $0.group) },
+      viewers: viewers.map(\.name), devices: devices.map(\.name), slotCounts: configuration.slotCounts,
+      policies: configuration.policies.map(\.description), seeds: configuration.seeds,
+      levels: configuration.levels)
+  }
+
+  // MARK: - Private
+
+  /// Nil if it is beyond counting.
+  private static func product(_ counts: [Int]) -> Int? {
+    counts.reduce(1) { product, count in
+      product.flatMap { product in
+        let (result, isTooLarge) = product.multipliedReportingOverflow(by: count)
+        return isTooLarge ? nil : result
+      }
+    }
+  }
+
+  private static func feed(
+    _ entry: LabConfiguration.FeedEntry, _ origin: LabConfiguration.Origin,
+    _ read: (String) async throws -> (bytes: [UInt8], location: MediaSource)
+  ) async throws -> FeedInput {
+    let isURL = entry.file.contains("://")
+    let (bytes, location) = try await read(isURL ? entry.file : origin.resolved(entry.file))
+    let feed = try FeedFile(bytes: bytes, at: location).feed(named: entry.feed)
+    var name = entry.name ?? location.stem
+    if entry.name == nil, let feed = entry.feed { name += ":\(feed)" }
+    var hash = FNV1a()
+    hash.combine(bytes)
+    return FeedInput(name: name, feed: feed, contentHash: hash.value)
+  }
+
+  private static func links(
+    _ configuration: LabConfiguration, _ failures: inout [ReelError]
+  ) throws -> [LinkInput] {
+    var links = LabLinks()
+    for entry in configuration.links {
+      try Task.checkCancellation()
+      do throws(ReelError) {
+        try links.add(entry, of: configuration)
+      } catch {
+        failures.append(entry.field.failure(error))
+      }
+    }
+    return links.named(&failures)
+  }
+
+  private static func viewer(
+    _ entry: LabConfiguration.ViewerEntry, _ origin: LabConfiguration.Origin
+  ) throws(ReelError) -> ViewerInput {
+    let prefix = "trace:"
+    let isTrace = entry.text.trimmed.lowercased().hasPrefix(prefix)
+    let text =
+      isTrace ? prefix + origin.resolved(entry.text.trimmed.dropFirst(prefix.count).trimmed) : entry.text
+    let spec = try ViewerSpec(parsing: text)
+    return ViewerInput(name: entry.name ?? (isTrace ? entry.text : spec.description), spec: spec)
+  }
+
+  /// The values; notes those whose name is there before.
+  private static func distinct<Value>(
+    _ entries: [LabConfiguration.Entry<Value>], by name: (Value) -> String, _ failures: inout [ReelError]
+  ) -> [Value] {
+    var known: Set<String> = []
+    for entry in entries where !known.insert(name(entry.value)).inserted {
+      failures.append(
+        entry.field.failure("the name \"\(name(entry.value))\" is there twice", advice: "give it a \"name\""))
+    }
+    return entries.map(\.value)
+  }
+
+  /// Checks that each viewer can walk each feed.
+  private static func meanDuration(
+    _ configuration: LabConfiguration, _ feeds: [LabConfiguration.Entry<FeedInput>],
+    _ viewers: [LabConfiguration.Entry<ViewerInput>], _ failures: inout [ReelError]
+  ) -> Duration {
+    var durations: [Duration] = []
+    for viewer in viewers {
+      for feed in feeds {
+        do throws(ReelError) {
+          let plan = try WalkPlan(
+            feed.value.feed, swipeCount: configuration.swipeCount, viewer: viewer.value.spec,
+            seed: configuration.seeds.first ?? 1)
+          durations.append(plan.duration + WalkPlan.settleTime * plan.swipeCount)
+        } catch {
+          var failure = viewer.field.failure(error)
+          if feeds.count > 1 { failure.reason += " (feed \(feed.value.name))" }
+          failures.append(failure)
+        }
+      }
+    }
+    return durations.isEmpty ? .zero : durations.reduce(.zero, +) / durations.count
+  }
+}

@@ -1,0 +1,203 @@
+internal import Foundation
+package import ReelCore
+internal import ReelPlayback
+
+/// The results file of a lab: JSON Lines, a header and then a line for each run that has ended.
+///
+/// A line is written as soon as its run has ended, so what has ended survives the process. The next start continues
+/// there: a line that was cut is dropped, and runs that failed are repeated. When all runs are done, `finish()` puts the
+/// lines in the order of the runs; the same lab then gives the same bytes, however often it was interrupted.
+///
+/// Two stores of one file exclude each other (`flock`). Confined to one thread at a time.
+package final class LabStore {
+  /// The first line.
+  package struct Header: Sendable, Hashable, Codable {
+    /// The version of the format.
+    package var lab = 1
+    /// The version of Reel.
+    package var reel: String
+    /// `LabInputs.fingerprint`.
+    package var fingerprint: String
+    package var runs: Int
+
+    package init(reel: String, fingerprint: String, runs: Int) {
+      self.reel = reel
+      self.fingerprint = fingerprint
+      self.runs = runs
+    }
+  }
+
+  private let file: LockedFile
+  private let header: Header
+  /// The place of each run's line; of several the last one's.
+  private var lines: [Line?]
+
+  private struct Line {
+    var range: Range<Int64>
+    var hasFailed: Bool
+  }
+
+  /// Opens the file, or makes it.
+  ///
+  /// - Parameters:
+  ///   - path: The file; nil for one that nobody else sees.
+  ///   - restarts: True drops the results of a lab that the file has.
+  /// - Throws: `ReelError` of kind `cannotCreateOutput` if the file is in use, has the results of another lab, or is no
+  ///   results file; or if it can't be opened, read or written.
+  package init(path: String?, header: Header, restarts: Bool = false) throws(ReelError) {
+    self.header = header
+    lines = Array(repeating: nil, count: header.runs)
+    file = try LockedFile(
+      path: path,
+      inUse: (
+        "another reel lab is using it", "wait until that ends, or name another file with --results"
+      ))
+    if try readHeader(restarts: restarts) {
+      try readLines()
+    } else {
+      try file.truncate(to: 0)
+      try file.append(Array(try JSONLine.string(header).utf8) + [0x0a])
+      headerEnd = file.byteCount
+    }
+  }
+
+  /// The number of runs that have ended, those that failed included.
+  package var endedCount: Int { lines.count { $0 != nil } }
+
+  /// The number of runs that have failed.
+  package var failedCount: Int { lines.count { $0?.hasFailed ?? false } }
+
+  /// True if the run at `index` has ended without an error.
+  package func isDone(_ index: Int) -> Bool { lines[index].map { !$0.hasFailed } ?? false }
+
+  /// Writes the result of the run at `index`.
+  ///
+  /// - Throws: `ReelError.cannotWriteOutput`. The file is then as it was before.
+  package func append(_ result: LabResult, at index: Int) throws(ReelError) {
+    // The number stands first, where it can be read without decoding the rest.
+    let text = try JSONLine.string(result).dropFirst()
+    let start = file.byteCount
+    let head = "{\"number\":\(index)," + (result.error == nil ? "" : "\"failed\":true,")
+    try file.append(Array("\(head)\(text)\n".utf8))
+    lines[index] = Line(range: start..<file.byteCount, hasFailed: result.error != nil)
+  }
+
+  /// The results so far, in the order of the runs.
+  ///
+  /// - Parameter runs: The lab's runs, whose texts the results share.
+  package func results(_ runs: LabRuns) throws(ReelError) -> [LabResult] {
+    var results: [LabResult] = []
+    results.reserveCapacity(endedCount)
+    let decoder = JSONDecoder()
+    for (index, line) in lines.enumerated() {
+      guard let line else { continue }
+      let bytes = try file.read(line.range)
+      guard let stored = try? decoder.decode(StoredResult.self, from: Data(bytes)) else {
+        throw damaged("the result of run \(index) can't be read")
+      }
+      results.append(LabResult(run: runs[index], figures: stored.figures, error: stored.error))
+    }
+    return results
+  }
+
+  /// Puts the lines in the order of the runs. The file is replaced at once.
+  ///
+  /// - Throws: `ReelError` if the new file can't be made or written. The old one is then there.
+  package func finish() throws(ReelError) {
+    guard file.path != nil, !isOrdered else { return }
+    try file.replace(with: [0..<headerEnd] + lines.compactMap { $0?.range })
+    var start = headerEnd
+    for index in lines.indices {
+      guard let line = lines[index] else { continue }
+      let end = start + Int64(line.range.count)
+      lines[index]?.range = start..<end
+      start = end
+    }
+  }
+
+  // MARK: - Private
+
+  private struct StoredResult: Decodable {
+    var figures: [LabResult.Figure: Double]
+    var error: String?
+  }
+
+  private var headerEnd: Int64 = 0
+
+  /// True if the file is as `finish()` would leave it.
+  private var isOrdered: Bool {
+    var end = headerEnd
+    for line in lines {
+      guard let line else { continue }
+      guard line.range.lowerBound == end else { return false }
+      end = line.range.upperBound
+    }
+    return end == file.byteCount
+  }
+
+  /// False if the file is to begin anew.
+  private func readHeader(restarts: Bool) throws(ReelError) -> Bool {
+    guard file.byteCount > 0 else { return false }
+    let first = try file.read(0..<min(file.byteCount, Int64(Self.lineLimit)))
+    let prefix = Array("{\"fingerprint\":".utf8)
+    guard first.starts(with: prefix.prefix(first.count)) else { throw foreign }
+    guard let end = first.firstIndex(of: 0x0a) else {
+      guard first.count < Self.lineLimit else { throw foreign }
+      // Not even the header was written.
+      return false
+    }
+    guard let found = try? JSONDecoder().decode(Header.self, from: Data(first[..<end])),
+      found.lab == header.lab
+    else { throw foreign }
+    guard !restarts else { return false }
+    guard found.reel == header.reel else {
+      throw other("the results are of version \(found.reel) of reel, this is \(header.reel)")
+    }
+    guard found == header else { throw other("the results are of another configuration") }
+    headerEnd = Int64(end) + 1
+    return true
+  }
+
+  private func readLines() throws(ReelError) {
+    var number = 1
+    let end = try file.forEachLine(from: headerEnd, limit: Self.lineLimit) { bytes, range throws(ReelError) in
+      number += 1
+      guard let line = Self.line(bytes), lines.indices.contains(line.index) else {
+        throw damaged("line \(number) is not a result")
+      }
+      lines[line.index] = Line(range: range, hasFailed: line.hasFailed)
+    }
+    guard let end else { throw damaged("line \(number + 1) is not a result") }
+    // An interrupted run may have left an incomplete line.
+    if end < file.byteCount { try file.truncate(to: end) }
+  }
+
+  /// The number of a line's run, and whether it failed; nil for what `append` does not write.
+  private static func line(_ bytes: ArraySlice<UInt8>) -> (index: Int, hasFailed: Bool)? {
+    let prefix = Array("{\"number\":".utf8)
+    guard bytes.starts(with: prefix), bytes.last == UInt8(ascii: "}") else { return nil }
+    let rest = bytes.dropFirst(prefix.count)
+    let digits = rest.prefix { (0x30...0x39).contains($0) }
+    guard let index = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
+    return (index, rest.dropFirst(digits.count).starts(with: Array(",\"failed\":true,".utf8)))
+  }
+
+  /// The longest line, in bytes.
+  private static let lineLimit = 1 << 20
+
+  private var foreign: ReelError {
+    ReelError(
+      .cannotCreateOutput, "is there, and has no results of a lab", at: file.path,
+      advice: "remove it, or name another file with --results")
+  }
+
+  private func other(_ reason: String) -> ReelError {
+    ReelError(
+      .cannotCreateOutput, reason, at: file.path,
+      advice: "--restart drops them and begins anew, --results names another file")
+  }
+
+  private func damaged(_ reason: String) -> ReelError {
+    ReelError(.badManifest, reason, at: file.path, advice: "--restart begins anew")
+  }
+}

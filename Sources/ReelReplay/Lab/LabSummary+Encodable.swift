@@ -1,0 +1,189 @@
+/// In JSON:
+///
+/// - `baseline`, `runs`, and `resamples`, the number of the bootstrap's draws.
+/// - `levels`, `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
+/// - `groups`: for each group
+///   - `level`, and those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
+///   - `pools`: for each pool `slots`, `policy`, `runs`, `failed` (of these), `pareto` (true on the front), and `figures`: for each figure of
+///     ``LabResult/Figure`` `runs` (walks that have it), `mean`, `median` and `p95` over walks.
+///   - `differences` from the baseline, and `size_differences` from the smallest pool of the same policy: for each
+///     `slots`, `policy`, `minus_slots`, `minus_policy`, `pairs`, and `figures`: for each figure `pairs` (whose walks both
+///     have it), `left_out` (other pairs), `mean`, and with two pairs or more `lower` and `upper`, the ends of the 95 %
+///     interval, and `excludes_zero`.
+/// - `rankings`, with two levels: for each group and figure that the levels rank in another order `feed`, `link_group`,
+///   `viewer`, `device`, `slots`, `figure`; `chunk` and `decoded`, the `policy` and `mean` of each policy, best first; and
+///   `reversals`: `policy`, which is ahead of `other` by chunks and behind it with decoding, `sure` (true if the 95 %
+///   intervals of their differences exclude 0 at both levels), and `causes`: a `figure`, and by how much decoding
+///   changes it for `policy` (`change`) and for `other` (`other_change`).
+extension LabSummary: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case baseline, runs, resamples, levels, feeds, links, viewers, devices, slots, policies, seeds, groups,
+      rankings
+    case linkGroups = "link_groups"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encodeIfPresent(baseline, forKey: .baseline)
+    try values.encode(runCount, forKey: .runs)
+    try values.encode(PairedBootstrap.resampleCount, forKey: .resamples)
+    try values.encode(dimensions.levels, forKey: .levels)
+    try values.encode(dimensions.feeds, forKey: .feeds)
+    try values.encode(dimensions.links, forKey: .links)
+    try values.encode(dimensions.linkGroups, forKey: .linkGroups)
+    try values.encode(dimensions.viewers, forKey: .viewers)
+    try values.encode(dimensions.devices, forKey: .devices)
+    try values.encode(dimensions.slotCounts, forKey: .slots)
+    try values.encode(dimensions.policies, forKey: .policies)
+    try values.encode(dimensions.seeds, forKey: .seeds)
+    try values.encode(groups, forKey: .groups)
+    guard dimensions.levels.count > 1 else { return }
+    try values.encode(rankings.map { Ranking(ranking: $0, summary: self) }, forKey: .rankings)
+  }
+}
+
+extension LabGroup: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case level, feed, viewer, device, slots, runs, pools, differences
+    case linkGroup = "link_group"
+    case sizeDifferences = "size_differences"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(key.level, forKey: .level)
+    try values.encodeIfPresent(key.feed, forKey: .feed)
+    try values.encodeIfPresent(key.linkGroup, forKey: .linkGroup)
+    try values.encodeIfPresent(key.viewer, forKey: .viewer)
+    try values.encodeIfPresent(key.device, forKey: .device)
+    try values.encodeIfPresent(key.slotCount, forKey: .slots)
+    try values.encode(runCount, forKey: .runs)
+    try values.encode(rows, forKey: .pools)
+    try values.encode(differences, forKey: .differences)
+    try values.encode(sizeDifferences, forKey: .sizeDifferences)
+  }
+}
+
+extension LabGroup.Row: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case slots, policy, runs, failed, pareto, figures
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(pool.slotCount, forKey: .slots)
+    try values.encode(pool.policy, forKey: .policy)
+    try values.encode(runCount, forKey: .runs)
+    try values.encode(failedCount, forKey: .failed)
+    try values.encode(isOnFront, forKey: .pareto)
+    try values.encode(figures, forKey: .figures)
+  }
+}
+
+extension LabGroup.Distribution: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case runs, mean, median, p95
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(count, forKey: .runs)
+    try values.encode(mean, forKey: .mean)
+    try values.encode(median, forKey: .median)
+    try values.encode(p95, forKey: .p95)
+  }
+}
+
+extension LabDifference: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case slots, policy, pairs, figures
+    case minusSlots = "minus_slots"
+    case minusPolicy = "minus_policy"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(pool.slotCount, forKey: .slots)
+    try values.encode(pool.policy, forKey: .policy)
+    try values.encode(baseline.slotCount, forKey: .minusSlots)
+    try values.encode(baseline.policy, forKey: .minusPolicy)
+    try values.encode(pairCount, forKey: .pairs)
+    try values.encode(figures, forKey: .figures)
+  }
+}
+
+extension LabDifference.Figure: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case pairs, mean, lower, upper
+    case leftOut = "left_out"
+    case excludesZero = "excludes_zero"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(pairCount, forKey: .pairs)
+    try values.encode(leftOutCount, forKey: .leftOut)
+    try values.encode(mean, forKey: .mean)
+    guard let interval else { return }
+    try values.encode(interval.lower, forKey: .lower)
+    try values.encode(interval.upper, forKey: .upper)
+    try values.encode(interval.excludesZero, forKey: .excludesZero)
+  }
+}
+
+/// A ranking with what its summary knows of it.
+private struct Ranking: Encodable {
+  let ranking: RankingDifference
+  let summary: LabSummary
+
+  private enum CodingKeys: String, CodingKey {
+    case feed, viewer, device, slots, figure, chunk, decoded, reversals
+    case linkGroup = "link_group"
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(ranking.group.feed, forKey: .feed)
+    try values.encode(ranking.group.linkGroup, forKey: .linkGroup)
+    try values.encode(ranking.group.viewer, forKey: .viewer)
+    try values.encode(ranking.group.device, forKey: .device)
+    try values.encode(ranking.group.slotCount, forKey: .slots)
+    try values.encode(ranking.figure, forKey: .figure)
+    try values.encode(ranking.chunk.map(Place.init), forKey: .chunk)
+    try values.encode(ranking.decoded.map(Place.init), forKey: .decoded)
+    let reversals = ranking.reversals.map { reversal in
+      Reversal(
+        policy: reversal.policy.policy, other: reversal.other.policy,
+        sure: summary.isSure(reversal, of: ranking),
+        causes: reversal.causes.map {
+          Cause(figure: $0.figure, change: $0.change, otherChange: $0.otherChange)
+        })
+    }
+    try values.encode(reversals, forKey: .reversals)
+  }
+
+  private struct Place: Encodable {
+    let policy: String
+    let mean: Double
+
+    init(_ place: RankingDifference.Place) { (policy, mean) = (place.policy, place.mean) }
+  }
+
+  private struct Reversal: Encodable {
+    let policy: String
+    let other: String
+    let sure: Bool
+    let causes: [Cause]
+  }
+
+  private struct Cause: Encodable {
+    let figure: LabResult.Figure
+    let change: Double
+    let otherChange: Double
+
+    enum CodingKeys: String, CodingKey {
+      case figure, change
+      case otherChange = "other_change"
+    }
+  }
+}

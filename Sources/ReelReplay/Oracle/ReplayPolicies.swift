@@ -1,0 +1,21 @@
+internal import Foundation
+package import ReelCore
+package import ReelPool
+
+/// The preload policies of a simulated walk by the names that users write: those of `PreloadPolicies`, and `oracle`.
+package enum ReplayPolicies {
+  /// The written forms, with what each does, in the order in which help prints them.
+  package static let forms: [(form: String, meaning: String)] =
+    PreloadPolicies.forms + [
+      ("oracle", "what is best if walk and link are known: to compare with; for --virtual with --link")
+    ]
+
+  /// Reads a policy in one of `forms`, in any letter case. The policy `oracle` knows nothing until a `SimulatedWalk`
+  /// with the chunks of its items begins.
+  ///
+  /// - Throws: `ReelError` of kind `usage` if `text` is none of them.
+  package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
+    if text.trimmingCharacters(in: .whitespaces).lowercased() == "oracle" { return OraclePreload() }
+    return try PreloadPolicies.parse(text)
+  }
+}

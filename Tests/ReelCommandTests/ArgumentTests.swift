@@ -1,0 +1,54 @@
+import ReelTestSupport
+import Testing
+
+@testable import ReelCommand
+
+@Suite("Arguments")
+struct ArgumentTests {
+  @Test(
+    "Times",
+    arguments: [
+      ("2", 2), ("2.5s", 2.5), ("500ms", 0.5), ("250us", 0.00025), ("1.5min", 90), ("1h", 3600), ("1:30", 90),
+      ("00:00:02", 2), ("1:02:03.5", 3723.5), ("90:00", 5400), ("2s", 2),
+    ] as [(String, Double)])
+  func times(text: String, seconds: Double) throws {
+    #expect(abs(try TimeArgument.seconds(text) - seconds) < 1e-9)
+  }
+
+  @Test(
+    "What is no time",
+    arguments: ["", "s", "abc", "1:60", "1:2:3:4", ":30", "1:", "1:-5", "inf", "nan", "0x10", "1e3", "2 3"])
+  func noTime(text: String) {
+    #expect(throws: (any Error).self) { try TimeArgument.seconds(text) }
+  }
+
+  @Test("Lines", arguments: [("720", 720), ("720p", 720)])
+  func lines(text: String, lines: Int) throws {
+    #expect(try ImageOptions.lines(text) == lines)
+    #expect(throws: (any Error).self) { try ImageOptions.lines("0p") }
+    #expect(throws: (any Error).self) { try ImageOptions.lines("p") }
+  }
+
+  @Test("A mistyped command gets a suggestion only if one is similar")
+  func commands() {
+    let commands = ["frames", "play", "feed", "memory"]
+    #expect(
+      Typos.unknownCommand(in: ["frame", "x"], commands: commands)?.contains("did you mean frames?") == true)
+    #expect(Typos.unknownCommand(in: ["paly"], commands: commands)?.contains("did you mean play?") == true)
+    #expect(Typos.unknownCommand(in: ["a.mp4"], commands: commands)?.contains("reel frames a.mp4") == true)
+    #expect(
+      Typos.unknownCommand(in: ["xyz"], commands: commands)?.contains("the commands are frames") == true)
+    for known in [["frames"], ["help"], ["--version"], []] {
+      #expect(Typos.unknownCommand(in: known, commands: commands) == nil)
+    }
+  }
+
+  @Test("An option gets no suggestion that is not similar")
+  func options() {
+    let far = "Error: Unknown option '--html'. Did you mean '--pool'?\nUsage: reel"
+    #expect(Typos.withoutFarSuggestion(far) == "Error: Unknown option '--html'\nUsage: reel")
+    let near = "Error: Unknown option '--strt'. Did you mean '--start'?\nUsage: reel"
+    #expect(Typos.withoutFarSuggestion(near) == near)
+    #expect(Typos.withoutFarSuggestion("Error: other") == "Error: other")
+  }
+}

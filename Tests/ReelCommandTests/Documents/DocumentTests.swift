@@ -1,0 +1,137 @@
+import Foundation
+import ReelTestSupport
+import Testing
+
+/// The commands of the documents are run, and what they print is compared with what the documents show.
+///
+/// With `REEL_WRITE_DOCUMENTS=1`, which `Scripts/reference` sets, the output in the documents is replaced instead.
+@Suite("Documents", .hangLimit)
+struct DocumentTests {
+  @Test("README.md has fewer than 150 lines")
+  func length() throws {
+    #expect(try Document("README.md").lines().count < 150)
+  }
+
+  @Test("Every command in a document runs, and prints what stands there", arguments: Document.guides)
+  func examples(path: String) async throws {
+    let document = Document(path)
+    let scene = try DocumentScene()
+    if try document.text().contains("http://127.0.0.1:8080/") {
+      try await scene.serve("reel serve Fixtures --port 8080")
+    }
+    var outputs: [(lines: Range<Int>, output: [String])] = []
+    for example in try document.examples() {
+      let command = example.command
+      if command.hasPrefix("cat ") { continue }
+      if command.hasPrefix("reel serve ") {
+        try await scene.serve(command)
+        continue
+      }
+      let result = try await scene.run(DocumentScene.filled(command))
+      #expect(result.status == example.status, "\(command): \(result.errorText)")
+      let printed = scene.documented(result.outputText + result.errorText).split(
+        separator: "\n", omittingEmptySubsequences: false
+      ).map(String.init)
+      let output = Array(printed.reversed().drop { $0.isEmpty }.reversed())
+      guard !example.output.isEmpty, DocumentScene.isDeterministic(command) else { continue }
+      if Document.isWriting {
+        outputs.append((example.outputLines, output))
+      } else {
+        #expect(
+          DocumentScene.comparable(output) == DocumentScene.comparable(example.output),
+          "\(command) now prints:\n\(output.joined(separator: "\n"))")
+      }
+    }
+    try await scene.stop()
+    if Document.isWriting, !outputs.isEmpty { try document.write(outputs) }
+  }
+
+  @Test("Every command in README.md's table runs")
+  func table() async throws {
+    let commands = try Document("README.md").tableCommands()
+    #expect(commands.count > 10)
+    let scene = try DocumentScene()
+    for command in commands {
+      let command = DocumentScene.filled(command)
+      if command.hasPrefix("reel serve ") {
+        try await scene.serve(command)
+        continue
+      }
+      let result = try await scene.run(command)
+      // The list names a file that is missing.
+      #expect(result.status == (command.contains("list.txt") ? 1 : 0), "\(command): \(result.errorText)")
+    }
+    try await scene.stop()
+  }
+
+  @Test("The scripts that README.md names can be run")
+  func scripts() throws {
+    let text = try Document("README.md").text()
+    let names = text.matches(of: #/\bScripts/[a-z-]+/#).map { String($0.output) }
+    #expect(names.count >= 4)
+    for name in names {
+      let path = Document.root.appending(path: name).path
+      #expect(FileManager.default.isExecutableFile(atPath: path), "\(name)")
+    }
+  }
+
+  @Test("Options in the documents exist", arguments: Document.guides)
+  func options(path: String) async throws {
+    let known = Set(try await CommandTree.read().allOptions)
+    let text = try Document(path).text()
+    let used = text.matches(of: #/(?:^|[\s`(])(--[a-z][a-z0-9-]*)/#.anchorsMatchLineEndings())
+      .map { String($0.output.1) }
+    for option in Set(used).subtracting(known).sorted() { Issue.record("\(path): \(option)") }
+  }
+
+  @Test("Links between documents lead to files and headings that exist")
+  func links() throws {
+    for document in try Document.all() {
+      for match in try document.text().matches(of: #/\]\(([^)\s]+)\)/#) {
+        let target = String(match.output.1)
+        guard !target.contains("://") else { continue }
+        let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(
+          String.init)
+        let file =
+          parts[0].isEmpty
+          ? document.url : document.url.deletingLastPathComponent().appending(path: parts[0]).standardized
+        #expect(FileManager.default.fileExists(atPath: file.path), "\(document.path): \(target)")
+        guard parts.count > 1, let text = try? String(contentsOf: file, encoding: .utf8) else { continue }
+        #expect(Self.anchors(in: text).contains(parts[1]), "\(document.path): \(target)")
+      }
+    }
+  }
+
+  @Test("Swift code in the documents is that of the tests")
+  func swiftCode() throws {
+    let tests = Document.root.appending(path: "Tests")
+    let files = [
+      "ReelTests/TenLines.swift", "ReelPlaybackTests/LibraryExampleTests.swift",
+      "ReelPoolTests/PoolExampleTests.swift", "ReelPoolTests/TestingExampleTests.swift",
+    ]
+    // The code of a function is indented in the tests.
+    let code = try files.map { try String(contentsOf: tests.appending(path: $0), encoding: .utf8) }
+      .joined(separator: "\n").split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+    let all = code.joined(separator: "\n")
+    for document in try Document.all() {
+      let blocks = try document.text().components(separatedBy: "```swift\n").dropFirst()
+      for block in blocks.compactMap({ $0.components(separatedBy: "```").first }) {
+        let lines = block.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+          .filter { !$0.hasPrefix("import ") }
+        #expect(all.contains(lines.joined(separator: "\n")), "\(document.path): \(lines.first ?? "")")
+      }
+    }
+  }
+
+  /// The anchors that GitHub makes of headings.
+  private static func anchors(in text: String) -> Set<String> {
+    Set(
+      text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in
+        String(
+          line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased().compactMap { character in
+            if character == " " { return "-" }
+            return character.isLetter || character.isNumber || "-_".contains(character) ? character : nil
+          })
+      })
+  }
+}

@@ -1,0 +1,52 @@
+/// The generated part of `Docs/CommandLine.md`.
+struct ReferencePage {
+  let tree: CommandTree
+
+  /// Everything after this line is generated.
+  static let mark = "<!-- What follows is written by Scripts/reference from the help texts. -->"
+
+  func text() -> String {
+    var lines = [Self.mark, ""]
+    for command in tree.commands {
+      lines += ["## reel \(command.commandName)", "", Self.prose(command.abstract ?? ""), ""]
+      lines += ["    \(command.usage)", ""]
+      for block in HelpBlock.blocks(of: command.discussion ?? "") {
+        switch block {
+        case .paragraph(let text): lines += [Self.prose(text), ""]
+        case .list(let entries):
+          lines += ["| | |", "|---|---|"]
+          lines += entries.map { "| `\(Self.cell($0.name))` | \(Self.cell(Self.prose($0.meaning))) |" } + [""]
+        case .literal(let literal): lines += literal.map { "    " + $0 } + [""]
+        }
+      }
+      var sections = command.sections(without: tree.sharedOptions)
+      if sections.first?.title != nil || sections.isEmpty { sections.insert((nil, []), at: 0) }
+      for (title, options) in sections {
+        if let title { lines += ["**\(title)**", ""] }
+        lines += table(title == nil ? command.positionals + options : options)
+      }
+      if command.options.contains(where: { $0.names?.first?.name == "bandwidth" }) {
+        lines += ["And the [shared options](#shared-options).", ""]
+      }
+    }
+    lines += ["## Shared options", ""] + table(tree.sharedOptions)
+    return lines.joined(separator: "\n")
+  }
+
+  // MARK: - Private
+
+  private func table(_ options: [CommandTree.Argument]) -> [String] {
+    guard !options.isEmpty else { return [] }
+    return ["| option | |", "|---|---|"]
+      + options.map { "| `\(Self.cell($0.term))` | \(Self.cell(Self.prose($0.meaning))) |" } + [""]
+  }
+
+  /// Help text as Markdown: options become code, and `<` and `*` are not markup.
+  private static func prose(_ text: String) -> String {
+    text.replacing("\\", with: "\\\\").replacing("<", with: "\\<").replacing("*", with: "\\*")
+      .replacing("_", with: "\\_").replacing("[", with: "\\[")
+      .replacing(#/(^|[\s('])(--[a-z0-9][a-z0-9-]*)/#) { "\($0.output.1)`\($0.output.2)`" }
+  }
+
+  private static func cell(_ text: String) -> String { text.replacing("|", with: "\\|") }
+}

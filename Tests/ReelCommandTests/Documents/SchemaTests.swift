@@ -1,0 +1,118 @@
+import Foundation
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+/// The schemas in `Docs/schemas` describe what the commands print.
+@Suite("JSON schemas", .hangLimit)
+struct SchemaTests {
+  private static let hls = Fixtures.path("hls-fmp4/master.m3u8")
+  private static let bad = Fixtures.path("bad/text.mp4")
+
+  /// Commands, each with its schema.
+  private static let runs: [(schema: String, arguments: [String])] = [
+    ("probe", ["probe", hls, Fixtures.path("dash-periods/manifest.mpd"), goodSource, bad, "--json"]),
+    ("frames", ["frames", hls, goodSource, bad, "-o", "out", "--json", "--md5", "--count", "2"]),
+    ("poster", ["poster", Fixtures.path("stills/master.m3u8"), goodSource, bad, "-o", "out", "--json"]),
+    (
+      "storyboard",
+      [
+        "storyboard", Fixtures.path("stills/master.m3u8"), goodSource, bad, "-o", "out", "--every", "1",
+        "--write", "vtt,bif,hls,dash", "--json",
+      ]
+    ),
+    ("manifest", ["manifest", hls]),
+    ("manifest", ["manifest", "--shallow", Fixtures.path("dash-ondemand/manifest.mpd")]),
+    ("manifest", ["manifest", bad]),
+    ("play", ["play", hls, goodSource, bad, "--rate", "max", "--md5", "--json"]),
+    ("memory", ["memory", hls, bad, "--players", "2", "--json"]),
+    ("memory", ["memory", hls, "--curve", "1,2", "--json"]),
+    ("memory", ["memory", hls, "--stage", "playing", "--play", "500ms", "--json"]),
+    ("calibrate", ["calibrate", hls, "--json"]),
+    (
+      "feed",
+      [
+        "feed", "feed.txt", "--virtual", "--link", "3g", "--swipes", "4", "--json", "--compare", "1:none,3",
+        "--assert", "ttff.p95<1ms", "--score", "mmgc2022",
+      ]
+    ),
+    (
+      "feed",
+      [
+        "feed", "feed.txt", "--virtual", "--link", "lte", "--swipes", "4", "--json", "--details", "--device",
+        "low",
+        "--first-rung", "low", "--flicks", "30%", "--decode", "first",
+      ]
+    ),
+    ("feed", ["feed", "feed.txt", "--virtual", "--link", "lte", "--swipes", "4", "--json", "--chunk-level"]),
+    (
+      "lab",
+      [
+        "lab", "--feed", "feed.txt", "--link", "lte", "--link", "3g", "--policies", "adjacent,adaptive,none",
+        "--seeds",
+        "2", "--pools", "2,3", "--swipes", "4", "--chunk-level", "--json",
+      ]
+    ),
+  ]
+
+  @Test("What a command prints has the form of its schema", arguments: runs.indices)
+  func output(index: Int) async throws {
+    let run = Self.runs[index]
+    let folder = try TemporaryFolder()
+    try "\(Self.hls)\n\(goodSource)\n\(Self.bad)\n".write(
+      toFile: folder.path("feed.txt"), atomically: true, encoding: .utf8)
+    let result = try await Command.run(run.arguments, directory: folder.path)
+    #expect(!result.outputLines.isEmpty, "\(result.errorText)")
+    try check(result.outputLines, "\(run.schema).json")
+  }
+
+  @Test(
+    "Results of a list, and their report, have the form of their schemas", arguments: ["frames", "poster"])
+  func results(command: String) async throws {
+    let folder = try TemporaryFolder()
+    try "\(Self.hls)\n{\"url\": \"\(Self.bad)\", \"id\": 7}\nmissing.mp4\n{}\n".write(
+      toFile: folder.path("list.txt"), atomically: true, encoding: .utf8)
+    let run = try await Command.run(
+      command, "--input", "list.txt", "-o", "out", "--quiet", directory: folder.path)
+    #expect(run.status == 1, "\(run.errorText)")
+    let lines = String(decoding: try folder.bytes("out/results.jsonl"), as: UTF8.self).split(separator: "\n")
+    #expect(lines.count == 4)
+    try check(lines.map(String.init), "results.json")
+    let report = try await Command.run("report", folder.path("out/results.jsonl"), "--json")
+    try check(report.outputLines, "report.json")
+  }
+
+  @Test("A value of another form fails, and says where")
+  func failures() throws {
+    let schema = try JSONSchema(contentsOf: Self.folder.appending(path: "calibrate.json"))
+    for (text, words) in [
+      (#"{"name": "a", "cores": 2, "decoder_open_ms": 1, "decode": [], "samples": [], "more": 1}"#, "more"),
+      (#"{"name": "a", "cores": 2.5, "decoder_open_ms": 1, "decode": [], "samples": []}"#, "$.cores"),
+      (
+        #"{"name": "a", "cores": 2, "decoder_open_ms": true, "decode": [], "samples": []}"#,
+        "$.decoder_open_ms"
+      ),
+      (#"{"name": "a", "cores": 2, "decoder_open_ms": 1, "samples": []}"#, "decode"),
+      (#"{"name": "a", "cores": 2, "decoder_open_ms": 1, "decode": [1], "samples": []}"#, "$.decode[0]"),
+    ] {
+      let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
+      let failure = #expect(throws: JSONSchema.Failure.self) { try schema.check(value) }
+      #expect(failure?.description.contains(words) == true, "\(failure?.description ?? "")")
+    }
+  }
+
+  // MARK: - Private
+
+  private static let folder = Document.root.appending(path: "Docs/schemas")
+
+  private func check(_ lines: [String], _ name: String) throws {
+    let schema = try JSONSchema(contentsOf: Self.folder.appending(path: name))
+    for line in lines {
+      do {
+        try schema.check(try JSONSerialization.jsonObject(with: Data(line.utf8)))
+      } catch {
+        Issue.record("\(name): \(error)\n\(line.prefix(2000))")
+      }
+    }
+  }
+}

@@ -1,0 +1,229 @@
+import Foundation
+import ReelCore
+import ReelTestSupport
+import Testing
+
+@Suite("reel lab", .hangLimit)
+struct LabCommandTests {
+  private let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+    let items = ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8", "media/audio-aac.mp4"].map(Fixtures.path)
+    try write("feed.txt", items.joined(separator: "\n"))
+    try write("links/fast", "0 8\n1 4\n2 6\n")
+    try write("links/slow", "0 1\n1 0.5\n")
+  }
+
+  private func write(_ name: String, _ text: String) throws {
+    let url = folder.url.appending(path: name)
+    try FileManager.default.createDirectory(
+      at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try text.write(to: url, atomically: true, encoding: .utf8)
+  }
+
+  private func configuration(_ name: String = "lab.json", seeds: Int = 2) throws -> String {
+    try write(
+      name,
+      """
+      {"feeds": ["feed.txt"], "links": ["links"], "viewers": ["exp:1s"], "policies": ["adjacent", "none"],
+       "seeds": \(seeds), "swipes": 6}
+      """)
+    return folder.path(name)
+  }
+
+  private func results(_ name: String = "lab.results.jsonl") throws -> [String] {
+    String(decoding: try folder.bytes(name), as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
+  private func object(_ text: some StringProtocol) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+  }
+
+  @Test("The same lab gives the same bytes: on one core or several, and continued after a cut")
+  func repeatable() async throws {
+    let lab = try configuration()
+    let first = try await Command.run("lab", lab, "--jobs", "3", "--csv", folder.path("1.csv"))
+    #expect(first.status == 0, "\(first.errorText)")
+    #expect(first.errorText.isEmpty, "\(first.errorText)")
+    let bytes = try folder.bytes("lab.results.jsonl")
+    let lines = try results()
+    #expect(lines.count == 9)
+    let result = try object(lines[1])
+    let run = try #require(result["run"] as? [String: Any])
+    #expect(run["link"] as? String == "fast")
+    #expect(run["link_group"] as? String == "links")
+    #expect(run["policy"] as? String == "adjacent")
+    let figures = try #require(result["figures"] as? [String: Double])
+    #expect(figures["second_frame_p95"] != nil)
+    #expect(figures["fetched_bytes"] ?? 0 > 0)
+    #expect(figures["peak_memory"] ?? 0 > 0)
+    let csv = String(decoding: try folder.bytes("1.csv"), as: UTF8.self).components(separatedBy: "\r\n")
+    #expect(csv.count == 10)
+    #expect(
+      Set(csv.dropLast().map { $0.split(separator: ",", omittingEmptySubsequences: false).count }).count == 1)
+
+    // All is done.
+    let again = try await Command.run("lab", lab, "--csv", folder.path("2.csv"))
+    #expect(again.status == 0)
+    #expect(again.output == first.output)
+    #expect(again.errorText == "reel: continues: 8 of 8 walks are done\n")
+    #expect(try folder.bytes("lab.results.jsonl") == bytes)
+    #expect(try folder.bytes("2.csv") == folder.bytes("1.csv"))
+
+    // What a kill leaves: results out of order, the last one cut.
+    let cut = [lines[0], lines[5], lines[2], String(lines[7].dropLast(9))].joined(separator: "\n")
+    try write("lab.results.jsonl", cut)
+    let continued = try await Command.run("lab", lab, "--jobs", "1")
+    #expect(continued.status == 0, "\(continued.errorText)")
+    #expect(continued.errorText == "reel: continues: 2 of 8 walks are done\n")
+    #expect(continued.output == first.output)
+    #expect(try folder.bytes("lab.results.jsonl") == bytes)
+
+    let anew = try await Command.run("lab", lab, "--restart", "--quiet")
+    #expect(anew.status == 0)
+    #expect(anew.output.isEmpty && anew.errorText.isEmpty)
+    #expect(try folder.bytes("lab.results.jsonl") == bytes)
+  }
+
+  @Test("Interrupted, a lab keeps what is done and continues there")
+  func interruption() async throws {
+    let lab = try configuration(seeds: 400)
+    let command = try Command(["lab", lab])
+    try await until { (try? results().count) ?? 0 > 4 }
+    command.interrupt()
+    let result = try await command.result()
+    #expect(result.status == 130, "\(result.errorText)")
+    #expect(!result.wasSignalled)
+    #expect(result.outputText.contains("adjacent"), "\(result.outputText)")
+    let count = try results().count
+    #expect(count > 4 && count < 1600)
+    let dry = try await Command.run("lab", lab, "--dry-run")
+    #expect(dry.status == 0)
+    #expect(dry.outputText.hasPrefix("1600 walks: 1 feed × 2 links"), "\(dry.outputText)")
+
+    // As many as are done already.
+    let next = try Command(["lab", lab])
+    try await until { (try? results().count) ?? 0 > count }
+    next.interrupt()
+    let more = try await next.result()
+    #expect(more.status == 130)
+    #expect(
+      more.errorText.hasPrefix("reel: continues: \(count - 1) of 1600 walks are done"), "\(more.errorText)")
+  }
+
+  @Test("On the command line, options state the same as a configuration")
+  func shortForm() async throws {
+    let arguments = [
+      "lab", "--feed", folder.path("feed.txt"), "--link", folder.path("links"), "--viewer", "exp:1s",
+      "--policies",
+      "adjacent,none", "--seeds", "2", "--swipes", "6",
+    ]
+    let short = try await Command.run(arguments)
+    #expect(short.status == 0, "\(short.errorText)")
+    let long = try await Command.run("lab", try configuration())
+    #expect(short.output == long.output)
+    #expect(folder.names().filter { $0.hasSuffix(".jsonl") } == ["lab.results.jsonl"])
+    let kept = try await Command.run(arguments + ["--results", folder.path("short.jsonl"), "--quiet"])
+    #expect(kept.status == 0)
+    #expect(try folder.bytes("short.jsonl") == folder.bytes("lab.results.jsonl"))
+  }
+
+  @Test("Each walk is also computed by chunks, and a page shows both")
+  func chunkLevel() async throws {
+    let lab = try configuration(seeds: 1)
+    let page = folder.path("page.html")
+    let result = try await Command.run("lab", lab, "--chunk-level", "--report", page, "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let lines = try results()
+    #expect(lines.count == 9)
+    #expect(lines.count { $0.contains("\"level\":\"chunk\"") } == 4)
+    #expect(lines.count { $0.contains("\"decoded_frames\"") } == 4)
+    let summary = try object(result.outputText)
+    #expect(summary["levels"] as? [String] == ["decoded", "chunk"])
+    #expect(summary["baseline"] as? String == "adjacent")
+    let html = try folder.bytes("page.html")
+    #expect(String(decoding: html, as: UTF8.self).hasPrefix("<!DOCTYPE html>"))
+    let again = try await Command.run("lab", lab, "--chunk-level", "--report", page, "--restart", "--quiet")
+    #expect(again.status == 0)
+    #expect(try results() == lines)
+  }
+
+  @Test(
+    "Options that say too much or too little",
+    arguments: [
+      ([], "name a configuration, or a feed with --feed"),
+      (["LAB", "--link", "lte", "--pools", "3"], "--link, --pools can't be combined"),
+      (["-"], "read from a file"),
+      (["--feed", "FEED", "--pools", "0"], "--pools: should be a whole number from 1 to 1000, and is 0"),
+      (["--feed", "FEED", "--pools", "many"], "--pools: should be a whole number, and is a text"),
+      (["--feed", "FEED", "--policies", "most"], "--policies: \"most\" is not a preload policy"),
+      (["--feed", "FEED", "--link", "4"], "--link: "),
+      (["--feed", "FEED", "--viewer", "exp"], "--viewer: \"exp\" is not a dwell time"),
+      (["--feed", "FEED", "--device", "huge"], "--device: \"huge\" is not a device"),
+      (["--feed", "FEED", "--seeds", "1000000"], "the lab has 18000000 walks, and the limit is 1000000"),
+      (["LAB", "--baseline", "pdas"], "--baseline: the lab has no policy pdas; it has adjacent, none"),
+      (["LAB", "--csv", "-"], "--csv takes a file"),
+      (["LAB", "--csv", "LAB"], "--csv names a file that the lab uses otherwise"),
+    ])
+  func usage(arguments: [String], words: String) async throws {
+    let lab = try configuration()
+    let arguments = arguments.map { $0 == "LAB" ? lab : $0 == "FEED" ? folder.path("feed.txt") : $0 }
+    let result = try await Command.run(["lab"] + arguments)
+    #expect(result.status == 64, "\(result.errorText)")
+    #expect(result.output.isEmpty)
+    #expect(result.errorText.contains(words), "\(result.errorText)")
+    #expect(!folder.names().contains { $0.hasSuffix(".jsonl") })
+  }
+
+  @Test("What is wrong in files is told before the first walk")
+  func faults() async throws {
+    try write("bad", "0 1\n1 2\nx y\n")
+    try write("lab.json", "{\"feeds\": [\"feed.txt\"], \"links\": [\"links\",\n \"bad\"]}")
+    let result = try await Command.run("lab", folder.path("lab.json"))
+    #expect(result.status == 65)
+    expectErrorLine(
+      result, names: folder.path("lab.json"),
+      words: "line 2: links[1]: \(folder.path("bad")): line 3: the time \"x\" is not a number")
+    let none = try await Command.run("lab", folder.path("none.json"))
+    #expect(none.status == 66)
+    expectErrorLine(none, names: folder.path("none.json"), words: "no such file")
+    let endless = try await Command.run("lab", "/dev/zero")
+    #expect(endless.status == 65)
+    expectErrorLine(endless, names: "/dev/zero", words: "larger than the limit of 1048576 bytes")
+  }
+
+  @Test("Results of another configuration, and those of a lab that still runs")
+  func otherResults() async throws {
+    let lab = try configuration()
+    #expect(try await Command.run("lab", lab, "--quiet").status == 0)
+    let bytes = try folder.bytes("lab.results.jsonl")
+    _ = try configuration(seeds: 3)
+    let other = try await Command.run("lab", lab)
+    #expect(other.status == 73)
+    expectErrorLine(other, names: folder.path("lab.results.jsonl"), words: "another configuration; --restart")
+    #expect(try folder.bytes("lab.results.jsonl") == bytes)
+
+    let long = try configuration("long.json", seeds: 400)
+    let running = try Command(["lab", long])
+    try await until { (try? results("long.results.jsonl").count) ?? 0 > 1 }
+    let second = try await Command.run("lab", long)
+    #expect(second.status == 73)
+    expectErrorLine(second, names: folder.path("long.results.jsonl"), words: "another reel lab is using it")
+    running.interrupt()
+    #expect(try await running.result().status == 130)
+  }
+
+  @Test("A disk that is full")
+  func fullDisk() async throws {
+    let result = try await Command.run(
+      ["lab", try configuration()], shell: "trap '' XFSZ; ulimit -f 1; exec \"$@\"")
+    #expect(result.status == 74, "\(result.errorText)")
+    expectErrorLine(
+      result, names: folder.path("lab.results.jsonl"), words: "can't be written: File too large")
+    // What was written stands.
+    let continued = try await Command.run("lab", folder.path("lab.json"))
+    #expect(continued.status == 0, "\(continued.errorText)")
+    #expect(try results().count == 9)
+  }
+}

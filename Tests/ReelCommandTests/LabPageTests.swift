@@ -1,0 +1,101 @@
+import Foundation
+import ReelReplay
+import ReelTestSupport
+import Testing
+
+@testable import ReelCommand
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+@Suite("Page of a lab")
+struct LabPageTests {
+  private static let hostile = "<script>alert(1)</script>\u{202e}\"'&\u{1b}[31m"
+
+  private func html(_ results: [LabResult], baseline: String? = "adjacent") -> String {
+    LabPage(
+      summary: LabSummary(results, baseline: baseline), results: results,
+      run: RunDescription(arguments: ["lab", "lab.json"])
+    ).html
+  }
+
+  private func images(of html: String) -> [String] {
+    html.matches(of: /<svg.*?<\/svg>/.dotMatchesNewlines()).map { String($0.output) }
+  }
+
+  private func isXML(_ text: String) -> Bool { XMLParser(data: Data(text.utf8)).parse() }
+
+  @Test("All sections, the same for the same results, and nothing is loaded")
+  func sections() {
+    let results = LabResult.lab(slots: [3, 5], groups: ["fcc", "hsdpa"], levels: [.decoded, .chunk])
+    let html = html(results)
+    #expect(html == self.html(results))
+    for heading in [
+      "All walks", "Differences from adjacent", "Pool sizes", "Distributions", "Pareto front", "Groups",
+      "Pareto fronts of groups", "Tables to copy", "What was run", "Rankings that decoding reverses",
+    ] {
+      #expect(html.contains("<h2>\(heading)</h2>"), "\(heading)")
+    }
+    #expect(html.contains("Chunk arithmetic"))
+    #expect(html.contains("reel lab lab.json"))
+    #expect(html.contains("fcc (4), hsdpa (4)"))
+    #expect(!html.contains("<h2>Failures</h2>"))
+    #expect(!html.contains("lower bound"))
+    let images = images(of: html)
+    #expect(images.count > 30)
+    for image in images { #expect(isXML(image), "\(image.prefix(300))") }
+    #expect(html.firstMatch(of: /(src|href)="/) == nil)
+    #expect(html.firstMatch(of: /url\(|@import|fetch\(/) == nil)
+  }
+
+  @Test("Names and errors are text, and secrets are left out")
+  func hostile() {
+    var results = LabResult.lab(policies: ["adjacent", Self.hostile], groups: ["g", Self.hostile])
+    for place in results.indices where results[place].run.seed == 2 {
+      results[place].run.link = "https://me:secret@host/a?token=abc"
+      results[place].run.device = Self.hostile
+      results[place].figures[.failedItemCount] = 2
+    }
+    results.append(.sample(Self.hostile, seed: 9, [:]))
+    results[results.count - 1].error = "https://me:secret@host/: 404 \(Self.hostile)"
+    let html = html(results)
+    #expect(html.matches(of: /<script/).count == 1)
+    #expect(!html.contains("alert(1)</script>"))
+    #expect(!html.contains("\u{202e}"))
+    #expect(!html.contains("secret"))
+    #expect(!html.contains("token"))
+    #expect(html.contains("<h2>Failures</h2>"))
+    #expect(html.contains("the walk failed"))
+    #expect(html.contains("2 items failed"))
+    for image in images(of: html) { #expect(isXML(image)) }
+  }
+
+  @Test("The best of each row is marked, and what cannot be told from it; the lower bound is a column")
+  func marks() {
+    let results = (UInt64(1)...5).flatMap { seed in
+      let noise = seed % 2 == 0 ? 1.0 : -1
+      return [
+        LabResult.sample("adjacent", slots: 3, seed: seed, [.secondFrameP95: 900, .secondFrameBoundP95: 70]),
+        .sample("media3", slots: 3, seed: seed, [.secondFrameP95: 402 + 9 * noise]),
+        .sample("adaptive", slots: 3, seed: seed, [.secondFrameP95: 400]),
+        .sample("adaptive", slots: 5, seed: seed, [.secondFrameP95: 100]),
+      ]
+    }
+    let html = html(results)
+    #expect(html.contains(">● 400</td>"))
+    #expect(html.contains(">≈ 400"))
+    #expect(html.contains("<td class=\"n h5\">900</td>"))
+    #expect(html.contains(">lower bound</th>"))
+    #expect(html.contains("−500 [−500, −500]"))
+    #expect(html.contains("<td>5 adaptive − 3</td>"))
+  }
+
+  @Test("A lab of one walk, and one without results")
+  func small() {
+    let one = html([.sample("none", [.secondFrameP95: 1])], baseline: nil)
+    #expect(one.contains("<h2>All walks</h2>"))
+    #expect(!one.contains("<h2>Groups</h2>"))
+    #expect(html([], baseline: nil).contains("<h2>What was run</h2>"))
+  }
+}

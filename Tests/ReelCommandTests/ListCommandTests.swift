@@ -1,0 +1,488 @@
+import Foundation
+import ReelCore
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+@testable import ReelCommand
+
+/// A command that takes lists.
+enum ListCommand: String, CaseIterable, Sendable {
+  case frames
+  case poster
+
+  /// Of the files that it writes.
+  var fileExtension: String {
+    switch self {
+    case .frames: "ppm"
+    case .poster: "jpg"
+    }
+  }
+}
+
+@Suite("reel frames and reel poster over a list", .hangLimit)
+struct ListCommandTests {
+  /// A file that serves at many URLs.
+  private static func clip() throws -> Origin.Response {
+    Origin.Response(try Fixtures.bytes("media/h264-faststart.mp4"))
+  }
+
+  /// The results of a run, in the order of the file.
+  private func results(_ folder: TemporaryFolder, _ name: String = "out/results.jsonl") throws -> [[String:
+    Any]]
+  {
+    try String(decoding: folder.bytes(name), as: UTF8.self).split(separator: "\n").map { line in
+      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+    }
+  }
+
+  private func urls(_ results: [[String: Any]], _ status: String = "written") -> [String] {
+    results.filter { $0["status"] as? String == status }.compactMap { $0["url"] as? String }.sorted()
+  }
+
+  private func write(_ text: String, _ folder: TemporaryFolder, _ name: String = "list.txt") throws -> String
+  {
+    try Data(text.utf8).write(to: folder.url.appending(path: name))
+    return folder.path(name)
+  }
+
+  private func run(_ command: ListCommand, _ list: String, _ folder: TemporaryFolder, _ more: String...)
+    async throws -> CommandResult
+  {
+    try await Command.run(
+      [command.rawValue, "--input", list, "-o", folder.path("out"), "--retries", "1"] + more)
+  }
+
+  private func frames(_ list: String, _ folder: TemporaryFolder, _ more: String...) async throws
+    -> CommandResult
+  {
+    try await Command.run(
+      [ListCommand.frames.rawValue, "--input", list, "-o", folder.path("out"), "--retries", "1"] + more)
+  }
+
+  private func images(_ folder: TemporaryFolder, _ command: ListCommand = .frames) -> [String] {
+    folder.names("out").filter { $0.hasSuffix(".\(command.fileExtension)") }
+  }
+
+  // MARK: Lists and names
+
+  @Test(
+    "URLs and paths, relative to the list; a URL that is named twice is done once",
+    arguments: ListCommand.allCases)
+  func list(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: "a b.ts"))
+    let list = try write("\u{feff}# clips\r\na b.ts\r\n\r\n\(goodSource)\r\na b.ts", folder)
+    let result = try await run(command, list, folder)
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(result.errorLines == ["2 written, 0 failed, 1 skipped", "  skipped: 1 named more than once"])
+    #expect(
+      images(folder, command) == [
+        "a b-\(SourceHash("a b.ts").text).\(command.fileExtension)",
+        "h264-faststart-\(SourceHash(goodSource).text).\(command.fileExtension)",
+      ])
+    #expect(urls(try results(folder)) == [goodSource, "a b.ts"].sorted())
+    #expect(result.outputLines.count == 2)
+  }
+
+  @Test("JSON Lines: other fields are copied, from standard input, with --json")
+  func jsonLines() async throws {
+    let folder = try TemporaryFolder()
+    let lines = "{\"id\": 7, \"url\": \"\(goodSource)\", \"status\": \"x\", \"tags\": [1.50]}\n"
+    let result = try await Command.run(
+      "frames", "--input", "-", "-o", folder.path("out"), "--json", "--no-fan-out", input: Array(lines.utf8))
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(result.output == (try folder.bytes("out/results.jsonl")))
+    #expect(result.outputText.hasSuffix(",\"id\":7,\"tags\":[1.50]}\n"), "\(result.outputText)")
+    let record = try #require(try results(folder).first)
+    #expect(record["url"] as? String == goodSource)
+    #expect(record["status"] as? String == "written")
+    #expect((record["startup"] as? [String: Any])?["total_ms"] is NSNumber)
+    let frame = try #require((record["frames"] as? [[String: Any]])?.first)
+    #expect(FileManager.default.fileExists(atPath: try #require(frame["path"] as? String)))
+    #expect(record["source"] == nil)
+  }
+
+  @Test("Lines that are no source are told of, by line, and do not stop the run")
+  func badLines() async throws {
+    let folder = try TemporaryFolder()
+    let text =
+      "nowhere.mp4\n\(String(repeating: "a", count: 1 << 20))\n{\"url\":1}\nftp://h/x\n-\n\(goodSource)\n"
+    let list = try write(text, folder)
+    try Data(Data(text.utf8) + [0xff, 0x0a]).write(to: URL(filePath: list))
+    let result = try await frames(list, folder)
+    #expect(result.status == 1, "\(result.errorText)")
+    for words in [
+      "line 2: longer", "line 3: the url", "line 4", "line 5", "line 7: not UTF-8", "no such file",
+    ] {
+      #expect(result.errorText.contains(words), "\(words): \(result.errorText)")
+    }
+    #expect(result.errorText.contains("1 written, 6 failed, 0 skipped"), "\(result.errorText)")
+    // Again: the failures of the list are told of again, and have one line each.
+    let again = try await frames(list, folder, "--resume")
+    #expect(again.status == 1)
+    #expect(again.errorText.contains("0 written, 3 failed, 4 skipped"), "\(again.errorText)")
+    #expect(try results(folder).count == 7)
+  }
+
+  @Test(
+    "What is no list",
+    arguments: [("", 65, "no sources"), ("<html>\n", 65, "XML"), ("# x\n", 65, "no sources")])
+  func noList(text: String, status: Int32, words: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await frames(try write(text, folder), folder)
+    #expect(result.status == status)
+    #expect(result.errorText.contains(words), "\(result.errorText)")
+    let missing = try await frames(folder.path("missing"), folder, "--overwrite")
+    #expect(missing.status == 66, "\(missing.errorText)")
+  }
+
+  @Test("Posters: a source without a good frame says so; the results name the files")
+  func posters() async throws {
+    let folder = try TemporaryFolder()
+    let poor = Fixtures.path("stills/all-poor.mp4")
+    let list = try write("{\"url\":\"\(poor)\",\"file\":1,\"id\":7}\n\(goodSource)\n", folder)
+    let result = try await run(
+      .poster, list, folder, "--name", "{host}/{stem}-{time}.{format}", "--size", "160")
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(folder.names("out/local").count == 2)
+    let records = try results(folder)
+    let record = try #require(records.first { $0["url"] as? String == poor })
+    #expect(record["good"] as? Bool == false)
+    #expect(record["why"] as? String == "least bad of 3, faded: no good one")
+    #expect(record["id"] as? Int == 7)
+    #expect(record["source"] == nil)
+    #expect((record["startup"] as? [String: Any])?["total_ms"] is NSNumber)
+    let file = try #require(record["file"] as? [String: Any])
+    #expect(file["path"] as? String == folder.path("out/local/all-poor-2.000.jpg"))
+    #expect(try folder.bytes("out/local/all-poor-2.000.jpg").count == file["bytes"] as? Int)
+    #expect(records.first { $0["url"] as? String == goodSource }?["why"] is String)
+  }
+
+  @Test("Templates: equal names get the hash, in the order of the list; folders are made")
+  func template() async throws {
+    let folder = try TemporaryFolder()
+    for name in ["x/clip.ts", "y/clip.ts", "z/CLIP.ts"] {
+      let url = folder.url.appending(path: name)
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(Fixtures.bytes("media/h264.ts")).write(to: url)
+    }
+    let list = try write("x/clip.ts\ny/clip.ts\nz/CLIP.ts\n", folder)
+    let result = try await frames(list, folder, "--name", "{host}/{stem}.{format}")
+    #expect(result.status == 0, "\(result.errorText)")
+    let wanted = [
+      "clip.ppm", "clip-\(SourceHash("y/clip.ts").text).ppm", "CLIP-\(SourceHash("z/CLIP.ts").text).ppm",
+    ]
+    #expect(folder.names("out/local") == wanted.sorted())
+    // Another shard of the same list gives the same names.
+    for shard in 0..<2 {
+      let part = try await Command.run(
+        "frames", "--input", list, "-o", folder.path("shards"), "--name", "{host}/{stem}.{format}", "--shard",
+        "\(shard)/2")
+      #expect(part.status == 0, "\(part.errorText)")
+    }
+    #expect(folder.names("shards/local") == wanted.sorted())
+  }
+
+  @Test("Several frames of a source are numbered, or have their times")
+  func severalFrames() async throws {
+    let folder = try TemporaryFolder()
+    let hash = SourceHash(goodSource).text
+    let list = try write(goodSource, folder)
+    #expect(try await frames(list, folder, "--count", "2").status == 0)
+    #expect(images(folder) == ["h264-faststart-\(hash)-000001.ppm", "h264-faststart-\(hash)-000002.ppm"])
+    let timed = try await Command.run(
+      "frames", goodSource, "--name", "{index}-{time}", "-o", folder.path("timed"), "--at", "0", "--at", "0.5"
+    )
+    #expect(timed.status == 0, "\(timed.errorText)")
+    #expect(folder.names("timed") == ["000001-0.000.ppm", "000001-0.500.ppm", "results.jsonl"])
+  }
+
+  @Test("Lists from a pipe, and --fan-out, spread files over folders", arguments: ListCommand.allCases)
+  func fanOut(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let hash = SourceHash(goodSource).text
+    let path = "out/\(hash.prefix(2))/\(hash.dropFirst(2).prefix(2))"
+    let piped = try await Command.run(
+      command.rawValue, "--input", "-", "-o", folder.path("out"), input: Array(goodSource.utf8))
+    #expect(piped.status == 0, "\(piped.errorText)")
+    #expect(folder.names(path) == ["h264-faststart-\(hash).\(command.fileExtension)"])
+    let wanted = try await run(command, try write(goodSource, folder), folder, "--fan-out", "--overwrite")
+    #expect(wanted.status == 0, "\(wanted.errorText)")
+    #expect(folder.names("out") == [String(hash.prefix(2)), "results.jsonl"])
+  }
+
+  @Test(
+    "Arguments that are refused",
+    arguments: [
+      (["--input", "x", "a.mp4"], "not both"), (["--resume"], "at least one source"),
+      (["--resume", "-"], "standard input"), (["--input", "x", "-o", "-"], "-o -"),
+      (["--input", "x", "--name", "{tiem}"], "did you mean {time}"),
+      (["--input", "x", "--name", "../{stem}"], "leave the output folder"),
+      (["--input", "x", "--shard", "3/3"], "out of range"),
+      (["--input", "x", "--shard", "auto/3"], "auto needs"),
+      (["--input", "x", "--shard-by", "host"], "goes with --shard"),
+      (["--input", "x", "--per-host", "0"], "--per-host"),
+      (["--input", "x", "--rate-limit", "5/d"], "--rate-limit"),
+      (["--input", "x", "--rate-limit", "0/s"], "--rate-limit"),
+      (["--input", "/etc/hosts", "--results", "/etc/hosts"], "same file"),
+      (["--input", "x", "--name", "{time}", "--format", "y4m"], "{time}"),
+    ])
+  func usage(arguments: [String], words: String) async throws {
+    for command in ListCommand.allCases {
+      // Of a y4m file of poster, which has one frame, {time} is that frame's.
+      if command == .poster, words == "{time}" { continue }
+      let result = try await Command.run([command.rawValue] + arguments)
+      #expect(result.status == 64)
+      #expect(result.errorText.contains(words), "\(result.errorText)")
+    }
+  }
+
+  @Test(
+    "Shards from the environment cover the list, and their results merge", arguments: ListCommand.allCases)
+  func shards(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    let paths = (0..<12).map { "/c\($0).mp4" }
+    try await withOrigin(routes: Dictionary(uniqueKeysWithValues: paths.map { ($0, clip) })) { origin in
+      let urls = paths.map { origin.url(String($0.dropFirst())).absoluteString }
+      let list = try write(
+        urls.joined(separator: "\n") + "\n" + origin.url("none.mp4").absoluteString, folder)
+      var files: [String] = []
+      for index in 0..<3 {
+        let result = try await Command.run(
+          [command.rawValue, "--input", list, "-o", folder.path("out"), "--shard", "auto/3"],
+          shell: "SLURM_ARRAY_TASK_ID=\(index) exec \"$@\"")
+        #expect([0, 1].contains(result.status), "\(result.errorText)")
+        files.append("out/results-\(index)-of-3.jsonl")
+      }
+      let all = try files.flatMap { try results(folder, $0) }
+      #expect(self.urls(all) == urls.sorted())
+      #expect(images(folder, command).count == 12)
+      let report = try await Command.run(["report", "--json"] + files.map { folder.path($0) })
+      #expect(report.status == 0, "\(report.errorText)")
+      #expect(report.outputText.contains("\"sources\":13"), "\(report.outputText)")
+      #expect(report.outputText.contains("\"cause\":\"server 404\""), "\(report.outputText)")
+      let page = folder.path("page.html")
+      let written = try await Command.run(
+        ["report", "--html", page] + files.map { folder.path($0) })
+      #expect(written.status == 0, "\(written.errorText)")
+      let html = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
+      #expect(html.contains("data:image/\(command == .frames ? "png" : "jpeg");base64,"))
+      let text = try await Command.run(
+        "report", "-", input: try files.flatMap { try folder.bytes($0) })
+      #expect(text.outputText.hasPrefix("13 sources: 12 written, 1 failed\n"), "\(text.outputText)")
+    }
+  }
+
+  // MARK: Runs that end early
+
+  @Test("After kill -9, the next run does the rest, and nothing twice", arguments: ListCommand.allCases)
+  func killed(tested: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    let paths = (0..<40).map { "/c\($0).mp4" }
+    try await withOrigin(
+      "c2?.mp4=delay:20ms,late.mp4=silencex1",
+      routes: Dictionary(uniqueKeysWithValues: (paths + ["/late.mp4"]).map { ($0, clip) })
+    ) { origin in
+      let urls = (["/late.mp4"] + paths).map { origin.url(String($0.dropFirst())).absoluteString }
+      let list = try write(urls.joined(separator: "\n"), folder)
+      let arguments = [
+        tested.rawValue, "--input", list, "-o", folder.path("out"), "--jobs", "4", "--quiet",
+      ]
+      let command = try Command(arguments)
+      try await until {
+        let count = ((try? folder.bytes("out/results.jsonl")) ?? []).count { $0 == 10 }
+        return count >= 10 && origin.requestLog.contains { $0.path == "/late.mp4" } || !command.isRunning
+      }
+      // Another run on the same results is refused meanwhile.
+      let other = try await Command.run(arguments + ["--resume"])
+      #expect(other.status == 73)
+      #expect(other.errorText.contains("another run is writing"), "\(other.errorText)")
+      command.send(SIGKILL)
+      #expect(try await command.result().wasSignalled)
+      // As if it had been killed while it wrote.
+      let path = folder.path("out/results.jsonl")
+      let before = try folder.bytes("out/results.jsonl")
+      let done = before.count { $0 == 10 }
+      try Data(before + Array("{\"url\":\"http://h/cut".utf8)).write(to: URL(filePath: path))
+      let leftover = ".c39-\(SourceHash(urls[40]).text).\(tested.fileExtension).part-1"
+      let isLeft = done < 40 && !String(decoding: before, as: UTF8.self).contains("/c39.mp4")
+      if isLeft { try Data([1]).write(to: folder.url.appending(path: "out/\(leftover)")) }
+      let next = try await Command.run(arguments.dropLast() + ["--resume"])
+      #expect(next.status == 0, "\(next.errorText)")
+      #expect(next.errorText.contains("\(41 - done) written, 0 failed, \(done) skipped"), "\(next.errorText)")
+      let content = try folder.bytes("out/results.jsonl")
+      #expect(content.starts(with: before))
+      #expect(self.urls(try results(folder)) == urls.sorted())
+      #expect(images(folder, tested).count == 41)
+      #expect(folder.names("out").count == 42, "\(folder.names("out"))")
+      let last = try await Command.run(arguments.dropLast() + ["--resume"])
+      #expect(last.status == 0)
+      #expect(last.errorText.contains("0 written, 0 failed, 41 skipped"), "\(last.errorText)")
+      #expect(try folder.bytes("out/results.jsonl") == content)
+      let anew = try await Command.run(Array(arguments))
+      #expect(anew.status == 73)
+      #expect(anew.errorText.contains("--resume"), "\(anew.errorText)")
+    }
+  }
+
+  @Test(
+    "SIGTERM and Ctrl-C end a run, and the next continues",
+    arguments: ListCommand.allCases, [(SIGTERM, Int32(75)), (SIGINT, Int32(130))])
+  func terminated(tested: ListCommand, signal: (number: Int32, status: Int32)) async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    try await withOrigin("late.mp4=silencex1", routes: ["/a.mp4": clip, "/late.mp4": clip]) { origin in
+      let list = try write(
+        ["a.mp4", "late.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), folder)
+      let arguments = [tested.rawValue, "--input", list, "-o", folder.path("out")]
+      let command = try Command(arguments)
+      try await until {
+        let hasResult = ((try? folder.bytes("out/results.jsonl")) ?? []).contains(10)
+        return hasResult && origin.requestLog.contains { $0.path == "/late.mp4" } || !command.isRunning
+      }
+      command.send(signal.number)
+      let result = try await command.result()
+      #expect(!result.wasSignalled)
+      #expect(result.status == signal.status, "\(result.errorText)")
+      #expect(result.errorText.contains("1 written, 0 failed"), "\(result.errorText)")
+      #expect(result.errorText.contains("interrupted; --resume continues"), "\(result.errorText)")
+      #expect(folder.names("out").count == 2, "\(folder.names("out"))")
+      let next = try await Command.run(arguments + ["--resume"])
+      #expect(next.status == 0, "\(next.errorText)")
+      #expect(next.errorText.contains("1 written, 0 failed, 1 skipped"), "\(next.errorText)")
+      #expect(try results(folder).count == 2)
+    }
+  }
+
+  @Test("A full disk stops the run with 74, and the next continues")
+  func fullDisk() async throws {
+    guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
+    let folder = try TemporaryFolder()
+    for name in ["a.ts", "b.ts", "c.ts"] {
+      try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: name))
+    }
+    let list = try write("a.ts\nb.ts\nc.ts", folder)
+    try FileManager.default.createDirectory(atPath: folder.path("out"), withIntermediateDirectories: true)
+    let full = folder.path("out/b.ppm")
+    try FileManager.default.createSymbolicLink(atPath: full, withDestinationPath: "/dev/full")
+    let result = try await frames(list, folder, "--name", "{stem}", "--overwrite", "--jobs", "1")
+    #expect(result.status == 74, "\(result.errorText)")
+    #expect(result.errorText.contains("No space left"), "\(result.errorText)")
+    #expect(result.errorText.contains("--resume continues"), "\(result.errorText)")
+    #expect(urls(try results(folder)) == ["a.ts"])
+    try FileManager.default.removeItem(atPath: full)
+    let next = try await frames(list, folder, "--name", "{stem}", "--resume")
+    #expect(next.status == 0, "\(next.errorText)")
+    #expect(urls(try results(folder)) == ["a.ts", "b.ts", "c.ts"])
+  }
+
+  @Test("The results file can't grow: the run stops, and the next continues")
+  func fullResults() async throws {
+    let folder = try TemporaryFolder()
+    for name in ["a.ts", "b.ts", "c.ts"] {
+      try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: name))
+    }
+    let list = try write("a.ts\nb.ts\nc.ts", folder)
+    // Files of at most 1024 bytes; the images are smaller.
+    let arguments = ["frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8"]
+    let result = try await Command.run(arguments, shell: "trap '' XFSZ; ulimit -f 2; exec \"$@\"")
+    #expect(result.status == 74, "\(result.errorText)")
+    #expect(result.errorText.contains("results.jsonl"), "\(result.errorText)")
+    let next = try await Command.run(arguments + ["--resume"])
+    #expect(next.status == 0, "\(next.errorText)")
+    #expect(urls(try results(folder)) == ["a.ts", "b.ts", "c.ts"])
+  }
+
+  // MARK: Failures and hosts
+
+  @Test(
+    "Exit codes: 75 while a retry may help, then 1; permanent failures are not tried again",
+    arguments: ListCommand.allCases)
+  func exitCodes(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    try await withOrigin(
+      "busy.mp4=status:503x1,gone.mp4=status:410", routes: ["/busy.mp4": clip, "/gone.mp4": clip]
+    ) {
+      origin in
+      let list = try write(
+        ["busy.mp4", "gone.mp4"].map { origin.url($0).absoluteString }.joined(separator: "\n"), folder)
+      let first = try await run(command, list, folder, "--retries", "0")
+      #expect(first.status == 75, "\(first.errorText)")
+      #expect(first.errorText.contains("0 written, 2 failed, 0 skipped"), "\(first.errorText)")
+      #expect(first.errorText.contains("  failed: 1 server 410\n"), "\(first.errorText)")
+      #expect(
+        first.errorText.contains("  failed: 1 server 503, may succeed on a retry"), "\(first.errorText)")
+      let second = try await run(command, list, folder, "--resume")
+      #expect(second.status == 1, "\(second.errorText)")
+      #expect(second.errorText.contains("1 written, 0 failed, 1 skipped"), "\(second.errorText)")
+      #expect(try results(folder).count == 2)
+      #expect(origin.requestLog.count { $0.path == "/gone.mp4" } == 1)
+    }
+  }
+
+  @Test("A host that keeps failing is left for a later run; others are done")
+  func failingHost() async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    let routes = Dictionary(
+      uniqueKeysWithValues: (0..<20).map { ("/c\($0).mp4", clip) } + [("/good.mp4", clip)])
+    try await withOrigin("c*.mp4=status:503", routes: routes) { origin in
+      let good = origin.url("good.mp4").absoluteString.replacingOccurrences(
+        of: "127.0.0.1", with: "localhost")
+      let list = try write(
+        ((0..<20).map { origin.url("c\($0).mp4").absoluteString } + [good]).joined(separator: "\n"), folder)
+      let result = try await Command.run(
+        "frames", "--input", list, "-o", folder.path("out"), "--retries", "0", "--jobs", "2")
+      #expect(result.status == 75, "\(result.errorText)")
+      #expect(result.errorText.contains("1 written, 20 failed, 0 skipped"), "\(result.errorText)")
+      #expect(result.errorText.contains("127.0.0.1: keeps failing"), "\(result.errorText)")
+      // Three in a row, perhaps one more that was open, and three more.
+      #expect((6...8).contains(origin.requestLog.count { $0.path.hasPrefix("/c") }))
+      #expect(urls(try results(folder)) == [good])
+    }
+  }
+
+  @Test("Retry-After holds back all sources of the host")
+  func retryAfter() async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    let routes = Dictionary(uniqueKeysWithValues: (0..<6).map { ("/c\($0).mp4", clip) })
+    try await withOrigin("c0.mp4=status:429;Retry-After: 2x1", routes: routes) { origin in
+      let list = try write(
+        (0..<6).map { origin.url("c\($0).mp4").absoluteString }.joined(separator: "\n"), folder)
+      let result = try await Command.run(
+        "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--retries", "0")
+      // The source that was refused is tried once more.
+      #expect(result.status == 0, "\(result.errorText)")
+      let log = origin.requestLog.sorted { $0.arrival < $1.arrival }
+      #expect(log.first?.path == "/c0.mp4")
+      #expect(try results(folder).contains { $0["attempts"] as? Int == 2 })
+      if log.count > 1 { #expect(log[1].arrival - log[0].arrival >= .seconds(2)) }
+    }
+  }
+
+  @Test("At most so many sources of a host at once, and a rate")
+  func perHost() async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    let routes = Dictionary(uniqueKeysWithValues: (0..<6).map { ("/c\($0).mp4", clip) })
+    try await withOrigin(routes: routes) { origin in
+      let list = try write(
+        (0..<6).map { origin.url("c\($0).mp4").absoluteString }.joined(separator: "\n"), folder)
+      let result = try await frames(list, folder, "--per-host", "1", "--rate-limit", "20/s")
+      #expect(result.status == 0, "\(result.errorText)")
+      #expect(images(folder).count == 6)
+    }
+  }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import ReelCore
+import ReelReplay
+import ReelTestSupport
+import Testing
+
+@testable import ReelCommand
+
+@Suite("Results of lists", .hangLimit)
+struct ResultsFileTests {
+  private func line(_ url: String?, _ error: ReelError? = nil, body: String = "{}") -> [UInt8] {
+    ResultLine.text(
+      url: url, index: 1, line: 1, host: "h", finishedAt: WallTime(nanosecondsSince1970: 0), seconds: 1.5,
+      attempts: 1, error: error, body: body, fields: [.init(key: "id", value: Array("0.10".utf8))])
+  }
+
+  private let permanent = ReelError(.badMedia, "no frame")
+  private let temporary = ReelError(.server, "503", status: 503)
+
+  @Test("A line has the fields of the run, of the command, and of the list")
+  func text() {
+    #expect(
+      String(decoding: line("u", body: #"{"frames":[]}"#), as: UTF8.self)
+        == #"{"url":"u","status":"written","index":1,"host":"h","finished_at":"1970-01-01T00:00:00Z","#
+        + #""seconds":1.5,"frames":[],"id":0.10}"# + "\n")
+    #expect(
+      String(decoding: line(nil, temporary), as: UTF8.self)
+        == #"{"status":"failed","permanent":false,"index":1,"line":1,"host":"h","#
+        + #""finished_at":"1970-01-01T00:00:00Z","seconds":1.5,"#
+        + #""error":{"exit_code":69,"kind":"server","message":"503","status":503},"id":0.10}"# + "\n")
+    #expect(ResultLine(line("u", temporary).dropLast())?.isTemporary == true)
+    #expect(ResultLine(line("u", permanent).dropLast())?.isTemporary == false)
+    #expect(ResultLine(Array(#"{"url":"u"}"#.utf8)[...]) == nil)
+  }
+
+  /// Writes a file, continues it, and returns its content and what counts as finished.
+  private func continued(_ bytes: [UInt8]) throws -> (content: [UInt8], finished: ResultsFile.Finished) {
+    let folder = try TemporaryFolder()
+    let path = folder.path("r.jsonl")
+    try Data(bytes).write(to: URL(filePath: path))
+    let (file, finished) = try ResultsFile.open(path: path, resumes: true, overwrites: false)
+    try file.append(Array("last\n".utf8))
+    #expect(folder.names() == ["r.jsonl"])
+    return (try folder.bytes("r.jsonl"), finished)
+  }
+
+  @Test("A last line that is cut anywhere is removed")
+  func cut() throws {
+    let (first, second) = (line("a"), line("b", permanent))
+    for length in stride(from: 0, to: second.count, by: 7) + [second.count - 1] {
+      let (content, finished) = try continued(first + second.prefix(length))
+      #expect(content == first + Array("last\n".utf8), "\(length)")
+      #expect(finished.written == [SourceHash("a")])
+      #expect(finished.failed.isEmpty)
+    }
+    let (content, finished) = try continued(first + second)
+    #expect(content == first + second + Array("last\n".utf8))
+    #expect(finished.failed == [SourceHash("b")])
+  }
+
+  @Test("Lines of sources that are tried again are removed, so each source has one line")
+  func retries() throws {
+    let lines = [
+      line("a"), line("b", temporary), line("c", permanent), line(nil, permanent), line("d", temporary),
+      line("e"),
+    ]
+    let (content, finished) = try continued(Array(lines.joined()) + Array("{\"url\":".utf8))
+    #expect(content == lines[0] + lines[2] + lines[5] + Array("last\n".utf8))
+    #expect(finished.written == [SourceHash("a"), SourceHash("e")])
+    #expect(finished.failed == [SourceHash("c")])
+  }
+
+  @Test("A file with something else is left as it is")
+  func foreign() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("list.txt")
+    let bytes = line("a") + Array("http://h/a.mp4\nhttp".utf8)
+    try Data(bytes).write(to: URL(filePath: path))
+    let error = #expect(throws: ReelError.self) {
+      try ResultsFile.open(path: path, resumes: true, overwrites: true)
+    }
+    #expect(error?.kind == .cannotCreateOutput)
+    #expect(error?.place == .line(2))
+    #expect(try folder.bytes("list.txt") == bytes)
+  }
+
+  @Test("A file with results is neither continued nor replaced by itself")
+  func existing() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("r.jsonl")
+    try Data(line("a")).write(to: URL(filePath: path))
+    let error = #expect(throws: ReelError.self) {
+      try ResultsFile.open(path: path, resumes: false, overwrites: false)
+    }
+    #expect(error?.advice?.contains("--resume") == true)
+    #expect(try folder.bytes("r.jsonl") == line("a"))
+    _ = try ResultsFile.open(path: path, resumes: false, overwrites: true)
+    #expect(try folder.bytes("r.jsonl").isEmpty)
+  }
+
+  @Test("Two runs can't have one file, not even after it was rewritten", arguments: [false, true])
+  func lock(isRewritten: Bool) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("r.jsonl")
+    try Data(line("a", isRewritten ? temporary : permanent)).write(to: URL(filePath: path))
+    var first: ResultsFile? = try ResultsFile.open(path: path, resumes: true, overwrites: false).file
+    let error = #expect(throws: ReelError.self) {
+      try ResultsFile.open(path: path, resumes: true, overwrites: true)
+    }
+    #expect(error?.reason.contains("another run") == true)
+    #expect(error?.kind == .cannotCreateOutput)
+    try first?.append(line("b"))
+    first = nil
+    #expect(try ResultsFile.open(path: path, resumes: true, overwrites: false).finished.written.count == 1)
+  }
+
+  @Test("No results without a regular file")
+  func device() throws {
+    #expect(throws: ReelError.self) {
+      try ResultsFile.open(path: "/dev/null", resumes: true, overwrites: true)
+    }
+    #expect(throws: ReelError.self) {
+      try ResultsFile.open(path: "/nowhere/r.jsonl", resumes: false, overwrites: false)
+    }
+  }
+
+  // MARK: Reports
+
+  @Test("A report: counts, start-up times, causes and hosts; the last line of a source counts")
+  func report() {
+    var report = ResultsReport()
+    for (number, time) in [10, 20, 30, 40].enumerated() {
+      report.add(line("w\(number)", body: #"{"startup":{"total_ms":\#(time),"init":{"ms":1}}}"#).dropLast())
+    }
+    report.add(line("x", temporary).dropLast())
+    report.add(line("y", temporary).dropLast())
+    report.add(line("y", permanent).dropLast())
+    report.add(line("w0", permanent).prefix(30))
+    #expect(report.sourceCount == 6)
+    #expect(report.writtenCount == 4)
+    #expect(report.temporaryCount == 1)
+    #expect(report.permanentCount == 1)
+    #expect(report.supersededCount == 1)
+    #expect(report.unreadableCount == 1)
+    #expect(report.startup?.p50 == .milliseconds(20))
+    #expect(report.startup?.max == .milliseconds(40))
+    #expect(report.causes.map(\.cause) == ["badMedia", "server 503"])
+    #expect(report.hosts.map(\.host) == ["h"])
+    #expect(report.hosts.first?.failed == 2)
+    #expect(report.lines.first == "6 sources: 4 written, 2 failed")
+  }
+
+  @Test("A page: counts, causes, hosts, and the stills of the worst streams, in one file")
+  func page() throws {
+    let folder = try TemporaryFolder()
+    let jpeg: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 0, 1]
+    try Data(jpeg).write(to: folder.url.appending(path: "slow.jpg"))
+    var report = ResultsReport(keepsWorst: true)
+    for (number, time) in (1...100).enumerated() {
+      report.add(
+        line("http://h/w\(number)?key=1", body: #"{"startup":{"total_ms":\#(time)}}"#).dropLast(),
+        folder: folder.path)
+    }
+    report.add(
+      line(
+        "http://h/slow<b>.mp4", body: #"{"startup":{"total_ms":5000},"file":{"path":"gone/out/slow.jpg"}}"#
+      ).dropLast(), folder: folder.path)
+    let poor =
+      #"{"good":false,"why":"least bad of 3, black: no good one","chosen":0,"candidates":[{"score":0.1}],"#
+      + #""startup":{"total_ms":0.5},"file":{"path":"../../etc/passwd"}}"#
+    report.add(line("http://h/poor.mp4", body: poor).dropLast(), folder: folder.path)
+    report.add(line("http://h/x", temporary).dropLast())
+    // A later line replaces this one.
+    report.add(
+      line("http://h/again", body: #"{"damaged":2,"startup":{"total_ms":9000}}"#).dropLast(), folder: "."
+    )
+    report.add(line("http://h/again", permanent).dropLast())
+    #expect(report.poorCount == 1)
+    let html = ResultsPage(report: report, files: ["r.jsonl"]).html
+    #expect(html.contains("Results of 104 sources"))
+    #expect(html.contains("data:image/jpeg;base64,\(Data(jpeg).base64EncodedString())"))
+    #expect(html.contains("http://h/slow&lt;b&gt;.mp4"))
+    #expect(html.contains("least bad of 3, black: no good one"))
+    #expect(html.contains("server 503"))
+    #expect(!html.contains("http://h/again"))
+    #expect(!html.contains("key=1"))
+    #expect(!html.contains("src=\"http") && !html.contains("href="))
+  }
+
+  @Test("A summary names each cause, and the exit code follows the failures")
+  func summary() {
+    let progress = BatchProgress()
+    progress.add { $0.written = 188 }
+    #expect(progress.counts.exitCode == 0)
+    for _ in 0..<7 { progress.addFailure(permanent) }
+    #expect(progress.counts.exitCode == 1)
+    for _ in 0..<5 { progress.addFailure(temporary) }
+    progress.add { ($0.skippedWritten, $0.repeated) = (2, 1) }
+    #expect(progress.counts.exitCode == 75)
+    #expect(
+      progress.counts.lines == [
+        "188 written, 12 failed, 3 skipped", "  failed: 7 badMedia",
+        "  failed: 5 server 503, may succeed on a retry", "  skipped: 2 written earlier",
+        "  skipped: 1 named more than once",
+      ])
+    // A run that only skips knows what failed before.
+    let later = BatchProgress()
+    later.add { $0.skippedFailed = 1 }
+    #expect(later.counts.exitCode == 1)
+  }
+
+  @Test("Progress tells what is done, the rate, the time left and the slowest source")
+  func progress() {
+    let progress = BatchProgress()
+    progress.setTotal(1000)
+    progress.begin(7, "http://h/slow.mp4")
+    progress.add { ($0.written, $0.skippedWritten) = (90, 100) }
+    for _ in 0..<10 { progress.addFailure(permanent) }
+    let text = progress.text(after: .seconds(20))
+    #expect(text.hasPrefix("200 of 1000 done, 10 failed, 5/s, 80 s left, slowest "), "\(text)")
+    #expect(text.hasSuffix(": http://h/slow.mp4"), "\(text)")
+  }
+}

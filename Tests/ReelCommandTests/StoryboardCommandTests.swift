@@ -1,0 +1,215 @@
+import Foundation
+import ReelCore
+import ReelManifest
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+@Suite("reel storyboard", .hangLimit)
+struct StoryboardCommandTests {
+  private let clip = Fixtures.path("stills/poor-start.mp4")
+
+  private func json(_ line: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+  }
+
+  private func text(_ name: String, in folder: TemporaryFolder) throws -> String {
+    String(decoding: try folder.bytes(name), as: UTF8.self)
+  }
+
+  @Test("WebVTT names each tile of the sheet")
+  func webVTT() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "storyboard", clip, "--every", "2", "--size", "160", "--grid", "2x2", "-o", folder.path)
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(folder.names() == ["poor-start-001.jpg", "poor-start.vtt"])
+    #expect(
+      try text("poor-start.vtt", in: folder) == """
+        WEBVTT
+
+        00:00:00.000 --> 00:00:02.000
+        poor-start-001.jpg#xywh=0,0,160,90
+
+        00:00:02.000 --> 00:00:04.000
+        poor-start-001.jpg#xywh=160,0,160,90
+
+        00:00:04.000 --> 00:00:06.000
+        poor-start-001.jpg#xywh=0,90,160,90
+
+        """)
+    let line = try #require(result.outputLines.first)
+    #expect(line.contains("3 stills of 160x90, every 2 s\t2 files\tread "), "\(line)")
+  }
+
+  @Test("Further sheets, in each format", arguments: [("jpeg", "jpg"), ("png", "png"), ("webp", "webp")])
+  func sheets(format: String, fileExtension: String) async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "storyboard", clip, "--every", "1", "--size", "80", "--grid", "2x2", "--format", format, "-o",
+      folder.path, "--json")
+    #expect(result.status == 0, "\(result.errorText)")
+    let record = try json(try #require(result.outputLines.first))
+    let files = try #require(record["files"] as? [[String: Any]])
+    let sheets = files.filter { $0["kind"] as? String == "sheet" }
+    #expect(sheets.map { $0["width"] as? Int } == [160, 160])
+    #expect(sheets.map { $0["height"] as? Int } == [90, 45])
+    #expect(sheets.allSatisfy { ($0["path"] as? String)?.hasSuffix(".\(fileExtension)") == true })
+    #expect(
+      try text("poor-start.vtt", in: folder).contains("poor-start-002.\(fileExtension)#xywh=80,0,80,45"))
+    #expect(record["stills"] as? Int == 6)
+    #expect((record["frames"] as? [[String: Any]])?.count == 6)
+    let read = try #require(record["read"] as? [String: Any])
+    for key in ["requests", "bytes", "key_frame_bytes", "index_bytes"] { #expect(read[key] is NSNumber) }
+    #expect(record["wall_ms"] is NSNumber && record["cpu_ms"] is NSNumber)
+  }
+
+  @Test("BIF: header, index and JPEGs")
+  func bif() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "storyboard", clip, "--every", "2", "--size", "80", "--write", "bif", "-o", folder.path)
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(folder.names() == ["poor-start.bif"])
+    let bytes = try folder.bytes("poor-start.bif")
+    func word(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) } }
+    #expect(bytes.prefix(8).elementsEqual([0x89, 0x42, 0x49, 0x46, 0x0d, 0x0a, 0x1a, 0x0a]))
+    #expect(word(8) == 0 && word(12) == 3 && word(16) == 2000)
+    #expect(bytes[20..<64].allSatisfy { $0 == 0 })
+    #expect((0..<3).map { word(64 + 8 * $0) } == [0, 1, 2])
+    #expect(word(64 + 24) == 0xffff_ffff && word(64 + 28) == bytes.count)
+    #expect(word(68) == 64 + 8 * 4)
+    for index in 0..<3 {
+      let (start, end) = (word(68 + 8 * index), word(76 + 8 * index))
+      #expect(bytes[start..<end].starts(with: [0xff, 0xd8, 0xff]))
+      #expect(bytes[start..<end].suffix(2).elementsEqual([0xff, 0xd9]))
+    }
+  }
+
+  @Test("HLS and DASH: a sheet of equal tiles for each part of the time")
+  func playlists() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "storyboard", clip, "--every", "1", "--size", "80", "--grid", "2x2", "--write", "hls,dash", "-o",
+      folder.path)
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(
+      try text("poor-start-images.m3u8", in: folder) == """
+        #EXTM3U
+        #EXT-X-VERSION:7
+        #EXT-X-TARGETDURATION:4
+        #EXT-X-MEDIA-SEQUENCE:1
+        #EXT-X-PLAYLIST-TYPE:VOD
+        #EXT-X-IMAGES-ONLY
+        #EXTINF:4,
+        #EXT-X-TILES:RESOLUTION=80x45,LAYOUT=2x2,DURATION=1
+        poor-start-001.jpg
+        #EXTINF:2,
+        #EXT-X-TILES:RESOLUTION=80x45,LAYOUT=2x2,DURATION=1
+        poor-start-002.jpg
+        #EXT-X-ENDLIST
+
+        """)
+    let playlist = try ManifestReader().mediaPlaylist(
+      from: folder.bytes("poor-start-images.m3u8"), url: folder.url.appending(path: "poor-start-images.m3u8"),
+      variables: [:])
+    #expect(playlist.segments.count == 2 && playlist.live == nil)
+    let master = try text("poor-start.m3u8", in: folder)
+    #expect(
+      master.contains(#"RESOLUTION=80x45,CODECS="jpeg",URI="poor-start-images.m3u8""#)
+        && master.contains("#EXT-X-IMAGE-STREAM-INF:BANDWIDTH="))
+    let mpd = try text("poor-start.mpd", in: folder)
+    let parser = XMLParser(data: Data(mpd.utf8))
+    #expect(parser.parse(), "\(String(describing: parser.parserError))")
+    for part in [
+      #"mediaPresentationDuration="PT6S""#, #"contentType="image" mimeType="image/jpeg""#,
+      #"media="poor-start-$Number%03d$.jpg" startNumber="1" timescale="1000" duration="4000""#,
+      #"width="160" height="90""#,
+      #"schemeIdUri="http://dashif.org/guidelines/thumbnail_tile" value="2x2""#,
+    ] {
+      #expect(mpd.contains(part), "\(part)")
+    }
+  }
+
+  @Test("A missing key frame: its slot repeats the one before, and a warning says so")
+  func missing() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("stills/high/segment-2.m4s=status:404") { origin in
+      let source = origin.url("stills/high/playlist.m3u8").absoluteString
+      let result = try await Command.run(
+        "storyboard", source, "--every", "1", "--write", "vtt,dash", "-o", folder.path, "--json")
+      #expect(result.status == 0, "\(result.errorText)")
+      let record = try json(try #require(result.outputLines.first))
+      #expect(record["stills"] as? Int == 5)
+      #expect(record["repeated"] as? Int == 1)
+      #expect((record["missing"] as? [Any])?.count == 1)
+      #expect(result.errorText.contains("warning"))
+    }
+  }
+
+  @Test("Turned and tone mapped")
+  func geometry() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "storyboard", Fixtures.path("media/rotate-90.mp4"), Fixtures.path("media/colour-hdr10-pq.mp4"), "-o",
+      folder.path, "--json", "--size", "54")
+    #expect(result.status == 0, "\(result.errorText)")
+    let records = try result.outputLines.map(json).sorted {
+      ($0["source"] as? String ?? "") > ($1["source"] as? String ?? "")
+    }
+    #expect(records[0]["tile_width"] as? Int == 54 && records[0]["tile_height"] as? Int == 90)
+    #expect(records[1]["hdr"] as? String == "pq")
+  }
+
+  @Test("Several sources; one that fails does not end the others, and leaves no file")
+  func several() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "storyboard", clip, Fixtures.path("bad/audio-only.mp4"), goodSource, "-o", folder.path)
+    #expect(result.status == 1)
+    #expect(
+      folder.names() == [
+        "h264-faststart-001.jpg", "h264-faststart.vtt", "poor-start-001.jpg", "poor-start.vtt",
+      ])
+    expectErrorLine(result, names: "audio-only.mp4", words: "no video")
+  }
+
+  @Test("A file that another source wrote is kept")
+  func existing() async throws {
+    let folder = try TemporaryFolder()
+    try Data("mine".utf8).write(to: folder.url.appending(path: "poor-start.vtt"))
+    let refused = try await Command.run("storyboard", clip, "-o", folder.path)
+    #expect(refused.status == 73)
+    #expect(folder.names() == ["poor-start.vtt"])
+    #expect(try await Command.run("storyboard", clip, "-o", folder.path, "--overwrite").status == 0)
+    let blocked = try await Command.run("storyboard", clip, "-o", folder.path + "/poor-start.vtt")
+    #expect(blocked.status == 73)
+  }
+
+  @Test("A sheet that is too large is refused before any file is written")
+  func tooLarge() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run("storyboard", clip, "--grid", "100x10", "-o", folder.path)
+    #expect(result.status == 73)
+    expectErrorLine(result, names: folder.path, words: "32000x1800")
+    #expect(folder.names().isEmpty)
+  }
+
+  @Test(
+    "Options that make no sense",
+    arguments: [
+      ["--every", "0"], ["--every", "-1"], ["--every", "0.01"], ["--every", "2", "--count", "3"],
+      ["--count", "0"], ["--count", "1000000"], ["--grid", "0x3"], ["--grid", "3"], ["--grid", "1001x1"],
+      ["--size", "0"], ["--quality", "0"], ["--quality", "50", "--format", "png"], ["--format", "avif"],
+      ["--write", "gif"], ["--write", ""], ["-o", "-"], ["-o", ""], ["--jobs", "0"],
+    ])
+  func usage(options: [String]) async throws {
+    let result = try await Command.run(["storyboard", clip] + options)
+    #expect(result.status == 64, "\(options): \(result.outputText)")
+    #expect(result.output.isEmpty)
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import Logging
+import Reel
+import ReelTesting
+import ReelTestSupport
+import Testing
+
+// The examples of Docs/Library.md, word for word.
+
+/// Writes the first frame of `source` (a path or URL of a media file, an HLS playlist or an MPD) as PPM.
+func writeFirstFrame(of source: String, to file: URL) async throws {
+  let logger = Logger(label: "example")
+  let extractor = FrameExtractor(logger: logger)
+  try await extractor.extract(.first, from: try MediaSource(argument: source)) { frame in
+    let image = try FrameConverter().convert(
+      frame.decoded, geometry: frame.geometry(), orientation: frame.orientation)
+    try Data(image.ppmHeader + image.pixels).write(to: file)
+  }
+}
+
+/// Plays `source` from `start` to its end, its sound into a WAVE file. Returns a summary of what was shown.
+func play(
+  _ source: String, from start: MediaTime, sound path: String,
+  onFrame: @escaping @Sendable (MediaTime, PixelSize) -> Void
+) async throws -> PlayerStatistics {
+  let logger = Logger(label: "example")
+  let player = Player(fetcher: TransportFetcher(logger: logger), logger: logger)
+  let sound = try WAVOutput(path: path)
+  player.attach(sound)
+  // Called with each frame when its time has come. The frame is lent: `clone()` keeps it.
+  try player.attach(CallbackOutput { frame in onFrame(frame.time, frame.geometry().output) })
+
+  let item = PlayerItem(try MediaSource(argument: source))
+  item.preferredForwardBufferDuration = .seconds(5)
+  let events = player.events  // What happens from here on.
+  player.replaceCurrentItem(with: item)  // It begins to load.
+
+  opening: for await status in item.status.values {
+    switch status {
+    case .unknown: continue
+    case .readyToPlay: break opening
+    case .failed(let error): throw error
+    }
+  }
+  try await player.seek(to: start)
+  player.play()
+  playing: for await event in events {
+    switch event {
+    case .playedToEnd: break playing
+    case .failed(let error): throw error
+    case .stalled(let time): logger.warning("nothing left to show at \(time.seconds) s")
+    default: continue
+    }
+  }
+  let statistics = player.statistics
+  try player.detach(sound)  // Finishes the file.
+  await player.stopAndWait()
+  return statistics
+}
+
+struct LibraryExampleTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  @Test(
+    "A Swift example in Docs/Library.md is the code in this file",
+    arguments: [("func writeFirstFrame", "FrameExtractor"), ("func play(", "PlayerItem")])
+  func libraryHoldsThisCode(function: String, name: String) throws {
+    let page = try String(contentsOf: Self.root.appending(path: "Docs/Library.md"), encoding: .utf8)
+    let code = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
+    let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```").first
+    }
+    let example = try #require(blocks.first { $0.contains(function) })
+    let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
+    let imports = lines.prefix { !$0.isEmpty }
+    #expect(imports.contains("import Reel") && imports.allSatisfy { $0.hasPrefix("import ") })
+    #expect(imports.allSatisfy { "\n\(code)".contains("\n\($0)\n") })
+    // The file imports what the tests need too, so that the rest is compared apart from the imports.
+    let body = lines.dropFirst(imports.count + 1).joined(separator: "\n")
+    #expect(body.contains(name))
+    #expect(code.contains(body))
+  }
+
+  @Test(
+    "The Swift example writes a whole PPM", arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])
+  func writesFrame(path: String) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "reel-readme-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let origin = try await Origin.start(
+      Origin.Configuration(directory: Self.root.appending(path: "Fixtures")))
+    let file = folder.appending(path: "first.ppm")
+    let result: Result<Void, any Error>
+    do {
+      result = .success(try await writeFirstFrame(of: origin.url(path).absoluteString, to: file))
+    } catch {
+      result = .failure(error)
+    }
+    await origin.stop()
+    try result.get()
+    let bytes = try Data(contentsOf: file)
+    let header = Data("P6\n256 144\n255\n".utf8)
+    #expect(bytes.starts(with: header))
+    #expect(bytes.count == header.count + 256 * 144 * 3)
+    #expect(Set(bytes.dropFirst(header.count)).count > 100)
+  }
+
+  @Test(
+    "The Swift example plays what is behind a seek",
+    arguments: ["hls-fmp4/master.m3u8", "hls-ts/master.m3u8"])
+  func plays(path: String) async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "reel-readme-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let source = Self.root.appending(path: "Fixtures").appending(path: path).path
+    let file = folder.appending(path: "sound.wav")
+    let shown = Locked<[(time: MediaTime, size: PixelSize)]>([])
+    let start = MediaTime(value: 5, timescale: 2)
+    let statistics = try await play(source, from: start, sound: file.path) { time, size in
+      shown.withLock { $0.append((time, size)) }
+    }
+    // From 2.5 s to the end at 3 s, less the late ones; before them the first frame, unless the seek was earlier.
+    let frames = shown.withLock { $0 }
+    #expect(frames.count == statistics.shownFrameCount)
+    #expect(frames.allSatisfy { $0.size == PixelSize(width: 256, height: 144) })
+    #expect(frames.allSatisfy { $0.time >= start || $0.time == .zero })
+    let played = frames.filter { $0.time >= start }
+    #expect(played.first?.time == start)
+    #expect(played.count + statistics.droppedFrameCount == 15)
+    // Half a second of one channel in 16 bits at 48 kHz, less what the sound begins before the frame.
+    let byteCount = try Data(contentsOf: file).count - 44
+    #expect((20_000...26_000).contains(byteCount / 2))
+  }
+}

@@ -1,0 +1,247 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Storyboards", .hangLimit)
+struct StoryboardTests {
+  private struct Made: Sendable {
+    let storyboard: Storyboard
+    let tiles: [Storyboard.Tile]
+
+    var times: [Double] { tiles.map(\.time.seconds) }
+    var slots: [Int] { tiles.map(\.slot) }
+  }
+
+  private func make(
+    _ spacing: Storyboard.Spacing = .every(1), of source: MediaSource, size: StillSize = .width(320)
+  ) async throws -> Made {
+    let extractor = StoryboardExtractor(
+      fetcher: makeFetcher(), configuration: LoadingConfiguration(), size: size, gate: nil,
+      logger: silentLogger)
+    return try await extractor.storyboard(spacing, of: source) { tiles in
+      var found: [Storyboard.Tile] = []
+      while let tile = try tiles.next() { found.append(tile) }
+      return Made(storyboard: try tiles.storyboard(), tiles: found)
+    }
+  }
+
+  private func file(_ path: String) throws -> MediaSource {
+    try MediaSource(argument: Fixtures.path(path))
+  }
+
+  private func pixels(_ made: Made) -> [[UInt8]] {
+    made.tiles.map { if case .eightBit(let pixels) = $0.still.pixels { pixels } else { [] } }
+  }
+
+  // MARK: Tiles
+
+  @Test(
+    "Every key frame, at its time",
+    arguments: [
+      "stills/poor-start.mp4", "stills/poor-start-moov-last.mp4", "stills/poor-start.ts",
+      "stills/master.m3u8", "stills/master-i-frames.m3u8",
+    ])
+  func tiles(path: String) async throws {
+    let made = try await make(of: file(path))
+    #expect(made.times == [0, 1, 2, 3, 4, 5])
+    #expect(made.slots == [0, 1, 2, 3, 4, 5])
+    #expect(made.storyboard.interval == 1000 && made.storyboard.slotCount == 6)
+    #expect(made.storyboard.missing.isEmpty && made.storyboard.faults.isEmpty)
+    #expect(made.tiles.allSatisfy { $0.still.size == PixelSize(width: 320, height: 180) })
+    #expect(made.tiles.allSatisfy { $0.byteCount > 0 })
+    let reference = try await make(of: file("stills/poor-start.mp4"))
+    #expect(pixels(made) == pixels(reference))
+  }
+
+  @Test("Some of them, over HTTP as from files")
+  func spacing() async throws {
+    try await Origin.use { origin in
+      for path in [
+        "stills/poor-start.mp4", "stills/poor-start-moov-last.mp4", "stills/poor-start.ts",
+        "stills/master.m3u8",
+      ] {
+        for source in [try file(path), try origin.source(path)] {
+          #expect(try await make(.every(2), of: source).times == [0, 2, 4], "\(path)")
+          // The duration of MPEG-TS is not known.
+          if path.hasSuffix(".ts") { continue }
+          #expect(try await make(.count(3), of: source).times == [0, 2, 4], "\(path)")
+        }
+      }
+    }
+  }
+
+  @Test("Key frames that are further apart than the interval are not repeated")
+  func sparse() async throws {
+    let made = try await make(.every(0.1), of: file("stills/poor-start.mp4"))
+    #expect(made.times == [0, 1, 2, 3, 4, 5])
+    #expect(made.storyboard.interval == 1000)
+    let one = try await make(.every(10), of: file("media/h264-one-frame.mp4"))
+    #expect(one.times == [0] && one.storyboard.slotCount == 1)
+  }
+
+  @Test(
+    "Containers and codecs",
+    arguments: [
+      "media/h264.mkv", "media/vp9.webm", "media/av1.mp4", "media/hevc-gops.mp4", "media/h264-gops.mp4",
+      "media/mpeg2.ts", "media/h264-fragmented.mp4", "media/h264-fragmented-sidx.mp4", "media/h264.flv",
+      "hls-ts/master.m3u8", "hls-fmp4/master.m3u8", "dash-timeline/manifest.mpd",
+      "dash-ondemand/manifest.mpd", "dash-periods/manifest.mpd", "hls-discontinuity/ts.m3u8",
+      "hls-discontinuity/fmp4.m3u8",
+    ])
+  func sources(path: String) async throws {
+    let made = try await make(.every(0.5), of: file(path), size: .width(80))
+    #expect(made.times.first.map { $0 < 0.2 } == true, "\(made.times)")
+    #expect(made.times == made.times.sorted() && Set(made.times).count == made.times.count)
+    #expect(made.storyboard.missing.isEmpty, "\(made.storyboard.missing)")
+  }
+
+  // MARK: Bytes
+
+  private func floor(_ made: Made) -> Int64 {
+    made.storyboard.indexByteCount + made.storyboard.traffic.keyFrameByteCount
+  }
+
+  @Test("Of an MP4 file, the index and the key frames are read", arguments: ["", "-moov-last"])
+  func fileBytes(suffix: String) async throws {
+    try await Origin.use { origin in
+      let source = try origin.source("stills/poor-start\(suffix).mp4")
+      let made = try await make(.every(2), of: source)
+      let traffic = made.storyboard.traffic
+      let index: Int64 = 3000
+      // A connection is read in steps of 8 KiB.
+      #expect(
+        traffic.readByteCount <= (index + traffic.keyFrameByteCount) * 12 / 10 + 2 * 8192, "\(traffic)")
+      #expect(traffic.keyFrameByteCount == made.tiles.reduce(0) { $0 + Int64($1.byteCount) })
+      let ranges = origin.snapshot.requests.compactMap(\.range).filter { !$0.hasSuffix("-") }
+      #expect(ranges.count >= 1, "\(ranges)")
+    }
+  }
+
+  @Test(
+    "Of segments, little more than the key frames is read",
+    arguments: ["stills/master.m3u8", "stills/master-i-frames.m3u8"])
+  func segmentBytes(path: String) async throws {
+    try await Origin.use { origin in
+      let made = try await make(.every(2), of: origin.source(path))
+      let steps = Int64(made.tiles.count) * 8192
+      #expect(
+        made.storyboard.traffic.readByteCount <= floor(made) * 12 / 10 + steps,
+        "\(made.storyboard.traffic)")
+      #expect(made.storyboard.rung?.id == (path.contains("i-frames") ? "i-frames-0" : "0"))
+    }
+  }
+
+  @Test("A playlist and an initialization are fetched once for all threads")
+  func sharing() async throws {
+    try await Origin.use { origin in
+      _ = try await make(of: origin.source("stills/master.m3u8"))
+      let paths = origin.snapshot.requests.map(\.path)
+      #expect(paths.count { $0.hasSuffix("high/playlist.m3u8") } == 1, "\(paths)")
+      #expect(paths.count { $0.hasSuffix("init.mp4") } == 1, "\(paths)")
+    }
+  }
+
+  // MARK: Poor input
+
+  @Test("A segment that is missing leaves its tile out")
+  func missing() async throws {
+    let configuration = Origin.Configuration(
+      directory: Fixtures.folder, faults: try FaultRule.parse("stills/high/segment-2.m4s=status:404"))
+    try await Origin.use(configuration) { origin in
+      let made = try await make(of: origin.source("stills/high/playlist.m3u8"))
+      #expect(made.storyboard.missing.map(\.slot) == [2])
+      #expect(made.times == [0, 1, 3, 4, 5])
+      #expect(!made.storyboard.faults.isEmpty)
+      // Another rung takes its place.
+      #expect(try await make(of: origin.source("stills/master.m3u8")).times == [0, 1, 2, 3, 4, 5])
+    }
+  }
+
+  @Test("A file that is cut off has the key frames before that")
+  func truncated() async throws {
+    let folder = try TemporaryFolder()
+    let bytes = try Fixtures.bytes("stills/poor-start.mp4")
+    try Data(bytes.prefix(bytes.count * 2 / 3)).write(to: folder.url.appending(path: "cut.mp4"))
+    let made = try await make(of: MediaSource(argument: folder.path("cut.mp4")))
+    #expect(made.times.starts(with: [0, 1, 2, 3]))
+    #expect(made.tiles.count + made.storyboard.missing.count == 6)
+    #expect(!made.storyboard.missing.isEmpty)
+  }
+
+  @Test(
+    "Sources without a frame are errors",
+    arguments: ["bad/audio-only.mp4", "bad/audio-only.mpd", "bad/cut-in-moov.mp4", "bad/empty.mp4"])
+  func withoutFrame(path: String) async throws {
+    await #expect(throws: ReelError.self) { _ = try await make(of: file(path)) }
+  }
+
+  @Test("Too many stills are refused")
+  func tooMany() {
+    let places: [KeyFramePlace]? = nil
+    #expect(throws: ReelError.self) {
+      _ = try StoryboardPlan(.every(1), places: places, start: .zero, duration: 86400)
+    }
+    #expect(throws: ReelError.self) {
+      _ = try StoryboardPlan(.count(10), places: places, start: .zero, duration: nil)
+    }
+  }
+}
+
+@Suite("The plan of a storyboard")
+struct StoryboardPlanTests {
+  private func plan(
+    _ spacing: Storyboard.Spacing, _ seconds: [Double], duration: Double, start: Double = 0
+  ) throws -> StoryboardPlan {
+    try StoryboardPlan(
+      spacing,
+      places: seconds.map {
+        KeyFramePlace(time: MediaTime(seconds: $0), seekTime: MediaTime(seconds: $0))
+      },
+      start: MediaTime(seconds: start), duration: duration)
+  }
+
+  @Test("The nearest key frames")
+  func nearest() throws {
+    let made = try plan(.every(10), stride(from: 0.0, to: 60, by: 4).map { $0 }, duration: 60)
+    #expect(made.slotCount == 6)
+    #expect(made.jobs.map(\.slot) == [0, 1, 2, 3, 4, 5])
+    #expect(made.jobs.map(\.place.time.seconds) == [0, 12, 20, 32, 40, 52])
+  }
+
+  @Test("No key frame twice")
+  func unique() throws {
+    let made = try plan(.every(1), [0, 0.5, 1, 1.5, 9], duration: 10)
+    #expect(made.interval == 2250)
+    #expect(Set(made.jobs.map(\.place)).count == made.jobs.count)
+    #expect(made.jobs.map(\.slot) == [0, 1, 3])
+  }
+
+  @Test("A count, from the start of a window")
+  func count() throws {
+    let made = try plan(.count(4), stride(from: 100.0, to: 140, by: 2).map { $0 }, duration: 40, start: 100)
+    #expect(made.interval == 10_000 && made.slotCount == 4)
+    #expect(made.jobs.map(\.place.time.seconds) == [100, 110, 120, 130])
+    #expect(try plan(.count(100), [0, 2, 4, 6], duration: 8).slotCount == 4)
+  }
+
+  @Test("A small rest is no slot")
+  func remainder() throws {
+    #expect(try plan(.every(10), [0, 10, 20], duration: 30.1).slotCount == 3)
+    #expect(try plan(.every(10), [0, 10, 20], duration: 32).slotCount == 4)
+    #expect(try plan(.every(10), [0], duration: 0.5).slotCount == 1)
+  }
+
+  @Test("Slots of times")
+  func slots() throws {
+    let made = try StoryboardPlan(.every(10), places: nil, start: .zero, duration: nil)
+    #expect(made.slotCount == nil && made.jobs.isEmpty)
+    #expect(made.slot(at: MediaTime(seconds: 18.9)) == 1)
+    #expect(made.slot(at: MediaTime(seconds: 19.1)) == 2)
+    #expect(made.firstTime(of: 2).seconds == 19)
+  }
+}

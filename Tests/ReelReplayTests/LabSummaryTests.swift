@@ -1,0 +1,236 @@
+import Foundation
+import ReelCore
+import ReelReplay
+import ReelTestSupport
+import Testing
+
+@Suite("Summary of a lab")
+struct LabSummaryTests {
+  private func pool(_ policy: String, _ slots: Int = 3) -> LabPool {
+    LabPool(slotCount: slots, policy: policy)
+  }
+
+  @Test("Differences are those of walks that differ only in the policy")
+  func pairing() throws {
+    let results: [LabResult] = [
+      .sample("adjacent", link: "a", seed: 1, [.secondFrameP95: 100, .peakMemory: 5]),
+      .sample("adaptive", link: "a", seed: 1, [.secondFrameP95: 90]),
+      .sample("adjacent", link: "a", seed: 2, [.secondFrameP95: 200, .peakMemory: 5]),
+      .sample("adaptive", link: "a", seed: 2, [.secondFrameP95: 170, .peakMemory: 4]),
+      // Without a partner: another link, another device, another level.
+      .sample("adjacent", link: "b", seed: 1, [.secondFrameP95: 9_000]),
+      .sample("adaptive", link: "a", seed: 1, device: "low", [.secondFrameP95: 7_000]),
+      .sample("adaptive", link: "b", seed: 1, level: .chunk, [.secondFrameP95: 8_000]),
+      // Repeated.
+      .sample("adaptive", link: "a", seed: 1, [.secondFrameP95: 0]),
+    ]
+    let summary = LabSummary(results, baseline: "adjacent")
+    #expect(summary.runCount == 7)
+    let overall = try #require(summary.overall(.decoded))
+    #expect(overall.rows.map(\.pool) == [pool("adjacent"), pool("adaptive")])
+    #expect(overall.rows.map(\.runCount) == [3, 3])
+    let difference = try #require(overall.differences.first)
+    #expect(overall.differences.count == 1)
+    #expect(difference.pool == pool("adaptive"))
+    #expect(difference.baseline == pool("adjacent"))
+    #expect(difference.pairCount == 2)
+    let p95 = try #require(difference.figures[.secondFrameP95])
+    #expect(p95.mean == -20)
+    #expect(p95.pairCount == 2 && p95.leftOutCount == 0)
+    #expect(p95.interval == .init(lower: -30, upper: -10))
+    #expect(p95.excludesZero)
+    let memory = try #require(difference.figures[.peakMemory])
+    #expect(memory.mean == -1)
+    #expect(memory.pairCount == 1 && memory.leftOutCount == 1)
+    #expect(memory.interval == nil)
+    #expect(difference.figures[.rebufferingRatio] == nil)
+    // On demand, and the other way round.
+    let reverse = try #require(
+      overall.difference(of: pool("adjacent"), minus: pool("adaptive"), figures: [.secondFrameP95]))
+    #expect(reverse.figures.count == 1)
+    #expect(reverse.figures[.secondFrameP95]?.mean == 20)
+    #expect(overall.difference(of: pool("none"), minus: pool("adaptive")) == nil)
+    let chunk = try #require(summary.overall(.chunk))
+    #expect(chunk.rows.map(\.runCount) == [1])
+    #expect(chunk.differences.isEmpty)
+  }
+
+  @Test("Mean, median and 95th percentile of figures")
+  func distributions() throws {
+    let results = (1...40).map {
+      LabResult.sample("none", seed: $0, $0 % 2 == 0 ? [.stallCount: Double($0)] : [.stallCount: .nan])
+    }
+    let row = try #require(LabSummary(results, baseline: nil).overall(.decoded)?.rows.first)
+    let stalls = try #require(row.figures[.stallCount])
+    #expect(row.runCount == 40)
+    #expect(stalls.count == 20)
+    #expect(stalls.mean == 21)
+    #expect(stalls.median == 20)
+    #expect(stalls.p95 == 38)
+    #expect(row.figures[.peakMemory] == nil)
+  }
+
+  @Test("Groups: all walks, those of one dimension, those of all dimensions")
+  func groups() throws {
+    let one = LabSummary(LabResult.lab(slots: [5, 3], groups: ["x", "y"]), baseline: "adjacent")
+    #expect(one.dimensions.slotCounts == [3, 5])
+    #expect(one.dimensions.policies == ["adjacent", "media3", "adaptive"])
+    #expect(one.groups.map(\.extent) == [.all, .cell, .cell, .cell, .cell])
+    #expect(one.groups.map(\.key.linkGroup) == [nil, "x", "x", "y", "y"])
+    #expect(one.groups.map(\.key.slotCount) == [nil, 3, 5, 3, 5])
+    #expect(one.groups.map(\.runCount) == [96, 24, 24, 24, 24])
+    #expect(one.groups[1].rows.map(\.pool.policy) == ["adjacent", "media3", "adaptive"])
+    #expect(one.groups[0].rows.map(\.pool.slotCount) == [3, 3, 3, 5, 5, 5])
+    // Each size is compared with the baseline of that size, and with the smallest of its policy.
+    #expect(one.groups[0].differences.map(\.baseline) == [3, 3, 5, 5].map { pool("adjacent", $0) })
+    #expect(one.groups[0].sizeDifferences.map(\.pool.slotCount) == [5, 5, 5])
+    #expect(one.groups[0].sizeDifferences.map(\.baseline.slotCount) == [3, 3, 3])
+    let memory = one.groups[0].sizeDifferences.first?.figures[.peakMemory]
+    #expect(memory?.mean == 1e7)
+    #expect(memory?.interval == .init(lower: 1e7, upper: 1e7))
+    #expect(one.groups[1].sizeDifferences.isEmpty)
+
+    let lab = LabResult.lab(groups: ["x", "y"])
+    let two = LabSummary(
+      lab
+        + lab.map { result in
+          var result = result
+          result.run.device = "low"
+          return result
+        }, baseline: "nothing")
+    #expect(two.baseline == nil)
+    #expect(two.groups(.decoded, .dimension).map(\.key.linkGroup) == ["x", "y", nil, nil])
+    #expect(two.groups(.decoded, .dimension).map(\.key.device) == [nil, nil, "mid", "low"])
+    #expect(two.groups(.decoded, .cell).count == 4)
+    #expect(two.groups.allSatisfy { $0.differences.isEmpty })
+  }
+
+  @Test("The Pareto front of a group")
+  func front() throws {
+    func costs(_ p95: Double, _ stalled: Double, _ wasted: Double, _ memory: Double?) -> [LabResult.Figure:
+      Double]
+    {
+      var figures: [LabResult.Figure: Double] = [
+        .secondFrameP95: p95, .rebufferingRatio: stalled, .wastedByteCount: wasted,
+      ]
+      figures[.peakMemory] = memory
+      return figures
+    }
+    let figures = [
+      ("fast", costs(10, 0.1, 90, 5)), ("thrifty", costs(90, 0.1, 10, 5)), ("worse", costs(90, 0.2, 10, 5)),
+      ("same", costs(10, 0.1, 90, 5)), ("unmeasured", costs(1, 0, 1, nil)),
+    ]
+    // What can't be chosen does not count.
+    let withOracle = figures + [("oracle", costs(0, 0, 0, 0))]
+    #expect(
+      LabSummary(withOracle.map { .sample($0, $1) }, baseline: nil).groups[0].rows.map(\.isOnFront)
+        == [true, true, false, true, false, false])
+    let rows = LabSummary(figures.map { .sample($0, $1) }, baseline: nil).groups[0].rows
+    #expect(rows.map(\.isOnFront) == [true, true, false, true, false])
+    // Memory that no walk has is left out.
+    let without = figures.map { policy, figures in
+      LabResult.sample(policy, figures.filter { $0.key != .peakMemory })
+    }
+    let others = LabSummary(without, baseline: nil).groups[0].rows
+    #expect(others.map(\.isOnFront) == [false, false, false, false, true])
+    #expect(ParetoFront.members([[1, 5], [2, 2], [3, 3], [2, 2]]) == [true, true, false, true])
+    #expect(ParetoFront.members([]) == [])
+  }
+
+  @Test("The best pool, and those that cannot be told from it")
+  func standings() throws {
+    let summary = LabSummary(LabResult.lab(linkCount: 10), baseline: nil)
+    let overall = try #require(summary.overall(.decoded))
+    #expect(overall.standings(.secondFrameP95) == [.best, .worse, .worse])
+    #expect(overall.standings(.secondFrameOver100ms) == [.best, .indistinguishable, .indistinguishable])
+    #expect(overall.standings(.wastedByteCount) == [.worse, .worse, .best])
+    #expect(overall.standings(.mmgc2022) == [nil, nil, nil])
+    let rates: [LabResult] = [.sample("low", [.meanBitRate: 1]), .sample("high", [.meanBitRate: 2])]
+    // One pair has no interval.
+    #expect(
+      LabSummary(rates, baseline: nil).groups[0].standings(.meanBitRate) == [.indistinguishable, .best])
+  }
+
+  @Test("The order of the results does not change the figures")
+  func order() throws {
+    let results = LabResult.lab(groups: ["x", "y"])
+    let summary = LabSummary(results, baseline: "adjacent")
+    let reversed = LabSummary(results.reversed(), baseline: "adjacent")
+    for group in summary.groups {
+      let other = try #require(reversed.groups.first { $0.key == group.key })
+      #expect(Set(group.rows) == Set(other.rows))
+      #expect(Set(group.differences) == Set(other.differences))
+    }
+    #expect(try JSONLine.string(summary) == JSONLine.string(LabSummary(results, baseline: "adjacent")))
+  }
+
+  @Test("JSON has the documented keys")
+  func json() throws {
+    let text = try JSONLine.string(LabSummary(LabResult.lab(slots: [3, 5]), baseline: "adjacent"))
+    let root = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    #expect(
+      Set(root.keys) == [
+        "baseline", "runs", "resamples", "levels", "feeds", "links", "link_groups", "viewers", "devices",
+        "slots", "policies", "seeds", "groups",
+      ])
+    let groups = try #require(root["groups"] as? [[String: Any]])
+    #expect(
+      groups.map { Set($0.keys) } == [
+        ["level", "runs", "pools", "differences", "size_differences"],
+        [
+          "level", "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
+          "size_differences",
+        ],
+        [
+          "level", "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
+          "size_differences",
+        ],
+      ])
+    let row = try #require((groups[0]["pools"] as? [[String: Any]])?.first)
+    #expect(Set(row.keys) == ["slots", "policy", "runs", "failed", "pareto", "figures"])
+    let figures = try #require(row["figures"] as? [String: [String: Any]])
+    #expect(Set(figures["second_frame_p95"]?.keys ?? [:].keys) == ["runs", "mean", "median", "p95"])
+    let difference = try #require((groups[0]["differences"] as? [[String: Any]])?.first)
+    #expect(
+      Set(difference.keys) == ["slots", "policy", "minus_slots", "minus_policy", "pairs", "figures"])
+    let differences = try #require(difference["figures"] as? [String: [String: Any]])
+    #expect(
+      Set(differences["wasted_bytes"]?.keys ?? [:].keys) == [
+        "pairs", "left_out", "mean", "lower", "upper", "excludes_zero",
+      ])
+  }
+
+  @Test("Rankings that the levels reverse, and whether by more than chance")
+  func rankings() throws {
+    func results(_ decoded: [Double]) -> [LabResult] {
+      decoded.enumerated().flatMap { seed, decoded in
+        [
+          ("a", LabRun.Level.chunk, 100.0), ("b", .chunk, 200), ("a", .decoded, decoded),
+          ("b", .decoded, 250),
+        ]
+        .map { policy, level, p95 in
+          LabResult.sample(policy, seed: UInt64(seed), level: level, [.secondFrameP95: p95])
+        }
+      }
+    }
+    for (decoded, isSure) in [([300.0, 310, 290], true), ([900, 10, 0], false)] {
+      let summary = LabSummary(results(decoded), baseline: nil)
+      let ranking = try #require(summary.rankings.first)
+      #expect(summary.rankings.count == 1)
+      #expect(ranking.reversals.map { summary.isSure($0, of: ranking) } == [isSure])
+      let text = try JSONLine.string(summary)
+      #expect(text.contains(#""other":"b","policy":"a","sure":\#(isSure)"#))
+    }
+    #expect(LabSummary(results([0]), baseline: nil).rankings.isEmpty)
+    let one = LabSummary(LabResult.lab(), baseline: nil)
+    #expect(one.rankings.isEmpty)
+    #expect(try !JSONLine.string(one).contains("rankings"))
+  }
+
+  @Test("No results have no groups")
+  func empty() throws {
+    let summary = LabSummary([], baseline: "adjacent")
+    #expect(summary.groups.isEmpty)
+    #expect(try JSONLine.string(summary).contains("\"groups\":[]"))
+  }
+}
