@@ -562,6 +562,26 @@ struct PlayerStressTests {
     await scene.player.stopAndWait()
   }
 
+  @Test("An item that ends while it is asked to play is played again, or pauses")
+  func playsAtTheEnd() async throws {
+    let scene = try StressScene()
+    scene.player.replaceCurrentItem(
+      with: PlayerItem(try MediaSource(argument: "http://fixtures.test/media/h264-one-frame.mp4")))
+    scene.player.setRate(.infinity)
+    var random = SplitMix(seed: 5)
+    for _ in 0..<4000 {
+      let count = scene.witness.count
+      scene.player.play()
+      // The second call comes about when the item ends.
+      for _ in 0..<Int.random(in: 0..<200, using: &random) { _ = scene.player.currentTime }
+      scene.player.play()
+      try await scene.until("the frame, and the end") {
+        scene.witness.count > count && scene.player.timeControlStatus.value == .paused
+      }
+    }
+    await scene.player.stopAndWait()
+  }
+
   @Test("A server that fails now and then is held out against, in any place", arguments: 1...6)
   func failingServer(seed: UInt64) async throws {
     let clip = try #require(try StressClip.all().first { $0.path == "hls-ts/low/index.m3u8" })

@@ -64,7 +64,14 @@ final class PlayerCore: Sendable {
 
   /// - Parameter time: When playback was requested, by the clock. The frame on show counts as shown since then.
   func play(asOf time: Duration? = nil) {
-    if !restartIfEnded() { apply(asOf: time) { $0.machine.handle(.play) } }
+    var isPlayed = false
+    while !isPlayed, !restartIfEnded() {
+      apply(asOf: time) { state in
+        // The item may have ended meanwhile.
+        isPlayed = !state.startsOver
+        return isPlayed ? state.machine.handle(.play) : []
+      }
+    }
     wake()
   }
 
