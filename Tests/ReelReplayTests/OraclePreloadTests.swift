@@ -75,7 +75,8 @@ struct OraclePreloadTests {
     }
     let oracle = try #require(sums["oracle"])
     for policy in ["adjacent", "none", "adaptive"] {
-      // It plans ahead by a model of the pool, and may lose a little by that.
+      // It plans by a model of the pool without handshakes, and may lose a little by that: giving an item up closes
+      // the connections of its requests, and the next item has to open others.
       #expect(oracle <= (sums[policy] ?? .zero) * 1.02, "\(policy): \(sums)")
     }
   }
