@@ -172,13 +172,16 @@ struct ReportPage {
     .charts figure{max-width:560px}
     .tl{display:flex}.tl .names{flex:none;width:92px}.tl .names svg{display:block;width:92px}
     .lane{overflow-x:auto;flex:1;min-width:0}.lane svg{display:block;height:auto}
+    @media (min-width:760px){.tl.fits .lane svg{width:100%!important}.tl.fits .names{width:calc(100% * 92 / (92 + var(--w)))}\
+    .tl.fits .names svg{width:100%;height:auto}}
     .frames{display:grid;grid-template-columns:repeat(auto-fill,minmax(132px,1fr));gap:14px;margin:0}
-    .frames figure{margin:0;font-size:.82rem;overflow-wrap:anywhere;line-height:1.35}
-    .frames .pic{height:164px;display:flex;align-items:flex-end;margin-bottom:6px}
+    .frames figure{margin:0;font-size:.82rem;overflow-wrap:anywhere;line-height:1.35;display:grid;\
+    grid-template-rows:subgrid;grid-row:span 2;row-gap:6px}
+    .frames .pic{display:flex;align-items:flex-end}
     .frames img{display:block;max-width:100%;max-height:164px;border-radius:4px}
     .frames .none{width:100%;height:120px;border-radius:4px;border:1px dashed var(--bad);color:var(--bad);\
     display:flex;align-items:center;justify-content:center;text-align:center;padding:8px}
-    .frames.stills{grid-template-columns:repeat(auto-fill,minmax(160px,1fr))}.frames.stills .pic{height:auto}
+    .frames.stills{grid-template-columns:repeat(auto-fill,minmax(160px,1fr))}
     .frames .none.later{border-color:var(--line);color:var(--mute)}
     .frames b{font-weight:600}.frames span{color:var(--mute)}
     .bars{font-size:.85rem}.bars div{margin:0 0 10px}.bars svg{display:block;width:100%;height:14px}

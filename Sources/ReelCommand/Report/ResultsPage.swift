@@ -146,9 +146,9 @@ struct ResultsPage {
       var words =
         stream.startup > 0 ? [DurationText.readable(.microseconds(Int64(stream.startup * 1e3)))] : []
       if let flaw = stream.flaw { words.append(flaw) }
-      return "<figure><div class=\"pic\">\(picture)</div>"
+      return "<figure><div class=\"pic\">\(picture)</div><figcaption>"
         + Markup.escape(Markup.shortened(Redaction.clean(stream.url), to: 120))
-        + "<br><span>\(Markup.escape(words.joined(separator: "; ")))</span></figure>"
+        + "<br><span>\(Markup.escape(words.joined(separator: "; ")))</span></figcaption></figure>"
     }
   }
 }

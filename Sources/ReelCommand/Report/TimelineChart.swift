@@ -18,6 +18,8 @@ struct TimelineChart {
 
   private static let slotHeight = 58.0
   private static let top = 22.0
+  /// The room that a page has for a chart.
+  private static let pageWidth = 1_020.0
   private let width: Double
   private let span: Double
 
@@ -29,8 +31,9 @@ struct TimelineChart {
     self.names = names
     self.linkRate = linkRate
     span = max(timeline.duration / .seconds(1), 0.001)
-    // Wide enough to tell short stages apart; wider than the page, it scrolls.
-    width = min(max(1_020, span * 14), 6_000)
+    // Wide enough to tell short stages apart. A chart of the page's width is scaled to narrower windows of a desktop;
+    // a wider one scrolls.
+    width = min(max(Self.pageWidth, span * 5.5), 6_000)
   }
 
   /// The names of the rows at the left, and the rows, which scroll sideways.
@@ -51,8 +54,9 @@ struct TimelineChart {
     }
     for row in rows { row.draw(&chart, row.y, row.height) }
     let style = "width:\(Markup.number(width))px"
+    let classes = width > Self.pageWidth ? "tl" : "tl fits"
     return
-      "<div class=\"tl\" style=\"--w:\(Markup.number(width))\"><div class=\"names\">\(names.element(label: "Rows of the timeline"))</div>"
+      "<div class=\"\(classes)\" style=\"--w:\(Markup.number(width))\"><div class=\"names\">\(names.element(label: "Rows of the timeline"))</div>"
       + "<div class=\"lane\" tabindex=\"0\">\(chart.element(label: "Timeline of the walk", style: style))</div></div>"
       + legend
   }

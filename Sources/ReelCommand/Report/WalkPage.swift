@@ -151,8 +151,8 @@ struct WalkPage {
         delay = "left before its first frame"
       }
       tiles.append(
-        "<figure><div class=\"pic\">\(picture)</div><b>\(index)</b> \(Markup.escape(Markup.shortened(name(index), to: 80)))"
-          + "<br><span>\(Markup.escape(Markup.shortened(delay, to: 160)))</span></figure>")
+        "<figure><div class=\"pic\">\(picture)</div><figcaption><b>\(index)</b> \(Markup.escape(Markup.shortened(name(index), to: 80)))"
+          + "<br><span>\(Markup.escape(Markup.shortened(delay, to: 160)))</span></figcaption></figure>")
     }
     return tiles.isEmpty ? "" : "<div class=\"frames\">\(tiles.joined(separator: "\n"))</div>"
   }
