@@ -1,0 +1,22 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+  name: "PosterService",
+  platforms: [.macOS(.v15)],
+  dependencies: [
+    .package(name: "Reel", path: "../.."),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+  ],
+  targets: [
+    .executableTarget(
+      name: "PosterService",
+      dependencies: [
+        .product(name: "Reel", package: "Reel"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+      ],
+      path: "Sources")
+  ],
+  swiftLanguageModes: [.v6]
+)
