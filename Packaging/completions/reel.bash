@@ -188,7 +188,7 @@ _reel_frames() {
     repeating_flags=()
     non_repeating_flags=(--overwrite --md5 --fan-out --no-fan-out --resume --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--at --header --key --key-file)
-    non_repeating_options=(-o --output --format --count --every --size --gravity --jobs --input --name --results --per-host --rate-limit --shard --shard-by --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(-o --output --format --count --every --size --gravity --jobs --input --name --results --per-host --rate-limit --shard --shard-by --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -269,6 +269,10 @@ _reel_frames() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -276,7 +280,7 @@ _reel_poster() {
     repeating_flags=()
     non_repeating_flags=(--overwrite --first --fan-out --no-fan-out --resume --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--header --key --key-file)
-    non_repeating_options=(-o --output --format --quality --size --max-bytes --candidates --at --hdr --jobs --input --name --results --per-host --rate-limit --shard --shard-by --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(-o --output --format --quality --size --max-bytes --candidates --at --hdr --jobs --input --name --results --per-host --rate-limit --shard --shard-by --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -361,6 +365,10 @@ _reel_poster() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -368,7 +376,7 @@ _reel_storyboard() {
     repeating_flags=()
     non_repeating_flags=(--overwrite --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--header --key --key-file)
-    non_repeating_options=(-o --output --every --count --grid --size --write --format --quality --jobs --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(-o --output --every --count --grid --size --write --format --quality --jobs --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -431,6 +439,10 @@ _reel_storyboard() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -438,7 +450,7 @@ _reel_play() {
     repeating_flags=()
     non_repeating_flags=(--loop --mute --linear --overwrite --md5 --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--audio-language --header --key --key-file)
-    non_repeating_options=(--rate --duration --start --volume --y4m --wav -o --output --format --size --gravity --report --buffer --threads --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--rate --duration --start --volume --y4m --wav -o --output --format --size --gravity --report --buffer --threads --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -515,6 +527,10 @@ _reel_play() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -522,7 +538,7 @@ _reel_memory() {
     repeating_flags=()
     non_repeating_flags=(--warm --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--header --key --key-file)
-    non_repeating_options=(--players --stage --play --buffer --budget --curve --hold --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--players --stage --play --buffer --budget --curve --hold --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -578,6 +594,10 @@ _reel_memory() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -585,7 +605,7 @@ _reel_feed() {
     repeating_flags=()
     non_repeating_flags=(--virtual --chunk-level --calibrate --details --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--assert --score --header --key --key-file)
-    non_repeating_options=(--feed --pool --swipes --dwell --flicks --back --bursts --seed --link --preload --first-rung --decode-cost --device --cores --decode --compare --report --trace --csv --junit --contact-sheet --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--feed --pool --swipes --dwell --flicks --back --bursts --seed --link --preload --first-rung --decode-cost --device --cores --decode --compare --report --trace --csv --junit --contact-sheet --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options 1
 
     # Offer option value completions
@@ -690,6 +710,10 @@ _reel_feed() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -697,7 +721,7 @@ _reel_lab() {
     repeating_flags=()
     non_repeating_flags=(--plain-links --chunk-level --restart --dry-run --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--feed --link --viewer --device --score --header --key --key-file)
-    non_repeating_options=(--pools --policies --seeds --swipes --first-rung --baseline --results --jobs --report --csv --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--pools --policies --seeds --swipes --first-rung --baseline --results --jobs --report --csv --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options 1
 
     # Offer option value completions
@@ -777,6 +801,10 @@ _reel_lab() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -784,7 +812,7 @@ _reel_calibrate() {
     repeating_flags=()
     non_repeating_flags=(--insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--header --key --key-file)
-    non_repeating_options=(--output -o --name --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--output -o --name --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -825,6 +853,10 @@ _reel_calibrate() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -832,7 +864,7 @@ _reel_probe() {
     repeating_flags=()
     non_repeating_flags=(--insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--header --key --key-file)
-    non_repeating_options=(--bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options -1
 
     # Offer option value completions
@@ -867,6 +899,10 @@ _reel_probe() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -874,7 +910,7 @@ _reel_manifest() {
     repeating_flags=()
     non_repeating_flags=(--shallow --strict --follow --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--header --key --key-file)
-    non_repeating_options=(--output -o --duration --now --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--output -o --duration --now --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options 1
 
     # Offer option value completions
@@ -922,6 +958,10 @@ _reel_manifest() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
@@ -929,7 +969,7 @@ _reel_serve() {
     repeating_flags=()
     non_repeating_flags=(--proxy --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--fault --header --key --key-file)
-    non_repeating_options=(--host --port --link --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file)
+    non_repeating_options=(--host --port --link --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options 1
 
     # Offer option value completions
@@ -976,18 +1016,26 @@ _reel_serve() {
     '--cookie-file')
         return
         ;;
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     esac
 }
 
 _reel_report() {
     repeating_flags=()
-    non_repeating_flags=(--json --version -h --help)
+    non_repeating_flags=(--json --quiet --version -h --help)
     repeating_options=()
-    non_repeating_options=(--html)
+    non_repeating_options=(--color --html)
     __reel_offer_flags_options -1
 
     # Offer option value completions
     case "${prev}" in
+    '--color')
+        __reel_add_completions -W 'auto'$'\n''always'$'\n''never'
+        return
+        ;;
     '--html')
         return
         ;;

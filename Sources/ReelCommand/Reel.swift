@@ -30,7 +30,8 @@ enum Main {
     if Set(arguments) == ["--version", "--verbose"] { return print(Version.details) }
     let commands = Reel.configuration.subcommands.compactMap { $0.configuration.commandName }
     if let fault = Typos.unknownCommand(in: arguments, commands: commands) {
-      Console.note("reel: \(fault)")
+      Terminal.use(ColorMode(asking: arguments))
+      Console.fault(fault)
       Reel.exit(withError: ExitCode.validationFailure)
     }
     do {
@@ -42,7 +43,9 @@ enum Main {
       }
     } catch {
       guard Reel.exitCode(for: error) == .validationFailure else { Reel.exit(withError: error) }
-      Console.note(Typos.withoutFarSuggestion(Reel.fullMessage(for: error)))
+      Terminal.use(ColorMode(asking: arguments))
+      let message = Typos.withoutFarSuggestion(Reel.fullMessage(for: error))
+      Console.note(TextLayout(usesColor: Terminal.colorsErrors).withStyledError(message))
       Reel.exit(withError: ExitCode.validationFailure)
     }
   }

@@ -137,7 +137,7 @@ final class Command: Sendable {
   // MARK: - Private
 
   /// Beside the tests themselves, whatever the scratch path is.
-  private static func executable() throws -> URL {
+  static func executable() throws -> URL {
     var folders = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map {
       $0.bundleURL.deletingLastPathComponent()
     }

@@ -76,20 +76,24 @@ struct CalibrateCommand: AsyncParsableCommand {
     let calibration = DecodeCalibration(logger: logger)
     var measurement = DecodeMeasurement()
     var errors: [ReelError] = []
-    for argument in sources {
-      try Task.checkCancellation()
-      do {
-        let source = try MediaSource(argument: argument)
-        let part = try await withDeadline(seconds: options.timeout, source: source.name) {
-          try await calibration.measure(
-            source, loading: loading, fetcher: fetcher, openings: Self.openingCount)
+    let count = WorkCount(of: sources.count)
+    try await WorkProgress.showing(when: !options.quiet, { count.text(after: $0) }) {
+      for argument in sources {
+        try Task.checkCancellation()
+        do {
+          let source = try MediaSource(argument: argument)
+          let part = try await withDeadline(seconds: options.timeout, source: source.name) {
+            try await calibration.measure(
+              source, loading: loading, fetcher: fetcher, openings: Self.openingCount)
+          }
+          measurement.add(part)
+        } catch {
+          let error = error.asReelError.located(at: argument)
+          if error.kind == .cancelled { throw error }
+          errors.append(error)
+          Console.report(error)
         }
-        measurement.add(part)
-      } catch {
-        let error = error.asReelError.located(at: argument)
-        if error.kind == .cancelled { throw error }
-        errors.append(error)
-        Console.report(error)
+        count.add()
       }
     }
     guard let cost = measurement.cost else { return errors.isEmpty ? [Self.noFrame] : errors }
@@ -103,7 +107,7 @@ struct CalibrateCommand: AsyncParsableCommand {
     } else if output == "-" {
       try Console.print(device.json)
     } else if !options.quiet {
-      try Console.print(CalibrationRecord.text(device, measurement))
+      try Console.printText(CalibrationRecord.text(device, measurement))
       if output == nil { try Console.print("\n\(device.json)") }
     }
     return errors

@@ -217,7 +217,7 @@ struct FeedJob: Sendable {
       throw ReelError(.badMedia, "no frame could be decoded to calibrate by", at: feed.name)
     }
     let microseconds = Int64((mean / .microseconds(1)).rounded())
-    Console.note(
+    Console.remark(
       "calibrated: \(microseconds) us a frame, over \(measured.frameCount) frames; repeat with --decode-cost \(microseconds)us"
     )
     return DecodeCost(frame: .microseconds(microseconds))
@@ -345,11 +345,13 @@ struct FeedJob: Sendable {
       for report in reports { try Console.print(try report.json()) }
     } else if !command.options.quiet {
       if Set(reports.map(\.settings.link)).count > 1 {
-        try Console.print(LinkTable(reports).text)
+        try Console.printText(LinkTable(reports).text)
       } else if command.compare != nil {
-        try Console.print(ComparisonTable(reports).text)
+        try Console.printText(ComparisonTable(reports).text)
       } else {
-        for report in reports { try Console.print(report.text(includingSwipes: command.details)) }
+        for report in reports {
+          try Console.printText(report.text(includingSwipes: command.details))
+        }
       }
     }
   }
@@ -358,16 +360,16 @@ struct FeedJob: Sendable {
   /// error.
   private func finish(_ reports: [WalkReport], _ warnings: [String]) throws(ReelError) -> Bool {
     try printReports(reports)
-    if !command.options.quiet { for warning in warnings { Console.note("reel: warning: \(warning)") } }
+    if !command.options.quiet { for warning in warnings { Console.warn("\(warning)") } }
     var isMet = true
     for report in reports {
       let label = reports.count > 1 ? "\(report.label): " : ""
       for outcome in report.assertions {
         if !outcome.isMet {
           isMet = false
-          Console.note("reel: \(label)\(outcome)")
+          Console.fault("\(label)\(outcome)")
         } else if !command.options.json, !command.options.quiet {
-          try Console.print("\(label)\(outcome)")
+          try Console.printText("\(label)\(outcome)")
         }
       }
     }

@@ -52,10 +52,10 @@ final class FramesJob: Sendable {
     }
     let report = try result.get()
     if report.missedSegmentCount > 0 {
-      Console.note("reel: warning: \(argument): \(report.missedSegmentCount) segments were missed")
+      Console.warn("\(argument): \(report.missedSegmentCount) segments were missed")
     }
-    for fault in report.faults { Console.note("reel: warning: \(fault.located(at: argument))") }
-    if let fault = report.clockFault { Console.note("reel: warning: \(fault.located(at: argument))") }
+    for fault in report.faults { Console.warn("\(fault.located(at: argument))") }
+    if let fault = report.clockFault { Console.warn("\(fault.located(at: argument))") }
     return report
   }
 

@@ -29,7 +29,7 @@ struct LabJob {
     }
     let runs = inputs.runs
     if command.dryRun {
-      try Console.print(estimate(inputs, runs))
+      try Console.printText(estimate(inputs, runs))
       return true
     }
     let csv = try command.csv.map { path throws(ReelError) in try ResultFile(path) }
@@ -37,9 +37,7 @@ struct LabJob {
     let header = LabStore.Header(reel: Version.text, fingerprint: inputs.fingerprint, runs: runs.count)
     let store = try LabStore(path: command.resultsPath, header: header, restarts: command.restart)
     let doneCount = store.endedCount - store.failedCount
-    if !isQuiet, doneCount > 0 {
-      Console.note("reel: continues: \(doneCount) of \(runs.count) walks are done")
-    }
+    if doneCount > 0 { Console.remark("continues: \(doneCount) of \(runs.count) walks are done") }
     var failure: (any Error)?
     do {
       try await WorkProgress.showing(when: !isQuiet, { _ in progress.text }) {
@@ -114,7 +112,7 @@ struct LabJob {
     if command.options.json {
       try Console.print(try JSONLine.string(summary, of: "summary"))
     } else if !command.options.quiet {
-      try Console.print(LabTable(summary).text)
+      try Console.printText(LabTable(summary).text)
     }
   }
 
@@ -122,9 +120,9 @@ struct LabJob {
     guard !failed.isEmpty else { return }
     let limit = 10
     for result in failed.prefix(limit) {
-      Console.note("reel: \(result.run.summary): \(result.error ?? "")".printable)
+      Console.fault("\(result.run.summary): \(result.error ?? "")".printable)
     }
-    Console.note("reel: \(failed.count) of \(count) runs failed; the same command repeats them")
+    Console.fault("\(failed.count) of \(count) runs failed; the same command repeats them")
   }
 
   /// What `--dry-run` prints.

@@ -78,8 +78,10 @@ struct ManifestCommand: AsyncParsableCommand {
         if follow {
           try await follow(source, loader)
         } else {
-          let loaded = try await withDeadline(seconds: options.timeout, source: source.name) {
-            try await loader.load(source, readsSegments: !shallow)
+          let loaded = try await WorkProgress.showing(when: !options.quiet, WorkCount(of: 1).text) {
+            try await withDeadline(seconds: options.timeout, source: source.name) {
+              try await loader.load(source, readsSegments: !shallow)
+            }
           }
           try print(loaded)
         }
@@ -119,7 +121,7 @@ struct ManifestCommand: AsyncParsableCommand {
       }
       for fault in faults { Console.report(fault) }
     } else if !options.quiet {
-      for warning in loaded.presentation.warnings { Console.note("reel: warning: \(warning)") }
+      for warning in loaded.presentation.warnings { Console.warn("\(warning)") }
     }
     switch output {
     case .json:

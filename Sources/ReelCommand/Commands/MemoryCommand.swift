@@ -169,7 +169,7 @@ struct MemoryCommand: AsyncParsableCommand {
         for line in result.players { try Console.print(JSONLine.string(line)) }
         try Console.print(JSONLine.string(result.summary))
       } else if !options.quiet {
-        try Console.print(MemoryText.text(of: result))
+        try Console.printText(MemoryText.text(of: result))
       }
       // The report has been printed, so it is complete even if the rest is interrupted.
       try await job.hold()

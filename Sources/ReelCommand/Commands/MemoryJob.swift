@@ -124,10 +124,10 @@ final class MemoryJob: Sendable {
     guard options.hold > .zero, !players.isEmpty else { return }
     _ = taken(from: players)
     let count = players.count == 1 ? "1 player" : "\(players.count) players"
-    Console.note(
-      "reel: process \(getpid()) holds \(count) for \(DurationText.readable(options.hold))")
+    Console.remark(
+      "process \(getpid()) holds \(count) for \(DurationText.readable(options.hold))")
     let rest = try await watch(for: options.hold)
-    Console.note("reel: held \(count), with \(rest.cpuMs.formatted(places: 1)) ms of processor time")
+    Console.remark("held \(count), with \(rest.cpuMs.formatted(places: 1)) ms of processor time")
   }
 
   /// Stops what is still running.

@@ -45,7 +45,7 @@ struct ProbeCommand: AsyncParsableCommand {
       if options.json {
         try Console.print(JSONLine.string(ProbeRecord(source: item.argument, description)))
       } else if !options.quiet {
-        try Console.print(ProbeText.text(for: description, source: item.argument))
+        try Console.printText(ProbeText.text(for: description, source: item.argument))
       }
       return description.failure
     } catch {

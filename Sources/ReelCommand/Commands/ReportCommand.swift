@@ -3,7 +3,7 @@ import ReelCore
 import ReelPlayback
 
 /// `reel report`: sums up results files.
-struct ReportCommand: ParsableCommand {
+struct ReportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",
     abstract: "Summarize the results of runs over lists: counts, start-up times, failures.",
@@ -22,6 +22,11 @@ struct ReportCommand: ParsableCommand {
   @Flag(help: "Print one JSON object.")
   var json = false
 
+  @Flag(help: "Print nothing but errors.")
+  var quiet = false
+
+  @OptionGroup var colorOption: ColorOption
+
   @Option(help: ArgumentHelp("Write a page to this file.", valueName: "file"))
   var html: String?
 
@@ -36,10 +41,17 @@ struct ReportCommand: ParsableCommand {
     if results.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
   }
 
-  func run() throws {
-    var report = ResultsReport(keepsWorst: html != nil)
+  func run() async throws {
+    Terminal.use(colorOption.color)
+    Console.isQuiet = quiet
     do {
-      for path in results { try report.add(path: path) }
+      let report = try await WorkProgress.showing(
+        when: !quiet, { "reading results, \(Int($0 / .seconds(1))) s" }
+      ) {
+        var report = ResultsReport(keepsWorst: html != nil)
+        for path in results { try report.add(path: path) }
+        return report
+      }
       if report.sourceCount == 0 {
         let location = results.count == 1 ? results[0] : nil
         throw ReelError(.badManifest, "no results", at: location)
@@ -51,8 +63,8 @@ struct ReportCommand: ParsableCommand {
       }
       if json {
         try Console.print(JSONLine.string(report.record, of: "report"))
-      } else {
-        for line in report.lines { try Console.print(line) }
+      } else if !quiet {
+        try Console.printText(report.lines.joined(separator: "\n"))
       }
     } catch {
       let error = error.asReelError

@@ -121,8 +121,8 @@ struct ServeCommand: AsyncParsableCommand {
     let source = try MediaSource(argument: source)
     let loader = ManifestLoader(
       fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
-    let loaded = try await withDeadline(seconds: options.timeout, source: source.name) {
-      try await loader.load(source)
+    let loaded = try await WorkProgress.showing(when: !options.quiet, WorkCount(of: 1).text) {
+      try await withDeadline(seconds: options.timeout, source: source.name) { try await loader.load(source) }
     }
     let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)
     let gateway = try await Gateway.start(

@@ -155,13 +155,13 @@ struct StoryboardCommand: AsyncParsableCommand {
         try Console.print(line)
       }
       for fault in (options.quiet ? [] : record.faults ?? []).prefix(Self.printedMissingCount) {
-        Console.note("reel: warning: \(item.argument.printable): \(fault.message)")
+        Console.warn("\(item.argument.printable): \(fault.message)")
       }
       if !options.quiet, let missing = record.missing {
         for found in missing.prefix(Self.printedMissingCount) {
           let time = (Double(found.slot) * (record.interval ?? 0)).formatted(places: 3)
-          Console.note(
-            "reel: warning: \(item.argument.printable): no still at \(time) s: \(found.error.message)")
+          Console.warn(
+            "\(item.argument.printable): no still at \(time) s: \(found.error.message)")
         }
       }
     } catch {

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelReplay
 
-/// The results of a lab as text for a terminal of 100 columns.
+/// The results of a lab as text of at most 100 columns, or as many as the terminal has.
 struct LabTable {
   private let summary: LabSummary
 
@@ -105,7 +105,9 @@ struct LabTable {
             + columns.map { figure, _ in difference.figures[figure].map { figure.plain($0) } ?? "-" })
       }
       let lines = table.lines
-      guard columns.count > 1, lines.contains(where: { $0.count > Self.width }) else { return lines }
+      // A terminal has its own width, to which the table is fitted.
+      guard Terminal.layout.width == nil, columns.count > 1, lines.contains(where: { $0.count > Self.width })
+      else { return lines }
       columns.removeLast()
     }
   }
@@ -169,7 +171,7 @@ struct LabTable {
     var lines: [String] = []
     var line = " "
     for word in text.printable.split(separator: " ") {
-      if line.count + 1 + word.count > width, line.contains(where: { $0 != " " }) {
+      if line.count + 1 + word.count > Terminal.layout.width ?? width, line.contains(where: { $0 != " " }) {
         lines.append(line)
         line = "   "
       }

@@ -32,8 +32,7 @@ final class PlayReport: Sendable {
     switch form {
     case .json: try Console.print(JSONLine.string(record))
     case .text:
-      let usesColor = progress?.usesColor ?? false
-      if let line = PlayText.line(for: record, usesColor: usesColor) { note(line) }
+      if let line = PlayText.line(for: record, usesColor: Terminal.colorsErrors) { note(line) }
     case .nothing: break
     }
   }
@@ -52,7 +51,7 @@ final class PlayReport: Sendable {
     switch form {
     case .json: try Console.print(JSONLine.string(summary))
     case .text(toStandardError: true): Console.note(PlayText.summary(summary))
-    case .text(toStandardError: false): try Console.print(PlayText.summary(summary))
+    case .text(toStandardError: false): try Console.printText(PlayText.summary(summary))
     case .nothing: break
     }
   }

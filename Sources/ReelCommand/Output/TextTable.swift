@@ -1,15 +1,29 @@
 import ReelCore
 
 /// A table of text, with columns as wide as their widest cell.
+///
+/// On a terminal it fits the width: long names are shortened, a last column of text continues on further lines, and
+/// columns for which there is still no room follow below, after the first column once more.
 struct TextTable {
   enum Alignment {
     case left
     case right
   }
 
-  private var rows: [[String]] = []
+  private struct Row {
+    let words: [String]
+    /// By column.
+    let styles: [Int: TextLayout.Style]
+  }
+
+  private var rows: [Row] = []
   private let alignments: [Alignment]
   private let indentation: Int
+
+  /// Names are shortened no further than this.
+  private static let leastNameWidth = 12
+  /// A column whose text continues on further lines is no narrower.
+  private static let leastTextWidth = 24
 
   /// Columns beyond the last alignment are right-aligned.
   init(_ alignments: [Alignment], indentation: Int = 0) {
@@ -17,31 +31,113 @@ struct TextTable {
     self.indentation = indentation
   }
 
-  mutating func add(_ row: [String]) { rows.append(row.map(\.printable)) }
+  /// - Parameter styles: The colours of cells, by column.
+  mutating func add(_ row: [String], styles: [Int: TextLayout.Style] = [:]) {
+    rows.append(Row(words: row.map(\.printable), styles: styles))
+  }
+
+  /// The lines for standard output.
+  var lines: [String] { lines(in: Terminal.layout) }
 
   /// The lines, with two spaces between columns and none at the end.
-  var lines: [String] {
-    var widths: [Int] = []
-    for row in rows {
-      for (column, word) in row.enumerated() {
-        if column == widths.count { widths.append(0) }
-        widths[column] = max(widths[column], word.count)
-      }
+  func lines(in layout: TextLayout) -> [String] {
+    let natural = naturalWidths
+    guard let width = layout.width else {
+      return lines(of: Array(natural.indices), natural, layout)
     }
-    return rows.map { row in
-      let words = row.enumerated().map { column, word in
-        let space = String(repeating: " ", count: widths[column] - word.count)
-        let alignment = column < alignments.count ? alignments[column] : .right
-        return alignment == .left ? word + space : space + word
-      }
-      var line = String(repeating: " ", count: indentation) + words.joined(separator: "  ")
-      while line.last == " " { line.removeLast() }
-      return line
-    }
+    let widths = shrunk(natural, to: width)
+    return blocks(widths, of: width).flatMap { columns in lines(of: columns, widths, layout) }
   }
 
   /// The first characters of a text, with an ellipsis if there are more.
   static func shortened(_ text: String, to count: Int) -> String {
     text.count <= count ? text : "\(text.prefix(max(1, count - 1)))…"
+  }
+
+  // MARK: - Private
+
+  private var naturalWidths: [Int] {
+    var widths: [Int] = []
+    for row in rows {
+      for (column, word) in row.words.enumerated() {
+        if column == widths.count { widths.append(0) }
+        widths[column] = max(widths[column], word.count)
+      }
+    }
+    return widths
+  }
+
+  private func alignment(_ column: Int) -> Alignment {
+    column < alignments.count ? alignments[column] : .right
+  }
+
+  /// The columns that a line takes.
+  private func extent(_ widths: some Collection<Int>) -> Int {
+    indentation + widths.reduce(0, +) + 2 * max(0, widths.count - 1)
+  }
+
+  /// Whether the last column is text that can continue on further lines.
+  private func hasText(_ widths: [Int]) -> Bool {
+    widths.count > 1 && alignment(widths.count - 1) == .left
+  }
+
+  /// The widths with text and names as narrow as the layout needs, as far as that goes.
+  private func shrunk(_ natural: [Int], to width: Int) -> [Int] {
+    var widths = natural
+    let names = widths.indices.filter {
+      alignment($0) == .left && !(hasText(widths) && $0 == widths.count - 1)
+    }
+    if hasText(widths), let last = widths.last, extent(widths) > width {
+      let least = min(last, Self.leastTextWidth)
+      widths[widths.count - 1] = max(least, last - (extent(widths) - width))
+    }
+    while extent(widths) > width {
+      guard let widest = names.max(by: { widths[$0] < widths[$1] }), widths[widest] > Self.leastNameWidth
+      else {
+        break
+      }
+      widths[widest] -= 1
+    }
+    return widths
+  }
+
+  /// The columns of each block of lines. Each begins with the first column.
+  private func blocks(_ widths: [Int], of width: Int) -> [[Int]] {
+    guard extent(widths) > width, widths.count > 2 else { return [Array(widths.indices)] }
+    var blocks: [[Int]] = []
+    var block = [0]
+    for column in widths.indices.dropFirst() {
+      if block.count > 1, extent((block + [column]).map { widths[$0] }) > width {
+        blocks.append(block)
+        block = [0]
+      }
+      block.append(column)
+    }
+    return blocks + [block]
+  }
+
+  private func lines(of columns: [Int], _ widths: [Int], _ layout: TextLayout) -> [String] {
+    rows.flatMap { row in
+      // The cells that continue have several lines, the others one.
+      let cells = columns.map { column -> [String] in
+        guard column < row.words.count else { return [] }
+        let (word, width) = (row.words[column], widths[column])
+        if word.count <= width { return [word] }
+        return hasText(widths) && column == widths.count - 1
+          ? TextLayout.wrapped(word, first: width, others: width) : [TextLayout.shortened(word, to: width)]
+      }
+      return (0..<max(1, cells.map(\.count).max() ?? 1)).map { number in
+        var line = String(repeating: " ", count: indentation)
+        for (place, column) in columns.enumerated() {
+          guard column < row.words.count else { break }
+          let word = number < cells[place].count ? cells[place][number] : ""
+          let space = String(repeating: " ", count: max(0, widths[column] - word.count))
+          let text = layout.styled(word, row.styles[column])
+          line += (place > 0 ? "  " : "") + (alignment(column) == .left ? text + space : space + text)
+        }
+        while line.last == " " { line.removeLast() }
+        return line
+      }
+    }
   }
 }

@@ -13,7 +13,9 @@ extension WalkReport {
     lines += Self.waits(totals).lines
     lines += slowest(totals)
     var facts = TextTable([.left, .left], indentation: 2)
-    for (name, fact) in rows(of: totals) { facts.add([name, fact]) }
+    for (name, fact) in rows(of: totals) {
+      facts.add([name, fact], styles: name == "failed" && !failedItems.isEmpty ? [0: .bad] : [:])
+    }
     lines += facts.lines
     for item in failedItems { lines.append("  failed: item \(item.index), \(item.error.printable)") }
     return lines.joined(separator: "\n")
@@ -55,7 +57,8 @@ extension WalkReport {
         }
         table.add(
           [index == 0 ? name : "", group, String(summary?.count ?? 0)]
-            + (times ?? Array(repeating: "-", count: 6)))
+            + (times ?? Array(repeating: "-", count: 6)),
+          styles: group == "hits" ? [1: .good] : group == "misses" ? [1: .bad] : [:])
       }
     }
     return table
@@ -149,14 +152,15 @@ extension WalkReport {
       "swipe", "at", "kind", "item", "stage", "first frame", "second frame", "stalled", "fetched", "cause",
     ])
     for swipe in swipes {
-      table.add([
-        String(swipe.number), DurationText.readable(swipe.time),
-        swipe.isPassing ? "passing" : swipe.kind.rawValue, String(swipe.itemIndex), swipe.stage.reportName,
-        swipe.timeToFirstFrame.map(DurationText.readable) ?? "-",
-        swipe.timeToSecondFrame.map(DurationText.readable) ?? "-",
-        swipe.stallCount == 0 ? "-" : DurationText.readable(swipe.stallDuration),
-        WalkValue.size(swipe.byteCount).description, swipe.error ?? swipe.cause ?? "",
-      ])
+      table.add(
+        [
+          String(swipe.number), DurationText.readable(swipe.time),
+          swipe.isPassing ? "passing" : swipe.kind.rawValue, String(swipe.itemIndex), swipe.stage.reportName,
+          swipe.timeToFirstFrame.map(DurationText.readable) ?? "-",
+          swipe.timeToSecondFrame.map(DurationText.readable) ?? "-",
+          swipe.stallCount == 0 ? "-" : DurationText.readable(swipe.stallDuration),
+          WalkValue.size(swipe.byteCount).description, swipe.error ?? swipe.cause ?? "",
+        ], styles: swipe.isCounted ? [4: swipe.isHit ? .good : .bad] : [:])
     }
     return table
   }

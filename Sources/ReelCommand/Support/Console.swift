@@ -13,11 +13,21 @@ enum Console {
   private static let errorOutput = Locked(STDERR_FILENO)
   /// The line of progress, which goes before anything else is written.
   private static let progress = Locked<PlayProgress?>(nil)
+  private static let quiet = Locked(false)
+
+  /// Whether only errors are printed to standard error (`--quiet`).
+  static var isQuiet: Bool {
+    get { quiet.withLock { $0 } }
+    set { quiet.withLock { $0 = newValue } }
+  }
 
   static func setProgress(_ line: PlayProgress?) { progress.withLock { $0 = line } }
 
   /// Throws `ReelError.cannotWriteOutput`, also if the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
+
+  /// Prints text for people. On a terminal, lines that are too wide continue on further lines.
+  static func printText(_ text: String) throws(ReelError) { try print(Terminal.layout.fitted(text)) }
 
   /// Writes bytes to standard output.
   static func write(_ bytes: [UInt8]) throws(ReelError) {
@@ -29,13 +39,24 @@ enum Console {
   }
 
   /// Prints an error to standard error.
-  static func report(_ error: ReelError) { note("reel: \(error)") }
+  static func report(_ error: ReelError) { fault("\(error)") }
+
+  /// Prints what has gone wrong to standard error.
+  static func fault(_ text: String) { note("\(styled("reel:", .bad)) \(text)") }
+
+  /// Prints a warning to standard error, unless the user wants errors only.
+  static func warn(_ text: String) {
+    if !isQuiet { note("reel: \(styled("warning:", .warning)) \(text)") }
+  }
+
+  /// Prints what is neither a result nor a fault to standard error, unless the user wants errors only.
+  static func remark(_ text: String) { if !isQuiet { note("reel: \(text)") } }
 
   /// Prints a line for each of the first few errors, and the number of the others.
   static func report(_ errors: [ReelError]) {
     let limit = 10
     for error in errors.prefix(limit) { report(error) }
-    if errors.count > limit { note("reel: and \(errors.count - limit) more") }
+    if errors.count > limit { fault("and \(errors.count - limit) more") }
   }
 
   static func note(_ line: String) {
@@ -44,6 +65,10 @@ enum Console {
   }
 
   static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  private static func styled(_ text: String, _ style: TextLayout.Style) -> String {
+    TextLayout(usesColor: Terminal.colorsErrors).styled(text, style)
+  }
 
   private static func clearProgress() {
     let line = progress.withLock { $0 }

@@ -10,20 +10,17 @@ import ReelCore
 /// A status line at the bottom of a terminal that is rewritten in place, below lines that scroll. All on
 /// standard error.
 final class PlayProgress: Sendable {
-  /// False if NO_COLOR is set (no-color.org).
-  let usesColor: Bool
   private let isShown = Locked(false)
 
   /// Nil if standard error is not a terminal, or can't rewrite a line.
   init?() {
     let environment = ProcessInfo.processInfo.environment
     guard isatty(STDERR_FILENO) == 1, environment["TERM"] != "dumb" else { return nil }
-    usesColor = (environment["NO_COLOR"] ?? "").isEmpty
   }
 
   /// Rewrites the status line, cut to the terminal's width.
   func show(_ line: String) {
-    let cut = String(line.prefix(Self.columns - 1))
+    let cut = String(line.prefix(Terminal.columns(of: STDERR_FILENO) - 1))
     isShown.withLock { isShown in
       Self.write(Self.erase + cut)
       isShown = true
@@ -49,12 +46,6 @@ final class PlayProgress: Sendable {
 
   /// Moves to the first column and erases the line (ECMA-48 EL).
   private static let erase = "\r\u{1b}[K"
-
-  private static var columns: Int {
-    var size = winsize()
-    guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 1 else { return 80 }
-    return Int(size.ws_col)
-  }
 
   /// Writes a text at once, so that no other line comes between. Errors are ignored.
   private static func write(_ text: String) {

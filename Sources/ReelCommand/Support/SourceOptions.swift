@@ -58,6 +58,8 @@ struct SourceOptions: ParsableArguments {
 
   @OptionGroup var network: NetworkOptions
 
+  @OptionGroup var colorOption: ColorOption
+
   @Flag(help: "Print JSON Lines: one object for each source.")
   var json = false
 
@@ -87,8 +89,10 @@ struct SourceOptions: ParsableArguments {
     _ = try keyList()
   }
 
-  /// Sets the log level from the flags. Call it once per process.
+  /// Sets the log level, and how text is written, from the flags. Call it once per process.
   func bootstrapLogging() -> Logger {
+    Terminal.use(colorOption.color)
+    Console.isQuiet = quiet
     let level: Logger.Level = verbose ? .debug : .critical
     LoggingSystem.bootstrap { label in
       var handler = StreamLogHandler.standardError(label: label)

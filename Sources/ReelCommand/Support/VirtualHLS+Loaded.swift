@@ -14,6 +14,6 @@ extension VirtualHLS {
       throw loaded.failures.first?.error ?? error.located(at: loaded.url.absoluteString)
     }
     Console.report(loaded.failures.map(\.error))
-    if !quietly { for warning in warnings { Console.note("reel: warning: \(warning)") } }
+    if !quietly { for warning in warnings { Console.warn("\(warning)") } }
   }
 }

@@ -58,6 +58,7 @@ final class DocumentScene {
   /// The text with the URLs of the document in place of those of this run.
   func documented(_ text: String) -> String {
     servers.reduce(text) { $0.replacingOccurrences(of: $1.url, with: $1.documented) }
+      .replacingOccurrences(of: folder.path + "/", with: "/home/me/")
   }
 
   /// The command with sources in place of the words in capitals.
@@ -67,9 +68,16 @@ final class DocumentScene {
       .replacingOccurrences(of: "FOLDER", with: "Fixtures")
   }
 
-  /// False for commands that print measured times or memory, or sources in the order in which they are done.
+  /// False for commands that print measured times or memory.
   static func isDeterministic(_ command: String) -> Bool {
-    !["reel play ", "reel memory ", "reel frames --input "].contains { command.hasPrefix($0) }
+    !["reel play ", "reel memory "].contains { command.hasPrefix($0) }
+  }
+
+  /// The lines of a command as far as they are the same each time. Those of a list come in the order in which sources are
+  /// done, and the hashes in its names are those of the sources' paths.
+  static func comparable(_ lines: [String], of command: String) -> [String] {
+    guard command.contains(" --input ") else { return comparable(lines) }
+    return lines.map { $0.replacing(#/-[0-9a-f]{16}/#, with: "-HASH") }.sorted()
   }
 
   /// The lines without figures of memory, as frames differ by processor.

@@ -35,10 +35,15 @@ struct DocumentTests {
       let output = Array(printed.reversed().drop { $0.isEmpty }.reversed())
       guard !example.output.isEmpty, DocumentScene.isDeterministic(command) else { continue }
       if Document.isWriting {
-        outputs.append((example.outputLines, output))
+        // Lines that differ only in their order or in hashes stay as they are.
+        let isSame =
+          DocumentScene.comparable(output, of: command)
+          == DocumentScene.comparable(example.output, of: command)
+        outputs.append((example.outputLines, isSame ? example.output : output))
       } else {
         #expect(
-          DocumentScene.comparable(output) == DocumentScene.comparable(example.output),
+          DocumentScene.comparable(output, of: command)
+            == DocumentScene.comparable(example.output, of: command),
           "\(command) now prints:\n\(output.joined(separator: "\n"))")
       }
     }

@@ -1,0 +1,72 @@
+/// How text for people is written: the columns it has to fit into, and whether in colour.
+struct TextLayout: Sendable, Equatable {
+  /// Nil for as many as the text has: a file or a pipe.
+  var width: Int?
+  var usesColor = false
+
+  /// The narrowest terminal that lines are fitted to.
+  private static let leastWidth = 20
+
+  static let plain = TextLayout()
+
+  /// A colour with a meaning (SGR of ECMA-48).
+  enum Style: Int, Sendable {
+    case bad = 31
+    case good = 32
+    case warning = 33
+  }
+
+  func styled(_ text: String, _ style: Style?) -> String {
+    guard usesColor, let style, !text.isEmpty else { return text }
+    return "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m"
+  }
+
+  /// A message of ArgumentParser, with its first word in colour.
+  func withStyledError(_ message: String) -> String {
+    let head = "Error:"
+    return message.hasPrefix(head) ? styled(head, .bad) + message.dropFirst(head.count) : message
+  }
+
+  /// The lines of a text, broken at spaces where they are wider than the layout. Words that are wider are shortened.
+  ///
+  /// The continuation of a line is indented by two columns more than the line.
+  func fitted(_ text: String) -> String {
+    guard let width, width >= Self.leastWidth else { return text }
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      // A line with colours comes from a table, which has been fitted.
+      if line.count <= width || line.contains("\u{1b}") { return String(line) }
+      let indentation = line.prefix { $0 == " " }
+      let hanging = indentation.count + 2
+      let rest = String(line.dropFirst(indentation.count))
+      let lines = Self.wrapped(rest, first: width - indentation.count, others: width - hanging)
+      return indentation + lines.joined(separator: "\n" + String(repeating: " ", count: hanging))
+    }.joined(separator: "\n")
+  }
+
+  /// The words of a text in lines of at most this many characters.
+  static func wrapped(_ text: String, first: Int, others: Int) -> [String] {
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      let width = max(1, lines.isEmpty ? first : others)
+      if line.isEmpty, lines.isEmpty || !word.isEmpty {
+        line = shortened(String(word), to: width)
+      } else if line.count + 1 + word.count <= width {
+        line += " \(word)"
+      } else if !word.isEmpty {
+        lines.append(line)
+        line = shortened(String(word), to: max(1, others))
+      }
+    }
+    return lines + [line]
+  }
+
+  /// A text of at most this many characters. An ellipsis takes the place of the rest: of the middle of a URL or path,
+  /// whose end tells most, and else of the end.
+  static func shortened(_ text: String, to count: Int) -> String {
+    guard text.count > count else { return text }
+    guard text.contains("/"), count >= 12 else { return TextTable.shortened(text, to: count) }
+    let head = (count - 1) / 3
+    return "\(text.prefix(head))…\(text.suffix(count - 1 - head))"
+  }
+}

@@ -1,0 +1,93 @@
+import Testing
+
+@testable import ReelCommand
+
+@Suite("Text tables")
+struct TextTableTests {
+  private static let url = "http://127.0.0.1:8080/a/rather/long/path/to/hls-fmp4/master.m3u8"
+
+  private static var table: TextTable {
+    var table = TextTable([.left], indentation: 2)
+    table.add(["source", "p50", "p95", "p99"])
+    table.add([url, "12 ms", "120 ms", "1.2 s"])
+    return table
+  }
+
+  @Test("A pipe gets whole names, whatever their length")
+  func pipe() {
+    let lines = Self.table.lines(in: .plain)
+    #expect(lines.count == 2)
+    #expect(lines[1] == "  \(Self.url)  12 ms  120 ms  1.2 s")
+  }
+
+  @Test("Long names are shortened in the middle to fit a terminal", arguments: [80, 60, 48])
+  func names(width: Int) {
+    let lines = Self.table.lines(in: TextLayout(width: width))
+    #expect(lines.count == 2)
+    #expect(lines.allSatisfy { $0.count <= width })
+    #expect(lines[1].contains("…"))
+    #expect(lines[1].contains("m3u8  12 ms  120 ms  1.2 s"))
+  }
+
+  @Test("Columns without room follow below, after the first column")
+  func blocks() {
+    var table = TextTable([.left])
+    table.add(["pool"] + (1...9).map { "column \($0)" })
+    table.add(["adaptive"] + (1...9).map { "\($0)" })
+    let lines = table.lines(in: TextLayout(width: 40))
+    #expect(lines.allSatisfy { $0.count <= 40 })
+    #expect(lines.count(where: { $0.hasPrefix("adaptive") }) == 3)
+    for column in 1...9 { #expect(lines.contains { $0.contains("column \(column)") }) }
+  }
+
+  @Test("A last column of text continues on further lines")
+  func text() {
+    var table = TextTable([.left, .left], indentation: 2)
+    let words = (1...20).map { "word\($0)" }
+    table.add(["bytes", words.joined(separator: " ")])
+    let lines = table.lines(in: TextLayout(width: 50))
+    #expect(lines.count > 1)
+    #expect(lines.allSatisfy { $0.count <= 50 })
+    #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("         ") })
+    #expect(lines.flatMap { $0.split(separator: " ").map(String.init) } == ["bytes"] + words)
+  }
+
+  @Test("Colours leave the widths as they are")
+  func colors() {
+    var table = TextTable([.left])
+    table.add(["hits", "10"], styles: [0: .good])
+    table.add(["misses", "2"], styles: [0: .bad])
+    #expect(table.lines(in: .plain) == ["hits    10", "misses   2"])
+    #expect(
+      table.lines(in: TextLayout(usesColor: true)) == [
+        "\u{1b}[32mhits\u{1b}[0m    10", "\u{1b}[31mmisses\u{1b}[0m   2",
+      ])
+  }
+
+  @Test("Lines of text are broken at spaces, and keep their indentation")
+  func lines() {
+    let layout = TextLayout(width: 30)
+    let text = layout.fitted("  first frame  h264, High, level 1.2, yuv420p\nshort")
+    let lines = text.split(separator: "\n").map(String.init)
+    #expect(lines.allSatisfy { $0.count <= 30 })
+    #expect(lines.last == "short")
+    #expect(lines[1].hasPrefix("    ") && !lines[1].hasPrefix("     "))
+    #expect(layout.fitted(Self.url).count == 30)
+    #expect(TextLayout.plain.fitted(Self.url) == Self.url)
+  }
+
+  @Test("--color auto is for terminals that are not dumb, without NO_COLOR")
+  func modes() {
+    let xterm = ["TERM": "xterm"]
+    #expect(ColorMode.auto.usesColor(isTerminal: true, environment: xterm))
+    #expect(!ColorMode.auto.usesColor(isTerminal: false, environment: xterm))
+    #expect(!ColorMode.auto.usesColor(isTerminal: true, environment: ["TERM": "dumb"]))
+    #expect(!ColorMode.auto.usesColor(isTerminal: true, environment: ["TERM": "xterm", "NO_COLOR": "1"]))
+    #expect(ColorMode.auto.usesColor(isTerminal: true, environment: ["TERM": "xterm", "NO_COLOR": ""]))
+    #expect(ColorMode.always.usesColor(isTerminal: false, environment: ["NO_COLOR": "1"]))
+    #expect(!ColorMode.never.usesColor(isTerminal: true, environment: xterm))
+    #expect(ColorMode(asking: ["frames", "--color", "never"]) == .never)
+    #expect(ColorMode(asking: ["frames", "--color=always"]) == .always)
+    #expect(ColorMode(asking: ["frames", "--color", "blue"]) == .auto)
+  }
+}
