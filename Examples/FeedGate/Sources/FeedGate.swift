@@ -66,7 +66,7 @@ struct FeedGate {
     let cases = outcomes.map { name, outcome in
       let head = "  <testcase classname=\"\(escaped(name))\" name=\"\(escaped(outcome.assertion))\""
       return outcome.isMet
-        ? "\(head)/>" : "\(head)><failure message=\"\(escaped(outcome.finding))\"/></testcase>"
+        ? "\(head)/>" : "\(head)><failure message=\"\(escaped("\(outcome)"))\"/></testcase>"
     }
     return """
       <?xml version="1.0" encoding="UTF-8"?>
