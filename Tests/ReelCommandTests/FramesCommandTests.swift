@@ -285,15 +285,21 @@ struct FramesCommandTests {
     }
   }
 
-  @Test("HDR is said to be not tone mapped")
-  func hdr() async throws {
-    let folder = try TemporaryFolder()
-    let result = try await Command.run(
-      "frames", Fixtures.path("media/colour-hdr10-pq.mp4"), "-o", folder.path)
-    #expect(result.outputText.contains("not tone mapped"))
-    let json = try await Command.run(
-      "frames", Fixtures.path("media/colour-hlg.mp4"), "-o", folder.path, "--json")
-    #expect(json.outputText.contains("\"hdr_not_tone_mapped\":true"))
+  @Test("HDR is tone mapped as in posters, except in Y4M", arguments: ["colour-hdr10-pq", "colour-hlg"])
+  func hdr(name: String) async throws {
+    let (folder, source) = (try TemporaryFolder(), Fixtures.path("media/\(name).mp4"))
+    let result = try await Command.run("frames", source, "-o", folder.path, "--format", "ppm")
+    #expect(result.outputText.contains("\tHDR, tone mapped"))
+    let poster = try await Command.run(
+      "poster", source, "-o", folder.path, "--format", "ppm", "--first")
+    #expect(poster.status == 0, "\(poster.errorText)")
+    #expect(try folder.bytes("\(name)-000001.ppm") == folder.bytes("\(name).ppm"))
+    let json = try await Command.run("frames", source, "-o", folder.path, "--json")
+    #expect(json.outputText.contains("\"tone_mapped\":true"))
+    #expect(json.outputText.contains("\"hdr_not_tone_mapped\":false"))
+    let samples = try await Command.run("frames", source, "-o", folder.path, "--format", "y4m", "--json")
+    #expect(samples.outputText.contains("\"hdr_not_tone_mapped\":true"))
+    #expect(samples.outputText.contains("\"tone_mapped\":false"))
   }
 
   // MARK: Standard input and output

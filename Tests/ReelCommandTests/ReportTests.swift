@@ -1,6 +1,8 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
+import ReelPlayback
+import ReelPool
 import ReelReplay
 import ReelTestSupport
 import Testing
@@ -190,6 +192,31 @@ struct ReportTests {
     #expect(BitmapFont.wrap("one two three", columns: 7, lines: 2) == ["one two", "three"])
     #expect(BitmapFont.wrap("abcdefghij", columns: 5, lines: 1) == ["ab..."])
     #expect(BitmapFont.wrap("", columns: 5, lines: 2) == [])
+  }
+
+  @Test(
+    "Frames of a contact sheet: HDR is mapped to SDR", arguments: ["colour-hdr10-pq", "colour-709-limited"])
+  func firstFrames(name: String) async throws {
+    let feed = Feed(name: "feed", sources: [try MediaSource(argument: Fixtures.path("media/\(name).mp4"))])
+    let (frames, item) = (FirstFrames(feed), try #require(feed.items.first))
+    let plain = Locked<RGBImage?>(nil)
+    let mapped = Locked<RGBImage?>(nil)
+    _ = try await FrameExtractor(fetcher: makeFetcher()).extract(.first, from: item.source) { frame in
+      frames.add(frame, of: item)
+      let size = try #require(frames.all[0]).size
+      let geometry = frame.geometry(target: size, gravity: .resize)
+      let image = try FrameConverter().convert(
+        frame.decoded, geometry: geometry, orientation: frame.orientation)
+      plain.withLock { $0 = image }
+      let still = try StillRenderer().render(
+        frame.decoded, geometry: geometry, orientation: frame.orientation)
+      if case .eightBit(let pixels) = still.pixels {
+        mapped.withLock { $0 = RGBImage(size: size, pixels: pixels) }
+      }
+    }
+    let shown = try #require(frames.all[0])
+    #expect(shown.pixels == mapped.withLock { $0?.pixels })
+    #expect((shown.pixels == plain.withLock { $0?.pixels }) == !name.contains("hdr"))
   }
 
   @Test("A contact sheet has tiles for items without a frame, with the feed's numbers")

@@ -14,7 +14,7 @@ struct FramesCommand: AsyncParsableCommand {
       Without --count, --at or --every the first frame in presentation order is written, as NAME-000001.ppm, and the \
       transfer is cut as soon as it is there. Times count from the beginning of the presentation; the frame at a \
       time is the one on show then. Frames are turned upright and their pixels made square; --format y4m keeps the \
-      decoded samples (turned upright only). HDR is not tone mapped, which the result says. A frame that missed a \
+      decoded samples (turned upright only). In other formats HDR is mapped to SDR, which the result says. A frame that missed a \
       reference or was concealed is called damaged.
 
       \(BatchOptions.discussion)

@@ -90,6 +90,7 @@ final class FramesJob: Sendable {
     let pts = written.pts == nil ? "unknown" : written.ptsTime.formatted(places: 6)
     var line = "\(written.path.printable)\tpts \(pts)\t\(written.width)x\(written.height)"
     if let md5 = written.md5 { line += "\tmd5 \(md5)" }
+    if written.toneMapped { line += "\tHDR, tone mapped" }
     if written.hdrNotToneMapped { line += "\tHDR, not tone mapped" }
     if written.damaged { line += "\tdamaged" }
     return line

@@ -23,7 +23,7 @@ struct PlayCommand: AsyncParsableCommand {
       kept.
 
       A late frame is dropped and counted if the next one is due too; never with --rate max. A Y4M file has a constant \
-      frame rate whatever was dropped. HDR is not tone mapped.
+      frame rate whatever was dropped. In images, HDR is mapped to SDR.
       """)
 
   @Argument(help: "Paths, URLs, or - for standard input.")

@@ -22,7 +22,7 @@ final class FirstFrames: Sendable {
   /// The images by the index of their item.
   var all: [Int: RGBImage] { images.withLock { $0 } }
 
-  /// Keeps a frame with its own aspect ratio. One that can't be converted is left out.
+  /// Keeps a frame with its own aspect ratio, HDR as SDR. One that can't be converted is left out.
   func add(_ frame: borrowing TimedFrame, of item: FeedItem) {
     guard let index = indices[item.id], images.withLock({ $0.count < Self.limit && $0[index] == nil }) else {
       return
@@ -36,7 +36,7 @@ final class FirstFrames: Sendable {
       height: max(1, Int((Double(natural.height) * scale).rounded())))
     var image = RGBImage.empty
     do {
-      try FrameConverter().convert(
+      try StillRenderer().convert(
         frame.decoded, geometry: frame.geometry(target: size, gravity: .resize),
         orientation: frame.orientation, into: &image)
     } catch { return }

@@ -61,7 +61,9 @@ final class FrameWriter {
       size = try writer.write(frame)
       converted = ContinuousClock.now - start
     }
-    return (FramesRecord.Frame(frame, path: path, size: size, md5: md5), converted)
+    return (
+      FramesRecord.Frame(frame, path: path, size: size, md5: md5, keepsSamples: files == nil), converted
+    )
   }
 
   /// Completes a file with several frames.

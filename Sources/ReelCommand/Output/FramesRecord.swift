@@ -14,13 +14,17 @@ struct FramesRecord: Encodable {
     let height: Int
     let keyFrame: Bool
     let damaged: Bool
+    /// HDR whose samples were written as they are.
     let hdrNotToneMapped: Bool
+    /// HDR that was mapped to SDR.
+    let toneMapped: Bool
     let md5: String?
 
     /// - Parameters:
     ///   - path: The file with the frame.
     ///   - size: The size of the frame in it.
-    init(_ frame: borrowing TimedFrame, path: String, size: PixelSize, md5: String?) {
+    ///   - keepsSamples: False if HDR was mapped to SDR.
+    init(_ frame: borrowing TimedFrame, path: String, size: PixelSize, md5: String?, keepsSamples: Bool) {
       self.path = path
       pts = frame.decoded.presentationTicks
       ptsTime = frame.ptsTime
@@ -30,7 +34,8 @@ struct FramesRecord: Encodable {
       height = size.height
       keyFrame = frame.decoded.isKey
       damaged = frame.decoded.isDamaged
-      hdrNotToneMapped = frame.decoded.color.isHDR
+      hdrNotToneMapped = keepsSamples && frame.decoded.color.isHDR
+      toneMapped = !keepsSamples && frame.decoded.color.isHDR
       self.md5 = md5
     }
   }

@@ -17,6 +17,8 @@ package final class StillRenderer {
   }
 
   private let converter = FrameConverter()
+  /// The mapper of the last frame, with what it was made for.
+  private var mapper: (transfer: ToneMapper.Transfer, peak: Double?, mapper: ToneMapper)?
 
   package init() {}
 
@@ -44,8 +46,32 @@ package final class StillRenderer {
       return Still(
         size: geometry.output, pixels: .sixteenBit(samples), color: transfer == .pq ? .pq : .hlg)
     }
-    let peak = reel_frame_peak_luminance(frame.pointer)
-    let mapper = ToneMapper(transfer, peak: peak > 0 ? peak : nil)
-    return Still(size: geometry.output, pixels: .eightBit(mapper.map(samples)), color: .sRGB)
+    return Still(
+      size: geometry.output, pixels: .eightBit(mapper(transfer, for: frame).map(samples)), color: .sRGB)
+  }
+
+  /// Like `render`, but changes only the colors of HDR: the primaries of SDR are left as they are.
+  ///
+  /// - Parameter image: Its memory is reused for SDR.
+  package func convert(
+    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
+  ) throws(ReelError) {
+    guard frame.color.isHDR else {
+      return try converter.convert(frame, geometry: geometry, orientation: orientation, into: &image)
+    }
+    let samples = try converter.convertDeep(frame, geometry: geometry, orientation: orientation)
+    let transfer: ToneMapper.Transfer = frame.color.transfer == "smpte2084" ? .pq : .hlg
+    image = RGBImage(size: geometry.output, pixels: mapper(transfer, for: frame).map(samples))
+  }
+
+  // MARK: - Private
+
+  private func mapper(_ transfer: ToneMapper.Transfer, for frame: borrowing Frame) -> ToneMapper {
+    let stated = reel_frame_peak_luminance(frame.pointer)
+    let peak = stated > 0 ? stated : nil
+    if let mapper, mapper.transfer == transfer, mapper.peak == peak { return mapper.mapper }
+    let made = ToneMapper(transfer, peak: peak)
+    mapper = (transfer, peak, made)
+    return made
   }
 }

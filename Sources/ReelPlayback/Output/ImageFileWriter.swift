@@ -1,14 +1,14 @@
 package import ReelCore
 package import ReelFFmpeg
 
-/// Converts decoded frames to upright RGB images with square pixels, and writes them to files.
+/// Converts decoded frames to upright RGB images with square pixels, HDR to SDR, and writes them to files.
 ///
 /// Confined to one thread at a time.
 package final class ImageFileWriter {
   private let format: ImageFormat
   private let size: PixelSize?
   private let gravity: VideoGravity
-  private let converter = FrameConverter()
+  private let renderer = StillRenderer()
   /// Reused for frames of the same size.
   private var image = RGBImage.empty
 
@@ -22,7 +22,7 @@ package final class ImageFileWriter {
   /// Converts a frame for `write(to:)`, and returns its size. Throws `ReelError.unsupported` for a pixel format
   /// that can't be converted.
   package func convert(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
-    try converter.convert(
+    try renderer.convert(
       frame.decoded, geometry: frame.geometry(target: size, gravity: gravity),
       orientation: frame.orientation, into: &image)
     return image.size

@@ -3,7 +3,7 @@ public import ReelCore
 public import ReelFFmpeg
 
 /// An output that writes each frame to its own image file, such as `STEM-000001.png`, upright and with square pixels.
-/// HDR is not tone mapped.
+/// HDR is mapped to SDR.
 public final class ImageSequenceOutput: FrameOutput {
   /// True.
   public let isExternal = true
