@@ -142,13 +142,73 @@ struct StoryboardCommandTests {
       let source = origin.url("stills/high/playlist.m3u8").absoluteString
       let result = try await Command.run(
         "storyboard", source, "--every", "1", "--write", "vtt,dash", "-o", folder.path, "--json")
-      #expect(result.status == 0, "\(result.errorText)")
+      #expect(result.status == 69, "\(result.errorText)")
+      expectErrorLine(result, names: source, words: "1 of 6 stills is missing")
       let record = try json(try #require(result.outputLines.first))
       #expect(record["stills"] as? Int == 5)
       #expect(record["repeated"] as? Int == 1)
       #expect((record["missing"] as? [Any])?.count == 1)
+      #expect((record["error"] as? [String: Any])?["exit_code"] as? Int == 69)
+      #expect(folder.names() == ["playlist-001.jpg", "playlist.mpd", "playlist.vtt"])
       #expect(result.errorText.contains("warning"))
     }
+  }
+
+  @Test("A segment that never comes costs its own still")
+  func silentSegment() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("stills/high/segment-2.m4s=silence") { origin in
+      let source = origin.url("stills/high/playlist.m3u8").absoluteString
+      let result = try await Command.run(
+        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--timeout", "2")
+      #expect(result.status == 69, "\(result.errorText)")
+      let record = try json(try #require(result.outputLines.first))
+      let missing = try #require(record["missing"] as? [[String: Any]])
+      let found = try #require(missing.first { $0["slot"] as? Int == 2 })
+      let error = try #require(found["error"] as? [String: Any])
+      #expect(error["kind"] as? String == "timedOut")
+      #expect((error["location"] as? String)?.hasSuffix("segment-2.m4s") == true)
+    }
+  }
+
+  @Test("A file that is cut off: what is there is written, and the exit code says that it is damaged")
+  func truncated() async throws {
+    let folder = try TemporaryFolder()
+    let bytes = try Fixtures.bytes("stills/poor-start.mp4")
+    try Data(bytes.prefix(bytes.count * 2 / 3)).write(to: folder.url.appending(path: "cut.mp4"))
+    let result = try await Command.run(
+      "storyboard", folder.path("cut.mp4"), "--every", "1", "-o", folder.path + "/out")
+    #expect(result.status == 65, "\(result.errorText)")
+    #expect(folder.names("out") == ["cut-001.jpg", "cut.vtt"])
+  }
+
+  @Test("Standard input: the bytes that were read")
+  func standardInput() async throws {
+    let folder = try TemporaryFolder()
+    let bytes = try Fixtures.bytes("stills/poor-start.ts")
+    let result = try await Command.run(
+      "storyboard", "-", "--every", "1", "-o", folder.path, "--json", input: bytes)
+    #expect(result.status == 0, "\(result.errorText)")
+    let record = try json(try #require(result.outputLines.first))
+    let read = try #require(record["read"] as? [String: Any])
+    #expect(read["bytes"] as? Int == bytes.count)
+    #expect(read["requests"] as? Int == 1)
+  }
+
+  @Test("Sheets of an earlier run are removed, those of another source kept")
+  func oldSheets() async throws {
+    let folder = try TemporaryFolder()
+    let first = try await Command.run(
+      "storyboard", clip, "--every", "1", "--grid", "1x1", "-o", folder.path)
+    #expect(first.status == 0 && folder.names().count == 7, "\(first.errorText)")
+    try Data("mine".utf8).write(to: folder.url.appending(path: "poor-start-004.jpg"))
+    let second = try await Command.run(
+      "storyboard", clip, "--every", "1", "--grid", "3x1", "-o", folder.path, "--overwrite")
+    #expect(second.status == 0, "\(second.errorText)")
+    #expect(
+      folder.names() == [
+        "poor-start-001.jpg", "poor-start-002.jpg", "poor-start-004.jpg", "poor-start.vtt",
+      ])
   }
 
   @Test("Turned and tone mapped")

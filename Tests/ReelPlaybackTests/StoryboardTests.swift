@@ -236,6 +236,21 @@ struct StoryboardPlanTests {
     #expect(try plan(.every(10), [0], duration: 0.5).slotCount == 1)
   }
 
+  @Test("The last key frame of a source that is read to its end")
+  func lastSlot() throws {
+    func slot(_ spacing: Storyboard.Spacing, _ seconds: Double, after last: Int) throws -> Int? {
+      try StoryboardPlan(spacing, places: nil, start: .zero, duration: 60)
+        .slot(at: MediaTime(seconds: seconds), after: last)
+    }
+    #expect(try slot(.every(10), 48, after: 3) == 4)
+    // Nearest to the end, which no slot begins with.
+    #expect(try slot(.every(10), 59.5, after: 4) == 5)
+    #expect(try slot(.every(10), 59.5, after: 5) == nil)
+    // The duration is stated too short.
+    #expect(try slot(.every(10), 70, after: 5) == 7)
+    #expect(try slot(.count(6), 70, after: 5) == nil)
+  }
+
   @Test("Slots of times")
   func slots() throws {
     let made = try StoryboardPlan(.every(10), places: nil, start: .zero, duration: nil)

@@ -25,7 +25,11 @@ struct StoryboardCommand: AsyncParsableCommand {
       16384 pixels a side (WebP: 16383) and 64 Mi pixels.
 
       Of a live presentation, the current window is shown, with times from its start. HDR is mapped to SDR, and frames \
-      are turned upright. --timeout limits the time until the first still, and from one to the next.
+      are turned upright.
+
+      A still that can't be read, or does not come within --timeout, is left out; the others are written nevertheless. \
+      The exit code then is that of its error, except for a live presentation, whose segments expire. --timeout also \
+      limits the wait for the manifest and for the index.
       """)
 
   @Argument(help: "Paths, URLs, or - for standard input.")
@@ -132,7 +136,7 @@ struct StoryboardCommand: AsyncParsableCommand {
     let job = StoryboardJob(
       extractor: StoryboardExtractor(
         fetcher: try options.transport(logger: logger), configuration: try options.loading(), size: size,
-        gate: CoreGate(), logger: logger),
+        stillLimit: .seconds(options.timeout), gate: CoreGate(), logger: logger),
       style: style, spacing: count.map { .count($0) } ?? .every(every ?? 10))
     let record = OutputRecord(directory: output, overwrites: overwrite)
     return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
@@ -144,10 +148,11 @@ struct StoryboardCommand: AsyncParsableCommand {
   }
 
   private func write(_ item: SourceRun.Item, owner: OutputFile.Owner, job: StoryboardJob) async throws {
+    let record: StoryboardRecord
     do {
-      let record = try await withStallLimit(seconds: options.timeout, source: item.source.name) { note in
+      record = try await withLimit(seconds: options.timeout, source: item.source.name) { lift in
         try await job.run(
-          item.source, argument: item.argument, stem: item.stem, owner: owner, noteTile: note)
+          item.source, argument: item.argument, stem: item.stem, owner: owner, noteOpening: lift)
       }
       if options.json {
         try Console.print(JSONLine.string(record))
@@ -171,6 +176,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       }
       throw error
     }
+    if let loss = record.loss { throw loss }
   }
 
   /// The number of faults, and of missing key frames, that are named in warnings.

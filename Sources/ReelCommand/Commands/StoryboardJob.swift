@@ -13,20 +13,19 @@ struct StoryboardJob: Sendable {
   /// - Parameters:
   ///   - argument: The source as the user wrote it.
   ///   - stem: The beginning of the files' names.
-  ///   - noteTile: Called for each tile.
+  ///   - noteOpening: Called when the source has answered.
   func run(
     _ source: MediaSource, argument: String, stem: String, owner: OutputFile.Owner,
-    noteTile: @escaping @Sendable () -> Void
+    noteOpening: @escaping @Sendable () -> Void
   ) async throws -> StoryboardRecord {
     try StoryboardWriter(style, stem: stem, owner: owner).check()
     let (style, clock) = (style, SystemMonotonicClock())
     let began = clock.now
-    return try await extractor.storyboard(spacing, of: source) { tiles in
+    return try await extractor.storyboard(spacing, of: source, noteOpening: noteOpening) { tiles in
       let before = ThreadTime.now
       let writer = StoryboardWriter(style, stem: stem, owner: owner)
       do {
         while let tile = try tiles.next() {
-          noteTile()
           try writer.add(tile)
         }
         let storyboard = try tiles.storyboard()

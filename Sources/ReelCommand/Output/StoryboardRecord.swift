@@ -68,6 +68,14 @@ struct StoryboardRecord: Encodable {
   var cpuMs: Double?
   var faults: [ErrorRecord]?
   var error: ErrorRecord?
+  /// The error of a source with missing stills; nil for a live presentation, whose segments expire.
+  private(set) var loss: ReelError?
+
+  private enum CodingKeys: String, CodingKey {
+    case source, stills, repeated, tileWidth, tileHeight, interval, duration, start, live, files, frames,
+      missing, hdr
+    case rung, rungBandwidth, read, wallMs, cpuMs, faults, error
+  }
 
   init(source: String, error: ReelError) {
     self.source = source
@@ -100,6 +108,14 @@ struct StoryboardRecord: Encodable {
     wallMs = (wall / .milliseconds(1)).rounded(places: 1)
     cpuMs = (processor / .milliseconds(1)).rounded(places: 1)
     faults = storyboard.faults.isEmpty ? nil : storyboard.faults.map { ErrorRecord($0) }
+    if let first = storyboard.missing.first, !storyboard.isLive {
+      let count = storyboard.missing.count
+      let loss = ReelError(
+        first.error.kind,
+        "\(count) of \(count + writer.frames.count) stills \(count == 1 ? "is" : "are") missing", at: source)
+      self.loss = loss
+      error = ErrorRecord(loss)
+    }
   }
 }
 

@@ -107,6 +107,7 @@ final class StoryboardWriter {
       let header = StoryboardIndex.bifHeader(images, interval: storyboard.interval)
       try write("\(stem).bif", kind: "bif", [header] + images.map(\.bytes))
     }
+    removeOldSheets()
   }
 
   /// Removes the files that were written, after a failure.
@@ -116,6 +117,20 @@ final class StoryboardWriter {
   }
 
   // MARK: - Private
+
+  /// Removes the sheets that an earlier run has written from the same source, and that no file names any more.
+  private func removeOldSheets() {
+    guard style.writesSheets else { return }
+    var number = sheets.names.count + 1
+    while FileManager.default.fileExists(atPath: path(style.sheetName(stem, number))) {
+      owner.record.remove(style.sheetName(stem, number), of: owner.source)
+      number += 1
+    }
+  }
+
+  private func path(_ name: String) -> String {
+    style.directory == "." ? name : (style.directory as NSString).appendingPathComponent(name)
+  }
 
   private func begin(_ tile: PixelSize) throws(ReelError) {
     tileSize = tile
@@ -202,8 +217,7 @@ final class StoryboardWriter {
   private func write(
     _ name: String, kind: String, _ parts: [[UInt8]], size: PixelSize? = nil
   ) throws(ReelError) {
-    let path =
-      style.directory == "." ? name : (style.directory as NSString).appendingPathComponent(name)
+    let path = path(name)
     let file = try OutputFile(path: path, owner: owner)
     for part in parts { try file.write(part) }
     try file.commit()

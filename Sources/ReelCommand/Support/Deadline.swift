@@ -7,40 +7,36 @@ import ReelPool
 func withDeadline<Result: Sendable>(
   seconds: Double, source: String, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
-  try await withLimit(seconds: seconds, source: source, message: "not done within") { _ in try await body() }
+  try await withLimit(seconds: seconds, source: source) { _ in try await body() }
 }
 
-/// Runs `body`, and cancels it when it has made no progress for a while. A result that it returns nevertheless counts.
+/// Runs `body`, and cancels it when the time is up, unless it has lifted the limit. A result that it returns nevertheless
+/// counts.
 ///
-/// - Parameter body: Gets a closure to call for each step.
+/// - Parameter body: Gets a closure that lifts the limit.
 ///
 /// Throws what `body` throws, or `ReelError.timedOut`.
-func withStallLimit<Result: Sendable>(
+func withLimit<Result: Sendable>(
   seconds: Double, source: String,
-  _ body: @escaping @Sendable (_ noteProgress: @escaping @Sendable () -> Void) async throws -> Result
+  _ body: @escaping @Sendable (_ lift: @escaping @Sendable () -> Void) async throws -> Result
 ) async throws -> Result {
-  try await withLimit(seconds: seconds, source: source, message: "nothing came for", body)
-}
-
-/// - Parameter message: The beginning of the error's message; the time follows.
-private func withLimit<Result: Sendable>(
-  seconds: Double, source: String, message: String,
-  _ body: @escaping @Sendable (_ noteProgress: @escaping @Sendable () -> Void) async throws -> Result
-) async throws -> Result {
-  let deadline = Locked(ContinuousClock.now + .seconds(seconds))
+  let end = ContinuousClock.now + .seconds(seconds)
+  let isLifted = Locked(false)
   let isLate = Locked(false)
   return try await withThrowingTaskGroup(of: Result?.self) { group in
     group.addTask {
-      try await body { deadline.withLock { $0 = ContinuousClock.now + .seconds(seconds) } }
+      try await body { isLifted.withLock { $0 = true } }
     }
     group.addTask {
       while !Task.isCancelled {
-        let end = deadline.withLock { $0 }
-        if end <= ContinuousClock.now {
+        if end > ContinuousClock.now {
+          try? await Task.sleep(until: end, clock: .continuous)
+        } else if isLifted.withLock({ $0 }) {
+          try? await Task.sleep(for: .seconds(86400))
+        } else {
           isLate.withLock { $0 = true }
           break
         }
-        try? await Task.sleep(until: end, clock: .continuous)
       }
       return nil
     }
@@ -54,7 +50,7 @@ private func withLimit<Result: Sendable>(
       group.cancelAll()
       guard isLate.withLock({ $0 }) else { throw error }
       throw ReelError(
-        .timedOut, "\(message) \(DurationText.readable(.seconds(seconds)))", at: source,
+        .timedOut, "not done within \(DurationText.readable(.seconds(seconds)))", at: source,
         advice: "allow more time with --timeout")
     }
   }

@@ -76,6 +76,8 @@ package final class VideoDecoder {
   package private(set) var opening: OpeningPicture?
   /// Frames given that missed a reference or were concealed.
   package private(set) var damagedCount = 0
+  /// The number of units that `keyFrame()` took for key frames, and that gave no frame.
+  package private(set) var failedKeyFrameCount = 0
   /// Frames given.
   package private(set) var frameCount = 0
   /// Time spent in the decoder.
@@ -259,6 +261,7 @@ package final class VideoDecoder {
         if opening.isField, case .packet(let other) = try nextUnit() { try send(other) }
         finish()
         if case .frame(let frame) = try receive() { return .frame(count(frame)) }
+        failedKeyFrameCount += 1
         try resetDecoder()
       }
     }

@@ -54,9 +54,11 @@ extension MPDMapper {
     }
     guard !playable.isEmpty else { return nil }
     let roles = set.roles.compactMap(\.value)
-    return TrackGroup(
+    var group = TrackGroup(
       id: set.id, kind: context.kind, language: set.language, label: set.label, roles: roles,
       isDefault: roles.contains("main"), rungs: playable, unplayableReason: reason)
+    group.isTrickMode = period.unplayableReason == nil && isTrickMode(set, in: period)
+    return group
   }
 
   // MARK: - Private
@@ -124,6 +126,14 @@ extension MPDMapper {
     if set.common.supplementalProperties.contains(where: Playability.isTrickMode) { return "trick mode" }
     return Playability.reason(essential: set.common.essentialProperties)
       ?? Playability.reason(protections: resolved(set.common.contentProtections, in: period))
+  }
+
+  /// True if nothing but trick mode keeps a set from being played.
+  private func isTrickMode(_ set: MPD.AdaptationSet, in period: PeriodContext) -> Bool {
+    let essential = set.common.essentialProperties
+    return (essential + set.common.supplementalProperties).contains(where: Playability.isTrickMode)
+      && Playability.reason(essential: essential.filter { !Playability.isTrickMode($0) }) == nil
+      && Playability.reason(protections: resolved(set.common.contentProtections, in: period)) == nil
   }
 
   private func unplayableReason(

@@ -99,6 +99,8 @@ public struct TrackGroup: Sendable {
   public var rungs: [Rung]
   /// The reason why the group can't be played, such as an unknown essential property or `trick mode`; nil if it can.
   public var unplayableReason: String?
+  /// DASH: true if the group is for trick mode, and could be played otherwise (DASH-IF IOP §3.2.9).
+  package var isTrickMode = false
 
   /// Creates a group. `rungs` must not be empty.
   public init(
@@ -163,7 +165,7 @@ public struct Rung: Sendable {
   /// DASH: the encryption of the samples as the manifest states it; nil if it states none.
   package var protection: ContentProtection?
   package var media: Media
-  /// True if each segment is one key frame (EXT-X-I-FRAMES-ONLY, RFC 8216 §4.3.3.6).
+  /// True if each segment is one key frame (EXT-X-I-FRAMES-ONLY, RFC 8216 §4.3.3.6), or few frames for trick mode (DASH).
   package var holdsKeyFramesOnly = false
 
   package init(

@@ -64,7 +64,7 @@ final class TrackDecoder {
   /// The span of the last frame.
   private var lastSpan: StreamSpan?
   /// The totals of closed decoders.
-  private var closed = (duration: Duration.zero, damagedCount: 0)
+  private var closed = (duration: Duration.zero, damagedCount: 0, failedKeyFrameCount: 0)
 
   init(_ source: any PacketSource, options: Options) {
     self.options = options
@@ -75,6 +75,8 @@ final class TrackDecoder {
   var duration: Duration { closed.duration + (decoder?.decodeDuration ?? .zero) }
   /// Frames that missed a reference or were concealed.
   var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
+  /// Key frames that could not be decoded by themselves.
+  var failedKeyFrameCount: Int { closed.failedKeyFrameCount + (decoder?.failedKeyFrameCount ?? 0) }
   /// The source has no more packets from its position.
   var hasEnded: Bool { packets.hasEnded }
 
@@ -128,6 +130,7 @@ final class TrackDecoder {
   func close() {
     closed.duration += decoder?.decodeDuration ?? .zero
     closed.damagedCount += decoder?.damagedCount ?? 0
+    closed.failedKeyFrameCount += decoder?.failedKeyFrameCount ?? 0
     decoder = nil
     packets.endSpan()
   }

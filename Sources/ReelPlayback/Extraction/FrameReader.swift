@@ -1,3 +1,4 @@
+internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
@@ -21,10 +22,13 @@ final class FrameReader {
 
   /// Nothing is read before the first frame is asked for.
   ///
-  /// - Parameter shared: Playlists and initializations that another reader of the same presentation has read.
-  init(_ opening: TrackOpening, sharing shared: SharedTracks? = nil) {
+  /// - Parameters:
+  ///   - shared: Playlists and initializations that another reader of the same presentation has read.
+  ///   - scope: Ends reading until the first seek to a key frame; nil for the scope of the opening.
+  init(_ opening: TrackOpening, sharing shared: SharedTracks? = nil, scope: LoadScope? = nil) {
     self.opening = opening
     let context = opening.context
+    let readingScope = scope ?? context.scope
     self.context = context
     let log = ExtractionLog()
     self.log = log
@@ -32,15 +36,15 @@ final class FrameReader {
       for: .main(wantsAudio: false), resolver: opening.resolver, context: context,
       controller: RungController(
         context.configuration, clock: context.recorder.clock, location: ServiceLocation(roams: true)),
-      offsets: shared?.offsets ?? TimestampOffsets(), isAlone: true, log: log, scope: context.scope,
+      offsets: shared?.offsets ?? TimestampOffsets(), isAlone: true, log: log, scope: readingScope,
       shared: shared)
-    packets = ReadPackets(LandingReader(reader, scope: context.scope), clock: context.recorder.clock)
-    let scope = context.scope
+    packets = ReadPackets(LandingReader(reader, scope: readingScope), clock: context.recorder.clock)
+    let whole = context.scope
     decoder = TrackDecoder(
       packets,
       options: TrackDecoder.Options(
         name: context.name, logger: context.logger, gate: context.gate, clock: context.recorder.clock,
-        isCancelled: { scope.isCancelled }))
+        isCancelled: { whole.isCancelled }))
   }
 
   /// The earliest frame from the current position, read from as few bytes as possible; nil if there is none.
@@ -68,8 +72,10 @@ final class FrameReader {
   }
 
   /// Seeks to a key frame.
-  func seek(to place: KeyFramePlace) throws {
-    try packets.seek(to: place.seekTime, lands: false, scope: context.scope)
+  ///
+  /// - Parameter scope: Ends reading until the next seek; nil for the scope of the opening.
+  func seek(to place: KeyFramePlace, scope: LoadScope? = nil) throws {
+    try packets.seek(to: place.seekTime, lands: false, scope: scope ?? context.scope)
     try decoder.begin()
     isFailureThrown = false
     lastEnd = nil
@@ -100,12 +106,26 @@ final class FrameReader {
   /// Leaves out packets before `time` from here on, until the next seek.
   func skipPackets(before time: MediaTime) { packets.firstTime = time }
 
+  /// Ends reading before the segments that begin at or after `time`, until the next seek.
+  func end(before time: MediaTime) { packets.base.end(before: time) }
+
   /// What other readers of the same presentation can share; nil for a media file.
   var sharedTracks: SharedTracks? { (packets.base as? SegmentedPacketReader)?.shared }
   /// True for the segments of a live presentation.
   var isLive: Bool { track?.supply.live != nil }
 
   // MARK: What is known
+
+  /// The number of faults so far, those that are not kept included.
+  var faultCount: Int { log.faultCount }
+  /// The number of key frames that could not be decoded.
+  var failedKeyFrameCount: Int { decoder.failedKeyFrameCount }
+  /// False if no packet was read since the last seek.
+  var hasPackets: Bool { packets.hasPackets }
+  /// True if the container names one of these a key frame.
+  var hasKeyPackets: Bool { packets.hasKeyPackets }
+  /// The segment that was asked for last; nil for a media file.
+  var segmentURL: URL? { packets.base.segmentURL }
 
   /// The decoder of the current frames.
   var frameDecoder: VideoDecoder? { decoder.decoder }
@@ -205,6 +225,9 @@ private final class ReadPackets: PacketSource {
   private var ahead: MediaPacket?
   private var hasEnded = false
   private var isOpen = false
+  /// False if no packet was read since the last seek.
+  private(set) var hasPackets = false
+  private(set) var hasKeyPackets = false
 
   init(_ reader: LandingReader, clock: any MonotonicClock) {
     self.reader = reader
@@ -217,6 +240,8 @@ private final class ReadPackets: PacketSource {
   func seek(to time: MediaTime, lands: Bool = true, scope: LoadScope) throws {
     ahead = nil
     hasEnded = false
+    hasPackets = false
+    hasKeyPackets = false
     failure = nil
     firstTime = nil
     try measured {
@@ -256,6 +281,8 @@ private final class ReadPackets: PacketSource {
       while true {
         switch try reader.next() {
         case .packet(let packet, .video):
+          hasPackets = true
+          hasKeyPackets = hasKeyPackets || packet.isKey
           firstEnd = firstEnd ?? base.position
           readEnd = max(readEnd ?? packet.end, packet.end)
           if let firstTime, packet.time < firstTime { continue }
@@ -281,16 +308,20 @@ private final class ReadPackets: PacketSource {
 
 /// Collects the faults reported by readers.
 private final class ExtractionLog: ReadingLog {
-  private let state = Locked<[ReelError]>([])
+  private let state = Locked((faults: [ReelError](), count: 0))
   private let readBytes = Locked<Int64>(0)
   /// The number of faults that are kept.
   private static let limit = 100
 
-  var faults: [ReelError] { state.withLock { $0 } }
+  var faults: [ReelError] { state.withLock { $0.faults } }
+  var faultCount: Int { state.withLock { $0.count } }
   var readByteCount: Int64 { readBytes.withLock { $0 } }
 
   func noteFailure(_ error: ReelError, rung: String) {
-    state.withLock { if $0.count < Self.limit { $0.append(error) } }
+    state.withLock { state in
+      state.count += 1
+      if state.faults.count < Self.limit { state.faults.append(error) }
+    }
   }
 
   func noteRung(_ rung: Rung) {}

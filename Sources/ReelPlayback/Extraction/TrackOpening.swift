@@ -9,6 +9,17 @@ struct TrackOpening: Sendable {
   let source: ResolvedSource
   let resolver: SourceResolver
   let context: TrackContext
+  /// The presentation was made from the index of a media file.
+  var isIndexedFile = false
+
+  /// The same source, but a fragmented MP4 file with an index of its fragments as a presentation of them.
+  func readingIndex() async throws -> TrackOpening {
+    guard case .resource(let resource) = source else { return self }
+    let indexed = try await resolver.indexed(resource)
+    var opening = TrackOpening(source: indexed, resolver: resolver, context: context)
+    if case .presentation = indexed { opening.isIndexedFile = true }
+    return opening
+  }
 }
 
 /// Opens the tracks of sources for extraction and probing.

@@ -35,6 +35,49 @@ extension SourceResolver {
     }
   }
 
+  /// A fragmented MP4 file as a presentation of its fragments, if an index before the media (`sidx`) names them and they can
+  /// be read by themselves; otherwise the file.
+  func indexed(_ resource: MediaResource) async throws -> ResolvedSource {
+    guard resource.format == .mp4, resource.layout == .indexFirst(isFragmented: true) else {
+      return .resource(resource)
+    }
+    let (response, url): (FetchResponse, URL)
+    var known: [UInt8] = []
+    switch resource.access {
+    case .file(let path):
+      url = URL(fileURLWithPath: path)
+      response = try await fetcher.fetch(FetchRequest(url: url, purpose: .segment))
+    case .response(let first, let read):
+      guard resource.isRepeatable, first.supportsRanges, first.resourceByteCount != nil else {
+        return .resource(resource)
+      }
+      (response, url, known) = (first, first.url, read)
+    case .spooled, .standardInput: return .resource(resource)
+    }
+    var head = FileHead(response, read: known)
+    let reference = SegmentIndexReference(
+      url: url, indexRange: nil, initialization: nil, start: .zero, duration: nil, timestampOffset: .zero)
+    do {
+      let list = try await index(reference, in: &head, of: url)
+      recorder.add(.manifest, bytes: Int64(head.bytes.count - known.count))
+      if list.count > 1 {
+        let rung = Rung(id: "0", bitsPerSecond: nil, media: .segments(list))
+        let group = TrackGroup(
+          id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
+        let period = Period(id: nil, start: .zero, duration: nil, trackGroups: [group])
+        return .presentation(
+          ResolvedPresentation(
+            presentation: Presentation(format: .dash, duration: list.end, periods: [period]), url: url,
+            clock: configuration.clock))
+      }
+    } catch let error as ReelError where error.kind == .badMedia {
+      // There is no index, or it can't be read.
+    }
+    var resource = resource
+    if case .response = resource.access { resource.access = .response(response, read: head.bytes) }
+    return .resource(resource)
+  }
+
   // MARK: - Private
 
   private func opening(
@@ -105,7 +148,11 @@ private struct FileHead {
   /// The limit of bytes read for an index.
   static let byteLimit = 1 << 20
 
-  init(_ response: FetchResponse) { body = response.body }
+  /// - Parameter read: The first bytes, which have been taken from the body.
+  init(_ response: FetchResponse, read: [UInt8] = []) {
+    body = response.body
+    bytes = read
+  }
 
   /// Waits for more bytes; false at the end.
   mutating func readOn() async throws -> Bool {

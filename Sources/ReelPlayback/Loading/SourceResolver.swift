@@ -49,7 +49,7 @@ struct MediaResource: Sendable {
   let name: String
   let format: ContainerFormat
   let layout: MP4Layout
-  let access: Access
+  var access: Access
   /// False if it can't be requested again.
   var isRepeatable = true
 }

@@ -51,12 +51,17 @@ package final class OutputRecord: Sendable {
 
   /// Throws `ReelError.cannotCreateOutput` if a file of that name exists that `source` may not replace.
   package func check(_ name: String, of source: Source) throws(ReelError) {
-    guard !overwrites, let size = Self.size(of: path(name)) else { return }
-    if attribute(of: path(name)) == Self.text(source, size) { return }
-    if lines(of: name, source).contains(Self.text(source, size)) { return }
+    guard !overwrites, isWritten(name, by: source) == false else { return }
     throw ReelError(
       .cannotCreateOutput, "the file exists, and was not written from this source", at: path(name),
       advice: "--overwrite replaces it; -o names another folder")
+  }
+
+  /// Removes a file if `source` has written it.
+  package func remove(_ name: String, of source: Source) {
+    let folder = locked()
+    defer { try? folder?.close() }
+    if isWritten(name, by: source) == true { unlink(path(name)) }
   }
 
   /// Gives the complete file at `partialPath` its name by calling `rename`, if that is allowed.
@@ -66,16 +71,28 @@ package final class OutputRecord: Sendable {
     _ name: String, of source: Source, at partialPath: String, byteCount: Int64,
     _ rename: () throws(ReelError) -> Void
   ) throws(ReelError) {
-    let folder = try? FileDescriptor.open(directory, .readOnly, options: .closeOnExec)
-    // Closing the folder releases the lock. File systems without locks are used without one.
+    let folder = locked()
     defer { try? folder?.close() }
-    if let folder { while flock(folder.rawValue, LOCK_EX) != 0, errno == EINTR {} }
     try check(name, of: source)
     mark(partialPath, name: name, Self.text(source, byteCount), of: source)
     try rename()
   }
 
   // MARK: - Private
+
+  /// The folder, which closing unlocks. File systems without locks are used without one.
+  private func locked() -> FileDescriptor? {
+    let folder = try? FileDescriptor.open(directory, .readOnly, options: .closeOnExec)
+    if let folder { while flock(folder.rawValue, LOCK_EX) != 0, errno == EINTR {} }
+    return folder
+  }
+
+  /// Nil if nothing has that name.
+  private func isWritten(_ name: String, by source: Source) -> Bool? {
+    guard let size = Self.size(of: path(name)) else { return nil }
+    let text = Self.text(source, size)
+    return attribute(of: path(name)) == text || lines(of: name, source).contains(text)
+  }
 
   private func path(_ name: String) -> String { (directory as NSString).appendingPathComponent(name) }
 

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
@@ -56,6 +57,12 @@ protocol PacketReader: AnyObject {
   /// Announces the only key frames that will be read, in this order, so that their bytes can be fetched ahead.
   func plan(_ places: [KeyFramePlace])
 
+  /// Ends reading before the segments that begin at or after a time on the item's own timeline, until the next seek.
+  func end(before time: MediaTime)
+
+  /// The segment that was asked for last; nil for a media file.
+  var segmentURL: URL? { get }
+
   /// Releases what can be restored without fetching anything twice, because nothing is read for a while.
   /// Returns true if something was released.
   ///
@@ -105,6 +112,10 @@ extension PacketReader {
   func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
 
   func plan(_ places: [KeyFramePlace]) {}
+
+  func end(before time: MediaTime) {}
+
+  var segmentURL: URL? { nil }
 
   /// Runs `body`, which reads.
   ///

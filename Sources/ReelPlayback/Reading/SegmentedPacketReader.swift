@@ -38,6 +38,9 @@ final class SegmentedPacketReader: PacketReader {
   /// Why the first of these segments was skipped; nil once something was read.
   private var passedOver: ReelError?
   private var hasRead = false
+  /// Segments that begin then, or later, are not read.
+  private var endTime: MediaTime?
+  private(set) var segmentURL: URL?
 
   private typealias TrackKey = SegmentSpan.Key
 
@@ -128,6 +131,7 @@ final class SegmentedPacketReader: PacketReader {
   func seek(to time: MediaTime?, loop: LoopIteration, scope: LoadScope) throws {
     self.scope = scope
     self.loop = loop
+    endTime = nil
     finishedWaits.media += span?.container?.sourceWait ?? .zero
     span = nil
     followsGap = false
@@ -141,6 +145,8 @@ final class SegmentedPacketReader: PacketReader {
       periodIndex = 0
     }
   }
+
+  func end(before time: MediaTime) { endTime = time }
 
   func setDropsAudio(_ drops: Bool) {
     dropsAudio = drops
@@ -304,17 +310,28 @@ final class SegmentedPacketReader: PacketReader {
       throw ReelError(.badManifest, "the presentation has no period", at: context.name)
     }
     do {
-      return try RungMatcher.ladder(of: period, role: role, configuration: context.configuration)
-        + keyFrameRungs
+      let ladder = try RungMatcher.ladder(of: period, role: role, configuration: context.configuration)
+      return ladder + keyFrameRungs(in: period, besides: ladder)
     } catch {
       throw error.located(at: context.name)
     }
   }
 
-  /// The playlists of I-frames that may be read.
-  private var keyFrameRungs: [Rung] {
+  /// The playlists of I-frames, and the rungs for trick mode, that may be read.
+  private func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
     guard context.configuration.usesIFramePlaylists, wantsVideo else { return [] }
-    return resolved.presentation.iFrameRungs.filter(RungSelector.isDecodable)
+    var rungs = resolved.presentation.iFrameRungs
+    if !resolved.presentation.isLive {
+      let known = Set(ladder.map(\.id))
+      rungs += period.trackGroups.filter { $0.isTrickMode && $0.kind == .video }.flatMap(\.rungs).filter {
+        $0.protection == nil && !known.contains($0.id)
+      }.map { rung in
+        var rung = rung
+        rung.holdsKeyFramesOnly = true
+        return rung
+      }
+    }
+    return rungs.filter(RungSelector.isDecodable)
   }
 
   /// The next span; nil at the end of the last period.
@@ -333,6 +350,10 @@ final class SegmentedPacketReader: PacketReader {
           place = .start
           continue
         }
+        // Starts are rounded.
+        let middle = found.segment.start + MediaTime(seconds: found.segment.duration.seconds / 2)
+        if let endTime, middle > endTime { return nil }
+        segmentURL = found.segment.url
         do {
           if let span = try makeSpan(key, track, from: found.index, found.segment) {
             self.span = span
@@ -483,7 +504,7 @@ final class SegmentedPacketReader: PacketReader {
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
-    if rung.holdsKeyFramesOnly {
+    if rung.holdsKeyFramesOnly, resolved.presentation.format == .hls {
       // Without a map, the tables of a transport stream would have to be fetched for each frame.
       let isAlone = found.list[0].initialization != nil || found.list[0].byteRange?.offset ?? 0 == 0
       guard found.live == nil, isAlone else {
@@ -534,9 +555,11 @@ final class SegmentedPacketReader: PacketReader {
   ) -> RungTrack {
     let log = log
     let bits = rung.id
-    // Of the fragment around an I-frame, the rest is missing, which is no damage.
+    // Of the fragment around an I-frame in a playlist, the rest is missing, which is no damage.
     var noteDamage: (@Sendable (ReelError) -> Void)?
-    if !rung.holdsKeyFramesOnly { noteDamage = { error in log.noteFailure(error, rung: bits) } }
+    if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
+      noteDamage = { error in log.noteFailure(error, rung: bits) }
+    }
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: controller.location, recorder: context.recorder, initializations: initializations,

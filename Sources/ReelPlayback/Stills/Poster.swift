@@ -86,6 +86,10 @@ package struct Poster: Sendable {
         case .file, .standardInput:
           requestCount = 1
           readByteCount = fileByteCount
+        case .response where !resource.isRepeatable:
+          // A pipe.
+          requestCount = 1
+          readByteCount = fileByteCount
         case .spooled, .response: break
         }
       }

@@ -48,7 +48,8 @@ package struct PosterExtractor: Sendable {
     let counter = TrafficCounter(fetcher)
     let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
     return try await opener.use(source, readsAhead: false) { opening in
-      try await BlockingThread.run(named: "poster") {
+      let opening = if case .best = choice { try await opening.readingIndex() } else { opening }
+      return try await BlockingThread.run(named: "poster") {
         var search = PosterSearch(opening: opening, counter: counter)
         let poster = try search.run(choice, name: source.name)
         return (poster, try body(poster))
@@ -91,7 +92,8 @@ private struct PosterSearch {
       frame: best.frame, candidates: order.map { candidates[$0] },
       chosenIndex: order.firstIndex(of: best.index) ?? 0, traffic: traffic,
       startup: opening.context.recorder.current,
-      rung: reader.track.map { ($0.rung.id, $0.rung.bitsPerSecond ?? $0.rung.averageBitsPerSecond) },
+      rung: opening.isIndexedFile
+        ? nil : reader.track.map { ($0.rung.id, $0.rung.bitsPerSecond ?? $0.rung.averageBitsPerSecond) },
       faults: reader.faults + faults)
   }
 

@@ -7,25 +7,32 @@ internal import ReelManifest
 /// Makes storyboards from few bytes.
 ///
 /// Each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
-/// I-frames, or those in the index of an MP4 or Matroska file, and only their bytes are fetched, several at a time. Of
+/// I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes are fetched, several at a time. Of
 /// sources without either, and of segments that are much longer than the interval, everything is read.
 package struct StoryboardExtractor: Sendable {
   private let fetcher: any Fetching
   private let configuration: LoadingConfiguration
   private let size: StillSize
+  private let stillLimit: Duration?
+  private let clock: any MonotonicClock
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media.
   ///   - size: The size of a tile.
+  ///   - stillLimit: How long to wait for the index, and for each key frame; nil for no limit.
+  ///   - clock: Measures that.
   ///   - gate: Limits concurrent decoding among all that share it.
   package init(
-    fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize, gate: (any DecodingGate)?,
-    logger: Logger
+    fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize,
+    stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
+    gate: (any DecodingGate)?, logger: Logger
   ) {
     self.fetcher = fetcher
     self.size = size
+    self.stillLimit = stillLimit
+    self.clock = clock
     self.configuration = {
       var configuration = configuration
       configuration.stillSize = size
@@ -39,20 +46,25 @@ package struct StoryboardExtractor: Sendable {
 
   /// Returns the result of `body`, which gets the tiles of a source.
   ///
-  /// - Parameter body: Called on a thread that may block.
+  /// - Parameters:
+  ///   - noteOpening: Called when the source has answered. From there on, the limit of the extractor holds.
+  ///   - body: Called on a thread that may block.
   ///
   /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no
   /// frame, and `unsupported` for too many stills, for a stream without an end, and for Dolby Vision of profile 5.
   package func storyboard<Result: Sendable>(
-    _ spacing: Storyboard.Spacing, of source: MediaSource,
+    _ spacing: Storyboard.Spacing, of source: MediaSource, noteOpening: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
   ) async throws -> Result {
     let counter = TrafficCounter(fetcher)
     let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
-    let size = size
+    let (size, stillLimit, clock) = (size, stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
+      let opening = try await opening.readingIndex()
+      noteOpening()
       let work = StoryboardWork(
-        opening: opening, counter: counter, spacing: spacing, size: size, name: source.name)
+        opening: opening, counter: counter, spacing: spacing, size: size, stillLimit: stillLimit,
+        clock: clock, name: source.name)
       return try await BlockingThread.run(named: "storyboard", on: opening.context.scope.runtime) {
         defer { work.end() }
         work.begin()
@@ -76,6 +88,7 @@ package final class StoryboardTiles {
   package func next() throws -> Storyboard.Tile? {
     while let outcome = try work.queue.next() {
       switch outcome {
+      case .nothing: continue
       case .missing(let found): missing.append(found)
       case .tile(let tile):
         keyFrameByteCount += Int64(tile.byteCount)
@@ -110,7 +123,9 @@ package final class StoryboardTiles {
 final class StoryboardWork: Sendable {
   let queue: StoryboardQueue
   let name: String
-  private let opening: TrackOpening
+  let stillLimit: Duration?
+  private let clock: any MonotonicClock
+  let opening: TrackOpening
   private let counter: TrafficCounter
   private let spacing: Storyboard.Spacing
   private let size: StillSize
@@ -127,6 +142,8 @@ final class StoryboardWork: Sendable {
     /// In milliseconds: of what was read forward, to its end; nil if there was no such reading.
     var readDuration: Int?
     var openedByteCount: Int64 = 0
+    /// The number of stills, one after the other, for which nothing came in time.
+    var silentCount = 0
     var readByteCount: Int64 = 0
     var processorTime = Duration.zero
   }
@@ -139,8 +156,11 @@ final class StoryboardWork: Sendable {
   private static let longSegment = 15_000.0
 
   init(
-    opening: TrackOpening, counter: TrafficCounter, spacing: Storyboard.Spacing, size: StillSize, name: String
+    opening: TrackOpening, counter: TrafficCounter, spacing: Storyboard.Spacing, size: StillSize,
+    stillLimit: Duration?, clock: any MonotonicClock, name: String
   ) {
+    self.stillLimit = stillLimit
+    self.clock = clock
     self.opening = opening
     self.counter = counter
     self.spacing = spacing
@@ -150,6 +170,12 @@ final class StoryboardWork: Sendable {
   }
 
   var faults: [ReelError] { state.withLock { $0.faults } }
+  var isCancelled: Bool { opening.context.scope.isCancelled }
+
+  /// A limit for the reading of one still.
+  func makeLimit() -> ReadingLimit {
+    ReadingLimit(stillLimit, in: opening.context.scope, clock: clock)
+  }
 
   func begin() {
     let queue = queue
@@ -173,12 +199,12 @@ final class StoryboardWork: Sendable {
       of: opening, counter, fileByteCount: state.readByteCount, keyFrameByteCount: keyFrameByteCount)
     let index =
       traffic.manifestByteCount.map { $0 + (traffic.initializationByteCount ?? 0) } ?? state.openedByteCount
-    let slots = plan.slotCount ?? lastSlot + 1
+    let slots = max(plan.slotCount ?? 0, lastSlot + 1)
     // The last still may stand for a slot that would begin with the end.
     let isEndKnown = state.readDuration.map { $0 > (slots - 1) * plan.interval } ?? false
     return Storyboard(
       interval: plan.interval, slotCount: slots,
-      duration: plan.duration
+      duration: plan.duration.flatMap { lastSlot < plan.slotCount ?? 0 ? $0 : nil }
         ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
       start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
       indexByteCount: index, rung: state.rung, faults: state.faults, processorTime: state.processorTime)
@@ -200,14 +226,13 @@ final class StoryboardWork: Sendable {
 
   /// Opens the source, plans, and reads.
   private func readFirst() throws {
-    let reader = FrameReader(opening)
+    let worker = StoryboardWorker(self)
+    let reader = worker.reader
     defer { finish(reader) }
-    try reader.prepare()
-    guard !reader.streams.isEmpty || reader.track != nil else {
-      throw ReelError(.badMedia, "no video in the media", at: name)
-    }
+    // The first segment has a still like any other: if it can't be read, the others come all the same.
+    let fault = try worker.open()
     let opened = reader.readByteCount
-    let places = try reader.allKeyFramePlaces()
+    let places = try worker.limited { try reader.allKeyFramePlaces() }
     state.withLock { $0.openedByteCount = opened }
     let start = reader.isLive ? places?.first?.time ?? .zero : .zero
     if reader.isLive {
@@ -217,28 +242,36 @@ final class StoryboardWork: Sendable {
     }
     let length = try duration(reader, places, start)
     let plan = try makePlan(places, start: start, duration: length)
-    let (isLive, rung) = (reader.isLive, reader.track?.rung)
+    let (isLive, rung) = (reader.isLive, opening.isIndexedFile ? nil : reader.track?.rung)
     state.withLock { state in
       state.plan = plan
       state.start = start
       state.isLive = isLive
       state.rung = rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
     }
-    let worker = StoryboardWorker(reader, work: self, start: start)
-    guard !plan.jobs.isEmpty else { return try worker.scan(plan, queue) }
+    worker.start = start
+    guard !plan.jobs.isEmpty else {
+      if let fault { throw fault }
+      return try worker.scan(plan, queue)
+    }
     queue.setCount(plan.jobs.count)
     reader.plan(plan.jobs.dropFirst().map(\.place))
     // The first frame settles the size of all tiles, and the timeline.
     if let job = queue.take() {
       let isFirst = isAtStart(reader) && plan.jobs[job].place == places?.first
-      queue.put(try worker.outcome(of: plan.jobs[job], isFirst: isFirst), at: job)
+      if isFirst, let fault {
+        queue.put(.missing(Storyboard.Missing(slot: plan.jobs[job].slot, error: fault)), at: job)
+      } else {
+        queue.put(try worker.outcome(of: job, in: plan, isFirst: isFirst), at: job)
+      }
     }
     let shared = reader.sharedTracks
     for _ in 1..<max(1, min(threadCount, plan.jobs.count - 1)) {
       run { work in
-        let reader = FrameReader(work.opening, sharing: shared)
-        defer { work.finish(reader) }
-        try StoryboardWorker(reader, work: work, start: start).read(plan, work.queue)
+        let worker = StoryboardWorker(work, sharing: shared)
+        defer { work.finish(worker.reader) }
+        worker.start = start
+        try worker.read(plan, work.queue)
       }
     }
     try worker.read(plan, queue)
@@ -308,7 +341,7 @@ final class StoryboardWork: Sendable {
   }
 
   /// The size of all tiles: that of the first frame, fitted.
-  fileprivate func tileSize(natural: PixelSize) -> PixelSize {
+  func tileSize(natural: PixelSize) -> PixelSize {
     let fitted = size.fitted(natural)
     return state.withLock { state in
       state.tileSize = state.tileSize ?? fitted
@@ -316,115 +349,18 @@ final class StoryboardWork: Sendable {
     }
   }
 
-  fileprivate func note(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
+  /// True if no still has come in time for so long that the others are not waited for.
+  var isGivenUp: Bool { state.withLock { $0.silentCount } > threadCount + 1 }
 
-  fileprivate func note(readDuration seconds: Double) {
+  func note(isSilent: Bool) {
+    state.withLock { $0.silentCount = isSilent ? $0.silentCount + 1 : 0 }
+  }
+
+  func note(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
+
+  func note(readDuration seconds: Double) {
     state.withLock { $0.readDuration = max(1, Int((seconds * 1000).rounded())) }
   }
 
-  fileprivate func note(hdr: String) { state.withLock { $0.hdr = hdr } }
-}
-
-/// One thread that reads key frames and makes tiles of them.
-private final class StoryboardWorker {
-  private let reader: FrameReader
-  private let work: StoryboardWork
-  private let start: MediaTime
-  /// Key frames without progress in time, from which the source is given up.
-  private static let standstillLimit = 3
-  private let renderer = StillRenderer()
-
-  init(_ reader: FrameReader, work: StoryboardWork, start: MediaTime) {
-    self.reader = reader
-    self.work = work
-    self.start = start
-  }
-
-  /// Reads key frames of a plan until there are no more.
-  func read(_ plan: StoryboardPlan, _ queue: StoryboardQueue) throws {
-    while let job = queue.take() {
-      queue.put(try outcome(of: plan.jobs[job], isFirst: false), at: job)
-    }
-  }
-
-  /// Reads forward, and takes the first key frame of each slot.
-  func scan(_ plan: StoryboardPlan, _ queue: StoryboardQueue) throws {
-    var (count, lastSlot, standstillCount) = (0, -1, 0)
-    while let job = queue.take() {
-      guard let frame = try nextKeyFrame(isFirst: count == 0) else { break }
-      let slot = plan.slot(at: frame.time - start)
-      // What is read begins with the next slot, if packets have times.
-      if slot <= lastSlot { standstillCount += 1 }
-      guard standstillCount < Self.standstillLimit else {
-        throw ReelError(
-          .unsupported, "its frames have no timestamps, so stills can't be placed",
-          advice: "put it into MP4 or MPEG-TS first")
-      }
-      lastSlot = slot
-      guard slot < plan.slotCount ?? Storyboard.slotLimit else { break }
-      queue.put(try outcome(of: frame, slot: slot), at: job)
-      count += 1
-      reader.skipPackets(before: start + plan.firstTime(of: slot + 1))
-    }
-    if let end = reader.readEnd { work.note(readDuration: (end - start).seconds) }
-    queue.setCount(count)
-  }
-
-  /// - Parameter isFirst: The reader is before its first frame, which is wanted.
-  func outcome(of job: StoryboardPlan.Job, isFirst: Bool) throws -> StoryboardQueue.Outcome {
-    do {
-      if !isFirst { try reader.seek(to: job.place) }
-      let missed = reader.missedSegmentCount
-      guard let frame = try reader.keyFrame() else {
-        return .missing(Storyboard.Missing(slot: job.slot, error: ReelError(.badMedia, "no key frame")))
-      }
-      // The frame is another segment's.
-      if reader.missedSegmentCount > missed {
-        let error = reader.faults.last ?? ReelError(.badMedia, "the segment can't be read")
-        return .missing(Storyboard.Missing(slot: job.slot, error: error))
-      }
-      return try outcome(of: frame, slot: job.slot)
-    } catch let error as ReelError
-      where error.kind != .cancelled && error.kind != .internalFault && error.kind != .unsupported
-    {
-      return .missing(Storyboard.Missing(slot: job.slot, error: error))
-    }
-  }
-
-  // MARK: - Private
-
-  /// The next key frame of a scan; nil at its end. What was read before a fault counts.
-  private func nextKeyFrame(isFirst: Bool) throws -> TimedFrame? {
-    do {
-      return try reader.keyFrame()
-    } catch let error as ReelError
-      where !isFirst && error.kind != .cancelled && error.kind != .internalFault && error.kind != .unsupported
-    {
-      work.note(fault: error)
-      return nil
-    }
-  }
-
-  private func outcome(
-    of frame: borrowing TimedFrame, slot: Int
-  ) throws(ReelError) -> StoryboardQueue.Outcome {
-    try frame.stream.checkColors()
-    if frame.decoded.isDamaged {
-      return .missing(
-        Storyboard.Missing(slot: slot, error: ReelError(.badMedia, "the key frame is damaged")))
-    }
-    let transfer = frame.decoded.color.transfer
-    if transfer == "smpte2084" { work.note(hdr: "pq") }
-    if transfer == "arib-std-b67" { work.note(hdr: "hlg") }
-    let natural = frame.geometry().output
-    let size = work.tileSize(natural: natural)
-    let height = Double(size.width) * Double(natural.height) / Double(max(1, natural.width))
-    // Frames of another shape get bars.
-    let geometry = frame.geometry(
-      target: size, gravity: abs(height - Double(size.height)) <= 1 ? .resize : .resizeAspect)
-    let still = try renderer.render(frame.decoded, geometry: geometry, orientation: frame.orientation)
-    return .tile(
-      Storyboard.Tile(
-        slot: slot, time: frame.time - start, byteCount: reader.keyByteCount, still: still))
-  }
+  func note(hdr: String) { state.withLock { $0.hdr = hdr } }
 }

@@ -17,6 +17,8 @@ struct StoryboardPlan: Sendable, Hashable {
   let duration: Int?
   /// Nil if the duration is unknown.
   let slotCount: Int?
+  /// A number of stills was asked for.
+  let isCounted: Bool
   /// In order, no key frame twice; empty if the places of key frames are not known.
   private(set) var jobs: [Job] = []
 
@@ -31,6 +33,7 @@ struct StoryboardPlan: Sendable, Hashable {
   ) throws(ReelError) {
     let whole = duration.map { max(1, Int(($0 * 1000).rounded())) }
     self.duration = whole
+    isCounted = if case .count = spacing { true } else { false }
     var most = Storyboard.slotLimit
     var step: Int
     switch spacing {
@@ -81,6 +84,19 @@ struct StoryboardPlan: Sendable, Hashable {
   /// not known then, so each slot takes the first one that is not much before its beginning.
   func slot(at time: MediaTime) -> Int {
     max(0, Int((time.seconds * 1000 / Double(interval) + 1 / Double(Self.remainderShare)).rounded(.down)))
+  }
+
+  /// Like `slot(at:)`, but nil for a frame without a slot.
+  ///
+  /// A frame just before the end belongs to the last slot, if that has no other. If the duration is stated too short, there
+  /// are further slots, unless a number of stills was asked for.
+  func slot(at time: MediaTime, after lastSlot: Int) -> Int? {
+    let slot = slot(at: time)
+    guard let slotCount, let duration, slot >= slotCount else {
+      return slot < Storyboard.slotLimit ? slot : nil
+    }
+    if time.seconds * 1000 < Double(duration) { return lastSlot < slotCount - 1 ? slotCount - 1 : nil }
+    return isCounted || slot >= Storyboard.slotLimit ? nil : slot
   }
 
   /// The first time, from the start of the storyboard, that belongs to a slot.

@@ -8,6 +8,8 @@ final class StoryboardQueue: Sendable {
   enum Outcome: Sendable {
     case tile(Storyboard.Tile)
     case missing(Storyboard.Missing)
+    /// There is no key frame, and nothing is wrong.
+    case nothing
   }
 
   private struct State {

@@ -1,0 +1,215 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Storyboards of faulty sources", .hangLimit)
+struct StoryboardFaultTests {
+  private struct Made: Sendable {
+    let storyboard: Storyboard
+    let tiles: [Storyboard.Tile]
+
+    var times: [Double] { tiles.map(\.time.seconds) }
+    var missing: [Int] { storyboard.missing.map(\.slot) }
+  }
+
+  private let limit = Duration.seconds(30)
+
+  private func make(
+    _ path: String, from fetcher: FixtureFetcher, clock: any MonotonicClock = ManualMonotonicClock(),
+    noteTile: @escaping @Sendable () -> Void = {}
+  ) async throws -> Made {
+    let extractor = StoryboardExtractor(
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), stillLimit: limit,
+      clock: clock, gate: nil, logger: silentLogger)
+    return try await extractor.storyboard(.every(1), of: source(path)) { tiles in
+      var found: [Storyboard.Tile] = []
+      while let tile = try tiles.next() {
+        found.append(tile)
+        noteTile()
+      }
+      return Made(storyboard: try tiles.storyboard(), tiles: found)
+    }
+  }
+
+  private func source(_ path: String) throws -> MediaSource {
+    try MediaSource(argument: path.hasPrefix("/") ? path : "http://stills.test/\(path)")
+  }
+
+  private func fetcher(_ name: String, _ fault: FixtureFetcher.Fault) -> FixtureFetcher {
+    FixtureFetcher { request, _ in request.url.lastPathComponent == name ? fault : .none }
+  }
+
+  // MARK: Silence
+
+  @Test("A silent segment costs its own still", arguments: [0, 2, 5])
+  func silentSegment(index: Int) async throws {
+    let (clock, name) = (ManualMonotonicClock(), "segment-\(index).m4s")
+    let fetcher = fetcher(name, .never)
+    async let making = make("stills/high/playlist.m3u8", from: fetcher, clock: clock)
+    // The first one is waited for before the others are begun.
+    if index == 0 {
+      try await until { fetcher.requests.contains { $0.url.lastPathComponent == name } }
+    } else {
+      let others = (0..<6).filter { $0 != index }.map { "segment-\($0).m4s" }
+      try await until {
+        let seen = Set(fetcher.requests.map(\.url.lastPathComponent))
+        return seen.isSuperset(of: others + [name]) && fetcher.underWayCount == 1
+      }
+    }
+    clock.advance(by: limit)
+    let made = try await making
+    #expect(made.missing == [index])
+    #expect(made.times == (0..<6).filter { $0 != index }.map(Double.init))
+    let error = try #require(made.storyboard.missing.first?.error)
+    #expect(error.kind == .timedOut && error.location?.hasSuffix(name) == true, "\(error)")
+    #expect(error.description.contains("30 s"))
+  }
+
+  @Test("A silent range of a file costs its own still")
+  func silentRange() async throws {
+    let path = "stills/poor-start.mp4"
+    let sound = FixtureFetcher()
+    let whole = try await make(path, from: sound)
+    #expect(whole.times == [0, 1, 2, 3, 4, 5])
+    let last = try #require(sound.requests.compactMap(\.range).max { $0.offset < $1.offset })
+    let (clock, count) = (ManualMonotonicClock(), Locked(0))
+    let fetcher = FixtureFetcher { request, _ in request.range?.offset == last.offset ? .never : .none }
+    async let making = make(path, from: fetcher, clock: clock) { count.withLock { $0 += 1 } }
+    try await until { count.withLock { $0 } == 5 }
+    // The reader may not have begun to wait yet.
+    let isDone = Locked(false)
+    let ticking = Task {
+      while !isDone.withLock({ $0 }) {
+        clock.advance(by: limit)
+        try await Task.sleep(for: .milliseconds(5))
+      }
+    }
+    let made = try await making
+    isDone.withLock { $0 = true }
+    _ = try await ticking.value
+    #expect(made.missing == [5])
+    #expect(made.times == [0, 1, 2, 3, 4])
+    #expect(made.storyboard.missing.first?.error.kind == .timedOut)
+  }
+
+  @Test("A server that has gone silent is given up")
+  func silentServer() async throws {
+    let clock = ManualMonotonicClock()
+    let fetcher = FixtureFetcher { request, _ in request.url.pathExtension == "m4s" ? .never : .none }
+    let isDone = Locked(false)
+    let ticking = Task {
+      while !isDone.withLock({ $0 }) {
+        clock.advance(by: limit)
+        try await Task.sleep(for: .milliseconds(5))
+      }
+    }
+    let error = await reelError {
+      _ = try await make("stills/high/playlist.m3u8", from: fetcher, clock: clock)
+    }
+    isDone.withLock { $0 = true }
+    _ = try await ticking.value
+    #expect(error?.kind == .timedOut, "\(String(describing: error))")
+  }
+
+  // MARK: Damage
+
+  /// A segment whose samples are zeros.
+  private func zeroed(_ path: String) throws -> [UInt8] {
+    var bytes = try Fixtures.bytes(path)
+    let media = try #require(bytes.firstRange(of: Array("mdat".utf8))).upperBound
+    for index in media..<bytes.count { bytes[index] = 0 }
+    return bytes
+  }
+
+  @Test("A damaged segment is missing itself, and its neighbours are there")
+  func damaged() async throws {
+    let bytes = try zeroed("stills/high/segment-2.m4s")
+    for fault: FixtureFetcher.Fault in [
+      .bytes(bytes), .bytes(Array("<html>not found</html>".utf8)), .cut(0),
+      .error(ReelError(.server, "gone", status: 410)),
+    ] {
+      let made = try await make("stills/high/playlist.m3u8", from: fetcher("segment-2.m4s", fault))
+      #expect(made.missing == [2], "\(fault): \(made.storyboard.missing)")
+      #expect(made.times == [0, 1, 3, 4, 5], "\(fault)")
+      let location = made.storyboard.missing.first?.error.location
+      #expect(location?.hasSuffix("segment-2.m4s") == true, "\(fault): \(location ?? "")")
+    }
+  }
+
+  @Test("So is the first one")
+  func damagedFirst() async throws {
+    for fault: FixtureFetcher.Fault in [
+      .bytes(try zeroed("stills/high/segment-0.m4s")), .error(ReelError(.server, "gone", status: 410)),
+    ] {
+      let made = try await make("stills/high/playlist.m3u8", from: fetcher("segment-0.m4s", fault))
+      #expect(made.missing == [0], "\(fault): \(made.storyboard.missing)")
+      #expect(made.times == [1, 2, 3, 4, 5], "\(fault)")
+    }
+  }
+
+  @Test("A segment of a transport stream without video is missing itself")
+  func emptyTransportStream() async throws {
+    // Null packets (ISO/IEC 13818-1 §2.4.3.2).
+    let packet: [UInt8] = [0x47, 0x1f, 0xff, 0x10] + [UInt8](repeating: 0xff, count: 184)
+    let empty = (0..<20).flatMap { _ in packet }
+    let made = try await make("hls-ts/low/index.m3u8", from: fetcher("segment-1.ts", .bytes(empty)))
+    #expect(made.missing == [1], "\(made.storyboard.missing)")
+    #expect(made.tiles.map(\.slot) == [0, 2])
+  }
+
+  @Test("A healthy segment without a key frame leaves its tile out, and nothing is missing")
+  func withoutKeyFrame() async throws {
+    let bytes = try withoutFirstFrame(Fixtures.bytes("hls-ts/low/segment-1.ts"))
+    let made = try await make("hls-ts/low/index.m3u8", from: fetcher("segment-1.ts", .bytes(bytes)))
+    #expect(made.missing == [], "\(made.storyboard.missing)")
+    #expect(made.tiles.map(\.slot) == [0, 2])
+  }
+
+  /// A segment of a transport stream without the packets of its first video frame.
+  private func withoutFirstFrame(_ bytes: [UInt8]) -> [UInt8] {
+    var (video, count): (Int?, Int) = (nil, 0)
+    var kept: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count - 187, by: 188) {
+      let packet = bytes[start..<(start + 188)]
+      let id = Int(bytes[start + 1] & 0x1f) << 8 | Int(bytes[start + 2])
+      let begins = bytes[start + 1] & 0x40 != 0
+      if begins, packet.firstRange(of: [0, 0, 1, 0xe0]) != nil { video = id }
+      if id == video, begins { count += 1 }
+      if id != video || count > 1 { kept += packet }
+    }
+    return kept
+  }
+
+  // MARK: Indexes
+
+  @Test("Of a fragmented MP4 with an index, only what the key frames need is read")
+  func segmentIndex() async throws {
+    let path = "media/h264-fragmented-sidx.mp4"
+    let fetcher = FixtureFetcher(chunkByteCount: 1 << 10)
+    let made = try await make(path, from: fetcher)
+    let local = try await make(Fixtures.path(path), from: FixtureFetcher())
+    let forward = try await make("media/h264-fragmented.mp4", from: FixtureFetcher())
+    #expect(made.times == forward.times && local.times == forward.times)
+    #expect(made.storyboard.rung == nil)
+    let traffic = made.storyboard.traffic
+    #expect(traffic.readByteCount < Int64(try Fixtures.bytes(path).count) / 2, "\(traffic)")
+    #expect(fetcher.requests.compactMap(\.range).count >= 2)
+  }
+
+  @Test("An index that can't be read is no loss")
+  func damagedIndex() async throws {
+    let path = "media/h264-fragmented-sidx.mp4"
+    var bytes = try Fixtures.bytes(path)
+    let index = try #require(bytes.firstRange(of: Array("sidx".utf8)))
+    // Its version.
+    bytes[index.upperBound] = 9
+    let made = try await make(path, from: fetcher("h264-fragmented-sidx.mp4", .bytes(bytes)))
+    let forward = try await make("media/h264-fragmented.mp4", from: FixtureFetcher())
+    #expect(made.times == forward.times)
+  }
+}

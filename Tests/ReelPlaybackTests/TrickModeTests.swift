@@ -1,0 +1,74 @@
+import Foundation
+import ReelCore
+import ReelFFmpeg
+import ReelTestSupport
+import Testing
+
+@testable import ReelPlayback
+
+@Suite("Rungs for trick mode as sources of stills", .hangLimit)
+struct TrickModeTests {
+  /// An MPD of the rung `high`, and of `low` for trick mode.
+  private func mpd(property: String = "", size: String = #"width="160" height="90""#) -> [UInt8] {
+    let template =
+      #"<SegmentTemplate timescale="1" duration="1" startNumber="0" initialization="$RepresentationID$/init.mp4" "#
+      + #"media="$RepresentationID$/segment-$Number$.m4s"/>"#
+    return Array(
+      """
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT6S"><Period>
+      <AdaptationSet mimeType="video/mp4">\(template)
+      <Representation id="high" codecs="avc1.64000d" width="320" height="180" bandwidth="1200000"/></AdaptationSet>
+      <AdaptationSet mimeType="video/mp4">
+      <EssentialProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>\(property)\(template)
+      <Representation id="low" codecs="avc1.64000b" \(size) bandwidth="400000"/></AdaptationSet>
+      </Period></MPD>
+      """.utf8)
+  }
+
+  private func storyboard(_ mpd: [UInt8], width: Int) async throws -> (times: [Double], rung: String?) {
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
+    }
+    let extractor = StoryboardExtractor(
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(width), gate: nil,
+      logger: silentLogger)
+    return try await extractor.storyboard(
+      .every(1), of: MediaSource(argument: "http://stills.test/stills/trick.mpd")
+    ) { tiles in
+      var times: [Double] = []
+      while let tile = try tiles.next() { times.append(tile.time.seconds) }
+      return (times, try tiles.storyboard().rung?.id)
+    }
+  }
+
+  @Test("Taken if the frames are large enough")
+  func taken() async throws {
+    let small = try await storyboard(mpd(), width: 160)
+    #expect(small.times == [0, 1, 2, 3, 4, 5])
+    #expect(small.rung == "low")
+    #expect(try await storyboard(mpd(), width: 320).rung == "high")
+    #expect(try await storyboard(mpd(size: ""), width: 160).rung == "high")
+  }
+
+  @Test("Not taken with a property that is not understood")
+  func notUnderstood() async throws {
+    let property = #"<EssentialProperty schemeIdUri="urn:unknown" value="1"/>"#
+    #expect(try await storyboard(mpd(property: property), width: 160).rung == "high")
+  }
+
+  @Test("A poster is made of one, too")
+  func poster() async throws {
+    let mpd = mpd()
+    let fetcher = FixtureFetcher { request, _ in
+      request.url.pathExtension == "mpd" ? .bytes(mpd) : .none
+    }
+    let extractor = PosterExtractor(
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), gate: nil,
+      logger: silentLogger)
+    let made = try await extractor.poster(
+      .best(of: 6), of: MediaSource(argument: "http://stills.test/stills/trick.mpd")
+    ) { $0.candidates.count }
+    #expect(made.poster.rung?.id == "low")
+    #expect(made.result == 6)
+  }
+}
