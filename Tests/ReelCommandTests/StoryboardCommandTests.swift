@@ -143,7 +143,7 @@ struct StoryboardCommandTests {
       let result = try await Command.run(
         "storyboard", source, "--every", "1", "--write", "vtt,dash", "-o", folder.path, "--json")
       #expect(result.status == 69, "\(result.errorText)")
-      expectErrorLine(result, names: source, words: "1 of 6 stills is missing")
+      #expect(result.errorText.contains("\(source): 1 of 6 stills is missing"), "\(result.errorText)")
       let record = try json(try #require(result.outputLines.first))
       #expect(record["stills"] as? Int == 5)
       #expect(record["repeated"] as? Int == 1)

@@ -44,7 +44,7 @@ struct TrickModeTests {
   @Test("Taken if the frames are large enough")
   func taken() async throws {
     let small = try await storyboard(mpd(), width: 160)
-    #expect(small.times == [0, 1, 2, 3, 4, 5])
+    #expect(small.times.count == 6)
     #expect(small.rung == "low")
     #expect(try await storyboard(mpd(), width: 320).rung == "high")
     #expect(try await storyboard(mpd(size: ""), width: 160).rung == "high")
