@@ -118,14 +118,14 @@ struct LabTable {
     let hasBaseline = summary.baseline != nil
     table.add(
       ["group", "walks", "lowest p95", "ms"]
-        + (hasBaseline ? ["less \(TextTable.shortened(summary.baseline ?? "", to: Self.nameLimit))"] : []))
+        + (hasBaseline ? ["less \(TextLayout.truncated(summary.baseline ?? "", to: Self.nameLimit))"] : []))
     for group in groups.prefix(Self.lineLimit) {
       let best = zip(group.rows, group.standings(.secondFrameP95)).first { $1 == .best }?.0
       let mean = best?.mean(.secondFrameP95).map { LabResult.Figure.secondFrameP95.plain($0) }
       let difference = group.differences.first { $0.pool == best?.pool }?.figures[.secondFrameP95]
       table.add(
         [
-          TextTable.shortened(summary.name(of: group.key), to: 42), "\(group.runCount)",
+          TextLayout.truncated(summary.name(of: group.key), to: 42), "\(group.runCount)",
           best.map { name($0.pool) } ?? "-", mean ?? "-",
         ] + (hasBaseline ? [difference.map { LabResult.Figure.secondFrameP95.plain($0) } ?? "-"] : []))
     }
@@ -181,6 +181,6 @@ struct LabTable {
   }
 
   private func name(_ pool: LabPool) -> String {
-    TextTable.shortened(summary.name(of: pool), to: Self.nameLimit)
+    TextLayout.truncated(summary.name(of: pool), to: Self.nameLimit)
   }
 }

@@ -49,11 +49,6 @@ struct TextTable {
     return blocks(widths, of: width).flatMap { columns in lines(of: columns, widths, layout) }
   }
 
-  /// The first characters of a text, with an ellipsis if there are more.
-  static func shortened(_ text: String, to count: Int) -> String {
-    text.count <= count ? text : "\(text.prefix(max(1, count - 1)))…"
-  }
-
   // MARK: - Private
 
   private var naturalWidths: [Int] {

@@ -34,7 +34,7 @@ enum Markup {
 
   /// The first characters of a text, with an ellipsis if there are more.
   static func shortened(_ text: String, to count: Int) -> String {
-    TextTable.shortened(text, to: count)
+    TextLayout.truncated(text, to: count)
   }
 }
 

@@ -15,11 +15,13 @@ extension PlayerCore {
 
   /// Starts a seek; returns false if it can't. A seek retries a failed item if the failure is temporary.
   ///
-  /// - Parameter isWanted: Called with the state locked. If it returns false, nothing happens.
+  /// - Parameters:
+  ///   - plays: Playback is requested with the seek: the item may end before it could be requested afterwards.
+  ///   - isWanted: Called with the state locked. If it returns false, nothing happens.
   @discardableResult
   func begin(
     seekTo time: MediaTime, tolerance: MediaTime, continuation: CheckedContinuation<Bool, any Error>?,
-    where isWanted: (State) -> Bool = { _ in true }
+    plays: Bool = false, where isWanted: (State) -> Bool = { _ in true }
   ) -> Bool {
     let now = clock.now
     let outcome = state.withLock { state -> Result<Begun, ReelError> in
@@ -54,6 +56,7 @@ extension PlayerCore {
       state.skipsFrom = skipsFrom
       if case .failed = session.item.status.value { session.item.status.set(.unknown) }
       state.follow(state.machine.handle(.seekBegan), now: now)
+      if plays { state.follow(state.machine.handle(.play), now: now) }
       begun.stallLength = state.lastStall
       return .success(begun)
     }
@@ -81,10 +84,13 @@ extension PlayerCore {
     begin(seekTo: .zero, tolerance: .zero, continuation: nil) { $0.startsOver }
   }
 
-  /// Restarts an item that has ended from the beginning. Returns false if it has not ended.
+  /// Plays an item that has ended from the beginning, if it can be sought. Returns false if it has not ended.
   func restartIfEnded() -> Bool {
     guard state.withLock({ $0.startsOver }) else { return false }
-    if begin(seekTo: .zero, tolerance: .zero, continuation: nil) { apply { $0.machine.handle(.play) } }
-    return true
+    if begin(seekTo: .zero, tolerance: .zero, continuation: nil, plays: true, where: \.startsOver) {
+      return true
+    }
+    // It can't be sought, unless another caller has restarted it.
+    return state.withLock { $0.startsOver }
   }
 }

@@ -61,11 +61,16 @@ struct TextLayout: Sendable, Equatable {
     return lines + [line]
   }
 
+  /// The first characters of a text, with an ellipsis if there are more.
+  static func truncated(_ text: String, to count: Int) -> String {
+    text.count <= count ? text : "\(text.prefix(max(1, count - 1)))…"
+  }
+
   /// A text of at most this many characters. An ellipsis takes the place of the rest: of the middle of a URL or path,
   /// whose end tells most, and else of the end.
   static func shortened(_ text: String, to count: Int) -> String {
     guard text.count > count else { return text }
-    guard text.contains("/"), count >= 12 else { return TextTable.shortened(text, to: count) }
+    guard text.contains("/"), count >= 12 else { return truncated(text, to: count) }
     let head = (count - 1) / 3
     return "\(text.prefix(head))…\(text.suffix(count - 1 - head))"
   }
