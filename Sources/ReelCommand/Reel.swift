@@ -9,7 +9,7 @@ struct Reel: AsyncParsableCommand {
       Sources are paths, http(s) URLs of media files, HLS or DASH manifests, or - for standard input.
 
       Exit codes: 0 all well; 64 usage; 65 bad media or manifest; 66 no such file; 69 server or network; \
-      70 a fault of reel's; 73 an output can't be made; 74 an output can't be written; 130 interrupted. \
+      70 an internal error; 73 an output can't be made; 74 an output can't be written; 130 interrupted. \
       1 if any of several sources or walks failed, or if an --assert of feed does not hold. \
       Of a list (--input): 1 if any failed permanently, 75 if a retry may help.
       """,

@@ -182,6 +182,21 @@ struct StoryboardCommandTests {
     #expect(folder.names("out") == ["cut-001.jpg", "cut.vtt"])
   }
 
+  @Test("A connection that breaks while a source is read through: the exit code says so")
+  func brokenConnection() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("stills/poor-start.ts=close:100000") { origin in
+      let source = origin.url("stills/poor-start.ts").absoluteString
+      let result = try await Command.run(
+        "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--retries", "0")
+      #expect(result.status == 69, "\(result.errorText)")
+      let record = try json(try #require(result.outputLines.first))
+      #expect((record["stills"] as? Int ?? 0) > 0)
+      #expect((record["error"] as? [String: Any])?["exit_code"] as? Int == 69)
+      #expect(folder.names().contains("poor-start-001.jpg"))
+    }
+  }
+
   @Test("Standard input: the bytes that were read")
   func standardInput() async throws {
     let folder = try TemporaryFolder()

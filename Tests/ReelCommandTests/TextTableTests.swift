@@ -40,6 +40,18 @@ struct TextTableTests {
     for column in 1...9 { #expect(lines.contains { $0.contains("column \(column)") }) }
   }
 
+  @Test("All columns of names are repeated below, and names stay distinct")
+  func names() {
+    var table = TextTable([.left, .left])
+    for kind in ["all", "hits"] {
+      table.add(["second_frame.over100ms", kind] + (1...9).map { "\($0)000 ms" })
+    }
+    let lines = table.lines(in: TextLayout(width: 60))
+    #expect(lines.allSatisfy { $0.count <= 60 })
+    #expect(lines.allSatisfy { $0.hasPrefix("second_frame.over100ms  ") })
+    #expect(lines.count { $0.contains("  hits  ") } == lines.count / 2)
+  }
+
   @Test("A last column of text continues on further lines")
   func text() {
     var table = TextTable([.left, .left], indentation: 2)

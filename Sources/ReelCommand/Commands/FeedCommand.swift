@@ -140,7 +140,8 @@ struct FeedCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("assert"), parsing: .singleValue,
-    help: ArgumentHelp("What has to hold, as 'ttff.p95<150ms'. Can be repeated.", valueName: "expr"))
+    help: ArgumentHelp("Fail if this does not hold, as 'ttff.p95<150ms'. Can be repeated.", valueName: "expr")
+  )
   var assertions: [String] = []
 
   @Option(

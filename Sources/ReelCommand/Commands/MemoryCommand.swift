@@ -9,7 +9,7 @@ import ReelPool
 struct MemoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "memory",
-    abstract: "Load players, let them rest or play, and say what each of them holds of memory.",
+    abstract: "Load players, let them rest or play, and report the memory of each.",
     discussion: """
       Opens players for the sources in turn, loads each to a stage as a pool does with preloads, and waits until \
       nothing changes any more. Prints for each player what it holds, by kind, as the owners of the memory count it; then how much the \

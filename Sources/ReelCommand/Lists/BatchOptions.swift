@@ -13,7 +13,7 @@ struct BatchOptions: ParsableArguments {
     results file, and --resume continues where a run has ended. A URL that is named twice is done once. A source is \
     skipped or tried again by its URL alone: other options are not compared. After 3 temporary failures in a row, the \
     sources of a host are postponed to the end; after 3 more, they are left for a later run. Where a server sends \
-    Retry-After, no source of its host is begun before. Exit codes: 0 all written; 1 some sources failed permanently; \
+    Retry-After, no source of its host is opened before that time. Exit codes: 0 all written; 1 some sources failed permanently; \
     75 some may succeed on a retry, or SIGTERM ended the run; others as usual. reel report sums results up.
     """
 

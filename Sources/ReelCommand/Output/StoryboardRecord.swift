@@ -115,6 +115,10 @@ struct StoryboardRecord: Encodable {
         "\(count) of \(count + writer.frames.count) stills \(count == 1 ? "is" : "are") missing", at: source)
       self.loss = loss
       error = ErrorRecord(loss)
+    } else if !storyboard.isLive, let fault = storyboard.faults.first(where: \.endsReading) {
+      // Of a source that is read through, nobody knows how many stills are missing.
+      loss = fault
+      error = ErrorRecord(fault)
     }
   }
 }
@@ -148,4 +152,9 @@ enum StoryboardText {
   private static func megabytes(_ count: Int64) -> String {
     "\((Double(count) / 1e6).formatted(places: count < 100_000 ? 3 : 1)) MB"
   }
+}
+
+extension ReelError {
+  /// True for an error of a server or of the network, after which nothing more was read.
+  fileprivate var endsReading: Bool { [.network, .server, .timedOut].contains(kind) }
 }

@@ -3,7 +3,7 @@ import ReelCore
 /// A table of text, with columns as wide as their widest cell.
 ///
 /// On a terminal it fits the width: long names are shortened, a last column of text continues on further lines, and
-/// columns for which there is still no room follow below, after the first column once more.
+/// columns for which there is still no room follow below, after the columns of names once more.
 struct TextTable {
   enum Alignment {
     case left
@@ -21,7 +21,7 @@ struct TextTable {
   private let indentation: Int
 
   /// Names are shortened no further than this.
-  private static let leastNameWidth = 12
+  private static let leastNameWidth = 24
   /// A column whose text continues on further lines is no narrower.
   private static let leastTextWidth = 24
 
@@ -96,15 +96,17 @@ struct TextTable {
     return widths
   }
 
-  /// The columns of each block of lines. Each begins with the first column.
+  /// The columns of each block of lines. Each begins with the columns of names, or with the first one if they are wide.
   private func blocks(_ widths: [Int], of width: Int) -> [[Int]] {
     guard extent(widths) > width, widths.count > 2 else { return [Array(widths.indices)] }
+    let names = Array(widths.indices.prefix { alignment($0) == .left }.dropLast(hasText(widths) ? 1 : 0))
+    let head = names.isEmpty || extent(names.map { widths[$0] }) > width / 2 ? [0] : names
     var blocks: [[Int]] = []
-    var block = [0]
-    for column in widths.indices.dropFirst() {
-      if block.count > 1, extent((block + [column]).map { widths[$0] }) > width {
+    var block = head
+    for column in widths.indices.dropFirst(head.count) {
+      if block.count > head.count, extent((block + [column]).map { widths[$0] }) > width {
         blocks.append(block)
-        block = [0]
+        block = head
       }
       block.append(column)
     }

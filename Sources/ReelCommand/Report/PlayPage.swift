@@ -32,8 +32,10 @@ struct PlayPage {
   // MARK: - Private
 
   private func heading(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
+    let ended =
+      summary.ended == .duration ? "after --duration" : summary.ended.rawValue.replacing("_", with: " ")
     var figures = [
-      ("ended", summary.ended.rawValue.replacing("_", with: " ")),
+      ("ended", ended),
       ("played", "\(summary.played.formatted(places: 3)) s"),
       ("start-up", summary.startupMs.map(Self.time) ?? "–"),
       ("second frame", summary.secondFrameMs.map(Self.time) ?? "–"),
