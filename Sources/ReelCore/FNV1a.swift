@@ -1,6 +1,6 @@
 /// The 64-bit hash FNV-1a: the same on every machine, and no protection against forgers.
 package struct FNV1a: Sendable, Hashable {
-  /// The hash of what was combined so far.
+  /// The hash of the bytes combined so far.
   package private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
   package init() {}

@@ -18,7 +18,7 @@ func writeFirstFrame(of source: String, to file: URL) async throws {
   }
 }
 
-/// Plays `source` from `start` to its end, its sound into a WAVE file. Returns a summary of what was shown.
+/// Plays `source` from `start` to its end and writes its sound to a WAVE file. Returns a summary of the playback.
 func play(
   _ source: String, from start: MediaTime, sound path: String,
   onFrame: @escaping @Sendable (MediaTime, PixelSize) -> Void

@@ -24,7 +24,7 @@ enum Typos {
       + (advice ?? "the commands are \(commands.joined(separator: ", "))")
   }
 
-  /// A message of ArgumentParser without a suggestion that is not similar to what was written.
+  /// Removes a suggestion from a message of ArgumentParser if it does not resemble the argument.
   static func withoutFarSuggestion(_ message: String) -> String {
     let pattern = /Unknown option '(?<written>[^']+)'(?<rest>\. Did you mean '(?<meant>[^']+)'\?)/
     guard let match = message.firstMatch(of: pattern),

@@ -1,4 +1,4 @@
-/// The quantization tables that libjpeg uses, so that a quality means what it means in other programs.
+/// The quantization tables that libjpeg uses, so that a quality has the same meaning as in other programs.
 enum JPEGTables {
   /// The example tables of ITU-T T.81, Annex K, for luma and chroma, row by row.
   private static let luma: [Int] = [

@@ -17,7 +17,7 @@ package final class StillRenderer {
   }
 
   private let converter = FrameConverter()
-  /// The mapper of the last frame, with what it was made for.
+  /// The mapper used for the last frame, with the transfer function and peak that it was made for.
   private var mapper: (transfer: ToneMapper.Transfer, peak: Double?, mapper: ToneMapper)?
 
   package init() {}

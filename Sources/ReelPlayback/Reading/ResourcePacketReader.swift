@@ -161,7 +161,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? {
-    // The index of a fragmented file names only what was read.
+    // The demuxer's index of a fragmented file covers only the fragments read so far.
     guard let open, open.isSeekable, resource.format == .mp4,
       resource.layout != .indexFirst(isFragmented: true),
       let stream = open.container.video, open.offset.knownValue != nil

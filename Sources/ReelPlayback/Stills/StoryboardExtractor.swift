@@ -139,7 +139,7 @@ final class StoryboardWork: Sendable {
     var hdr: String?
     var rung: (id: String, bitsPerSecond: Int?)?
     var faults: [ReelError] = []
-    /// In milliseconds: of what was read forward, to its end; nil if there was no such reading.
+    /// The duration in milliseconds of a source that was read to its end; nil if it was read by its index.
     var readDuration: Int?
     var openedByteCount: Int64 = 0
     /// The number of stills, one after the other, for which nothing came in time.

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// How the rate of a link may be in the next seconds, from what was measured.
+/// The distribution of a link's rate in the next seconds, estimated from measurements.
 ///
 /// The logarithm of the rate follows Student's t-distribution with two degrees of freedom around the measured one. Its
 /// scale is the measured deviation and, for changes that were not seen yet, a drift.

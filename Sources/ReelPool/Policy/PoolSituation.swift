@@ -19,7 +19,7 @@ public struct PoolSituation: Sendable, Hashable {
     public var retention: [Double]?
     /// The stage that loading has reached; `.none` for an item without a slot.
     ///
-    /// An item that has ended and was left begins anew: it is at the stage `.initialization` and the position 0, with
+    /// An item that ended and was left starts over: it is at the stage `.initialization` and the position 0, with
     /// nothing buffered. A plan that wants its first frame has it rewound.
     public var stage = PreloadStage.none
     /// The position of the frame on show: 0 for an item that was not played.
