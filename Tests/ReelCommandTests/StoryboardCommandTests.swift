@@ -122,6 +122,11 @@ struct StoryboardCommandTests {
     #expect(
       master.contains(#"RESOLUTION=80x45,CODECS="jpeg",URI="poor-start-images.m3u8""#)
         && master.contains("#EXT-X-IMAGE-STREAM-INF:BANDWIDTH="))
+    // The peak is a sheet's size over its own duration: the last one lasts 2 s, not 4.
+    let rates = try [(1, 4.0), (2, 2.0)].map { number, duration in
+      try (Double(folder.bytes("poor-start-00\(number).jpg").count) * 8 / duration).rounded(.up)
+    }
+    #expect(master.contains("BANDWIDTH=\(Int(rates.max() ?? 0)),"), "\(rates) \(master)")
     let mpd = try text("poor-start.mpd", in: folder)
     let parser = XMLParser(data: Data(mpd.utf8))
     #expect(parser.parse(), "\(String(describing: parser.parserError))")
@@ -263,6 +268,22 @@ struct StoryboardCommandTests {
     #expect(try await Command.run("storyboard", clip, "-o", folder.path, "--overwrite").status == 0)
     let blocked = try await Command.run("storyboard", clip, "-o", folder.path + "/poor-start.vtt")
     #expect(blocked.status == 73)
+  }
+
+  @Test("The source itself is never replaced, not even with --overwrite")
+  func source() async throws {
+    let folder = try TemporaryFolder()
+    let media = folder.url.appending(path: "clip.vtt")
+    try Data(contentsOf: URL(fileURLWithPath: clip)).write(to: media)
+    let link = folder.url.appending(path: "link.vtt")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: media)
+    for path in [media.path, link.path] {
+      let result = try await Command.run("storyboard", path, "-o", folder.path, "--overwrite")
+      #expect(result.status == 73)
+      expectErrorLine(result, names: path, words: "would replace its own source")
+    }
+    #expect(
+      try folder.bytes("clip.vtt") == folder.bytes("link.vtt") && folder.names() == ["clip.vtt", "link.vtt"])
   }
 
   @Test("A sheet that is too large is refused before any file is written")

@@ -49,7 +49,8 @@ extension OutputRecord.Source {
   init(of source: MediaSource) {
     switch source {
     case .url(let url) where url.isFileURL:
-      self.init("file " + url.resolvingSymlinksInPath().path)
+      let path = url.resolvingSymlinksInPath().path
+      self.init("file " + path, file: path)
     case .url(let url):
       var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
       parts?.fragment = nil

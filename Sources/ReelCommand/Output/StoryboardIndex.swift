@@ -32,8 +32,22 @@ enum StoryboardIndex {
     /// What a whole sheet lasts, in milliseconds.
     var sheetDuration: Int { interval * columns * rows }
 
-    /// The bit rate of the largest sheet.
-    var bandwidth: Int { max(1, (byteCounts.max() ?? 0) * 8000 / max(1, sheetDuration)) }
+    /// What each sheet lasts, in milliseconds. The last one may be shorter.
+    var durations: [Int] {
+      byteCounts.indices.map { max(1, min(duration - $0 * sheetDuration, sheetDuration)) }
+    }
+
+    /// The highest bit rate of a sheet, rounded up (RFC 8216 §4.3.4.2).
+    var peakBitRate: Int {
+      zip(byteCounts, durations).map { Self.bitRate($0, $1) }.max() ?? 1
+    }
+
+    /// The bit rate of the largest sheet over the duration of a whole one, rounded up (DASH-IF IOP 4.3 §6.2.6).
+    var bandwidth: Int { Self.bitRate(byteCounts.max() ?? 0, sheetDuration) }
+
+    private static func bitRate(_ bytes: Int, _ milliseconds: Int) -> Int {
+      max(1, (bytes * 8000 + milliseconds - 1) / max(1, milliseconds))
+    }
   }
 
   // MARK: Texts
@@ -55,15 +69,14 @@ enum StoryboardIndex {
     var text = """
       #EXTM3U
       #EXT-X-VERSION:7
-      #EXT-X-TARGETDURATION:\((sheets.sheetDuration + 999) / 1000)
+      #EXT-X-TARGETDURATION:\(((sheets.durations.max() ?? 1) + 999) / 1000)
       #EXT-X-MEDIA-SEQUENCE:1
       #EXT-X-PLAYLIST-TYPE:VOD
       #EXT-X-IMAGES-ONLY
 
       """
-    for (index, name) in sheets.names.enumerated() {
-      let left = sheets.duration - index * sheets.sheetDuration
-      text += "#EXTINF:\(seconds(max(1, min(left, sheets.sheetDuration)))),\n"
+    for (name, duration) in zip(sheets.names, sheets.durations) {
+      text += "#EXTINF:\(seconds(duration)),\n"
       text += "#EXT-X-TILES:\(tiles),DURATION=\(seconds(sheets.interval))\n\(uri(name))\n"
     }
     return text + "#EXT-X-ENDLIST\n"
@@ -75,13 +88,15 @@ enum StoryboardIndex {
     return """
       #EXTM3U
       #EXT-X-VERSION:7
-      #EXT-X-IMAGE-STREAM-INF:BANDWIDTH=\(sheets.bandwidth),RESOLUTION=\(sheets.tile),CODECS="\(codec)",\
+      #EXT-X-IMAGE-STREAM-INF:BANDWIDTH=\(sheets.peakBitRate),RESOLUTION=\(sheets.tile),CODECS="\(codec)",\
       URI="\(uri(playlist))"
 
       """
   }
 
   /// A static MPD with one AdaptationSet of tiled images (DASH-IF IOP 4.3 §6.2.6).
+  ///
+  /// The set has no `id`, which might collide with another one where it is inserted into a presentation's Period.
   ///
   /// - Parameter pattern: The names of the sheets, with a DASH template for the number.
   static func mpd(_ sheets: Sheets, pattern: String) -> String {
@@ -90,7 +105,7 @@ enum StoryboardIndex {
     <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" profiles="urn:mpeg:dash:profile:isoff-live:2011" type="static" \
     mediaPresentationDuration="PT\(seconds(sheets.duration))S" minBufferTime="PT\(seconds(sheets.interval))S">
       <Period id="1" start="PT0S">
-        <AdaptationSet id="1" contentType="image" mimeType="\(sheets.mediaType)">
+        <AdaptationSet contentType="image" mimeType="\(sheets.mediaType)">
           <SegmentTemplate media="\(pattern)" startNumber="1" timescale="1000" duration="\(sheets.sheetDuration)"/>
           <Representation id="thumbnails" bandwidth="\(sheets.bandwidth)" \
     width="\(sheets.tile.width * sheets.columns)" height="\(sheets.tile.height * sheets.rows)">

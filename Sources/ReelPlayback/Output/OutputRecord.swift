@@ -26,12 +26,16 @@ package final class OutputRecord: Sendable {
   /// A source, identified in the same way in every run.
   package struct Source: Sendable, Hashable {
     fileprivate let text: String
+    fileprivate let file: String?
 
     /// Stores an FNV-1a hash of the identity, because URLs may contain secrets that must not get into files.
-    package init(_ identity: String) {
+    ///
+    /// - Parameter file: The path of a local source, which no output may replace.
+    package init(_ identity: String, file: String? = nil) {
       var hash = FNV1a()
       hash.combine(identity.utf8)
       text = String(hash.value, radix: 16)
+      self.file = file
     }
   }
 
@@ -49,8 +53,13 @@ package final class OutputRecord: Sendable {
     hasAttributes = Locked(usesAttributes ? nil : false)
   }
 
-  /// Throws `ReelError.cannotCreateOutput` if a file of that name exists that `source` may not replace.
+  /// Throws `ReelError.cannotCreateOutput` if a file of that name exists that `source` may not replace, or is the source.
   package func check(_ name: String, of source: Source) throws(ReelError) {
+    if let file = source.file, Self.areSame(path(name), file) {
+      throw ReelError(
+        .cannotCreateOutput, "the output would replace its own source", at: path(name),
+        advice: "-o names another folder")
+    }
     guard !overwrites, isWritten(name, by: source) == false else { return }
     throw ReelError(
       .cannotCreateOutput, "the file exists, and was not written from this source", at: path(name),
@@ -97,6 +106,13 @@ package final class OutputRecord: Sendable {
   private func path(_ name: String) -> String { (directory as NSString).appendingPathComponent(name) }
 
   private static func text(_ source: Source, _ size: Int64) -> String { "\(source.text) \(size)" }
+
+  /// True if both paths, after links, lead to one file.
+  private static func areSame(_ path: String, _ other: String) -> Bool {
+    var (status, otherStatus) = (stat(), stat())
+    return stat(path, &status) == 0 && stat(other, &otherStatus) == 0 && status.st_dev == otherStatus.st_dev
+      && status.st_ino == otherStatus.st_ino
+  }
 
   /// Nil if nothing has that name.
   private static func size(of path: String) -> Int64? {
