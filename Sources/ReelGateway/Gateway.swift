@@ -1,5 +1,5 @@
 public import Foundation
-import Hummingbird
+import HummingbirdCore
 public import Logging
 import NIOCore
 import NIOPosix
@@ -62,31 +62,29 @@ public final class Gateway: Sendable {
     let routes = GatewayRoutes(
       hls: hls, isProxy: configuration.isProxy, fetcher: fetcher, logger: logger,
       playlists: PlaylistCache(hls))
-    let application = Application(
-      router: routes.router,
-      server: .http1(
-        configuration: .init(
-          additionalChannelHandlers: [ClientConnection()], idleTimeout: .seconds(60))),
-      configuration: ApplicationConfiguration(
-        address: .hostname(configuration.host, port: configuration.port)),
-      onServerRunning: { port.yield($0.localAddress?.port) },
-      eventLoopGroupProvider: .shared(group), logger: Self.silent(logger))
-    let server = Task {
+    let server = Server(
+      childChannelSetup: HTTP1Channel(
+        responder: routes.respond,
+        configuration: .init(additionalChannelHandlers: [ClientConnection()], idleTimeout: .seconds(60))),
+      configuration: ServerConfiguration(address: .hostname(configuration.host, port: configuration.port)),
+      onServerRunning: { port.yield($0.localAddress?.port) }, eventLoopGroup: group,
+      logger: Self.silent(logger))
+    let running = Task {
       defer { port.finish() }
-      try await application.run()
+      try await server.run()
     }
     let bound = await withTaskCancellationHandler {
       await ports.first { _ in true }
     } onCancel: {
-      server.cancel()
+      running.cancel()
     }
     if let bound = bound.flatMap({ $0 }),
       let url = URL.server(host: configuration.host, port: bound, path: "master.m3u8")
     {
-      if !Task.isCancelled { return Gateway(url: url, port: bound, group: group, server: server) }
+      if !Task.isCancelled { return Gateway(url: url, port: bound, group: group, server: running) }
     }
-    server.cancel()
-    let outcome = await server.result
+    running.cancel()
+    let outcome = await running.result
     try? await group.shutdownGracefully()
     try Task.checkCancellation()
     if case .failure(let error) = outcome, error is IOError {

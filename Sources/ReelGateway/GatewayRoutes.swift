@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import ReelCore
@@ -18,21 +18,63 @@ struct GatewayRoutes: Sendable {
 
   private static let playlistName = "index.m3u8"
 
-  var router: Router<GatewayContext> {
-    let router = Router(context: GatewayContext.self)
-    router.add(middleware: CrossOriginMiddleware())
-    for method in [HTTPRequest.Method.get, .head] {
-      for path in ["/", "/master.m3u8"] {
-        router.on(RouterPath(path), method: method) { _, _ in multivariantPlaylist }
-      }
-      router.on("/media/{track}/{name}", method: method) { request, context in
-        try await media(request, context)
-      }
-    }
-    return router
+  /// Answers a request.
+  ///
+  /// Throws to close the connection: if the client has disconnected, or if the origin breaks off in the middle of a
+  /// response.
+  @Sendable
+  func respond(
+    to request: Request, writer: consuming ResponseWriter, channel: any Channel
+  ) async throws {
+    let connection = try await channel.pipeline.handler(type: ClientConnection.self).get()
+    var response = try await crossOriginResponse(to: request, connection)
+    response.headers[.date] = WallTime.now.httpDate
+    if request.method == .head { response = response.createHeadResponse() }
+    try await response.body.write(try await writer.writeHead(response.head))
   }
 
   // MARK: - Private
+
+  /// A response that any page may read (CORS).
+  private func crossOriginResponse(
+    to request: Request, _ connection: ClientConnection
+  ) async throws -> Response {
+    let methods = "GET, HEAD, OPTIONS"
+    var response: Response
+    switch request.method {
+    case .options:
+      response = Response(status: .noContent)
+      response.headers[.accessControlAllowMethods] = methods
+      response.headers[.accessControlAllowHeaders] = "*, Range, Content-Type, Authorization"
+      response.headers[.accessControlMaxAge] = "86400"
+      response.headers[.allow] = methods
+    case .get, .head:
+      response =
+        try await content(for: request, connection) ?? .text(.notFound, "nothing is served here")
+    default:
+      response = .text(.methodNotAllowed, "\(request.method.rawValue.prefix(20)) is not served")
+      response.headers[.allow] = methods
+    }
+    response.headers[.accessControlAllowOrigin] = "*"
+    response.headers[.accessControlExposeHeaders] =
+      "Accept-Ranges, Content-Encoding, Content-Length, Content-Range, Date, Location"
+    return response
+  }
+
+  /// What is served at a path; nil for nothing.
+  private func content(for request: Request, _ connection: ClientConnection) async throws -> Response? {
+    let path = request.uri.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
+    switch path.count {
+    case 0: return multivariantPlaylist
+    case 1 where path[0] == "master.m3u8": return multivariantPlaylist
+    case 3 where path[0] == "media":
+      guard let track = hls.track(named: path[1]) else { return nil }
+      if path[2] == Self.playlistName { return playlist(await playlists.text(of: track)) }
+      guard let resource = track.resource(named: path[2]) else { return nil }
+      return try await media(resource, request, connection)
+    default: return nil
+    }
+  }
 
   private var multivariantPlaylist: Response {
     playlist(hls.multivariantPlaylist { "media/\($0.name)/\(Self.playlistName)" })
@@ -63,22 +105,29 @@ struct GatewayRoutes: Sendable {
     return resource.url
   }
 
-  private func media(_ request: Request, _ context: GatewayContext) async throws -> Response {
-    guard let trackName = context.parameters.get("track"), let name = context.parameters.get("name"),
-      let track = hls.track(named: trackName)
-    else { throw HTTPError(.notFound) }
-    if name == Self.playlistName { return playlist(await playlists.text(of: track)) }
-    guard let resource = track.resource(named: name) else { throw HTTPError(.notFound) }
+  private func media(
+    _ resource: VirtualHLS.Resource, _ request: Request, _ connection: ClientConnection
+  ) async throws -> Response {
     let scheme = resource.url.scheme?.lowercased()
     let isReachable = scheme == "http" || scheme == "https"
     logger.debug(
       "media",
       metadata: ["path": "\(request.uri.path)", "url": "\(resource.url.absoluteString.prefix(1_000))"])
     if isReachable, !isProxy {
-      let url = try await context.whileConnected { await reachableURL(of: resource) }
+      let url = try await connection.whileOpen { await reachableURL(of: resource) }
       return Response(status: .found, headers: [.location: url.absoluteString, .cacheControl: "no-cache"])
     }
     let relay = ResourceRelay(resource: resource, fetcher: fetcher, logger: logger)
-    return try await relay.response(to: request, context: context)
+    return try await relay.response(to: request, connection: connection)
+  }
+}
+
+extension Response {
+  /// An answer of one line, for people.
+  static func text(_ status: HTTPResponse.Status, _ text: String) -> Response {
+    Response(
+      status: status,
+      headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(string: text + "\n")))
   }
 }

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import ReelCore
@@ -16,12 +16,13 @@ struct ResourceRelay: Sendable {
   /// byte.
   ///
   /// Throws `CancellationError` if the client has disconnected.
-  func response(to request: Request, context: GatewayContext) async throws -> Response {
+  func response(to request: Request, connection: ClientConnection) async throws -> Response {
     let range = request.method == .get ? ByteRangeField(request.headers[.range]) : nil
     var failure: ReelError?
     for url in [resource.url] + resource.alternateURLs {
       do {
-        return try await response(from: url, range: range, isHead: request.method == .head, context: context)
+        return try await response(
+          from: url, range: range, isHead: request.method == .head, connection: connection)
       } catch let error as ReelError {
         logger.debug("origin failed", metadata: ["reason": "\(error)"])
         failure = failure ?? error
@@ -42,37 +43,37 @@ struct ResourceRelay: Sendable {
   }
 
   private func response(
-    from url: URL, range: ByteRangeField?, isHead: Bool, context: GatewayContext
+    from url: URL, range: ByteRangeField?, isHead: Bool, connection: ClientConnection
   ) async throws -> Response {
     if isHead {
-      let head = try await context.whileConnected { try await fetch(.head, url, nil).response }
+      let head = try await connection.whileOpen { try await fetch(.head, url, nil).response }
       return whole(count: head.resourceByteCount ?? head.bodyByteCount, body: ResponseBody())
     }
     guard let range else {
-      let opened = try await context.whileConnected { try await fetch(.get, url, nil) }
-      return whole(opened, context: context)
+      let opened = try await connection.whileOpen { try await fetch(.get, url, nil) }
+      return whole(opened, connection: connection)
     }
     switch range {
     case .last:
-      guard let size = try await size(of: url, context: context) else {
+      guard let size = try await size(of: url, connection: connection) else {
         // A server may ignore a range that it can't serve (RFC 9110 §14.2).
-        let opened = try await context.whileConnected { try await fetch(.get, url, nil) }
-        return whole(opened, context: context)
+        let opened = try await connection.whileOpen { try await fetch(.get, url, nil) }
+        return whole(opened, connection: connection)
       }
       guard let bytes = range.bytes(of: size) else { return unsatisfiable(size) }
       let part = ByteRange(offset: bytes.lowerBound, length: Int64(bytes.count))
-      let opened = try await context.whileConnected { try await fetch(.get, url, part) }
-      return self.part(opened, range, context: context)
+      let opened = try await connection.whileOpen { try await fetch(.get, url, part) }
+      return self.part(opened, range, connection: connection)
     case .from(let first, let last):
       let (length, overflow) = (last ?? 0).subtractingReportingOverflow(first - 1)
       let part = ByteRange(offset: first, length: last == nil || overflow ? nil : length)
       do {
-        let opened = try await context.whileConnected { try await fetch(.get, url, part) }
-        return self.part(opened, range, context: context)
+        let opened = try await connection.whileOpen { try await fetch(.get, url, part) }
+        return self.part(opened, range, connection: connection)
       } catch let error as ReelError {
         // An origin fails for many reasons. Only the size shows that the range is outside the resource.
         guard error.kind == .server || error.kind == .badMedia,
-          let size = try await size(of: url, context: context), range.bytes(of: size) == nil
+          let size = try await size(of: url, connection: connection), range.bytes(of: size) == nil
         else { throw error }
         return unsatisfiable(size)
       }
@@ -92,9 +93,9 @@ struct ResourceRelay: Sendable {
   }
 
   /// Nil if it is unknown.
-  private func size(of url: URL, context: GatewayContext) async throws -> Int64? {
+  private func size(of url: URL, connection: ClientConnection) async throws -> Int64? {
     do {
-      return try await context.whileConnected {
+      return try await connection.whileOpen {
         let head = try await fetcher.fetch(FetchRequest(.head, url: url, purpose: .segment))
         return head.resourceByteCount ?? head.bodyByteCount
       }
@@ -103,10 +104,10 @@ struct ResourceRelay: Sendable {
     }
   }
 
-  private func whole(_ opened: Opened, context: GatewayContext) -> Response {
+  private func whole(_ opened: Opened, connection: ClientConnection) -> Response {
     let count = opened.response.bodyByteCount
     return whole(
-      count: count, body: body(opened, skipping: 0, count: nil, contentLength: count, context: context))
+      count: count, body: body(opened, skipping: 0, count: nil, contentLength: count, connection: connection))
   }
 
   private func whole(count: Int64?, body: ResponseBody) -> Response {
@@ -117,10 +118,10 @@ struct ResourceRelay: Sendable {
 
   /// The part that was asked for. An origin that sends everything has what is too much cut off; one that does not say
   /// how much it is going to send gets to send the whole.
-  private func part(_ opened: Opened, _ range: ByteRangeField, context: GatewayContext) -> Response {
+  private func part(_ opened: Opened, _ range: ByteRangeField, connection: ClientConnection) -> Response {
     let response = opened.response
     let end = response.bodyByteCount.map { response.bodyOffset.addingReportingOverflow($0) }
-    guard let end, !end.overflow else { return whole(opened, context: context) }
+    guard let end, !end.overflow else { return whole(opened, connection: connection) }
     let size = response.resourceByteCount ?? end.partialValue
     guard let wanted = range.bytes(of: size), wanted.lowerBound >= response.bodyOffset,
       wanted.lowerBound < end.partialValue
@@ -135,7 +136,7 @@ struct ResourceRelay: Sendable {
       status: .partialContent, headers: headers,
       body: body(
         opened, skipping: sent.lowerBound - response.bodyOffset, count: count, contentLength: count,
-        context: context))
+        connection: connection))
   }
 
   private func unsatisfiable(_ size: Int64) -> Response {
@@ -151,7 +152,7 @@ struct ResourceRelay: Sendable {
   /// The bytes of a response. Each chunk is requested when the previous one is on its way to the client. If the
   /// origin breaks off, the connection is closed before the announced end, so that the client notices.
   private func body(
-    _ opened: Opened, skipping: Int64, count: Int64?, contentLength: Int64?, context: GatewayContext
+    _ opened: Opened, skipping: Int64, count: Int64?, contentLength: Int64?, connection: ClientConnection
   ) -> ResponseBody {
     let length = contentLength.flatMap { Int(exactly: $0) }
     return ResponseBody(contentLength: length) { writer in
@@ -165,7 +166,7 @@ struct ResourceRelay: Sendable {
         remaining -= Int64(bytes.count)
         if !bytes.isEmpty { try await writer.write(ByteBuffer(bytes: bytes)) }
         guard remaining > 0 else { break }
-        next = try await context.whileConnected { try await opened.response.body.next() }
+        next = try await connection.whileOpen { try await opened.response.body.next() }
       }
       if count != nil, remaining > 0 { throw ReelError(.server, "the answer ends too early") }
       try await writer.finish(nil)
