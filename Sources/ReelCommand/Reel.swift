@@ -6,12 +6,16 @@ struct Reel: AsyncParsableCommand {
     commandName: "reel",
     abstract: "A headless media player pool over FFmpeg.",
     discussion: """
-      Sources are paths, http(s) URLs of media files, HLS or DASH manifests, or - for standard input.
+      Sources are paths or http(s) URLs of media files, HLS or DASH manifests, or - for standard input.
 
-      Exit codes: 0 all well; 64 usage; 65 bad media or manifest; 66 no such file; 69 server or network; \
-      70 an internal error; 73 an output can't be made; 74 an output can't be written; 130 interrupted. \
-      1 if any of several sources or walks failed, or if an --assert of feed does not hold. \
-      Of a list (--input): 1 if any failed permanently, 75 if a retry may help.
+      Times are written as 2, 2.5s, 500ms, 1:30 or 00:01:30, sizes as 800000, 64M, 64MB or 1.5GiB (M and MB are \
+      1,000,000 bytes), and bit rates as 3Mbit, 3M or 800k.
+
+      Results go to standard output, everything else to standard error. --quiet prints no text except errors. Data is \
+      printed all the same: JSON, playlists, the device of calibrate, the URL of serve, and media written to -.
+
+      Exit codes:
+      \(HelpText.list(exitCodes))
       """,
     version: Version.text,
     subcommands: [
@@ -21,6 +25,23 @@ struct Reel: AsyncParsableCommand {
       ReportCommand.self,
     ]
   )
+
+  private static let exitCodes: [(String, String)] = [
+    ("0", "success"),
+    (
+      "1",
+      "one of several sources or walks failed (in list mode: permanently), or an --assert of feed is not met"
+    ),
+    ("64", "wrong usage"),
+    ("65", "invalid or unsupported media or manifest"),
+    ("66", "no such file"),
+    ("69", "server or network error, or time limit"),
+    ("70", "internal error"),
+    ("73", "output can't be created"),
+    ("74", "output can't be written"),
+    ("75", "list mode: a retry may succeed"),
+    ("130", "interrupted"),
+  ]
 }
 
 @main
@@ -42,10 +63,17 @@ enum Main {
         try command.run()
       }
     } catch {
-      guard Reel.exitCode(for: error) == .validationFailure else { Reel.exit(withError: error) }
+      // ArgumentParser wraps nothing: HelpText does.
+      let message = Reel.fullMessage(for: error, columns: 1_000_000)
+      guard Reel.exitCode(for: error) == .validationFailure else {
+        // Completions, for instance, are printed as they are.
+        guard message.hasPrefix(HelpText.start) else { Reel.exit(withError: error) }
+        try? Console.print(HelpText.fitted(message, to: HelpText.columns))
+        return
+      }
       Terminal.use(ColorMode(asking: arguments))
-      let message = Typos.withoutFarSuggestion(Reel.fullMessage(for: error))
-      Console.note(TextLayout(usesColor: Terminal.colorsErrors).withStyledError(message))
+      Console.note(
+        Console.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))
       Reel.exit(withError: ExitCode.validationFailure)
     }
   }

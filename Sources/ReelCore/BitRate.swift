@@ -45,7 +45,7 @@ package struct BitRate: Sendable, Hashable {
     if factor > 1 { rest.removeFirst() }
     let isByteUnit = unit.dropFirst(factor > 1 ? 1 : 0).first == "B" && (rest == "b" || rest == "b/s")
     guard !isByteUnit else {
-      throw ReelError(.usage, "\"\(text)\" counts bytes", advice: "write bits, as 3Mbit or 800k")
+      throw ReelError(.usage, "\"\(text)\" is in bytes", advice: "write bits per second, as 3Mbit or 800k")
     }
     guard ["", "b", "b/s", "bit", "bits", "bit/s", "bits/s", "bps"].contains(rest) else {
       throw malformed(text)
@@ -54,7 +54,7 @@ package struct BitRate: Sendable, Hashable {
   }
 
   private static func malformed(_ text: String) -> ReelError {
-    ReelError(.usage, "\"\(text)\" is not a bit rate", advice: "write it as 3Mbit, 800k or 2500000")
+    ReelError(.usage, "\"\(text)\" is not a bit rate", advice: "write 3Mbit, 800k or 2500000")
   }
 }
 

@@ -15,13 +15,13 @@ package struct LinkOptions: Sendable, Hashable {
 
   /// The forms with their meanings, in the order of the help text.
   package static let forms: [(form: String, meaning: String)] = [
-    ("start=30s", "where a recording begins; start=seed draws it from --seed"),
-    ("scale=4", "multiply all rates"),
-    ("rtt=50ms", "the round-trip time; 50 ms for a recording without it"),
-    ("jitter=10ms", "round trips take up to that much longer, drawn from --seed"),
-    ("tcp", "windows of 10 segments and slow start, also after a pause"),
-    ("tls", "a new https connection transfers certificates"),
-    ("dns", "the first connection to a host name takes one more round trip"),
+    ("start=30s", "start at this place of a recording; start=seed draws the place from --seed"),
+    ("scale=4", "multiply all rates by this"),
+    ("rtt=50ms", "the round-trip time; for a recording, 50 ms unless given"),
+    ("jitter=10ms", "add up to this much to each round trip, drawn from --seed"),
+    ("tcp", "model a congestion window: 10 segments, then slow start, also after a pause"),
+    ("tls", "model the transfer of certificates on each new https connection"),
+    ("dns", "add a round trip to the first connection to each host name"),
   ]
 
   /// - Throws: `ReelError` of kind `usage` for an unknown option, a value that makes no sense, or an option that is
@@ -35,9 +35,9 @@ package struct LinkOptions: Sendable, Hashable {
       guard let isNew = set(name, to: value) else {
         let names = Self.forms.map(\.form).joined(separator: ", ")
         throw ReelError(
-          .usage, "\"\(option)\" is not an option of a link", advice: "options are \(names)")
+          .usage, "\"\(option)\" is not a link option", advice: "the options are \(names)")
       }
-      guard isNew else { throw ReelError(.usage, "the link's option \(name) is there twice") }
+      guard isNew else { throw ReelError(.usage, "the link option \(name) is given twice") }
     }
   }
 

@@ -114,7 +114,7 @@ public struct LinkSpec: Sendable, Hashable {
   /// A time with its unit, such as `250us`, `50ms` or `2s`; at most an hour.
   static func duration(of text: Substring) -> Duration? { duration(of: text, limit: 3600) }
 
-  /// A place in a recording: seconds, or a time with its unit, such as `90`, `90s` or `1.5min`.
+  /// A place in a recording: seconds, or a time with its unit, such as `90`, `90s` or `1:30`.
   static func place(of text: Substring) -> Duration? {
     let limit = Double(LinkRecording.longestPeriod.components.seconds)
     return duration(of: text, isPlace: true, limit: limit)
@@ -132,21 +132,17 @@ public struct LinkSpec: Sendable, Hashable {
   }
 
   private static func duration(of text: Substring, isPlace: Bool = false, limit: Double) -> Duration? {
-    let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-    let unit = text[number.endIndex...].trimmingSpaces().lowercased()
-    var microseconds: [String: Double] = ["us": 1, "ms": 1e3, "s": 1e6]
-    if isPlace { microseconds.merge(["": 1e6, "min": 60e6]) { $1 } }
-    guard let value = Double(number), let size = microseconds[unit], value * size <= limit * 1e6 else {
+    guard let seconds = TimeText.seconds(text, needsUnit: !isPlace), seconds >= 0, seconds <= limit else {
       return nil
     }
-    return .microseconds(Int64((value * size).rounded()))
+    return .microseconds(Int64((seconds * 1e6).rounded()))
   }
 
   private static func malformed(_ text: String) -> ReelError {
     let names = profiles.map(\.name).joined(separator: ", ")
     return ReelError(
       .usage, "\"\(text)\" is not a link",
-      advice: "write it as 10Mbit/50ms (rate/round trip), as one of \(names), or name a file of a recording")
+      advice: "write 10Mbit/50ms (rate/round-trip time), \(names), or the path of a recording")
   }
 }
 

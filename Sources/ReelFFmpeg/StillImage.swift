@@ -17,7 +17,7 @@ package struct StillImage: ~Copyable, Sendable {
   package init(decoding bytes: [UInt8], name: String, logger: Logger) throws(ReelError) {
     guard let id = Self.codec(of: bytes), let codec = avcodec_find_decoder(id) else {
       throw ReelError(
-        .unsupported, "not an image that is supported", at: name, advice: "use JPEG, PNG or WebP")
+        .unsupported, "the image format is not supported", at: name, advice: "use JPEG, PNG or WebP")
     }
     var context = avcodec_alloc_context3(codec)
     guard let opened = context else { throw ReelError(.internalFault, "out of memory") }

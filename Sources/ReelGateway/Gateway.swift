@@ -55,7 +55,7 @@ public final class Gateway: Sendable {
     let address = "\(configuration.host):\(configuration.port)"
     guard (0...65_535).contains(configuration.port) else {
       throw ReelError(
-        .usage, "\(configuration.port) is not a port", at: address, advice: "0 is for a free one")
+        .usage, "\(configuration.port) is not a port", at: address, advice: "use 0 for any free port")
     }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let (ports, port) = AsyncStream<Int?>.makeStream()
@@ -90,9 +90,9 @@ public final class Gateway: Sendable {
     if case .failure(let error) = outcome, error is IOError {
       throw ReelError(
         .network, "can't listen: \(text(error))", at: address,
-        advice: "choose another port, or 0 for a free one")
+        advice: "choose another port, or 0 for any free port")
     }
-    throw ReelError(.usage, "\(configuration.host) is no host to listen on", at: address)
+    throw ReelError(.usage, "\(configuration.host) is not a host to listen on", at: address)
   }
 
   /// Stops listening and closes all connections. When it returns, all resources are released. Further calls do nothing.

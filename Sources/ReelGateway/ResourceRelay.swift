@@ -168,7 +168,7 @@ struct ResourceRelay: Sendable {
         guard remaining > 0 else { break }
         next = try await connection.whileOpen { try await opened.response.body.next() }
       }
-      if count != nil, remaining > 0 { throw ReelError(.server, "the answer ends too early") }
+      if count != nil, remaining > 0 { throw ReelError(.server, "the response ends too early") }
       try await writer.finish(nil)
     }
   }

@@ -23,20 +23,23 @@ public struct FaultRule: Sendable, Hashable {
 
   /// The kinds of faults in the text form, each with its argument and its meaning, in the order of the help text.
   public static let forms: [(form: String, meaning: String)] = [
-    ("status:503", "this status; header fields follow after semicolons, as in status:429;Retry-After: 2"),
-    ("delay:500ms", "the answer comes later, in us, ms or s"),
-    ("silence", "no answer"),
-    ("stall:20000", "nothing more comes after this number of bytes of the body"),
-    ("close:20000", "the connection is closed after this number of bytes"),
-    ("reset:20000", "the connection is reset after this number of bytes"),
-    ("truncate:20000", "the resource ends after this number of bytes"),
-    ("length:+100", "an error in Content-Length; also length:-100"),
-    ("redirect:/other", "a redirect to a path or URL"),
-    ("redirects:3", "a chain of redirects, then the resource"),
-    ("loop", "a redirect to the same path"),
-    ("corrupt:1000+50", "50 bytes from byte 1000 on are wrong; corrupt:0.1% for a share of all bytes"),
-    ("norange", "ranges are ignored"),
-    ("gzip", "the body is compressed (Content-Encoding: gzip)"),
+    (
+      "status:503",
+      "respond with this status; header fields follow after semicolons, as in status:429;Retry-After: 2"
+    ),
+    ("delay:500ms", "delay the response"),
+    ("silence", "do not respond"),
+    ("stall:20000", "send nothing more after this many bytes of the body"),
+    ("close:20000", "close the connection after this many bytes"),
+    ("reset:20000", "reset the connection after this many bytes"),
+    ("truncate:20000", "end the resource after this many bytes"),
+    ("length:+100", "state a Content-Length that is off by this much; also length:-100"),
+    ("redirect:/other", "redirect to a path or URL"),
+    ("redirects:3", "redirect this many times, then send the resource"),
+    ("loop", "redirect to the same path"),
+    ("corrupt:1000+50", "corrupt 50 bytes from byte 1000 on; corrupt:0.1% corrupts a share of all bytes"),
+    ("norange", "ignore ranges"),
+    ("gzip", "compress the body (Content-Encoding: gzip)"),
   ]
 
   /// Creates a rule.
@@ -152,13 +155,11 @@ extension Substring {
 }
 
 extension Duration {
-  /// Parses a duration such as `500ms`, `1.5 s` or `100us`, up to an hour. Returns nil for any other text.
+  /// Parses a duration with a unit, such as `500ms` or `1.5 s`, up to an hour. Returns nil for any other text.
   init?(parsing text: Substring) {
-    let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-    let scales: [Substring: Double] = ["us": 1, "ms": 1e3, "s": 1e6]
-    guard let value = Double(number), let scale = scales[text[number.endIndex...].trimmed],
-      value * scale <= 3.6e9
-    else { return nil }
-    self = .microseconds(Int64((value * scale).rounded()))
+    guard let seconds = TimeText.seconds(text, needsUnit: true), (0...3600).contains(seconds) else {
+      return nil
+    }
+    self = .microseconds(Int64((seconds * 1e6).rounded()))
   }
 }

@@ -98,7 +98,7 @@ public final class Origin: Sendable {
         .bind(host: configuration.host, port: configuration.port).get()
       guard let port = listener.localAddress?.port,
         let baseURL = URL.server(host: configuration.host, port: port, path: "")
-      else { throw ReelError(.usage, "\(configuration.host) is no host to listen on") }
+      else { throw ReelError(.usage, "\(configuration.host) is not a host to listen on") }
       return Origin(
         baseURL: baseURL, port: port, state: state, group: group, listener: listener, connections: connections
       )
@@ -107,7 +107,7 @@ public final class Origin: Sendable {
       if error is ReelError { throw error }
       throw ReelError(
         .network, "can't listen: \(Self.text(error))", at: "\(configuration.host):\(configuration.port)",
-        advice: "choose another port, or 0 for a free one")
+        advice: "choose another port, or 0 for any free port")
     }
   }
 

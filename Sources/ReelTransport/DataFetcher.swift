@@ -10,7 +10,7 @@ struct DataFetcher: Fetching {
     defer { session.finish() }
     session.noteRequest()
     guard let (contentType, whole) = Self.content(of: request.url.absoluteString) else {
-      throw ReelError(.badMedia, "a data: URL that can't be read", at: name)
+      throw ReelError(.badMedia, "the data: URL can't be read", at: name)
     }
     let offset = request.range?.offset ?? 0
     guard offset < whole.count || offset == 0 else {

@@ -194,7 +194,7 @@ final class HTTPFetcher: Fetching {
     case 401, 403:
       return ReelError(
         .server, TransferFailure.statusText(status), at: url.absoluteString,
-        advice: "the server wants other request headers or a fresh URL", status: status)
+        advice: "the server may require other request headers or a new URL", status: status)
     case 416:
       let size = head.headers.first(name: "Content-Range").flatMap {
         ContentRange(parsing: $0)?.resourceByteCount

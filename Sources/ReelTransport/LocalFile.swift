@@ -24,7 +24,7 @@ final class LocalFile: Sendable {
     location = url.absoluteString
     let path = url.path(percentEncoded: false)
     guard url.host()?.isEmpty ?? true || url.host() == "localhost", !path.contains("\0") else {
-      throw ReelError(.noSuchFile, "no path of this machine", at: location)
+      throw ReelError(.noSuchFile, "not a path on this machine", at: location)
     }
     // Without O_NONBLOCK, opening a pipe without a writer would block.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

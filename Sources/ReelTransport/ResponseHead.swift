@@ -41,26 +41,28 @@ struct ResponseHead {
       return
     }
     guard let range else {
-      throw TransferFailure.malformed(reason: "the server sent a part (206) where the whole was asked for")
+      throw TransferFailure.malformed(
+        reason: "the server sent a partial response (206) to a request for the whole")
     }
     let text = head.headers.first(name: "Content-Range")
     guard let text, let stated = ContentRange(parsing: text), let bytes = stated.bytes else {
       throw TransferFailure.malformed(
-        reason: "the server sent a part (206) without a sound Content-Range" + (text.map { " (\($0))" } ?? "")
+        reason: "the server sent a partial response (206) without a valid Content-Range"
+          + (text.map { " (\($0))" } ?? "")
       )
     }
     guard bytes.lowerBound == range.offset, range.end.map({ bytes.upperBound < $0 }) ?? true else {
       throw TransferFailure.malformed(
-        reason: "the server sent \(text) where \(range.httpHeaderValue) was asked for")
+        reason: "the server sent \(text) instead of \(range.httpHeaderValue)")
     }
     guard !isCompressed else {
       throw TransferFailure.malformed(
-        reason: "the server sent a part of a compressed body, which can't be read")
+        reason: "the server sent a range of a compressed body, which can't be decoded")
     }
     let count = bytes.upperBound - bytes.lowerBound + 1
     guard contentLength ?? count == count else {
       throw TransferFailure.malformed(
-        reason: "the server states two sizes of a part: \(text), and \(contentLength ?? 0) bytes")
+        reason: "the server states two sizes for one range: \(text), and \(contentLength ?? 0) bytes")
     }
     bodyOffset = bytes.lowerBound
     bodyByteCount = count

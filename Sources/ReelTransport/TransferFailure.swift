@@ -48,8 +48,9 @@ enum TransferFailure: Error {
       self =
         error as? NIOHTTPDecompression.DecompressionError == .limit
         ? .encoding(
-          reason: "its compressed data grows beyond \(HTTPConnections.maximumInflatedByteCount) bytes")
-        : .encoding(reason: "its compressed data is broken")
+          reason: "its compressed data expands to more than \(HTTPConnections.maximumInflatedByteCount) bytes"
+        )
+        : .encoding(reason: "its compressed data is damaged")
     case is ChannelError: self = .connectionLost(reason: "connection closed")
     default:
       // NIOSSL's errors are recognized by the names of their types, which saves linking it for this alone.
@@ -114,7 +115,7 @@ enum TransferFailure: Error {
       let span = seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
       switch limit {
       case .connect: return ReelError(.timedOut, "no connection within \(span)", at: location)
-      case .firstByte: return ReelError(.timedOut, "no answer within \(span)", at: location)
+      case .firstByte: return ReelError(.timedOut, "no response within \(span)", at: location)
       case .idle: return ReelError(.timedOut, "no more data within \(span)\(times)", at: location)
       }
     case .connectionLost(let reason):
@@ -149,7 +150,7 @@ enum TransferFailure: Error {
     case .remoteConnectionClosed: self = .connectionLost(reason: "connection closed by the server")
     case .proxyAuthenticationRequired:
       self = .proxy(
-        reason: "the proxy refused the user name and password, or wants them",
+        reason: "the proxy requires a user name and password, or refused them",
         advice: "write them as http://user:password@proxy.example:3128")
     case .invalidProxyResponse:
       self = .proxy(
@@ -158,12 +159,12 @@ enum TransferFailure: Error {
           "it may not allow CONNECT to this host or port; name the host in no_proxy to reach it directly")
     case .httpProxyHandshakeTimeout: self = .timedOut(.connect, after: connectTimeout)
     case .invalidURL, .emptyHost, .emptyScheme:
-      self = .invalidRequest(reason: "a URL that can't be requested")
+      self = .invalidRequest(reason: "the URL can't be requested")
     default:
       let text = error.shortDescription
       self =
         text.hasPrefix("Invalid header")
-        ? .invalidRequest(reason: "a header field with characters that can't be sent")
+        ? .invalidRequest(reason: "a header field has characters that can't be sent")
         : .connectionLost(reason: text.prefix(1).lowercased() + text.dropFirst())
     }
   }
@@ -186,7 +187,7 @@ enum TransferFailure: Error {
     switch error.errnoCode {
     case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN, EADDRNOTAVAIL:
       self = .noConnection(reason: Self.text(error))
-    case ETIMEDOUT: self = .connectionLost(reason: "connection lost: no more answer from the network")
+    case ETIMEDOUT: self = .connectionLost(reason: "connection lost: the network stopped responding")
     default: self = .connectionLost(reason: Self.text(error))
     }
   }
@@ -196,7 +197,7 @@ enum TransferFailure: Error {
     self =
       error == .invalidEOFState
       ? .connectionLost(reason: "connection closed by the server")
-      : .malformed(reason: "the answer is no HTTP (\(error))")
+      : .malformed(reason: "the response is not HTTP (\(error))")
   }
 
   private static func isTimeout(_ error: any Error) -> Bool {

@@ -17,7 +17,9 @@ struct ArgumentTests {
 
   @Test(
     "What is no time",
-    arguments: ["", "s", "abc", "1:60", "1:2:3:4", ":30", "1:", "1:-5", "inf", "nan", "0x10", "1e3", "2 3"])
+    arguments: [
+      "", "s", "abc", "1:60", "1:2:3:4", ":30", "1:", "1:-5", "inf", "nan", "0x10", "1e3", "2 3", "1 ms s",
+    ])
   func noTime(text: String) {
     #expect(throws: (any Error).self) { try TimeArgument.seconds(text) }
   }

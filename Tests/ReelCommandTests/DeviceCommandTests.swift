@@ -76,7 +76,7 @@ struct DeviceCommandTests {
       expectErrorLine(result, names: device, words: words)
     }
     try await expect("medium", 64, "write low, mid, high")
-    try await expect(folder.path, 66, "it is a folder")
+    try await expect(folder.path, 66, "is a folder")
     try await expect(folder.path + "/none.json", 66, "no such file")
     let path = folder.path + "/device.json"
     func write(_ text: String) throws { try text.write(toFile: path, atomically: true, encoding: .utf8) }
@@ -85,7 +85,7 @@ struct DeviceCommandTests {
     try write(DeviceModel.mid.json.replacingOccurrences(of: "\"decoders\": 6", with: "\"decoders\": 0"))
     try await expect(path, 65, "line 3: decoders: a device without a decoder")
     try write(DeviceModel.mid.json.replacingOccurrences(of: "\"pixel_ns\": 24", with: "\"pixel_ns\": -24"))
-    try await expect(path, 65, "decode.av1.pixel_ns: should be a number from 0")
+    try await expect(path, 65, "decode.av1.pixel_ns: must be a number from 0")
     try write(DeviceModel.mid.json.replacingOccurrences(of: "\"cores\"", with: "\"kerne\""))
     try await expect(path, 65, "kerne: unknown field")
   }

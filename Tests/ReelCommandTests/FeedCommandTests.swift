@@ -99,7 +99,7 @@ struct FeedCommandTests {
     for wrong in [[], ["--virtual"], ["--link", "lte"], ["--virtual", "--link", "lte", "--chunk-level"]] {
       let refused = try await Command.run(arguments + wrong)
       #expect(refused.status == 64)
-      #expect(refused.errorText.contains("the policy oracle has to know the walk's clock and link"))
+      #expect(refused.errorText.contains("the policy oracle must know the walk's clock and link"))
     }
   }
 
@@ -549,7 +549,7 @@ struct FeedCommandTests {
   @Test(
     "--chunk-level excludes what it does not compute",
     arguments: [
-      ([], "goes with --virtual and --link"), (["--virtual"], "goes with --virtual and --link"),
+      ([], "requires --virtual and --link"), (["--virtual"], "requires --virtual and --link"),
       (["--virtual", "--link", "lte", "--device", "mid"], "excludes --device"),
       (["--virtual", "--link", "lte", "--cores", "2"], "excludes --cores"),
       (["--virtual", "--link", "lte", "--decode", "first"], "excludes --decode"),
@@ -557,7 +557,7 @@ struct FeedCommandTests {
       (["--virtual", "--link", "lte", "--calibrate"], "excludes --calibrate"),
       (["--virtual", "--link", "lte", "--trace", "t"], "excludes --trace"),
       (["--virtual", "--link", "lte", "--contact-sheet", "t"], "excludes --contact-sheet"),
-      (["--virtual", "--link", "lte", "--report", "t"], "it goes with --compare"),
+      (["--virtual", "--link", "lte", "--report", "t"], "it requires --compare"),
     ] as [([String], String)])
   func chunkLevelErrors(options: [String], message: String) async throws {
     let result = try await Command.run(["feed", "feed.txt", "--chunk-level"] + options)

@@ -71,7 +71,7 @@ struct FeedFaultTests {
       let url = origin.url("feed.txt").absoluteString
       let result = try await Command.run(["feed", url, "--timeout", "1"] + Self.walk)
       #expect(result.status == 69)
-      expectErrorLine(result, names: url, words: "not done within 1 s")
+      expectErrorLine(result, names: url, words: "not finished within 1 s")
     }
   }
 

@@ -155,8 +155,8 @@ struct LabCommandTests {
       ([], "name a configuration, or a feed with --feed"),
       (["LAB", "--link", "lte", "--pools", "3"], "--link, --pools can't be combined"),
       (["-"], "read from a file"),
-      (["--feed", "FEED", "--pools", "0"], "--pools: should be a whole number from 1 to 1000, and is 0"),
-      (["--feed", "FEED", "--pools", "many"], "--pools: should be a whole number, and is a text"),
+      (["--feed", "FEED", "--pools", "0"], "--pools: must be a whole number from 1 to 1000, not 0"),
+      (["--feed", "FEED", "--pools", "many"], "--pools: must be a whole number, not a string"),
       (["--feed", "FEED", "--policies", "most"], "--policies: \"most\" is not a preload policy"),
       (["--feed", "FEED", "--link", "4"], "--link: "),
       (["--feed", "FEED", "--viewer", "exp"], "--viewer: \"exp\" is not a dwell time"),
@@ -201,7 +201,8 @@ struct LabCommandTests {
     _ = try configuration(seeds: 3)
     let other = try await Command.run("lab", lab)
     #expect(other.status == 73)
-    expectErrorLine(other, names: folder.path("lab.results.jsonl"), words: "another configuration; --restart")
+    expectErrorLine(
+      other, names: folder.path("lab.results.jsonl"), words: "another configuration; use --restart")
     #expect(try folder.bytes("lab.results.jsonl") == bytes)
 
     let long = try configuration("long.json", seeds: 400)

@@ -81,7 +81,7 @@ struct ListCommandTests {
     let list = try write("\u{feff}# clips\r\na b.ts\r\n\r\n\(goodSource)\r\na b.ts", folder)
     let result = try await run(command, list, folder)
     #expect(result.status == 0, "\(result.errorText)")
-    #expect(result.errorLines == ["2 written, 0 failed, 1 skipped", "  skipped: 1 named more than once"])
+    #expect(result.errorLines == ["2 written, 0 failed, 1 skipped", "  skipped: 1 listed more than once"])
     #expect(
       images(folder, command) == [
         "a b-\(SourceHash("a b.ts").text).\(command.fileExtension)",
@@ -228,7 +228,7 @@ struct ListCommandTests {
       (["--input", "x", "--name", "../{stem}"], "leave the output folder"),
       (["--input", "x", "--shard", "3/3"], "out of range"),
       (["--input", "x", "--shard", "auto/3"], "auto needs"),
-      (["--input", "x", "--shard-by", "host"], "goes with --shard"),
+      (["--input", "x", "--shard-by", "host"], "requires --shard"),
       (["--input", "x", "--per-host", "0"], "--per-host"),
       (["--input", "x", "--rate-limit", "5/d"], "--rate-limit"),
       (["--input", "x", "--rate-limit", "0/s"], "--rate-limit"),
@@ -355,7 +355,7 @@ struct ListCommandTests {
       #expect(!result.wasSignalled)
       #expect(result.status == signal.status, "\(result.errorText)")
       #expect(result.errorText.contains("1 written, 0 failed"), "\(result.errorText)")
-      #expect(result.errorText.contains("interrupted; --resume continues"), "\(result.errorText)")
+      #expect(result.errorText.contains("interrupted; use --resume to continue"), "\(result.errorText)")
       #expect(folder.names("out").count == 2, "\(folder.names("out"))")
       let next = try await Command.run(arguments + ["--resume"])
       #expect(next.status == 0, "\(next.errorText)")
@@ -378,7 +378,7 @@ struct ListCommandTests {
     let result = try await frames(list, folder, "--name", "{stem}", "--overwrite", "--jobs", "1")
     #expect(result.status == 74, "\(result.errorText)")
     #expect(result.errorText.contains("No space left"), "\(result.errorText)")
-    #expect(result.errorText.contains("--resume continues"), "\(result.errorText)")
+    #expect(result.errorText.contains("use --resume to continue"), "\(result.errorText)")
     #expect(urls(try results(folder)) == ["a.ts"])
     try FileManager.default.removeItem(atPath: full)
     let next = try await frames(list, folder, "--name", "{stem}", "--resume")

@@ -127,7 +127,7 @@ struct MemoryCommandTests {
     {
       #expect(text.contains(words), "\(text)")
     }
-    #expect(text.contains("1 GB are enough for"))
+    #expect(text.contains("1 GB hold "))
   }
 
   @Test("A source that fails is reported once, and the others are counted")
@@ -174,7 +174,7 @@ struct MemoryCommandTests {
     #expect(String(decoding: try folder.bytes("errors"), as: UTF8.self).contains("holds 3 players"))
     // The report came before.
     #expect(result.outputLines.first?.contains("player  source") == true, "\(result.outputText)")
-    #expect(result.outputLines.last?.contains("not tried: --hold") == true, "\(result.outputText)")
+    #expect(result.outputLines.last?.contains("not measured: --hold") == true, "\(result.outputText)")
   }
 
   @Test("Players that play: open decoders, and fewer fit")
@@ -212,7 +212,7 @@ struct MemoryCommandTests {
       ["memory", Fixtures.path("media/h264-one-frame.mp4"), "--players", "2", "--timeout", "1000"] + options
     let text = try await Command.run(arguments)
     #expect(text.status == 0, "\(text.errorText)")
-    #expect(text.outputLines.last?.hasPrefix("open decoder  not known: ") == true, "\(text.outputText)")
+    #expect(text.outputLines.last?.hasPrefix("open decoder  unknown: ") == true, "\(text.outputText)")
     #expect(text.outputLines.last?.hasSuffix("h264-one-frame.mp4 has one frame") == true)
     let summary = try #require(try records(try await Command.run(arguments + ["--json"])).last)
     #expect(summary["warm_decoder"] == nil)
@@ -225,7 +225,8 @@ struct MemoryCommandTests {
   func untried(options: [String], reason: String) async throws {
     let result = try await Command.run(["memory", goodSource] + options)
     #expect(result.status == 0, "\(result.errorText)")
-    #expect(result.outputLines.last?.hasPrefix("open decoder  not tried: ") == true, "\(result.outputText)")
+    #expect(
+      result.outputLines.last?.hasPrefix("open decoder  not measured: ") == true, "\(result.outputText)")
     #expect(result.outputLines.last?.contains(reason) == true, "\(result.outputText)")
   }
 }

@@ -201,7 +201,7 @@ struct ResultsFileTests {
       progress.counts.lines == [
         "188 written, 12 failed, 3 skipped", "  failed: 7 badMedia",
         "  failed: 5 server 503, may succeed on a retry", "  skipped: 2 written earlier",
-        "  skipped: 1 named more than once",
+        "  skipped: 1 listed more than once",
       ])
     // A run that only skips knows what failed before.
     let later = BatchProgress()

@@ -132,6 +132,19 @@ struct TerminalTests {
     #expect(Self.hasColor(run.text) == !options.contains("--compare"))
   }
 
+  @Test("Help fits the terminal", arguments: [40, 60, 80, 120, 200] as [UInt16])
+  func help(columns: UInt16) async throws {
+    for command in ["feed", "lab", "serve", "frames"] {
+      let run = try await TerminalRun([command, "--help"], columns: columns)
+      #expect(run.status == 0)
+      #expect(run.lines.count > 20)
+      for line in run.lines { #expect(line.count <= Int(columns), "\(line)") }
+    }
+    let missing = try await TerminalRun(["feed"], columns: columns)
+    #expect(missing.status == 64)
+    for line in missing.lines { #expect(line.count <= Int(columns), "\(line)") }
+  }
+
   @Test("Errors have colour on a terminal, unless the user wants none")
   func errors() async throws {
     let arguments = ["probe", "missing.mp4"]

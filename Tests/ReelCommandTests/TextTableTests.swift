@@ -29,6 +29,16 @@ struct TextTableTests {
     #expect(lines[1].contains("m3u8  12 ms  120 ms  1.2 s"))
   }
 
+  @Test("Text in a block of its own takes the width of the terminal")
+  func textBlock() {
+    var table = TextTable([.right, .right, .right, .left])
+    table.add(["a", String(repeating: "b", count: 30), String(repeating: "c", count: 30), "cause"])
+    table.add(["1", "2", "3", String(repeating: "word ", count: 30)])
+    let lines = table.lines(in: TextLayout(width: 70))
+    #expect(lines.allSatisfy { $0.count <= 70 })
+    #expect(lines.contains { $0.contains("word word word word word word word word word") })
+  }
+
   @Test("Columns without room follow below, after the first column")
   func blocks() {
     var table = TextTable([.left])

@@ -73,7 +73,7 @@ struct WalkReportTextTests {
   func empty() {
     let text = WalkReport.empty.text(includingSwipes: true)
     #expect(text.contains("0 swipes"))
-    #expect(text.contains("no swipe counts"))
+    #expect(text.contains("no swipe was counted"))
     #expect(!text.contains("nan"))
   }
 }

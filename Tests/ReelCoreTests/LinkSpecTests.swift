@@ -83,6 +83,8 @@ struct LinkSpecTests {
     #expect(drawn.drawsStart)
     #expect(drawn.bitsPerSecond == LinkSpec.lte.bitsPerSecond)
     #expect(try LinkSpec(parsing: "3g,start=30").start == .seconds(30))
+    #expect(try LinkSpec(parsing: "3g,start=1:30").start == .seconds(90))
+    #expect(try LinkSpec(parsing: "3g,rtt=0.05s").roundTripTime == .milliseconds(50))
   }
 
   @Test(

@@ -14,7 +14,7 @@ struct ReelErrorTests {
 
   @Test("What is not known is left out")
   func partialText() {
-    #expect(ReelError(.usage, "an empty source").description == "an empty source")
+    #expect(ReelError(.usage, "the source is empty").description == "the source is empty")
     #expect(ReelError(.server, "status 404", at: "u").description == "u: status 404")
     #expect(ReelError(.badMedia, "cut", place: .byte(0)).description == "byte 0: cut")
     #expect(ReelError(.badManifest, "odd", place: .line(2)).description == "line 2: odd")

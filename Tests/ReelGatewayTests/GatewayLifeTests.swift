@@ -128,7 +128,7 @@ import Testing
         logger: silentLogger)
     }
     #expect(error?.kind == .usage)
-    #expect(error?.reason == "no host at all is no host to listen on")
+    #expect(error?.reason == "no host at all is not a host to listen on")
     #expect(error?.location == "no host at all:0")
   }
 

@@ -63,12 +63,12 @@ struct SourceSnifferTests {
     #expect(words(kind("  <html><head>")) == "an HTML page")
     #expect(words(kind("{\"error\": \"not found\"}")) == "JSON")
     #expect(words(kind("[1, 2]")) == "JSON")
-    #expect(words(kind("<svg xmlns=\"x\"/>")) == "XML, but no MPD")
+    #expect(words(kind("<svg xmlns=\"x\"/>")) == "XML, but not an MPD")
     #expect(words(SourceSniffer.kind(of: try Fixtures.bytes("bad/text.mp4"))) == "plain text")
     #expect(
       words(SourceSniffer.kind(of: Array("OggS".utf8) + [UInt8](repeating: 0, count: 60))).contains("Ogg"))
     let noise = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 0x80) }
-    #expect(words(SourceSniffer.kind(of: noise)) == "no media format that is known")
+    #expect(words(SourceSniffer.kind(of: noise)) == "an unknown format")
   }
 
   @Test("Transport streams of other packet sizes, and with something in front")

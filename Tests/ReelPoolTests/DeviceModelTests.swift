@@ -60,14 +60,14 @@ struct DeviceModelTests {
     "What is wrong is named with its line and its field",
     arguments: [
       ("\"decoders\": 3", "\"decoders\": 0", "line 3: decoders: a device without a decoder"),
-      ("\"decoders\": 3", "\"decoders\": -1", "line 3: decoders: should be a whole number from 1"),
+      ("\"decoders\": 3", "\"decoders\": -1", "line 3: decoders: must be a whole number from 1"),
       ("\"decoders\": 3", "\"decoders\": 1.5", "line 3: decoders: "),
-      ("\"cores\": 2", "\"cores\": \"2\"", "line 4: cores: should be a whole number, and is a text"),
-      ("\"cores\": 2", "\"cores\": 1e9", "line 4: cores: should be a whole number from 1 to 256, and is 1e9"),
+      ("\"cores\": 2", "\"cores\": \"2\"", "line 4: cores: must be a whole number, not a string"),
+      ("\"cores\": 2", "\"cores\": 1e9", "line 4: cores: must be a whole number from 1 to 256, not 1e9"),
       ("\"cores\": 2,", "", "line 1: cores: the field is missing"),
       ("64000000", "-5", "line 5: memory_bytes: "), ("64000000", "1e99", "line 5: memory_bytes: "),
       ("\"transfers\": 4", "\"transfers\": 0", "line 6: transfers: "),
-      ("12.5", "-0.1", "line 7: decoder_open_ms: should be a number from 0 to 10000, and is -0.1"),
+      ("12.5", "-0.1", "line 7: decoder_open_ms: must be a number from 0 to 10000, not -0.1"),
       ("12.5", "10001", "line 7: decoder_open_ms: "), ("12.5", "true", "line 7: decoder_open_ms: "),
       ("\"pixel_ns\": 3.5", "\"pixel_ns\": -3.5", "line 9: decode.h264.pixel_ns: should be a number"),
       (
@@ -77,10 +77,10 @@ struct DeviceModelTests {
       ("\"frame_ms\": 0.25, ", "", "line 9: decode.h264.frame_ms: the field is missing"),
       ("h264", "h265", "line 9: decode.h265: unknown field"),
       ("\"others\"", "\"vp8\"", "line 8: decode.others: the field is missing"),
-      ("\"a device\"", "\" \"", "line 2: name: should be a text of 1 to 100 characters"),
-      ("\"a device\"", "3", "line 2: name: should be a text, and is a number"),
+      ("\"a device\"", "\" \"", "line 2: name: must be a string of 1 to 100 characters"),
+      ("\"a device\"", "3", "line 2: name: must be a string, not a number"),
       ("\"name\"", "\"nome\"", "line 2: nome: unknown field"),
-      ("\"decoder_open_ms\": 12.5", "\"cores\": 2", "the key \"cores\" is there twice"),
+      ("\"decoder_open_ms\": 12.5", "\"cores\": 2", "the key \"cores\" appears twice"),
       ("{\n  \"name\"", "{\n  name", "line 2, column 3"), ("}\n}", "}\n", "line "),
     ])
   func faults(old: String, new: String, message: String) throws {

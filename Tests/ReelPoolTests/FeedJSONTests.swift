@@ -95,12 +95,12 @@ struct FeedJSONTests {
   @Test(
     "Values that can't be read: the line and the path",
     arguments: [
-      ("{\"items\": [\n{\"title\": \"x\"}]}", 2, "items[0]: an item without a \"url\""),
-      ("{\"items\": [\"a\",\n{\"url\": 7}]}", 2, "items[1].url: should be a text, and is a number"),
-      ("[\"a\",\n\n true]", 3, "[1]: an item should be a text or an object, and is a truth value"),
+      ("{\"items\": [\n{\"title\": \"x\"}]}", 2, "items[0]: the item has no \"url\""),
+      ("{\"items\": [\"a\",\n{\"url\": 7}]}", 2, "items[1].url: must be a string, not a number"),
+      ("[\"a\",\n\n true]", 3, "[1]: an item must be a string or an object, not true or false"),
       (
         "{\"feeds\": {\"x\": [\n{\"url\": \"a\", \"likes\": -1}]}}", 2,
-        "feeds.x[0].likes: should be a whole number"
+        "feeds.x[0].likes: must be a whole number"
       ),
       ("[{\"url\": \"a\", \"likes\": 1.5}]", 1, "[0].likes"),
       ("[{\"url\": \"a\", \"comments\": \"3\"}]", 1, "[0].comments"),
@@ -112,37 +112,37 @@ struct FeedJSONTests {
       ),
       ("[{\"url\": \"a\", \"headers\": [\"x\"]}]", 1, "[0].headers[0]"),
       ("[{\"url\": \"a\", \"headers\": {\"X\": \"a\\r\\nb\"}}]", 1, "[0].headers.X"),
-      ("[{\"url\": \"a\", \"headers\": {\"X\": 1}}]", 1, "[0].headers.X: should be a text"),
+      ("[{\"url\": \"a\", \"headers\": {\"X\": 1}}]", 1, "[0].headers.X: must be a string"),
       ("[{\"url\": \"a\", \"headers\": 1}]", 1, "[0].headers: should be an object or an array"),
-      ("[{\"url\": \"a\", \"duration\":\n\"3\"}]", 2, "[0].duration: should be a number, and is a text"),
+      ("[{\"url\": \"a\", \"duration\":\n\"3\"}]", 2, "[0].duration: must be a number, not a string"),
       (
         "[{\"url\": \"a\", \"duration\": -1}]", 1,
-        "[0].duration: should be seconds, above 0 and at most 86400"
+        "[0].duration: must be seconds above 0 and at most 86400"
       ),
-      ("[{\"url\": \"a\", \"duration\": 0}]", 1, "[0].duration: should be seconds, above 0"),
-      ("[{\"url\": \"a\", \"duration\": 86400.1}]", 1, "[0].duration: should be seconds, above 0"),
-      ("[{\"url\": \"a\", \"duration\": 1e999}]", 1, "[0].duration: should be seconds, above 0"),
+      ("[{\"url\": \"a\", \"duration\": 0}]", 1, "[0].duration: must be seconds above 0"),
+      ("[{\"url\": \"a\", \"duration\": 86400.1}]", 1, "[0].duration: must be seconds above 0"),
+      ("[{\"url\": \"a\", \"duration\": 1e999}]", 1, "[0].duration: must be seconds above 0"),
       (
         "[{\"url\": \"a\",\n\"retention\": 1}]", 2,
-        "[0].retention: should be an array of numbers, and is a number"
+        "[0].retention: must be an array of numbers, not a number"
       ),
       ("[{\"url\": \"a\", \"retention\": []}]", 1, "[0].retention: should have at least one share"),
       (
         "{\"items\": [\"z\", {\"url\": \"a\", \"retention\": [1,\n0.5,\nnull]}]}", 3,
-        "items[1].retention[2]: should be a number, and is null"
+        "items[1].retention[2]: must be a number, not null"
       ),
-      ("[{\"url\": \"a\", \"retention\": [\n1.01]}]", 2, "[0].retention[0]: should be from 0 to 1"),
-      ("[{\"url\": \"a\", \"retention\": [1, -0.1]}]", 1, "[0].retention[1]: should be from 0 to 1"),
+      ("[{\"url\": \"a\", \"retention\": [\n1.01]}]", 2, "[0].retention[0]: must be from 0 to 1"),
+      ("[{\"url\": \"a\", \"retention\": [1, -0.1]}]", 1, "[0].retention[1]: must be from 0 to 1"),
       (
         "[{\"url\": \"a\", \"retention\": [1, 0.4,\n0.5]}]", 2,
         "[0].retention[2]: is larger than the share before"
       ),
-      ("[[\"a\"]]", 1, "[0]: an item should be a text or an object, and is an array"),
-      ("\n\"x\"", 2, "a feed should be an object or an array, and is a text"),
-      ("{\"items\": \"a\"}", 1, "items: should be an array of items, and is a text"),
+      ("[[\"a\"]]", 1, "[0]: an item must be a string or an object, not an array"),
+      ("\n\"x\"", 2, "a feed must be an object or an array, not a string"),
+      ("{\"items\": \"a\"}", 1, "items: must be an array of items, not a string"),
       ("{\"feeds\": 1}", 1, "feeds: should be an object or an array"),
-      ("{\"feeds\": [\n[\"a\"]]}", 2, "feeds[0]: a feed without a \"name\""),
-      ("{\"feeds\": {\"x\":\n{}}}", 2, "feeds.x: a feed without \"items\""),
+      ("{\"feeds\": [\n[\"a\"]]}", 2, "feeds[0]: the feed has no \"name\""),
+      ("{\"feeds\": {\"x\":\n{}}}", 2, "feeds.x: the feed has no \"items\""),
       ("{\"feeds\": {\"\": [\"a\"]}}", 1, "an empty name"),
       ("{\"items\": [\"a\"], \"feeds\": {\n\"default\": [\"a\"]}}", 2, "twice"),
       ("{\"feeds\": [{\"name\": \"x\", \"items\": []},\n{\"name\": \"x\", \"items\": [\"a\"]}]}", 2, "twice"),

@@ -25,10 +25,11 @@ struct DwellSpecTests {
   @Test(
     "What is no dwell time",
     arguments: [
-      "", "2s", "fixed", "fixed:", "fixed:-1s", "fixed:2h", "fixed:x", "fixed:1e3", "exp:0", "exp:0s", "exp:",
+      "", "2s", "fixed", "fixed:", "fixed:-1s", "fixed:25h", "fixed:x", "fixed:1e3", "exp:0", "exp:0s",
+      "exp:",
       "weibull:", "weibull:1", "weibull:1,", "weibull:,1s", "weibull:1,0s", "weibull:1s,1s",
       "weibull:0.09,1s",
-      "weibull:10.1,1s", "weibull:0,1s", "weibull:1,1s,1s", "weibull:1,2h", "retention:", "retention:1",
+      "weibull:10.1,1s", "weibull:0,1s", "weibull:1,1s,1s", "weibull:1,25h", "retention:", "retention:1",
       "trace:", "often:2s", "fixed:100000s", "fixed:2 s s",
     ])
   func malformed(text: String) {

@@ -70,15 +70,15 @@ struct LabConfigurationTests {
   @Test(
     "A fault names the file, the line and the field",
     arguments: [
-      ("", "lab.json: line 1, column 1: the text ends where a value should be"),
-      ("[]", "lab.json: line 1: a configuration should be an object, and is an array"),
+      ("", "lab.json: line 1, column 1: the text ends where a value is expected"),
+      ("[]", "lab.json: line 1: a configuration must be an object, not an array"),
       (
-        "{\"feeds\": [\"f\"],\n\"feeds\": []}", "lab.json: line 2, column 1: the key \"feeds\" is there twice"
+        "{\"feeds\": [\"f\"],\n\"feeds\": []}", "lab.json: line 2, column 1: the key \"feeds\" appears twice"
       ),
       ("{}", "lab.json: line 1: feeds: the field is missing"),
-      ("{\"feeds\": []}", "lab.json: line 1: feeds: should have at least one element"),
-      ("{\"feeds\": \"f\"}", "lab.json: line 1: feeds: should be an array, and is a text"),
-      ("{\"feeds\": [7]}", "lab.json: line 1: feeds[0]: should be an object, and is a number"),
+      ("{\"feeds\": []}", "lab.json: line 1: feeds: must have at least one element"),
+      ("{\"feeds\": \"f\"}", "lab.json: line 1: feeds: must be an array, not a string"),
+      ("{\"feeds\": [7]}", "lab.json: line 1: feeds[0]: must be an object, not a number"),
       ("{\"feeds\": [{\"name\": \"a\"}]}", "lab.json: line 1: feeds[0].file: the field is missing"),
       ("{\"feeds\": [{\"file\": \"f\",\n\"x\": 1}]}", "lab.json: line 2: feeds[0].x: unknown field"),
       ("{\"feeds\": [\"f\"],\n\"viewer\": []}", "lab.json: line 2: viewer: unknown field"),
@@ -88,28 +88,28 @@ struct LabConfigurationTests {
       ),
       (
         "{\"feeds\": [\"f\"], \"policies\": [\"ahead:2\", \"ahead(2)\"]}",
-        "lab.json: line 1: policies[1]: ahead:2 is there twice"
+        "lab.json: line 1: policies[1]: ahead:2 appears twice"
       ),
       (
         "{\"feeds\": [\"f\"], \"pools\": [0]}",
-        "lab.json: line 1: pools[0]: should be a whole number from 1 to 1000, and is 0"
+        "lab.json: line 1: pools[0]: must be a whole number from 1 to 1000, not 0"
       ),
-      ("{\"feeds\": [\"f\"], \"pools\": [3, 3]}", "lab.json: line 1: pools[1]: 3 is there twice"),
-      ("{\"feeds\": [\"f\"], \"pools\": 3}", "lab.json: line 1: pools: should be an array, and is a number"),
+      ("{\"feeds\": [\"f\"], \"pools\": [3, 3]}", "lab.json: line 1: pools[1]: 3 appears twice"),
+      ("{\"feeds\": [\"f\"], \"pools\": 3}", "lab.json: line 1: pools: must be an array, not a number"),
       (
         "{\"feeds\": [\"f\"], \"seeds\": 10000000}",
-        "lab.json: line 1: seeds: should be a whole number from 1 to 1000000, and is 10000000"
+        "lab.json: line 1: seeds: must be a whole number from 1 to 1000000, not 10000000"
       ),
       (
-        "{\"feeds\": [\"f\"], \"seeds\": [-1]}", "lab.json: line 1: seeds[0]: should be a whole number from 0"
+        "{\"feeds\": [\"f\"], \"seeds\": [-1]}", "lab.json: line 1: seeds[0]: must be a whole number from 0"
       ),
       (
         "{\"feeds\": [\"f\"], \"seeds\": [1e99]}",
-        "lab.json: line 1: seeds[0]: should be a whole number from 0"
+        "lab.json: line 1: seeds[0]: must be a whole number from 0"
       ),
       (
         "{\"feeds\": [\"f\"], \"swipes\": 1e7}",
-        "lab.json: line 1: swipes: should be a whole number from 0 to 100000, and is 1e7"
+        "lab.json: line 1: swipes: must be a whole number from 0 to 100000, not 1e7"
       ),
       (
         "{\"feeds\": [\"f\"], \"viewers\": [{\"dwell\": \"exp:1s\",\n\"back\": \"200%\"}]}",
@@ -128,7 +128,7 @@ struct LabConfigurationTests {
       ),
       (
         "{\"feeds\": [\"f\"], \"tcp\": \"no\"}",
-        "lab.json: line 1: tcp: should be true or false, and is a text"
+        "lab.json: line 1: tcp: must be true or false, not a string"
       ),
       (String(repeating: "[", count: 1000), "lab.json: line 1, column 65: nested deeper than the limit"),
       ("{\"feeds\": [\"\0\"]}", "lab.json: no text, but binary data"),
@@ -167,7 +167,7 @@ struct LabConfigurationTests {
     }
     #expect(error?.errors.map(\.kind) == [.usage, .usage])
     #expect(
-      error?.errors.first?.description == "--pools: should be a whole number, and is a text",
+      error?.errors.first?.description == "--pools: must be a whole number, not a string",
       "\(error?.errors ?? [])")
     #expect(error?.errors.last?.description.hasPrefix("--policies: \"most\" is not a preload policy") == true)
   }
@@ -252,7 +252,7 @@ struct LabInputsTests {
       "lab.json: line 3: viewers[2]: none: no such file",
       "lab.json: line 4: devices[0]: dev.json: line 1: ",
       "lab.json: line 4: devices[1]: \"huge\" is not a device",
-      "lab.json: line 4: devices[3]: the name \"low\" is there twice",
+      "lab.json: line 4: devices[3]: the name \"low\" appears twice",
       "lab.json: line 3: viewers[0]: a.mp4: item 0 has no \"retention\"",
     ]
     #expect(all.count == expected.count, "\(all)")

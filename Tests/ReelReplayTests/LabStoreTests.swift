@@ -143,9 +143,9 @@ struct LabStoreTests {
     let before = try text()
     #expect(
       reason { _ = try open("abd") }.hasPrefix(
-        "results.jsonl: the results are of another configuration; --restart"))
+        "results.jsonl: the results are from another configuration; use --restart"))
     #expect(
-      reason { _ = try open(reel: "2.0") }.contains("the results are of version 1.0 of reel, this is 2.0"))
+      reason { _ = try open(reel: "2.0") }.contains("the results are from reel 1.0, and this is reel 2.0"))
     #expect(try text() == before)
     #expect(try open("abd", restarts: true).endedCount == 0)
     #expect(try text().hasPrefix("{\"fingerprint\":\"abd\""))
@@ -160,7 +160,8 @@ struct LabStoreTests {
   func foreign(text: String) throws {
     try text.write(toFile: path, atomically: true, encoding: .utf8)
     for restarts in [false, true] {
-      #expect(reason { _ = try open(restarts: restarts) }.contains("is there, and has no results of a lab"))
+      #expect(
+        reason { _ = try open(restarts: restarts) }.contains("the file exists and holds no lab results"))
     }
     #expect(try self.text() == text)
   }
@@ -171,7 +172,8 @@ struct LabStoreTests {
     let sound = try text()
     for line in ["x", "{\"number\":6,}", "{\"number\":-1,}", "{\"number\":99999999999999999999,}"] {
       try (sound + line + "\n").write(toFile: path, atomically: true, encoding: .utf8)
-      #expect(reason { _ = try open() } == "results.jsonl: line 3 is not a result; --restart begins anew")
+      #expect(
+        reason { _ = try open() } == "results.jsonl: line 3 is not a result; use --restart to start over")
     }
     #expect(throws: ReelError.self) {
       try LabStore(path: folder.path, header: LabStore.Header(reel: "", fingerprint: "", runs: 1))

@@ -40,10 +40,10 @@ struct WalkAssertionTests {
   @Test(
     "A walk that has no such figure does not hold it, and is told why",
     arguments: [
-      ("ttff.p95<150ms", "no swipe counts"), ("ttff.hit.p99>=0us", "no swipe was a hit"),
+      ("ttff.p95<150ms", "no swipe was counted"), ("ttff.hit.p99>=0us", "no swipe was a hit"),
       ("second_frame.miss.max<1s", "no swipe was a miss"), ("slot.memory<30MB", "memory was not measured"),
-      ("pool.memory<30MB", "memory was not measured"), ("hit.ratio>=0%", "no swipe counts"),
-      ("second_frame.over1s<1%", "no swipe counts"), ("rebuffer.ratio<1%", "nothing was watched"),
+      ("pool.memory<30MB", "memory was not measured"), ("hit.ratio>=0%", "no swipe was counted"),
+      ("second_frame.over1s<1%", "no swipe was counted"), ("rebuffer.ratio<1%", "nothing was watched"),
       ("rung.mean>1Mbit", "no rung with a stated bit rate was shown"),
       ("bytes.wasted<20%", "nothing was fetched"), ("frames.wasted<20%", "no frame was decoded"),
     ])
@@ -98,7 +98,7 @@ struct WalkAssertionTests {
     let unknown = #expect(throws: ReelError.self) { try WalkAssertion(parsing: "tff.p95<1s") }
     for metric in WalkMetric.all { #expect(unknown?.advice?.contains(metric.name) == true) }
     let unit = #expect(throws: ReelError.self) { try WalkAssertion(parsing: "bytes.wasted<20ms") }
-    #expect(unit?.advice == "it takes a share with %, or a size with B, kB, MB, GB, KiB, MiB or GiB")
+    #expect(unit?.advice == "it takes a share in percent, as 90%, or a size with a unit, as 10MB")
   }
 
   @Test("Every metric has a name of its own, and a figure of each of its kinds")

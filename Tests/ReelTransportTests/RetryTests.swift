@@ -255,7 +255,7 @@ struct RetryTests {
     try await Origin.use(.init(routes: ["/a": route])) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
       #expect(error?.kind == .server)
-      #expect(error?.reason == "its compressed data is broken")
+      #expect(error?.reason == "its compressed data is damaged")
       #expect(origin.requestLog.count == 1)
     }
   }

@@ -24,7 +24,7 @@ struct TimeoutTests {
       let reports = Reports()
       let error = await reelError { _ = try await fetcher.fetch(reports.request(origin.url("a"))) }
       #expect(
-        error == ReelError(.timedOut, "no answer within 0.15 s", at: origin.url("a").absoluteString))
+        error == ReelError(.timedOut, "no response within 0.15 s", at: origin.url("a").absoluteString))
       #expect(reports.all.map(\.requestCount) == [1])
       await origin.wait { $0.openConnectionCount == 0 }
     }

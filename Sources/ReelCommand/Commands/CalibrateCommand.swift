@@ -9,30 +9,31 @@ import ReelPool
 struct CalibrateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "calibrate",
-    abstract: "Measure decoding on this machine, and write it as a device for feed.",
+    abstract: "Measure decoding on this machine, and write the result as a device for feed.",
     discussion: """
-      Decodes the first \(DecodeCalibration.frameCount) frames of each source with one thread, as fast as it goes, and \
-      opens a decoder for it \(CalibrateCommand.openingCount) times. There is no built-in material: costs depend on \
-      codec, size and bit rate, so use sources like those of your feeds.
+      Decodes the first \(DecodeCalibration.frameCount) frames of each source with one thread, as fast as possible, and \
+      opens a decoder for the source \(CalibrateCommand.openingCount) times. There is no built-in material: costs depend on \
+      codec, size and bit rate, so use sources like those of your feeds. Measure on an idle machine, as elapsed times count.
 
-      The result is a device for reel feed --device, as JSON: the median time of opening a decoder, and for each codec a \
-      constant per frame and a part for each pixel. With frames of one size the whole cost is counted per pixel; two \
-      sizes or more tell the two parts apart. Codecs that were not measured (others) cost as much as the slowest one \
-      that was. The limits of decoders, memory and transfers can't be measured, as reel decodes in software: they are \
-      null, which means no limit, and you can set them in the file.
+      The result is a device for reel feed --device, as JSON: the median time to open a decoder and, for each codec, a \
+      constant per frame and a cost per pixel. Frames of one size give the whole cost per pixel; two or more sizes separate \
+      the two parts. Codecs that were not measured (others) cost as much as the slowest measured one. The limits of \
+      decoders, memory and transfers can't be measured, because reel decodes in software: they are null, which means no \
+      limit, and can be set in the file.
 
-      Without -o, the device is printed. Measure on an idle machine: the times are those of the clock.
+      Without -o, the device is printed after the summary; with --quiet, alone. --json prints the device and the \
+      measurement as one object. --timeout limits the work on each source.
       """)
 
   /// How often a decoder is opened for each source.
   static let openingCount = 5
 
-  @Argument(help: "Paths, or URLs.")
+  @Argument(help: "Paths or URLs.")
   var sources: [String] = []
 
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("Write the device into this file; - for standard output.", valueName: "file"))
+    help: ArgumentHelp("Write the device to this file; - for standard output.", valueName: "file"))
   var output: String?
 
   @Option(help: ArgumentHelp("The name of the device.", valueName: "name"))
@@ -42,7 +43,7 @@ struct CalibrateCommand: AsyncParsableCommand {
 
   func validate() throws {
     if sources.isEmpty { throw ValidationError("name at least one source to measure with") }
-    if sources.contains("-") { throw ValidationError("standard input can be read once: name a file") }
+    if sources.contains("-") { throw ValidationError("standard input can be read only once: name a file") }
     if output == "" { throw ValidationError("--output takes a file") }
     if name.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty || name.count > 100 {
       throw ValidationError("--name takes 1 to 100 characters")
@@ -106,12 +107,12 @@ struct CalibrateCommand: AsyncParsableCommand {
       try Console.print(JSONLine.string(CalibrationRecord(device, measurement)))
     } else if output == "-" {
       try Console.print(device.json)
-    } else if !options.quiet {
-      try Console.printText(CalibrationRecord.text(device, measurement))
-      if output == nil { try Console.print("\n\(device.json)") }
+    } else {
+      if !options.quiet { try Console.printText(CalibrationRecord.text(device, measurement)) }
+      if output == nil { try Console.print((options.quiet ? "" : "\n") + device.json) }
     }
     return errors
   }
 
-  private static let noFrame = ReelError(.badMedia, "no frame could be decoded to calibrate by")
+  private static let noFrame = ReelError(.badMedia, "calibration failed: no frame could be decoded")
 }

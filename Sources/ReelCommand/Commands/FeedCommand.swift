@@ -11,41 +11,40 @@ import ReelReplay
 struct FeedCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feed",
-    abstract: "Walk a feed as a viewer would, and report how long the viewer waited.",
+    abstract: "Walk a feed as a viewer would, and report how long the viewer waits.",
     discussion: """
-      The walk looks at an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), which \
-      leave the item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); of the others some go back (--back). \
-      A swipe's drag ends \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before it settles. Delays count from the \
-      settle: ttff to the first frame, second_frame to the second.
+      A walk watches an item for its dwell time, then swipes to the next. Some steps are flicks (--flicks), which leave the \
+      item after 0.2 to 1 s; some are bursts of 3 to 8 swipes (--bursts); some of the others go back (--back). The drag of \
+      a swipe ends \(Int(WalkPlan.settleTime / .milliseconds(1))) ms before the swipe settles. Delays count from the settle: \
+      ttff to the first frame, second_frame to the second. The start of the first item is no swipe and has no delay.
 
-      FEED is a file, a URL, or - for standard input. Its first characters tell its format. Paths are relative to its \
-      folder:
+      FEED is a file, a URL, or - for standard input. The format is detected from the content. Relative paths refer to the \
+      folder of FEED:
       \(HelpText.list(Self.feedFormats))
       An item of a JSON feed is a URL or path, or an object with url and any of:
       \(HelpText.list(Self.itemFields))
 
-      --link models the network inside reel, for local files too: 10Mbit/50ms (rate and round-trip time), or \
-      \(LinkSpec.profileList). It also takes a recorded downlink, which starts over at its end: a file with seconds and \
-      Mbit/s in each line, or with a time in ms in each line at which 1500 bytes can pass (Mahimahi). A folder stands for \
-      all recordings in it: the walk is done over each, and the results are printed side by side. Options follow after \
-      commas, as in 10Mbit/50ms,tcp or recordings,scale=4,rtt=70ms:
+      --link models the network inside reel, also for local files. It takes a rate and a round-trip \
+      time (10Mbit/50ms), a profile (\(LinkSpec.profileList)), or a recorded downlink, which repeats when it ends: a file \
+      whose lines hold seconds and Mbit/s, or a time in ms at which 1500 bytes can pass (Mahimahi). A folder stands \
+      for all recordings in it: the walk is repeated over each, and the results are printed side by side. Options follow \
+      after commas, as in 10Mbit/50ms,tcp or recordings,scale=4,rtt=70ms:
       \(HelpText.list(LinkOptions.forms))
 
-      With --virtual the clock is modelled too: demuxing and decoding are done, but a frame costs --decode-cost on one \
-      of --cores. The same arguments then give the same report, byte for byte. Memory is computed from the sizes of \
-      packets and frames. --decode first decodes only the first two frames of each visit and charges the cost of the \
-      others: the times, bytes and memory of the report are the same, but damaged frames go unnoticed, and frames on a \
-      contact sheet may be earlier ones.
+      --virtual models the clock too: media is demuxed and decoded, but a frame costs --decode-cost on one of --cores. The \
+      same arguments then give the same report, byte for byte. Memory is computed from the sizes of packets and frames. \
+      --decode first decodes only the first two frames of each visit and charges the cost of the others: times, bytes and \
+      memory are the same, but damaged frames go unnoticed, and a contact sheet may show earlier frames.
 
-      --chunk-level computes the same walk as papers on short video do: one chunk (a segment, or a part of a media file \
-      between key frames) is downloaded after the other, in a round trip and its bytes at the rate of the link. Nothing is \
-      demuxed or decoded, and connections and manifests cost nothing. A download is not cancelled by a swipe. Frames and \
-      memory are not measured. The sizes of all chunks are read first.
+      --chunk-level computes the walk as papers on short video do: chunks (a segment, or the part of a media file between \
+      key frames) are downloaded one after the other, each in a round trip plus its bytes at the rate of the link. Nothing \
+      is demuxed or decoded, connections and manifests cost nothing, and a swipe cancels no download. Frames and memory are \
+      not measured. The sizes of all chunks are read first.
 
-      --device gives the pool the limits of a device (open decoders, cores, memory, transfers), and with --virtual also \
-      its costs of opening a decoder and of decoding a frame. reel calibrate writes the FILE of a machine. The built-in \
-      devices are rough; high and mid decode at the rates that Android 13 and 12 require of their performance class \
-      (six videos of 1080p or 720p at 30 fps), low at half the rate of mid:
+      --device gives the pool the limits of a device (open decoders, cores, memory, transfers) and, with --virtual, its \
+      costs of opening a decoder and of decoding a frame. reel calibrate writes the FILE of a machine. The built-in devices \
+      are rough: high and mid decode at the rates that Android 13 and 12 require of their performance class (six videos of \
+      1080p or 720p at 30 fps), low at half the rate of mid:
       \(HelpText.list(DeviceModel.builtIn.map { ($0.name, $0.summary) }))
 
       Preload policies:
@@ -54,126 +53,130 @@ struct FeedCommand: AsyncParsableCommand {
       Dwell times:
       \(HelpText.list(DwellSpec.forms))
 
-      --assert takes a metric, a comparison (< <= > >= =) and a value with its unit. If one does not hold, the exit code \
-      is 1. Those that hold are printed with the report. Metrics:
+      --assert takes a metric, a comparison (<, <=, >, >= or =) and a value with its unit. If an assertion is not met, the \
+      exit code is 1. Those that are met are printed after the report. Metrics:
       \(HelpText.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
 
       Scores (--score):
       \(HelpText.list(WalkScore.allCases.map { ($0.rawValue, $0.meaning) }))
+
+      --report shows the walk as a timeline, or with --compare or a folder of recordings the walks side by side. --csv \
+      writes a line for each swipe. --json prints an object for each walk. --timeout limits the reading of FEED and each \
+      wait for a server.
       """)
 
   @Argument(help: "A feed file, its URL, or - for standard input.")
   var feed: String
 
-  @Option(name: .customLong("feed"), help: ArgumentHelp("Which of several feeds.", valueName: "name"))
+  @Option(
+    name: .customLong("feed"),
+    help: ArgumentHelp("The feed to walk, if FEED holds several.", valueName: "name"))
   var feedName: String?
 
-  @Option(help: ArgumentHelp("Players in the pool.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of players in the pool.", valueName: "n"))
   var pool = 3
 
-  @Option(help: ArgumentHelp("How often to swipe. Default: 20, or as the trace has.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of swipes. Default: 20, or those of the trace.", valueName: "n"))
   var swipes: Int?
 
-  @Option(help: ArgumentHelp("How long the viewer looks at each item.", valueName: "spec"))
+  @Option(
+    help: ArgumentHelp("The dwell time of the viewer on each item, in a form above.", valueName: "spec"))
   var dwell = "fixed:2s"
 
-  @Option(help: ArgumentHelp("Steps that leave the item after 0.2 to 1 s. Default: 0%.", valueName: "share"))
+  @Option(
+    help: ArgumentHelp(
+      "The share of steps that leave the item after 0.2 to 1 s. Default: 0%.", valueName: "share"))
   var flicks: String?
 
   @Option(
-    help: ArgumentHelp("Steps that go back, of those that are no bursts. Default: 15%.", valueName: "share"))
+    help: ArgumentHelp("The share of steps other than bursts that go back. Default: 15%.", valueName: "share")
+  )
   var back: String?
 
-  @Option(help: ArgumentHelp("Steps that are bursts of quick swipes. Default: 5%.", valueName: "share"))
+  @Option(
+    help: ArgumentHelp("The share of steps that are bursts of quick swipes. Default: 5%.", valueName: "share")
+  )
   var bursts: String?
 
-  @Option(help: ArgumentHelp("The seed of all random choices.", valueName: "n"))
+  @Option(help: ArgumentHelp("The seed for all random choices.", valueName: "n"))
   var seed: UInt64 = 1
 
   @Option(
     help: ArgumentHelp(
-      "The modelled link: rate/round trip, a profile, a file or a folder.", valueName: "spec"))
+      "Model this link: a rate and a round-trip time, a profile, or a file or folder of recordings.",
+      valueName: "spec"))
   var link: String?
 
-  @Option(help: ArgumentHelp("How far neighbours are loaded.", valueName: "policy"))
+  @Option(
+    help: ArgumentHelp("The preload policy: which items to load ahead, and how far.", valueName: "policy"))
   var preload = "adaptive"
 
   @Option(
     help: ArgumentHelp(
-      "The rung of an item's first segment: low, or auto for one that comes in time. Default: as for any segment.",
+      "The rung of an item's first segment: low (the lowest) or auto (the highest that arrives in time). Default: chosen like that of any segment.",
       valueName: "rung"))
   var firstRung: StartRung?
 
-  @Flag(help: "Walk in simulated time.")
+  @Flag(help: "Simulate time.")
   var virtual = false
 
   @Option(
-    help: ArgumentHelp("With --virtual: what decoding a frame takes. Default: 4ms.", valueName: "time"))
+    help: ArgumentHelp("With --virtual: the time to decode a frame. Default: 4ms.", valueName: "time"))
   var decodeCost: String?
 
   @Option(
     help: ArgumentHelp(
-      "Walk with the limits of a device; with --virtual also its costs.", valueName: "low|mid|high|FILE"))
+      "Apply the limits of a device and, with --virtual, its costs.", valueName: "low|mid|high|FILE"))
   var device: String?
 
-  @Option(help: ArgumentHelp("Cores that decode; with --virtual modelled ones. Default: 2.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp(
+      "The number of cores that decode; with --virtual, modelled cores. Default: 2.", valueName: "n"))
   var cores: Int?
 
   @Option(
     name: .customLong("decode"),
     help: ArgumentHelp(
-      "With --virtual: decode all frames, or only the first ones of each visit; the report is the same.",
+      "With --virtual: decode all frames, or only the first ones of each visit. The report is the same.",
       valueName: "all|first"))
   var decoding: Decoding?
 
-  @Flag(help: "With --virtual and --link: compute the walk by the arithmetic of chunks, without decoding.")
+  @Flag(help: "With --virtual and --link: compute the walk chunk by chunk, without decoding.")
   var chunkLevel = false
 
-  @Flag(help: "With --virtual: measure what decoding a frame takes here, first.")
+  @Flag(help: "With --virtual: first measure the time to decode a frame on this machine.")
   var calibrate = false
 
   @Option(
     help: ArgumentHelp(
-      "Walk the same way with several pools, and print them side by side: SIZE or SIZE:POLICY, separated by commas.",
+      "Repeat the walk with several pools and print them side by side: SIZE or SIZE:POLICY, separated by commas.",
       valueName: "pools"))
   var compare: String?
 
   @Option(
     name: .customLong("assert"), parsing: .singleValue,
-    help: ArgumentHelp("Fail if this does not hold, as 'ttff.p95<150ms'. Can be repeated.", valueName: "expr")
+    help: ArgumentHelp("Fail if this is not met, as 'ttff.p95<150ms'. Can be repeated.", valueName: "expr")
   )
   var assertions: [String] = []
 
-  @Option(
-    name: .customLong("score"), parsing: .singleValue,
-    help: ArgumentHelp("Add a published score to the report. Can be repeated.", valueName: "name"))
-  var scoreNames: [String] = []
+  @OptionGroup var results: WalkResultOptions
 
   @Option(
     help: ArgumentHelp(
-      "Write a page of HTML: the walk as a timeline, or with --compare the pools side by side.",
-      valueName: "file"))
-  var report: String?
-
-  @Option(
-    help: ArgumentHelp(
-      "Write every event as JSON Lines; a FILE that ends in .json gets the trace format of Chrome and Perfetto.",
+      "Write every event as JSON Lines, or in the trace format of Chrome and Perfetto if FILE ends in .json.",
       valueName: "file"))
   var trace: String?
 
-  @Option(help: ArgumentHelp("Write a line of CSV for each swipe.", valueName: "file"))
-  var csv: String?
-
-  @Option(help: ArgumentHelp("Write the outcomes of --assert as JUnit XML.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write the results of --assert as JUnit XML.", valueName: "file"))
   var junit: String?
 
   @Option(
     help: ArgumentHelp(
-      "Write a PNG with the first frame, the title and the delay of each item that was looked at.",
+      "Write a PNG with the first frame, the title and the delay of each watched item.",
       valueName: "file"))
   var contactSheet: String?
 
-  @Flag(help: "Print every swipe.")
+  @Flag(help: "Print a line for each swipe.")
   var details = false
 
   @OptionGroup var options: SourceOptions
@@ -185,27 +188,27 @@ struct FeedCommand: AsyncParsableCommand {
     }
     if let cores, !(1...256).contains(cores) { throw ValidationError("--cores takes a number from 1 to 256") }
     if !virtual, decodeCost != nil || calibrate {
-      throw ValidationError("--decode-cost and --calibrate go with --virtual")
+      throw ValidationError("--decode-cost and --calibrate require --virtual")
     }
-    if !virtual, decoding != nil { throw ValidationError("--decode goes with --virtual") }
+    if !virtual, decoding != nil { throw ValidationError("--decode requires --virtual") }
     if decodeCost != nil, calibrate {
-      throw ValidationError("--decode-cost and --calibrate exclude each other")
+      throw ValidationError("--decode-cost and --calibrate can't be combined")
     }
     if device != nil, decodeCost != nil || calibrate || cores != nil {
       throw ValidationError(
-        "--device states costs and cores: it excludes --decode-cost, --calibrate and --cores")
+        "--device states costs and cores: it can't be combined with --decode-cost, --calibrate or --cores")
     }
     try validateChunkLevel()
     do throws(ReelError) {
       let link = try linkArgument()
       if link?.isFolder == true, trace != nil || contactSheet != nil {
         throw ReelError(
-          .usage, "--trace and --contact-sheet are for one link, not for a folder of recordings")
+          .usage, "--trace and --contact-sheet can't be combined with a folder of recordings")
       }
       if try pools().contains(where: { $0.policy is OraclePreload }), !virtual || link == nil || chunkLevel {
         throw ReelError(
-          .usage, "the policy oracle has to know the walk's clock and link",
-          advice: "add --virtual and --link; --chunk-level excludes it")
+          .usage, "the policy oracle must know the walk's clock and link",
+          advice: "add --virtual and --link, and leave out --chunk-level")
       }
       _ = try cost()
       _ = try shares()
@@ -215,34 +218,29 @@ struct FeedCommand: AsyncParsableCommand {
       throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
     }
     if compare != nil, trace != nil || contactSheet != nil {
-      throw ValidationError("--trace and --contact-sheet are for one pool, not for --compare")
+      throw ValidationError("--trace and --contact-sheet can't be combined with --compare")
     }
-    if junit != nil, assertions.isEmpty { throw ValidationError("--junit goes with --assert") }
+    if junit != nil, assertions.isEmpty { throw ValidationError("--junit requires --assert") }
     let files = [
-      ("--report", report), ("--trace", trace), ("--csv", csv), ("--junit", junit),
-      ("--contact-sheet", contactSheet),
+      ("--trace", trace), ("--junit", junit), ("--contact-sheet", contactSheet),
     ]
-    for (option, path) in files {
-      // The report is what standard output is for.
-      if path == "-" { throw ValidationError("\(option) takes a file; write ./- for one of this name") }
-      if path == "" { throw ValidationError("\(option) takes a file") }
-    }
+    for (option, path) in files { try WalkResultOptions.checkFile(path, of: option) }
   }
 
   private func validateChunkLevel() throws {
     guard chunkLevel else { return }
-    guard virtual, link != nil else { throw ValidationError("--chunk-level goes with --virtual and --link") }
+    guard virtual, link != nil else { throw ValidationError("--chunk-level requires --virtual and --link") }
     let excluded = [
       ("--device", device != nil), ("--cores", cores != nil), ("--decode", decoding != nil),
       ("--decode-cost", decodeCost != nil), ("--calibrate", calibrate), ("--trace", trace != nil),
       ("--contact-sheet", contactSheet != nil),
     ]
     if let (option, _) = excluded.first(where: \.1) {
-      throw ValidationError("--chunk-level decodes nothing: it excludes \(option)")
+      throw ValidationError("--chunk-level decodes nothing: it can't be combined with \(option)")
     }
-    if report != nil, compare == nil, (try? linkArgument()?.isFolder) != true {
+    if results.report != nil, compare == nil, (try? linkArgument()?.isFolder) != true {
       throw ValidationError(
-        "with --chunk-level, --report compares walks: it goes with --compare or a folder of recordings")
+        "with --chunk-level, --report compares walks: it requires --compare or a folder of recordings")
     }
   }
 
@@ -308,7 +306,7 @@ struct FeedCommand: AsyncParsableCommand {
     let spec = try DwellSpec(parsing: dwell)
     if case .trace = spec, flicks != nil || back != nil || bursts != nil {
       throw ReelError(
-        .usage, "--flicks, --back and --bursts do not go with a trace, which determines the swipes")
+        .usage, "--flicks, --back and --bursts can't be combined with a trace, which determines the swipes")
     }
     return try ViewerSpec(dwell: spec, shares: try shares())
   }
@@ -316,7 +314,7 @@ struct FeedCommand: AsyncParsableCommand {
   /// Each score once, in the order of their list.
   func scores() throws(ReelError) -> [WalkScore] {
     var scores: Set<WalkScore> = []
-    for name in scoreNames { scores.insert(try WalkScore.named(name)) }
+    for name in results.scores { scores.insert(try WalkScore.named(name)) }
     return WalkScore.allCases.filter(scores.contains)
   }
 
@@ -339,26 +337,23 @@ struct FeedCommand: AsyncParsableCommand {
 
   func cost() throws(ReelError) -> DecodeCost {
     guard let decodeCost else { return DecodeCost() }
-    let units: [(String, Double)] = [("us", 1), ("ms", 1000), ("s", 1_000_000)]
-    for (unit, factor) in units where decodeCost.hasSuffix(unit) {
-      let number = decodeCost.dropLast(unit.count).trimmingCharacters(in: .whitespaces)
-      guard let value = Double(number), value >= 0 else { continue }
-      guard value * factor <= Self.decodeCostLimit * 1e6 else {
-        let limit = Self.decodeCostLimit.formatted(places: 0)
-        throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is more than the limit of \(limit) s")
-      }
-      return DecodeCost(frame: .microseconds(Int64((value * factor).rounded())))
+    guard let seconds = TimeText.seconds(decodeCost, needsUnit: true), seconds >= 0 else {
+      throw ReelError(
+        .usage, "--decode-cost: \"\(decodeCost)\" is not a time with a unit", advice: "write 4ms or 800us")
     }
-    throw ReelError(
-      .usage, "--decode-cost: \"\(decodeCost)\" is not a time", advice: "write it as 4ms or 800us")
+    guard seconds <= Self.decodeCostLimit else {
+      let limit = Self.decodeCostLimit.formatted(places: 0)
+      throw ReelError(.usage, "--decode-cost: \"\(decodeCost)\" is above the limit of \(limit) s")
+    }
+    return DecodeCost(frame: .microseconds(Int64((seconds * 1e6).rounded())))
   }
 
   /// What decoding a frame may take, in seconds.
   private static let decodeCostLimit = 10.0
 
   private static let feedFormats = [
-    ("list", "one URL or path per line; blank lines and lines that begin with # are ignored"),
-    (".m3u", "the same; the text after the comma of #EXTINF is the title of the next entry"),
+    ("list", "one URL or path per line; blank lines and lines that start with # are ignored"),
+    (".m3u", "the same; the text after the comma of #EXTINF is the title of the next item"),
     ("JSON", "{\"items\": [...]}, an array of items, or feeds by name: {\"feeds\": {\"following\": [...]}}"),
   ]
 
@@ -368,6 +363,6 @@ struct FeedCommand: AsyncParsableCommand {
     ("poster", "the URL of an image to show on a miss"),
     ("headers", "request header fields, as an object"),
     ("duration", "the duration in seconds, for --dwell retention"),
-    ("retention", "the share of viewers still watching at each second, from second 0"),
+    ("retention", "the shares of viewers still watching at each second, from second 0"),
   ]
 }

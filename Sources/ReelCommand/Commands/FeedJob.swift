@@ -85,7 +85,7 @@ struct FeedJob: Sendable {
         settings.firstRung = command.firstRung?.firstRung ?? .adapted
         walks.append(
           Walk(
-            feed, plan, settings, label: label, link: link?.spec,
+            feed, plan, settings, label: label, link: link?.spec, linkName: link?.name,
             configuration: try configuration(pool, device),
             outputs, progress, place: walks.count, isSingle: count == 1))
       }
@@ -214,11 +214,11 @@ struct FeedJob: Sendable {
     }
     try Task.checkCancellation()
     guard let mean = measured.frameDuration else {
-      throw ReelError(.badMedia, "no frame could be decoded to calibrate by", at: feed.name)
+      throw ReelError(.badMedia, "calibration failed: no frame could be decoded", at: feed.name)
     }
     let microseconds = Int64((mean / .microseconds(1)).rounded())
     Console.remark(
-      "calibrated: \(microseconds) us a frame, over \(measured.frameCount) frames; repeat with --decode-cost \(microseconds)us"
+      "calibrated: \(microseconds) us per frame over \(measured.frameCount) frames; repeat with --decode-cost \(microseconds)us"
     )
     return DecodeCost(frame: .microseconds(microseconds))
   }
@@ -230,6 +230,8 @@ struct FeedJob: Sendable {
     let settings: WalkSettings
     let label: String
     let link: LinkSpec?
+    /// The name of the recording in a folder.
+    let linkName: String?
     let configuration: PoolConfiguration
     let trace: WalkTrace
     let page: TimelineRecorder?
@@ -242,10 +244,12 @@ struct FeedJob: Sendable {
     ///   - isSingle: False if there are other walks: a page of several has no timelines.
     init(
       _ feed: Feed, _ plan: WalkPlan, _ settings: WalkSettings, label: String, link: LinkSpec?,
-      configuration: PoolConfiguration, _ outputs: FeedOutputs, _ progress: FeedProgress, place: Int,
+      linkName: String?, configuration: PoolConfiguration, _ outputs: FeedOutputs, _ progress: FeedProgress,
+      place: Int,
       isSingle: Bool
     ) {
       (self.feed, self.plan, self.settings, self.label, self.link) = (feed, plan, settings, label, link)
+      self.linkName = linkName
       self.configuration = configuration
       let page = outputs.page != nil && isSingle ? TimelineRecorder(feed) : nil
       let chromeTrace = outputs.chromeTrace.map { _ in TimelineRecorder(feed, limits: .trace) }
@@ -275,19 +279,26 @@ struct FeedJob: Sendable {
     return configuration
   }
 
-  /// Warns of rungs above the rate of a link, or above the mean rate of a recorded one.
+  /// Warns of rungs above the rate of a link, or above the mean rate of a recorded one. Among several links, each
+  /// warning names its link.
   private func warnings(_ walks: [Walk]) -> [String] {
+    let areSeveral = Set(walks.map(\.linkName)).count > 1
     var warnings: [String] = []
     for walk in walks {
       guard let link = walk.link,
         let text = LinkWarning.text(
-          [walk.report], bitsPerSecond: link.bitsPerSecond, adapts: command.options.adaptsBitRate),
-        !warnings.contains(text)
+          [walk.report], bitsPerSecond: link.bitsPerSecond, adapts: command.options.adaptsBitRate)
       else { continue }
-      warnings.append(text)
+      let warning = areSeveral ? "\(walk.linkName ?? ""): \(text)" : text
+      if !warnings.contains(warning) { warnings.append(warning) }
     }
-    return warnings
+    guard warnings.count > Self.warningLimit else { return warnings }
+    let omitted = warnings.count - Self.warningLimit
+    return warnings.prefix(Self.warningLimit) + ["and \(omitted) more such warnings of other recordings"]
   }
+
+  /// Of many recordings, so many are warned of one by one.
+  private static let warningLimit = 10
 
   /// Writes the files beside the reports; gives the errors of those that failed.
   private func write(
@@ -356,7 +367,7 @@ struct FeedJob: Sendable {
     }
   }
 
-  /// Prints; false where an assertion does not hold. Those that hold go to standard output, the others to standard
+  /// Prints; false if an assertion is not met. Those that hold go to standard output, the others to standard
   /// error.
   private func finish(_ reports: [WalkReport], _ warnings: [String]) throws(ReelError) -> Bool {
     try printReports(reports)
@@ -367,9 +378,9 @@ struct FeedJob: Sendable {
       for outcome in report.assertions {
         if !outcome.isMet {
           isMet = false
-          Console.fault("\(label)\(outcome)")
+          Console.fault("\(label)\(outcome.text(in: Console.errorLayout))")
         } else if !command.options.json, !command.options.quiet {
-          try Console.printText("\(label)\(outcome)")
+          try Console.printText("\(label)\(outcome.text(in: Terminal.layout))")
         }
       }
     }

@@ -29,8 +29,8 @@ struct FeedOutputs: Sendable {
       }
     chromeTrace = isChrome ? try file(command.trace) : nil
     sheet = try file(command.contactSheet)
-    page = try file(command.report)
-    csv = try file(command.csv)
+    page = try file(command.results.report)
+    csv = try file(command.results.csv)
     junit = try file(command.junit)
   }
 }

@@ -9,13 +9,15 @@ import ReelPlayback
 struct FramesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "frames",
-    abstract: "Write the first frame of each source, or others, to files.",
+    abstract: "Write the first frame or other frames of each source to files.",
     discussion: """
-      Without --count, --at or --every the first frame in presentation order is written, as NAME-000001.ppm, and the \
-      transfer is cut as soon as it is there. Times count from the beginning of the presentation; the frame at a \
-      time is the one on show then. Frames are turned upright and their pixels made square; --format y4m keeps the \
-      decoded samples (turned upright only). In other formats HDR is mapped to SDR, which the result says. A frame that missed a \
-      reference or was concealed is called damaged.
+      Without --count, --at or --every, writes the first frame in presentation order as NAME-000001.ppm, and ends the \
+      transfer as soon as that frame has arrived. Times count from the beginning of the presentation. The frame at a time \
+      is the one on show then. Frames are turned upright and their pixels made square; --format y4m keeps the decoded \
+      samples and only turns them upright. The other formats map HDR to SDR, and the result says so. A frame is reported \
+      as damaged if a reference was missing or an error was concealed.
+
+      --json prints an object for each source. --timeout limits the work on each source.
 
       \(BatchOptions.discussion)
       """)
@@ -25,16 +27,16 @@ struct FramesCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("The folder to write to, made if needed; - for standard output.", valueName: "dir"))
+    help: ArgumentHelp("The folder to write to, created if needed; - for standard output.", valueName: "dir"))
   var output = "."
 
   @Flag(
     help:
-      "Replace any existing file. By default, only files that the same source wrote are replaced."
+      "Replace any existing file. By default, only files written from the same source are replaced."
   )
   var overwrite = false
 
-  @Option(help: "ppm (P6), png, or y4m.")
+  @Option(help: "The format: ppm (P6), png or y4m.")
   var format = FramesFormat.ppm
 
   @Option(help: ArgumentHelp("The number of frames to write from the beginning; 0 for all.", valueName: "n"))
@@ -43,12 +45,13 @@ struct FramesCommand: AsyncParsableCommand {
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "Write the frame on show at this time. Can be repeated; the earliest comes first.", valueName: "time"),
+      "Write the frame on show at this time. Can be repeated; frames are written in order of time.",
+      valueName: "time"),
     transform: TimeArgument.seconds)
   var at: [Double] = []
 
   @Option(
-    help: ArgumentHelp("Write the frame on show at 0 and at every multiple of this.", valueName: "time"),
+    help: ArgumentHelp("Write the frames on show at 0 and at each multiple of this time.", valueName: "time"),
     transform: TimeArgument.seconds)
   var every: Double?
 
@@ -59,14 +62,14 @@ struct FramesCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How a frame fits --size: fit (with bars), fill (cut), or stretch.", valueName: "gravity"),
+      "How a frame fits --size: fit (with bars), fill (cropped) or stretch.", valueName: "gravity"),
     transform: ImageOptions.gravity)
   var gravity = VideoGravity.resizeAspect
 
-  @Option(help: ArgumentHelp("The number of sources to open at once.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of sources to open at the same time.", valueName: "n"))
   var jobs = 32
 
-  @Flag(help: "Add the md5 of each frame's decoded samples, as ffmpeg -f framemd5 gives it.")
+  @Flag(help: "Add the MD5 of each frame's decoded samples, as ffmpeg -f framemd5 computes it.")
   var md5 = false
 
   @OptionGroup(title: "Lists") var list: BatchOptions
@@ -77,23 +80,23 @@ struct FramesCommand: AsyncParsableCommand {
     if list.isList {
       try list.validate(sources: sources, output: output)
       if format == .y4m, try list.template().hasTime {
-        throw ValidationError("a y4m file holds several frames: {time} does not go with it")
+        throw ValidationError("a y4m file holds several frames and can't be combined with {time}")
       }
     } else {
       try SourceOptions.validate(sources)
     }
-    if let count, count < 0 { throw ValidationError("--count takes a number from 0 on") }
+    if let count, count < 0 { throw ValidationError("--count takes a number of 0 or more") }
     if at.contains(where: { !($0 >= 0 && $0 < 1e9) }) {
-      throw ValidationError("--at takes seconds from 0 on")
+      throw ValidationError("--at takes a time of 0 or more")
     }
     if let every, !(every >= 0.001 && every < 1e9) {
-      throw ValidationError("--every takes seconds from 0.001 on")
+      throw ValidationError("--every takes a time of 1ms or more")
     }
     if [count != nil, !at.isEmpty, every != nil].count(where: { $0 }) > 1 {
-      throw ValidationError("--count, --at and --every exclude each other")
+      throw ValidationError("--count, --at and --every can't be combined")
     }
     if format == .y4m, size != nil {
-      throw ValidationError("y4m holds the decoded samples as they are: --size does not go with it")
+      throw ValidationError("y4m holds the decoded samples as they are and can't be combined with --size")
     }
     try SourceRun.validate(output: output, sources: sources, jobs: jobs, options: options)
   }

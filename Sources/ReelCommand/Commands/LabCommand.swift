@@ -13,9 +13,9 @@ struct LabCommand: AsyncParsableCommand {
     abstract: "Compare preload policies over many simulated walks.",
     discussion: """
       CONFIG is a JSON file. The lab walks each feed over each link, as each viewer, on each device, with each pool size, \
-      policy and seed, with the modelled clock of reel feed --virtual --decode first. Walks that differ only in pool size \
-      and policy have the same viewer and the same link; differences between policies are computed from such pairs. \
-      Paths are relative to the folder of CONFIG.
+      policy and seed, in the simulated time of reel feed --virtual --decode first. Walks that differ only in pool size and \
+      policy have the same viewer and the same link; differences between policies are computed from such pairs. Relative \
+      paths refer to the folder of CONFIG.
 
         {
           "feeds": ["feed.json"],
@@ -28,51 +28,69 @@ struct LabCommand: AsyncParsableCommand {
         }
 
       Fields:
-        feeds          feed files, or objects with file, feed and name
-        links          as for reel feed; a folder is all recordings in it.
-                       Default: \(LabConfiguration.defaultLinks.joined(separator: ", "))
-        tcp, tls, dns  false models these only on links that name them
-        viewers        texts as retention,flicks=10%,back=5%, or objects with
-                       dwell, flicks, back, bursts, name.
-                       Default: \(LabConfiguration.defaultViewer)
-        devices        low, mid, high or files. Default: mid
-        pools          numbers of players. Default: 3
-        policies       as for reel feed --preload. Default:
-                       \(LabConfiguration.defaultPolicies.joined(separator: ", "))
-        seeds          a list, or a number n for 1 to n. Default: 1
-        swipes         of a walk, at most \(LabConfiguration.swipeLimit).
-                       Default: 20, or as many as a trace has
-        bandwidth      auto, where transfers choose the rungs, or the highest
-                       bit rate to open. Default: auto
-        max_height     leave out rungs with more lines
-        first_rung     adapted, low or auto. Default: adapted
-        chunk_level    true is --chunk-level
-        scores         published scores to add: \(WalkScore.allCases.map(\.rawValue).joined(separator: ", "))
+      \(HelpText.list(fields))
 
-      Without CONFIG, --feed, --link, --policies and so on state the same.
+      Without CONFIG, --feed, --link, --policies and the other options state the same.
 
-      All of it is checked before the first walk; a lab has at most \(LabConfiguration.runLimit) walks. Results go to \
-      --results as JSON Lines, each as soon as its walk has ended. Run the same command again after Ctrl-C, or after a \
-      crash, to continue. At the end the file has the results in the order of the walks: the same lab gives the same bytes, \
-      however often it was interrupted, on any number of cores. Exit code 1 if a walk failed; the next run repeats it.
+      The whole configuration is checked before the first walk. A lab has at most \(LabConfiguration.runLimit) walks. Each \
+      result is appended to --results as JSON Lines when its walk ends. To continue after Ctrl-C or a crash, run the same \
+      command again. At the end, the file holds the results in the order of the walks: the same lab gives the same bytes on \
+      any number of cores, however often it was interrupted. The exit code is 1 if a walk failed; the next run repeats it.
+
+      --report shows distributions, differences, Pareto fronts and all groups. --csv writes a line for each walk. --json \
+      prints the summary as one object. --timeout limits the reading of a feed and each wait for a server.
       """)
 
-  @Argument(help: "A configuration.")
+  private static let fields: [(String, String)] = [
+    ("feeds", "feed files, or objects with file, feed and name"),
+    (
+      "links",
+      "as for reel feed; a folder is all recordings in it. Default: "
+        + LabConfiguration.defaultLinks.joined(separator: ", ")
+    ),
+    ("tcp, tls, dns", "false models these only on links that name them. Default: true"),
+    (
+      "viewers",
+      "texts such as retention,flicks=10%,back=5%, or objects with dwell, flicks, back, bursts and name. Default: "
+        + LabConfiguration.defaultViewer
+    ),
+    ("devices", "low, mid, high, or files. Default: mid"),
+    ("pools", "numbers of players. Default: 3"),
+    (
+      "policies",
+      "as for reel feed --preload. Default: " + LabConfiguration.defaultPolicies.joined(separator: ", ")
+    ),
+    ("seeds", "a list, or a number n for 1 to n. Default: 1"),
+    (
+      "swipes",
+      "the swipes of a walk, at most \(LabConfiguration.swipeLimit). Default: 20, or those of a trace"
+    ),
+    (
+      "bandwidth", "auto, to adapt to the measured throughput, or the highest bit rate to open. Default: auto"
+    ),
+    ("max_height", "ignore rungs with more lines"),
+    ("first_rung", "adapted, low or auto. Default: adapted"),
+    ("chunk_level", "true is --chunk-level"),
+    ("scores", "published scores to add: " + WalkScore.allCases.map(\.rawValue).joined(separator: ", ")),
+  ]
+
+  @Argument(help: "A configuration file.")
   var config: String?
 
   @Option(
     name: .customLong("feed"), parsing: .singleValue,
-    help: ArgumentHelp("A feed. Can be repeated.", valueName: "file"))
+    help: ArgumentHelp("A feed file. Can be repeated.", valueName: "file"))
   var feeds: [String] = []
 
   @Option(
     name: .customLong("link"), parsing: .singleValue,
-    help: ArgumentHelp("A link, a recording or a folder of them. Can be repeated.", valueName: "spec"))
+    help: ArgumentHelp("A link, a recording or a folder of recordings. Can be repeated.", valueName: "spec"))
   var links: [String] = []
 
   @Option(
     name: .customLong("viewer"), parsing: .singleValue,
-    help: ArgumentHelp("Dwell times and shares of swipes. Can be repeated.", valueName: "spec"))
+    help: ArgumentHelp(
+      "The dwell times and shares of swipes of a viewer. Can be repeated.", valueName: "spec"))
   var viewers: [String] = []
 
   @Option(
@@ -86,19 +104,14 @@ struct LabCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Preload policies, separated by commas.", valueName: "policy,..."))
   var policies: String?
 
-  @Option(help: ArgumentHelp("How many seeds, or which, separated by commas.", valueName: "n|n,..."))
+  @Option(help: ArgumentHelp("The number of seeds, or the seeds, separated by commas.", valueName: "n|n,..."))
   var seeds: String?
 
-  @Option(help: ArgumentHelp("How often to swipe.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of swipes of a walk.", valueName: "n"))
   var swipes: String?
 
   @Option(help: ArgumentHelp("The rung of an item's first segment.", valueName: "adapted|low|auto"))
   var firstRung: String?
-
-  @Option(
-    name: .customLong("score"), parsing: .singleValue,
-    help: ArgumentHelp("Add a published score. Can be repeated.", valueName: "name"))
-  var scores: [String] = []
 
   @Flag(
     name: .customLong("plain-links"),
@@ -107,8 +120,8 @@ struct LabCommand: AsyncParsableCommand {
 
   @Flag(
     help: """
-      Also compute each walk by the arithmetic of chunks, as papers do, without demuxing, decoding and connections; and say \
-      which rankings differ, and why.
+      Also compute each walk chunk by chunk, as papers do, without demuxing, decoding and connections. Report which \
+      rankings differ, and why.
       """)
   var chunkLevel = false
 
@@ -119,27 +132,22 @@ struct LabCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Where results are kept. Default: CONFIG with the extension .results.jsonl; without CONFIG they are not kept.",
+      "The file that keeps results. Default: CONFIG with the extension .results.jsonl; without CONFIG, results are not kept.",
       valueName: "file"))
   var results: String?
 
-  @Flag(help: "Discard the results in the file and start over.")
+  @Flag(help: "Discard earlier results and start over.")
   var restart = false
 
-  @Flag(help: "Check everything, and print the number of walks and how long they may take.")
+  @Flag(help: "Only check the configuration, and print the number of walks and their estimated time.")
   var dryRun = false
 
   @Option(
-    help: ArgumentHelp("Walks that run at a time. Default: one a processor.", valueName: "n"))
+    help: ArgumentHelp(
+      "The number of walks to run at the same time. Default: one per processor.", valueName: "n"))
   var jobs: Int?
 
-  @Option(
-    help: ArgumentHelp(
-      "Write a page of HTML: distributions, differences, Pareto fronts and all groups.", valueName: "file"))
-  var report: String?
-
-  @Option(help: ArgumentHelp("Write a line of CSV for each walk.", valueName: "file"))
-  var csv: String?
+  @OptionGroup var outputs: WalkResultOptions
 
   @OptionGroup var options: SourceOptions
 
@@ -153,14 +161,13 @@ struct LabCommand: AsyncParsableCommand {
       let names = shortForm.keys.sorted().compactMap { Self.optionNames[$0] }.joined(separator: ", ")
       throw ValidationError("\(names) can't be combined with a configuration file")
     }
-    if config == "-" { throw ValidationError("a configuration is read from a file") }
+    if config == "-" { throw ValidationError("the configuration can't be standard input: name a file") }
     if let jobs, !(1...1000).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 1000") }
     var files = [config, resultsPath].compactMap { $0.flatMap(FileIdentity.init(path:)) }
-    for (option, path) in [("--results", results), ("--report", report), ("--csv", csv)] {
-      if path == "-" { throw ValidationError("\(option) takes a file; write ./- for one of this name") }
-      if path == "" { throw ValidationError("\(option) takes a file") }
+    try WalkResultOptions.checkFile(results, of: "--results")
+    for (option, path) in [("--results", results), ("--report", outputs.report), ("--csv", outputs.csv)] {
       guard option != "--results", let path, let file = FileIdentity(path: path) else { continue }
-      if files.contains(file) { throw ValidationError("\(option) names a file that the lab uses otherwise") }
+      if files.contains(file) { throw ValidationError("\(option) names a file that the lab already uses") }
       files.append(file)
     }
   }
@@ -225,7 +232,7 @@ struct LabCommand: AsyncParsableCommand {
   private var shortForm: [String: Any] {
     var fields: [String: Any] = [:]
     let lists = [
-      "feeds": feeds, "links": links, "viewers": viewers, "devices": devices, "scores": scores,
+      "feeds": feeds, "links": links, "viewers": viewers, "devices": devices, "scores": outputs.scores,
       "policies": policies.map(Self.list) ?? [],
     ]
     for (name, values) in lists where !values.isEmpty { fields[name] = values }

@@ -23,21 +23,21 @@ struct LabJob {
     let isQuiet = command.options.quiet
     let configuration = try command.labConfiguration()
     let baseline = try baseline(configuration)
-    let inputs = try await WorkProgress.showing(when: !isQuiet, { _ in "reading what the lab needs" }) {
+    let inputs = try await WorkProgress.showing(when: !isQuiet, { _ in "reading feeds and links" }) {
       let reading = try FeedReading(command.options, fetcher)
       return try await LabInputs(configuration) { try await reading.read($0) }
     }
     let runs = inputs.runs
     if command.dryRun {
-      try Console.printText(estimate(inputs, runs))
+      if !isQuiet { try Console.printText(estimate(inputs, runs)) }
       return true
     }
-    let csv = try command.csv.map { path throws(ReelError) in try ResultFile(path) }
-    let page = try command.report.map { path throws(ReelError) in try ResultFile(path) }
+    let csv = try command.outputs.csv.map { path throws(ReelError) in try ResultFile(path) }
+    let page = try command.outputs.report.map { path throws(ReelError) in try ResultFile(path) }
     let header = LabStore.Header(reel: Version.text, fingerprint: inputs.fingerprint, runs: runs.count)
     let store = try LabStore(path: command.resultsPath, header: header, restarts: command.restart)
     let doneCount = store.endedCount - store.failedCount
-    if doneCount > 0 { Console.remark("continues: \(doneCount) of \(runs.count) walks are done") }
+    if doneCount > 0 { Console.remark("continuing: \(doneCount) of \(runs.count) walks are done") }
     var failure: (any Error)?
     do {
       try await WorkProgress.showing(when: !isQuiet, { _ in progress.text }) {
@@ -49,7 +49,7 @@ struct LabJob {
       guard error is CancellationError, store.endedCount > 0 else { throw error }
       failure = error
     }
-    let (results, summary) = try await WorkProgress.showing(when: !isQuiet, { _ in "summing up" }) {
+    let (results, summary) = try await WorkProgress.showing(when: !isQuiet, { _ in "summarizing" }) {
       let results = try store.results(runs)
       return (results, LabSummary(results, baseline: baseline))
     }
@@ -122,7 +122,7 @@ struct LabJob {
     for result in failed.prefix(limit) {
       Console.fault("\(result.run.summary): \(result.error ?? "")".printable)
     }
-    Console.fault("\(failed.count) of \(count) runs failed; the same command repeats them")
+    Console.fault("\(failed.count) of \(count) runs failed; run the same command again to repeat them")
   }
 
   /// What `--dry-run` prints.

@@ -9,10 +9,10 @@ import ReelPlayback
 struct ManifestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "manifest",
-    abstract: "Print what a manifest says: its presentation as JSON, or as HLS playlists.",
+    abstract: "Print the presentation of a manifest as JSON, or as HLS playlists.",
     discussion: """
-      Reads the media playlists and segment indexes that the manifest names, and no media. What can't be read of \
-      them is noted with its rung.
+      Reads the media playlists and segment indexes that the manifest refers to, but no media. Those that can't be read are \
+      reported with their rung. The presentation is JSON with or without --json. --timeout limits the reading of it all.
       """)
 
   /// The form of the output.
@@ -24,44 +24,46 @@ struct ManifestCommand: AsyncParsableCommand {
   @Argument(help: "A path, a URL, or - for standard input.")
   var source: String
 
-  @Option(help: ArgumentHelp("json: the presentation. hls: its playlists.", valueName: "json|hls"))
+  @Option(help: ArgumentHelp("json prints the presentation, hls its playlists.", valueName: "json|hls"))
   var output: Output = .json
 
   @Option(
-    name: .customShort("o"), help: ArgumentHelp("Write the playlists into this folder.", valueName: "dir"))
+    name: .customShort("o"),
+    help: ArgumentHelp("With --output hls: write the playlists to this folder.", valueName: "dir"))
   var folder: String?
 
   @Flag(help: "Do not read media playlists and segment indexes.")
   var shallow = false
 
-  @Flag(help: "List what is wrong by the standards, with line numbers. Fails where there is anything.")
+  @Flag(help: "Report violations of the standards, with line numbers, and fail if there are any.")
   var strict = false
 
-  @Flag(help: "Follow a live presentation: one line of JSON for each change, until it ends.")
+  @Flag(help: "Follow a live presentation, and print a line of JSON for each change until it ends.")
   var follow = false
 
   @Option(
-    help: ArgumentHelp("Stop following after this time.", valueName: "time"),
+    help: ArgumentHelp("With --follow: stop after this time.", valueName: "time"),
     transform: TimeArgument.seconds)
   var duration: Double?
 
-  @Option(help: ArgumentHelp("Take this for the time of day, as 2026-01-31T12:00:00Z.", valueName: "time"))
+  @Option(
+    help: ArgumentHelp("Use this instead of the current time, as 2026-01-31T12:00:00Z.", valueName: "time"))
   var now: String?
 
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
     if follow, strict || shallow || folder != nil || output != .json {
-      throw ValidationError("--follow prints lines of JSON: it goes with --duration and --now only")
+      throw ValidationError("--follow can only be combined with --duration and --now")
     }
-    if duration != nil, !follow { throw ValidationError("--duration goes with --follow") }
+    if duration != nil, !follow { throw ValidationError("--duration requires --follow") }
     if let duration, !(duration > 0 && duration <= 1e9) {
-      throw ValidationError("--duration takes a positive number of seconds")
+      throw ValidationError("--duration takes a time above 0")
     }
-    if folder != nil, output != .hls { throw ValidationError("-o goes with --output hls") }
-    if output == .hls, options.json { throw ValidationError("--json and --output hls exclude each other") }
+    if folder != nil, output != .hls { throw ValidationError("-o requires --output hls") }
+    if output == .hls, options.json { throw ValidationError("--json and --output hls can't be combined") }
     if output == .hls, shallow {
-      throw ValidationError("--output hls needs the segments: not with --shallow")
+      throw ValidationError("--output hls needs the segments and can't be combined with --shallow")
     }
     if let now, WallTime(iso8601: now) == nil {
       throw ValidationError("--now takes a time as 2026-01-31T12:00:00Z, not '\(now)'")

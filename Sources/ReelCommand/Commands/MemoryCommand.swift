@@ -11,69 +11,79 @@ struct MemoryCommand: AsyncParsableCommand {
     commandName: "memory",
     abstract: "Load players, let them rest or play, and report the memory of each.",
     discussion: """
-      Opens players for the sources in turn, loads each to a stage as a pool does with preloads, and waits until \
-      nothing changes any more. Prints for each player what it holds, by kind, as the owners of the memory count it; then how much the \
-      process's private memory has grown from before the first player until now, what of that the players' sums leave \
-      unexplained, how many players fit a budget at rest, what an open decoder costs and gains, and how many players fit \
-      while they play: up to three are played for that, over and over, for --play.
+      Opens one player after the other, loads each to a stage as a pool preloads it, and waits until nothing changes. For \
+      each player, prints what it holds, by kind, as the owners of the memory count it. Then come the growth of the \
+      process's private memory since before the first player, the part of it that the players do not explain, how many \
+      resting players fit a budget, what an open decoder costs and gains, and how many playing players fit. For the last \
+      figure, up to three players play in a loop for --play.
 
-      With --stage playing, all players play, and the figures are those of the moment at which the process held most.
+      With --stage playing, all players play, and the figures are those of the moment when the process held most.
 
-      Kinds: manifest; in flight (bytes that have come and are not demuxed); packets; frames (decoded); decoder \
-      (its reference pictures); internals (all else that was allocated for the player); allocator (gaps between \
-      allocations, and tables). MB are 1,000,000 bytes.
+      Kinds of memory, in MB of 1,000,000 bytes:
+      \(HelpText.list(kinds))
+      Each source is loaded and closed once before the first reading, so that libraries, threads and connection pools \
+      exist by then. Figures are taken at rest, after free memory was returned to the system. Growth counts memory without \
+      a file (Anonymous in /proc/self/smaps_rollup), because pages of libraries are private or not depending on other \
+      processes.
 
-      How it is measured: each source is loaded and let go once before, so that libraries, threads and pools of \
-      connections are there. Each figure is taken at rest, after all memory that is free was given back to the system. \
-      Growth is of memory that stands for no file (Anonymous in /proc/self/smaps_rollup): pages of libraries are a \
-      process's own or not by what other processes do.
-
-      A source that fails is reported, and its player closed; the others are counted.
+      A source that fails is reported and its player closed; the others are measured. --timeout limits the loading of each \
+      player. --json prints an object for each player, then the summary; with --curve, only failed players and the summary.
       """)
 
-  @Argument(help: "Paths, or URLs.")
+  private static let kinds: [(String, String)] = [
+    ("manifest", "the parsed manifest"),
+    ("in flight", "bytes received but not yet demuxed"),
+    ("packets", "compressed media"),
+    ("frames", "decoded frames"),
+    ("decoder", "the decoder's reference frames"),
+    ("internals", "everything else that was allocated for the player"),
+    ("allocator", "gaps between allocations, and the allocator's tables"),
+  ]
+
+  @Argument(help: "Paths or URLs.")
   var sources: [String] = []
 
   @Option(
     help: ArgumentHelp(
       """
-      The number of players. If it is less than the number of sources, only the first sources are opened. Default: one \
-      per source, at least 3.
+      The number of players. If there are more sources, only the first ones are opened. Default: one per source, at \
+      least 3.
       """, valueName: "n"))
   var players: Int?
 
   @Option(
     help: ArgumentHelp(
       """
-      How far each is loaded: manifest, initialization, first_frame, or buffered (the first frame and --buffer); or \
+      How far to load each player: manifest, initialization, first_frame, buffered (the first frame and --buffer) or \
       playing. Default: buffered.
       """, valueName: "stage"),
     transform: MeasuredStage.init(argument:))
   var stage = MeasuredStage.loaded(.buffered)
 
   @Option(
-    help: ArgumentHelp("How long players play when that is measured. Default: 2s.", valueName: "time"),
+    help: ArgumentHelp("How long players play when playing is measured. Default: 2s.", valueName: "time"),
     transform: TimeArgument.seconds)
   var play = 2.0
 
   @Option(
     help: ArgumentHelp(
-      "Compressed media that a player at stage buffered holds. Default: 3s.", valueName: "time"),
+      "How much media a player at stage buffered holds. Default: 3s.", valueName: "time"),
     transform: TimeArgument.seconds)
   var buffer = 3.0
 
-  @Flag(help: "Keep the decoders open, and the second frame decoded.")
+  @Flag(help: "Keep decoders open and the second frame decoded.")
   var warm = false
 
   @Option(
     help: ArgumentHelp(
-      "Say how many players fit, the process itself included. Default: 256MB.", valueName: "size"),
+      "Report how many players fit in this much memory, including the process itself. Default: 256MB.",
+      valueName: "size"),
     transform: Self.size)
   var budget = 256_000_000
 
   @Option(
     help: ArgumentHelp(
-      "Measure at each of these numbers of players, one after the other in one process, in place of --players.",
+      "Measure at each of these numbers of players in turn, in one process, instead of --players.",
       valueName: "n,n,..."),
     transform: Self.curve)
   var curve: [Int] = []
@@ -81,8 +91,8 @@ struct MemoryCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      When all is printed, hold the players for this time, for a look from outside, and print the process's number on \
-      standard error. Open decoders and playing are not tried then.
+      Keep the players for this time after printing, so that the process can be inspected, and print its process ID to \
+      standard error. Open decoders and playing are then not measured.
       """, valueName: "time"),
     transform: TimeArgument.seconds)
   var hold = 0.0
@@ -92,20 +102,21 @@ struct MemoryCommand: AsyncParsableCommand {
   func validate() throws {
     if sources.isEmpty { throw ValidationError("name at least one source") }
     if sources.contains("-") {
-      throw ValidationError("standard input can be read once: a player more than that can't be opened")
+      throw ValidationError("standard input can be read only once, and each player reads its source")
     }
     if let players, !Self.counts.contains(players) {
       throw ValidationError("--players takes a number from 1 to \(Self.counts.upperBound)")
     }
-    if players != nil, !curve.isEmpty { throw ValidationError("--players and --curve exclude each other") }
-    if !(buffer >= 0 && buffer <= 3600) { throw ValidationError("--buffer takes seconds, up to 3600") }
-    if !(hold >= 0 && hold <= 86_400) { throw ValidationError("--hold takes up to a day, as 5s") }
-    if !(play >= 0.1 && play <= 3600) { throw ValidationError("--play takes from 0.1 to 3600 seconds") }
+    if players != nil, !curve.isEmpty { throw ValidationError("--players and --curve can't be combined") }
+    if !(buffer >= 0 && buffer <= 3600) { throw ValidationError("--buffer takes a time of up to 1h") }
+    if !(hold >= 0 && hold <= 86_400) { throw ValidationError("--hold takes a time of up to 24h") }
+    if !(play >= 0.1 && play <= 3600) { throw ValidationError("--play takes a time from 100ms to 1h") }
     if warm, stage == .playing || stage.preload < .firstFrame {
-      throw ValidationError("--warm is for players that rest with a decoder: --stage first_frame or buffered")
+      throw ValidationError("--warm requires --stage first_frame or buffered")
     }
     if hold > 0, stage == .playing {
-      throw ValidationError("--hold is for players that rest; --play says how long they play")
+      throw ValidationError(
+        "--hold can't be combined with --stage playing; --play says how long players play")
     }
   }
 
@@ -163,7 +174,7 @@ struct MemoryCommand: AsyncParsableCommand {
     defer { job.close() }
     do {
       let result = try await WorkProgress.showing(
-        when: !options.quiet, { "loading players, \(Int($0 / .seconds(1))) s" }
+        when: !options.quiet, { "\(job.progress), \(Int($0 / .seconds(1))) s" }
       ) { try await job.run() }
       if options.json {
         for line in result.players { try Console.print(JSONLine.string(line)) }

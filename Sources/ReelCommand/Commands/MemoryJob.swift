@@ -48,6 +48,7 @@ final class MemoryJob: Sendable {
   private let clock = SystemMonotonicClock()
   private let players = Locked<[MemoryPlayer]>([])
   private let failures = Locked<[MemoryPlayerRecord.Failure]>([])
+  private let step = Locked("loading each source once")
 
   /// The players count as settled after this long without a change. Idle threads end within a second.
   private static let restDuration = Duration.milliseconds(1500)
@@ -74,16 +75,22 @@ final class MemoryJob: Sendable {
     self.logger = logger
   }
 
+  /// What the job does now, for the line on a terminal.
+  var progress: String { step.withLock { $0 } }
+
   /// Throws `ReelError.cancelled` if it was interrupted.
   func run() async throws -> Outcome {
     await warmUp()
+    note("measuring the process without players")
     let (before, _) = try await restAndRead([])
     var points: [MemorySummaryRecord.Point] = []
     var after = before
     var rest = MemoryRest()
     var accounts: [(player: MemoryPlayer, account: MemoryLedger.Account)] = []
     for count in options.counts {
+      note("loading \(Self.players(count))")
       try await open(upTo: count)
+      note("measuring \(Self.players(count))\(options.plays ? ", which play" : " at rest")")
       if options.plays {
         (after, rest, accounts) = try await playAndRead()
       } else {
@@ -108,7 +115,9 @@ final class MemoryJob: Sendable {
       budget: options.budget, points: points)
     if !options.isCurve {
       summary.curve = nil
+      note("measuring the cost of an open decoder")
       try await tryDecoders(held, &summary)
+      note("measuring players while they play")
       try await tryPlaying(held, &summary)
     }
     return Outcome(
@@ -123,7 +132,7 @@ final class MemoryJob: Sendable {
     let players = players.withLock { $0 }
     guard options.hold > .zero, !players.isEmpty else { return }
     _ = taken(from: players)
-    let count = players.count == 1 ? "1 player" : "\(players.count) players"
+    let count = Self.players(players.count)
     Console.remark(
       "process \(getpid()) holds \(count) for \(DurationText.readable(options.hold))")
     let rest = try await watch(for: options.hold)
@@ -134,6 +143,10 @@ final class MemoryJob: Sendable {
   func close() { for player in players.withLock({ $0 }) { player.stop() } }
 
   // MARK: - Private
+
+  private func note(_ text: String) { step.withLock { $0 = text } }
+
+  private static func players(_ count: Int) -> String { count == 1 ? "1 player" : "\(count) players" }
 
   private func makePlayer(_ number: Int) throws(ReelError) -> MemoryPlayer {
     let argument = sources[number % sources.count]
@@ -240,7 +253,7 @@ final class MemoryJob: Sendable {
   /// Plays players for a time.
   private func peak(of players: [MemoryPlayer]) async throws -> (Peak, MemoryRest) {
     for player in players { player.play() }
-    let (began, before) = (clock.now, Self.processorTime)
+    let (began, before) = (clock.now, ProcessTime.now)
     var peak = Peak(reading: MemoryReading(nil, sharedBytes: nil), accounts: players.map { ($0, $0.ledger) })
     while clock.now - began < options.playTime {
       try await sleep(Self.playLookInterval)
@@ -251,7 +264,7 @@ final class MemoryJob: Sendable {
         reading: MemoryReading(memory, sharedBytes: nil), accounts: players.map { ($0, $0.ledger) })
     }
     return (
-      peak, MemoryRest(duration: clock.now - began, processorTime: Self.processorTime - before)
+      peak, MemoryRest(duration: clock.now - began, processorTime: ProcessTime.now - before)
     )
   }
 
@@ -264,7 +277,7 @@ final class MemoryJob: Sendable {
     }
     for player in players { await player.close() }
     try await waitForRest([])
-    summary.playingAbsence = "not known: the system does not tell what the process holds"
+    summary.playingAbsence = "unknown: the system does not report the memory of the process"
     guard let before = taken(from: []) else { return }
     let chosen = players.prefix(Self.playingLimit).compactMap { try? makePlayer($0.number) }
     self.players.withLock { $0 = chosen }
@@ -272,7 +285,7 @@ final class MemoryJob: Sendable {
     let (peak, rest) = try await peak(of: chosen)
     if let failed = chosen.first(where: { $0.failure != nil || $0.stage < options.target.stage }) {
       summary.playingAbsence =
-        "not known: \(failed.failure?.description ?? "\(failed.argument) was not loaded again")"
+        "unknown: \(failed.failure?.description ?? "\(failed.argument) was not loaded again")"
       return
     }
     let growth = peak.reading.anonymousBytes - before.anonymousByteCount
@@ -287,9 +300,9 @@ final class MemoryJob: Sendable {
   /// Why nothing can be tried with decoders, which plays the players and closes them; nil if it can.
   private var obstacle: String? {
     if options.target.stage < .firstFrame {
-      return "not tried: at stage \(options.target.stage.reportName) there is no decoder"
+      return "not measured: at stage \(options.target.stage.reportName) there is no decoder"
     }
-    return options.hold > .zero ? "not tried: --hold leaves the players as they are" : nil
+    return options.hold > .zero ? "not measured: --hold keeps the players as they are" : nil
   }
 
   private func waitForRest(_ players: [MemoryPlayer]) async throws {
@@ -314,15 +327,17 @@ final class MemoryJob: Sendable {
 
   /// Measures the processor time of the idle process.
   private func watch(for duration: Duration) async throws -> MemoryRest {
-    let (began, before) = (clock.now, Self.processorTime)
+    let (began, before) = (clock.now, ProcessTime.now)
     try await sleep(duration)
-    return MemoryRest(duration: clock.now - began, processorTime: Self.processorTime - before)
+    return MemoryRest(duration: clock.now - began, processorTime: ProcessTime.now - before)
   }
 
   /// Why the decoder trial is impossible; nil if it is possible.
   private func decoderObstacle(_ players: [MemoryPlayer]) -> String? {
-    if options.plays { return "not tried: players that play have open decoders" }
-    if players.count < 2, options.target.stage >= .firstFrame { return "not tried: it takes two players" }
+    if options.plays { return "not measured: playing players have open decoders" }
+    if players.count < 2, options.target.stage >= .firstFrame {
+      return "not measured: this takes two players"
+    }
     return obstacle
   }
 
@@ -333,7 +348,7 @@ final class MemoryJob: Sendable {
       summary.warmDecoderAbsence = obstacle
       return
     }
-    summary.warmDecoderAbsence = "not known: the system does not tell what the process holds"
+    summary.warmDecoderAbsence = "unknown: the system does not report the memory of the process"
     let half = min(Self.sampleLimit, players.count / 2)
     let (kept, changed) = (players.prefix(half), players.suffix(half))
     guard let before = taken(from: players) else { return }
@@ -355,7 +370,7 @@ final class MemoryJob: Sendable {
       }
       if Task.isCancelled { throw ReelError.interrupted }
       guard !sampled.isEmpty else {
-        summary.warmDecoderAbsence = absence.map { "not known: \($0)" }
+        summary.warmDecoderAbsence = absence.map { "unknown: \($0)" }
         return
       }
       times.append(sampled.sorted())
@@ -377,18 +392,12 @@ final class MemoryJob: Sendable {
     case .onlyOne: return "\(name) has one frame"
     case .failed(let error): return error.located(at: name).description
     case .late:
-      return "\(name) gave no second frame within \(DurationText.readable(options.timeout))"
+      return "\(name) showed no second frame within \(DurationText.readable(options.timeout))"
     }
   }
 
   private func sleep(_ duration: Duration) async throws {
     do { try await Task.sleep(for: duration) } catch { throw ReelError.interrupted }
-  }
-
-  private static var processorTime: Duration {
-    var time = timespec()
-    guard clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return .zero }
-    return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
   }
 }
 

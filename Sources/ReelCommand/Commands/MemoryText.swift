@@ -54,7 +54,8 @@ enum MemoryText {
       table.add([
         "\(point.players)", megabytes(point.growthBytes), point.perPlayerBytes.map(megabytes) ?? "-",
         point.addedPerPlayerBytes.map(megabytes) ?? "-", megabytes(point.ledgerBytes),
-        point.sharedBytes.map(megabytes) ?? "?", percent(point.unexplainedBytes, of: point.growthBytes),
+        point.sharedBytes.map(megabytes) ?? "?",
+        point.unexplainedBytes < 0 ? "none" : percent(point.unexplainedBytes, of: point.growthBytes),
         "\(point.threads)",
         "\(point.descriptors)",
       ])
@@ -82,19 +83,15 @@ enum MemoryText {
         "process",
         "\(megabytes(summary.before.anonymousBytes)) MB before the first player,"
           + " \(megabytes(summary.after.anonymousBytes)) MB now: grown by \(megabytes(summary.growthBytes)) MB,"
-          + " \(megabytes(each)) MB a player",
+          + " \(megabytes(each)) MB per player",
       ])
-      if let shared = summary.sharedBytes {
-        lines.append([
-          "shared",
-          "\(megabytes(shared)) MB of it, \(megabytes(shared / max(1, summary.players))) MB a player:"
-            + " connections, tasks, what no player owns alone",
-        ])
-      }
+      if let shared = summary.sharedBytes { lines.append(["shared", self.shared(shared, summary)]) }
       lines.append([
         "unexplained",
-        "\(megabytes(summary.unexplainedBytes)) MB,"
-          + " \(percent(summary.unexplainedBytes, of: summary.growthBytes)) of the growth",
+        summary.unexplainedBytes < 0
+          ? "none"
+          : "\(megabytes(summary.unexplainedBytes)) MB,"
+            + " \(percent(summary.unexplainedBytes, of: summary.growthBytes)) of the growth",
       ])
     }
     lines.append([
@@ -106,23 +103,24 @@ enum MemoryText {
     if let budget = summary.budget {
       lines.append([
         "budget",
-        "\(ByteSize(byteCount: budget.bytes)) are enough for \(budget.players) players that \(plays ? "play" : "rest"):"
-          + " \(megabytes(budget.fixedBytes)) MB the process itself, \(megabytes(budget.perPlayerBytes)) MB a player",
+        "\(ByteSize(byteCount: budget.bytes)) hold \(budget.players) \(plays ? "playing" : "resting") players:"
+          + " \(megabytes(budget.fixedBytes)) MB for the process and \(megabytes(budget.perPlayerBytes)) MB per player",
       ])
     }
     if let playing = summary.playing {
       lines.append([
         "playing",
-        "\(megabytes(playing.perPlayerBytes)) MB a player at most in \((playing.ms / 1000).formatted(places: 1)) s,"
-          + " \(playing.players) at once: enough for \(playing.budgetPlayers) that play",
+        "up to \(megabytes(playing.perPlayerBytes)) MB per player, measured with"
+          + " \(playing.players) for \((playing.ms / 1000).formatted(places: 1)) s:"
+          + " the budget holds \(playing.budgetPlayers) playing players",
       ])
     }
     if let absence = summary.playingAbsence { lines.append(["playing", absence.printable]) }
     if let warm = summary.warmDecoder {
       lines.append([
         "open decoder",
-        "costs \(megabytes(warm.costBytes)) MB a player; second frame"
-          + " \(warm.warmSecondFrameMs.formatted(places: 1)) ms after play,"
+        "takes \(megabytes(warm.costBytes)) MB per player; the second frame comes"
+          + " \(warm.warmSecondFrameMs.formatted(places: 1)) ms after play() with it,"
           + " \(warm.coldSecondFrameMs.formatted(places: 1)) ms without",
       ])
     }
@@ -130,6 +128,19 @@ enum MemoryText {
     var table = TextTable([.left, .left])
     for line in lines { table.add(line) }
     return table.lines
+  }
+
+  /// What belongs to no single player. The allocator's figure is a maximum, as it includes pages that were never
+  /// written and so take no memory (`stats.arenas.<i>.resident` of jemalloc(3)). The growth leaves no room for the rest.
+  private static func shared(_ byteCount: Int, _ summary: MemorySummaryRecord) -> String {
+    let room = max(0, summary.growthBytes - summary.ledgerBytes)
+    let isBound = byteCount > room
+    let shown = min(byteCount, room)
+    return "\(isBound ? "at most " : "")\(megabytes(shown)) MB of it,"
+      + " \(megabytes(shown / max(1, summary.players))) MB per player: connections, tasks and other memory that no"
+      + " single player owns"
+      + (isBound
+        ? "; the allocator counts \(megabytes(byteCount)) MB, with pages that were never written" : "")
   }
 
   private static func megabytes(_ byteCount: Int) -> String {

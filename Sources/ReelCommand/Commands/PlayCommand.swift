@@ -11,19 +11,20 @@ struct PlayCommand: AsyncParsableCommand {
     commandName: "play",
     abstract: "Play sources in real time without a screen, and report how it went.",
     discussion: """
-      Plays one source after the other in real time, as on a screen: to the end, or for --duration. Frames and audio are \
-      discarded, or written to --y4m, -o and --wav. A line for each change of state goes to standard error (on a \
-      terminal with a line of progress below), the summary to standard output.
+      Plays one source after the other in real time, to the end or for --duration. Frames and audio are discarded, or \
+      written with --y4m, -o and --wav. Each change of state goes to standard error, on a terminal above a line of \
+      progress. The summary goes to standard output.
 
-      --json prints one object per event: event (its name), position (seconds on the source's timeline) and time_ms \
-      (since the source was started). The last object of a source is its summary. The summary's bytes and requests \
-      cover everything that was fetched, those of a rung its media; peak_memory_bytes is the process's.
+      --json prints an object for each event: event (its name), position (seconds on the source's timeline) and time_ms \
+      (milliseconds since the source was started). The last object of a source is its summary. bytes and requests of the \
+      summary cover everything that was fetched, those of a rung only its media; peak_memory_bytes is that of the process.
 
-      A live source is played until it ends. Ctrl-C ends playback with the summary; a Y4M or WAV file is finished and \
-      kept.
+      A live source plays until it ends. Ctrl-C ends playback with the summary; Y4M and WAV files are completed and kept.
 
-      A late frame is dropped and counted if the next one is due too; never with --rate max. A Y4M file has a constant \
-      frame rate whatever was dropped. In images, HDR is mapped to SDR.
+      A late frame is dropped and counted if the next one is due too, except with --rate max. A Y4M file has a constant \
+      frame rate whatever was dropped. Images map HDR to SDR.
+
+      --timeout limits the wait for the first frame of each source.
       """)
 
   @Argument(help: "Paths, URLs, or - for standard input.")
@@ -31,51 +32,51 @@ struct PlayCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The playback speed, 0.25 to 8; max for as fast as it can be decoded.", valueName: "r|max"),
+      "The playback speed, from 0.25 to 8; max plays as fast as frames can be decoded.", valueName: "r|max"),
     transform: Self.rate)
   var rate = 1.0
 
   @Option(
-    help: ArgumentHelp("Stop when so much of the source's time was played.", valueName: "time"),
+    help: ArgumentHelp("Stop after this much of the source's timeline.", valueName: "time"),
     transform: TimeArgument.seconds)
   var duration: Double?
 
   @Option(
     help: ArgumentHelp(
-      "Begin at the frame on show at this time, as it is printed; after the end, at the last frame.",
+      "Start at the frame on show at this position of the timeline; past the end, at the last frame.",
       valueName: "time"), transform: TimeArgument.seconds)
   var start: Double?
 
-  @Flag(help: "Start over at the end, without a gap, until --duration or Ctrl-C.")
+  @Flag(help: "Restart at the end without a gap, until --duration or Ctrl-C.")
   var loop = false
 
-  @Flag(help: "Play no sound; it is not fetched where it is a stream of its own.")
+  @Flag(help: "Play no audio. Audio in separate streams is not fetched.")
   var mute = false
 
-  @Option(help: ArgumentHelp("What sound is multiplied by, 0 to 16.", valueName: "v"))
+  @Option(help: ArgumentHelp("The factor for audio samples, from 0 to 16.", valueName: "v"))
   var volume = 1.0
 
-  @Flag(help: "Refuse seeking, as feeds of short videos do. --start is where playback begins, not a seek.")
+  @Flag(help: "Refuse to seek, as feeds of short videos do. --start still sets where playback begins.")
   var linear = false
 
   @Option(
     help: ArgumentHelp(
-      "Write what is shown as YUV4MPEG2; - for standard output, the summary then goes to standard error.",
+      "Write the frames on show as YUV4MPEG2; with -, to standard output, and the summary to standard error.",
       valueName: "file|-"))
   var y4m: String?
 
-  @Option(help: ArgumentHelp("Write what is heard as a WAVE file.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write the audio as a WAVE file.", valueName: "file"))
   var wav: String?
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "Write each frame that is shown into this folder, made if needed, as NAME-000001.ppm.",
+      "Write each frame on show to this folder, created if needed, as NAME-000001.ppm.",
       valueName: "dir"))
   var output: String?
 
   @Option(
-    help: ArgumentHelp("With -o: ppm (P6), or png. Default: ppm.", valueName: "ppm|png"),
+    help: ArgumentHelp("With -o: the format, ppm (P6) or png. Default: ppm.", valueName: "ppm|png"),
     transform: Self.imageFormat)
   var format: ImageFormat?
 
@@ -86,36 +87,37 @@ struct PlayCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "With -o: how a frame fits --size: fit (with bars), fill (cut), or stretch. Default: fit.",
+      "With -o: how a frame fits --size: fit (with bars), fill (cropped) or stretch. Default: fit.",
       valueName: "gravity"),
     transform: ImageOptions.gravity)
   var gravity: VideoGravity?
 
-  @Flag(help: "With -o: replace any existing file, not only those that the same source wrote.")
+  @Flag(help: "With -o: replace any existing file, not only those written from the same source.")
   var overwrite = false
 
   @Option(
     name: .customLong("report"),
     help: ArgumentHelp(
-      "Write a page of HTML: start-up, buffer, rungs, stalls, lateness and events.", valueName: "file"))
+      "Write an HTML report of start-up, buffer, rungs, stalls, lateness and events.", valueName: "file"))
   var reportFile: String?
 
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "The language of the sound where there are several. Can be repeated, the most wanted first.",
+      "The preferred audio language. Can be repeated, most preferred first.",
       valueName: "lang"))
   var audioLanguage: [String] = []
 
   @Option(
-    help: ArgumentHelp("Load so much ahead of what is on show. Default: 3s.", valueName: "time"),
+    help: ArgumentHelp(
+      "How much media to buffer ahead of the frame on show. Default: 3s.", valueName: "time"),
     transform: TimeArgument.seconds)
   var buffer = 3.0
 
-  @Option(help: ArgumentHelp("Threads of the decoder. Default: one a processor.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of decoder threads. Default: one per processor.", valueName: "n"))
   var threads: Int?
 
-  @Flag(help: "With --json: an event for each frame shown, with the md5 of its decoded samples.")
+  @Flag(help: "With --json: add an event for each frame on show, with the MD5 of its decoded samples.")
   var md5 = false
 
   @OptionGroup var options: SourceOptions
@@ -128,7 +130,7 @@ struct PlayCommand: AsyncParsableCommand {
     if let threads, !(1...64).contains(threads) {
       throw ValidationError("--threads takes a number from 1 to 64")
     }
-    if md5, !options.json { throw ValidationError("--md5 goes with --json") }
+    if md5, !options.json { throw ValidationError("--md5 requires --json") }
     if audioLanguage.contains(where: \.isEmpty) { throw ValidationError("--audio-language takes a language") }
   }
 
@@ -224,13 +226,13 @@ struct PlayCommand: AsyncParsableCommand {
 
   private func validateTimes() throws {
     if let duration, !(duration > 0 && duration <= 1e9) {
-      throw ValidationError("--duration takes a positive number of seconds")
+      throw ValidationError("--duration takes a time above 0")
     }
     if let start, !(start >= 0 && start <= 1e9) {
-      throw ValidationError("--start takes seconds from 0 on")
+      throw ValidationError("--start takes a time of 0 or more")
     }
     if !(buffer >= 0.1 && buffer <= 3600) {
-      throw ValidationError("--buffer takes seconds from 0.1 to 3600")
+      throw ValidationError("--buffer takes a time from 100ms to 1h")
     }
     if loop, duration == nil, sources.count > 1 {
       throw ValidationError("--loop of several sources takes --duration: the first would never end")
@@ -240,11 +242,13 @@ struct PlayCommand: AsyncParsableCommand {
   private func validateOutputs() throws {
     if let y4m {
       if y4m.isEmpty { throw ValidationError("--y4m takes a file, or - for standard output") }
-      if y4m == "-", options.json { throw ValidationError("--y4m - and --json both want standard output") }
+      if y4m == "-", options.json {
+        throw ValidationError("--y4m - and --json both write to standard output")
+      }
     }
     if let wav {
       if wav.isEmpty || wav == "-" { throw ValidationError("--wav takes a file") }
-      if mute { throw ValidationError("--mute leaves nothing to write: not with --wav") }
+      if mute { throw ValidationError("--mute leaves no audio to write: it can't be combined with --wav") }
       if wav == y4m || isSame(wav, y4m) { throw ValidationError("--y4m and --wav take different files") }
     }
     if sources.count > 1, y4m != nil || wav != nil {
@@ -255,7 +259,7 @@ struct PlayCommand: AsyncParsableCommand {
     if let output {
       if output.isEmpty || output == "-" { throw ValidationError("-o takes a folder") }
     } else if format != nil || size != nil || gravity != nil || overwrite {
-      throw ValidationError("--format, --size, --gravity and --overwrite go with -o")
+      throw ValidationError("--format, --size, --gravity and --overwrite require -o")
     }
   }
 
@@ -277,16 +281,17 @@ struct PlayCommand: AsyncParsableCommand {
   }
 
   private static func rate(_ text: String) throws -> Double {
+    let text = text.lowercased()
     if text == "max" { return .infinity }
-    guard let rate = Double(text), rate >= 0.25, rate <= 8 else {
-      throw ValidationError("'\(text)' is not a rate: 0.25 to 8, or max")
+    guard let rate = Double(text.hasSuffix("x") ? text.dropLast() : text[...]), rate >= 0.25, rate <= 8 else {
+      throw ValidationError("'\(text)' is not a playback speed: use 0.25 to 8, or max")
     }
     return rate
   }
 
   private static func imageFormat(_ text: String) throws -> ImageFormat {
     guard let format = ImageFormat(rawValue: text) else {
-      throw ValidationError("'\(text)' is not a format: ppm or png")
+      throw ValidationError("'\(text)' is not a format: use ppm or png")
     }
     return format
   }

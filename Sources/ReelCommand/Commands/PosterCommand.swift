@@ -14,16 +14,19 @@ struct PosterCommand: AsyncParsableCommand {
     commandName: "poster",
     abstract: "Write a good frame of each source to a file.",
     discussion: """
-      Looks at the first frame and at key frames of the first 30 s, each decoded by itself, and takes the best one. \
-      Black, near-uniform, faded, blurred and damaged frames are rejected. If all are, the least bad one is written, \
-      and the output says so. --json lists every candidate with its measures.
+      Compares the first frame and key frames of the first 30 s, each decoded on its own, and writes the best. Black, \
+      near-uniform, faded, blurred and damaged frames are rejected. If all are, the least bad one is written, and the \
+      output says so.
 
-      Of segments and of MP4 files, only what these frames need is fetched. With --size, the cheapest rung that is \
-      large enough is read, whatever --bandwidth says. Frames are turned upright and their pixels made square. HDR \
-      (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
+      Of segments and of MP4 files, only what these frames need is fetched. With --size, the cheapest rung that is large \
+      enough is read, whatever --bandwidth says. Frames are turned upright and their pixels made square. HDR (PQ, HLG) is \
+      mapped to SDR by the curve of ITU-R BT.2390.
 
-      --quality is libjpeg's for JPEG (85 by default), libwebp's for WebP (80), and libavif's for AVIF (60). y4m keeps \
-      the decoded samples, turned upright only.
+      --quality is that of libjpeg for JPEG (default 85), libwebp for WebP (80) and libavif for AVIF (60). y4m keeps the \
+      decoded samples and only turns them upright.
+
+      --json prints an object for each source, with every candidate and its measures. --timeout limits the work on each \
+      source.
 
       \(BatchOptions.discussion)
       """)
@@ -34,16 +37,16 @@ struct PosterCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "The folder to write NAME.jpg to, made if needed; - for standard output.", valueName: "dir"))
+      "The folder to write NAME.jpg to, created if needed; - for standard output.", valueName: "dir"))
   var output = "."
 
   @Flag(
     help:
-      "Replace any existing file. By default, only files that the same source wrote are replaced."
+      "Replace any existing file. By default, only files written from the same source are replaced."
   )
   var overwrite = false
 
-  @Option(help: "jpeg, png, webp, avif, ppm (P6), or y4m.")
+  @Option(help: "The format: jpeg, png, webp, avif, ppm (P6) or y4m.")
   var format = PosterFormat.jpeg
 
   @Option(help: ArgumentHelp("The quality of JPEG, WebP and AVIF, from 1 to 100.", valueName: "q"))
@@ -53,7 +56,7 @@ struct PosterCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       The largest size: a box (320x180), a width (320), or the length of the shorter side (720p). The aspect ratio is \
-      kept, and nothing is enlarged.
+      kept, and frames are never enlarged.
       """,
       valueName: "size"),
     transform: ImageOptions.stillSize)
@@ -61,25 +64,25 @@ struct PosterCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Lower the quality until the file has at most this size, such as 30kB.", valueName: "bytes"),
+      "Lower the quality until the file is no larger than this, as 30kB.", valueName: "bytes"),
     transform: ImageOptions.byteCount)
   var maxBytes: Int?
 
-  @Option(help: ArgumentHelp("The number of key frames to look at after the first frame.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of key frames to compare with the first frame.", valueName: "n"))
   var candidates = 6
 
-  @Flag(help: "Take the first frame, whatever it shows.")
+  @Flag(help: "Write the first frame, whatever it shows.")
   var first = false
 
   @Option(
-    help: ArgumentHelp("Take the frame on show at this time.", valueName: "time"),
+    help: ArgumentHelp("Write the frame on show at this time.", valueName: "time"),
     transform: TimeArgument.seconds)
   var at: Double?
 
-  @Option(help: "sdr maps HDR to SDR; keep writes it as 16-bit PNG or 10-bit AVIF.")
+  @Option(help: "sdr maps HDR to SDR; keep writes HDR as 16-bit PNG or 10-bit AVIF.")
   var hdr = StillRenderer.HDRHandling.sdr
 
-  @Option(help: ArgumentHelp("The number of sources to open at once.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of sources to open at the same time.", valueName: "n"))
   var jobs = 32
 
   @OptionGroup(title: "Lists") var list: BatchOptions
@@ -100,7 +103,7 @@ struct PosterCommand: AsyncParsableCommand {
         "\(format.rawValue) has no quality: --quality and --max-bytes need jpeg, webp or avif")
     }
     if format == .y4m, size != nil {
-      throw ValidationError("y4m holds the decoded samples as they are: --size does not go with it")
+      throw ValidationError("y4m holds the decoded samples as they are and can't be combined with --size")
     }
     if hdr == .keep, format.still?.canHoldHDR == false {
       throw ValidationError("--hdr keep needs --format png or avif")
@@ -108,8 +111,8 @@ struct PosterCommand: AsyncParsableCommand {
     if !(0...1000).contains(candidates) {
       throw ValidationError("--candidates takes a number from 0 to 1000")
     }
-    if first, at != nil { throw ValidationError("--first and --at exclude each other") }
-    if let at, !(at >= 0 && at < 1e9) { throw ValidationError("--at takes seconds from 0 on") }
+    if first, at != nil { throw ValidationError("--first and --at can't be combined") }
+    if let at, !(at >= 0 && at < 1e9) { throw ValidationError("--at takes a time of 0 or more") }
     try SourceRun.validate(output: output, sources: sources, jobs: jobs, options: options)
   }
 

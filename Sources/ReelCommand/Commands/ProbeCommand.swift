@@ -6,8 +6,11 @@ import ReelPlayback
 struct ProbeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "probe",
-    abstract: "Describe each source: rungs, renditions, segments, first frame.",
-    discussion: "Opens one rung of a manifest, as frames does, and decodes its first frame.")
+    abstract: "Describe each source: rungs, renditions, segments and first frame.",
+    discussion: """
+      Opens one rung of a manifest, as frames does, and decodes its first frame. --json prints an object for each source. \
+      --timeout limits the work on each source.
+      """)
 
   @Argument(help: "Paths, URLs, or - for standard input.")
   var sources: [String] = []

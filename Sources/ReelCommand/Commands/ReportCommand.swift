@@ -6,28 +6,28 @@ import ReelPlayback
 struct ReportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",
-    abstract: "Summarize the results of runs over lists: counts, start-up times, failures.",
+    abstract: "Summarize the results of runs over lists: counts, start-up times and failures.",
     discussion: """
-      Reads the results files that frames and poster write for a list. The files of several shards are read one after the other, \
-      as if they were one. If a source has several lines, the last one counts. Start-up times are those of written \
-      sources, by nearest rank.
+      Reads the results files that frames and poster write in list mode. Several files, such as those of shards, are read \
+      as one. If a source has several lines, the last one counts. Start-up times are nearest-rank percentiles over the \
+      sources that were written.
 
-      --html also writes a page that needs nothing beside itself, with the stills of the slowest streams and of those \
-      whose stills are poor. Stills of more than 512 KiB are left out.
+      --html also writes a self-contained page with the stills of the slowest sources and of those whose stills are poor. \
+      Stills larger than 512 KiB are left out.
       """)
 
   @Argument(help: "Results files, or - for standard input.")
   var results: [String] = []
 
-  @Flag(help: "Print one JSON object.")
+  @Flag(help: "Print the summary as one JSON object.")
   var json = false
 
-  @Flag(help: "Print nothing but errors.")
+  @Flag(help: "Print no text except errors. JSON is printed all the same.")
   var quiet = false
 
   @OptionGroup var colorOption: ColorOption
 
-  @Option(help: ArgumentHelp("Write a page to this file.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write an HTML page to this file.", valueName: "file"))
   var html: String?
 
   func validate() throws {
@@ -38,7 +38,9 @@ struct ReportCommand: AsyncParsableCommand {
       }
     }
     if results.isEmpty { throw ValidationError("name at least one results file") }
-    if results.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+    if results.count(where: { $0 == "-" }) > 1 {
+      throw ValidationError("standard input can be read only once")
+    }
   }
 
   func run() async throws {

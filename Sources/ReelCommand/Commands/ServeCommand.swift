@@ -16,40 +16,43 @@ struct ServeCommand: AsyncParsableCommand {
     discussion: """
       Prints the URL to open, then serves until it is interrupted.
 
-      A manifest (DASH or HLS, on demand) is served as HLS: playlists are made here; init and media segments are \
-      redirected to their origin, or passed through with --proxy. Media on this machine is always passed through.
+      A manifest (DASH or HLS, on demand) is served as HLS. Reel generates the playlists; requests for init and media \
+      segments are redirected to their origin, or passed through with --proxy. Local media is always passed through. \
+      --timeout limits the reading of the manifest.
 
-      A folder is served as it is. --link models one bottleneck for all connections: 10Mbit/50ms (downlink rate and \
-      round-trip time), or \(LinkSpec.profileList). It also takes a recorded downlink, which starts over at its end: a \
-      file with seconds and Mbit/s in each line, or with a time in ms in each line at which 1500 bytes can pass \
-      (Mahimahi). The options start=30s, scale=4 and rtt=50ms follow after commas.
+      A folder is served as it is. --link models one bottleneck for all connections. It takes a rate and a round-trip \
+      time (10Mbit/50ms), a profile (\(LinkSpec.profileList)), or a recorded downlink, which repeats when it ends: a file \
+      whose lines hold seconds and Mbit/s, or a time in ms at which 1500 bytes can pass (Mahimahi). The \
+      options start=30s, scale=4 and rtt=50ms follow after commas.
 
-      --fault breaks answers on purpose: PATTERN=KIND[:ARGUMENT][xCOUNT]. PATTERN is matched against the path without \
+      --fault breaks responses on purpose: PATTERN=KIND[:ARGUMENT][xCOUNT]. PATTERN is matched against the path without \
       its leading slash, or, if it contains no slash, against the last component; * matches any characters, ? exactly \
       one. With xCOUNT, the fault ends after that many matching requests. The first rule that matches and has not ended \
       applies. Kinds:
       \(HelpText.list(FaultRule.forms))
+
+      --json has no effect.
       """)
 
-  @Argument(help: "A manifest's path or URL, or a folder.")
+  @Argument(help: "The path or URL of a manifest, or a folder.")
   var source: String
 
   @Option(help: "The address to listen on.")
   var host = "127.0.0.1"
 
-  @Option(help: "The port to listen on; 0 for any that is free.")
+  @Option(help: "The port to listen on; 0 for any free port.")
   var port = 8080
 
-  @Flag(help: "A manifest: pass media through instead of redirecting to its origin.")
+  @Flag(help: "For a manifest: pass media through instead of redirecting to its origin.")
   var proxy = false
 
-  @Option(help: ArgumentHelp("A folder: the modelled link.", valueName: "spec"))
+  @Option(help: ArgumentHelp("For a folder: model this link.", valueName: "spec"))
   var link: String?
 
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "A folder: a fault, as in 'seg*.ts=status:503x2'. Can be repeated.",
+      "For a folder: break responses, as in 'seg*.ts=status:503x2'. Can be repeated.",
       valueName: "spec"))
   var fault: [String] = []
 
@@ -58,9 +61,9 @@ struct ServeCommand: AsyncParsableCommand {
   func validate() throws {
     guard (0...65535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535") }
     if isFolder {
-      if proxy { throw ValidationError("--proxy is for a manifest: \(source) is a folder") }
+      if proxy { throw ValidationError("--proxy requires a manifest: \(source) is a folder") }
     } else if link != nil || !fault.isEmpty {
-      throw ValidationError("--link and --fault are for a folder, and \(source) is none")
+      throw ValidationError("--link and --fault require a folder: \(source) is not one")
     }
   }
 
@@ -106,7 +109,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
     guard !argument.drawsStart else {
       throw ReelError(
-        .usage, "reel serve has no seed to draw a start from", advice: "write a time, as start=30s")
+        .usage, "reel serve can't draw a start from a seed", advice: "write a time, as start=30s")
     }
     let spec = try argument.links(seed: 0).first?.spec
     guard let spec, spec.jitter == .zero, !spec.modelsTCP, !spec.modelsTLS, !spec.modelsDNS else {

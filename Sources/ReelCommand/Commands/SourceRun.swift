@@ -24,7 +24,7 @@ struct SourceRun: Sendable {
     if !(1...4096).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 4096") }
     if output.isEmpty { throw ValidationError("-o takes a folder, or - for standard output") }
     if output == "-", sources.count > 1 { throw ValidationError("-o - takes one source") }
-    if output == "-", options.json { throw ValidationError("-o - and --json both want standard output") }
+    if output == "-", options.json { throw ValidationError("-o - and --json both write to standard output") }
   }
 
   /// Calls `work` with each source; reports errors on standard error. Closed standard output ends the run.

@@ -12,24 +12,23 @@ struct StoryboardCommand: AsyncParsableCommand {
     commandName: "storyboard",
     abstract: "Write stills of each source at a regular interval, for previews.",
     discussion: """
-      Each still is a key frame, decoded by itself. Of segments and of MP4 and Matroska files, only these frames \
-      and the index are fetched, several at a time, from the cheapest rung whose frames are large enough, or from \
-      a playlist of I-frames. A still is the key frame nearest to the beginning of its interval (of segments: the \
-      first one of each segment counts), and none is used twice: if key frames are further apart than --every, so \
-      are the stills. Sources without an index are read to their end.
+      Each still is a key frame, decoded on its own. From segments and from MP4 and Matroska files, only the index and \
+      these frames are fetched, several at a time, from the cheapest rung whose frames are large enough, or from a \
+      playlist of I-frames. A still is the key frame nearest to the start of its interval; of a segment, only the first \
+      key frame counts. No key frame is used twice: if key frames are further apart than --every, so are the stills. \
+      Sources without an index are read to their end.
 
-      --write chooses the files: vtt writes sheets and a WebVTT file that names the tiles with #xywh; hls writes sheets, \
-      a playlist of images and a multivariant playlist that refers to it; dash writes sheets and an MPD with an image \
-      AdaptationSet; bif writes one file of JPEGs for Roku players. Sheets are shared. In sheets for HLS and DASH, an \
-      interval without a still of its own repeats the one before it. A source has at most 10000 stills, and a sheet \
-      16384 pixels a side (WebP: 16383) and 64 Mi pixels.
+      --write chooses the files, which share their sheets:
+      \(HelpText.list(StoryboardOutput.forms))
+      In sheets for HLS and DASH, an interval without a still of its own repeats the previous one. A source has at most \
+      10,000 stills, and a sheet 16,384 pixels per side (WebP: 16,383) and 64 Mi pixels.
 
       Of a live presentation, the current window is shown, with times from its start. HDR is mapped to SDR, and frames \
       are turned upright.
 
-      A still that can't be read, or does not come within --timeout, is left out; the others are written nevertheless. \
-      The exit code then is that of its error, except for a live presentation, whose segments expire. --timeout also \
-      limits the wait for the manifest and for the index.
+      --timeout limits the wait for the manifest, for the index and for each still. A still that can't be read, or does \
+      not arrive in time, is left out, and the others are written. The exit code is then that of its error, except for a \
+      live presentation, whose segments expire. --json prints an object for each source.
       """)
 
   @Argument(help: "Paths, URLs, or - for standard input.")
@@ -38,28 +37,30 @@ struct StoryboardCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "The folder to write NAME.vtt, NAME-001.jpg and the others to, made if needed.", valueName: "dir"))
+      "The folder to write NAME.vtt, NAME-001.jpg and the other files to, created if needed.",
+      valueName: "dir"))
   var output = "."
 
   @Flag(
-    help: "Replace any existing file. By default, only files that the same source wrote are replaced.")
+    help: "Replace any existing file. By default, only files written from the same source are replaced.")
   var overwrite = false
 
   @Option(
     help: ArgumentHelp(
-      "The time from one still to the next, at least 0.1 s: 10, 2.5s, 500ms, 1min. Default: 10s.",
+      "The time from one still to the next, at least 0.1 s: 10, 2.5s, 500ms, 1:30. Default: 10s.",
       valueName: "time"),
     transform: TimeArgument.seconds)
   var every: Double?
 
   @Option(
     help: ArgumentHelp(
-      "Instead of --every: the number of stills, from 1 to 10000, evenly over the duration.", valueName: "n"))
+      "Instead of --every: spread this many stills, from 1 to 10,000, evenly over the duration.",
+      valueName: "n"))
   var count: Int?
 
   @Option(
     help: ArgumentHelp(
-      "The most columns and rows of a sheet, in tiles; a sheet has no more rows than it needs. Default: 10x10.",
+      "The most columns and rows of tiles in a sheet. A sheet has no more rows than it needs. Default: 10x10.",
       valueName: "CxR"),
     transform: StoryboardGrid.parse)
   var grid = StoryboardGrid(columns: 10, rows: 10)
@@ -68,7 +69,7 @@ struct StoryboardCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       The largest size of a tile in pixels: a width (320), a box (320x180), or the length of the shorter side (180p). \
-      The aspect ratio is kept, and nothing is enlarged. Default: 320.
+      The aspect ratio is kept, and frames are never enlarged. Default: 320.
       """,
       valueName: "size"),
     transform: ImageOptions.stillSize)
@@ -76,7 +77,7 @@ struct StoryboardCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "What to write: vtt, bif, hls, dash, separated by commas. Default: vtt.", valueName: "list"),
+      "The files to write: vtt, hls, dash and bif, separated by commas. Default: vtt.", valueName: "list"),
     transform: StoryboardOutput.list)
   var write: [StoryboardOutput] = [.vtt]
 
@@ -87,7 +88,7 @@ struct StoryboardCommand: AsyncParsableCommand {
     help: ArgumentHelp("The quality of JPEG (default 85) and WebP (80), from 1 to 100.", valueName: "q"))
   var quality: Int?
 
-  @Option(help: ArgumentHelp("The number of sources to open at once.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of sources to open at the same time.", valueName: "n"))
   var jobs = 4
 
   @OptionGroup var options: SourceOptions
@@ -98,9 +99,9 @@ struct StoryboardCommand: AsyncParsableCommand {
       throw ValidationError("--quality takes a number from 1 to 100")
     }
     if quality != nil, format == .png { throw ValidationError("png has no quality") }
-    if every != nil, count != nil { throw ValidationError("--every and --count exclude each other") }
+    if every != nil, count != nil { throw ValidationError("--every and --count can't be combined") }
     if let every, !(every >= 0.1 && every < 1e6) {
-      throw ValidationError("--every takes a time from 0.1 s to 1000000 s")
+      throw ValidationError("--every takes a time from 100ms to 1000000s")
     }
     if let count, !(1...Storyboard.slotLimit).contains(count) {
       throw ValidationError("--count takes a number from 1 to \(Storyboard.slotLimit)")

@@ -161,7 +161,7 @@ final class Batch: Sendable {
     let counts = progress.counts
     if !configuration.isQuiet, counts.done > 0 || failure == nil {
       for line in counts.lines { Console.note(line) }
-      if Task.isCancelled { Console.note("interrupted; --resume continues") }
+      if Task.isCancelled { Console.note("interrupted; use --resume to continue") }
     }
     if Task.isCancelled { return Interruption.resumableExitCode }
     return failure.map { ExitStatus.code(of: $0) } ?? counts.exitCode
@@ -354,7 +354,7 @@ private struct BatchLoop {
     // The disk is full, or standard output is closed: the same would happen to all others.
     if let error = outcome.error, error.kind == .cannotWriteOutput {
       var error = error
-      error.advice = error.advice ?? "--resume continues the run"
+      error.advice = error.advice ?? "use --resume to continue the run"
       throw error
     }
     let isTemporary = outcome.error?.isTemporary ?? false

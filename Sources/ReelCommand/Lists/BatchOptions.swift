@@ -9,29 +9,29 @@ import ReelCore
 struct BatchOptions: ParsableArguments {
   /// The paragraph on lists in the help of a command.
   static let discussion = """
-    Any option under LISTS turns on list mode, for long lists. Each source gets a line of JSON in a \
-    results file, and --resume continues where a run has ended. A URL that is named twice is done once. A source is \
-    skipped or tried again by its URL alone: other options are not compared. After 3 temporary failures in a row, the \
-    sources of a host are postponed to the end; after 3 more, they are left for a later run. Where a server sends \
-    Retry-After, no source of its host is opened before that time. Exit codes: 0 all written; 1 some sources failed permanently; \
-    75 some may succeed on a retry, or SIGTERM ended the run; others as usual. reel report sums results up.
+    Any option under LISTS turns on list mode, for long lists. Each source gets a line of JSON in a results file, and \
+    --resume continues an earlier run. A URL that is listed twice is processed once. --resume compares URLs only, not \
+    other options. After 3 temporary failures in a row, the sources of a host are postponed to the end; after 3 more, \
+    they are left for a later run. If a server sends Retry-After, no source of its host is opened before that time. \
+    The exit code is 0 if all sources were written, 1 if some failed permanently, and 75 if some may succeed on a \
+    retry or SIGTERM ended the run. reel report summarizes the results.
     """
 
   @Option(
     help: ArgumentHelp(
       """
-      Read sources from a list, or - for standard input: one URL or path per line, or a JSON object per line with url \
-      and any other fields, which are copied to the result. Blank lines and lines that begin with # are ignored. Paths \
-      are relative to the list.
+      Read sources from a list, or - for standard input. Each line is a URL, a path, or a JSON object with url and any \
+      other fields, which are copied to the result. Blank lines and lines that start with # are ignored. Relative paths \
+      refer to the folder of the list.
       """, valueName: "file"))
   var input: String?
 
   @Option(
     help: ArgumentHelp(
       """
-      The names of files, from text, / for folders, and {index} {stem} {hash} {host} {time} {format}. Default in a \
-      list: {stem}-{hash}. The extension is added unless {format} is at the end. If two sources of a list have the same \
-      name, the later one gets its hash too.
+      The names of files, made of text, / for folders, and {index} {stem} {hash} {host} {time} {format}. Default in \
+      list mode: {stem}-{hash}. The extension is added unless the template ends with {format}. If two sources of a list \
+      have the same name, the hash is added to the later one.
       """, valueName: "template"))
   var name: String?
 
@@ -39,41 +39,43 @@ struct BatchOptions: ParsableArguments {
     inversion: .prefixedNo,
     help:
       """
-      Spread files over folders (ab/cd/NAME, from the hash). Default: for lists of more than 10,000 sources, and for \
-      lists from a pipe.
+      Spread files over folders (ab/cd/NAME, from the hash). Default: for lists of more than 10,000 sources and lists \
+      from a pipe.
       """)
   var fanOut: Bool?
 
   @Option(
     help: ArgumentHelp(
-      "Write results to this file, as JSON Lines. Default: results.jsonl in the output folder; for a shard results-I-of-N.jsonl.",
+      "Write results to this file as JSON Lines. Default: results.jsonl in the output folder, or results-I-of-N.jsonl for a shard.",
       valueName: "file"))
   var results: String?
 
   @Flag(
-    help: "Continue an earlier run: skip sources that are written or failed permanently, and try the others.")
+    help:
+      "Continue an earlier run: skip sources that were written or failed permanently, and retry the others.")
   var resume = false
 
-  @Option(help: ArgumentHelp("The largest number of sources of a host to open at once.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The largest number of sources of a host to open at the same time.", valueName: "n"))
   var perHost: Int?
 
   @Option(
     help: ArgumentHelp(
-      "The largest number of sources of each host to start per second, evenly spaced. Also as 30/min or 500/h.",
+      "The largest number of sources of a host to start per second, evenly spaced; also as 30/min or 500/h.",
       valueName: "n/s"))
   var rateLimit: String?
 
   @Option(
     help: ArgumentHelp(
       """
-      Take only the sources of shard I of N, counted from 0. auto/N takes I from JOB_COMPLETION_INDEX, \
+      Process only shard I of N, counted from 0. auto/N takes I from JOB_COMPLETION_INDEX, \
       SLURM_ARRAY_TASK_ID or AWS_BATCH_JOB_ARRAY_INDEX.
       """, valueName: "I/N"))
   var shard: String?
 
   @Option(
     help: ArgumentHelp(
-      "Assign sources to shards by the hash of their url, or of their host, so that one shard has all of a host.",
+      "Assign sources to shards by the hash of their URL, or of their host to keep each host in one shard.",
       valueName: "url|host"))
   var shardBy = "url"
 
@@ -95,7 +97,7 @@ struct BatchOptions: ParsableArguments {
       throw ValidationError("--per-host takes a number from 1 to 4096")
     }
     if Shard.Key(rawValue: shardBy) == nil { throw ValidationError("--shard-by takes url or host") }
-    if shardBy != "url", shard == nil { throw ValidationError("--shard-by goes with --shard") }
+    if shardBy != "url", shard == nil { throw ValidationError("--shard-by requires --shard") }
     _ = try template()
     _ = try shardSpec()
     _ = try interval()
@@ -111,7 +113,7 @@ struct BatchOptions: ParsableArguments {
       throw ValidationError("name at least one source, or a list with --input")
     }
     if sources.contains("-") { throw ValidationError("standard input can't be a source of a list") }
-    if output == "-" { throw ValidationError("-o - takes one source, and none of the options of lists") }
+    if output == "-" { throw ValidationError("-o - takes one source and can't be combined with list mode") }
     if let input, input != "-", let list = FileIdentity(path: input),
       list == FileIdentity(path: resultsPath(output: output))
     {

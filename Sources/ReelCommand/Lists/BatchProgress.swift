@@ -115,7 +115,7 @@ extension BatchProgress.Counts {
     }
     if skippedWritten > 0 { lines.append("  skipped: \(skippedWritten) written earlier") }
     if skippedFailed > 0 { lines.append("  skipped: \(skippedFailed) failed permanently earlier") }
-    if repeated > 0 { lines.append("  skipped: \(repeated) named more than once") }
+    if repeated > 0 { lines.append("  skipped: \(repeated) listed more than once") }
     return lines
   }
 

@@ -39,7 +39,7 @@ final class ResultsFile: Sendable {
       guard resumes || overwrites else {
         throw ReelError(
           .cannotCreateOutput, "the file has results of an earlier run", at: path,
-          advice: "--resume continues it; --overwrite begins anew; --results names another file")
+          advice: "use --resume to continue it, --overwrite to start over, or --results to name another file")
       }
       do throws(ReelError) {
         if resumes { finished = try readAndRepair(file, path: path) } else { try file.truncate(to: 0) }
@@ -89,7 +89,7 @@ final class ResultsFile: Sendable {
     }
     guard let end else {
       throw ReelError(
-        .cannotCreateOutput, "not a file of results: a line is too long", at: path,
+        .cannotCreateOutput, "not a results file: a line is too long", at: path,
         advice: "name another file with --results")
     }
     if removed > 0 {
@@ -104,7 +104,7 @@ final class ResultsFile: Sendable {
   private static func advised(_ error: ReelError) -> ReelError {
     guard error.kind == .cannotWriteOutput else { return error }
     var error = error
-    error.advice = error.advice ?? "--resume continues the run"
+    error.advice = error.advice ?? "use --resume to continue the run"
     return error
   }
 }

@@ -175,13 +175,17 @@ extension ResultsReport {
 
   /// The text form.
   var lines: [String] {
-    var lines = ["\(sourceCount) sources: \(writtenCount) written, \(permanentCount + temporaryCount) failed"]
+    let layout = Terminal.layout
+    let failedCount = permanentCount + temporaryCount
+    let failed = layout.styled("\(failedCount) failed", failedCount > 0 ? .bad : nil)
+    var lines = ["\(sourceCount) sources: \(writtenCount) written, \(failed)"]
     if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
     if supersededCount > 0 {
       lines.append("\(supersededCount) \(supersededCount == 1 ? "line" : "lines") replaced by later ones")
     }
     if unreadableCount > 0 {
-      lines.append("\(unreadableCount) \(unreadableCount == 1 ? "line" : "lines") can't be read")
+      let text = "\(unreadableCount) \(unreadableCount == 1 ? "line" : "lines") can't be read"
+      lines.append(layout.styled(text, .warning))
     }
     if let startup {
       lines.append("")

@@ -62,7 +62,7 @@ struct Shard: Sendable, Equatable {
       throw ReelError(.usage, "\(name) is \(value) and \(other.0) is \(other.1): write I/N instead of auto/N")
     }
     guard let index = number(value[...]) else {
-      throw ReelError(.usage, "\(name) is '\(value)', not a number from 0 on")
+      throw ReelError(.usage, "\(name) is '\(value)', not a number of 0 or more")
     }
     return (index, " (\(name))")
   }

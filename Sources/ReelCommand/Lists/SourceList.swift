@@ -92,7 +92,7 @@ struct SourceListParser {
         throw ReelError(.badManifest, "UTF-16", advice: "save the list as UTF-8")
       }
       if text.starts(with: [0xef, 0xbb, 0xbf]) { text = text.dropFirst(3) }
-      if text.contains(0) { throw ReelError(.badManifest, "no text, but binary data") }
+      if text.contains(0) { throw ReelError(.badManifest, "binary data, not text") }
     }
     text = text.drop(while: \.isBlank)
     while text.last?.isBlank == true { text.removeLast() }
@@ -115,7 +115,7 @@ struct SourceListParser {
     }
     let urls = members.filter { $0.key == "url" }
     guard let value = urls.first else { return fail("the object has no url") }
-    guard urls.count == 1 else { return fail("the key \"url\" is there twice") }
+    guard urls.count == 1 else { return fail("the key \"url\" appears twice") }
     guard let url = RawJSON.string(value.value) else { return fail("the url is not a string") }
     let fields = members.filter { $0.key != "url" }.map { Field(key: $0.key, value: Array($0.value)) }
     entries.append(Entry(line: number, content: .source(url, fields: fields)))

@@ -45,7 +45,7 @@ final class SourceListReader {
     guard descriptor >= 0 else { throw failure(errno) }
     var status = stat()
     if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-      throw ReelError(.noSuchFile, "it is a folder", at: name)
+      throw ReelError(.noSuchFile, "is a folder", at: name)
     }
   }
 

@@ -52,7 +52,7 @@ struct CalibrationRecord: Encodable {
   /// A table of the measurements and the costs derived from them.
   static func text(_ device: DeviceModel, _ measurement: DecodeMeasurement) -> String {
     var table = TextTable([.left], indentation: 2)
-    table.add(["codec", "pixels", "frames", "a frame"])
+    table.add(["codec", "pixels", "frames", "per frame"])
     for sample in measurement.samples {
       table.add([
         sample.codec?.rawValue ?? "unknown", "\(sample.pixelCount)", "\(sample.frameCount)",

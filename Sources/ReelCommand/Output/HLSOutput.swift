@@ -20,7 +20,7 @@ struct HLSOutput {
     do {
       try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     } catch {
-      throw ReelError(.cannotCreateOutput, "the folder can't be made", at: folder)
+      throw ReelError(.cannotCreateOutput, "the folder can't be created", at: folder)
     }
     // The multivariant playlist is written last, when the playlists that it names exist.
     for (name, text) in playlists.reversed() {

@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelPool
 import ReelReplay
@@ -79,6 +80,13 @@ extension LabResult.Figure {
   /// A value with its unit: `93.2 ms`, `3.5 MB`, `97.5 %`.
   func text(_ value: Double) -> String {
     let plain = plain(value)
+    return plainUnit.isEmpty ? plain : "\(plain) \(plainUnit)"
+  }
+
+  /// A value with its unit and as many decimals as tell it from values that are `step` apart.
+  func text(_ value: Double, step: Double) -> String {
+    let digits = step > 0 ? Int((-log10(step / scale)).rounded(.up)) : 0
+    let plain = (value / scale).formatted(places: min(max(digits, 0), 6))
     return plainUnit.isEmpty ? plain : "\(plain) \(plainUnit)"
   }
 

@@ -25,9 +25,9 @@ enum OutputFolder {
     for part in folder.split(separator: "/") {
       path += path.isEmpty || path.hasSuffix("/") ? String(part) : "/" + part
       guard mkdir(path, 0o777) != 0, errno != EEXIST else { continue }
-      throw OutputFile.creationFailure(errno, at: folder, "the folder can't be made")
+      throw OutputFile.creationFailure(errno, at: folder, "the folder can't be created")
     }
     guard FileManager.default.fileExists(atPath: folder, isDirectory: &isDirectory), isDirectory.boolValue
-    else { throw OutputFile.creationFailure(ENOTDIR, at: folder, "the folder can't be made") }
+    else { throw OutputFile.creationFailure(ENOTDIR, at: folder, "the folder can't be created") }
   }
 }

@@ -58,7 +58,9 @@ enum ProbeText {
       lines.append("  stream \(stream.index) \(stream.codecType)  \(join(facts))")
     }
     if let frame = record.firstFrame { lines.append(contentsOf: self.frame(frame)) }
-    for warning in record.warnings ?? [] { lines.append("  warning  \(warning)") }
+    for warning in record.warnings ?? [] {
+      lines.append("  \(Terminal.layout.styled("warning", .warning))  \(warning)")
+    }
     return lines.joined(separator: "\n")
   }
 

@@ -28,6 +28,14 @@ enum StoryboardOutput: String, ExpressibleByArgument, CaseIterable, Sendable {
   case hls
   case dash
 
+  /// What is written, for the help text.
+  static let forms = [
+    ("vtt", "sheets, and a WebVTT file that locates the tiles with #xywh"),
+    ("hls", "sheets, an image playlist, and a multivariant playlist that refers to it"),
+    ("dash", "sheets, and an MPD with an image AdaptationSet"),
+    ("bif", "one file of JPEGs for Roku players"),
+  ]
+
   /// True if every slot needs a tile.
   var isRegular: Bool { self == .hls || self == .dash }
 
@@ -36,7 +44,7 @@ enum StoryboardOutput: String, ExpressibleByArgument, CaseIterable, Sendable {
     let words = text.lowercased().split(separator: ",", omittingEmptySubsequences: false)
     let outputs = try words.map { word in
       guard let output = StoryboardOutput(rawValue: word.trimmingPrefix(" ").description) else {
-        throw ValidationError("'\(word)' is not an output: vtt, bif, hls or dash, separated by commas")
+        throw ValidationError("'\(word)' is not an output: use vtt, hls, dash and bif, separated by commas")
       }
       return output
     }

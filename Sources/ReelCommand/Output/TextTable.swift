@@ -46,7 +46,15 @@ struct TextTable {
       return lines(of: Array(natural.indices), natural, layout)
     }
     let widths = shrunk(natural, to: width)
-    return blocks(widths, of: width).flatMap { columns in lines(of: columns, widths, layout) }
+    return blocks(widths, of: width).flatMap { columns -> [String] in
+      var widths = widths
+      // Text has the room that the other columns of its block leave.
+      if hasText(widths), columns.last == widths.count - 1, let last = natural.last {
+        let others = extent(columns.dropLast().map { widths[$0] }) + 2
+        widths[widths.count - 1] = min(last, max(widths[widths.count - 1], width - others))
+      }
+      return lines(of: columns, widths, layout)
+    }
   }
 
   // MARK: - Private

@@ -3,6 +3,14 @@ import ReelPlayback
 import ReelPool
 import ReelReplay
 
+extension WalkAssertion.Outcome {
+  /// The outcome with its verdict in colour.
+  func text(in layout: TextLayout) -> String {
+    let verdict = layout.styled(isMet ? "met" : "not met", isMet ? .good : .bad)
+    return "\(assertion): \(verdict), \(finding)"
+  }
+}
+
 extension WalkReport {
   /// The report for people: a line of what was done, the waits as a table, hits, stalls, bytes, memory, failures; with
   /// `includingSwipes` a table of all swipes before them.
@@ -96,7 +104,7 @@ extension WalkReport {
       facts.append(("bound", "second frame no sooner than \(text) with any policy"))
     }
     facts += [
-      ("reached", stages.isEmpty ? "no swipe counts" : stages.joined(separator: ", ")),
+      ("reached", stages.isEmpty ? "no swipe was counted" : stages.joined(separator: ", ")),
       ("stalls", totals.stallCount == 0 ? "none" : stalls),
       (
         "bytes",

@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelFFmpeg
 
@@ -34,6 +35,35 @@ enum BitmapFont {
       }
     }
   }
+
+  /// The text with its letters in the Latin alphabet and without accents, as far as Unicode's transforms know them:
+  /// `Привет` becomes `Privet`. A run of other characters, such as emoji, becomes one box.
+  static func writable(_ text: String) -> String {
+    if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
+    let latin = (text.applyingTransform(.toLatin, reverse: false) ?? text)
+      .folding(
+        options: [.diacriticInsensitive, .widthInsensitive], locale: Locale(identifier: "en_US_POSIX"))
+    var writable = ""
+    for character in latin {
+      if character.isASCII {
+        writable.append(character)
+      } else if let plain = punctuation[character] {
+        writable += plain
+      } else if writable.last != box {
+        writable.append(box)
+      }
+    }
+    return writable
+  }
+
+  /// Drawn for characters that the font lacks.
+  private static let box: Character = "\u{25a1}"
+
+  private static let punctuation: [Character: String] = [
+    "\u{2013}": "-", "\u{2014}": "-", "\u{2018}": "'", "\u{2019}": "'", "\u{201c}": "\"", "\u{201d}": "\"",
+    "\u{2026}": "...", "\u{b7}": "-", "\u{ab}": "\"", "\u{bb}": "\"", "\u{df}": "ss", "\u{e6}": "ae",
+    "\u{f8}": "o", "\u{142}": "l",
+  ]
 
   /// The lines of a text, with at most `columns` characters each. A text that needs more than `lines` ends with `...`.
   static func wrap(_ text: String, columns: Int, lines: Int) -> [String] {

@@ -116,13 +116,15 @@ enum Charts {
   }
 
   /// Delay against a cost, with the members of the Pareto front filled.
+  ///
+  /// - Parameter format: Writes a cost, exactly enough to tell costs from each other that are a step apart.
   static func front(
-    _ title: String, _ candidates: [Candidate], format: (Double) -> String
+    _ title: String, _ candidates: [Candidate], format: (_ cost: Double, _ step: Double) -> String
   ) -> String {
     var svg = SVG(width: 380, height: 250)
     let (left, right, top, bottom) = (58.0, 356.0, 26.0, 212.0)
     let span = max(log10(1 + (candidates.map(\.delay).max() ?? 0)) * 1.05, log10(101))
-    let most = max(candidates.map(\.cost).max() ?? 0, 1e-9)
+    let most = candidates.map(\.cost).max() ?? 0
     let step = niceStep(most / 4)
     let height = max((most / step).rounded(.up), 1) * step
     func x(_ milliseconds: Double) -> Double {
@@ -131,9 +133,10 @@ enum Charts {
     func y(_ cost: Double) -> Double { bottom - (bottom - top) * cost / height }
     svg.text(4, 14, title)
     var tick = 0.0
-    while tick <= height * 1.001 {
+    // Costs that are all 0 give no scale.
+    while tick <= (most > 0 ? height * 1.001 : 0) {
       svg.line(left, y(tick), right, y(tick), "grid")
-      svg.text(left - 5, y(tick) + 4, format(tick), "m s", anchor: .end)
+      svg.text(left - 5, y(tick) + 4, format(tick, step), "m s", anchor: .end)
       tick += step
     }
     for (tick, name) in delayTicks where log10(1 + tick) <= span {
@@ -145,7 +148,8 @@ enum Charts {
     var labels: [(x: Double, y: Double, text: String)] = []
     for candidate in candidates {
       let (px, py) = (x(candidate.delay), y(candidate.cost))
-      let title = "\(candidate.name): \(Markup.number(candidate.delay)) ms, \(format(candidate.cost))"
+      let title =
+        "\(candidate.name): \(Markup.number(candidate.delay)) ms, \(format(candidate.cost, step / 10))"
       let shape =
         candidate.isOnFront ? "k\(candidate.number % 8)" : "hollow l\(candidate.number % 8)"
       svg.circle(px, py, 5, shape, title: title)

@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import ReelReplay
 
@@ -38,7 +39,7 @@ struct ComparisonPage {
   // MARK: Pareto front
 
   /// The costs of a walk: second frame p95 in milliseconds, bytes never shown as a share, stalled time as a share of the
-  /// walk, memory in bytes. `nil` if no swipe counts.
+  /// walk, memory in bytes. `nil` if no swipe was counted.
   static func costs(_ report: WalkReport, _ totals: WalkTotals) -> [Double]? {
     guard let delay = totals.secondFrame.all?.p95 else { return nil }
     let stalled = report.duration > .zero ? totals.stallDuration / report.duration : 0
@@ -82,7 +83,7 @@ struct ComparisonPage {
     }
     guard !measured.isEmpty else { return "" }
     let isOnFront = ParetoFront.members(measured.map(\.costs))
-    func plot(_ title: String, _ cost: Int, _ format: (Double) -> String) -> String {
+    func plot(_ title: String, _ cost: Int, _ format: (Double, Double) -> String) -> String {
       Charts.front(
         title,
         zip(measured, isOnFront).map { entry, isOnFront in
@@ -91,9 +92,12 @@ struct ComparisonPage {
             number: entry.number)
         }, format: format)
     }
-    func percent(_ share: Double) -> String { "\((share * 100).formatted(places: 1)) %" }
+    func percent(_ share: Double, _ step: Double) -> String {
+      let places = step > 0 ? Int((-log10(step * 100)).rounded(.up)) : 1
+      return "\((share * 100).formatted(places: min(max(places, 0), 6))) %"
+    }
     return "<div class=\"charts\">" + plot("Bytes never shown", 1, percent) + plot("Rebuffering", 2, percent)
-      + plot("Memory", 3) { WalkValue.size(Int64($0)).description } + "</div>" + legend
+      + plot("Memory", 3) { size, _ in WalkValue.size(Int64(size)).description } + "</div>" + legend
   }
 
   private func table(_ totals: [WalkTotals]) -> String {

@@ -75,8 +75,9 @@ enum ContactSheet {
             &pixels)
         }
         let title = BitmapFont.wrap(
-          "\(tile.index) \(tile.title)".printable, columns: textWidth, lines: titleLines)
-        let caption = BitmapFont.wrap(tile.caption.printable, columns: textWidth, lines: captionLines)
+          BitmapFont.writable("\(tile.index) \(tile.title)".printable), columns: textWidth, lines: titleLines)
+        let caption = BitmapFont.wrap(
+          BitmapFont.writable(tile.caption.printable), columns: textWidth, lines: captionLines)
         for (line, text) in (title + caption).enumerated() {
           BitmapFont.draw(
             text, x: left, y: top + height + 8 + line * cell.height, scale: textScale,

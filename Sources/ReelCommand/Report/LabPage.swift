@@ -207,7 +207,7 @@ struct LabPage {
         name: summary.name(of: row.pool), delay: delay, cost: value, isOnFront: row.isOnFront,
         number: pools.firstIndex(of: row.pool) ?? 0)
     }
-    return candidates.isEmpty ? nil : Charts.front(title, candidates) { cost.text($0) }
+    return candidates.isEmpty ? nil : Charts.front(title, candidates) { cost.text($0, step: $1) }
   }
 
   private func fronts(_ group: LabGroup) -> String {

@@ -95,7 +95,7 @@ struct ReportPage {
       }.joined()
     }
     return
-      "<div class=\"scroll\"><table\(style)><thead><tr>\(cells(head.map { Cell($0) }, "th"))</tr></thead><tbody>"
+      "<div class=\"scroll\" tabindex=\"0\"><table\(style)><thead><tr>\(cells(head.map { Cell($0) }, "th"))</tr></thead><tbody>"
       + rows.map { "<tr>\(cells($0, "td"))</tr>" }.joined(separator: "\n") + "</tbody></table></div>"
   }
 
@@ -127,17 +127,17 @@ struct ReportPage {
   // MARK: - Private
 
   private static let style = """
-    :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--mute:#5a636e;--line:#d9dee4;--soft:#f3f5f7;\
+    :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--mute:#5a636e;--line:#d9dee4;--soft:#f3f5f7;--edge:rgba(20,30,40,.28);\
     --good:#1a7f4b;--bad:#c6323b;--warn:#9a6700;--k0:#2a6fdb;--k1:#d9740f;--k2:#1a8a64;--k3:#b0489e;\
     --k4:#7a5cd0;--k5:#a8861a;--k6:#1590ab;--k7:#c94f5f}
     @media (prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e6e9ec;--mute:#a0a9b3;--line:#353b42;\
-    --soft:#1e2226;--good:#4cc38a;--bad:#ff6b70;--warn:#e0b04a;--k0:#6aa5ff;--k1:#f0984a;--k2:#4fc09a;\
+    --soft:#1e2226;--edge:rgba(180,200,220,.34);--good:#4cc38a;--bad:#ff6b70;--warn:#e0b04a;--k0:#6aa5ff;--k1:#f0984a;--k2:#4fc09a;\
     --k3:#dd84cc;--k4:#a992f0;--k5:#d6b84a;--k6:#55c2da;--k7:#f08592}}
     @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--mute:#444;--line:#bbb;--soft:#f3f5f7;\
     --good:#1a7f4b;--bad:#c6323b;--warn:#9a6700;--k0:#2a6fdb;--k1:#d9740f;--k2:#1a8a64;--k3:#b0489e;\
     --k4:#7a5cd0;--k5:#a8861a;--k6:#1590ab;--k7:#c94f5f}
     *{-webkit-print-color-adjust:exact;print-color-adjust:exact}
-    .scroll,.lane{overflow:visible!important}.lane svg{width:100%!important;height:auto!important}\
+    .scroll,.lane{overflow:visible!important;background:none}.lane svg{width:100%!important;height:auto!important}\
     .tl .names{width:calc(100% * 92 / (92 + var(--w)))!important}.tl .names svg{width:100%!important}
     section{break-inside:avoid-page}details,button{display:none}td,th{white-space:normal!important}}
     *{box-sizing:border-box}html{-webkit-text-size-adjust:100%}
@@ -153,7 +153,12 @@ struct ReportPage {
     .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:8px;margin:16px 0 0}
     .tiles div{background:var(--soft);border-radius:6px;padding:8px 10px}
     .tiles dt{color:var(--mute);font-size:.8rem}.tiles dd{margin:0;font-size:1.05rem;font-weight:600}
-    .scroll{overflow-x:auto}
+    .scroll{overflow-x:auto;background:linear-gradient(to right,var(--bg) 40%,transparent) 0 0/48px 100%,\
+    linear-gradient(to left,var(--bg) 40%,transparent) 100% 0/48px 100%,\
+    linear-gradient(to right,var(--edge),transparent) 0 0/14px 100%,\
+    linear-gradient(to left,var(--edge),transparent) 100% 0/14px 100%;background-repeat:no-repeat;\
+    background-attachment:local,local,scroll,scroll}
+    .scroll:focus-visible{outline:2px solid var(--k0)}
     table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
     td,th{padding:4px 10px;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap;\
     vertical-align:top}th{color:var(--mute);font-weight:600}.n{text-align:right}

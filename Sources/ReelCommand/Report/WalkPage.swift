@@ -35,7 +35,11 @@ struct WalkPage {
     page.add("Assertions", Self.assertions([report]))
     page.add("Timeline", chart, note: timelineNote)
     page.add("First frames", pictures, note: pictureNote)
-    page.add("Delays", delays, note: "The share of swipes whose frame was on show after each delay.")
+    page.add(
+      "Delays", delays,
+      note:
+        "The share of swipes whose frame was on show after each delay. The start of the first item is not a swipe "
+        + "and is not counted.")
     page.add(
       "Longest waits", explanations(totals), note: "From the settle to the first frame; the parts add up.")
     page.add("Swipes", table, note: tableNote)

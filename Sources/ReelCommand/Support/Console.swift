@@ -59,6 +59,9 @@ enum Console {
     if errors.count > limit { fault("and \(errors.count - limit) more") }
   }
 
+  /// How text on standard error is written.
+  static var errorLayout: TextLayout { TextLayout(usesColor: Terminal.colorsErrors) }
+
   static func note(_ line: String) {
     clearProgress()
     _ = errorOutput.withLock { writeAll($0, Array("\(line)\n".utf8)) }
@@ -67,7 +70,7 @@ enum Console {
   static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
 
   private static func styled(_ text: String, _ style: TextLayout.Style) -> String {
-    TextLayout(usesColor: Terminal.colorsErrors).styled(text, style)
+    errorLayout.styled(text, style)
   }
 
   private static func clearProgress() {

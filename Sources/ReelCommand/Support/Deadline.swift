@@ -50,7 +50,7 @@ func withLimit<Result: Sendable>(
       group.cancelAll()
       guard isLate.withLock({ $0 }) else { throw error }
       throw ReelError(
-        .timedOut, "not done within \(DurationText.readable(.seconds(seconds)))", at: source,
+        .timedOut, "not finished within \(DurationText.readable(.seconds(seconds)))", at: source,
         advice: "allow more time with --timeout")
     }
   }

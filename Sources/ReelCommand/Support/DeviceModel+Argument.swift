@@ -10,12 +10,12 @@ extension DeviceModel {
     limits.append(coreCount == 1 ? "1 core" : "\(coreCount) cores")
     if let memoryLimit { limits.append("\(ByteSize(byteCount: memoryLimit))") }
     if let transferLimit { limits.append("\(transferLimit) transfers") }
-    var cost = "opening \(DurationText.readable(decodeCost.opening)), a frame \(Self.text(decodeCost.others))"
+    var cost = "opening \(DurationText.readable(decodeCost.opening)), frame \(Self.text(decodeCost.others))"
     if let av1 = decodeCost.codecs[.av1], av1 != decodeCost.others { cost += " (AV1 \(Self.text(av1)))" }
     return "\(limits.joined(separator: ", ")); \(cost)"
   }
 
   private static func text(_ cost: DecodeCost.Frame) -> String {
-    "\(DurationText.readable(cost.constant)) + \(cost.nanosecondsPerPixel.formatted(places: 3)) ns a pixel"
+    "\(DurationText.readable(cost.constant)) + \(cost.nanosecondsPerPixel.formatted(places: 3)) ns per pixel"
   }
 }

@@ -34,7 +34,7 @@ struct FeedReading: Sendable {
       return (try LocalText.bytes(path: url.path, limit: FeedLimits().byteCount), source)
     case .standardInput:
       guard readsStandardInput else {
-        throw ReelError(.usage, "a feed of a lab is read from a file or URL", at: "-")
+        throw ReelError(.usage, "the feed of a lab must be a file or URL", at: "-")
       }
       return try await withDeadline(seconds: timeout, source: source.name) {
         (try await Self.standardInput(upTo: FeedLimits().byteCount), source)

@@ -1,23 +1,104 @@
-/// Parts of help texts.
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Parts of help texts, and their layout.
 enum HelpText {
-  /// A list of names with their meanings in two columns, wrapped to 80 columns with a hanging indent.
+  /// A list of names with their meanings in two columns, an entry per line.
   ///
-  /// The command-line reference and the manual pages recognize such a list by its two leading spaces.
+  /// `fitted` wraps the lines. The command-line reference and the manual pages recognize such a list by its two leading
+  /// spaces.
   static func list(_ entries: [(String, String)]) -> String {
-    let column = min(entries.map(\.0.count).max() ?? 0, 26) + 4
+    let column = (entries.map(\.0.count).max() ?? 0) + 2
     return entries.map { name, meaning in
-      var lines: [String] = []
-      var line = "  " + name + String(repeating: " ", count: max(2, column - name.count - 2))
-      var isEmpty = true
-      for word in meaning.split(separator: " ") {
-        if !isEmpty, line.count + 1 + word.count > 80 {
-          lines.append(line)
-          (line, isEmpty) = (String(repeating: " ", count: column), true)
-        }
-        line += (isEmpty ? "" : " ") + word
-        isEmpty = false
-      }
-      return (lines + [line]).joined(separator: "\n")
+      "  " + name.padding(toLength: column, withPad: " ", startingAt: 0) + meaning
     }.joined(separator: "\n")
+  }
+
+  /// The help in a message of ArgumentParser starts with this.
+  static let start = "OVERVIEW: "
+
+  /// A help text, one paragraph or list entry per line, wrapped to `width` columns.
+  ///
+  /// The second column of a list keeps its indentation. Where less than `leastMeaning` columns are left for it, it starts
+  /// on a line of its own.
+  static func fitted(_ text: String, to width: Int) -> String {
+    text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { lines(String($0), width) }
+      .joined(separator: "\n")
+  }
+
+  /// The columns for help on standard output: those of the terminal, or 80. COLUMNS overrides both.
+  static var columns: Int {
+    let variable = ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) }
+    return variable.flatMap { $0 > 0 ? $0 : nil } ?? Terminal.columns(of: STDOUT_FILENO)
+  }
+
+  /// A message about arguments, fitted to the terminal of standard error. Elsewhere its lines stay whole.
+  static func fittedError(_ message: String) -> String {
+    isatty(STDERR_FILENO) == 1 ? fitted(message, to: Terminal.columns(of: STDERR_FILENO)) : message
+  }
+
+  // MARK: - Private
+
+  /// The fewest columns for the meanings of a list beside the names.
+  private static let leastMeaning = 20
+  /// The column at which ArgumentParser starts the meanings of options.
+  private static let optionColumn = 26
+
+  private static func lines(_ line: String, _ width: Int) -> [String] {
+    guard line.count > width else { return [line] }
+    let indentation = line.prefix { $0 == " " }.count
+    let rest = line.dropFirst(indentation)
+    if indentation == 0 {
+      return wrapped(rest, width, hanging: rest.hasPrefix("USAGE: ") ? "USAGE: ".count : 0)
+    }
+    let nameIndentation = min(indentation, 2)
+    // The name of an option that is too long for its column stands on the line before.
+    if indentation == optionColumn {
+      let column = width - indentation < leastMeaning ? nameIndentation + 4 : indentation
+      return wrapped(rest, width, first: column, hanging: column)
+    }
+    guard indentation == 2, let gap = rest.firstRange(of: "  "), gap.lowerBound > rest.startIndex else {
+      return wrapped(rest, width, first: indentation, hanging: min(indentation + 2, width / 2))
+    }
+    let name = rest[..<gap.lowerBound]
+    let meaning = rest[gap.upperBound...].drop { $0 == " " }
+    let column = line.count - meaning.count
+    if width - column < leastMeaning {
+      return wrapped(name, width, first: indentation, hanging: indentation + 2)
+        + wrapped(meaning, width, first: indentation + 4, hanging: indentation + 4)
+    }
+    let lines = wrapped(meaning, width, first: column, hanging: column)
+    return [String(line.prefix(column)) + lines[0].dropFirst(column)] + lines.dropFirst()
+  }
+
+  /// The words of a text in lines with these indentations. Words that are wider than a line are broken.
+  private static func wrapped(
+    _ text: Substring, _ width: Int, first: Int = 0, hanging: Int
+  ) -> [String] {
+    var lines: [String] = []
+    var line = String(repeating: " ", count: first)
+    var isEmpty = true
+    func next() {
+      lines.append(line)
+      (line, isEmpty) = (String(repeating: " ", count: hanging), true)
+    }
+    for word in text.split(separator: " ") {
+      if !isEmpty, line.count + 1 + word.count > width { next() }
+      var word = word
+      while isEmpty, line.count + word.count > width, line.count < width {
+        let head = word.prefix(width - line.count)
+        line += head
+        word = word.dropFirst(head.count)
+        next()
+      }
+      line += (isEmpty ? "" : " ") + word
+      isEmpty = false
+    }
+    return lines + [line]
   }
 }

@@ -16,7 +16,7 @@ enum ImageOptions {
 
   /// `720` or `720p`.
   static func lines(_ text: String) throws -> Int {
-    let digits = text.hasSuffix("p") ? text.dropLast() : text[...]
+    let digits = text.lowercased().hasSuffix("p") ? text.dropLast() : text[...]
     guard let lines = Int(digits), lines > 0 else {
       throw ValidationError("'\(text)' is not a number of lines: write 720 or 720p")
     }
@@ -38,14 +38,14 @@ enum ImageOptions {
   static func byteCount(_ text: String) throws -> Int {
     let count: Int
     do { count = try ByteSize(parsing: text).byteCount } catch { throw ValidationError(error.description) }
-    guard count > 0 else { throw ValidationError("'\(text)' is not a number of bytes from 1 on") }
+    guard count > 0 else { throw ValidationError("'\(text)' is not a size above 0") }
     return count
   }
 
   /// `fit`, `fill` or `stretch`.
   static func gravity(_ text: String) throws -> VideoGravity {
     guard let gravity = VideoGravity(rawValue: text) else {
-      throw ValidationError("'\(text)' is not a gravity: fit, fill or stretch")
+      throw ValidationError("'\(text)' is not a gravity: use fit, fill or stretch")
     }
     return gravity
   }

@@ -16,8 +16,8 @@ enum LinkWarning {
     var text = "\(items) at up to \(rate(Double(most))), but the link has \(rate(Double(bitsPerSecond)))"
     // A fifth of the link is left for requests and for preloads.
     let suitable = max(1, bitsPerSecond * 4 / 5 / 1000)
-    text += "; --bandwidth \(suitable)k opens a lower rung where there is one"
-    if !adapts { text += ", --bandwidth auto chooses by what transfers measure" }
+    text += "; use --bandwidth \(suitable)k for a lower rung"
+    if !adapts { text += " or --bandwidth auto to adapt to the throughput" }
     return text
   }
 

@@ -5,29 +5,29 @@ import ReelTransport
 
 /// How servers are reached: options, and variables of the environment.
 struct NetworkOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The User-Agent header field of all requests.", valueName: "text"))
+  @Option(help: ArgumentHelp("Send this User-Agent header field with every request.", valueName: "text"))
   var userAgent: String?
 
   @Option(
     name: .customLong("cacert"),
     help: ArgumentHelp(
-      "Trust the certificate authorities in this PEM file, and no others. Default: SSL_CERT_FILE, or the system's.",
+      "Trust only the certificate authorities in this PEM file. Default: SSL_CERT_FILE, or those of the system.",
       valueName: "file"))
   var authorities: String?
 
   @Flag(
     help:
-      "Accept any certificate of a server. Whoever controls the network can then read and change everything.")
+      "Accept any server certificate. Anyone who controls the network can then read and change everything.")
   var insecure = false
 
   @Option(
     help: ArgumentHelp(
-      "Send the cookies in this file (Netscape format, as curl's) to the sites that they are for.",
+      "Send the cookies in this file to the sites they belong to. The format is that of Netscape and curl.",
       valueName: "file"))
   var cookieFile: String?
 
   func validate() throws {
-    if insecure, authorities != nil { throw ValidationError("--insecure and --cacert exclude each other") }
+    if insecure, authorities != nil { throw ValidationError("--insecure and --cacert can't be combined") }
     if let userAgent, userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
       throw ValidationError("--user-agent takes one line of text")
     }

@@ -11,30 +11,29 @@ struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Open the highest rung at or below this bit rate, or else the lowest. Units as in 3Mbit, 800k. auto: play chooses \
-      by what transfers measure; commands that do not play open what it would begin with, as with 3Mbit. Default: 3Mbit; \
-      lab: auto.
+      Open the highest rung at or below this bit rate, or else the lowest. With auto, players adapt to the measured \
+      throughput; commands that do not play open the rung for 3Mbit. Default: 3Mbit; lab: auto.
       """,
       valueName: "bps|auto"))
   var bandwidth: String?
 
   @Option(
-    help: ArgumentHelp("Leave out rungs with more lines than this, as 720 or 720p.", valueName: "lines"),
+    help: ArgumentHelp("Ignore rungs with more lines than this, as 720 or 720p.", valueName: "lines"),
     transform: ImageOptions.lines)
   var maxHeight: Int?
 
   @Option(
     name: .customLong("header"), parsing: .singleValue,
     help: ArgumentHelp(
-      "A header field for every request, as 'Name: value'. Can be repeated.", valueName: "K: V"))
+      "Add this header field to every request, as 'Name: value'. Can be repeated.", valueName: "K: V"))
   var headers: [String] = []
 
   @Option(
     name: .customLong("key"), parsing: .singleValue,
     help: ArgumentHelp(
       """
-      Decrypt samples with this key: the key id and the key, or only a key for media that names no key id; hexadecimal \
-      or base64url. Can be repeated. Other users of the machine can see arguments: use --key-file to hide keys.
+      Decrypt samples with this key: key ID and key, or the key alone for media without key IDs, in hexadecimal or \
+      base64url. Can be repeated. Other users of the machine can see arguments; --key-file hides keys.
       """,
       valueName: "KID:KEY"))
   var keys: [String] = []
@@ -42,48 +41,50 @@ struct SourceOptions: ParsableArguments {
   @Option(
     name: .customLong("key-file"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Read keys from a file: one per line as for --key, or a W3C Clear Key licence (JSON). Can be repeated.",
+      "Read keys from a file: one per line as for --key, or a W3C Clear Key license (JSON). Can be repeated.",
       valueName: "file"))
   var keyFiles: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "Give up on a source after this time; play: only where no frame was shown by then; feed: on reading FEED, and on each wait for a server. Default: 30s.",
+      "Give up after this time. The description above says on what. Default: 30s.",
       valueName: "time"),
     transform: TimeArgument.seconds)
   var timeout = 30.0
 
-  @Option(help: ArgumentHelp("The number of retries per request.", valueName: "n"))
+  @Option(help: ArgumentHelp("Retry a failed request this many times.", valueName: "n"))
   var retries = 3
 
   @OptionGroup var network: NetworkOptions
 
   @OptionGroup var colorOption: ColorOption
 
-  @Flag(help: "Print JSON Lines: one object for each source.")
+  @Flag(help: "Print results as JSON Lines.")
   var json = false
 
-  @Flag(help: "Print nothing but errors.")
+  @Flag(help: "Print no text except errors. JSON and other data is printed all the same.")
   var quiet = false
 
-  @Flag(help: "Log what happens to standard error.")
+  @Flag(help: "Log debug messages to standard error.")
   var verbose = false
 
   /// Checks sources that are opened only once each.
   static func validate(_ sources: [String]) throws {
     if sources.isEmpty { throw ValidationError("name at least one source") }
-    if sources.count(where: { $0 == "-" }) > 1 { throw ValidationError("standard input can be read once") }
+    if sources.count(where: { $0 == "-" }) > 1 {
+      throw ValidationError("standard input can be read only once")
+    }
   }
 
   func validate() throws {
     guard timeout >= 0.001, timeout <= 1e6 else {
-      throw ValidationError("--timeout takes seconds from 0.001 to 1000000")
+      throw ValidationError("--timeout takes a time from 1ms to 1000000s")
     }
     guard (0...100).contains(retries) else { throw ValidationError("--retries takes a number from 0 to 100") }
     if let maxHeight, maxHeight <= 0 {
       throw ValidationError("--max-height takes a positive number of lines")
     }
-    if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    if quiet, verbose { throw ValidationError("--quiet and --verbose can't be combined") }
     _ = try headerFields()
     _ = try bandwidthCap()
     _ = try keyList()

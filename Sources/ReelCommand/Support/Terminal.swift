@@ -42,7 +42,7 @@ enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable {
 struct ColorOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Write text in colour. auto: on a terminal, unless NO_COLOR is set or TERM is dumb. JSON has none.",
+      "Color text. auto: on a terminal, unless NO_COLOR is set or TERM is dumb. JSON is never colored.",
       valueName: "auto|always|never"))
   var color = ColorMode.auto
 }

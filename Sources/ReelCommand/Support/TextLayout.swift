@@ -33,14 +33,19 @@ struct TextLayout: Sendable, Equatable {
   func fitted(_ text: String) -> String {
     guard let width, width >= Self.leastWidth else { return text }
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-      // A line with colours comes from a table, which has been fitted.
-      if line.count <= width || line.contains("\u{1b}") { return String(line) }
+      if Self.width(of: line) <= width { return String(line) }
       let indentation = line.prefix { $0 == " " }
       let hanging = indentation.count + 2
       let rest = String(line.dropFirst(indentation.count))
       let lines = Self.wrapped(rest, first: width - indentation.count, others: width - hanging)
       return indentation + lines.joined(separator: "\n" + String(repeating: " ", count: hanging))
     }.joined(separator: "\n")
+  }
+
+  /// The columns that a text takes: colours take none.
+  private static func width(of text: some StringProtocol) -> Int {
+    guard text.contains("\u{1b}") else { return text.count }
+    return String(text).replacing(#/\u{1b}\[[0-9;]*m/#, with: "").count
   }
 
   /// The words of a text in lines of at most this many characters.
@@ -51,7 +56,7 @@ struct TextLayout: Sendable, Equatable {
       let width = max(1, lines.isEmpty ? first : others)
       if line.isEmpty, lines.isEmpty || !word.isEmpty {
         line = shortened(String(word), to: width)
-      } else if line.count + 1 + word.count <= width {
+      } else if self.width(of: line) + 1 + self.width(of: word) <= width {
         line += " \(word)"
       } else if !word.isEmpty {
         lines.append(line)
@@ -69,7 +74,7 @@ struct TextLayout: Sendable, Equatable {
   /// A text of at most this many characters. An ellipsis takes the place of the rest: of the middle of a URL or path,
   /// whose end tells most, and else of the end.
   static func shortened(_ text: String, to count: Int) -> String {
-    guard text.count > count else { return text }
+    guard text.count > count, !text.contains("\u{1b}") else { return text }
     guard text.contains("/"), count >= 12 else { return truncated(text, to: count) }
     let head = (count - 1) / 3
     return "\(text.prefix(head))…\(text.suffix(count - 1 - head))"

@@ -29,7 +29,7 @@ package final class PCMConverter {
       swr_free(&made)
       throw ReelError(
         .unsupported,
-        "sound of \(source.channelCount) channels at \(source.sampleRate) Hz can't be converted to"
+        "audio with \(source.channelCount) channels at \(source.sampleRate) Hz can't be converted to"
           + " \(target.channelCount) channels at \(target.sampleRate) Hz")
     }
     context = made

@@ -115,7 +115,7 @@ package final class PlanarConverter {
     // well.
     let chroma = format.chroma == .none ? .c420(.other) : format.chroma
     guard let target = Self.pixelFormat(chroma: chroma, of: format, orientation: orientation) else {
-      throw ReelError(.unsupported, "frames of \(format.bitDepth) bits can't be made")
+      throw ReelError(.unsupported, "frames with \(format.bitDepth) bits per sample can't be produced")
     }
     let color = frame.color
     var wanted = Key(

@@ -30,7 +30,7 @@ package struct PlanarImage: Sendable {
   /// Throws `ReelError.unsupported` for frames that are not planar YUV, and for a quarter turn of 4:2:2.
   package init(_ frame: borrowing Frame, orientation: Orientation) throws(ReelError) {
     guard let descriptor = av_pix_fmt_desc_get(frame.format)?.pointee else {
-      throw ReelError(.unsupported, "frames of an unknown pixel format")
+      throw ReelError(.unsupported, "the pixel format of the frames is unknown")
     }
     let flags = Int32(truncatingIfNeeded: descriptor.flags)
     let isPlain =
@@ -49,7 +49,8 @@ package struct PlanarImage: Sendable {
       }
     case (_, 1, 0) where !orientation.swapsAxes: chroma = .c422
     case (_, 0, 0): chroma = .c444
-    default: throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be turned as they are")
+    default:
+      throw ReelError(.unsupported, "frames of \(frame.pixelFormat) can't be rotated without conversion")
     }
     bitDepth = Int(descriptor.comp.0.depth)
     isFullRange = frame.color.isFullRange

@@ -135,7 +135,7 @@ package final class AudioDecoder {
     decrypted.count += 1
     if isInvalid { decrypted.invalidCount += 1 }
     guard decrypted.invalidCount >= 4, decrypted.invalidCount * 2 >= decrypted.count else { return }
-    throw ReelError(.badMedia, "the encrypted sound can't be decoded", advice: KeyTrust.advice)
+    throw ReelError(.badMedia, "the encrypted audio can't be decoded", advice: KeyTrust.advice)
   }
 
   private func receive(into buffers: inout [PCMBuffer]) throws(ReelError) {
@@ -197,7 +197,7 @@ package final class AudioDecoder {
       swr_free(&made)
       throw ReelError(
         .unsupported,
-        "sound of \(source.pointee.ch_layout.nb_channels) channels at \(kind.sampleRate) Hz can't be converted"
+        "audio with \(source.pointee.ch_layout.nb_channels) channels at \(kind.sampleRate) Hz can't be converted"
       )
     }
     resampler = made

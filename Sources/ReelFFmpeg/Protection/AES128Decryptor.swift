@@ -46,7 +46,7 @@ package struct AES128Decryptor: ~Copyable {
   /// after a wrong key.
   package mutating func finish() throws(ReelError) -> [UInt8] {
     guard held.count == Self.blockByteCount else {
-      throw ReelError(.badMedia, "the encrypted bytes are cut: their number is not a multiple of 16")
+      throw ReelError(.badMedia, "the encrypted data is truncated: its length is not a multiple of 16")
     }
     let plain = decrypt(held, blockCount: 1)
     held = []
@@ -54,7 +54,8 @@ package struct AES128Decryptor: ~Copyable {
     guard (1...Self.blockByteCount).contains(padding),
       plain.suffix(padding).allSatisfy({ $0 == UInt8(padding) })
     else {
-      throw ReelError(.badMedia, "the padding is wrong after decryption: another key, or damaged bytes")
+      throw ReelError(
+        .badMedia, "the padding after decryption is wrong: the key is wrong, or the data is damaged")
     }
     return plain.dropLast(padding)
   }

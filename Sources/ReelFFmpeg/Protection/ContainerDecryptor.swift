@@ -69,7 +69,7 @@ final class ContainerDecryptor {
       return
     }
     guard let position = packet.position else {
-      throw ReelError(.badMedia, "the place of an encrypted sample is not known")
+      throw ReelError(.badMedia, "the position of an encrypted sample is unknown")
     }
     var request = SampleKeyRequest(scheme: "", codecName: stream.codecName, position: position)
     request.systemData = tables.systemData
@@ -100,7 +100,7 @@ final class ContainerDecryptor {
   private func decryptBlock(_ packet: inout Packet, of stream: StreamInfo) throws {
     var bytes = packet.withBytes { Array($0) }
     guard let signal = bytes.first, signal & 0xfc == 0 else {
-      throw ReelError(.badMedia, "an encrypted block of WebM begins with a byte that is reserved")
+      throw ReelError(.badMedia, "an encrypted WebM block starts with a reserved byte")
     }
     guard signal & 1 != 0 else { return try packet.replaceBytes(with: Array(bytes.dropFirst())) }
     let request = SampleKeyRequest(
@@ -120,7 +120,7 @@ final class ContainerDecryptor {
       for index in stride(from: 0, to: ends.count, by: 2) {
         guard start <= ends[index], ends[index] <= ends[index + 1], ends[index + 1] <= fields.range.count
         else {
-          throw ReelError(.badMedia, "the parts of an encrypted block of WebM do not fit it")
+          throw ReelError(.badMedia, "the partitions of an encrypted WebM block do not fit in it")
         }
         protection.subsamples.append(
           SampleProtection.Subsample(

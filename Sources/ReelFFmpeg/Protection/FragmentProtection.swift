@@ -109,7 +109,7 @@ struct FragmentProtection {
     let (_, flags) = try fields.versionAndFlags()
     let count = try fields.integer(4)
     guard count <= sampleLimit - samples.count else {
-      throw ReelError(.badMedia, "a fragment of \(count) samples")
+      throw ReelError(.badMedia, "a fragment of \(count) samples is too long")
     }
     var offset = base
     if flags & 0x1 != 0 { offset &+= Int64(Int32(truncatingIfNeeded: try fields.integer(4))) }
@@ -120,7 +120,7 @@ struct FragmentProtection {
       let size = flags & 0x200 != 0 ? try fields.integer(4) : defaultSize
       if flags & 0x400 != 0 { try fields.skip(4) }
       if flags & 0x800 != 0 { try fields.skip(4) }
-      guard size > 0 else { throw ReelError(.badMedia, "a sample without bytes") }
+      guard size > 0 else { throw ReelError(.badMedia, "a sample has no bytes") }
       samples[offset] = first + index
       offset &+= Int64(size)
     }

@@ -22,7 +22,7 @@ struct SampleDefaults: Hashable, Sendable {
     isProtected = try fields.integer(1) == 1
     vectorByteCount = try fields.integer(1)
     guard let keyID = KeyID(bytes: try fields.bytes(ContentKey.byteCount)) else {
-      throw ReelError(.badMedia, "the key id has not 16 bytes")
+      throw ReelError(.badMedia, "the key ID does not have 16 bytes")
     }
     self.keyID = keyID
     guard [0, 8, 16].contains(vectorByteCount) else {
@@ -62,7 +62,9 @@ struct SampleGroups {
       guard try fields.fourCC() == "seig" else { continue }
       if version == 1 { try fields.skip(4) }
       let count = try fields.integer(4)
-      guard count <= Self.limit else { throw ReelError(.badMedia, "\(count) groups of encrypted samples") }
+      guard count <= Self.limit else {
+        throw ReelError(.badMedia, "\(count) groups of encrypted samples are too many")
+      }
       var start = 0
       for _ in 0..<count {
         let sampleCount = try fields.integer(4)

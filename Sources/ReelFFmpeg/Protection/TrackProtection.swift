@@ -89,7 +89,7 @@ struct TrackProtection {
         offset += Int64(uniformSize > 0 ? uniformSize : Int(sizes[sample]))
       }
     }
-    throw ReelError(.badMedia, "the file does not tell how a sample is encrypted", place: .byte(position))
+    throw ReelError(.badMedia, "the file does not say how a sample is encrypted", place: .byte(position))
   }
 
   // MARK: - Private

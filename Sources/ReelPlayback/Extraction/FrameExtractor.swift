@@ -72,7 +72,7 @@ public struct FrameExtractor: Sendable {
     handle: @escaping @Sendable (borrowing TimedFrame) throws -> Void
   ) async throws -> Report {
     if case .every(let interval) = selection, interval <= .zero {
-      throw ReelError(.usage, "the interval between frames is not greater than 0", at: source.name)
+      throw ReelError(.usage, "the interval between frames must be greater than 0", at: source.name)
     }
     return try await opener.use(source, readsAhead: selection.readsAhead) { opening in
       try await BlockingThread.run(named: "extract") {

@@ -131,7 +131,7 @@ package struct ManifestLoader: Sendable {
           group.addTask {
             do {
               if isTooMuch() {
-                throw ReelError(.badManifest, "the playlists of all rungs are too large together")
+                throw ReelError(.badManifest, "the playlists of all rungs together are too large")
               }
               let found = try await resolver.segments(of: rung, variables: presentation.variables)
               return (index, .success(found))

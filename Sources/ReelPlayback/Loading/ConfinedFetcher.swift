@@ -18,12 +18,12 @@ struct ConfinedFetcher: Fetching {
       throw ReelError(
         .unsupported,
         scheme == "file"
-          ? "a manifest from the network names a local file"
+          ? "a remote manifest refers to a local file"
           : "the scheme \(scheme.isEmpty ? "(none)" : scheme) is not supported",
         at: request.url.absoluteString)
     }
     guard request.url.port.map({ (1...65535).contains($0) }) ?? true else {
-      throw ReelError(.badManifest, "a URL with no valid port", at: request.url.absoluteString)
+      throw ReelError(.badManifest, "the URL has no valid port", at: request.url.absoluteString)
     }
     var request = request
     if request.url.host != source?.host, source?.isFileURL == false {

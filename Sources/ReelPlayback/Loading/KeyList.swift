@@ -29,11 +29,11 @@ public struct KeyList: KeyProvider {
   public mutating func add(parsing text: some StringProtocol) throws(ReelError) {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard (1...2).contains(parts.count), let key = ContentKey(parts[parts.count - 1]) else {
-      throw ReelError(.usage, "a key is KID:KEY or KEY, each of 32 hexadecimal digits or as base64url")
+      throw ReelError(.usage, "a key is KID:KEY or KEY, each 32 hexadecimal digits or base64url")
     }
     guard parts.count == 2 else { return add(key) }
     guard let id = KeyID(parts[0]) else {
-      throw ReelError(.usage, "a key id has 32 hexadecimal digits, with or without dashes, or is base64url")
+      throw ReelError(.usage, "a key ID is 32 hexadecimal digits, with or without dashes, or base64url")
     }
     add(key, for: id)
   }
@@ -105,13 +105,13 @@ public struct KeyList: KeyProvider {
   private mutating func add(licence: ArraySlice<UInt8>) throws(ReelError) -> Int {
     guard let licence = try? JSONDecoder().decode(Licence.self, from: Data(licence)) else {
       throw ReelError(
-        .usage, "the JSON is not a Clear Key licence: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
+        .usage, "the JSON is not a Clear Key license: {\"keys\":[{\"kty\":\"oct\",\"kid\":…,\"k\":…}]}")
     }
     var added = 0
     for (index, entry) in licence.keys.enumerated() where entry.kty ?? "oct" == "oct" {
       guard let id = KeyID(entry.kid), let key = ContentKey(entry.k) else {
         throw ReelError(
-          .usage, "key \(index + 1) of the licence is not 16 bytes as base64url, or its id is not")
+          .usage, "key \(index + 1) of the license or its ID is not 16 bytes in base64url")
       }
       add(key, for: id)
       added += 1

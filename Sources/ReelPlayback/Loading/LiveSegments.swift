@@ -341,7 +341,7 @@ final class LiveSegments: SegmentSupply {
   private func checkStall(_ state: State) throws(ReelError) {
     guard isStalled(state) else { return }
     let seconds = Int((clock.now - state.grewAt).seconds)
-    throw ReelError(.timedOut, "the live manifest has named no new segment for \(seconds) s")
+    throw ReelError(.timedOut, "the live manifest has listed no new segment for \(seconds) s")
   }
 
   private static let absenceTolerance = MediaTime(value: 1, timescale: 2)

@@ -95,7 +95,7 @@ struct LiveTrack: Sendable {
       do throws(ReelError) {
         let rung = try choose(period)
         guard case .segments(let list) = rung.media else {
-          throw ReelError(.unsupported, "a live presentation whose segments an index lists is not followed")
+          throw ReelError(.unsupported, "a live presentation with a segment index can't be followed")
         }
         lists.append(list)
       } catch {

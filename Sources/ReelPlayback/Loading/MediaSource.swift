@@ -17,7 +17,7 @@ public enum MediaSource: Sendable, Hashable {
       self = .standardInput
       return
     }
-    guard !argument.isEmpty else { throw ReelError(.usage, "an empty source") }
+    guard !argument.isEmpty else { throw ReelError(.usage, "the source is empty") }
     guard let scheme = Self.scheme(of: argument) else {
       self = .url(URL(fileURLWithPath: argument))
       return

@@ -269,7 +269,7 @@ final class ResourceByteSource: ByteSource {
       recorder.add(.segment, requests: response.requestCount - 1)
       notes.traffic?(response.requestCount - 1, 0)
       guard response.bodyOffset == start else {
-        throw ReelError(.server, "the server does not keep to byte ranges", at: url.reelName)
+        throw ReelError(.server, "the server does not honor byte ranges", at: url.reelName)
       }
       try await Self.copy(response, to: pipe, notes)
     }

@@ -67,7 +67,7 @@ package struct RungSelector: Sendable {
     if candidates.isEmpty { candidates = accessible.flatMap(\.rungs).filter(Self.isDecodable) }
     guard !candidates.isEmpty else {
       let codecs = Set(playable.flatMap(\.rungs).flatMap(\.codecs)).sorted().joined(separator: ", ")
-      throw ReelError(.unsupported, "no rung has a video codec that is supported (\(codecs))")
+      throw ReelError(.unsupported, "no rung has a supported video codec (\(codecs))")
     }
     guard let maximumHeight else { return candidates }
     let low = candidates.filter { ($0.size?.height ?? 0) <= maximumHeight }

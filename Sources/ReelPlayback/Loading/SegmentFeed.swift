@@ -90,7 +90,7 @@ final class SegmentFeed: ByteSource {
   }
 
   func seek(to offset: Int64) throws {
-    throw ReelError(.internalFault, "a stream of segments can't be sought")
+    throw ReelError(.internalFault, "a stream of segments is not seekable")
   }
 }
 

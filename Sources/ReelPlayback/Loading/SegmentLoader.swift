@@ -234,7 +234,7 @@ struct SegmentLoader: Sendable {
   /// A segment that is requested again.
   private func again(_ index: Int) throws -> SegmentReference {
     guard case .segment(let segment) = supply.peek(at: index) else {
-      throw ReelError(.network, "the segment has left the window before it was had")
+      throw ReelError(.network, "the segment left the live window before it was fetched")
     }
     return segment
   }

@@ -22,9 +22,9 @@ package enum SourceSniffer {
     if let media = mediaKind(bytes) { return .media(media) }
     switch ContainerProbe.guess(bytes) {
     case .supported(let format): return .media(format)
-    case .unsupported(let name): return .other("a container that is not supported (\(name))")
+    case .unsupported(let name): return .other("an unsupported container (\(name))")
     case .unknown:
-      return .other(isText(bytes) ? "plain text" : "no media format that is known")
+      return .other(isText(bytes) ? "plain text" : "an unknown format")
     }
   }
 
@@ -56,7 +56,8 @@ package enum SourceSniffer {
       if head.contains("<html") || head.contains("<!doctype html") { return .other("an HTML page") }
       if head.contains("mpd") { return .manifest(.dash) }
       // A long comment may precede the root element. The XML reader reports what is wrong.
-      return head.hasPrefix("<?xml") || head.hasPrefix("<!--") ? .manifest(.dash) : .other("XML, but no MPD")
+      return head.hasPrefix("<?xml") || head.hasPrefix("<!--")
+        ? .manifest(.dash) : .other("XML, but not an MPD")
     }
     if first == UInt8(ascii: "{") || first == UInt8(ascii: "["), isText(bytes) { return .other("JSON") }
     return nil

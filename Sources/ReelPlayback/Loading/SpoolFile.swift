@@ -18,7 +18,7 @@ final class SpoolFile: Sendable {
       descriptor = try FileDescriptor.open(
         FilePath(path), .readWrite, options: [.create, .exclusiveCreate], permissions: .ownerReadWrite)
     } catch {
-      throw ReelError(.cannotCreateOutput, "a temporary file can't be made: \(error)", at: path)
+      throw ReelError(.cannotCreateOutput, "a temporary file can't be created: \(error)", at: path)
     }
     try? FileManager.default.removeItem(atPath: path)
   }

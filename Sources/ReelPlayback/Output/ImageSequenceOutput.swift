@@ -48,12 +48,12 @@ public final class ImageSequenceOutput: FrameOutput {
     startNumber: Int = 1, owner: OutputFile.Owner?
   ) throws(ReelError) {
     guard !stem.isEmpty, !stem.contains("/"), !stem.contains("\0") else {
-      throw ReelError(.usage, "\"\(stem)\" can't begin a file's name")
+      throw ReelError(.usage, "\"\(stem)\" can't start a file name")
     }
     do {
       try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     } catch {
-      throw ReelError(.cannotCreateOutput, "the folder can't be made", at: directory)
+      throw ReelError(.cannotCreateOutput, "the folder can't be created", at: directory)
     }
     if let owner {
       try owner.record.check(format.fileName(stem: stem, number: startNumber), of: owner.source)
@@ -77,7 +77,7 @@ public final class ImageSequenceOutput: FrameOutput {
   public func show(_ frame: borrowing TimedFrame) throws {
     let box = SharedFrame(try frame.clone())
     try state.withLock { state in
-      if state.isFinished { throw ReelError(.usage, "an output shows no frames after its end") }
+      if state.isFinished { throw ReelError(.usage, "the output has ended and can't show frames") }
       _ = try state.writer.convert(box.frame)
       let name = format.fileName(stem: stem, number: state.number)
       try state.writer.write(

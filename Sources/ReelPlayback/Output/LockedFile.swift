@@ -192,7 +192,7 @@ package final class LockedFile {
       }
       close(descriptor)
     }
-    throw ReelError(.cannotCreateOutput, "is replaced again and again", at: path)
+    throw ReelError(.cannotCreateOutput, "keeps being replaced", at: path)
   }
 
   /// Returns 0 or an error number.

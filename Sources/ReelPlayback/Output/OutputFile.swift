@@ -167,7 +167,7 @@ package final class OutputFile {
   ///
   /// - Parameter code: The error number (`errno`).
   package static func creationFailure(
-    _ code: Int32, at path: String, _ reason: String = "can't be made"
+    _ code: Int32, at path: String, _ reason: String = "can't be created"
   ) -> ReelError {
     let kind: ReelError.Kind =
       [ENOSPC, EDQUOT, EROFS].contains(code) ? .cannotWriteOutput : .cannotCreateOutput

@@ -182,7 +182,7 @@ package final class OutputPipe: @unchecked Sendable {
       }
       guard errno == ENXIO || errno == EINTR else {
         let code = Errno(rawValue: errno)
-        locked { fail(ReelError(.cannotCreateOutput, "can't be made: \(code)", at: path)) }
+        locked { fail(ReelError(.cannotCreateOutput, "can't be created: \(code)", at: path)) }
         return false
       }
       let isOver = locked {

@@ -62,8 +62,8 @@ package final class OutputRecord: Sendable {
     }
     guard !overwrites, isWritten(name, by: source) == false else { return }
     throw ReelError(
-      .cannotCreateOutput, "the file exists, and was not written from this source", at: path(name),
-      advice: "--overwrite replaces it; -o names another folder")
+      .cannotCreateOutput, "the file exists and was not written from this source", at: path(name),
+      advice: "use --overwrite to replace it, or -o to name another folder")
   }
 
   /// Removes a file if `source` has written it.

@@ -26,7 +26,7 @@ struct WAVWriter {
   /// Throws `ReelError.cannotWriteOutput`, and `unsupported` for samples that can't be converted.
   mutating func write(_ buffer: PCMBuffer, at time: MediaTime) throws(ReelError) {
     guard buffer.frameCount > 0 else { return }
-    guard buffer.sampleRate > 0 else { throw ReelError(.unsupported, "sound without a sample rate") }
+    guard buffer.sampleRate > 0 else { throw ReelError(.unsupported, "the audio has no sample rate") }
     let target = try begin(buffer.format, at: time)
     if let converter, !Self.hasSameSamples(converter.source, buffer.format) { try endConversion() }
     try align(to: time)

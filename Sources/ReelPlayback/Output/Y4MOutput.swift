@@ -51,7 +51,7 @@ public final class Y4MOutput: FrameOutput {
     let box = SharedFrame(try frame.clone())
     try state.withLock { state in
       guard let writer = state.writer else {
-        throw ReelError(.usage, "an output shows no frames after its end")
+        throw ReelError(.usage, "the output has ended and can't show frames")
       }
       do throws(ReelError) {
         _ = try writer.write(box.frame)

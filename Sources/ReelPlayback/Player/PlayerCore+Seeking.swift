@@ -34,7 +34,7 @@ extension PlayerCore {
       }
       if let failure = session.failure, !failure.isTemporary { return .failure(failure) }
       guard session.streams.canSeek else {
-        return .failure(ReelError(.unsupported, "this source can't be sought", at: name))
+        return .failure(ReelError(.unsupported, "this source is not seekable", at: name))
       }
       let stalledTime = state.stalledAt.map { _ in state.itemTime(at: now) }
       let (generation, target, consequences) = session.seek(

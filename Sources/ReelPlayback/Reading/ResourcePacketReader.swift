@@ -307,7 +307,7 @@ final class ResourcePacketReader: PacketReader {
     }
     guard open == nil || canReopen else {
       throw ReelError(
-        .unsupported, "this source can't be sought: it is a stream that is read once", at: resource.name)
+        .unsupported, "this source is not seekable: it can be read only once", at: resource.name)
     }
     open = nil
     open = try makeOpen(on: try byteSource(), offset: offset, isSeekable: opensSeekable)

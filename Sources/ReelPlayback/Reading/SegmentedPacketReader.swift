@@ -340,7 +340,7 @@ final class SegmentedPacketReader: PacketReader {
       if scope.isCancelled { throw CancellationError() }
       let ladder = try ladder(of: periodIndex)
       guard let rung = controller.choose(among: ladder, segmentDuration: nil) else {
-        throw ReelError(.unsupported, "no rung is left that can be played", at: context.name)
+        throw ReelError(.unsupported, "no playable rung is left", at: context.name)
       }
       let key = TrackKey(period: periodIndex, rung: rung.id)
       do {

@@ -42,7 +42,9 @@ extension ItemSession {
     let seconds = Int((now - absence.since) / .seconds(1))
     handle(
       .audioMissed(
-        ReelError(.timedOut, "no sound has come for \(seconds) s: it is left out", at: item.source.name),
+        ReelError(
+          .timedOut, "no audio has arrived for \(seconds) s: playback continues without it",
+          at: item.source.name),
         bufferGeneration: buffer.loadGeneration(of: .audio)))
   }
 }

@@ -41,8 +41,8 @@ struct StoryboardPlan: Sendable, Hashable {
     case .count(let count):
       guard let whole else {
         throw ReelError(
-          .unsupported, "the duration is not known, so its parts aren't either",
-          advice: "choose --every instead of --count")
+          .unsupported, "the duration is unknown, so it can't be divided",
+          advice: "use --every instead of --count")
       }
       most = count
       step = max(1, whole / max(1, count))

@@ -56,7 +56,7 @@ final class StoryboardWorker {
       guard standstillCount < Self.standstillLimit else {
         throw ReelError(
           .unsupported, "its frames have no timestamps, so stills can't be placed",
-          advice: "put it into MP4 or MPEG-TS first")
+          advice: "remux it to MP4 or MPEG-TS first")
       }
       guard let slot = plan.slot(at: time, after: lastSlot) else { break }
       lastSlot = slot

@@ -19,7 +19,7 @@ extension DeviceModel {
       let names = Self.builtIn.map(\.name).joined(separator: ", ")
       throw ReelError(
         .usage, "\"\(argument)\" is not a device",
-        advice: "write \(names), or the path of a file that reel calibrate has written")
+        advice: "write \(names), or the path of a file written by reel calibrate")
     }
     try self.init(path: path)
   }

@@ -15,7 +15,7 @@ struct FeedJSONReader {
       return [try feed(root, name: FeedFile.defaultName, path: "", rest: &rest)]
     }
     guard case .object = root.value else {
-      throw Self.failure("a feed should be an object or an array, and is \(root.kind)", at: root, "")
+      throw Self.failure("a feed must be an object or an array, not \(root.kind)", at: root, "")
     }
     guard root["items"] != nil || root["feeds"] != nil else {
       throw ReelError(
@@ -28,7 +28,7 @@ struct FeedJSONReader {
     if let named = root["feeds"] {
       for (name, node, path) in try namedFeeds(named) {
         guard !feeds.contains(where: { $0.name == name }) else {
-          throw Self.failure("the feed \"\(name)\" is there twice", at: node, path)
+          throw Self.failure("the feed \"\(name)\" appears twice", at: node, path)
         }
         feeds.append(try feed(node, name: name, path: path, rest: &rest))
       }
@@ -62,14 +62,14 @@ struct FeedJSONReader {
       for (index, node) in elements.enumerated() {
         let path = "feeds[\(index)]"
         guard let name = try Self.text("name", of: node, path) else {
-          throw Self.failure("a feed without a \"name\"", at: node, path)
+          throw Self.failure("the feed has no \"name\"", at: node, path)
         }
         feeds.append((name, node, path))
       }
-    default: throw Self.failure("should be an object or an array, and is \(node.kind)", at: node, "feeds")
+    default: throw Self.failure("must be an object or an array, not \(node.kind)", at: node, "feeds")
     }
     if let nameless = feeds.first(where: \.name.isEmpty) {
-      throw Self.failure("a feed with an empty name", at: nameless.node, nameless.path)
+      throw Self.failure("the feed has an empty name", at: nameless.node, nameless.path)
     }
     return feeds
   }
@@ -81,7 +81,7 @@ struct FeedJSONReader {
     guard case .object = node.value else {
       return try feed(array: node, name: name, path: path, rest: &rest)
     }
-    guard let items = node["items"] else { throw Self.failure("a feed without \"items\"", at: node, path) }
+    guard let items = node["items"] else { throw Self.failure("the feed has no \"items\"", at: node, path) }
     return try feed(array: items, name: name, path: "\(path).items", rest: &rest)
   }
 
@@ -89,7 +89,7 @@ struct FeedJSONReader {
     array node: JSONNode, name: String, path: String, rest: inout Int
   ) throws(ReelError) -> Feed {
     guard case .array(let elements) = node.value else {
-      throw Self.failure("should be an array of items, and is \(node.kind)", at: node, path)
+      throw Self.failure("must be an array of items, not \(node.kind)", at: node, path)
     }
     var feed = Feed(name: name)
     for (index, element) in elements.enumerated() {
@@ -108,10 +108,10 @@ struct FeedJSONReader {
       return
     }
     guard case .object = node.value else {
-      throw Self.failure("an item should be a text or an object, and is \(node.kind)", at: node, path)
+      throw Self.failure("an item must be a string or an object, not \(node.kind)", at: node, path)
     }
     guard let url = node["url"], let text = try Self.text("url", of: node, path) else {
-      throw Self.failure("an item without a \"url\"", at: node, path)
+      throw Self.failure("the item has no \"url\"", at: node, path)
     }
     let source = try Self.placed(url, "\(path).url") { () throws(ReelError) in try reference.source(text) }
     var item = FeedItem(id: .init(feed: "", source: ""), source: source)
@@ -146,19 +146,19 @@ struct FeedJSONReader {
     case .object(let members):
       for (name, value) in members {
         guard case .string(let text) = value.value else {
-          throw failure("should be a text, and is \(value.kind)", at: value, "\(path).\(name)")
+          throw failure("must be a string, not \(value.kind)", at: value, "\(path).\(name)")
         }
         fields.append(try field(name, text, at: value, "\(path).\(name)"))
       }
     case .array(let elements):
       for (index, element) in elements.enumerated() {
         guard case .string(let text) = element.value, let colon = text.firstIndex(of: ":") else {
-          throw failure("should be a text \"Name: value\"", at: element, "\(path)[\(index)]")
+          throw failure("must be a string \"Name: value\"", at: element, "\(path)[\(index)]")
         }
         let value = String(text[text.index(after: colon)...])
         fields.append(try field(String(text[..<colon]), value, at: element, "\(path)[\(index)]"))
       }
-    default: throw failure("should be an object or an array, and is \(node.kind)", at: node, path)
+    default: throw failure("must be an object or an array, not \(node.kind)", at: node, path)
     }
     return fields
   }
@@ -181,7 +181,7 @@ struct FeedJSONReader {
   private static func text(_ key: String, of node: JSONNode, _ path: String) throws(ReelError) -> String? {
     guard let member = node[key] else { return nil }
     guard case .string(let text) = member.value else {
-      throw failure("should be a text, and is \(member.kind)", at: member, "\(path).\(key)")
+      throw failure("must be a string, not \(member.kind)", at: member, "\(path).\(key)")
     }
     return text
   }
@@ -192,14 +192,14 @@ struct FeedJSONReader {
       let count = Int(text) ?? Double(text).flatMap(Int.init(exactly:)),
       count >= 0
     else {
-      throw failure("should be a whole number, not negative", at: member, "\(path).\(key)")
+      throw failure("must be a whole number of 0 or more", at: member, "\(path).\(key)")
     }
     return count
   }
 
   private static func number(_ node: JSONNode, _ path: String) throws(ReelError) -> Double {
     guard case .number(let text) = node.value, let number = Double(text) else {
-      throw failure("should be a number, and is \(node.kind)", at: node, path)
+      throw failure("must be a number, not \(node.kind)", at: node, path)
     }
     return number
   }
@@ -209,14 +209,14 @@ struct FeedJSONReader {
     let seconds = try number(node, path)
     guard seconds >= 1e-6, seconds <= durationLimit else {
       let limit = Int(durationLimit)
-      throw failure("should be seconds, above 0 and at most \(limit)", at: node, path)
+      throw failure("must be seconds above 0 and at most \(limit)", at: node, path)
     }
     return .microseconds(Int64((seconds * 1e6).rounded()))
   }
 
   private static func retention(_ node: JSONNode, _ path: String) throws(ReelError) -> RetentionCurve {
     guard case .array(let elements) = node.value else {
-      throw failure("should be an array of numbers, and is \(node.kind)", at: node, path)
+      throw failure("must be an array of numbers, not \(node.kind)", at: node, path)
     }
     var shares: [Double] = []
     for (index, element) in elements.prefix(RetentionCurve.entryLimit + 1).enumerated() {

@@ -15,7 +15,7 @@ struct FeedListReader {
       if line.hasPrefix("#EXT-X-") {
         throw ReelError(
           .badManifest, "an HLS playlist, not a feed", place: .line(number),
-          advice: "play it, or give its URL as an entry of a feed")
+          advice: "play it, or list its URL in a feed")
       }
       if line.hasPrefix("#") {
         title = Self.title(line) ?? title

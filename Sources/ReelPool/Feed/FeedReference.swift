@@ -45,16 +45,16 @@ package struct FeedReference: Sendable {
 
   /// The URL that `text` means. Throws as `source(_:)`.
   func url(_ text: String) throws(ReelError) -> URL {
-    guard !text.isEmpty else { throw ReelError(.badManifest, "an empty URL") }
+    guard !text.isEmpty else { throw ReelError(.badManifest, "the URL is empty") }
     guard text.utf8.count <= limit else {
-      throw ReelError(.badManifest, "a URL of more than \(limit) bytes")
+      throw ReelError(.badManifest, "the URL is longer than \(limit) bytes")
     }
     guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) else {
-      throw ReelError(.badManifest, "\"\(text)\" has a control character in it")
+      throw ReelError(.badManifest, "\"\(text)\" contains a control character")
     }
     guard text != "-" else {
       throw ReelError(
-        .badManifest, "standard input can't be an item", advice: "for a file of this name write ./-")
+        .badManifest, "standard input can't be an item", advice: "write ./- for a file named -")
     }
     if Self.hasScheme(text) { return try absolute(text) }
     guard let remote else {
@@ -82,7 +82,7 @@ package struct FeedReference: Sendable {
       throw ReelError(.badManifest, "\"\(text)\" is not a valid URL")
     }
     guard remote == nil || !url.isFileURL else {
-      throw ReelError(.badManifest, "\"\(text)\" leads from a remote feed to a local file")
+      throw ReelError(.badManifest, "\"\(text)\" is a local file in a remote feed")
     }
     return url
   }

@@ -46,7 +46,7 @@ public struct RetentionCurve: Sendable, Hashable {
     if shares.isEmpty { return (nil, "should have at least one share") }
     if shares.count > entryLimit { return (nil, "has more than the limit of \(entryLimit) shares") }
     for (index, share) in shares.enumerated() {
-      guard share >= 0, share <= 1 else { return (index, "should be from 0 to 1") }
+      guard share >= 0, share <= 1 else { return (index, "must be from 0 to 1") }
       guard index == 0 || share <= shares[index - 1] else {
         return (index, "is larger than the share before")
       }

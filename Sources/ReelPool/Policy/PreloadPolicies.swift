@@ -4,23 +4,32 @@ package import ReelCore
 package enum PreloadPolicies {
   /// The written forms, with what each does, in the order in which help prints them.
   package static let forms: [(form: String, meaning: String)] = [
-    ("adaptive", "what the next swipes need, by throughput and the viewer's swipes so far; the default"),
+    ("adaptive", "what the next swipes need, judged by throughput and the swipes so far; the default"),
     ("adjacent", "the previous and the next item"),
-    ("ahead:N", "N items ahead in the direction of travel"),
-    ("bytes:N", "the previous and the next item, N x 800 kB of media each"),
-    ("budget:SIZE", "as many and as deep as so much memory allows, as 64MB"),
-    ("none", "the current item alone"),
-    ("media3", "two items on each side, 1 s and 0.5 s, as AndroidX Media3's demo; media3:guide as its guide"),
-    ("pdas", "what is likely to be watched: PDAS (ACM Multimedia 2022), by each item's retention"),
-    ("dashlet", "by expected rebuffering: Dashlet (NSDI 2023), by each item's retention"),
+    ("ahead:N", "the next N items in the direction of travel"),
+    ("bytes:N", "N x 800 kB of media of the previous and of the next item"),
+    ("budget:SIZE", "as many items and as much of them as fits in this much memory, as 64MB"),
+    ("none", "only the current item"),
+    (
+      "media3",
+      "two items on each side, 1 s and 0.5 s, as in the demo of AndroidX Media3; media3:guide follows its guide"
+    ),
+    ("pdas", "what is likely to be watched, by each item's retention: PDAS (ACM Multimedia 2022)"),
+    ("dashlet", "by expected rebuffering and each item's retention: Dashlet (NSDI 2023)"),
   ]
 
   /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any letter case. An argument
   /// may also stand in brackets: `ahead(2)`.
   ///
+  /// - Parameter names: The forms that an error lists.
   /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
-  package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
-    guard let (name, argument) = split(text) else { throw malformed(text) }
+  package static func parse(
+    _ text: String, listing names: [String] = forms.map(\.form)
+  ) throws(ReelError) -> any PreloadPolicy {
+    let malformed = ReelError(
+      .usage, "\"\(text)\" is not a preload policy",
+      advice: "use one of \(names.joined(separator: ", "))")
+    guard let (name, argument) = split(text) else { throw malformed }
     switch (name, argument) {
     case ("adjacent", nil): return AdjacentPreload()
     case ("none", nil): return NoPreload()
@@ -35,7 +44,7 @@ package enum PreloadPolicies {
       let size = try ByteSize(parsing: argument)
       guard size.byteCount > 0 else { throw ReelError(.usage, "\"\(text)\": a budget must be above 0") }
       return BudgetPreload(byteCount: size.byteCount)
-    default: throw malformed(text)
+    default: throw malformed
     }
   }
 
@@ -62,10 +71,5 @@ package enum PreloadPolicies {
       throw ReelError(.usage, "\"\(text)\": the count must be a whole number from 1 to \(maximumCount)")
     }
     return count
-  }
-
-  private static func malformed(_ text: String) -> ReelError {
-    let names = forms.map(\.form).joined(separator: ", ")
-    return ReelError(.usage, "\"\(text)\" is not a preload policy", advice: "write one of \(names)")
   }
 }

@@ -45,7 +45,7 @@ extension PoolCore {
     let outcome = state.withLock { state -> Result<PictureInPicturePlayer, ReelError> in
       guard let item = state.currentItem, let slot = state.slots.firstIndex(where: { $0.id == item.id })
       else {
-        return .failure(ReelError(.usage, "there is no current player to be pinned"))
+        return .failure(ReelError(.usage, "there is no current player to pin"))
       }
       let player = state.slots[slot]
       guard configuration.allowsPictureInPicture, player.player.allowsPictureInPicture else {

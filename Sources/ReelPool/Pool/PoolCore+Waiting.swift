@@ -21,7 +21,7 @@ extension PoolCore {
       guard !isPinned else { throw Self.pinned(item) }
       guard isCurrent else {
         throw ReelError(
-          .cancelled, "another item was shown before the first frame was there", at: item.id.description)
+          .cancelled, "another item was shown before the first frame was ready", at: item.id.description)
       }
       guard let player, let load = player.load, let frame = frame(of: (player, item.id)) else { return nil }
       let shown = load.firstFrameAt ?? configuration.player.clock.now

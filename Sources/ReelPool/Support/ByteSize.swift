@@ -3,7 +3,7 @@ public import ReelCore
 /// A number of bytes that reads and prints as text: `64MB`, `1.5GiB`, `800kB`, or a plain number of bytes.
 ///
 /// The text is a decimal number and an optional unit in any letter case: `B`, `kB`, `MB`, `GB` (powers of 1,000),
-/// `KiB`, `MiB` or `GiB` (powers of 1,024). White space is allowed around the text and before the unit.
+/// `KiB`, `MiB` or `GiB` (powers of 1,024). The `B` can be left out, as in `64M`. White space is allowed around the text and before the unit.
 public struct ByteSize: Sendable, Hashable {
   /// The number of bytes.
   public let byteCount: Int
@@ -18,10 +18,9 @@ public struct ByteSize: Sendable, Hashable {
   /// - Throws: `ReelError` of kind `usage` if `text` is no size, or a size above 1 PB.
   public init(parsing text: String) throws(ReelError) {
     guard let (value, unit) = Quantity.split(text),
-      let size = unit.isEmpty
-        ? 1 : Self.units.first(where: { $0.name.lowercased() == unit.lowercased() })?.size
+      let size = Self.size(of: unit.lowercased())
     else {
-      throw ReelError(.usage, "\"\(text)\" is not a size", advice: "write it as 64MB, 1.5GiB or 800000")
+      throw ReelError(.usage, "\"\(text)\" is not a size", advice: "write 64M, 64MB, 1.5GiB or 800000")
     }
     let bytes = (value * size).rounded()
     guard bytes <= 1e15 else { throw ReelError(.usage, "the size \"\(text)\" is above 1 PB") }
@@ -33,6 +32,11 @@ public struct ByteSize: Sendable, Hashable {
     ("B", 1), ("kB", 1e3), ("KiB", 1024), ("MB", 1e6), ("MiB", 1_048_576), ("GB", 1e9),
     ("GiB", 1_073_741_824),
   ]
+
+  private static func size(of unit: String) -> Double? {
+    if unit.isEmpty { return 1 }
+    return units.first { $0.name.lowercased() == unit || $0.name.lowercased() == unit + "b" }?.size
+  }
 
   /// The size in the largest decimal unit that gives it exactly, without a space: `64MB`.
   var compact: String {

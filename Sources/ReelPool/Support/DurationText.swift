@@ -2,24 +2,14 @@ internal import ReelCore
 
 /// Parses and prints durations.
 package enum DurationText {
-  /// Units and their nanoseconds.
-  package static let units: [(name: String, nanoseconds: Double)] = [
-    ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9),
-  ]
-
-  /// Parses a duration: a number with `us`, `ms`, `s` or `min`, or of seconds without a unit. Nil for any other
-  /// text, and for more than a day.
-  package static func parse(_ text: some StringProtocol) -> Duration? {
-    guard let (value, unit) = Quantity.split(text) else { return nil }
-    return duration(value, unit: unit.isEmpty ? "s" : unit)
-  }
-
-  /// The duration of `value` units; nil for an unknown unit, and for more than a day.
-  package static func duration(_ value: Double, unit: String) -> Duration? {
-    guard let size = units.first(where: { $0.name == unit.lowercased() })?.nanoseconds,
-      value * size <= 86_400e9
-    else { return nil }
-    return .nanoseconds(Int64((value * size).rounded()))
+  /// Parses a duration in a form of `TimeText`. Nil for any other text, a negative number, and more than a day.
+  ///
+  /// - Parameter needsUnit: Refuses a number without a unit, which else counts seconds.
+  package static func parse(_ text: some StringProtocol, needsUnit: Bool = false) -> Duration? {
+    guard let seconds = TimeText.seconds(text, needsUnit: needsUnit), seconds >= 0, seconds <= 86_400 else {
+      return nil
+    }
+    return .nanoseconds(Int64((seconds * 1e9).rounded()))
   }
 
   /// Prints a duration without a space, in the largest unit that gives a whole number, or in seconds with up to

@@ -51,7 +51,7 @@ package struct JSONField: Sendable {
   /// Throws for a value that is no object, and for a member that is not one of `names`.
   package func allow(_ names: [String]) throws(ReelError) {
     guard case .object(let members) = node.value else {
-      throw failure("should be an object, and is \(node.kind)")
+      throw failure("must be an object, not \(node.kind)")
     }
     for (key, value) in members where !names.contains(key) {
       throw child(value, member(key)).failure(
@@ -70,46 +70,46 @@ package struct JSONField: Sendable {
   /// The elements of an array with at least one.
   package func elements() throws(ReelError) -> [JSONField] {
     guard case .array(let elements) = node.value else {
-      throw failure("should be an array, and is \(node.kind)")
+      throw failure("must be an array, not \(node.kind)")
     }
-    guard !elements.isEmpty else { throw failure("should have at least one element") }
+    guard !elements.isEmpty else { throw failure("must have at least one element") }
     return elements.enumerated().map { child($1, "\(path)[\($0)]") }
   }
 
   /// A text that is not blank.
   package func text(upTo limit: Int = 100) throws(ReelError) -> String {
-    guard case .string(let text) = node.value else { throw failure("should be a text, and is \(node.kind)") }
+    guard case .string(let text) = node.value else { throw failure("must be a string, not \(node.kind)") }
     guard !text.trimmed.isEmpty, text.count <= limit else {
-      throw failure("should be a text of 1 to \(limit) characters")
+      throw failure("must be a string of 1 to \(limit) characters")
     }
     return text
   }
 
   package func flag() throws(ReelError) -> Bool {
     guard case .bool(let flag) = node.value else {
-      throw failure("should be true or false, and is \(node.kind)")
+      throw failure("must be true or false, not \(node.kind)")
     }
     return flag
   }
 
   package func number(in range: ClosedRange<Double>) throws(ReelError) -> Double {
     guard case .number(let text) = node.value else {
-      throw failure("should be a number, and is \(node.kind)")
+      throw failure("must be a number, not \(node.kind)")
     }
     guard let value = Double(text), range.contains(value) else {
       let (low, high) = (range.lowerBound.formatted(places: 3), range.upperBound.formatted(places: 3))
-      throw failure("should be a number from \(low) to \(high), and is \(text)")
+      throw failure("must be a number from \(low) to \(high), not \(text)")
     }
     return value
   }
 
   package func count<Count: FixedWidthInteger>(in range: ClosedRange<Count>) throws(ReelError) -> Count {
     guard case .number(let text) = node.value else {
-      throw failure("should be a whole number, and is \(node.kind)")
+      throw failure("must be a whole number, not \(node.kind)")
     }
     guard let value = Count(text) ?? Double(text).flatMap(Count.init(exactly:)), range.contains(value) else {
       throw failure(
-        "should be a whole number from \(range.lowerBound) to \(range.upperBound), and is \(text)")
+        "must be a whole number from \(range.lowerBound) to \(range.upperBound), not \(text)")
     }
     return value
   }

@@ -19,9 +19,9 @@ struct JSONNode: Sendable {
   var kind: String {
     switch value {
     case .null: "null"
-    case .bool: "a truth value"
+    case .bool: "true or false"
     case .number: "a number"
-    case .string: "a text"
+    case .string: "a string"
     case .array: "an array"
     case .object: "an object"
     }

@@ -18,7 +18,7 @@ struct JSONText {
     var reader = JSONText(bytes)
     let node = try reader.node(depth: 1)
     reader.skipBlanks()
-    guard reader.index == bytes.endIndex else { throw reader.failure("something follows the JSON value") }
+    guard reader.index == bytes.endIndex else { throw reader.failure("unexpected text after the JSON value") }
     return node
   }
 
@@ -60,7 +60,7 @@ struct JSONText {
     }
     let start = line
     switch current {
-    case nil: throw failure("the text ends where a value should be")
+    case nil: throw failure("the text ends where a value is expected")
     case UInt8(ascii: "{"): return JSONNode(value: .object(try members(depth: depth)), line: start)
     case UInt8(ascii: "["): return JSONNode(value: .array(try elements(depth: depth)), line: start)
     case UInt8(ascii: "\""): return JSONNode(value: .string(try string()), line: start)
@@ -82,18 +82,18 @@ struct JSONText {
     if take("}") { return members }
     while true {
       skipBlanks()
-      guard current == UInt8(ascii: "\"") else { throw failure("a key in quotes should be here") }
+      guard current == UInt8(ascii: "\"") else { throw failure("expected a key in quotes") }
       let place = failure("")
       let key = try string()
       guard keys.insert(key).inserted else {
-        throw ReelError(.badManifest, "the key \"\(key)\" is there twice", place: place.place)
+        throw ReelError(.badManifest, "the key \"\(key)\" appears twice", place: place.place)
       }
       skipBlanks()
-      guard take(":") else { throw failure("a colon should be here") }
+      guard take(":") else { throw failure("expected a colon") }
       members.append((key, try node(depth: depth + 1)))
       skipBlanks()
       if take("}") { return members }
-      guard take(",") else { throw failure("a comma or } should be here") }
+      guard take(",") else { throw failure("expected a comma or }") }
     }
   }
 
@@ -106,7 +106,7 @@ struct JSONText {
       elements.append(try node(depth: depth + 1))
       skipBlanks()
       if take("]") { return elements }
-      guard take(",") else { throw failure("a comma or ] should be here") }
+      guard take(",") else { throw failure("expected a comma or ]") }
     }
   }
 
@@ -121,17 +121,17 @@ struct JSONText {
       case UInt8(ascii: "\\"):
         index += 1
         text.append(contentsOf: String(try escaped()).utf8)
-      case ..<0x20: throw failure("a control character or line end in a text; it has to be escaped")
+      case ..<0x20: throw failure("a control character or line break in a string must be escaped")
       default:
         text.append(byte)
         index += 1
       }
     }
-    throw failure("a text has no closing quote")
+    throw failure("a string has no closing quote")
   }
 
   private mutating func escaped() throws(ReelError) -> Unicode.Scalar {
-    guard let byte = current else { throw failure("a text has no closing quote") }
+    guard let byte = current else { throw failure("a string has no closing quote") }
     index += 1
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
@@ -143,18 +143,18 @@ struct JSONText {
     case UInt8(ascii: "u"): break
     default:
       index -= 1
-      throw failure("an escape that JSON does not have")
+      throw failure("invalid escape sequence")
     }
     let high = try codeUnit()
     if let scalar = Unicode.Scalar(high) { return scalar }
     // A surrogate pair encodes one character.
     guard (0xd800..<0xdc00).contains(high), take("\\"), take("u") else {
-      throw failure("half of a surrogate pair")
+      throw failure("unpaired surrogate")
     }
     let low = try codeUnit()
     guard (0xdc00..<0xe000).contains(low),
       let scalar = Unicode.Scalar(0x10000 + (high - 0xd800) << 10 + (low - 0xdc00))
-    else { throw failure("half of a surrogate pair") }
+    else { throw failure("unpaired surrogate") }
     return scalar
   }
 
@@ -162,7 +162,7 @@ struct JSONText {
     var unit: UInt32 = 0
     for _ in 0..<4 {
       guard let byte = current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
-        throw failure("four hexadecimal digits should be here")
+        throw failure("expected four hexadecimal digits")
       }
       unit = unit << 4 + UInt32(digit)
       index += 1
@@ -176,16 +176,16 @@ struct JSONText {
     _ = take("-")
     guard isDigit(current) else {
       index = start
-      throw failure("a value should be here")
+      throw failure("expected a value")
     }
     if !take("0") { while isDigit(current) { index += 1 } }
     if take(".") {
-      guard isDigit(current) else { throw failure("a digit should be here") }
+      guard isDigit(current) else { throw failure("expected a digit") }
       while isDigit(current) { index += 1 }
     }
     if take("e") || take("E") {
       _ = take("+") || take("-")
-      guard isDigit(current) else { throw failure("a digit should be here") }
+      guard isDigit(current) else { throw failure("expected a digit") }
       while isDigit(current) { index += 1 }
     }
     return String(decoding: bytes[start..<index], as: UTF8.self)

@@ -19,7 +19,7 @@ package enum LocalText {
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
       throw ReelError(.noSuchFile, "no such file", at: path)
     }
-    guard !isDirectory.boolValue else { throw ReelError(.noSuchFile, "it is a folder", at: path) }
+    guard !isDirectory.boolValue else { throw ReelError(.noSuchFile, "is a folder", at: path) }
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(errno, at: path) }
     defer { close(descriptor) }
@@ -44,7 +44,7 @@ package enum LocalText {
       throw ReelError(.badManifest, "UTF-16", advice: "save it as UTF-8")
     }
     let text = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? bytes[3...] : bytes[...]
-    if text.contains(0) { throw ReelError(.badManifest, "no text, but binary data") }
+    if text.contains(0) { throw ReelError(.badManifest, "binary data, not text") }
     if String(validating: text, as: UTF8.self) == nil {
       throw ReelError(.badManifest, "not UTF-8", place: .line(lineOfBadByte(in: text)))
     }

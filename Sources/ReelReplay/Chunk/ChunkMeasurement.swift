@@ -58,7 +58,7 @@ struct ChunkMeasurement: Sendable {
   private func chunks(of manifest: LoadedManifest) async throws -> ItemChunks {
     let presentation = manifest.presentation
     guard !presentation.isLive else {
-      throw ReelError(.unsupported, "a live source has no chunks to be measured")
+      throw ReelError(.unsupported, "the chunks of a live source can't be measured")
     }
     let selector = RungSelector(
       bandwidthCap: loading.bandwidthCap, maximumHeight: loading.maximumHeight,

@@ -17,7 +17,7 @@ struct LabConfigurationReader {
   /// - Throws: `ReelError` if the text is no JSON object.
   init(_ bytes: [UInt8], isFile: Bool) throws(ReelError) {
     root = try JSONField(json: bytes, of: "a configuration", failing: isFile ? .badManifest : .usage)
-    guard root.isObject else { throw root.failure("should be an object, and is \(root.kind)") }
+    guard root.isObject else { throw root.failure("must be an object, not \(root.kind)") }
     var failures: [ReelError] = []
     Self.attempt(&failures) { [root] () throws(ReelError) in try root.allow(Self.fields) }
     self.failures = failures
@@ -127,14 +127,14 @@ struct LabConfigurationReader {
   /// The longest text that names a file or a link.
   private static let textLimit = 4096
 
-  /// The values without their places. One that is there twice is wrong.
+  /// The values without their places. One that appears twice is wrong.
   private func unique<Value, Key: Hashable>(
     _ entries: [LabConfiguration.Entry<Value>]?, by key: (Value) -> Key, _ failures: inout [ReelError]
   ) -> [Value]? {
     guard let entries else { return nil }
     var known: Set<Key> = []
     for entry in entries where !known.insert(key(entry.value)).inserted {
-      failures.append(entry.field.failure("\(key(entry.value)) is there twice"))
+      failures.append(entry.field.failure("\(key(entry.value)) appears twice"))
     }
     return entries.map(\.value)
   }

@@ -95,7 +95,7 @@ package struct LabInputs: Sendable {
     {
       failures.append(
         ReelError(
-          .usage, "the policy oracle has no walk at the level of chunks",
+          .usage, "the policy oracle can't be computed chunk by chunk",
           advice: "leave out oracle or chunk_level"))
     }
     guard failures.isEmpty else { throw LabFailures(failures.map(configuration.origin.located)) }
@@ -184,7 +184,7 @@ package struct LabInputs: Sendable {
     var known: Set<String> = []
     for entry in entries where !known.insert(name(entry.value)).inserted {
       failures.append(
-        entry.field.failure("the name \"\(name(entry.value))\" is there twice", advice: "give it a \"name\""))
+        entry.field.failure("the name \"\(name(entry.value))\" appears twice", advice: "give it a \"name\""))
     }
     return entries.map(\.value)
   }

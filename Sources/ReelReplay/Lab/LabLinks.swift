@@ -63,7 +63,7 @@ struct LabLinks {
         link.group = folder
       }
       if !known.insert(link.name).inserted {
-        failures.append(item.field.failure("the link \"\(link.name)\" is there twice"))
+        failures.append(item.field.failure("the link \"\(link.name)\" appears twice"))
       }
       links.append(link)
     }

@@ -50,7 +50,7 @@ package final class LabStore {
     file = try LockedFile(
       path: path,
       inUse: (
-        "another reel lab is using it", "wait until that ends, or name another file with --results"
+        "another reel lab is using it", "wait until it ends, or name another file with --results"
       ))
     if try readHeader(restarts: restarts) {
       try readLines()
@@ -102,7 +102,7 @@ package final class LabStore {
 
   /// Puts the lines in the order of the runs. The file is replaced at once.
   ///
-  /// - Throws: `ReelError` if the new file can't be made or written. The old one is then there.
+  /// - Throws: `ReelError` if the new file can't be created or written. The old one is then there.
   package func finish() throws(ReelError) {
     guard file.path != nil, !isOrdered else { return }
     try file.replace(with: [0..<headerEnd] + lines.compactMap { $0?.range })
@@ -151,9 +151,9 @@ package final class LabStore {
     else { throw foreign }
     guard !restarts else { return false }
     guard found.reel == header.reel else {
-      throw other("the results are of version \(found.reel) of reel, this is \(header.reel)")
+      throw other("the results are from reel \(found.reel), and this is reel \(header.reel)")
     }
-    guard found == header else { throw other("the results are of another configuration") }
+    guard found == header else { throw other("the results are from another configuration") }
     headerEnd = Int64(end) + 1
     return true
   }
@@ -187,17 +187,17 @@ package final class LabStore {
 
   private var foreign: ReelError {
     ReelError(
-      .cannotCreateOutput, "is there, and has no results of a lab", at: file.path,
+      .cannotCreateOutput, "the file exists and holds no lab results", at: file.path,
       advice: "remove it, or name another file with --results")
   }
 
   private func other(_ reason: String) -> ReelError {
     ReelError(
       .cannotCreateOutput, reason, at: file.path,
-      advice: "--restart drops them and begins anew, --results names another file")
+      advice: "use --restart to discard them, or --results to name another file")
   }
 
   private func damaged(_ reason: String) -> ReelError {
-    ReelError(.badManifest, reason, at: file.path, advice: "--restart begins anew")
+    ReelError(.badManifest, reason, at: file.path, advice: "use --restart to start over")
   }
 }

@@ -44,19 +44,14 @@ extension LabSummary: Encodable {
 
 extension LabGroup: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case level, feed, viewer, device, slots, runs, pools, differences
-    case linkGroup = "link_group"
+    case level, runs, pools, differences
     case sizeDifferences = "size_differences"
   }
 
   package func encode(to encoder: any Encoder) throws {
+    try key.encodeDimensions(to: encoder)
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(key.level, forKey: .level)
-    try values.encodeIfPresent(key.feed, forKey: .feed)
-    try values.encodeIfPresent(key.linkGroup, forKey: .linkGroup)
-    try values.encodeIfPresent(key.viewer, forKey: .viewer)
-    try values.encodeIfPresent(key.device, forKey: .device)
-    try values.encodeIfPresent(key.slotCount, forKey: .slots)
     try values.encode(runCount, forKey: .runs)
     try values.encode(rows, forKey: .pools)
     try values.encode(differences, forKey: .differences)
@@ -64,15 +59,43 @@ extension LabGroup: Encodable {
   }
 }
 
-extension LabGroup.Row: Encodable {
+extension LabGroup.Key {
   private enum CodingKeys: String, CodingKey {
-    case slots, policy, runs, failed, pareto, figures
+    case feed, viewer, device, slots
+    case linkGroup = "link_group"
+  }
+
+  /// Writes what the walks have in common, without the level.
+  fileprivate func encodeDimensions(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encodeIfPresent(feed, forKey: .feed)
+    try values.encodeIfPresent(linkGroup, forKey: .linkGroup)
+    try values.encodeIfPresent(viewer, forKey: .viewer)
+    try values.encodeIfPresent(device, forKey: .device)
+    try values.encodeIfPresent(slotCount, forKey: .slots)
+  }
+}
+
+extension LabPool: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case slots, policy
   }
 
   package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(pool.slotCount, forKey: .slots)
-    try values.encode(pool.policy, forKey: .policy)
+    try values.encode(slotCount, forKey: .slots)
+    try values.encode(policy, forKey: .policy)
+  }
+}
+
+extension LabGroup.Row: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case runs, failed, pareto, figures
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    try pool.encode(to: encoder)
+    var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(runCount, forKey: .runs)
     try values.encode(failedCount, forKey: .failed)
     try values.encode(isOnFront, forKey: .pareto)
@@ -96,15 +119,14 @@ extension LabGroup.Distribution: Encodable {
 
 extension LabDifference: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case slots, policy, pairs, figures
+    case pairs, figures
     case minusSlots = "minus_slots"
     case minusPolicy = "minus_policy"
   }
 
   package func encode(to encoder: any Encoder) throws {
+    try pool.encode(to: encoder)
     var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(pool.slotCount, forKey: .slots)
-    try values.encode(pool.policy, forKey: .policy)
     try values.encode(baseline.slotCount, forKey: .minusSlots)
     try values.encode(baseline.policy, forKey: .minusPolicy)
     try values.encode(pairCount, forKey: .pairs)
@@ -137,17 +159,13 @@ private struct Ranking: Encodable {
   let summary: LabSummary
 
   private enum CodingKeys: String, CodingKey {
-    case feed, viewer, device, slots, figure, chunk, decoded, reversals
-    case linkGroup = "link_group"
+    case figure, chunk, decoded, reversals
   }
 
   func encode(to encoder: any Encoder) throws {
+    // At each level the same, but for the level, which is not written.
+    try LabGroup.Key(ranking.group, .decoded).encodeDimensions(to: encoder)
     var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(ranking.group.feed, forKey: .feed)
-    try values.encode(ranking.group.linkGroup, forKey: .linkGroup)
-    try values.encode(ranking.group.viewer, forKey: .viewer)
-    try values.encode(ranking.group.device, forKey: .device)
-    try values.encode(ranking.group.slotCount, forKey: .slots)
     try values.encode(ranking.figure, forKey: .figure)
     try values.encode(ranking.chunk.map(Place.init), forKey: .chunk)
     try values.encode(ranking.decoded.map(Place.init), forKey: .decoded)

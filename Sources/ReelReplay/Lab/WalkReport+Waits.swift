@@ -3,7 +3,7 @@ internal import ReelCore
 extension WalkReport {
   /// What the swipes that count waited for, by mean in milliseconds: the figures from ``LabResult/Figure/waitManifest`` on.
   ///
-  /// Empty if no swipe counts. Waits that were given up count with their duration.
+  /// Empty if no swipe was counted. Waits that were given up count with their duration.
   package var waitFigures: [LabResult.Figure: Double] {
     let counted = swipes.filter(\.isCounted)
     guard !counted.isEmpty else { return [:] }

@@ -7,7 +7,10 @@ package enum ReplayPolicies {
   /// The written forms, with what each does, in the order in which help prints them.
   package static let forms: [(form: String, meaning: String)] =
     PreloadPolicies.forms + [
-      ("oracle", "what is best if walk and link are known: to compare with; for --virtual with --link")
+      (
+        "oracle",
+        "the best that full knowledge of walk and link allows, for comparison; needs --virtual and --link"
+      )
     ]
 
   /// Reads a policy in one of `forms`, in any letter case. The policy `oracle` knows nothing until a `SimulatedWalk`
@@ -16,6 +19,6 @@ package enum ReplayPolicies {
   /// - Throws: `ReelError` of kind `usage` if `text` is none of them.
   package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
     if text.trimmingCharacters(in: .whitespaces).lowercased() == "oracle" { return OraclePreload() }
-    return try PreloadPolicies.parse(text)
+    return try PreloadPolicies.parse(text, listing: forms.map(\.form))
   }
 }

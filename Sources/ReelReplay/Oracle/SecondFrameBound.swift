@@ -20,7 +20,7 @@ package struct SecondFrameBound: Sendable, Hashable {
   /// By swipe that counts, in the walk's order: its delay if all other starts yield too. The bounds of several swipes may
   /// not be reachable together.
   package let delays: [Duration]
-  /// Bounds of the mean and of percentiles, as starts compete for the link; `nil` if no swipe counts.
+  /// Bounds of the mean and of percentiles, as starts compete for the link; `nil` if no swipe was counted.
   ///
   /// For a delay x, the most swipes that can be as fast as x are found: a set of starts fits if each is across between its
   /// release and x after its settle, the earliest due first. With releases in the order of the due times, which earlier

@@ -41,7 +41,7 @@ package final class FileAnswers: Sendable {
       let count = min(bytes.count - start, Int(end - offset))
       guard count > 0 else {
         throw ReelError(
-          .badMedia, "the file became shorter while it was read, byte \(offset) is gone",
+          .badMedia, "the file was truncated while it was read: byte \(offset) is gone",
           at: url.absoluteString)
       }
       offset += Int64(count)

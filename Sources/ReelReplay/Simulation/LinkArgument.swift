@@ -121,7 +121,9 @@ package struct LinkArgument: Sendable, Hashable {
         let names = LinkSpec.profiles.map(\.name).joined(separator: ", ")
         throw ReelError(
           .usage, "\"\(text)\" is not a link, and there is no such file",
-          advice: "write 10Mbit/50ms (rate/round trip), one of \(names), or the path of a recording")
+          advice:
+            "write 10Mbit/50ms (rate/round-trip time), \(names), or the path of a recording or of a folder of "
+            + "recordings")
       }
       return isDirectory.boolValue ? .folder : .file
     }

@@ -123,7 +123,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     }
     state.withLock { $0.isCancelled = false }
     guard hasEnded, let result = outcome.withLock({ $0 }) else {
-      throw ReelError(.internalFault, "the modelled simulation has come to rest before its work was done")
+      throw ReelError(.internalFault, "the simulation stopped before its work was done")
     }
     return try result.get()
   }
@@ -212,7 +212,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     guard let result else {
       task.cancel()
       let span = DurationText.readable(limit ?? .zero)
-      throw ReelError(.timedOut, "nothing, or too little, has come within \(span)")
+      throw ReelError(.timedOut, "nothing or too little arrived within \(span)")
     }
     return try result.get()
   }

@@ -18,10 +18,10 @@ public enum DwellSpec: Sendable, Hashable {
 
   /// The forms that `init(parsing:)` accepts, each with its meaning, in the order of the help text.
   public static let forms: [(form: String, meaning: String)] = [
-    ("fixed:2s", "each item as long"),
-    ("exp:5s", "exponentially distributed, with this mean"),
-    ("weibull:0.8,6s", "Weibull-distributed, with this shape and scale"),
-    ("retention", "drawn from the item's \"retention\" and \"duration\" in the JSON feed"),
+    ("fixed:2s", "the same time for each item"),
+    ("exp:5s", "exponentially distributed with this mean"),
+    ("weibull:0.8,6s", "Weibull distributed with this shape and scale"),
+    ("retention", "drawn from \"retention\" and \"duration\" of the item in a JSON feed"),
     ("trace:FILE", "a line for each swipe: seconds, then an index from 0, +n, -n or nothing"),
   ]
 
@@ -71,7 +71,7 @@ public enum DwellSpec: Sendable, Hashable {
   private static func malformed(_ text: String) -> ReelError {
     let names = forms.map(\.form).joined(separator: ", ")
     return ReelError(
-      .usage, "\"\(text)\" is not a dwell time", advice: "write it as \(names); a day at most")
+      .usage, "\"\(text)\" is not a dwell time", advice: "write \(names), at most a day")
   }
 }
 

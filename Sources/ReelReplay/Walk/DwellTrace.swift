@@ -46,7 +46,7 @@ public struct DwellTrace: Sendable, Hashable {
       let line = String(decoding: bytes, as: UTF8.self)
       if line.isEmpty || line.hasPrefix("#") { continue }
       let words = line.split(whereSeparator: \.isWhitespace)
-      guard words.count <= 2, let dwell = words.first.flatMap(DurationText.parse) else {
+      guard words.count <= 2, let dwell = words.first.flatMap({ DurationText.parse($0) }) else {
         throw ReelError(
           .badManifest, "\"\(line)\" is not a line of a trace", at: name, place: .line(number),
           advice: "write seconds, then an index, +n, -n or nothing")

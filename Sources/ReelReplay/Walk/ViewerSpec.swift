@@ -16,7 +16,7 @@ public struct ViewerSpec: Sendable, Hashable {
     if case .trace = dwell, shares != .usual {
       throw ReelError(
         .usage, "a trace determines the swipes",
-        advice: "leave out flicks, back and bursts, or choose other dwell times")
+        advice: "leave out flicks, back and bursts, or use other dwell times")
     }
     self.dwell = dwell
     self.shares = shares
@@ -27,7 +27,7 @@ public struct ViewerSpec: Sendable, Hashable {
   /// Shares can come in any order, each at most once. The file of a trace is read.
   ///
   /// - Throws: The errors of ``DwellSpec/init(parsing:)``; `ReelError` of kind `usage` for a share that
-  ///   can't be read or is there twice.
+  ///   can't be read or appears twice.
   public init(parsing text: String) throws(ReelError) {
     var parts = text.split(separator: ",", omittingEmptySubsequences: false)
     var shares: [String: Double] = [:]

@@ -95,7 +95,7 @@ public struct WalkAssertion: Sendable, Hashable {
     for kind in metric.kinds {
       switch kind {
       case .time:
-        if !unit.isEmpty, let duration = DurationText.duration(value, unit: unit) { return .time(duration) }
+        if let duration = DurationText.parse(text, needsUnit: true) { return .time(duration) }
       case .size:
         if !unit.isEmpty, let size = try? ByteSize(parsing: text) { return .size(Int64(size.byteCount)) }
       case .share:

@@ -15,8 +15,8 @@ public struct WalkMetric: Sendable {
 
   /// All metrics, in the order of the help text.
   public static let all: [WalkMetric] =
-    latencies("ttff", "from settling to the first frame") { $0.firstFrame }
-    + latencies("second_frame", "from settling to the second frame") { $0.secondFrame } + bounds + hits
+    latencies("ttff", "from the settle to the first frame") { $0.firstFrame }
+    + latencies("second_frame", "from the settle to the second frame") { $0.secondFrame } + bounds + hits
     + costs
 
   /// The metric with this name, in any letter case.
@@ -59,7 +59,7 @@ public struct WalkMetric: Sendable {
     typealias Group = @Sendable (LatencyTable) -> LatencySummary?
     typealias Place = @Sendable (LatencySummary) -> Duration
     let groups: [(name: String, meaning: String, absence: String, find: Group)] = [
-      ("", "", "no swipe counts", { $0.all }), (".hit", " of hits", "no swipe was a hit", { $0.hits }),
+      ("", "", "no swipe was counted", { $0.all }), (".hit", " of hits", "no swipe was a hit", { $0.hits }),
       (".miss", " of misses", "no swipe was a miss", { $0.misses }),
     ]
     let places: [(name: String, meaning: String, find: Place)] = [
@@ -69,12 +69,13 @@ public struct WalkMetric: Sendable {
     let shares = [
       WalkMetric(
         "\(prefix).over100ms", "waits \(meaning) of more than 100 ms", [.share, .count],
-        absence: "no swipe counts"
+        absence: "no swipe was counted"
       ) { totals, kind in
         table(totals).all.map { kind == .count ? .count($0.over100msCount) : .share($0.shareOver100ms) }
       },
       WalkMetric(
-        "\(prefix).over1s", "waits \(meaning) of more than 1 s", [.share, .count], absence: "no swipe counts"
+        "\(prefix).over1s", "waits \(meaning) of more than 1 s", [.share, .count],
+        absence: "no swipe was counted"
       ) { totals, kind in
         table(totals).all.map { kind == .count ? .count($0.over1sCount) : .share($0.shareOver1s) }
       },
@@ -112,37 +113,39 @@ public struct WalkMetric: Sendable {
   private static let hits: [WalkMetric] =
     [
       WalkMetric(
-        "hit.ratio", "swipes that found the first frame there", [.share], absence: "no swipe counts"
+        "hit.ratio", "swipes whose first frame was ready", [.share], absence: "no swipe was counted"
       ) { totals, _ in totals.hitRatio().map { .share($0) } }
     ]
     + PreloadStage.allCases.dropFirst().map { stage in
       WalkMetric(
-        "hit.ratio.\(stage.reportName)", "swipes that found the stage \(stage.reportName) reached", [.share],
-        absence: "no swipe counts"
+        "hit.ratio.\(stage.reportName)", "swipes whose item had reached stage \(stage.reportName)", [.share],
+        absence: "no swipe was counted"
       ) { totals, _ in totals.hitRatio(stage).map { .share($0) } }
     }
 
   private static let costs: [WalkMetric] = [
-    WalkMetric("stall.count", "stalls of all items", [.count]) { totals, _ in .count(totals.stallCount) },
-    WalkMetric("stall.total", "the time of all stalls together", [.time]) { totals, _ in
+    WalkMetric("stall.count", "number of stalls", [.count]) { totals, _ in .count(totals.stallCount) },
+    WalkMetric("stall.total", "total time of all stalls", [.time]) { totals, _ in
       .time(totals.stallDuration)
     },
-    WalkMetric("stall.max", "the longest stall", [.time]) { totals, _ in .time(totals.longestStall) },
+    WalkMetric("stall.max", "longest stall", [.time]) { totals, _ in .time(totals.longestStall) },
     WalkMetric(
-      "rebuffer.ratio", "the time of all stalls, of the time watched from first frames on", [.share],
+      "rebuffer.ratio", "stalled share of the time watched from first frames on", [.share],
       absence: "nothing was watched"
     ) { totals, _ in totals.rebufferingRatio.map { .share($0) } },
     WalkMetric(
-      "rung.mean", "mean stated bit rate of the frames shown, weighted by time", [.bitRate],
+      "rung.mean", "mean declared bit rate of the frames shown, weighted by time", [.bitRate],
       absence: "no rung with a stated bit rate was shown"
     ) { totals, _ in totals.meanBitRate.map { .bitRate($0) } },
-    WalkMetric("rung.switches", "changes of the rung on show, within items", [.count]) { totals, _ in
+    WalkMetric("rung.switches", "changes of rung within items", [.count]) { totals, _ in
       .count(totals.rungSwitchCount)
     },
     WalkMetric("bytes.fetched", "bytes fetched for all items", [.size]) { totals, _ in
       .size(totals.fetchedByteCount)
     },
-    WalkMetric("bytes.wasted", "fetched bytes never shown", [.share, .size], absence: "nothing was fetched") {
+    WalkMetric(
+      "bytes.wasted", "bytes fetched but never shown", [.share, .size], absence: "nothing was fetched"
+    ) {
       totals, kind in
       kind == .size ? .size(totals.unshownByteCount) : totals.unshownByteShare.map { .share($0) }
     },
@@ -152,16 +155,16 @@ public struct WalkMetric: Sendable {
       totals.countsFrames ? .count(totals.decodedFrameCount) : nil
     },
     WalkMetric(
-      "frames.wasted", "decoded frames never shown", [.share, .count], absence: "no frame was decoded"
+      "frames.wasted", "frames decoded but never shown", [.share, .count], absence: "no frame was decoded"
     ) { totals, kind in
       guard totals.countsFrames else { return nil }
       return kind == .count ? .count(totals.unshownFrameCount) : totals.unshownFrameShare.map { .share($0) }
     },
-    WalkMetric("slot.memory", "the most memory of any slot", [.size], absence: "memory was not measured") {
+    WalkMetric("slot.memory", "peak memory of any slot", [.size], absence: "memory was not measured") {
       totals, _ in totals.slotHighWaterByteCount.map { .size(Int64($0)) }
     },
     WalkMetric(
-      "pool.memory", "the most memory of all slots together", [.size], absence: "memory was not measured"
+      "pool.memory", "peak memory of all slots together", [.size], absence: "memory was not measured"
     ) {
       totals, _ in totals.poolHighWaterByteCount.map { .size(Int64($0)) }
     },

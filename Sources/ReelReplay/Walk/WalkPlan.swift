@@ -101,7 +101,7 @@ public struct WalkPlan: Sendable, Hashable {
     guard itemCount > 0 else { throw ReelError(.usage, "an empty feed can't be walked") }
     let count = swipeCount ?? Self.usualSwipeCount(viewer.dwell)
     guard (0...Self.swipeLimit).contains(count) else {
-      throw ReelError(.usage, "the swipes must be from 0 to \(Self.swipeLimit)")
+      throw ReelError(.usage, "the number of swipes must be from 0 to \(Self.swipeLimit)")
     }
     self.itemCount = itemCount
     self.seed = seed
@@ -157,7 +157,7 @@ public struct WalkPlan: Sendable, Hashable {
     }
     throw ReelError(
       .badManifest, "item \(index) has no \"\(lacking)\" to draw a dwell time from", at: item.id.description,
-      advice: "state it in the JSON feed, or choose other dwell times")
+      advice: "add it to the JSON feed, or use another --dwell")
   }
 
   private static func usualSwipeCount(_ dwell: DwellSpec) -> Int {

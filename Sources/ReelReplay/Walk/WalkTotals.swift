@@ -101,7 +101,7 @@ public struct WalkTotals: Sendable, Hashable {
     countsFrames = !report.settings.isChunkLevel
   }
 
-  /// The share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe counts.
+  /// The share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe was counted.
   public func hitRatio(_ stage: PreloadStage = .firstFrame) -> Double? {
     Self.share(reachedCounts[stage] ?? 0, of: countedSwipeCount)
   }

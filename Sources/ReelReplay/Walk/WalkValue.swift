@@ -19,11 +19,11 @@ public enum WalkValue: Sendable, Hashable {
     /// A phrase that explains how to write a value of this kind.
     public var form: String {
       switch self {
-      case .time: "a time with us, ms, s or min"
-      case .size: "a size with B, kB, MB, GB, KiB, MiB or GiB"
-      case .share: "a share with %"
+      case .time: "a time with a unit, as 150ms"
+      case .size: "a size with a unit, as 10MB"
+      case .share: "a share in percent, as 90%"
       case .count: "a number without a unit"
-      case .bitRate: "a bit rate with kbit or Mbit"
+      case .bitRate: "a bit rate with a unit, as 2Mbit"
       }
     }
   }

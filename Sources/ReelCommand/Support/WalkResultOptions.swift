@@ -1,0 +1,26 @@
+import ArgumentParser
+
+/// What `reel feed` and `reel lab` add to their results, and write beside them.
+struct WalkResultOptions: ParsableArguments {
+  @Option(
+    name: .customLong("score"), parsing: .singleValue,
+    help: ArgumentHelp("Add a published score to the results. Can be repeated.", valueName: "name"))
+  var scores: [String] = []
+
+  @Option(help: ArgumentHelp("Write an HTML report.", valueName: "file"))
+  var report: String?
+
+  @Option(help: ArgumentHelp("Write the results as CSV.", valueName: "file"))
+  var csv: String?
+
+  func validate() throws {
+    try Self.checkFile(report, of: "--report")
+    try Self.checkFile(csv, of: "--csv")
+  }
+
+  /// Throws `ValidationError` for a path that is no file. Standard output is for the results as text or JSON.
+  static func checkFile(_ path: String?, of option: String) throws {
+    if path == "-" { throw ValidationError("\(option) takes a file; write ./- for a file named -") }
+    if path == "" { throw ValidationError("\(option) takes a file") }
+  }
+}
