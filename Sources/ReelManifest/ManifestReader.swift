@@ -50,7 +50,7 @@ package struct ManifestReader: Sendable {
     do throws(ReelError) {
       try limits.check(bytes)
       guard try PlaylistKind(bytes) == .media else {
-        throw ReelError(.badManifest, "a multivariant playlist where a media playlist is expected")
+        throw ReelError(.badManifest, "a multivariant playlist instead of a media playlist")
       }
       return try MediaPlaylist(bytes, url: url, limits: limits, variables: variables)
         .playlistSegments(url: url, limits: limits)
@@ -73,7 +73,7 @@ package struct ManifestReader: Sendable {
       let isOutside = missing.offset >= offset &+ Int64(bytes.count)
       throw ReelError(
         isOutside ? .unsupported : .badMedia,
-        isOutside ? "the sidx leads to others that are not at hand" : "the sidx ends too early",
+        isOutside ? "the sidx refers to others that are not available" : "the sidx ends too early",
         at: reference.url.manifestLocation, place: .byte(missing.offset))
     }
     return try reader.segments()

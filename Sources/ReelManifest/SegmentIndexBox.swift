@@ -60,7 +60,7 @@ struct SegmentIndexBox: Sendable {
       (position, start) = (next, time)
     }
     guard !overflow else {
-      throw ReelError(.badMedia, "the sidx leads beyond 63 bits", place: .byte(boxEnd))
+      throw ReelError(.badMedia, "the sidx exceeds 63 bits", place: .byte(boxEnd))
     }
     guard !references.isEmpty else {
       throw ReelError(.badMedia, "the sidx lists no segments", place: .byte(boxEnd))

@@ -232,6 +232,6 @@ package struct SegmentIndexReader: Sendable {
   }
 
   private static func noIndex(_ offset: Int64) -> ReelError {
-    ReelError(.badMedia, "no sidx where the segments are to be listed", place: .byte(offset))
+    ReelError(.badMedia, "no sidx where the segment list is expected", place: .byte(offset))
   }
 }

@@ -39,7 +39,7 @@ public struct CookieFile: Sendable, Hashable {
         line.utf8.allSatisfy({ $0 >= 0x20 || $0 == 0x09 })
       else {
         throw ReelError(
-          .usage, "no cookie of seven fields with tabs between them", place: .line(index + 1))
+          .usage, "not a cookie: expected seven fields separated by tabs", place: .line(index + 1))
       }
       cookies.append(
         Cookie(

@@ -15,7 +15,7 @@ struct DataFetcher: Fetching {
     let offset = request.range?.offset ?? 0
     guard offset < whole.count || offset == 0 else {
       throw ReelError(
-        .badMedia, "byte \(offset) lies beyond its end, it has \(whole.count) bytes",
+        .badMedia, "byte \(offset) is beyond the end: it has \(whole.count) bytes",
         at: name)
     }
     let part = whole.dropFirst(Int(offset)).prefix(Int(clamping: request.range?.length ?? .max))

@@ -38,7 +38,7 @@ final class FileBody: Sendable {
     guard !bytes.isEmpty else {
       if let end, start < end {
         throw ReelError(
-          .badMedia, "the file became shorter while it was read, byte \(start) is gone", at: file.location)
+          .badMedia, "the file was truncated while it was read: byte \(start) is gone", at: file.location)
       }
       return nil
     }

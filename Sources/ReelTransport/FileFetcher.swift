@@ -25,13 +25,13 @@ final class FileFetcher: Fetching {
       guard let size = file.byteCount else {
         guard request.range == nil else {
           throw ReelError(
-            .unsupported, "parts of a stream can't be asked for", at: request.url.absoluteString)
+            .unsupported, "ranges of a stream can't be requested", at: request.url.absoluteString)
         }
         return response(to: session, file: file, offset: 0, length: nil)
       }
       guard offset < size || (offset == 0 && size == 0) else {
         throw ReelError(
-          .badMedia, "byte \(offset) lies beyond its end, it has \(size) bytes",
+          .badMedia, "byte \(offset) is beyond the end: it has \(size) bytes",
           at: request.url.absoluteString)
       }
       let length = min(request.range?.length ?? .max, size - offset)

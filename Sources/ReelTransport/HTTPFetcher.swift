@@ -169,12 +169,12 @@ final class HTTPFetcher: Fetching {
     }
     guard let target = URL(string: location, relativeTo: url)?.absoluteURL else {
       throw ReelError(
-        .server, "\(status) to \"\(location.prefix(200))\", which is no URL", at: url.absoluteString,
+        .server, "\(status) to \"\(location.prefix(200))\", which is not a URL", at: url.absoluteString,
         status: code)
     }
     guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
       throw ReelError(
-        .server, "\(status) to the scheme \(target.scheme ?? ""):, which a server must not lead to",
+        .server, "\(status) to the scheme \(target.scheme ?? ""):, which a server must not redirect to",
         at: url.absoluteString, status: code)
     }
     guard target.host()?.isEmpty == false, target.port.map({ (1...65535).contains($0) }) ?? true else {

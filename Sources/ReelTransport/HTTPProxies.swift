@@ -100,12 +100,12 @@ extension HTTPProxies.Proxy {
       (1...65535).contains(url.port ?? 1080)
     else {
       throw ReelError(
-        .usage, "\(variable) is no URL of a proxy", advice: "write it as http://proxy.example:3128")
+        .usage, "\(variable) is not a proxy URL", advice: "write it as http://proxy.example:3128")
     }
     guard url.scheme?.lowercased() == "http" else {
       throw ReelError(
         .usage, "\(variable) names a proxy of the scheme \(url.scheme ?? ""):, which is not supported",
-        advice: "use a proxy of the scheme http:, or empty the variable")
+        advice: "use an http: proxy, or clear the variable")
     }
     var credentials: String?
     if let user = url.user(percentEncoded: false) {

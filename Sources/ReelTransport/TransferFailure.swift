@@ -104,10 +104,10 @@ enum TransferFailure: Error {
       return ReelError(.network, reason, at: location, advice: advice)
     case .noAddress(let host):
       return ReelError(
-        .network, "no address for \(host)", at: location, advice: "check the host's name and the network")
+        .network, "no address for \(host)", at: location, advice: "check the host name and the network")
     case .noConnection(let reason):
       return ReelError(
-        .network, reason, at: location, advice: "check that the server runs and can be reached")
+        .network, reason, at: location, advice: "check that the server is running and reachable")
     case .tls(let reason):
       return ReelError(.network, reason, at: location)
     case .timedOut(let limit, let time):

@@ -59,7 +59,7 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
   public func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     if let range = request.range, range.offset < 0 || range.length.map({ $0 <= 0 }) ?? false {
       throw ReelError(
-        .usage, "no part of a resource: offset \(range.offset), length \(range.length ?? 0)",
+        .usage, "not a range of a resource: offset \(range.offset), length \(range.length ?? 0)",
         at: request.url.absoluteString)
     }
     switch request.url.scheme?.lowercased() {

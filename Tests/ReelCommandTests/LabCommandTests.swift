@@ -164,7 +164,7 @@ struct LabCommandTests {
       (["--feed", "FEED", "--seeds", "1000000"], "the lab has 18000000 walks, and the limit is 1000000"),
       (["LAB", "--baseline", "pdas"], "--baseline: the lab has no policy pdas; it has adjacent, none"),
       (["LAB", "--csv", "-"], "--csv takes a file"),
-      (["LAB", "--csv", "LAB"], "--csv names a file that the lab uses otherwise"),
+      (["LAB", "--csv", "LAB"], "--csv names a file that the lab already uses"),
     ])
   func usage(arguments: [String], words: String) async throws {
     let lab = try configuration()

@@ -136,11 +136,11 @@ struct ManifestCommandTests {
     #expect((try rungs(record)[0]["segments"] as? [Any])?.count == 3)
     let warnings = try #require(record["warnings"] as? [String])
     #expect(warnings.count == 1)
-    #expect(warnings.first?.contains("s ahead of it, and is taken to end now") == true)
+    #expect(warnings.first?.contains("s in the future, and is assumed to end now") == true)
     let strict = try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T00:59:00Z")
     #expect(strict.status == 65)
     #expect(strict.errorLines.count == 1)
-    #expect(strict.errorText.contains("no segment of the timeline can be had by the clock"))
+    #expect(strict.errorText.contains("by the clock, no segment of the timeline is available yet"))
     let fitting = try await Command.run("manifest", path, "--strict", "--now", "2026-01-01T01:00:08Z")
     #expect(fitting.status == 0, "\(fitting.errorText)")
   }

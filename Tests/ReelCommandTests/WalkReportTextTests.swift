@@ -22,7 +22,7 @@ struct WalkReportTextTests {
       """
     let head = """
       3 slots: 7 swipes over 12 items in 16 s, 3 slots, adjacent, 12 Mbit/s, 70 ms, exp:5s, \
-      seed 18446744073709551615, modelled time, 2.5 ms a frame
+      seed 18446744073709551615, simulated time, 2.5 ms per frame
 
       """
     let figures = """

@@ -28,7 +28,7 @@ import Testing
   @Test(arguments: [
     (
       #"<EssentialProperty schemeIdUri="urn:x:y" value="1"/>"#,
-      "an essential property that is not understood: urn:x:y"
+      "an unknown essential property: urn:x:y"
     ),
     (#"<EssentialProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>"#, "trick mode"),
     (
@@ -167,7 +167,7 @@ import Testing
     let error = manifestError(.unsupported) {
       _ = try dashPresentation(mpd(videoSet("<SegmentList duration='2' \(xlink)/>")))
     }
-    #expect(error?.reason.hasPrefix("the SegmentList stands in another file") == true)
+    #expect(error?.reason.hasPrefix("the SegmentList is in another file") == true)
     let nothing = #"xlink:href="urn:mpeg:dash:resolve-to-zero:2013""#
     let removed = try dashPresentation(
       """

@@ -7,8 +7,8 @@ import Testing
   private let template = #"<SegmentTemplate media="$Number$" duration="2"/>"#
 
   @Test(arguments: [
-    ("", "the MPD is empty"), ("{\"a\":1}", "it is JSON"), ("hello", "it does not begin with '<'"),
-    ("#EXTM3U", "it begins like a playlist"),
+    ("", "the MPD is empty"), ("{\"a\":1}", "it is JSON"), ("hello", "it does not start with '<'"),
+    ("#EXTM3U", "it starts like a playlist"),
     ("<!DOCTYPE html><html><body></body></html>", "it is an HTML page"),
     ("<html lang='en'></html>", "it is an HTML page"), ("<rss/>", "its root element is <rss>"),
     ("<?xml version='1.0'?>", "there is no element"), ("<MPD></MPD>", "the MPD has no Period"),
@@ -60,7 +60,7 @@ import Testing
     ),
     (
       #"<SegmentTemplate media="$Number$"><SegmentTimeline><S t="9223372036854775807" d="9"/></SegmentTimeline>"#
-        + "</SegmentTemplate>", "leads beyond 63 bits"
+        + "</SegmentTemplate>", "exceeds 63 bits"
     ),
     ("<SegmentList duration='2'/>", "the SegmentList has no SegmentURL"),
     ("<SegmentList><SegmentURL/><SegmentURL/></SegmentList>", "no computable segment times"),
@@ -71,7 +71,7 @@ import Testing
     ("<SegmentList duration='2'><SegmentURL mediaRange='5'/></SegmentList>", "is not a byte range"),
     ("<SegmentBase indexRange='9-5'/>", "@indexRange '9-5' is not a byte range"),
     ("<BaseURL>file:///etc/passwd</BaseURL>", "leads from a remote manifest"),
-    ("", "says nowhere where its segments are"),
+    ("", "does not say where its segments are"),
   ])
   func badSegmentInformationIsAnError(content: String, reason: String) {
     let error = manifestError { _ = try dashPresentation(mpd(videoSet(content))) }
@@ -96,7 +96,7 @@ import Testing
       _ = try dashPresentation(mpd(videoSet(template), attributes: attributes, period: period))
     }
     #expect(error?.reason.hasPrefix("no computable segment count") == true)
-    #expect(error?.reason.contains("is not a length of time") == true)
+    #expect(error?.reason.contains("is not a duration") == true)
     #expect(error?.place == .line(attributes.isEmpty ? 3 : 2, column: attributes.isEmpty ? 3 : 1))
   }
 
@@ -105,8 +105,8 @@ import Testing
     let presentation = try dashPresentation(mpd(videoSet(template), attributes: attributes))
     #expect(
       presentation.warnings.map(\.reason) == [
-        "@minBufferTime 'PT-5S' is not a length of time: passed over",
-        "@maxSegmentDuration 'NaN' is not a length of time: passed over",
+        "@minBufferTime 'PT-5S' is not a duration: ignored",
+        "@maxSegmentDuration 'NaN' is not a duration: ignored",
       ])
     let error = manifestError {
       _ = try dashPresentation(mpd(videoSet(template), attributes: #"minBufferTime="PT-5S""#))

@@ -255,10 +255,10 @@ import Testing
     #expect(live.timeShiftBufferDepth == MediaTime(value: 30, timescale: 1))
     #expect(
       presentation.warnings.map(\.reason) == [
-        "@publishTime 'noon' is not a date: passed over",
-        "'file:///etc/passwd' leads from a remote manifest to a local file",
-        "the scheme urn:mpeg:dash:utc:ntp:2014 is not asked: this UTCTiming is passed over",
-        "the value 'now' is not a date: this UTCTiming is passed over",
+        "@publishTime 'noon' is not a date: ignored",
+        "'file:///etc/passwd' is a local file in a remote manifest",
+        "the scheme urn:mpeg:dash:utc:ntp:2014 is not asked: this UTCTiming is ignored",
+        "the value 'now' is not a date: this UTCTiming is ignored",
       ])
   }
 
@@ -284,15 +284,15 @@ import Testing
     let bad = try model(["a", "0", "b", "c", "d", "-1", "e", "f", "g"])
     #expect(
       bad.warnings.map(\.reason) == [
-        "@ttl 'a' is not a length of time: passed over",
-        "@timescale '0' is not a positive whole number: passed over",
-        "@presentationTimeOffset 'b' is not a whole number: passed over",
-        "@presentationTime 'c' is not a whole number: passed over",
-        "@duration 'd' is not a whole number: passed over",
-        "@target '-1' is not a whole number from 0 on: passed over",
-        "@min 'e' is not a whole number from 0 on: passed over",
-        "@max 'f' is not a whole number from 0 on: passed over",
-        "@presentationTime 'g' is not a whole number: passed over",
+        "@ttl 'a' is not a duration: ignored",
+        "@timescale '0' is not a positive whole number: ignored",
+        "@presentationTimeOffset 'b' is not a whole number: ignored",
+        "@presentationTime 'c' is not a whole number: ignored",
+        "@duration 'd' is not a whole number: ignored",
+        "@target '-1' is not a whole number of 0 or more: ignored",
+        "@min 'e' is not a whole number of 0 or more: ignored",
+        "@max 'f' is not a whole number of 0 or more: ignored",
+        "@presentationTime 'g' is not a whole number: ignored",
       ])
     #expect(bad.periods.first?.adaptationSets.count == 1)
   }

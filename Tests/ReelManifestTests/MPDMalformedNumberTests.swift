@@ -116,9 +116,9 @@ import Testing
     #expect(try presentation.segments().durations == [2, 2].map { MediaTime(value: $0, timescale: 1) })
     #expect(
       presentation.warnings.map(\.reason) == [
-        "@timescale '1e6' is not a whole number: taken as 1000000",
-        "@duration '2000000.0' is not a whole number: taken as 2000000",
-        "@startNumber '3.' is not a whole number: taken as 3",
+        "@timescale '1e6' is not a whole number: treated as 1000000",
+        "@duration '2000000.0' is not a whole number: treated as 2000000",
+        "@startNumber '3.' is not a whole number: treated as 3",
       ])
     #expect("9007199254740993.5".wholeNumber == nil)
     #expect("9223372036854775807.0".wholeNumber == .max)
@@ -194,10 +194,10 @@ import Testing
   }
 
   @Test(arguments: [
-    ("qualityRanking='best'", "@qualityRanking 'best' is not a whole number: passed over"),
-    ("frameRate='fast'", "@frameRate 'fast' is not a frame rate: passed over"),
-    ("sar='4'", "@sar '4' is not a ratio: passed over"),
-    ("bandwidth='much'", "@bandwidth 'much' is not a positive whole number: passed over"),
+    ("qualityRanking='best'", "@qualityRanking 'best' is not a whole number: ignored"),
+    ("frameRate='fast'", "@frameRate 'fast' is not a frame rate: ignored"),
+    ("sar='4'", "@sar '4' is not a ratio: ignored"),
+    ("bandwidth='much'", "@bandwidth 'much' is not a positive whole number: ignored"),
   ])
   func whatOnlyDescribesIsPassedOver(attribute: String, reason: String) throws {
     let set =

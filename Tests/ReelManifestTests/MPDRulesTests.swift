@@ -47,11 +47,11 @@ import Testing
     ),
     (
       #"profiles="p" minBufferTime="2" mediaPresentationDuration="PT20S""#,
-      "@minBufferTime '2' is not an xs:duration from 0 on"
+      "@minBufferTime '2' is not an xs:duration of 0 or more"
     ),
     (
       #"profiles="p" minBufferTime="PT2S" mediaPresentationDuration="PT-5S""#,
-      "@mediaPresentationDuration 'PT-5S' is not an xs:duration from 0 on"
+      "@mediaPresentationDuration 'PT-5S' is not an xs:duration of 0 or more"
     ),
     (
       #"profiles="p" minBufferTime="PT2S" mediaPresentationDuration="PT2S" minimumUpdatePeriod="PT2S""#,
@@ -134,7 +134,10 @@ import Testing
       "@initialization names a segment"
     ),
     ("<SegmentTemplate media='$Number$' duration='2' timescale='0'/>", "@timescale is 0"),
-    ("<SegmentTemplate media='$Number$' duration='two'/>", "@duration 'two' is not a whole number from 0 on"),
+    (
+      "<SegmentTemplate media='$Number$' duration='two'/>",
+      "@duration 'two' is not a whole number of 0 or more"
+    ),
     (
       "<SegmentTemplate media='$Time$' duration='2'><SegmentTimeline><S d='1'/></SegmentTimeline></SegmentTemplate>",
       "both @duration and SegmentTimeline"

@@ -259,8 +259,8 @@ import Testing
     ("#EXT-X-KEY:URI=\"k\"\n#EXTINF:1,\na.ts", "has no METHOD"),
     ("#EXT-X-KEY:METHOD=AES-128,IV=17\n#EXTINF:1,\na.ts", "128 bits"),
     ("#EXT-X-MAP:BYTERANGE=\"1@1\"\n#EXTINF:1,\na.ts", "has no URI"),
-    ("#EXTINF:1,\nfile:///etc/passwd", "leads from a remote manifest to a local file"),
-    ("#EXTINF:1,\nFILE:///etc/passwd", "leads from a remote manifest to a local file"),
+    ("#EXTINF:1,\nfile:///etc/passwd", "is a local file in a remote manifest"),
+    ("#EXTINF:1,\nFILE:///etc/passwd", "is a local file in a remote manifest"),
     ("#EXT-X-MAP:URI=\"file:///etc/passwd\"\n#EXTINF:1,\na.ts", "leads from a remote manifest"),
     ("#EXTINF:1,\na.ts\n#EXT-X-STREAM-INF:BANDWIDTH=1\nb.m3u8", "a variant in a playlist that has segments"),
     ("#EXT-X-TARGETDURATION:4\n#EXT-X-ENDLIST", "has ended and has no segments"),
@@ -273,7 +273,7 @@ import Testing
 
   @Test(arguments: [
     ("", "the playlist is empty"), ("<!DOCTYPE html><html></html>", "it is an HTML page"),
-    ("<MPD/>", "it is XML"), ("{\"a\":1}", "it is JSON"), ("hello", "it does not begin with #EXTM3U"),
+    ("<MPD/>", "it is XML"), ("{\"a\":1}", "it is JSON"), ("hello", "it does not start with #EXTM3U"),
     ("#EXTM3U\nsong.mp3\n", "neither variants"), ("#EXTM3U", "neither variants"), ("# x\n", "it has no tags"),
   ])
   func whatIsNoPlaylistSaysSo(text: String, reason: String) {

@@ -69,8 +69,8 @@ import Testing
     let what = number < 0 ? "below 0" : "not a whole number"
     #expect(
       playlist.warnings.map(\.reason) == [
-        "EXT-X-MEDIA-SEQUENCE '\(text)' is \(what): taken as \(number)",
-        "EXT-X-DISCONTINUITY-SEQUENCE '\(text)' is \(what): taken as \(number)",
+        "EXT-X-MEDIA-SEQUENCE '\(text)' is \(what): treated as \(number)",
+        "EXT-X-DISCONTINUITY-SEQUENCE '\(text)' is \(what): treated as \(number)",
       ])
     let violations = ManifestReader().violations(in: Array(lines.utf8), format: .hls, url: manifestURL)
     #expect(violations.filter { $0.reason.contains("SEQUENCE") }.map(\.place) == [.line(2), .line(3)])
@@ -95,7 +95,7 @@ import Testing
       playlist.segments.durations == [MediaTime(value: 9, timescale: 1), MediaTime(value: 2, timescale: 1)])
     #expect(
       playlist.warnings.map(\.reason) == [
-        "the EXTINF duration '\(text)' is not a length of time: taken as the target duration"
+        "the EXTINF duration '\(text)' is not a duration: treated as the target duration"
       ])
     #expect(playlist.warnings.map(\.place) == [.line(3)])
     let violations = ManifestReader().violations(
@@ -132,7 +132,7 @@ import Testing
     #expect(playlist.segments[1].duration == MediaTime(value: 8, timescale: 1))
     #expect(
       playlist.warnings.map(\.reason) == [
-        "a segment without EXTINF, taken to last the target duration", "a URL without EXTINF",
+        "a segment without EXTINF, assumed to last the target duration", "a URL without EXTINF",
       ])
     #expect(playlist.warnings.map(\.place) == [.line(5), .line(6)])
   }

@@ -147,7 +147,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("#EXT-X-STREAM-INF:BANDWIDTH=1\nfile:///etc/passwd", "leads from a remote manifest to a local file"),
+    ("#EXT-X-STREAM-INF:BANDWIDTH=1\nfile:///etc/passwd", "is a local file in a remote manifest"),
     ("#EXT-X-STREAM-INF:BANDWIDTH=1", "no variant that can be chosen"),
     ("#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n#EXTINF:1,\na.ts", "a segment in a playlist that has variants"),
     ("#EXT-X-DEFINE:NAME=\"a\"\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8", "has no VALUE"),
@@ -168,6 +168,6 @@ import Testing
 
   @Test func isNoMediaPlaylist() {
     let error = manifestError { _ = try mediaPlaylist("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n") }
-    #expect(error?.reason == "a multivariant playlist where a media playlist is expected")
+    #expect(error?.reason == "a multivariant playlist instead of a media playlist")
   }
 }

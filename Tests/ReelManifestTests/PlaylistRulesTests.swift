@@ -201,7 +201,7 @@ import Testing
 
   @Test func whatTheReaderRefusesIsListed() {
     let text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n"
-    expectHLSViolation(text, line: 4, "leads from a remote manifest to a local file")
+    expectHLSViolation(text, line: 4, "is a local file in a remote manifest")
   }
 
   @Test func descriptionsHaveWhatTheirReaderSays() {

@@ -102,7 +102,7 @@ import Testing
     #expect(
       manifestError(.badMedia) {
         _ = try read(sidx(version: 1, firstOffset: UInt64(Int64.max), [(0, 1, 1)]), at: 0, reference())
-      }?.reason == "the sidx leads beyond 63 bits")
+      }?.reason == "the sidx exceeds 63 bits")
     #expect(manifestError(.badMedia) { _ = try read(index, at: -1, reference()) } != nil)
     #expect(manifestError(.badMedia) { _ = try read(index, at: .max, reference()) } != nil)
     #expect(

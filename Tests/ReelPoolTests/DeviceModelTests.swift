@@ -69,7 +69,7 @@ struct DeviceModelTests {
       ("\"transfers\": 4", "\"transfers\": 0", "line 6: transfers: "),
       ("12.5", "-0.1", "line 7: decoder_open_ms: must be a number from 0 to 10000, not -0.1"),
       ("12.5", "10001", "line 7: decoder_open_ms: "), ("12.5", "true", "line 7: decoder_open_ms: "),
-      ("\"pixel_ns\": 3.5", "\"pixel_ns\": -3.5", "line 9: decode.h264.pixel_ns: should be a number"),
+      ("\"pixel_ns\": 3.5", "\"pixel_ns\": -3.5", "line 9: decode.h264.pixel_ns: must be a number"),
       (
         "\"pixel_ns\": 3.5", "\"pixels\": 3.5",
         "line 9: decode.h264.pixels: unknown field; the fields are frame_ms"

@@ -105,7 +105,7 @@ struct FeedJSONTests {
       ("[{\"url\": \"a\", \"likes\": 1.5}]", 1, "[0].likes"),
       ("[{\"url\": \"a\", \"comments\": \"3\"}]", 1, "[0].comments"),
       ("[{\"url\": \"a\",\n\"poster\": \"ftp://x\"}]", 2, "[0].poster: ftp://x: the scheme ftp"),
-      ("[{\"url\":\n\"\"}]", 2, "[0].url: an empty URL"),
+      ("[{\"url\":\n\"\"}]", 2, "[0].url: the URL is empty"),
       (
         "[{\"url\": \"a\", \"headers\": {\"a b\": \"c\"}}]", 1,
         "[0].headers.a b: \"a b\" is not a header field"
@@ -113,7 +113,7 @@ struct FeedJSONTests {
       ("[{\"url\": \"a\", \"headers\": [\"x\"]}]", 1, "[0].headers[0]"),
       ("[{\"url\": \"a\", \"headers\": {\"X\": \"a\\r\\nb\"}}]", 1, "[0].headers.X"),
       ("[{\"url\": \"a\", \"headers\": {\"X\": 1}}]", 1, "[0].headers.X: must be a string"),
-      ("[{\"url\": \"a\", \"headers\": 1}]", 1, "[0].headers: should be an object or an array"),
+      ("[{\"url\": \"a\", \"headers\": 1}]", 1, "[0].headers: must be an object or an array"),
       ("[{\"url\": \"a\", \"duration\":\n\"3\"}]", 2, "[0].duration: must be a number, not a string"),
       (
         "[{\"url\": \"a\", \"duration\": -1}]", 1,
@@ -140,7 +140,7 @@ struct FeedJSONTests {
       ("[[\"a\"]]", 1, "[0]: an item must be a string or an object, not an array"),
       ("\n\"x\"", 2, "a feed must be an object or an array, not a string"),
       ("{\"items\": \"a\"}", 1, "items: must be an array of items, not a string"),
-      ("{\"feeds\": 1}", 1, "feeds: should be an object or an array"),
+      ("{\"feeds\": 1}", 1, "feeds: must be an object or an array"),
       ("{\"feeds\": [\n[\"a\"]]}", 2, "feeds[0]: the feed has no \"name\""),
       ("{\"feeds\": {\"x\":\n{}}}", 2, "feeds.x: the feed has no \"items\""),
       ("{\"feeds\": {\"\": [\"a\"]}}", 1, "an empty name"),

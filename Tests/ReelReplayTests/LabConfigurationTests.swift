@@ -131,7 +131,7 @@ struct LabConfigurationTests {
         "lab.json: line 1: tcp: must be true or false, not a string"
       ),
       (String(repeating: "[", count: 1000), "lab.json: line 1, column 65: nested deeper than the limit"),
-      ("{\"feeds\": [\"\0\"]}", "lab.json: no text, but binary data"),
+      ("{\"feeds\": [\"\0\"]}", "lab.json: binary data, not text"),
     ])
   func fault(json: String, line: String) {
     let faults = faults(json)

@@ -73,7 +73,7 @@ struct RedirectTests {
     try await Origin.use(.init(routes: routes, faults: faults)) { origin in
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a")) }
       #expect(error?.kind == .server)
-      #expect(error?.reason.contains("which a server must not lead to") == true)
+      #expect(error?.reason.contains("which a server must not redirect to") == true)
       #expect(error?.status == 302)
     }
   }

@@ -139,7 +139,7 @@ struct LabJob {
     ]
     let parts = counts.map { count, one, several in "\(count) \(count == 1 ? one : several)" }
     return "\(runs.count) walks: \(parts.joined(separator: " × "))\n"
-      + "about \(LabProgress.time(walked / .seconds(1))) of modelled time; roughly "
+      + "about \(LabProgress.time(walked / .seconds(1))) of simulated time; roughly "
       + "\(LabProgress.time(seconds)) on \(jobs == 1 ? "1 core" : "\(jobs) cores")"
   }
 

@@ -49,7 +49,7 @@ extension LabResult.Figure {
     case .mmgc2022: "mmgc2022"
     case .waitManifest: "wait for manifests"
     case .waitInitialization: "wait for initialization segments"
-    case .waitAnswer: "wait for answers"
+    case .waitAnswer: "wait for responses"
     case .waitTransfer: "wait for transfers"
     case .waitDecode: "wait for decoding"
     case .waitPreparing: "wait for preparing"

@@ -162,7 +162,7 @@ struct LabTable {
     }
     let more = reversals.count - Self.reversalLimit
     if more > 0 { lines.append("  and \(more) more; --json and --report have all") }
-    lines.append("  (may be chance): the interval of a difference, by chunks or with decoding, holds 0")
+    lines.append("  (may be chance): the interval of a difference, by chunks or with decoding, includes 0")
     return lines.joined(separator: "\n")
   }
 

@@ -47,8 +47,8 @@ extension WalkReport {
     if settings.isChunkLevel {
       parts.append("chunk level")
     } else if settings.isVirtual {
-      let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) a frame" } ?? ""
-      parts.append("modelled time\(cost)")
+      let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
+      parts.append("simulated time\(cost)")
     }
     return "\(label.isEmpty ? settings.feed : label): \(parts.joined(separator: ", "))".printable
   }
@@ -135,7 +135,8 @@ extension WalkReport {
     facts.append(
       ("failed", failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount) items"))
     for score in scores {
-      facts.append((score.rawValue, score.value(of: totals)?.formatted(places: 2) ?? "no bit rate is stated"))
+      facts.append(
+        (score.rawValue, score.value(of: totals)?.formatted(places: 2) ?? "no bit rate is declared"))
     }
     return facts
   }

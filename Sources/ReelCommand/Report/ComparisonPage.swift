@@ -16,7 +16,7 @@ struct ComparisonPage {
     page.add(
       "Delays", delays,
       note:
-        "The share of swipes whose frame was on show after each delay. A swipe that was given up counts with the "
+        "The share of swipes whose frame was on show after each delay. An abandoned swipe counts with the "
         + "time until then.")
     page.add(
       "Pareto front", fronts(totals),

@@ -24,7 +24,7 @@ struct LabPage {
     page.add(
       "Rankings that decoding reverses", rankings,
       note:
-        "Policies that chunk arithmetic ranks in another order than real decoding does, by means over the walks that "
+        "Policies that the computation by chunks ranks differently than real decoding, by means over the walks that "
         + "all policies have at both levels. Bold: the 95 % intervals of their difference exclude 0 at both levels; "
         + "other reversals may be chance.")
     page.add("Failures", failures)
@@ -57,7 +57,7 @@ struct LabPage {
       "All walks", legend(pools) + table(overall),
       note:
         "Means over walks of each walk's figure. ● lowest mean of the column (of the mean rung, the highest); "
-        + "≈ cannot be told from it: the 95 % interval of the difference holds 0, or there are too few pairs. "
+        + "≈ not distinguishable from it: the 95 % interval of the difference includes 0, or there are too few pairs. "
         + "\"Front\": on the Pareto front of p95, rebuffering, wasted bytes and peak memory.")
     page.add(
       "Differences from \(summary.baseline.map(Redaction.clean) ?? "the baseline")",
@@ -67,7 +67,8 @@ struct LabPage {
         + "the interval excludes 0.")
     page.add(
       "Pool sizes", differences(overall.sizeDifferences, pools),
-      note: "The same policy with more slots, less the smallest pool. Paired walks differ only in the slots.")
+      note: "The same policy with more slots, minus the smallest pool. Paired walks differ only in the slots."
+    )
     page.add(
       "Distributions", distributions(overall),
       note: "The share of walks whose figure is at or below each value.")
@@ -291,7 +292,7 @@ struct LabPage {
   }
 
   private func heatNote(_ count: Int) -> String {
-    "Means over walks. ● best of its row; ≈ cannot be told from the best. Others have the more colour, the nearer they are to the "
+    "Means over walks. ● best of its row; ≈ not distinguishable from the best. The others are the darker, the closer they are to the "
       + "worst of the row."
       + (count > Self.rowLimit ? " The first \(Self.rowLimit) of \(count) groups." : "")
   }
@@ -405,7 +406,7 @@ struct LabPage {
   private var method: String {
     "Intervals: percentiles of a paired bootstrap with \(PairedBootstrap.resampleCount) resamples (Efron and "
       + "Tibshirani 1993, chapter 13), not corrected for the number of comparisons. A pair is two walks with the same "
-      + "feed, link, viewer, device and seed. Percentiles of a walk count a swipe that was given up with the time until "
+      + "feed, link, viewer, device and seed. Percentiles of a walk count an abandoned swipe with the time until "
       + "then."
   }
 

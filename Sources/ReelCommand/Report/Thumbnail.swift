@@ -23,7 +23,7 @@ enum Thumbnail {
   /// The path counts from the folder that the run was started in. If nothing is there, the file is looked for below the
   /// folder of the results.
   static func image(path: String, folder: String) -> Image {
-    guard let file = find(path, folder) else { return .none("the file is gone") }
+    guard let file = find(path, folder) else { return .none("the file does not exist") }
     do throws(ReelError) {
       let bytes = try LocalText.bytes(path: file, limit: pixmapLimit)
       if let kind = kind(of: bytes) {
@@ -32,7 +32,7 @@ enum Thumbnail {
         }
         return data(bytes, kind)
       }
-      guard let image = pixmap(bytes) else { return .none("not an image that a page can show") }
+      guard let image = pixmap(bytes) else { return .none("not a supported image") }
       return data(try PNGEncoder.encode(image.fitted(into: box)), "png")
     } catch {
       return .none("can't be read, or is too large")

@@ -196,7 +196,7 @@ struct WalkPage {
     }
     return "<div class=\"bars\">\(bars.joined(separator: "\n"))</div>"
       + ReportPage.legend([
-        (classes: "k0 o3", name: "until the answer"), (classes: "k0 o5", name: "transfer of media"),
+        (classes: "k0 o3", name: "until the response"), (classes: "k0 o5", name: "transfer of media"),
         (classes: "k6 o5", name: "other transfers"), (classes: "k1 o5", name: "decode"),
         (classes: "k2 o5", name: "show"), (classes: "mute o4", name: "preparing"),
       ])

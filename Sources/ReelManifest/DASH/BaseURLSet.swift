@@ -73,7 +73,7 @@ struct BaseURLSet: Sendable {
         offset = stated
       } else {
         warnings.add(
-          "@availabilityTimeOffset '\(text.excerpt)' of a BaseURL is not a number: passed over",
+          "@availabilityTimeOffset '\(text.excerpt)' of a BaseURL is not a number: ignored",
           place: .element(path))
       }
     }

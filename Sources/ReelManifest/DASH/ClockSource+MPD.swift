@@ -45,6 +45,6 @@ extension ClockSource {
   }
 
   private static func warn(_ reason: String, _ warnings: inout WarningLog) {
-    warnings.add("\(reason): this UTCTiming is passed over", place: .element("MPD/UTCTiming"))
+    warnings.add("\(reason): this UTCTiming is ignored", place: .element("MPD/UTCTiming"))
   }
 }

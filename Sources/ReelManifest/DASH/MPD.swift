@@ -76,7 +76,7 @@ package struct MPD: Sendable {
       if let type = PresentationType(rawValue: text.lowercased()) {
         self.type = type
       } else {
-        reader.xml.warn("@type '\(text.excerpt)' is neither static nor dynamic: taken as static")
+        reader.xml.warn("@type '\(text.excerpt)' is neither static nor dynamic: treated as static")
       }
     }
     availabilityStartTime = reader.xml.string("availabilityStartTime")

@@ -42,7 +42,7 @@ extension MPDMapper {
       guard information.base != nil || set.hasBaseURL || !representation.baseURLs.isEmpty else {
         throw ReelError(
           .badManifest,
-          "the Representation says nowhere where its segments are (no SegmentTemplate, SegmentList,"
+          "the Representation does not say where its segments are (no SegmentTemplate, SegmentList,"
             + " SegmentBase or BaseURL)")
       }
       if let error = information.base?.malformed.first() { throw error }
@@ -73,7 +73,7 @@ extension MPDMapper {
     guard let text = base?.availabilityTimeOffset else { return context.bases.availabilityTimeOffset }
     guard let offset = AvailabilityTimeOffset(text) else {
       warnings.add(
-        "@availabilityTimeOffset '\(text.excerpt)' is not a number: passed over",
+        "@availabilityTimeOffset '\(text.excerpt)' is not a number: ignored",
         place: .element(context.path))
       return context.bases.availabilityTimeOffset
     }
@@ -208,7 +208,7 @@ extension MPDMapper {
     {
       timing = unbound
       warnings.add(
-        "the SegmentTimeline lies outside of the period: taken as it is", place: .element(context.path))
+        "the SegmentTimeline lies outside of the period: treated as it is", place: .element(context.path))
     }
     guard timing.count > 0 || mpd.type == .dynamic else {
       throw ReelError(.badManifest, "the Representation has no segments in its period")

@@ -49,7 +49,7 @@ extension MPDMapper {
     } else {
       for (rung, reason) in unplayable {
         warnings.add(
-          "the representation '\(rung.id.excerpt)' is passed over: \(reason)", place: .element(path))
+          "the Representation '\(rung.id.excerpt)' is ignored: \(reason)", place: .element(path))
       }
     }
     guard !playable.isEmpty else { return nil }

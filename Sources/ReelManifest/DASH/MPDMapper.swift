@@ -117,7 +117,7 @@ struct MPDMapper {
   mutating func checkLink(_ href: String?, of what: String, isEmpty: Bool, path: String) throws(ReelError) {
     guard let href else { return }
     let error = ReelError(
-      .unsupported, "the \(what) stands in another file (xlink:href '\(href.excerpt)'), which is not read",
+      .unsupported, "the \(what) is in another file (xlink:href '\(href.excerpt)'), which is not supported",
       place: .element(path))
     if isEmpty { throw error }
     warnings.add(error)
@@ -199,10 +199,10 @@ struct MPDMapper {
     }
     if let length = duration, length <= .zero {
       guard following == nil else {
-        warnings.add("the period's duration is not above 0: passed over", place: .element(path))
+        warnings.add("the period's duration is not above 0: ignored", place: .element(path))
         return nil
       }
-      warnings.add("the period's duration is not above 0: taken as unknown", place: .element(path))
+      warnings.add("the period's duration is not above 0: treated as unknown", place: .element(path))
       duration = nil
     }
     return PeriodContext(
@@ -257,7 +257,7 @@ struct MPDMapper {
       ("publishTime", mpd.publishTime),
     ]
     for case (let name, let text?) in dates where WallTime(iso8601: text) == nil {
-      warnings.add("@\(name) '\(text.excerpt)' is not a date: passed over", place: .element("MPD"))
+      warnings.add("@\(name) '\(text.excerpt)' is not a date: ignored", place: .element("MPD"))
     }
   }
 

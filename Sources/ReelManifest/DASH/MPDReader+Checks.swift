@@ -24,7 +24,7 @@ extension MPDReader {
 
   /// PatchLocation (ISO/IEC 23009-1 §5.15).
   mutating func checkPatchLocation() throws(ReelError) {
-    _ = xml.value("ttl", "a length of time") { XMLDuration($0) }
+    _ = xml.value("ttl", "a duration") { XMLDuration($0) }
     try xml.skip()
   }
 
@@ -46,7 +46,7 @@ extension MPDReader {
   // MARK: - Private
 
   private mutating func milliseconds(_ name: StaticString) -> MediaTime? {
-    xml.value(name, "a whole number from 0 on") { text in
+    xml.value(name, "a whole number of 0 or more") { text in
       text.wholeNumber.flatMap { $0 >= 0 ? MediaTime(value: $0, timescale: 1000) : nil }
     }
   }

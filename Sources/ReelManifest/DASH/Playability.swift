@@ -6,7 +6,7 @@ enum Playability {
     for property in properties {
       if isTrickMode(property) { return "trick mode" }
       guard !isUnderstood(property.scheme) else { continue }
-      return "an essential property that is not understood: \(property.scheme.excerpt)"
+      return "an unknown essential property: \(property.scheme.excerpt)"
     }
     return nil
   }

@@ -54,7 +54,7 @@ extension SegmentTiming.Frame {
   /// The media time of the first of equally long segments, in ticks.
   func firstStart() throws(ReelError) -> Int64 {
     let (start, overflow) = presentationTimeOffset.addingReportingOverflow(earliestPresentationTimeDelta)
-    guard !overflow else { throw ReelError(.badManifest, "the segments lead beyond 63 bits") }
+    guard !overflow else { throw ReelError(.badManifest, "the segment times exceed 63 bits") }
     return start
   }
 

@@ -68,7 +68,7 @@ struct SegmentTiming: Sendable {
       let (end, tooLate) = start.addingReportingOverflow(length)
       let (nextNumber, tooMany) = number.addingReportingOverflow(segmentCount)
       guard !tooLong, !tooLate, !tooMany else {
-        throw ReelError(.badManifest, "the SegmentTimeline leads beyond 63 bits")
+        throw ReelError(.badManifest, "the SegmentTimeline exceeds 63 bits")
       }
       let passed = start < frame.presentationTimeOffset ? frame.presentationTimeOffset &- start : 0
       var first = max(0, min(segmentCount, passed / entry.duration))
@@ -161,7 +161,7 @@ struct SegmentTiming: Sendable {
     let (length, tooLong) = step.multipliedReportingOverflow(by: end)
     let (endTicks, tooLate) = origin.addingReportingOverflow(length)
     guard !tooMany, !tooLong, !tooLate else {
-      throw ReelError(.badManifest, "the segments lead beyond 63 bits")
+      throw ReelError(.badManifest, "the segment times exceed 63 bits")
     }
     latestEnd = endTicks
     // A window shorter than a segment holds the newest segment.

@@ -49,7 +49,7 @@ struct SegmentURLTemplate: Sendable {
     }
     if !rest.isEmpty { parts.append(.literal(rest)) }
     guard byteCount <= ManifestLimits().urlByteCount else {
-      throw ReelError(.badManifest, "URL of more than \(ManifestLimits().urlByteCount) bytes")
+      throw ReelError(.badManifest, "the URL is longer than \(ManifestLimits().urlByteCount) bytes")
     }
     for part in parts {
       switch part {

@@ -46,12 +46,12 @@ extension XMLReader {
     guard let text = string(name) else { return nil }
     guard let duration = XMLDuration(text) else {
       let count = warnings.warnings.count
-      let outcome = fallback.map { "taken as \($0.seconds) s" } ?? "passed over"
-      warn("@\(name) '\(text.excerpt)' is not a length of time: \(outcome)")
+      let outcome = fallback.map { "treated as \($0.seconds) s" } ?? "ignored"
+      warn("@\(name) '\(text.excerpt)' is not a duration: \(outcome)")
       malformedLengths += warnings.warnings[count...].map { (name.description, $0) }
       return fallback
     }
-    if !duration.isWellFormed { warn("@\(name) '\(text.excerpt)' is not an xs:duration: taken as seconds") }
+    if !duration.isWellFormed { warn("@\(name) '\(text.excerpt)' is not an xs:duration: treated as seconds") }
     return duration.time
   }
 
@@ -61,7 +61,7 @@ extension XMLReader {
     _ text: String, of name: StaticString, _ what: String, _ read: (String) -> Value?
   ) -> Value? {
     if let value = read(text) { return value }
-    warn("@\(name) '\(text.excerpt)' is not \(what): passed over")
+    warn("@\(name) '\(text.excerpt)' is not \(what): ignored")
     return nil
   }
 }

@@ -158,7 +158,7 @@ struct XMLReader {
     if let number = bytes.integer(in: range) { return number }
     let text = bytes.text(in: range)
     if let number = text.wholeNumber {
-      warn("@\(name) '\(text.excerpt)' is not a whole number: taken as \(number)")
+      warn("@\(name) '\(text.excerpt)' is not a whole number: treated as \(number)")
       return number
     }
     throw malformed("@\(name) '\(text.excerpt)' is not a whole number of 64 bits", at: range.lowerBound)
@@ -401,8 +401,8 @@ struct XMLReader {
   private func description(of byte: UInt8) -> String {
     switch byte {
     case UInt8(ascii: "{"), UInt8(ascii: "["): "it is JSON"
-    case UInt8(ascii: "#"): "it begins like a playlist"
-    default: "it does not begin with '<'"
+    case UInt8(ascii: "#"): "it starts like a playlist"
+    default: "it does not start with '<'"
     }
   }
 

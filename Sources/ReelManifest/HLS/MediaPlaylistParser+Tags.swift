@@ -157,7 +157,7 @@ extension MediaPlaylistParser {
     }
     let (sum, overflow) = skippedCount.addingReportingOverflow(skipped)
     guard !overflow else {
-      throw ReelError(.badManifest, "EXT-X-SKIP leads beyond 63 bits", place: lines.place)
+      throw ReelError(.badManifest, "EXT-X-SKIP exceeds 63 bits", place: lines.place)
     }
     skippedCount = sum
     warnings.add("\(skipped) segments are skipped, and their durations not known", place: lines.place)
@@ -178,7 +178,7 @@ extension MediaPlaylistParser {
     let text = bytes.text(in: value)
     if let number = text.wholeNumber {
       let what = number < 0 ? "below 0" : "not a whole number"
-      warnings.add("\(tag) '\(text.excerpt)' is \(what): taken as \(number)", place: lines.place)
+      warnings.add("\(tag) '\(text.excerpt)' is \(what): treated as \(number)", place: lines.place)
       return number
     }
     guard value.isEmpty || Double(text) == nil else {

@@ -132,7 +132,7 @@ struct MediaPlaylistParser {
     let text = bytes.text(in: field)
     guard let seconds = Double(text), seconds.isFinite, seconds >= 0, seconds < 9e9 else {
       warnings.add(
-        "the EXTINF duration '\(text.excerpt)' is not a length of time: taken as the target duration",
+        "the EXTINF duration '\(text.excerpt)' is not a duration: treated as the target duration",
         place: lines.place)
       duration = targetDuration
       return
@@ -221,7 +221,7 @@ struct MediaPlaylistParser {
         return !suffix.isEmpty && suffix == fileSuffix(of: reference)
       } ?? false
     warnings.add(
-      isSegment ? "a segment without EXTINF, taken to last the target duration" : "a URL without EXTINF",
+      isSegment ? "a segment without EXTINF, assumed to last the target duration" : "a URL without EXTINF",
       place: lines.place)
     return isSegment ? targetDuration : nil
   }
@@ -244,7 +244,7 @@ struct MediaPlaylistParser {
 
   private mutating func checkReference(_ line: Range<Int>, at index: Int) throws(ReelError) {
     guard line.count <= limits.urlByteCount else {
-      throw ReelError(.badManifest, "URL of more than \(limits.urlByteCount) bytes", place: lines.place)
+      throw ReelError(.badManifest, "the URL is longer than \(limits.urlByteCount) bytes", place: lines.place)
     }
     if URLResolver.isPlain(bytes[line]) { return }
     let text = bytes.text(in: line)
@@ -295,7 +295,7 @@ struct MediaPlaylistParser {
     let (_, overflow) = first.addingReportingOverflow(Int64(playlist.records.count))
     playlist.mediaSequence = first
     guard !tooFar, !overflow else {
-      throw ReelError(.badManifest, "the media sequence numbers lead beyond 63 bits")
+      throw ReelError(.badManifest, "the media sequence numbers exceed 63 bits")
     }
     if playlist.records.isEmpty, !playlist.isLive {
       throw ReelError(.badManifest, "the playlist has ended and has no segments")

@@ -63,7 +63,7 @@ enum PlaylistKind: Sendable {
       let text = bytes.text(in: line.prefix(64)).lowercased()
       return text.contains("html") ? "it is an HTML page" : "it is XML"
     case UInt8(ascii: "{"), UInt8(ascii: "["): return "it is JSON"
-    default: return "it does not begin with #EXTM3U"
+    default: return "it does not start with #EXTM3U"
     }
   }
 }

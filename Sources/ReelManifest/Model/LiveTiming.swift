@@ -62,7 +62,7 @@ extension LiveTiming {
     let seconds = (drift.seconds * 1000).rounded() / 1000
     return ReelError(
       .badManifest,
-      "no segment of the timeline can be had by the clock: the newest ends \(seconds) s ahead of it, and is taken to end"
+      "by the clock, no segment of the timeline is available yet: the newest ends \(seconds) s in the future, and is assumed to end"
         + " now (ISO/IEC 23009-1 §5.3.9.5.3)",
       place: .element("MPD"),
       advice: "compare this machine's clock, @availabilityStartTime and the timeline")

@@ -41,7 +41,7 @@ struct AttributeRule: Sendable {
     case .date: return WallTime(iso8601: text) == nil ? "'\(text.excerpt)' is not a date" : nil
     case .byteRange: return ByteRangeText(text) == nil ? "'\(text.excerpt)' is not a byte range" : nil
     case .integer: return Self.isInteger(text) ? nil : "'\(text.excerpt)' is not a decimal integer"
-    case .float: return Self.isFloat(text) ? nil : "'\(text.excerpt)' is not a decimal number from 0 on"
+    case .float: return Self.isFloat(text) ? nil : "'\(text.excerpt)' is not a decimal number of 0 or more"
     case .signedFloat:
       let isNumber = Self.isFloat(text.hasPrefix("-") ? String(text.dropFirst()) : text)
       return isNumber ? nil : "'\(text.excerpt)' is not a decimal number"

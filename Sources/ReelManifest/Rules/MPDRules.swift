@@ -128,7 +128,7 @@ extension MPDRules {
   mutating func duration(_ name: StaticString, _ clause: String) {
     guard let text = xml.string(name) else { return }
     if XMLDuration(text)?.isWellFormed != true {
-      report("@\(name) '\(text.excerpt)' is not an xs:duration from 0 on", clause)
+      report("@\(name) '\(text.excerpt)' is not an xs:duration of 0 or more", clause)
     }
   }
 
@@ -145,7 +145,7 @@ extension MPDRules {
     for name in names {
       guard let text = xml.string(name) else { continue }
       if UInt64(text) == nil {
-        report("@\(name) '\(text.excerpt)' is not a whole number from 0 on", clause)
+        report("@\(name) '\(text.excerpt)' is not a whole number of 0 or more", clause)
       }
     }
   }

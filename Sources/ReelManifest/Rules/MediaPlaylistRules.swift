@@ -103,7 +103,7 @@ struct MediaPlaylistRules {
     let text = String(tag.value[..<(comma ?? tag.value.endIndex)])
     guard AttributeRule.isFloat(text) else {
       log.add(
-        "the duration '\(text.excerpt)' of EXTINF is not a decimal number from 0 on", tag.source,
+        "the duration '\(text.excerpt)' of EXTINF is not a decimal number of 0 or more", tag.source,
         line: tag.line)
       return
     }

@@ -24,7 +24,7 @@ struct URLResolver: Sendable {
   /// to a local file.
   func resolve(_ reference: String, place: ReelError.Place? = nil) throws(ReelError) -> URL {
     guard reference.utf8.count <= limit else {
-      throw ReelError(.badManifest, "URL of more than \(limit) bytes", place: place)
+      throw ReelError(.badManifest, "the URL is longer than \(limit) bytes", place: place)
     }
     if reference.isEmpty { return base }
     guard let url = URL(string: reference, relativeTo: base)?.absoluteURL else {
@@ -32,7 +32,7 @@ struct URLResolver: Sendable {
     }
     guard !url.isFileURL || base.isFileURL else {
       throw ReelError(
-        .badManifest, "'\(reference.excerpt)' leads from a remote manifest to a local file", place: place)
+        .badManifest, "'\(reference.excerpt)' is a local file in a remote manifest", place: place)
     }
     return url
   }

@@ -45,7 +45,7 @@ actor KeyStore {
   static func check(_ encryption: SegmentEncryption?, at url: URL) throws(ReelError) {
     guard let encryption, !encryption.encryptsSamples, encryption.method != "AES-128" else { return }
     throw ReelError(
-      .unsupported, "the segment is encrypted (\(encryption.method)), and only AES-128 is decrypted",
+      .unsupported, "the segment is encrypted (\(encryption.method)), and only AES-128 is supported",
       at: url.reelName)
   }
 

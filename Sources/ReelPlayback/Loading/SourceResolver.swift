@@ -344,7 +344,7 @@ struct SourceResolver: Sendable {
       guard file.byteCount + Int64(chunk.count) <= configuration.spoolByteLimit else {
         throw ReelError(
           .badMedia,
-          "the index stands at the end, the server serves no ranges, and the file is too large to be kept",
+          "the index is at the end, the server does not support ranges, and the file is too large to keep",
           at: name)
       }
       try file.append(chunk)

@@ -24,7 +24,7 @@ extension KeyedDecodingContainer {
 
   private func duration(_ milliseconds: Double, forKey key: Key) throws -> Duration {
     guard let microseconds = Int64(exactly: (milliseconds * 1e3).rounded()) else {
-      throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "no length of time")
+      throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "not a duration")
     }
     return .microseconds(microseconds)
   }
