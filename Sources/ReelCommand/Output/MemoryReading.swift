@@ -10,7 +10,8 @@ struct MemoryReading: Encodable, Sendable {
   var residentBytes = 0
   var threads = 0
   var descriptors = 0
-  /// Allocated memory that belongs to no single player; nil if the allocator can't tell.
+  /// What the allocator takes for memory that belongs to no single player; nil if the allocator can't tell. An upper
+  /// bound, as pages that were never written count (`stats.arenas.<i>.resident` of jemalloc(3)).
   var sharedBytes: Int?
 
   /// Zeros if the system has no figures.

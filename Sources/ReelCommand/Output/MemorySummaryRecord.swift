@@ -12,7 +12,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
     let perPlayerBytes: Int?
     /// The sum over all players.
     let ledgerBytes: Int
-    /// The growth of memory that belongs to no single player.
+    /// The growth of memory that belongs to no single player, an upper bound.
     let sharedBytes: Int?
     /// The growth that the other two do not explain.
     let unexplainedBytes: Int
@@ -83,7 +83,7 @@ struct MemorySummaryRecord: Encodable, Sendable {
   var growthPerPlayerBytes: Int?
   /// The sum over all players.
   let ledgerBytes: Int
-  /// The growth of memory that belongs to no single player; nil if the allocator can't tell.
+  /// The growth of memory that belongs to no single player, an upper bound; nil if the allocator can't tell.
   let sharedBytes: Int?
   /// The growth that neither the players' sums nor the shared part explain.
   let unexplainedBytes: Int

@@ -153,7 +153,7 @@ struct ReportPage {
     .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:8px;margin:16px 0 0}
     .tiles div{background:var(--soft);border-radius:6px;padding:8px 10px}
     .tiles dt{color:var(--mute);font-size:.8rem}.tiles dd{margin:0;font-size:1.05rem;font-weight:600}
-    .scroll{overflow-x:auto;background:linear-gradient(to right,var(--bg) 40%,transparent) 0 0/48px 100%,\
+    .scroll,.lane{overflow-x:auto;background:linear-gradient(to right,var(--bg) 40%,transparent) 0 0/48px 100%,\
     linear-gradient(to left,var(--bg) 40%,transparent) 100% 0/48px 100%,\
     linear-gradient(to right,var(--edge),transparent) 0 0/14px 100%,\
     linear-gradient(to left,var(--edge),transparent) 100% 0/14px 100%;background-repeat:no-repeat;\
