@@ -186,6 +186,7 @@ struct MannersTests {
     let figure = LabResult.Figure.rebufferingRatio
     #expect(figure.text(0.00002, step: 0.00001) == "0.002 %")
     #expect(figure.text(0.5, step: 0.25) == "50 %")
+    #expect(Charts.places(0.0002) == 4 && Charts.places(0.5) == 3)
     let equal = Charts.Candidate(name: "a", delay: 10, cost: 0, isOnFront: true, number: 0)
     let chart = Charts.front("Rebuffering", [equal]) { cost, _ in "cost \(cost)" }
     #expect(chart.matches(of: #/>cost [^<]*</text>/#).count == 1)

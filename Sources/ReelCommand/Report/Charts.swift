@@ -57,7 +57,7 @@ enum Charts {
     shareAxis(&svg, left, right, y)
     for tick in ticks(span * 1.001, count: 4) {
       svg.line(x(tick), top, x(tick), bottom, "grid")
-      svg.text(x(tick), bottom + 15, tick.formatted(places: 3), "m s", anchor: .middle)
+      svg.text(x(tick), bottom + 15, tick.formatted(places: places(step)), "m s", anchor: .middle)
     }
     steps(&svg, series, x: x, y: y, right: right)
     return "<figure>\(svg.element(label: "\(title): shares by value"))</figure>"
@@ -92,7 +92,7 @@ enum Charts {
       let tick = low + Double(number) * step
       let isZero = tick.magnitude < step / 2
       svg.line(x(tick), top, x(tick), bottom, isZero ? "axis" : "grid")
-      let text = isZero ? "0" : tick.formatted(places: 3).replacing("-", with: "−")
+      let text = isZero ? "0" : tick.formatted(places: places(step)).replacing("-", with: "−")
       svg.text(x(tick), bottom + 15, text, "m s", anchor: .middle)
     }
     for (place, entry) in entries.enumerated() {
@@ -223,6 +223,11 @@ enum Charts {
     let power = pow(10, floor(log10(least)))
     for factor in [1.0, 2, 5] where factor * power >= least * 0.999 { return factor * power }
     return 10 * power
+  }
+
+  /// The decimals that tell multiples of a step apart: 3, or more for a smaller step.
+  static func places(_ step: Double) -> Int {
+    step > 0 && step < 0.001 ? min(Int((-log10(step)).rounded(.up)), 9) : 3
   }
 
   /// Round times from 0 to `span`.
