@@ -37,6 +37,6 @@ extension PosterRecord {
   /// The names of the fields of a result.
   static let keys: Set<String> = [
     "source", "file", "time", "pts", "pts_time", "why", "good", "chosen", "candidates", "hdr", "tone_mapped",
-    "rung", "rung_bandwidth", "read", "startup", "faults",
+    "track", "rung", "rung_bandwidth", "read", "startup", "faults",
   ]
 }

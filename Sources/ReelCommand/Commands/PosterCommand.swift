@@ -18,9 +18,10 @@ struct PosterCommand: AsyncParsableCommand {
       near-uniform, faded, blurred and damaged frames are rejected. If all are, the least bad one is written, and the \
       output says so.
 
-      Of segments and of MP4 files, only what these frames need is fetched. With --size, the cheapest rung that is large \
-      enough is read, whatever --bandwidth says. Frames are turned upright and their pixels made square. HDR (PQ, HLG) is \
-      mapped to SDR by the curve of ITU-R BT.2390.
+      Of segments and of MP4 files, only what these frames need is fetched. With --size, the cheapest rung that is \
+      large enough is read, whatever --bandwidth says: a rung of video, a playlist of I-frames, or an image track, whose \
+      tiles then are the candidates. If its images can't be read, key frames are. Frames are turned upright and their pixels made square. HDR \
+      (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
 
       --quality is that of libjpeg for JPEG (default 85), libwebp for WebP (80) and libavif for AVIF (60). y4m keeps the \
       decoded samples and only turns them upright.
@@ -168,6 +169,9 @@ struct PosterCommand: AsyncParsableCommand {
         try Console.print(JSONLine.string(record))
       } else if !options.quiet, let line = PosterText.line(record) {
         if output == "-" { Console.note(line) } else { try Console.print(line) }
+      }
+      if !options.quiet, let fault = record.imageFault {
+        Console.warn("\(item.argument.printable): \(fault)")
       }
     } catch {
       if options.json {

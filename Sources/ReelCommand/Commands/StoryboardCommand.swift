@@ -12,11 +12,12 @@ struct StoryboardCommand: AsyncParsableCommand {
     commandName: "storyboard",
     abstract: "Write stills of each source at a regular interval, for previews.",
     discussion: """
-      Each still is a key frame, decoded on its own. From segments and from MP4 and Matroska files, only the index and \
-      these frames are fetched, several at a time, from the cheapest rung whose frames are large enough, or from a \
-      playlist of I-frames. A still is the key frame nearest to the start of its interval; of a segment, only the first \
-      key frame counts. No key frame is used twice: if key frames are further apart than --every, so are the stills. \
-      Sources without an index are read to their end.
+      Each still is a key frame, decoded by itself. Of segments and of MP4 and Matroska files, only these frames \
+      and the index are fetched, several at a time, from the cheapest rung whose frames are large enough, or from \
+      a playlist of I-frames. If the source has an image track whose tiles are large enough and that is cheaper, they \
+      are taken instead. A still is the key frame nearest to the beginning of its interval (of segments: the \
+      first one of each segment counts), and none is used twice: if key frames are further apart than --every, so \
+      are the stills. Sources without an index are read to their end.
 
       --write chooses the files, which share their sheets:
       \(HelpText.list(StoryboardOutput.forms))

@@ -47,6 +47,7 @@ struct ManifestRecord: Encodable {
     let videoRange: String?
     let channels: String?
     let audioGroup: String?
+    let tiles: Tiles?
     let protection: ProtectionRecord?
     let playlist: String?
     let alternatePlaylists: [String]?
@@ -56,6 +57,23 @@ struct ManifestRecord: Encodable {
     let initializations: [Initialization]?
     let segmentCount: Int?
     let segments: PrintedSegments.Placeholder?
+  }
+
+  /// How the images of a rung are divided.
+  struct Tiles: Encodable {
+    let columns: Int
+    let rows: Int
+    let width: Int?
+    let height: Int?
+    let duration: Double?
+
+    init(_ tiles: ImageTiles) {
+      columns = tiles.columns
+      rows = tiles.rows
+      width = tiles.size?.width
+      height = tiles.size?.height
+      duration = tiles.duration?.seconds
+    }
   }
 
   /// The byte range of a segment index that was not read.
@@ -172,7 +190,8 @@ struct ManifestRecord: Encodable {
       width: rung.size?.width, height: rung.size?.height, frameRate: rung.frameRate?.description,
       sampleAspectRatio: rung.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" },
       videoRange: rung.videoRange, channels: rung.channels, audioGroup: rung.audioGroup,
-      protection: rung.protection.map(ProtectionRecord.init), playlist: playlist,
+      tiles: rung.tiles.map(Tiles.init), protection: rung.protection.map(ProtectionRecord.init),
+      playlist: playlist,
       alternatePlaylists: rung.alternateURLs.isEmpty ? nil : rung.alternateURLs.map(\.absoluteString),
       index: index, error: error.map(ErrorRecord.init), duration: duration,
       initializations: printed.flatMap { printed in

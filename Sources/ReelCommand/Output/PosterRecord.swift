@@ -28,7 +28,7 @@ struct PosterRecord: Encodable {
     let uniformShare: Double
     let entropy: Double
     let sharpness: Double
-    /// Of the frame's packet.
+    /// Of the frame's packet. Of an image with several tiles, the first of them has its bytes.
     let bytes: Int
 
     init(_ candidate: Poster.Candidate) {
@@ -82,12 +82,21 @@ struct PosterRecord: Encodable {
   var hdr: String?
   /// True if HDR was mapped to SDR.
   var toneMapped: Bool?
+  /// `video`, `key_frames` or `images`: the kind of track that was read; nil for a media file.
+  var track: String?
   var rung: String?
   var rungBandwidth: Int?
   var read: Read?
   var startup: StartupRecord?
   var faults: [ErrorRecord]?
   var error: ErrorRecord?
+  /// Why key frames took the place of images.
+  private(set) var imageFault: ReelError?
+
+  private enum CodingKeys: String, CodingKey {
+    case source, file, time, pts, ptsTime, why, good, chosen, candidates, hdr, toneMapped, track, rung
+    case rungBandwidth, read, startup, faults, error
+  }
 
   init(source: String, error: ReelError) {
     self.source = source
@@ -110,6 +119,8 @@ struct PosterRecord: Encodable {
     let transfer = poster.frame.frame.decoded.color.transfer
     hdr = transfer == "smpte2084" ? "pq" : transfer == "arib-std-b67" ? "hlg" : nil
     toneMapped = hdr == nil ? nil : handling == .sdr
+    track = poster.track?.rawValue
+    imageFault = poster.imageFault
     rung = poster.rung?.id
     rungBandwidth = poster.rung?.bitsPerSecond
     read = Read(poster.traffic)
@@ -151,6 +162,7 @@ enum PosterText {
     if let hdr = record.hdr {
       line += "\t\(hdr.uppercased())" + (record.toneMapped == true ? ", tone mapped" : "")
     }
+    if record.track == StillTrack.images.rawValue { line += "\tfrom images" }
     return line
   }
 }

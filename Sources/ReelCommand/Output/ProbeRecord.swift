@@ -34,6 +34,22 @@ struct ProbeRecord: Encodable {
     let protection: ProtectionRecord?
   }
 
+  /// A rung with images.
+  struct Images: Encodable {
+    let id: String
+    let period: Int
+    let bandwidth: Int?
+    let codecs: String?
+    let mimeType: String?
+    /// Of a tile.
+    let width: Int?
+    let height: Int?
+    /// Of an image.
+    let columns: Int?
+    let rows: Int?
+    let unplayable: String?
+  }
+
   struct Segments: Encodable {
     let count: Int
     let shortestDuration: Double
@@ -105,6 +121,7 @@ struct ProbeRecord: Encodable {
   var rungs: [Rung]?
   var audio: [Rendition]?
   var text: [Rendition]?
+  var images: [Images]?
   var segments: Segments?
   var streams: [Stream]?
   var firstFrame: Frame?
@@ -129,6 +146,7 @@ struct ProbeRecord: Encodable {
         of: presentation, chosen: description.chosenRung, in: description.chosenPeriod ?? 0)
       audio = Self.renditions(of: presentation, kind: .audio)
       text = Self.renditions(of: presentation, kind: .text)
+      images = Self.images(of: presentation)
     }
     let told =
       (description.presentation?.warnings.map(\.description) ?? []) + description.faults.map(\.description)
@@ -198,6 +216,25 @@ struct ProbeRecord: Encodable {
         }
       }
     }
+  }
+
+  /// The layout of an HLS image playlist is not known before it is read.
+  private static func images(of presentation: Presentation) -> [Images]? {
+    let images = presentation.periods.enumerated().flatMap { index, period in
+      period.trackGroups.filter { $0.kind == .image }.flatMap { group in
+        group.rungs.compactMap { rung -> Images? in
+          guard let tiles = rung.tiles else { return nil }
+          var isLayoutKnown = true
+          if case .playlist = rung.media { isLayoutKnown = false }
+          return Images(
+            id: rung.id, period: index, bandwidth: rung.bitsPerSecond, codecs: joined(rung.codecs),
+            mimeType: rung.mimeType, width: tiles.size?.width, height: tiles.size?.height,
+            columns: isLayoutKnown ? tiles.columns : nil, rows: isLayoutKnown ? tiles.rows : nil,
+            unplayable: group.unplayableReason)
+        }
+      }
+    }
+    return images.isEmpty ? nil : images
   }
 
   private static func joined(_ codecs: [String]) -> String? {

@@ -40,6 +40,17 @@ enum ProbeText {
         )
       }
     }
+    for images in record.images ?? [] {
+      let layout = images.columns.flatMap { columns in
+        images.rows.flatMap { columns * $0 == 1 ? nil : "\(columns)x\($0) tiles an image" }
+      }
+      let facts = [
+        images.bandwidth.map(bitRate), size(images.width, images.height), layout, images.mimeType,
+        images.codecs, images.unplayable.map { "(\($0))" },
+      ]
+      let text = join(facts)
+      lines.append("    images \(images.id.printable)  \(text.isEmpty ? "nothing stated" : text)")
+    }
     if let segments = record.segments {
       var line = "  segments \(segments.count), \(segments.shortestDuration.formatted(places: 3))"
       if segments.longestDuration != segments.shortestDuration {

@@ -18,7 +18,7 @@ struct StoryboardRecord: Encodable {
     let slot: Int
     /// Of the frame itself, in seconds from `start`.
     let time: Double
-    /// Of its packet.
+    /// Of its packet. Of an image with several tiles, the first of them has its bytes.
     let bytes: Int
 
     init(_ tile: Storyboard.Tile) {
@@ -60,6 +60,8 @@ struct StoryboardRecord: Encodable {
   var missing: [Missing]?
   /// `pq` or `hlg` for a source in HDR, which was mapped to SDR.
   var hdr: String?
+  /// `video`, `key_frames` or `images`: the kind of track that was read; nil for a media file.
+  var track: String?
   var rung: String?
   var rungBandwidth: Int?
   var read: Read?
@@ -74,7 +76,7 @@ struct StoryboardRecord: Encodable {
   private enum CodingKeys: String, CodingKey {
     case source, stills, repeated, tileWidth, tileHeight, interval, duration, start, live, files, frames,
       missing, hdr
-    case rung, rungBandwidth, read, wallMs, cpuMs, faults, error
+    case track, rung, rungBandwidth, read, wallMs, cpuMs, faults, error
   }
 
   init(source: String, error: ReelError) {
@@ -99,6 +101,7 @@ struct StoryboardRecord: Encodable {
     let found = storyboard.missing.map { Missing(slot: $0.slot, error: ErrorRecord($0.error)) }
     missing = found.isEmpty ? nil : found
     hdr = storyboard.hdr
+    track = storyboard.track?.rawValue
     rung = storyboard.rung?.id
     rungBandwidth = storyboard.rung?.bitsPerSecond
     let traffic = storyboard.traffic
@@ -133,14 +136,18 @@ enum StoryboardText {
     else { return nil }
     var line = "\(main.path.printable)\t\(counted(stills, "still")) of \(width)x\(height), every "
     line += "\(interval.formatted(places: 3)) s\t\(counted(files.count, "file"))"
-    line += "\tread \(megabytes(read.bytes)): key frames \(megabytes(read.keyFrameBytes)), "
+    let isOfImages = record.track == StillTrack.images.rawValue
+    line += "\tread \(megabytes(read.bytes)): \(isOfImages ? "images" : "key frames") "
+    line += "\(megabytes(read.keyFrameBytes)), "
     line += "index \(megabytes(read.indexBytes))\t\((wall / 1000).formatted(places: 2)) s"
-    if let rung = record.rung { line += "\trung \(rung.printable)" }
+    if let rung = record.rung { line += "\t\(isOfImages ? "images" : "rung") \(rung.printable)" }
     if record.live == true {
       line += "\tlive: the window of \((record.duration ?? 0).formatted(places: 1)) s"
     }
     if let hdr = record.hdr { line += "\t\(hdr.uppercased()), tone mapped" }
-    if let missing = record.missing { line += "\t\(counted(missing.count, "key frame")) missing" }
+    if let missing = record.missing {
+      line += "\t\(counted(missing.count, isOfImages ? "still" : "key frame")) missing"
+    }
     if let repeated = record.repeated { line += "\t\(counted(repeated, "tile")) repeated" }
     return line
   }

@@ -193,7 +193,7 @@ extension StillFormat {
 
 extension Frame {
   /// Copies rows without padding into the only plane.
-  fileprivate func fill<Sample>(_ samples: [Sample], rowBytes: Int) {
+  func fill<Sample>(_ samples: [Sample], rowBytes: Int) {
     let (rows, stride) = (Int(pointer.pointee.height), Int(pointer.pointee.linesize.0))
     samples.withUnsafeBytes { bytes in
       guard let source = bytes.baseAddress, let target = pointer.pointee.data.0,
@@ -207,7 +207,7 @@ extension Frame {
   }
 
   /// Tags full-range pixels.
-  fileprivate func tag(_ color: Still.Color, isRGB: Bool) {
+  func tag(_ color: Still.Color, isRGB: Bool) {
     let points = color.codePoints
     pointer.pointee.color_range = AVCOL_RANGE_JPEG
     pointer.pointee.color_primaries = AVColorPrimaries(UInt32(points.primaries))

@@ -69,7 +69,7 @@ extension MPDMapper {
   ) throws(ReelError) -> Rung {
     let common = representation.common.inheriting(from: set.common)
     let located = try media(representation, mimeType: common.mimeType, path: path, in: context)
-    return Rung(
+    var rung = Rung(
       id: representation.id ?? String(index),
       bitsPerSecond: representation.bandwidth.flatMap { Int(exactly: $0) },
       codecs: common.codecs, size: PixelSize(width: common.width, height: common.height),
@@ -80,6 +80,38 @@ extension MPDMapper {
       hasIndependentSegments: hasIndependentSegments(common),
       protection: ContentProtection(resolved(common.contentProtections, in: context.period)),
       media: located.media)
+    if context.kind == .image { rung.tiles = tiles(representation, size: rung.size, set: set, in: context) }
+    return rung
+  }
+
+  /// The tiles of a Representation of images (DASH-IF IOP 4.3 §6.2.6): @width and @height are those of a whole segment, and
+  /// each tile lasts an equal part of a whole segment's duration. Nil for timed metadata.
+  private mutating func tiles(
+    _ representation: MPD.Representation, size: PixelSize?, set: MPD.AdaptationSet, in context: SetContext
+  ) -> ImageTiles? {
+    let own = representation.common
+    let property = [own, set.common].lazy.flatMap { $0.essentialProperties + $0.supplementalProperties }
+      .first(where: Playability.isThumbnailTile)
+    let mimeType = own.mimeType ?? set.common.mimeType ?? ""
+    guard property != nil || mimeType.hasPrefix("image/") || set.contentType == "image" else { return nil }
+    let layout = property.flatMap { $0.value.flatMap { ImageTiles(layout: $0) } }
+    if let property, layout == nil {
+      warnings.add(
+        "the layout '\((property.value ?? "").excerpt)' of thumbnail tiles can't be read: taken as one tile",
+        place: .element(context.path))
+    }
+    var tiles = layout ?? ImageTiles()
+    if let size, size.width >= tiles.columns, size.height >= tiles.rows {
+      tiles.size = PixelSize(width: size.width / tiles.columns, height: size.height / tiles.rows)
+    }
+    let information = representation.segments.inheriting(from: context.segments)
+    if let common = information.template?.common ?? information.list?.common, common.timeline == nil,
+      let ticks = common.duration, ticks > 0
+    {
+      let (scale, overflow) = (common.base.timescale ?? 1).multipliedReportingOverflow(by: Int64(tiles.count))
+      if !overflow { tiles.duration = MediaTime(ticks: ticks, timescale: scale) }
+    }
+    return tiles
   }
 
   /// True if segments begin with a frame that can be decoded on its own: a SAP of type 1 or 2 (ISO/IEC 23009-1
@@ -96,6 +128,7 @@ extension MPDMapper {
     let first = set.representations.first?.common ?? set.common
     if (set.common.essentialProperties + set.common.supplementalProperties + first.essentialProperties)
       .contains(where: Playability.isThumbnailTile)
+      || first.supplementalProperties.contains(where: Playability.isThumbnailTile)
     {
       return .image
     }

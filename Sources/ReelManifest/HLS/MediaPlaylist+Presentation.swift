@@ -11,7 +11,7 @@ extension MediaPlaylist {
       let run = runs[Int(records[index].run)]
       let start = start(at: index)
       let number = mediaSequence + Int64(index)
-      return SegmentReference(
+      var segment = SegmentReference(
         number: number, url: resolver.url(reference(at: index)),
         byteRange: byteRanges.isEmpty ? nil : byteRanges[index], start: start,
         duration: self.start(at: index + 1) - start,
@@ -21,6 +21,8 @@ extension MediaPlaylist {
         encryption: run.keySet.flatMap { SegmentEncryption(keySets[$0], number: number, resolver: resolver) },
         discontinuity: run.discontinuity, isGap: run.isGap,
         programDateTime: programDateTimes.isEmpty ? nil : programDateTime(at: index))
+      segment.tiles = run.tiles.map { tiles[$0] }
+      return segment
     }
   }
 
@@ -34,11 +36,18 @@ extension MediaPlaylist {
   /// A presentation of this playlist alone: one period, one group, one rung.
   func presentation(url: URL, limits: ManifestLimits) -> Presentation {
     let length = isLive ? nil : duration
-    let rung = Rung(
-      id: "0", bitsPerSecond: nil, hasIndependentSegments: hasIndependentSegments,
-      media: .segments(segments(url: url, limits: limits)))
+    let list = segments(url: url, limits: limits)
+    var rung = Rung(
+      id: "0", bitsPerSecond: nil, hasIndependentSegments: hasIndependentSegments, media: .segments(list))
+    if holdsImagesOnly {
+      rung.tiles = list.first?.tiles ?? ImageTiles()
+      rung.size = rung.tiles?.size
+    } else {
+      rung.holdsKeyFramesOnly = holdsIFramesOnly
+    }
     let group = TrackGroup(
-      id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
+      id: nil, kind: holdsImagesOnly ? .image : .video, language: nil, label: nil, roles: [], isDefault: true,
+      rungs: [rung])
     let period = Period(id: nil, start: .zero, duration: length, trackGroups: [group])
     return Presentation(
       format: .hls, live: liveTiming, duration: length, periods: [period], warnings: warnings,

@@ -16,6 +16,12 @@ package struct MediaPlaylist: Sendable {
   package internal(set) var hasEndList = false
   /// EXT-X-INDEPENDENT-SEGMENTS (RFC 8216 §4.3.5.1).
   package internal(set) var hasIndependentSegments = false
+  /// EXT-X-I-FRAMES-ONLY: each segment is one I-frame (RFC 8216 §4.3.3.6).
+  package internal(set) var holdsIFramesOnly = false
+  /// EXT-X-IMAGES-ONLY: each segment is an image (Image Media Playlist 0.4). Also true with an EXT-X-TILES alone.
+  package internal(set) var holdsImagesOnly = false
+  /// Each EXT-X-TILES that differs from the one before it, in order.
+  package internal(set) var tiles: [ImageTiles] = []
   /// TIME-OFFSET of EXT-X-START (RFC 8216 §4.3.5.2): from the beginning or, if negative, from the end.
   package internal(set) var startOffset: MediaTime?
   /// Each EXT-X-MAP, in order (RFC 8216 §4.3.2.5).
@@ -64,6 +70,7 @@ package struct MediaPlaylist: Sendable {
     var keySet: Int?
     var discontinuity: Int
     var isGap: Bool
+    var tiles: Int?
   }
 }
 

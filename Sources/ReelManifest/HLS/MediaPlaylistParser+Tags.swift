@@ -13,6 +13,9 @@ extension MediaPlaylistParser {
     case "#EXT-X-DISCONTINUITY-SEQUENCE": try readDiscontinuitySequence(value)
     case "#EXT-X-PLAYLIST-TYPE": readType(value)
     case "#EXT-X-ENDLIST": playlist.hasEndList = true
+    case "#EXT-X-I-FRAMES-ONLY": playlist.holdsIFramesOnly = true
+    case "#EXT-X-IMAGES-ONLY": playlist.holdsImagesOnly = true
+    case "#EXT-X-TILES": try readTiles(try attributes(value))
     case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
     case "#EXT-X-START":
       let offset = warnings.startOffset(try attributes(value), place: lines.place)
@@ -44,6 +47,28 @@ extension MediaPlaylistParser {
   mutating func checkBitRate(_ value: Range<Int>) {
     if let rate = bytes.integer(in: value), rate > 0 { return }
     warnings.add("EXT-X-BITRATE '\(bytes.text(in: value).excerpt)' is not a rate", place: lines.place)
+  }
+
+  /// EXT-X-TILES (Image Media Playlist 0.4), which packagers write for each segment, or once for all that follow.
+  private mutating func readTiles(_ attributes: AttributeList) throws(ReelError) {
+    playlist.holdsImagesOnly = true
+    var reader = AttributeReader(attributes)
+    guard var new = reader.value("LAYOUT", { ImageTiles(layout: $0) }) else {
+      warnings.add("EXT-X-TILES without a LAYOUT that can be read: taken as one tile", place: lines.place)
+      return try setTiles(ImageTiles(size: reader.value("RESOLUTION") { PixelSize(resolution: $0) }))
+    }
+    new.size = reader.value("RESOLUTION") { PixelSize(resolution: $0) }
+    new.duration = reader.length("DURATION").flatMap { $0 > .zero ? $0 : nil }
+    reader.warn("EXT-X-TILES", in: &warnings, place: lines.place)
+    try setTiles(new)
+  }
+
+  private mutating func setTiles(_ new: ImageTiles) throws(ReelError) {
+    if let tiles, playlist.tiles[tiles] == new { return }
+    try check(playlist.tiles.count, upTo: limits.segments, "layouts of tiles")
+    playlist.tiles.append(new)
+    tiles = playlist.tiles.count - 1
+    isRunOpen = false
   }
 
   /// EXT-X-PART (draft-pantos-hls-rfc8216bis §4.4.4.9).

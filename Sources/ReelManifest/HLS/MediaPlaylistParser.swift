@@ -42,6 +42,7 @@ struct MediaPlaylistParser {
   var discontinuitySequence = 0
   var discontinuity = 0
   var isRunOpen = false
+  var tiles: Int?
 
   // Collected for the end.
   /// What stands in for a duration that is missing, or no number.
@@ -286,7 +287,7 @@ struct MediaPlaylistParser {
       keySet = playlist.keySets.count - 1
     }
     playlist.runs.append(
-      MediaPlaylist.Run(map: map, keySet: keySet, discontinuity: discontinuity, isGap: isGap))
+      MediaPlaylist.Run(map: map, keySet: keySet, discontinuity: discontinuity, isGap: isGap, tiles: tiles))
     isRunOpen = true
   }
 

@@ -2,7 +2,8 @@ import Foundation
 import ReelCore
 
 extension MultivariantPlaylist {
-  /// One period with the variants as one group, and a group for each audio and subtitle rendition.
+  /// One period with the variants as one group, a group for each audio and subtitle rendition, and one for all image
+  /// playlists.
   ///
   /// Throws `badManifest` if there is nothing to choose.
   func presentation(url: URL, limits: ManifestLimits) throws(ReelError) -> Presentation {
@@ -30,7 +31,13 @@ extension MultivariantPlaylist {
       if variant.isAudioOnly, separateURLs.contains(url) { continue }
       ladder.add(variant, id: String(index), url: url)
     }
-    let groups = Self.groups(main: ladder.main, audioOnly: ladder.audioOnly, separate: separate)
+    var groups = Self.groups(main: ladder.main, audioOnly: ladder.audioOnly, separate: separate)
+    let images = imageRungs(resolver)
+    if !images.isEmpty {
+      groups.append(
+        TrackGroup(
+          id: nil, kind: .image, language: nil, label: nil, roles: [], isDefault: false, rungs: images))
+    }
     guard !groups.isEmpty else {
       throw ReelError(.badManifest, "the playlist has no variant that can be chosen")
     }
@@ -53,6 +60,19 @@ extension MultivariantPlaylist {
         averageBitsPerSecond: variant.averageBandwidth, codecs: variant.codecs, size: variant.resolution,
         videoRange: variant.videoRange, hasIndependentSegments: true, media: .playlist(url))
       rung.holdsKeyFramesOnly = true
+      return rung
+    }
+  }
+
+  /// Playlists of images. One with a URI that can't be resolved is left out.
+  private func imageRungs(_ resolver: URLResolver) -> [Rung] {
+    imageVariants.enumerated().compactMap { index, variant in
+      guard let url = try? resolver.resolve(variant.reference, place: .line(variant.line)) else { return nil }
+      var rung = Rung(
+        id: "images-\(index)", bitsPerSecond: variant.bandwidth,
+        averageBitsPerSecond: variant.averageBandwidth, codecs: variant.codecs, size: variant.resolution,
+        media: .playlist(url))
+      rung.tiles = ImageTiles(size: variant.resolution)
       return rung
     }
   }

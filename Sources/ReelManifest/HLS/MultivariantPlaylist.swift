@@ -10,6 +10,8 @@ package struct MultivariantPlaylist: Sendable {
   package internal(set) var variants: [Variant] = []
   /// Each EXT-X-I-FRAME-STREAM-INF, in order (RFC 8216 §4.3.4.3).
   package internal(set) var iFrameVariants: [Variant] = []
+  /// Each EXT-X-IMAGE-STREAM-INF, in order (Image Media Playlist 0.4).
+  package internal(set) var imageVariants: [Variant] = []
   /// Each EXT-X-MEDIA, in order (RFC 8216 §4.3.4.1).
   package internal(set) var renditions: [Rendition] = []
   /// The variables of EXT-X-DEFINE (draft-pantos-hls-rfc8216bis §4.4.2.3), for media playlists to import.

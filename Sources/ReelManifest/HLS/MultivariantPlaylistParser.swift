@@ -19,7 +19,7 @@ struct MultivariantPlaylistParser {
   private var playlist = MultivariantPlaylist()
   private var variables: PlaylistVariables
   private var warnings: WarningLog
-  /// How many I-frame variants, session data and session keys there are.
+  /// How many variants of I-frames and of images, session data and session keys there are.
   private var checkedCount = 0
   /// A variant whose URI line is still to come.
   private var pending: (attributes: AttributeList, line: Int)?
@@ -58,7 +58,12 @@ struct MultivariantPlaylistParser {
       dropPending()
       pending = (try attributes(value), lines.number)
     case "#EXT-X-MEDIA": try addRendition(try attributes(value))
-    case "#EXT-X-I-FRAME-STREAM-INF": try addIFrameVariant(try attributes(value))
+    case "#EXT-X-I-FRAME-STREAM-INF":
+      let found = try variant(try attributes(value), "EXT-X-I-FRAME-STREAM-INF")
+      if let found { playlist.iFrameVariants.append(found) }
+    case "#EXT-X-IMAGE-STREAM-INF":
+      let found = try variant(try attributes(value), "EXT-X-IMAGE-STREAM-INF")
+      if let found { playlist.imageVariants.append(found) }
     case "#EXT-X-VERSION":
       warnings.checkVersion(bytes, in: value, place: lines.place)
     case "#EXT-X-INDEPENDENT-SEGMENTS": playlist.hasIndependentSegments = true
@@ -94,17 +99,20 @@ struct MultivariantPlaylistParser {
     playlist.variants.append(variant)
   }
 
-  private mutating func addIFrameVariant(_ attributes: AttributeList) throws(ReelError) {
+  /// A variant whose URI is an attribute; nil if it has none.
+  private mutating func variant(
+    _ attributes: AttributeList, _ tag: String
+  ) throws(ReelError) -> MultivariantPlaylist.Variant? {
     guard let reference = attributes["URI"] else {
-      warnings.add("EXT-X-I-FRAME-STREAM-INF without URI", place: lines.place)
-      return
+      warnings.add("\(tag) without URI", place: lines.place)
+      return nil
     }
     try checkTrackCount()
     var reader = AttributeReader(attributes)
-    playlist.iFrameVariants.append(
-      MultivariantPlaylist.Variant(&reader, reference: reference, line: lines.number))
+    let variant = MultivariantPlaylist.Variant(&reader, reference: reference, line: lines.number)
     checkedCount += 1
-    reader.warn("EXT-X-I-FRAME-STREAM-INF", in: &warnings, place: lines.place)
+    reader.warn(tag, in: &warnings, place: lines.place)
+    return variant
   }
 
   private mutating func checkSessionData(_ attributes: AttributeList) throws(ReelError) {

@@ -30,6 +30,7 @@ enum PlaylistKind: Sendable {
       let start = range.lowerBound
       if bytes.has("#EXT-X-STREAM-INF", at: start) || bytes.has("#EXT-X-MEDIA:", at: start)
         || bytes.has("#EXT-X-I-FRAME-STREAM-INF", at: start)
+        || bytes.has("#EXT-X-IMAGE-STREAM-INF", at: start)
       {
         self = .multivariant
         return
@@ -54,7 +55,7 @@ enum PlaylistKind: Sendable {
   private static let mediaTags: [StaticString] = [
     "#EXT-X-TARGETDURATION", "#EXT-X-MEDIA-SEQUENCE", "#EXT-X-PART", "#EXT-X-PLAYLIST-TYPE", "#EXT-X-ENDLIST",
     "#EXT-X-DISCONTINUITY", "#EXT-X-SKIP", "#EXT-X-PRELOAD-HINT", "#EXT-X-SERVER-CONTROL",
-    "#EXT-X-RENDITION-REPORT", "#EXT-X-I-FRAMES-ONLY",
+    "#EXT-X-RENDITION-REPORT", "#EXT-X-I-FRAMES-ONLY", "#EXT-X-IMAGES-ONLY", "#EXT-X-TILES",
   ]
 
   private static func description(_ bytes: [UInt8], _ line: Range<Int>) -> String {

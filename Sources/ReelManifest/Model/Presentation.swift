@@ -167,6 +167,9 @@ public struct Rung: Sendable {
   package var media: Media
   /// True if each segment is one key frame (EXT-X-I-FRAMES-ONLY, RFC 8216 §4.3.3.6), or few frames for trick mode (DASH).
   package var holdsKeyFramesOnly = false
+  /// How the segments of an image track are divided; nil for anything but images. An HLS playlist may state another
+  /// division for each segment (`SegmentReference.tiles`).
+  package var tiles: ImageTiles?
 
   package init(
     id: String, bitsPerSecond: Int?, averageBitsPerSecond: Int? = nil, codecs: [String] = [],
@@ -297,6 +300,8 @@ package struct SegmentReference: Sendable {
   package var programDateTime: WallTime?
   /// Other URLs of the same bytes, in order of preference (several BaseURLs, ISO/IEC 23009-1 §5.6.5).
   package var alternateURLs: [URL]
+  /// HLS: the tiles of an image (EXT-X-TILES); nil if the playlist states none.
+  package var tiles: ImageTiles?
 
   package init(
     number: Int64, url: URL, byteRange: ByteRange? = nil, start: MediaTime, duration: MediaTime,

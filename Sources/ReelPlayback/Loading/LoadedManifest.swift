@@ -69,7 +69,12 @@ extension LoadedManifest {
     if group.kind == .video, let url = found.playlistURL {
       playlistURLs[PlaylistKey(periodIndex: place.0, rung: group.rungs[place.2].id)] = url
     }
-    guard presentation.format == .hls else { return }
+    if group.kind == .image, let tiles = found.list.first?.tiles {
+      presentation.periods[place.0].trackGroups[place.1].rungs[place.2].tiles = tiles
+    }
+    // Video says how long it is, and whether it is live.
+    let hasOthers = presentation.periods[place.0].trackGroups.contains { $0.kind != .image }
+    guard presentation.format == .hls, group.kind != .image || !hasOthers else { return }
     if found.hasIndependentSegments {
       presentation.periods[place.0].trackGroups[place.1].rungs[place.2].hasIndependentSegments = true
     }

@@ -49,13 +49,23 @@ package struct RungSelector: Sendable {
     let groups = period.trackGroups.filter { $0.kind == .video }
     guard !groups.isEmpty else {
       if let failure = period.videoFailure { throw failure }
-      let kinds = Set(period.trackGroups.map(\.kind.rawValue)).sorted()
+      let kinds = Set(period.trackGroups.map { $0.kind == .image ? "images" : $0.kind.rawValue }).sorted()
+      guard kinds != ["images"] else {
+        throw ReelError(
+          .unsupported, "it holds images only, and no video",
+          advice: "take stills of it with reel storyboard, or with reel poster without --first and --at")
+      }
       throw ReelError(
         .unsupported,
         kinds.isEmpty ? "no tracks to play" : "no video, only \(kinds.joined(separator: " and "))")
     }
     let playable = groups.filter { $0.unplayableReason == nil }
     guard !playable.isEmpty else {
+      if groups.allSatisfy(\.isTrickMode) {
+        throw ReelError(
+          .unsupported, "the only video is for trick mode (fast forward and rewind), which is not played",
+          advice: "take stills of it with reel storyboard, or with reel poster --size")
+      }
       throw ReelError(
         .unsupported, groups.compactMap(\.unplayableReason).first ?? "no video that can be played")
     }

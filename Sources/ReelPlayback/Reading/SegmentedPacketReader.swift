@@ -313,6 +313,9 @@ final class SegmentedPacketReader: PacketReader {
       let ladder = try RungMatcher.ladder(of: period, role: role, configuration: context.configuration)
       return ladder + keyFrameRungs(in: period, besides: ladder)
     } catch {
+      // What is only for trick mode can't be played, but has stills.
+      let others = error.kind == .unsupported ? keyFrameRungs(in: period, besides: []) : []
+      guard others.isEmpty else { return others }
       throw error.located(at: context.name)
     }
   }
@@ -320,18 +323,7 @@ final class SegmentedPacketReader: PacketReader {
   /// The playlists of I-frames, and the rungs for trick mode, that may be read.
   private func keyFrameRungs(in period: Period, besides ladder: [Rung]) -> [Rung] {
     guard context.configuration.usesIFramePlaylists, wantsVideo else { return [] }
-    var rungs = resolved.presentation.iFrameRungs
-    if !resolved.presentation.isLive {
-      let known = Set(ladder.map(\.id))
-      rungs += period.trackGroups.filter { $0.isTrickMode && $0.kind == .video }.flatMap(\.rungs).filter {
-        $0.protection == nil && !known.contains($0.id)
-      }.map { rung in
-        var rung = rung
-        rung.holdsKeyFramesOnly = true
-        return rung
-      }
-    }
-    return rungs.filter(RungSelector.isDecodable)
+    return resolved.presentation.keyFrameRungs(in: period, besides: ladder)
   }
 
   /// The next span; nil at the end of the last period.
@@ -504,7 +496,7 @@ final class SegmentedPacketReader: PacketReader {
     guard !found.list.isEmpty || found.live != nil else {
       throw ReelError(.badManifest, "no segments to play", at: context.name)
     }
-    if rung.holdsKeyFramesOnly, resolved.presentation.format == .hls {
+    if rung.holdsKeyFramesOnly, resolved.presentation.iFrameRungs.contains(where: { $0.id == rung.id }) {
       // Without a map, the tables of a transport stream would have to be fetched for each frame.
       let isAlone = found.list[0].initialization != nil || found.list[0].byteRange?.offset ?? 0 == 0
       guard found.live == nil, isAlone else {
@@ -559,6 +551,9 @@ final class SegmentedPacketReader: PacketReader {
     var noteDamage: (@Sendable (ReelError) -> Void)?
     if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
       noteDamage = { error in log.noteFailure(error, rung: bits) }
+    } else if resolved.presentation.iFrameRungs.isEmpty {
+      // Read as a whole, it needs the rest to be filled up.
+      noteDamage = { error in if error.kind != .badMedia { log.noteFailure(error, rung: bits) } }
     }
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,

@@ -17,7 +17,7 @@ package struct Poster: Sendable {
   package struct Candidate: Sendable {
     /// On the timeline of the source.
     package let time: MediaTime
-    /// The number of bytes of its packet, as far as known.
+    /// The number of bytes of its packet, as far as known. Of an image with several tiles, its bytes count for the first one.
     package let byteCount: Int
     package let measures: StillMeasures
     /// Why it is no good poster; empty if it is one.
@@ -49,6 +49,10 @@ package struct Poster: Sendable {
   package let startup: StartupReport
   /// The id and the bit rate of the rung that was read; nil for a media file.
   package let rung: (id: String, bitsPerSecond: Int?)?
+  /// What was read; nil for a media file.
+  package let track: StillTrack?
+  /// Why key frames took the place of images; nil if they did not.
+  package let imageFault: ReelError?
   /// The errors that were overcome: media that was left out or loaded from elsewhere, candidates that could not be read.
   package let faults: [ReelError]
 
@@ -64,7 +68,7 @@ package struct Poster: Sendable {
     package var manifestByteCount: Int64?
     /// Of these, the initialization segment's; nil for a media file.
     package var initializationByteCount: Int64?
-    /// Of these, the bytes of the key frames themselves.
+    /// Of these, the bytes of the key frames or images themselves.
     package var keyFrameByteCount: Int64 = 0
 
     /// - Parameters:

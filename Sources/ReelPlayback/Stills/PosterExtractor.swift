@@ -5,7 +5,8 @@ internal import ReelManifest
 
 /// Finds the frame that represents a source, from few bytes.
 ///
-/// It looks at the first frame and at some key frames after it (`KeyFrameSpread`), each decoded by itself, and takes the
+/// For a size, the tiles of an image track are looked at if they are large enough (`ImageTrack`). Otherwise,
+/// it looks at the first frame and at some key frames after it (`KeyFrameSpread`), each decoded by itself, and takes the
 /// best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched by themselves. A source without
 /// either is read forward, up to the next key frames. So is one with few segments, if all of them begin with poor frames.
 package struct PosterExtractor: Sendable {
@@ -49,8 +50,10 @@ package struct PosterExtractor: Sendable {
     let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }
+      let images: ImageChoice = if case .best = choice { try await ImageTrack.choice(opening) } else { .none }
       return try await BlockingThread.run(named: "poster") {
         var search = PosterSearch(opening: opening, counter: counter)
+        if let poster = try search.takeImage(images, choice) { return (poster, try body(poster)) }
         let poster = try search.run(choice, name: source.name)
         return (poster, try body(poster))
       }
@@ -66,6 +69,7 @@ private struct PosterSearch {
   private var candidates: [Poster.Candidate] = []
   private var best: (index: Int, frame: SharedFrame)?
   private var faults: [ReelError] = []
+  private var imageFault: ReelError?
 
   init(opening: TrackOpening, counter: TrafficCounter) {
     self.opening = opening
@@ -94,7 +98,23 @@ private struct PosterSearch {
       startup: opening.context.recorder.current,
       rung: opening.isIndexedFile
         ? nil : reader.track.map { ($0.rung.id, $0.rung.bitsPerSecond ?? $0.rung.averageBitsPerSecond) },
-      faults: reader.faults + faults)
+      track: opening.isIndexedFile ? nil : reader.track.map { $0.rung.stillTrack }, imageFault: imageFault,
+      faults: (imageFault.map { [$0] } ?? []) + reader.faults + faults)
+  }
+
+  /// Returns the poster from images; nil if it is to be made from key frames.
+  mutating func takeImage(_ images: ImageChoice, _ choice: Poster.Choice) throws -> Poster? {
+    switch (images, choice) {
+    case (.track(let track), .best(let count)):
+      do {
+        return try ImagePosterSearch(track: track, opening: opening, counter: counter).run(count)
+      } catch let error as ReelError where !track.isAlone && error.kind != .cancelled {
+        imageFault = track.rung.replaced(after: error)
+      }
+    case (.failed(let fault), _): imageFault = fault
+    default: break
+    }
+    return nil
   }
 
   // MARK: - Private

@@ -23,7 +23,7 @@ package struct Storyboard: Sendable {
     package let slot: Int
     /// The frame's time on the timeline of the source, from the start of the storyboard.
     package let time: MediaTime
-    /// The number of bytes of the frame's packet.
+    /// The number of bytes of the frame's packet. Of an image with several tiles, its bytes count for the first one.
     package let byteCount: Int
     package let still: Still
   }
@@ -52,6 +52,8 @@ package struct Storyboard: Sendable {
   package let indexByteCount: Int64
   /// The id and the bit rate of the rung that was read; nil for a media file.
   package let rung: (id: String, bitsPerSecond: Int?)?
+  /// What was read; nil for a media file.
+  package let track: StillTrack?
   /// The errors that were overcome.
   package let faults: [ReelError]
   /// The processor time of the threads that read, decoded and scaled.

@@ -6,7 +6,8 @@ internal import ReelManifest
 
 /// Makes storyboards from few bytes.
 ///
-/// Each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
+/// The tiles of an image track are taken if they are large enough (`ImageTrack`). Otherwise,
+/// each tile is a key frame, decoded by itself. The key frames are those that segments begin with, those of a playlist of
 /// I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes are fetched, several at a time. Of
 /// sources without either, and of segments that are much longer than the interval, everything is read.
 package struct StoryboardExtractor: Sendable {
@@ -61,9 +62,11 @@ package struct StoryboardExtractor: Sendable {
     let (size, stillLimit, clock) = (size, stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = try await opening.readingIndex()
+      let images = try await ImageTrack.choice(opening)
       noteOpening()
       let work = StoryboardWork(
-        opening: opening, counter: counter, spacing: spacing, size: size, stillLimit: stillLimit,
+        opening: opening, images: images, counter: counter, spacing: spacing, size: size,
+        stillLimit: stillLimit,
         clock: clock, name: source.name)
       return try await BlockingThread.run(named: "storyboard", on: opening.context.scope.runtime) {
         defer { work.end() }
@@ -126,9 +129,10 @@ final class StoryboardWork: Sendable {
   let stillLimit: Duration?
   private let clock: any MonotonicClock
   let opening: TrackOpening
+  private let images: ImageChoice
   private let counter: TrafficCounter
   private let spacing: Storyboard.Spacing
-  private let size: StillSize
+  let size: StillSize
   private let state = Locked(State())
 
   private struct State {
@@ -138,6 +142,7 @@ final class StoryboardWork: Sendable {
     var tileSize: PixelSize?
     var hdr: String?
     var rung: (id: String, bitsPerSecond: Int?)?
+    var track: StillTrack?
     var faults: [ReelError] = []
     /// The duration in milliseconds of a source that was read to its end; nil if it was read by its index.
     var readDuration: Int?
@@ -156,12 +161,14 @@ final class StoryboardWork: Sendable {
   private static let longSegment = 15_000.0
 
   init(
-    opening: TrackOpening, counter: TrafficCounter, spacing: Storyboard.Spacing, size: StillSize,
+    opening: TrackOpening, images: ImageChoice, counter: TrafficCounter, spacing: Storyboard.Spacing,
+    size: StillSize,
     stillLimit: Duration?, clock: any MonotonicClock, name: String
   ) {
     self.stillLimit = stillLimit
     self.clock = clock
     self.opening = opening
+    self.images = images
     self.counter = counter
     self.spacing = spacing
     self.size = size
@@ -180,7 +187,7 @@ final class StoryboardWork: Sendable {
   func begin() {
     let queue = queue
     opening.context.scope.onCancel { queue.fail(CancellationError()) }
-    run { work in try work.readFirst() }
+    run { work in if try !work.readImages() { try work.readFirst() } }
   }
 
   /// Waits until no thread reads any more. Those that still do give up.
@@ -207,7 +214,8 @@ final class StoryboardWork: Sendable {
       duration: plan.duration.flatMap { lastSlot < plan.slotCount ?? 0 ? $0 : nil }
         ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
       start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
-      indexByteCount: index, rung: state.rung, faults: state.faults, processorTime: state.processorTime)
+      indexByteCount: index, rung: state.rung, track: state.track, faults: state.faults,
+      processorTime: state.processorTime)
   }
 
   // MARK: - Private
@@ -222,6 +230,18 @@ final class StoryboardWork: Sendable {
       state.withLock { $0.processorTime += time }
       queue.endThread()
     }
+  }
+
+  /// Reads tiles of images. Returns false if key frames are to be read.
+  private func readImages() throws -> Bool {
+    switch images {
+    case .none: return false
+    case .track(let track):
+      guard let fault = try ImageStoryboardReader(track: track, work: self).run() else { return true }
+      note(fault: fault)
+    case .failed(let fault): note(fault: fault)
+    }
+    return false
   }
 
   /// Opens the source, plans, and reads.
@@ -243,12 +263,8 @@ final class StoryboardWork: Sendable {
     let length = try duration(reader, places, start)
     let plan = try makePlan(places, start: start, duration: length)
     let (isLive, rung) = (reader.isLive, opening.isIndexedFile ? nil : reader.track?.rung)
-    state.withLock { state in
-      state.plan = plan
-      state.start = start
-      state.isLive = isLive
-      state.rung = rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
-    }
+    begin(plan, start: start, rung: rung, track: rung?.stillTrack)
+    state.withLock { $0.isLive = isLive }
     worker.start = start
     guard !plan.jobs.isEmpty else {
       if let fault { throw fault }
@@ -321,6 +337,23 @@ final class StoryboardWork: Sendable {
     }
   }
 
+  /// The plan of tiles of images.
+  func plan(
+    _ places: [KeyFramePlace], start: MediaTime, duration: Double
+  ) throws(ReelError) -> StoryboardPlan {
+    try StoryboardPlan(spacing, places: places, start: start, duration: duration)
+  }
+
+  /// Notes what is going to be read.
+  func begin(_ plan: StoryboardPlan, start: MediaTime, rung: Rung?, track: StillTrack?) {
+    state.withLock { state in
+      state.plan = plan
+      state.start = start
+      state.rung = rung.map { ($0.id, $0.bitsPerSecond ?? $0.averageBitsPerSecond) }
+      state.track = track
+    }
+  }
+
   private var threadCount: Int {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     switch opening.source {
@@ -347,6 +380,17 @@ final class StoryboardWork: Sendable {
       state.tileSize = state.tileSize ?? fitted
       return state.tileSize ?? fitted
     }
+  }
+
+  /// Scales a frame to a tile.
+  func still(of frame: borrowing TimedFrame, _ renderer: StillRenderer) throws(ReelError) -> Still {
+    let natural = frame.geometry().output
+    let size = tileSize(natural: natural)
+    let height = Double(size.width) * Double(natural.height) / Double(max(1, natural.width))
+    // Frames of another shape get bars.
+    let geometry = frame.geometry(
+      target: size, gravity: abs(height - Double(size.height)) <= 1 ? .resize : .resizeAspect)
+    return try renderer.render(frame.decoded, geometry: geometry, orientation: frame.orientation)
   }
 
   /// True if no still has come in time for so long that the others are not waited for.

@@ -177,13 +177,7 @@ final class StoryboardWorker {
     let transfer = frame.decoded.color.transfer
     if transfer == "smpte2084" { work.note(hdr: "pq") }
     if transfer == "arib-std-b67" { work.note(hdr: "hlg") }
-    let natural = frame.geometry().output
-    let size = work.tileSize(natural: natural)
-    let height = Double(size.width) * Double(natural.height) / Double(max(1, natural.width))
-    // Frames of another shape get bars.
-    let geometry = frame.geometry(
-      target: size, gravity: abs(height - Double(size.height)) <= 1 ? .resize : .resizeAspect)
-    let still = try renderer.render(frame.decoded, geometry: geometry, orientation: frame.orientation)
+    let still = try work.still(of: frame, renderer)
     return .tile(
       Storyboard.Tile(
         slot: slot, time: frame.time - start, byteCount: reader.keyByteCount, still: still))
