@@ -57,6 +57,9 @@ protocol PacketReader: AnyObject {
   /// Announces the only key frames that will be read, in this order, so that their bytes can be fetched ahead.
   func plan(_ places: [KeyFramePlace])
 
+  /// More packets may not be wanted from this position: if reading can continue there later, transfers end.
+  func noteEnough()
+
   /// Ends reading before the segments that begin at or after a time on the item's own timeline, until the next seek.
   func end(before time: MediaTime)
 
@@ -112,6 +115,8 @@ extension PacketReader {
   func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
 
   func plan(_ places: [KeyFramePlace]) {}
+
+  func noteEnough() {}
 
   func end(before time: MediaTime) {}
 
