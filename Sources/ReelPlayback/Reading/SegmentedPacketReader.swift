@@ -166,8 +166,10 @@ final class SegmentedPacketReader: PacketReader {
     }
     planned = (span.key, span.track, indexes.reversed())
     ahead = []
-    // Its transfer would take a share of the network.
-    closeSpan()
+    // What is left of its transfer would take a share of the network.
+    finishedWaits.media += span.container?.sourceWait ?? .zero
+    self.span = nil
+    place = .segment(span.key, index: span.firstIndex + 1)
     beginPlanned()
   }
 
