@@ -99,7 +99,9 @@ struct ListCommandTests {
       "frames", "--input", "-", "-o", folder.path("out"), "--json", "--no-fan-out", input: Array(lines.utf8))
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.output == (try folder.bytes("out/results.jsonl")))
-    #expect(result.outputText.hasSuffix(",\"id\":7,\"tags\":[1.50]}\n"), "\(result.outputText)")
+    #expect(
+      result.outputText.hasSuffix(",\"id\":7,\"tags\":[1.50],\"input\":{\"status\":\"x\"}}\n"),
+      "\(result.outputText)")
     let record = try #require(try results(folder).first)
     #expect(record["url"] as? String == goodSource)
     #expect(record["status"] as? String == "written")
@@ -107,6 +109,25 @@ struct ListCommandTests {
     let frame = try #require((record["frames"] as? [[String: Any]])?.first)
     #expect(FileManager.default.fileExists(atPath: try #require(frame["path"] as? String)))
     #expect(record["source"] == nil)
+  }
+
+  @Test("Fields of the list with the names of results go into input", arguments: ListCommand.allCases)
+  func collidingFields(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let plain = try write("{\"url\":\"\(goodSource)\"}\n", folder, "plain.txt")
+    #expect(try await run(command, plain, folder).status == 0)
+    let keys = try #require(try results(folder).first).keys.filter { $0 != "url" } + ["error", "input"]
+    let fields = keys.map { "\"\($0)\":\"mine\"" }.joined(separator: ",")
+    let list = try write("{\"url\":\"\(goodSource)\",\(fields),\"own\":1}\n", folder)
+    #expect(try await run(command, list, folder, "--overwrite").status == 0)
+    let line = try folder.bytes("out/results.jsonl").dropLast()
+    let members = try #require(RawJSON.members(of: line[...]))
+    #expect(Set(members.map(\.key)).count == members.count)
+    let record = try #require(try results(folder).first)
+    #expect(record["url"] as? String == goodSource && record["status"] as? String == "written")
+    #expect(record["own"] as? Int == 1)
+    let input = try #require(record["input"] as? [String: String])
+    #expect(Set(input.keys) == Set(keys) && input.values.allSatisfy { $0 == "mine" })
   }
 
   @Test("Lines that are no source are told of, by line, and do not stop the run")

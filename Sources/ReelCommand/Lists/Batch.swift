@@ -30,7 +30,7 @@ final class Batch: Sendable {
     /// Prints each result line to standard output.
     var printsResults: Bool
     var isQuiet: Bool
-    /// The fields of the command's results. Fields of a list with these names are not copied.
+    /// The fields of the command's results. Fields of a list with these names go into `input`.
     var resultKeys: Set<String>
 
     init(
@@ -480,13 +480,12 @@ private struct BatchLoop {
   private func record(
     _ listed: Batch.Listed, _ outcome: Batch.Outcome, seconds: Double, isReported: Bool = true
   ) throws(ReelError) {
-    let fields = listed.fields.filter {
-      !ResultLine.keys.contains($0.key) && !configuration.resultKeys.contains($0.key)
-    }
+    let own = ResultLine.keys.union(configuration.resultKeys)
+    let isOwn = { (field: SourceListParser.Field) in own.contains(field.key) }
     let line = ResultLine.text(
       url: listed.text.isEmpty ? nil : listed.text, index: listed.index, line: listed.line, host: listed.host,
       finishedAt: .now, seconds: seconds, attempts: listed.attempt, error: outcome.error, body: outcome.body,
-      fields: fields)
+      fields: listed.fields.filter { !isOwn($0) }, hiddenFields: listed.fields.filter(isOwn))
     try results.append(line)
     if configuration.printsResults { try Console.write(line) }
     if let error = outcome.error {

@@ -36,9 +36,10 @@ struct ResultLine: Sendable, Equatable {
     self.isTemporary = isTemporary
   }
 
-  /// The names of the fields that every line may have. A field of a list with one of these names is not copied.
+  /// The names of the fields that every line may have. Fields of a list with one of these names go into `input`.
   static let keys: Set<String> = [
     "url", "status", "permanent", "index", "line", "host", "finished_at", "seconds", "attempts", "error",
+    "input",
   ]
 
   /// Writes a line.
@@ -46,9 +47,11 @@ struct ResultLine: Sendable, Equatable {
   /// - Parameters:
   ///   - body: The command's own fields, as a JSON object.
   ///   - fields: Copied fields of the list.
+  ///   - hiddenFields: Those whose names the line has itself.
   static func text(
     url: String?, index: Int, line: Int, host: String, finishedAt: WallTime, seconds: Double, attempts: Int,
-    error: ReelError?, body: String, fields: [SourceListParser.Field]
+    error: ReelError?, body: String, fields: [SourceListParser.Field],
+    hiddenFields: [SourceListParser.Field] = []
   ) -> [UInt8] {
     var json = JSONText()
     json.object { json in
@@ -69,14 +72,24 @@ struct ResultLine: Sendable, Equatable {
         json.comma()
         json.append(body.dropFirst().dropLast())
       }
-      for field in fields {
-        json.comma()
-        json.append(RawJSON.quoted(field.key))
-        json.append(":")
-        json.append(bytes: field.value)
+      json.append(fields)
+      if !hiddenFields.isEmpty {
+        json.key("input")
+        json.object { $0.append(hiddenFields) }
       }
     }
     return json.bytes + [0x0a]
+  }
+}
+
+extension JSONText {
+  fileprivate mutating func append(_ fields: [SourceListParser.Field]) {
+    for field in fields {
+      comma()
+      append(RawJSON.quoted(field.key))
+      append(":")
+      append(bytes: field.value)
+    }
   }
 }
 

@@ -113,9 +113,11 @@ struct SourceListParser {
     guard let members = RawJSON.members(of: text), RawJSON.isValid(text) else {
       return fail("not a JSON object", advice: "for a path that begins with a brace write ./ first")
     }
-    let urls = members.filter { $0.key == "url" }
-    guard let value = urls.first else { return fail("the object has no url") }
-    guard urls.count == 1 else { return fail("the key \"url\" appears twice") }
+    var keys: Set<String> = []
+    if let twice = members.first(where: { !keys.insert($0.key).inserted }) {
+      return fail("the key \"\(twice.key.prefix(40).printable)\" is there twice")
+    }
+    guard let value = members.first(where: { $0.key == "url" }) else { return fail("the object has no url") }
     guard let url = RawJSON.string(value.value) else { return fail("the url is not a string") }
     let fields = members.filter { $0.key != "url" }.map { Field(key: $0.key, value: Array($0.value)) }
     entries.append(Entry(line: number, content: .source(url, fields: fields)))

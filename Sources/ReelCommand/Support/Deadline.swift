@@ -20,7 +20,6 @@ func withLimit<Result: Sendable>(
   seconds: Double, source: String,
   _ body: @escaping @Sendable (_ lift: @escaping @Sendable () -> Void) async throws -> Result
 ) async throws -> Result {
-  let end = ContinuousClock.now + .seconds(seconds)
   let isLifted = Locked(false)
   let isLate = Locked(false)
   return try await withThrowingTaskGroup(of: Result?.self) { group in
@@ -28,16 +27,13 @@ func withLimit<Result: Sendable>(
       try await body { isLifted.withLock { $0 = true } }
     }
     group.addTask {
-      while !Task.isCancelled {
-        if end > ContinuousClock.now {
-          try? await Task.sleep(until: end, clock: .continuous)
-        } else if isLifted.withLock({ $0 }) {
-          try? await Task.sleep(for: .seconds(86400))
-        } else {
-          isLate.withLock { $0 = true }
-          break
-        }
-      }
+      // Of Task.sleep(for:), memory stays until its time is up, even if the task was cancelled long before.
+      let clock = SystemMonotonicClock()
+      do {
+        try await clock.sleep(for: .seconds(seconds))
+        while isLifted.withLock({ $0 }) { try await clock.sleep(for: .seconds(86_400)) }
+        isLate.withLock { $0 = true }
+      } catch {}
       return nil
     }
     do {
