@@ -1068,6 +1068,9 @@ stills() {
   copy "$TMP/high.mp4" stills/poor-start-moov-last.mp4
   copy "$TMP/high.mp4" stills/poor-start.ts
   copy "$TMP/high.mp4" stills/all-poor.mp4 -t 2.7 -movflags +faststart
+  # No IDR but the first: each second is refreshed column by column.
+  clip stills/intra-refresh.mp4 "$(picture 160x90 10 6)" "${H264[@]}" \
+    -x264-params intra-refresh=1:keyint=10:bframes=0 -movflags +faststart
   # Of each fragment, the bytes up to the end of its key frame.
   {
     printf '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:1\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-I-FRAMES-ONLY\n'

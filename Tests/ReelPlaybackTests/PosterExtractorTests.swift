@@ -101,6 +101,38 @@ struct PosterExtractorTests {
     }
   }
 
+  // MARK: Silence
+
+  @Test("A silent segment costs its own candidate", arguments: [1, 5])
+  func silentSegment(index: Int) async throws {
+    let (clock, name) = (ManualMonotonicClock(), "segment-\(index).m4s")
+    let fetcher = FixtureFetcher { request, _ in request.url.lastPathComponent == name ? .never : .none }
+    let limit = Duration.seconds(5)
+    let extractor = PosterExtractor(
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: nil, stillLimit: limit, clock: clock,
+      gate: nil, logger: silentLogger)
+    let source = try MediaSource(argument: "http://stills.test/stills/high/playlist.m3u8")
+    async let making = extractor.poster(.best(of: 5), of: source) { _ in }.poster
+    try await until { fetcher.requests.contains { $0.url.lastPathComponent == name } }
+    // The reader may not have begun to wait yet.
+    let isDone = Locked(false)
+    let ticking = Task {
+      while !isDone.withLock({ $0 }) {
+        if fetcher.underWayCount == 1, fetcher.requests.last?.url.lastPathComponent == name {
+          clock.advance(by: limit)
+        }
+        try await Task.sleep(for: .milliseconds(20))
+      }
+    }
+    let poster = try await making
+    isDone.withLock { $0 = true }
+    _ = try await ticking.value
+    #expect(times(poster) == (0..<6).filter { $0 != index }.map(Double.init))
+    #expect(poster.chosen.flaws.isEmpty)
+    let fault = try #require(poster.faults.last)
+    #expect(fault.kind == .timedOut && fault.location?.hasSuffix(name) == true, "\(fault)")
+  }
+
   // MARK: Bytes
 
   /// The manifest, the initialization and the key frames.

@@ -203,4 +203,133 @@ struct StoryboardFaultTests {
     let forward = try await make("media/h264-fragmented.mp4", from: FixtureFetcher())
     #expect(made.times == forward.times)
   }
+
+  @Test("An index with a segment of years is no loss")
+  func longIndex() async throws {
+    let path = "media/h264-fragmented-sidx.mp4"
+    var bytes = try Fixtures.bytes(path)
+    let index = try #require(bytes.firstRange(of: Array("sidx".utf8)))
+    // The duration of the second of its references, which have 12 bytes each, behind 12 or 20 and 20 bytes.
+    let reference = index.upperBound + (bytes[index.upperBound] == 0 ? 24 : 32) + 4
+    bytes.replaceSubrange((reference + 12)..<(reference + 16), with: [0xff, 0xff, 0xff, 0xff])
+    let made = try await make(path, from: fetcher("h264-fragmented-sidx.mp4", .bytes(bytes)))
+    let forward = try await make("media/h264-fragmented.mp4", from: FixtureFetcher())
+    #expect(made.times == forward.times)
+  }
+
+  @Test("A key frame of zeros is missing")
+  func zeros() async throws {
+    let path = "media/h264-fragmented-sidx.mp4"
+    var bytes = try Fixtures.bytes(path)
+    let boxes = bytes.indices.dropLast(4).filter { bytes[$0...].starts(with: "mdat".utf8) }
+    let start = try #require(boxes.dropFirst(2).first) + 4
+    for index in start..<(start + 4288) { bytes[index] = 0 }
+    let extractor = StoryboardExtractor(
+      fetcher: fetcher("h264-fragmented-sidx.mp4", .bytes(bytes)), configuration: LoadingConfiguration(),
+      size: .width(160), gate: nil, logger: silentLogger)
+    let (slots, missing) = try await extractor.storyboard(.every(0.5), of: source(path)) { tiles in
+      var slots: [Int] = []
+      while let tile = try tiles.next() { slots.append(tile.slot) }
+      return (slots, try tiles.storyboard().missing)
+    }
+    #expect(slots == [0, 1, 3])
+    #expect(missing.map(\.slot) == [2], "\(missing)")
+  }
+
+  @Test("A fragment of zeros ends the reading with an error, and padding does not")
+  func blankFragment() async throws {
+    let name = "h264-fragmented.mp4"
+    var bytes = try Fixtures.bytes("media/\(name)")
+    let boxes = bytes.indices.dropLast(4).filter { bytes[$0...].starts(with: "moof".utf8) }.map { $0 - 4 }
+    let whole = try await make("media/\(name)", from: FixtureFetcher())
+    let padded = try await make(
+      "media/\(name)", from: fetcher(name, .bytes(bytes + [UInt8](repeating: 0, count: 100_000))))
+    #expect(padded.times == whole.times && padded.storyboard.endFault == nil)
+    for index in boxes[1]..<boxes[2] { bytes[index] = 0 }
+    let made = try await make("media/\(name)", from: fetcher(name, .bytes(bytes)))
+    #expect(made.times == [whole.times[0]])
+    #expect(made.storyboard.endFault?.kind == .badMedia)
+    #expect(made.storyboard.endFault?.reason.contains("byte \(boxes[1])") == true)
+  }
+
+  // MARK: Initialization
+
+  @Test("An error of the initialization names it")
+  func initialization() async throws {
+    for (fault, kind) in [
+      (FixtureFetcher.Fault.bytes([]), ReelError.Kind.badMedia), (.bytes(Array("<html>".utf8)), .badMedia),
+      (.never, .timedOut),
+    ] {
+      let clock = ManualMonotonicClock()
+      let isDone = Locked(false)
+      let ticking = Task {
+        while !isDone.withLock({ $0 }) {
+          clock.advance(by: limit)
+          try await Task.sleep(for: .milliseconds(5))
+        }
+      }
+      let error = await reelError {
+        _ = try await make("stills/high/playlist.m3u8", from: fetcher("init.mp4", fault), clock: clock)
+      }
+      isDone.withLock { $0 = true }
+      _ = try await ticking.value
+      #expect(error?.kind == kind, "\(fault): \(String(describing: error))")
+      #expect(
+        error?.location?.hasSuffix("high/init.mp4") == true, "\(fault): \(String(describing: error))")
+    }
+  }
+
+  // MARK: Encryption
+
+  @Test("Media that is encrypted from some time on has the stills before that")
+  func clearLead() async throws {
+    for path in ["encrypted/clear-lead/video.m3u8", "encrypted/clear-lead/manifest.mpd"] {
+      let made = try await make(path, from: FixtureFetcher())
+      #expect(!made.tiles.isEmpty, "\(path)")
+      let missing = try #require(made.storyboard.missing.first, "\(path)")
+      #expect(missing.error.kind == .unsupported && missing.error.reason.contains("encrypted"), "\(path)")
+      #expect(made.tiles.allSatisfy { $0.slot < missing.slot }, "\(path)")
+    }
+  }
+
+  // MARK: Live
+
+  @Test("Of a live window, segments that are refused are left out, with the status")
+  func live() async throws {
+    let launch = WallTime(nanosecondsSince1970: 1_769_860_800_000_000_000)
+    let clock = ManualClock(launch + MediaTime(seconds: 100))
+    let material = try LiveMaterial(
+      manifest: Fixtures.folder.appending(path: "hls-ts/low/index.m3u8"))
+    let live = try HLSLiveSimulation(material, start: launch, options: .init(windowCount: 20)) { clock.now }
+    let faults = try FaultRule.parse("live*[02468].ts=status:404".withDigits)
+    try await Origin.use(.init(resources: [live], faults: faults)) { origin in
+      var configuration = LoadingConfiguration()
+      configuration.clock = clock
+      let extractor = StoryboardExtractor(
+        fetcher: makeFetcher(attempts: 0), configuration: configuration, size: .width(80),
+        stillLimit: .seconds(60), gate: nil, logger: silentLogger)
+      let made = try await extractor.storyboard(
+        .every(1), of: .url(origin.baseURL.appending(path: live.manifestPath))
+      ) { tiles in
+        var found: [Storyboard.Tile] = []
+        while let tile = try tiles.next() { found.append(tile) }
+        return Made(storyboard: try tiles.storyboard(), tiles: found)
+      }
+      #expect(made.storyboard.isLive)
+      #expect(made.tiles.count == 10, "\(made.tiles.map(\.slot)) \(made.storyboard.missing)")
+      #expect(made.missing.count == 10)
+      #expect(
+        made.storyboard.missing.allSatisfy { $0.error.status == 404 && $0.error.location != nil },
+        "\(made.storyboard.missing)")
+    }
+  }
+}
+
+extension String {
+  /// Rules for each of the digits in brackets.
+  fileprivate var withDigits: String {
+    guard let open = firstIndex(of: "["), let close = firstIndex(of: "]") else { return self }
+    return self[index(after: open)..<close].map { self[..<open] + String($0) + self[index(after: close)...] }
+      .joined(separator: ",")
+  }
 }

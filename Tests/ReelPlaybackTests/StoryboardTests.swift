@@ -136,6 +136,50 @@ struct StoryboardTests {
     }
   }
 
+  @Test("A Matroska file with one key frame is not read through")
+  func oneKeyFrame() async throws {
+    let path = "media/h264.mkv"
+    let size = Int64(try Fixtures.bytes(path).count)
+    for spacing in [Storyboard.Spacing.every(0.2), .count(1)] {
+      let made = try await make(spacing, of: file(path))
+      #expect(made.times.count == 1 && made.storyboard.missing.isEmpty)
+      #expect(made.storyboard.traffic.readByteCount < size, "\(made.storyboard.traffic)")
+    }
+  }
+
+  @Test("Gradual refresh: the whole frames after recovery points, without reading anything twice")
+  func gradualRefresh() async throws {
+    let path = "stills/intra-refresh.mp4"
+    let size = Int64(try Fixtures.bytes(path).count)
+    let made = try await make(.every(2), of: file(path))
+    #expect(made.slots == [0, 1, 2] && made.storyboard.missing.isEmpty, "\(made.storyboard.missing)")
+    #expect(made.storyboard.traffic.readByteCount < size, "\(made.storyboard.traffic)")
+    // Decoded from the beginning, they are the same.
+    let extractor = FrameExtractor(fetcher: makeFetcher())
+    for tile in made.tiles {
+      let found = Locked<Still?>(nil)
+      _ = try await extractor.extract(.times([tile.time]), from: file(path)) { frame in
+        let still = try StillRenderer().render(
+          frame.decoded, geometry: frame.geometry(target: tile.still.size, gravity: .resize),
+          orientation: frame.orientation)
+        found.withLock { $0 = still }
+      }
+      #expect(try pixels(#require(found.withLock { $0 })) == pixels(tile.still), "\(tile.time)")
+    }
+  }
+
+  private func pixels(_ still: Still) -> [UInt8] {
+    if case .eightBit(let pixels) = still.pixels { pixels } else { [] }
+  }
+
+  @Test("Recovery points of H.264 in a transport stream", arguments: ["open-gop", "open-gop-mid"])
+  func recoveryPoints(name: String) async throws {
+    let made = try await make(.every(0.4), of: file("media/h264-\(name).ts"))
+    #expect(made.tiles.count >= 2, "\(made.times)")
+    #expect(made.tiles.allSatisfy { $0.byteCount > 500 })
+    #expect(made.storyboard.missing.isEmpty && made.storyboard.faults.isEmpty)
+  }
+
   @Test("A playlist and an initialization are fetched once for all threads")
   func sharing() async throws {
     try await Origin.use { origin in
@@ -227,6 +271,15 @@ struct StoryboardPlanTests {
     #expect(made.interval == 10_000 && made.slotCount == 4)
     #expect(made.jobs.map(\.place.time.seconds) == [100, 110, 120, 130])
     #expect(try plan(.count(100), [0, 2, 4, 6], duration: 8).slotCount == 4)
+  }
+
+  @Test("Advice that can be followed, however long the source claims to be")
+  func advice() throws {
+    for (duration, words) in [(200_000.0, "--every 20"), (1e11, "--count"), (9e18, "--count")] {
+      let error = #expect(throws: ReelError.self) { try plan(.every(10), [0], duration: duration) }
+      #expect(error?.advice?.contains(words) == true, "\(String(describing: error))")
+    }
+    #expect(try plan(.count(3), [0, 5e11, 9e12], duration: 9e18).jobs.count <= 3)
   }
 
   @Test("A small rest is no slot")

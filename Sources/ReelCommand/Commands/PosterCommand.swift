@@ -134,7 +134,8 @@ struct PosterCommand: AsyncParsableCommand {
   func job(fetcher: any Fetching, logger: Logger) throws -> PosterJob {
     PosterJob(
       extractor: PosterExtractor(
-        fetcher: fetcher, configuration: try options.loading(), size: size, gate: CoreGate(), logger: logger),
+        fetcher: fetcher, configuration: try options.loading(), size: size,
+        stillLimit: .seconds(options.timeout), gate: CoreGate(), logger: logger),
       writer: PosterWriter(format: format, size: size, quality: quality, byteLimit: maxBytes, hdr: hdr),
       choice: choice)
   }
@@ -162,8 +163,8 @@ struct PosterCommand: AsyncParsableCommand {
 
   private func write(_ item: SourceRun.Item, to target: PosterWriter.Target, job: PosterJob) async throws {
     do {
-      let record = try await withDeadline(seconds: options.timeout, source: item.source.name) {
-        try await job.run(item.source, argument: item.argument, to: target)
+      let record = try await withLimit(seconds: options.timeout, source: item.source.name) { lift in
+        try await job.run(item.source, argument: item.argument, to: target, noteFirst: lift)
       }
       if options.json {
         try Console.print(JSONLine.string(record))

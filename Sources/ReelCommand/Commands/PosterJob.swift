@@ -10,12 +10,15 @@ struct PosterJob: Sendable {
 
   /// Writes the poster of one source.
   ///
-  /// - Parameter argument: The source as the user wrote it; nil leaves it out of the record.
+  /// - Parameters:
+  ///   - argument: The source as the user wrote it; nil leaves it out of the record.
+  ///   - noteFirst: Called when the first of several candidates is there.
   func run(
-    _ source: MediaSource, argument: String?, to target: PosterWriter.Target
+    _ source: MediaSource, argument: String?, to target: PosterWriter.Target,
+    noteFirst: @escaping @Sendable () -> Void
   ) async throws -> PosterRecord {
     try writer.check(target)
-    let (poster, file) = try await extractor.poster(choice, of: source) { poster in
+    let (poster, file) = try await extractor.poster(choice, of: source, noteFirst: noteFirst) { poster in
       try writer.write(poster.frame.frame, to: target)
     }
     return PosterRecord(

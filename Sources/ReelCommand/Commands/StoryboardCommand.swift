@@ -100,9 +100,9 @@ struct StoryboardCommand: AsyncParsableCommand {
       throw ValidationError("--quality takes a number from 1 to 100")
     }
     if quality != nil, format == .png { throw ValidationError("png has no quality") }
-    if every != nil, count != nil { throw ValidationError("--every and --count can't be combined") }
-    if let every, !(every >= 0.1 && every < 1e6) {
-      throw ValidationError("--every takes a time from 100ms to 1000000s")
+    if every != nil, count != nil { throw ValidationError("--every and --count exclude each other") }
+    if let every, !(every >= 0.1 && every < Storyboard.intervalLimit) {
+      throw ValidationError("--every takes a time from 0.1 s to 1000000 s")
     }
     if let count, !(1...Storyboard.slotLimit).contains(count) {
       throw ValidationError("--count takes a number from 1 to \(Storyboard.slotLimit)")

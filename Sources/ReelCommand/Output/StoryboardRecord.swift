@@ -110,7 +110,8 @@ struct StoryboardRecord: Encodable {
       indexBytes: storyboard.indexByteCount)
     wallMs = (wall / .milliseconds(1)).rounded(places: 1)
     cpuMs = (processor / .milliseconds(1)).rounded(places: 1)
-    faults = storyboard.faults.isEmpty ? nil : storyboard.faults.map { ErrorRecord($0) }
+    let known = storyboard.faults + [storyboard.endFault].compactMap(\.self)
+    faults = known.isEmpty ? nil : known.map { ErrorRecord($0) }
     if let first = storyboard.missing.first, !storyboard.isLive {
       let count = storyboard.missing.count
       let loss = ReelError(
@@ -118,7 +119,9 @@ struct StoryboardRecord: Encodable {
         "\(count) of \(count + writer.frames.count) stills \(count == 1 ? "is" : "are") missing", at: source)
       self.loss = loss
       error = ErrorRecord(loss)
-    } else if !storyboard.isLive, let fault = storyboard.faults.first(where: \.endsReading) {
+    } else if !storyboard.isLive,
+      let fault = storyboard.endFault ?? storyboard.faults.first(where: \.endsReading)
+    {
       // Of a source that is read through, nobody knows how many stills are missing.
       loss = fault
       error = ErrorRecord(fault)

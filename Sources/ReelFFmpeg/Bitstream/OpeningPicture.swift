@@ -22,6 +22,11 @@ package struct OpeningPicture: Sendable, Hashable {
   let isRandomAccess: Bool
   /// Not left out by an edit list.
   let isShown: Bool
+  /// H.264: the number of frames after a recovery point until pictures are whole; 0 if the first one is. Nil if the unit is
+  /// no recovery point.
+  let recoveryFrameCount: Int?
+  /// False if the unit is no picture: in H.264 and HEVC one without a slice, in others one of zeros.
+  let hasPicture: Bool
   /// Pictures may follow that are shown before it.
   private let mayBePreceded: Bool
 
@@ -34,6 +39,8 @@ package struct OpeningPicture: Sendable, Hashable {
     isShown = !packet.isDiscarded
     if let codec, codec.isMPEGVideo {
       let picture = packet.withBytes { MPEGPicture(codec: codec, bytes: $0) }
+      recoveryFrameCount = nil
+      hasPicture = packet.hasContent
       entry = picture?.isIntra != true ? .none : picture?.isClosedGroup == true ? .idr : .openGOP
       isField = false
       isLeading = false
@@ -44,6 +51,8 @@ package struct OpeningPicture: Sendable, Hashable {
     }
     guard let codec, codec == .h264 || codec == .hevc else {
       entry = packet.isKey ? .idr : .none
+      recoveryFrameCount = nil
+      hasPicture = packet.hasContent
       isField = false
       isLeading = false
       isRandomAccess = packet.isKey
@@ -52,9 +61,11 @@ package struct OpeningPicture: Sendable, Hashable {
       return
     }
     var slice: NALUnitHeader?
+    var recovery: Int?
     packet.withBytes { bytes in
       bytes.forEachNALUnit(framing: framing) { unit in
         guard let header = NALUnitHeader(codec: codec, bytes: unit), header.isPictureSlice else {
+          if codec == .h264, recovery == nil { recovery = RecoveryPoint.frameCount(unit) }
           return true
         }
         slice = header
@@ -63,8 +74,12 @@ package struct OpeningPicture: Sendable, Hashable {
     }
     isRandomAccess = slice?.isRandomAccess ?? false
     isLeading = slice?.isLeading ?? false
+    recoveryFrameCount = slice?.isIDR == true ? nil : recovery
+    hasPicture = slice != nil || packet.byteCount == 0
     entry =
-      if slice?.isIDR == true { .idr } else if isRandomAccess || packet.isKey { .openGOP } else { .none }
+      if slice?.isIDR == true { .idr } else if isRandomAccess || packet.isKey || recovery != nil {
+        .openGOP
+      } else { .none }
     let hasNoDelay = packet.decodingTicks.map { $0 >= packet.presentationTicks ?? .max } ?? false
     // No H.264 picture after an IDR picture is shown before it; in HEVC type 19 may have RADL pictures.
     mayBePreceded = slice?.mayHaveLeadingPictures ?? true && !hasNoDelay
@@ -91,4 +106,9 @@ package struct OpeningPicture: Sendable, Hashable {
     let structure = parser.pointee.picture_structure
     return structure == AV_PICTURE_STRUCTURE_TOP_FIELD || structure == AV_PICTURE_STRUCTURE_BOTTOM_FIELD
   }
+}
+
+extension Packet {
+  /// False for nothing but zeros.
+  fileprivate var hasContent: Bool { byteCount == 0 || withBytes { bytes in bytes.contains { $0 != 0 } } }
 }

@@ -201,6 +201,16 @@ package final class Demuxer {
     return code >= 0
   }
 
+  /// Lets seeks in a Matroska file go by its index (Cues) alone.
+  ///
+  /// Otherwise a seek to the last key frame of the index, or after it, reads all clusters up to the end, in search of further
+  /// ones (libavformat/matroskadec.c, matroska_read_seek). An entry after all others, which is no key frame, prevents that.
+  func closeIndex(of stream: Int) {
+    guard format == .matroska, let context, stream < Int(context.pointee.nb_streams), let end = io.byteCount
+    else { return }
+    av_add_index_entry(context.pointee.streams[stream], end, .max / 2, 0, 0, 0)
+  }
+
   /// Calls `body` with each key frame of a stream that the container's index names, in order, until it returns false.
   package func forEachIndexedKeyFrame(of stream: Int, _ body: (IndexedFrame) -> Bool) {
     guard let context, stream < Int(context.pointee.nb_streams), let stream = context.pointee.streams[stream]

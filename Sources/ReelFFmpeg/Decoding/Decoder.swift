@@ -157,8 +157,7 @@ package final class Decoder {
         try check(code, call: "avcodec_receive_frame")
         continue
       }
-      let flags = frame.pointer.pointee.flags
-      let isFlagged = flags & AV_FRAME_FLAG_CORRUPT != 0 || frame.pointer.pointee.decode_error_flags != 0
+      let isFlagged = frame.isFlaggedDamaged
       if isFlagged { hasFailed = true }
       // An intact key frame is undamaged, unless an earlier error may have corrupted the decoder's state.
       let (tag, isKey) = (frame.tag, frame.isKey && !(usesCAVLC && hasReportedError))

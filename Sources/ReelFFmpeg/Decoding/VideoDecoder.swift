@@ -79,8 +79,10 @@ package final class VideoDecoder {
   package private(set) var opening: OpeningPicture?
   /// Frames given that missed a reference or were concealed.
   package private(set) var damagedCount = 0
-  /// The number of units that `keyFrame()` took for key frames, and that gave no frame.
+  /// The number of units that `keyFrame()` took for key frames and that gave no frame, and of those without any picture.
   package private(set) var failedKeyFrameCount = 0
+  /// The bytes of the units that `keyFrame()` decoded for its last frame.
+  package private(set) var keyByteCount = 0
   /// Frames given.
   package private(set) var frameCount = 0
   /// Time spent in the decoder.
@@ -122,6 +124,8 @@ package final class VideoDecoder {
 
   /// A stream that has shown nothing after so many units is decoded on without keeping them.
   private static let maximumFirstUnits = 64
+  /// The most units of a gradual refresh: ten seconds at 30 frames per second.
+  private static let maximumRefreshUnits = 300
 
   /// Opens a decoder. Throws `ReelError.unsupported` for a codec that is not on the allow list.
   package init(
@@ -245,7 +249,12 @@ package final class VideoDecoder {
 
   /// The next frame that can be decoded by itself, from its own unit alone: other units are skipped, and nothing else
   /// is decoded. No other frame can be asked for after it, except by another call or after `reset()`.
-  package func keyFrame() throws -> Step {
+  ///
+  /// Where an H.264 stream is refreshed gradually, it is the first whole frame after a recovery point, decoded with those
+  /// between.
+  ///
+  /// - Parameter isOnly: Gives the end if the first key frame can't be decoded, instead of the next one.
+  package func keyFrame(isOnly: Bool = false) throws -> Step {
     if isFinished || refeed != nil || search != nil || frameCount > 0 { try resetDecoder() }
     isRenewing = false
     search = nil
@@ -258,14 +267,26 @@ package final class VideoDecoder {
       case .end: return .end
       case .packet(let box):
         let opening = try open(with: box.packet)
+        if !opening.hasPicture {
+          failedKeyFrameCount += 1
+          continue
+        }
         guard opening.entry != .none, opening.isShown else { continue }
-        try send(box, isAlone: true)
+        keyByteCount = box.packet.byteCount
+        try send(box)
         // The other field of the frame has a unit of its own.
-        if opening.isField, case .packet(let other) = try nextUnit() { try send(other, isAlone: true) }
+        if opening.isField, case .packet(let other) = try nextUnit() {
+          keyByteCount += other.packet.byteCount
+          try send(other)
+        }
+        if let count = opening.recoveryFrameCount, count > 0, let frame = try refreshedFrame(after: count) {
+          return .frame(self.count(frame))
+        }
         finish()
         if case .frame(let frame) = try receive() { return .frame(count(frame)) }
         failedKeyFrameCount += 1
         try resetDecoder()
+        if isOnly { return .end }
       }
     }
   }
@@ -286,6 +307,22 @@ package final class VideoDecoder {
   private func nextUnit() throws -> AccessUnit {
     if !pending.isEmpty { return .packet(pending.removeFirst()) }
     return try source.nextUnit()
+  }
+
+  /// The first frame at the end of a gradual refresh, of which the first unit was sent. Nil if there is none.
+  private func refreshedFrame(after count: Int) throws -> Frame? {
+    // Frames that are no references are not counted, and the decoder may hold some back for their order.
+    for number in 1...min(2 * count + 16, Self.maximumRefreshUnits) {
+      try checkCancelled()
+      guard case .packet(let box) = try nextUnit() else { return nil }
+      keyByteCount += box.packet.byteCount
+      try send(box)
+      guard case .frame(var frame) = try receive(), number >= count else { continue }
+      // The references that are missing before the recovery point have no part in it.
+      frame.isDamaged = frame.isFlaggedDamaged
+      if !frame.isDamaged { return frame }
+    }
+    return nil
   }
 
   // MARK: First frame

@@ -76,6 +76,11 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// The duration in ticks; 0 if unknown.
   public var durationTicks: Int64 { reel_frame_duration(pointer) }
 
+  /// True if FFmpeg marks this very frame as damaged.
+  var isFlaggedDamaged: Bool {
+    pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 || pointer.pointee.decode_error_flags != 0
+  }
+
   /// True for a key frame, which decodes without other frames.
   public var isKey: Bool { reel_frame_is_key(pointer) }
 

@@ -79,6 +79,8 @@ final class TrackDecoder {
   var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
   /// Key frames that could not be decoded by themselves.
   var failedKeyFrameCount: Int { closed.failedKeyFrameCount + (decoder?.failedKeyFrameCount ?? 0) }
+  /// The bytes that the last frame of `nextKeyFrame(isOnly:)` was decoded from; nil before the first one.
+  private(set) var keyByteCount: Int?
   /// The source has no more packets from its position.
   var hasEnded: Bool { packets.hasEnded }
 
@@ -103,8 +105,16 @@ final class TrackDecoder {
   /// Decodes the next key frame by itself. Other packets are skipped (`VideoDecoder.keyFrame()`). The decoder goes on with
   /// the next span if that is coded alike.
   ///
+  /// - Parameter isOnly: Ends the span if that key frame can't be decoded.
+  ///
   /// Throws like `next(isFirst:threads:)`.
-  func nextKeyFrame() throws -> Step { try next(threads: 1, keepsDecoder: true) { try $0.keyFrame() } }
+  func nextKeyFrame(isOnly: Bool) throws -> Step {
+    try next(threads: 1) { decoder in
+      let step = try decoder.keyFrame(isOnly: isOnly)
+      keyByteCount = decoder.keyByteCount
+      return step
+    }
+  }
 
   /// Starts again at the position to which the source has moved.
   func begin() throws(ReelError) {

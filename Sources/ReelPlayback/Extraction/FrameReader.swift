@@ -58,8 +58,10 @@ final class FrameReader {
   func nextFrame() throws -> TimedFrame? { try frame(isFirst: false) }
 
   /// Seeks to a key frame at or before `time`, or as near to it as the source allows.
-  func seek(to time: MediaTime) throws {
-    try packets.seek(to: time, scope: context.scope)
+  ///
+  /// - Parameter scope: Ends reading until the next seek; nil for the scope of the opening.
+  func seek(to time: MediaTime, scope: LoadScope? = nil) throws {
+    try packets.seek(to: time, scope: scope ?? context.scope)
     try decoder.begin()
     isFailureThrown = false
     lastEnd = nil
@@ -68,8 +70,20 @@ final class FrameReader {
   /// The next key frame, decoded by itself; packets before it are skipped. Nil at the end.
   ///
   /// After it, only further key frames can be read, until the next seek.
-  func keyFrame() throws -> TimedFrame? {
-    try frame(threads: 1, endsAtHoles: false) { try $0.nextKeyFrame() }
+  ///
+  /// - Parameter isOnly: Nil also if the first key frame can't be decoded (`failedKeyFrameCount`). Nothing after it is read.
+  func keyFrame(isOnly: Bool = false) throws -> TimedFrame? {
+    let failedCount = failedKeyFrameCount
+    return try frame(threads: 1, endsAtHoles: false) { decoder in
+      switch try decoder.nextKeyFrame(isOnly: isOnly) {
+      case .frame(let frame): return .frame(frame)
+      case .discarded: return .discarded
+      case .spanEnded: return isOnly && decoder.failedKeyFrameCount > failedCount ? .end : .spanEnded
+      case .needsPacket: return .needsPacket
+      case .stale: return .stale
+      case .end: return .end
+      }
+    }
   }
 
   /// Seeks to a key frame.
@@ -107,6 +121,9 @@ final class FrameReader {
   /// Leaves out packets before `time` from here on, until the next seek.
   func skipPackets(before time: MediaTime) { packets.firstTime = time }
 
+  /// Leaves out what a server refuses of a live presentation, from here on, instead of asking for it again.
+  func leaveOutRefused() { packets.base.leaveOutRefused() }
+
   /// Ends reading before the segments that begin at or after `time`, until the next seek.
   func end(before time: MediaTime) { packets.base.end(before: time) }
 
@@ -136,7 +153,7 @@ final class FrameReader {
   /// The number of bytes of the container up to the end of the first frame's packet.
   var firstFrameEnd: Int64? { packets.firstEnd }
   /// The number of bytes of the last key frame's packet.
-  var keyByteCount: Int { packets.keyByteCount }
+  var keyByteCount: Int { decoder.keyByteCount ?? packets.keyByteCount }
   /// The latest end of a video packet that was read; nil before the first one.
   var readEnd: MediaTime? { packets.readEnd }
   /// The number of bytes read from a media file.

@@ -48,7 +48,10 @@ final class LiveSegments: SegmentSupply {
     /// When the presentation was last known to lack the track.
     var absentAt: WallTime?
     var failureCount = 0
-    var failedIndex: Int?
+    /// The segments that have failed once.
+    var failedIndexes: Set<Int> = []
+    /// Segments that fail are not requested again.
+    var leavesOutRefused = false
     /// When the current series of failures began.
     var failingSince: WallTime?
     var missedCount = 0
@@ -148,8 +151,13 @@ final class LiveSegments: SegmentSupply {
     guard isRefused || error.kind == .network || error.kind == .timedOut else { return .fail }
     let now = clock.now
     let (action, pause) = state.withLock { state -> (SegmentFailureAction, MediaTime) in
-      let isFirst = state.failedIndex != index
-      state.failedIndex = index
+      if state.leavesOutRefused { return (.fail, .zero) }
+      let oldest = state.window.startIndex
+      if state.failedIndexes.count > Self.failureLimit * 8 {
+        state.failedIndexes = state.failedIndexes.filter { $0 >= oldest }
+      }
+      // Several readers may read different segments.
+      let isFirst = state.failedIndexes.insert(index).inserted
       let since = state.failingSince ?? now
       state.failingSince = since
       let duration = state.window[index]?.duration ?? .zero
@@ -166,6 +174,9 @@ final class LiveSegments: SegmentSupply {
     if case .tryAgain = action { try await clock.sleep(for: .seconds(min(max(pause.seconds / 2, 0.25), 5))) }
     return action
   }
+
+  /// From here on, a segment that fails is not requested again: of a fixed window, each stands for itself.
+  func leaveOutRefused() { state.withLock { $0.leavesOutRefused = true } }
 
   /// A segment was loaded: earlier failures no longer count.
   func noteSuccess() {

@@ -59,6 +59,9 @@ final class SegmentFeed: ByteSource {
   /// The segment of the byte at `offset` of the stream; nil before the first one.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
 
+  /// What was requested last: the initialization, or a segment; nil if nothing was.
+  var lastURL: URL? { progress.values.withLock { $0.parts.last?.url } }
+
   /// The keys for the stream's samples.
   func keys(_ store: KeyStore, protection: ContentProtection?, context: TrackContext) -> ContainerKeys {
     ContainerKeys(

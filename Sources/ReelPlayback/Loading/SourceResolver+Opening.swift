@@ -60,7 +60,7 @@ extension SourceResolver {
     do {
       let list = try await index(reference, in: &head, of: url)
       recorder.add(.manifest, bytes: Int64(head.bytes.count - known.count))
-      if list.count > 1 {
+      if list.count > 1, list.isPlausible(byteCount: response.resourceByteCount) {
         let rung = Rung(id: "0", bitsPerSecond: nil, media: .segments(list))
         let group = TrackGroup(
           id: nil, kind: .video, language: nil, label: nil, roles: [], isDefault: true, rungs: [rung])
@@ -187,5 +187,17 @@ extension SegmentIndexReference {
   fileprivate var hasIndexFirst: Bool {
     guard let indexRange else { return true }
     return indexRange.offset <= 256 << 10
+  }
+}
+
+extension SegmentList {
+  /// False for the segments of a damaged index: longer than an hour, or with bytes beyond the end of the file.
+  fileprivate func isPlausible(byteCount: Int64?) -> Bool {
+    let hour = MediaTime(value: 3600, timescale: 1)
+    return (0..<count).allSatisfy { index in
+      let segment = self[index]
+      let end = segment.byteRange?.end ?? 0
+      return segment.duration <= hour && end <= byteCount ?? .max
+    }
   }
 }

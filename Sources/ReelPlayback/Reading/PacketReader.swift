@@ -57,8 +57,8 @@ protocol PacketReader: AnyObject {
   /// Announces the only key frames that will be read, in this order, so that their bytes can be fetched ahead.
   func plan(_ places: [KeyFramePlace])
 
-  /// More packets may not be wanted from this position: if reading can continue there later, transfers end.
-  func noteEnough()
+  /// Leaves out the segments of a live presentation that can't be loaded, from here on, instead of asking for them again.
+  func leaveOutRefused()
 
   /// Ends reading before the segments that begin at or after a time on the item's own timeline, until the next seek.
   func end(before time: MediaTime)
@@ -116,7 +116,7 @@ extension PacketReader {
 
   func plan(_ places: [KeyFramePlace]) {}
 
-  func noteEnough() {}
+  func leaveOutRefused() {}
 
   func end(before time: MediaTime) {}
 

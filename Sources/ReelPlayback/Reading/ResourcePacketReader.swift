@@ -23,6 +23,8 @@ final class ResourcePacketReader: PacketReader {
   private var loop = LoopIteration()
   private var dropsAudio = false
   private var hasRead = false
+  /// Only key frames that the index names are wanted.
+  private var closesIndex = false
   /// Why fewer bytes than announced have arrived.
   private let earlyEnd = Locked<ReelError?>(nil)
   /// The body of the first response, or the kept part of it, has been used.
@@ -137,6 +139,7 @@ final class ResourcePacketReader: PacketReader {
         self.open = try makeOpen(on: open.source, offset: open.offset, isSeekable: true)
       }
       let open = try container()
+      if closesIndex { open.container.closeIndex() }
       try placeTimeline(of: open)
       guard let stream = open.container.video ?? open.container.audio,
         try open.container.seek(
@@ -194,6 +197,7 @@ final class ResourcePacketReader: PacketReader {
     if resource.format == .matroska {
       // The demuxer reads the index (Cues) with the first seek.
       guard canSeek, let duration = streams.duration, duration > .zero else { return nil }
+      closesIndex = true
       try seek(to: MediaTime(seconds: duration.seconds / 2), loop: loop, scope: scope)
     } else if resource.format != .mp4 || resource.layout == .indexFirst(isFragmented: true) {
       return nil
@@ -221,6 +225,7 @@ final class ResourcePacketReader: PacketReader {
   }
 
   func plan(_ places: [KeyFramePlace]) {
+    closesIndex = true
     guard let source = open?.source as? ResourceByteSource else { return }
     var ranges: [Range<Int64>] = []
     for place in places {

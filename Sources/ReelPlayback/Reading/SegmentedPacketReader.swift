@@ -41,9 +41,8 @@ final class SegmentedPacketReader: PacketReader {
   /// Segments that begin then, or later, are not read.
   private var endTime: MediaTime?
   private(set) var segmentURL: URL?
-  /// Segments of a track whose key frames will be read, in reverse order, and those whose transfers have begun.
-  private var planned: (key: TrackKey, track: RungTrack, indexes: [Int])?
-  private var ahead: [(index: Int, feed: SegmentFeed)] = []
+  /// Segments of a live presentation that can't be loaded are left out.
+  private var leavesOutRefused = false
 
   private typealias TrackKey = SegmentSpan.Key
 
@@ -72,6 +71,7 @@ final class SegmentedPacketReader: PacketReader {
     initializations = shared?.initializations ?? InitializationStore()
     tracks = shared?.tracks ?? [:]
     opened = shared?.opened
+    leavesOutRefused = shared?.leavesOutRefused ?? false
     self.resolved = resolved
     periods = resolved.presentation.periods(carrying: role)
     self.role = role
@@ -155,22 +155,9 @@ final class SegmentedPacketReader: PacketReader {
 
   func end(before time: MediaTime) { endTime = time }
 
-  /// Requests the segments side by side, if their transfers end by themselves after the key frame.
-  func plan(_ places: [KeyFramePlace]) {
-    guard context.configuration.endsTransfersAtKeyFrames, let span, span.feed.hasFoundKeyFrame,
-      span.track.supply.live == nil
-    else { return }
-    var indexes: [Int] = []
-    for index in places.compactMap({ span.track.supply.index(at: $0.seekTime) }) where index != indexes.last {
-      indexes.append(index)
-    }
-    planned = (span.key, span.track, indexes.reversed())
-    ahead = []
-    // What is left of its transfer would take a share of the network.
-    finishedWaits.media += span.container?.sourceWait ?? .zero
-    self.span = nil
-    place = .segment(span.key, index: span.firstIndex + 1)
-    beginPlanned()
+  func leaveOutRefused() {
+    leavesOutRefused = true
+    for track in tracks.values { (track.supply as? LiveSegments)?.leaveOutRefused() }
   }
 
   func setDropsAudio(_ drops: Bool) {
@@ -246,7 +233,8 @@ final class SegmentedPacketReader: PacketReader {
   /// What other readers of the same presentation need to read the same playlists and initializations.
   var shared: SharedTracks {
     SharedTracks(
-      tracks: tracks, opened: opened, initializations: initializations, offsets: offsets, keys: keys)
+      tracks: tracks, opened: opened, initializations: initializations, leavesOutRefused: leavesOutRefused,
+      offsets: offsets, keys: keys)
   }
 
   // MARK: - Private
@@ -494,17 +482,28 @@ final class SegmentedPacketReader: PacketReader {
       try takePlanned(key, index)
       ?? makeFeed(key, track, from: index, context.configuration.endsTransfersAtKeyFrames ? .wait : .readOn)
     let start = context.recorder.clock.now
-    let head = try feed.peek(SourceSniffer.byteCount / 4)
+    let head: [UInt8]
+    do { head = try feed.peek(SourceSniffer.byteCount / 4) } catch {
+      // The initialization comes first.
+      segmentURL = feed.lastURL ?? segmentURL
+      throw error
+    }
     finishedWaits.media += context.recorder.clock.now - start
     if head.isEmpty, supply.live != nil { return nil }
     guard case .media(let format) = SourceSniffer.kind(of: head) else {
       let what =
         if case .other(let description) = SourceSniffer.kind(of: head) { description } else { "a manifest" }
       throw ReelError(
-        .badMedia, "the segment is not media: \(what)", at: segment.url.reelName,
+        .badMedia, "the segment is not media: \(what)", at: (feed.part(at: 0)?.url ?? segment.url).reelName,
         advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
     }
-    if format == .mp4 { feed.rememberFragments() }
+    if format == .mp4 {
+      if let initialization = segment.initialization, initializations[initialization]?.isEmpty == true {
+        throw ReelError(
+          .badMedia, "the initialization segment is empty", at: initialization.url.reelName)
+      }
+      feed.rememberFragments()
+    }
     var options = ContainerReader.Options()
     options.isSeekable = false
     options.wantsVideo = wantsVideo
@@ -609,6 +608,7 @@ final class SegmentedPacketReader: PacketReader {
       // Read as a whole, it needs the rest to be filled up.
       noteDamage = { error in if error.kind != .badMedia { log.noteFailure(error, rung: bits) } }
     }
+    if leavesOutRefused { (supply as? LiveSegments)?.leaveOutRefused() }
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: controller.location, recorder: context.recorder, initializations: initializations,
@@ -628,6 +628,7 @@ struct SharedTracks: Sendable {
   fileprivate let tracks: [SegmentSpan.Key: RungTrack]
   fileprivate let opened: RungTrack?
   fileprivate let initializations: InitializationStore
+  fileprivate let leavesOutRefused: Bool
   let offsets: TimestampOffsets
   let keys: KeyStore
 }

@@ -12,6 +12,8 @@ internal import ReelManifest
 package struct PosterExtractor: Sendable {
   private let fetcher: any Fetching
   private let configuration: LoadingConfiguration
+  private let stillLimit: Duration?
+  private let clock: any MonotonicClock
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
@@ -19,11 +21,16 @@ package struct PosterExtractor: Sendable {
   ///   - fetcher: Fetches manifests and media.
   ///   - gate: Limits concurrent decoding among all that share it.
   ///   - size: The size of the stills, for the choice of a rung; nil to go by the bit rate.
+  ///   - stillLimit: How long to wait for each candidate after the first frame; nil for no limit.
+  ///   - clock: Measures that.
   package init(
-    fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize?, gate: (any DecodingGate)?,
-    logger: Logger
+    fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize?,
+    stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
+    gate: (any DecodingGate)?, logger: Logger
   ) {
     self.fetcher = fetcher
+    self.stillLimit = stillLimit
+    self.clock = clock
     self.configuration = {
       var configuration = configuration
       configuration.stillSize = size
@@ -35,12 +42,15 @@ package struct PosterExtractor: Sendable {
 
   /// Returns the poster of a source, and the result of `body` for it.
   ///
-  /// - Parameter body: Called on a thread that may block.
+  /// - Parameters:
+  ///   - noteFirst: Called before further candidates are read. From there on, the limit of the extractor holds.
+  ///   - body: Called on a thread that may block.
   ///
   /// Throws what `body` throws, `ReelError` or `CancellationError`. The error's kind is `badMedia` if the source has no frame, `usage` if
   /// the time is after its end, and `unsupported` for Dolby Vision of profile 5.
   package func poster<Result: Sendable>(
-    _ choice: Poster.Choice, of source: MediaSource, _ body: @escaping @Sendable (Poster) throws -> Result
+    _ choice: Poster.Choice, of source: MediaSource, noteFirst: @escaping @Sendable () -> Void = {},
+    _ body: @escaping @Sendable (Poster) throws -> Result
   ) async throws -> (poster: Poster, result: Result) {
     var configuration = configuration
     // The frame at a time may need those before it.
@@ -53,13 +63,14 @@ package struct PosterExtractor: Sendable {
     if case .best = choice, configuration.stillSize != nil { configuration.usesIFramePlaylists = true }
     let counter = TrafficCounter(fetcher)
     let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
+    let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }
       let images: ImageChoice = if case .best = choice { try await ImageTrack.choice(opening) } else { .none }
       return try await BlockingThread.run(named: "poster") {
-        var search = PosterSearch(opening: opening, counter: counter)
-        if let poster = try search.takeImage(images, choice) { return (poster, try body(poster)) }
-        let poster = try search.run(choice, name: source.name)
+        let makeLimit = { ReadingLimit(stillLimit, in: opening.context.scope, clock: clock) }
+        var search = PosterSearch(opening: opening, counter: counter, makeLimit: makeLimit)
+        let poster = try search.run(choice, name: source.name, noteFirst: noteFirst)
         return (poster, try body(poster))
       }
     }
@@ -71,18 +82,25 @@ private struct PosterSearch {
   private let opening: TrackOpening
   private let counter: TrafficCounter
   private let reader: FrameReader
+  private let makeLimit: () -> ReadingLimit
+  /// What is read belongs to it.
+  private var limit: ReadingLimit
+  /// The candidates that did not come in time.
+  private var lateCount = 0
   private var candidates: [Poster.Candidate] = []
   private var best: (index: Int, frame: SharedFrame)?
   private var faults: [ReelError] = []
   private var imageFault: ReelError?
 
-  init(opening: TrackOpening, counter: TrafficCounter) {
+  init(opening: TrackOpening, counter: TrafficCounter, makeLimit: @escaping () -> ReadingLimit) {
     self.opening = opening
     self.counter = counter
-    reader = FrameReader(opening)
+    self.makeLimit = makeLimit
+    limit = makeLimit()
+    reader = FrameReader(opening, scope: limit.scope)
   }
 
-  mutating func run(_ choice: Poster.Choice, name: String) throws -> Poster {
+  mutating func run(_ choice: Poster.Choice, name: String, noteFirst: () -> Void) throws -> Poster {
     switch choice {
     case .at(let time):
       var found: SharedFrame?
@@ -93,7 +111,10 @@ private struct PosterSearch {
       try addFirst()
     case .best(let count):
       try addFirst()
-      if count > 0, best != nil { try addKeyFrames(count) }
+      if count > 0, best != nil {
+        noteFirst()
+        try addKeyFrames(count)
+      }
     }
     guard let best else { throw ReelError(.badMedia, "no frame in the media", at: name) }
     let order = candidates.indices.sorted { candidates[$0].time < candidates[$1].time }
@@ -150,18 +171,17 @@ private struct PosterSearch {
       let chosen = spread.chosen(of: places)
       reader.plan(chosen)
       for place in chosen {
-        guard try addKeyFrame({ try reader.seek(to: place) }) else { break }
+        guard try addKeyFrame({ try reader.seek(to: place, scope: $0) }) else { break }
       }
       // There may be others within the segments.
       guard case .presentation = opening.source, places.count < count, !hasGood else { return }
       let start = candidates[0].time
-      guard try addKeyFrame({ try reader.seek(to: KeyFramePlace(time: start, seekTime: start)) }) else {
-        return
-      }
+      let place = KeyFramePlace(time: start, seekTime: start)
+      guard try addKeyFrame({ try reader.seek(to: place, scope: $0) }) else { return }
       try addFollowing(count - candidates.count + 1)
     } else if findsKeyFrames {
       for time in spread.times(end: reader.duration) {
-        guard try addKeyFrame({ try reader.seek(to: time) }) else { return }
+        guard try addKeyFrame({ try reader.seek(to: time, scope: $0) }) else { return }
       }
     } else {
       try addFollowing(count)
@@ -173,20 +193,28 @@ private struct PosterSearch {
     let end = candidates.count + count
     var position: MediaTime?
     while candidates.count < end, position.map({ $0 < KeyFrameSpread.length }) ?? true {
-      guard try addKeyFrame({}, note: { position = $0 }) else { return }
+      guard try addKeyFrame(note: { position = $0 }) else { return }
     }
   }
+
+  /// Late candidates after which no others are tried.
+  private static let lateLimit = 2
 
   private var hasGood: Bool { candidates.contains { $0.flaws.isEmpty } }
 
   /// Looks at the key frame after a seek. Returns false if there is no point in looking on.
   ///
-  /// - Parameter note: Receives the frame's time.
+  /// - Parameters:
+  ///   - seek: Receives the scope to read in; nil to read on.
+  ///   - note: Receives the frame's time.
   private mutating func addKeyFrame(
-    _ seek: () throws -> Void, note: (MediaTime) -> Void = { _ in }
+    _ seek: ((LoadScope) throws -> Void)? = nil, note: (MediaTime) -> Void = { _ in }
   ) throws -> Bool {
+    if seek != nil { limit = makeLimit() }
+    limit.begin()
+    defer { limit.end() }
     do {
-      try seek()
+      try seek?(limit.scope)
       guard let frame = try reader.keyFrame() else { return false }
       note(frame.time)
       // A seek may lead back to a frame that is known.
@@ -196,6 +224,12 @@ private struct PosterSearch {
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .internalFault {
       faults.append(error)
       return !error.isTemporary
+    } catch  where limit.isLate && !opening.context.scope.isCancelled {
+      faults.append(
+        ReelError(.timedOut, "nothing came in time", at: reader.segmentURL?.reelName ?? opening.context.name))
+      lateCount += 1
+      // A server that stays silent again and again is not waited for any more.
+      return seek != nil && lateCount < Self.lateLimit
     }
   }
 

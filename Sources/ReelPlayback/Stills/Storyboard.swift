@@ -16,6 +16,8 @@ package struct Storyboard: Sendable {
 
   /// The most slots of a storyboard.
   package static let slotLimit = 10_000
+  /// The distance of stills in seconds is less than this.
+  package static let intervalLimit = 1e6
 
   /// A still with its place.
   package struct Tile: Sendable {
@@ -56,6 +58,8 @@ package struct Storyboard: Sendable {
   package let track: StillTrack?
   /// The errors that were overcome.
   package let faults: [ReelError]
+  /// The error that ended the reading of a source without an index; nil if it was read to its end.
+  package let endFault: ReelError?
   /// The processor time of the threads that read, decoded and scaled.
   package let processorTime: Duration
 }

@@ -109,7 +109,7 @@ package final class StoryboardTiles {
     }
     work.end()
     guard lastTime != nil else {
-      throw missing.first?.error ?? work.faults.first
+      throw missing.first?.error ?? work.endFault ?? work.faults.first
         ?? ReelError(.badMedia, "no key frame in the media", at: work.name)
     }
     return nil
@@ -144,6 +144,7 @@ final class StoryboardWork: Sendable {
     var rung: (id: String, bitsPerSecond: Int?)?
     var track: StillTrack?
     var faults: [ReelError] = []
+    var endFault: ReelError?
     /// The duration in milliseconds of a source that was read to its end; nil if it was read by its index.
     var readDuration: Int?
     var openedByteCount: Int64 = 0
@@ -177,6 +178,7 @@ final class StoryboardWork: Sendable {
   }
 
   var faults: [ReelError] { state.withLock { $0.faults } }
+  var endFault: ReelError? { state.withLock { $0.endFault } }
   var isCancelled: Bool { opening.context.scope.isCancelled }
 
   /// A limit for the reading of one still.
@@ -214,7 +216,7 @@ final class StoryboardWork: Sendable {
       duration: plan.duration.flatMap { lastSlot < plan.slotCount ?? 0 ? $0 : nil }
         ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
       start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
-      indexByteCount: index, rung: state.rung, track: state.track, faults: state.faults,
+      indexByteCount: index, rung: state.rung, faults: state.faults, endFault: state.endFault,
       processorTime: state.processorTime)
   }
 
@@ -249,6 +251,7 @@ final class StoryboardWork: Sendable {
     let worker = StoryboardWorker(self)
     let reader = worker.reader
     defer { finish(reader) }
+    reader.leaveOutRefused()
     // The first segment has a still like any other: if it can't be read, the others come all the same.
     let fault = try worker.open()
     let opened = reader.readByteCount
@@ -268,6 +271,8 @@ final class StoryboardWork: Sendable {
     worker.start = start
     guard !plan.jobs.isEmpty else {
       if let fault { throw fault }
+      // A seek has read the index of Matroska.
+      if places != nil, !opening.isPresentation { try worker.restart() }
       return try worker.scan(plan, queue)
     }
     queue.setCount(plan.jobs.count)
@@ -287,6 +292,7 @@ final class StoryboardWork: Sendable {
         let worker = StoryboardWorker(work, sharing: shared)
         defer { work.finish(worker.reader) }
         worker.start = start
+        worker.reader.plan(plan.jobs.map(\.place))
         try worker.read(plan, work.queue)
       }
     }
@@ -295,8 +301,7 @@ final class StoryboardWork: Sendable {
 
   /// True if the reader is at the first key frame of the source: it has not sought an index, and joined no live window.
   private func isAtStart(_ reader: FrameReader) -> Bool {
-    if case .resource(let resource) = opening.source { return resource.format != .matroska }
-    return !reader.isLive
+    !reader.isLive && !opening.isMatroska
   }
 
   private func duration(
@@ -320,13 +325,15 @@ final class StoryboardWork: Sendable {
     return nil
   }
 
-  /// Long segments are read through, as if their key frames were not known.
+  /// Long segments are read through, as if their key frames were not known. So is a long Matroska file whose index names only one.
   private func makePlan(
     _ places: [KeyFramePlace]?, start: MediaTime, duration: Double?
   ) throws -> StoryboardPlan {
     do throws(ReelError) {
       let plan = try StoryboardPlan(spacing, places: places, start: start, duration: duration)
-      guard case .presentation = opening.source, let places, let duration else { return plan }
+      guard let places, let duration, opening.isPresentation || opening.isMatroska && places.count == 1 else {
+        return plan
+      }
       let distance = duration * 1000 / Double(max(1, places.count))
       guard distance > Self.longSegment,
         let scanned = try? StoryboardPlan(spacing, places: nil, start: start, duration: duration)
@@ -400,6 +407,9 @@ final class StoryboardWork: Sendable {
     state.withLock { $0.silentCount = isSilent ? $0.silentCount + 1 : 0 }
   }
 
+  /// Notes the error that ended the reading of a source before its end.
+  func note(end error: ReelError) { state.withLock { $0.endFault = error } }
+
   func note(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
 
   func note(readDuration seconds: Double) {
@@ -407,4 +417,11 @@ final class StoryboardWork: Sendable {
   }
 
   func note(hdr: String) { state.withLock { $0.hdr = hdr } }
+}
+
+extension TrackOpening {
+  fileprivate var isPresentation: Bool { if case .presentation = source { true } else { false } }
+  fileprivate var isMatroska: Bool {
+    if case .resource(let resource) = source { resource.format == .matroska } else { false }
+  }
 }

@@ -10,6 +10,8 @@ struct StoryboardPlan: Sendable, Hashable {
 
   /// A rest of the duration that is at most one in so many parts of a slot belongs to the slot before it.
   private static let remainderShare = 10
+  /// In seconds. A longer one is as wrong.
+  private static let longestDuration = 1e12
 
   /// In milliseconds.
   let interval: Int
@@ -31,7 +33,7 @@ struct StoryboardPlan: Sendable, Hashable {
   init(
     _ spacing: Storyboard.Spacing, places: [KeyFramePlace]?, start: MediaTime, duration: Double?
   ) throws(ReelError) {
-    let whole = duration.map { max(1, Int(($0 * 1000).rounded())) }
+    let whole = duration.map { max(1, Int((min($0, Self.longestDuration) * 1000).rounded())) }
     self.duration = whole
     isCounted = if case .count = spacing { true } else { false }
     var most = Storyboard.slotLimit
@@ -49,7 +51,7 @@ struct StoryboardPlan: Sendable, Hashable {
     }
     if let places, places.count > 1, let first = places.first, let last = places.last {
       let distance = (last.time - first.time).seconds * 1000 / Double(places.count - 1)
-      step = max(step, Int(distance.rounded()))
+      step = max(step, Int(min(distance, Self.longestDuration * 1000).rounded()))
     }
     interval = step
     guard let whole else {
@@ -63,7 +65,9 @@ struct StoryboardPlan: Sendable, Hashable {
       let least = (Double(whole) / Double(most)).rounded(.up) / 1000
       throw ReelError(
         .unsupported, "a still every \(Double(step) / 1000) s would be \(slots) stills, more than \(most)",
-        advice: "choose --every \(least) or more")
+        advice: least < Storyboard.intervalLimit
+          ? "choose --every \(least) or more"
+          : "choose --count; the duration of \(whole / 1000) s may be wrong")
     }
     slotCount = slots
     guard let places, !places.isEmpty else { return }

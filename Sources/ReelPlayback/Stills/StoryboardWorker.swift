@@ -33,10 +33,13 @@ final class StoryboardWorker {
       }
       return nil
     } catch let error as ReelError where reader.track != nil && error.concernsOneStill {
-      try seek(to: KeyFramePlace(time: .zero, seekTime: .zero))
+      try restart()
       return error
     }
   }
+
+  /// Goes back to the beginning.
+  func restart() throws { try seek(to: KeyFramePlace(time: .zero, seekTime: .zero)) }
 
   /// Reads key frames of a plan until there are no more.
   func read(_ plan: StoryboardPlan, _ queue: StoryboardQueue) throws {
@@ -65,6 +68,11 @@ final class StoryboardWorker {
       reader.skipPackets(before: start + plan.firstTime(of: slot + 1))
     }
     if let end = reader.readEnd { work.note(readDuration: (end - start).seconds) }
+    if count == 0, reader.hasPackets, reader.failedKeyFrameCount == 0 {
+      throw ReelError(
+        .badMedia, "no key frame in the media: every picture needs others before it", at: work.name,
+        advice: "reel frames --every decodes all of them")
+    }
     queue.setCount(count)
   }
 
@@ -77,11 +85,13 @@ final class StoryboardWorker {
         throw ReelError(.timedOut, "not tried, because nothing came for the stills before it")
       }
       if !isFirst { try seek(to: job.place) }
-      if let next { reader.end(before: next.time) }
+      // Nothing is waited for after the last segment of a live window.
+      if let end = next?.time ?? (reader.isLive ? job.place.segmentEnd : nil) { reader.end(before: end) }
       let outcome = try limited { try read(job, before: next, isFirst: isFirst) }
       if case .tile = outcome { work.note(isSilent: false) }
       return outcome
-    } catch let error as ReelError where error.concernsOneStill {
+    } catch let error as ReelError where error.concernsOneStill || index > 0 && error.kind == .unsupported {
+      // Media that begins in the clear may be encrypted later, or go on in another codec.
       if error.kind == .timedOut { work.note(isSilent: true) }
       return missing(job, error)
     }
@@ -120,7 +130,8 @@ final class StoryboardWorker {
     _ job: StoryboardPlan.Job, before next: KeyFramePlace?, isFirst: Bool
   ) throws -> StoryboardQueue.Outcome {
     let before: Losses = isFirst ? (0, 0, 0) : losses
-    guard let frame = try reader.keyFrame() else {
+    // An index names each key frame; a segment may have several.
+    guard let frame = try reader.keyFrame(isOnly: reader.track == nil) else {
       if let fault = fault(since: before) { return missing(job, fault) }
       // A healthy segment need not have a key frame.
       if reader.track != nil, reader.hasPackets, !reader.hasKeyPackets { return .nothing }
@@ -158,8 +169,8 @@ final class StoryboardWorker {
   private func nextKeyFrame(isFirst: Bool) throws -> TimedFrame? {
     do {
       return try limited { try reader.keyFrame() }
-    } catch let error as ReelError where !isFirst && error.concernsOneStill {
-      work.note(fault: error)
+    } catch let error as ReelError where !isFirst && (error.concernsOneStill || error.kind == .unsupported) {
+      work.note(end: error)
       return nil
     }
   }
@@ -182,6 +193,11 @@ final class StoryboardWorker {
       Storyboard.Tile(
         slot: slot, time: frame.time - start, byteCount: reader.keyByteCount, still: still))
   }
+}
+
+extension KeyFramePlace {
+  /// The end of a segment, which is sought in its middle.
+  fileprivate var segmentEnd: MediaTime { time + (seekTime - time) * 2 }
 }
 
 extension ReelError {
