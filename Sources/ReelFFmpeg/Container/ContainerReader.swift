@@ -46,8 +46,6 @@ package final class ContainerReader {
   /// MPEG-TS.
   private let program: ProgramSource?
   private let decryptor: ContainerDecryptor
-  /// MP4.
-  private let boxes: ProtectedSource?
   /// Why reading has stopped at an encrypted sample. All earlier samples were returned.
   package private(set) var refusal: ReelError?
   /// Of the demuxers before.
@@ -81,7 +79,6 @@ package final class ContainerReader {
     self.logger = logger
     program = format == .mpegTS ? ProgramSource(source) : nil
     let protected = format == .mp4 ? ProtectedSource(source, isSeekable: options.isSeekable) : nil
-    boxes = protected
     decryptor = ContainerDecryptor(source: protected, keys: options.keys)
     demuxer = try Demuxer(
       source: program ?? protected ?? source, format: format, isSeekable: options.isSeekable,
@@ -98,15 +95,11 @@ package final class ContainerReader {
   package var sourceWait: Duration { closedSourceWait + demuxer.sourceWait }
   /// The duration in microseconds, if the container's header states it.
   package var durationMicroseconds: Int64? { demuxer.durationMicroseconds }
-  /// True if the end came before what the container's index names, inside of an element of Matroska, or before a damaged box of
-  /// MP4.
-  package var isTruncated: Bool { demuxer.isTruncated || boxes?.damage != nil }
+  /// True if the end came before what the container's index names, or inside of an element of Matroska.
+  package var isTruncated: Bool { demuxer.isTruncated }
   /// How a container that `isTruncated` is cut off, in words.
   package var truncation: String {
-    if let damage = boxes?.damage {
-      return "the file is damaged: from byte \(damage) on, zeros in place of a box"
-    }
-    return format == .matroska
+    format == .matroska
       ? "the file is cut off: it ends inside of an element"
       : "the file is cut off: its index names media beyond its end"
   }

@@ -9,8 +9,6 @@ final class ProtectedSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
   private(set) var tables = ProtectionTables()
-  /// The position of a box in whose place there are zeros, although something follows. Demuxers take it for the end.
-  private(set) var damage: Int64?
 
   private let base: any ByteSource
   private var state = State.header
@@ -25,8 +23,6 @@ final class ProtectedSource: ByteSource {
   private var skipped = 0
   /// True after a seek: there may be no box at the next position.
   private var isUncertain = false
-  /// The position of zeros in place of a box. What follows is passed through.
-  private var blank: Int64?
   /// The boxes read so far of a seekable file, in order of position.
   private var known: [Passed] = []
 
@@ -76,8 +72,6 @@ final class ProtectedSource: ByteSource {
         let count = try base.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
         position += Int64(count)
         state = .passing(rest.map { $0 - Int64(count) })
-        // Zeros up to the end are padding.
-        if let blank, damage == nil, buffer[..<count].contains(where: { $0 != 0 }) { damage = blank }
         return count
       case .header:
         guard try collect(8), try collect(MP4BoxHeader.headerByteCount(in: held[...])) else {
@@ -94,7 +88,6 @@ final class ProtectedSource: ByteSource {
   func seek(to offset: Int64) throws {
     (held, heldCount, ready, skipped) = ([], 0, [], 0)
     isUncertain = false
-    blank = nil
     var target = offset
     if let box = known.last(where: { $0.range.lowerBound <= offset && offset < $0.range.upperBound }) {
       if box.range.lowerBound == offset {
@@ -150,7 +143,6 @@ final class ProtectedSource: ByteSource {
   private func begin() {
     let isUncertain = isUncertain
     self.isUncertain = false
-    if held.allSatisfy({ $0 == 0 }) { blank = position - Int64(held.count) }
     guard let header = MP4BoxHeader(held[...]), !header.isMalformed,
       !isUncertain || Self.topTypes.contains(header.type)
     else {

@@ -143,6 +143,7 @@ final class SegmentedPacketReader: PacketReader {
     span = nil
     followsGap = false
     passedOverInARow = 0
+    passedOver = nil
     if let time {
       place = .time(time)
       periodIndex =
