@@ -54,7 +54,8 @@ struct ImageTrackCommandTests {
       #expect(record["track"] as? String == "images" && record["rung"] as? String == rung)
       #expect(record["stills"] as? Int == 6 && record["duration"] as? Double == 6)
     }
-    #expect(paths == requests + sheets)
+    // Images are fetched at the same time.
+    #expect(paths.sorted() == (requests + sheets).sorted())
     // Without a loss, they are the same.
     let stem = (name as NSString).deletingPathExtension
     for number in ["001", "002"] {
@@ -71,19 +72,18 @@ struct ImageTrackCommandTests {
       #expect((record["time"] as? Double ?? 0) >= 4)
       #expect(record["pts"] == nil)
     }
-    #expect(posters == requests + sheets)
+    #expect(posters.sorted() == (requests + sheets).sorted())
   }
 
   @Test("JPEG and WebP", arguments: ["jpeg", "webp"])
   func formats(format: String) async throws {
     let folder = try await made(format)
     for name in ["poor-start.m3u8", "poor-start.mpd"] {
-      let result = try await Command.run("poster", folder.path(name), "--size", "80", "-o", folder.path)
+      let result = try await Command.run(
+        "poster", folder.path(name), "--size", "80", "-o", folder.path("\(name)-poster"))
       #expect(result.status == 0, "\(result.errorText)")
-      #expect(
-        result.outputLines.first?.hasSuffix(
-          "80x45\tbest of 6, rejected 1 black, 1 uniform, 1 faded, 1 blurred\tfrom images") == true,
-        "\(result.outputText)")
+      let line = try #require(result.outputLines.first)
+      #expect(line.contains("\t80x45\tbest of 6") && line.hasSuffix("\tfrom images"), "\(line)")
     }
   }
 
@@ -123,8 +123,8 @@ struct ImageTrackCommandTests {
   func fallback() async throws {
     let folder = try TemporaryFolder()
     let text = String(decoding: try Fixtures.bytes("stills/master.m3u8"), as: UTF8.self)
-      .replacingOccurrences(of: "high/", with: Fixtures.path("stills/high/"))
-      .replacingOccurrences(of: "low/", with: Fixtures.path("stills/low/"))
+      .replacingOccurrences(of: "high/", with: Fixtures.path("stills/high") + "/")
+      .replacingOccurrences(of: "low/", with: Fixtures.path("stills/low") + "/")
     let master = text + #"#EXT-X-IMAGE-STREAM-INF:BANDWIDTH=1,RESOLUTION=160x90,URI="none.m3u8""# + "\n"
     try Data(master.utf8).write(to: folder.url.appending(path: "master.m3u8"))
     let warning = "the images of 'images-0' can't be used, so key frames are: no such file"
