@@ -273,7 +273,7 @@ package final class VideoDecoder {
         }
         guard opening.entry != .none, opening.isShown else { continue }
         keyByteCount = box.packet.byteCount
-        try send(box)
+        try send(box, isAlone: !opening.isField && opening.recoveryFrameCount ?? 0 == 0)
         // The other field of the frame has a unit of its own.
         if opening.isField, case .packet(let other) = try nextUnit() {
           keyByteCount += other.packet.byteCount

@@ -109,7 +109,7 @@ final class TrackDecoder {
   ///
   /// Throws like `next(isFirst:threads:)`.
   func nextKeyFrame(isOnly: Bool) throws -> Step {
-    try next(threads: 1) { decoder in
+    try next(threads: 1, keepsDecoder: true) { decoder in
       let step = try decoder.keyFrame(isOnly: isOnly)
       keyByteCount = decoder.keyByteCount
       return step

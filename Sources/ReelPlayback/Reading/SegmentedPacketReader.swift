@@ -43,6 +43,9 @@ final class SegmentedPacketReader: PacketReader {
   private(set) var segmentURL: URL?
   /// Segments of a live presentation that can't be loaded are left out.
   private var leavesOutRefused = false
+  /// Segments of a track whose key frames will be read, in reverse order, and those whose transfers have begun.
+  private var planned: (key: TrackKey, track: RungTrack, indexes: [Int])?
+  private var ahead: [(index: Int, feed: SegmentFeed)] = []
 
   private typealias TrackKey = SegmentSpan.Key
 
@@ -155,6 +158,24 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   func end(before time: MediaTime) { endTime = time }
+
+  /// Requests the segments side by side, if their transfers end by themselves after the key frame.
+  func plan(_ places: [KeyFramePlace]) {
+    guard context.configuration.endsTransfersAtKeyFrames, let span, span.feed.hasFoundKeyFrame,
+      span.track.supply.live == nil
+    else { return }
+    var indexes: [Int] = []
+    for index in places.compactMap({ span.track.supply.index(at: $0.seekTime) }) where index != indexes.last {
+      indexes.append(index)
+    }
+    planned = (span.key, span.track, indexes.reversed())
+    ahead = []
+    // What is left of its transfer would take a share of the network.
+    finishedWaits.media += span.container?.sourceWait ?? .zero
+    self.span = nil
+    place = .segment(span.key, index: span.firstIndex + 1)
+    beginPlanned()
+  }
 
   func leaveOutRefused() {
     leavesOutRefused = true

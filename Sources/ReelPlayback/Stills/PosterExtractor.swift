@@ -70,6 +70,7 @@ package struct PosterExtractor: Sendable {
       return try await BlockingThread.run(named: "poster") {
         let makeLimit = { ReadingLimit(stillLimit, in: opening.context.scope, clock: clock) }
         var search = PosterSearch(opening: opening, counter: counter, makeLimit: makeLimit)
+        if let poster = try search.takeImage(images, choice) { return (poster, try body(poster)) }
         let poster = try search.run(choice, name: source.name, noteFirst: noteFirst)
         return (poster, try body(poster))
       }

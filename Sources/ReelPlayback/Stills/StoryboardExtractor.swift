@@ -216,7 +216,8 @@ final class StoryboardWork: Sendable {
       duration: plan.duration.flatMap { lastSlot < plan.slotCount ?? 0 ? $0 : nil }
         ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
       start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
-      indexByteCount: index, rung: state.rung, faults: state.faults, endFault: state.endFault,
+      indexByteCount: index, rung: state.rung, track: state.track, faults: state.faults,
+      endFault: state.endFault,
       processorTime: state.processorTime)
   }
 
