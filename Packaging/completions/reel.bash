@@ -605,7 +605,7 @@ _reel_feed() {
     repeating_flags=()
     non_repeating_flags=(--virtual --chunk-level --calibrate --details --insecure --json --quiet --verbose --version -h --help)
     repeating_options=(--assert --score --header --key --key-file)
-    non_repeating_options=(--feed --pool --swipes --dwell --flicks --back --bursts --seed --link --preload --first-rung --decode-cost --device --cores --decode --compare --report --trace --csv --junit --contact-sheet --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
+    non_repeating_options=(--feed --pool --swipes --dwell --flicks --back --bursts --seed --link --preload --first-rung --decode-cost --device --cores --decode --compare --report --csv --trace --junit --contact-sheet --bandwidth --max-height --timeout --retries --user-agent --cacert --cookie-file --color)
     __reel_offer_flags_options 1
 
     # Offer option value completions
@@ -668,10 +668,10 @@ _reel_feed() {
     '--report')
         return
         ;;
-    '--trace')
+    '--csv')
         return
         ;;
-    '--csv')
+    '--trace')
         return
         ;;
     '--junit')
@@ -753,9 +753,6 @@ _reel_lab() {
     '--first-rung')
         return
         ;;
-    '--score')
-        return
-        ;;
     '--baseline')
         return
         ;;
@@ -763,6 +760,9 @@ _reel_lab() {
         return
         ;;
     '--jobs')
+        return
+        ;;
+    '--score')
         return
         ;;
     '--report')
