@@ -550,13 +550,13 @@ struct FeedCommandTests {
     "--chunk-level excludes what it does not compute",
     arguments: [
       ([], "requires --virtual and --link"), (["--virtual"], "requires --virtual and --link"),
-      (["--virtual", "--link", "lte", "--device", "mid"], "excludes --device"),
-      (["--virtual", "--link", "lte", "--cores", "2"], "excludes --cores"),
-      (["--virtual", "--link", "lte", "--decode", "first"], "excludes --decode"),
-      (["--virtual", "--link", "lte", "--decode-cost", "4ms"], "excludes --decode-cost"),
-      (["--virtual", "--link", "lte", "--calibrate"], "excludes --calibrate"),
-      (["--virtual", "--link", "lte", "--trace", "t"], "excludes --trace"),
-      (["--virtual", "--link", "lte", "--contact-sheet", "t"], "excludes --contact-sheet"),
+      (["--virtual", "--link", "lte", "--device", "mid"], "it can't be combined with --device"),
+      (["--virtual", "--link", "lte", "--cores", "2"], "it can't be combined with --cores"),
+      (["--virtual", "--link", "lte", "--decode", "first"], "it can't be combined with --decode"),
+      (["--virtual", "--link", "lte", "--decode-cost", "4ms"], "it can't be combined with --decode-cost"),
+      (["--virtual", "--link", "lte", "--calibrate"], "it can't be combined with --calibrate"),
+      (["--virtual", "--link", "lte", "--trace", "t"], "it can't be combined with --trace"),
+      (["--virtual", "--link", "lte", "--contact-sheet", "t"], "it can't be combined with --contact-sheet"),
       (["--virtual", "--link", "lte", "--report", "t"], "it requires --compare"),
     ] as [([String], String)])
   func chunkLevelErrors(options: [String], message: String) async throws {

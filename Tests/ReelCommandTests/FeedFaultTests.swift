@@ -78,7 +78,7 @@ struct FeedFaultTests {
   @Test(
     "What an option takes",
     arguments: [
-      (["--decode-cost", "1000s"], "more than the limit of 10 s"), (["--decode-cost", "4"], "not a time"),
+      (["--decode-cost", "1000s"], "above the limit of 10 s"), (["--decode-cost", "4"], "not a time"),
       (["--assert", "ttff.p95!150ms"], "<, <=, >, >= or =,"),
     ])
   func options(arguments: [String], reason: String) async throws {

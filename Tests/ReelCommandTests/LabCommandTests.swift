@@ -67,7 +67,7 @@ struct LabCommandTests {
     let again = try await Command.run("lab", lab, "--csv", folder.path("2.csv"))
     #expect(again.status == 0)
     #expect(again.output == first.output)
-    #expect(again.errorText == "reel: continues: 8 of 8 walks are done\n")
+    #expect(again.errorText == "reel: continuing: 8 of 8 walks are done\n")
     #expect(try folder.bytes("lab.results.jsonl") == bytes)
     #expect(try folder.bytes("2.csv") == folder.bytes("1.csv"))
 
@@ -76,7 +76,7 @@ struct LabCommandTests {
     try write("lab.results.jsonl", cut)
     let continued = try await Command.run("lab", lab, "--jobs", "1")
     #expect(continued.status == 0, "\(continued.errorText)")
-    #expect(continued.errorText == "reel: continues: 2 of 8 walks are done\n")
+    #expect(continued.errorText == "reel: continuing: 2 of 8 walks are done\n")
     #expect(continued.output == first.output)
     #expect(try folder.bytes("lab.results.jsonl") == bytes)
 
@@ -109,7 +109,7 @@ struct LabCommandTests {
     let more = try await next.result()
     #expect(more.status == 130)
     #expect(
-      more.errorText.hasPrefix("reel: continues: \(count - 1) of 1600 walks are done"), "\(more.errorText)")
+      more.errorText.hasPrefix("reel: continuing: \(count - 1) of 1600 walks are done"), "\(more.errorText)")
   }
 
   @Test("On the command line, options state the same as a configuration")
@@ -154,7 +154,7 @@ struct LabCommandTests {
     arguments: [
       ([], "name a configuration, or a feed with --feed"),
       (["LAB", "--link", "lte", "--pools", "3"], "--link, --pools can't be combined"),
-      (["-"], "read from a file"),
+      (["-"], "name a file"),
       (["--feed", "FEED", "--pools", "0"], "--pools: must be a whole number from 1 to 1000, not 0"),
       (["--feed", "FEED", "--pools", "many"], "--pools: must be a whole number, not a string"),
       (["--feed", "FEED", "--policies", "most"], "--policies: \"most\" is not a preload policy"),

@@ -123,7 +123,7 @@ struct MemoryCommandTests {
       "memory", goodSource, Fixtures.path("hls-ts/low/index.m3u8"), "--budget", "1GB")
     #expect(result.status == 0, "\(result.errorText)")
     let text = result.outputText.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
-    for words in ["in flight", "mean", "standard deviation", "grown by", "unexplained", "open decoder costs"]
+    for words in ["in flight", "mean", "standard deviation", "grown by", "unexplained", "open decoder takes"]
     {
       #expect(text.contains(words), "\(text)")
     }

@@ -142,7 +142,7 @@ struct TerminalTests {
     }
     let missing = try await TerminalRun(["feed"], columns: columns)
     #expect(missing.status == 64)
-    for line in missing.lines { #expect(line.count <= Int(columns), "\(line)") }
+    for line in missing.lines.map(Self.plain) { #expect(line.count <= Int(columns), "\(line)") }
   }
 
   @Test("Errors have colour on a terminal, unless the user wants none")

@@ -30,7 +30,7 @@ import Testing
     #expect(try presentation.segments().starts.map(\.seconds) == wanted)
     #expect(presentation.live?.drift == MediaTime(value: 30, timescale: 1))
     #expect(presentation.warnings == [try #require(presentation.live?.driftFault)])
-    #expect(presentation.warnings.first?.reason.contains("the newest ends 30.0 s ahead of it") == true)
+    #expect(presentation.warnings.first?.reason.contains("the newest ends 30.0 s in the future") == true)
     #expect(presentation.warnings.first?.place == .element("MPD"))
   }
 

@@ -30,14 +30,14 @@ import Testing
       "is not a whole number of 64 bits"
     ),
     (#"<SegmentTemplate media="$Number$" duration="2" timescale="0"/>"#, "@timescale is 0"),
-    (#"<SegmentTemplate media="$Number$" duration="1" timescale="9223372036854775807"/>"#, "beyond 63 bits"),
+    (#"<SegmentTemplate media="$Number$" duration="1" timescale="9223372036854775807"/>"#, "63 bits"),
     (#"<SegmentTemplate media="$Number$" duration="1" timescale="90000"/>"#, "more than 1000000 segments"),
     (
-      #"<SegmentTemplate media="$Number$" duration="2" startNumber="9223372036854775807"/>"#, "beyond 63 bits"
+      #"<SegmentTemplate media="$Number$" duration="2" startNumber="9223372036854775807"/>"#, "63 bits"
     ),
     (
       #"<SegmentTemplate media="$Number$" duration="2" presentationTimeOffset="9223372036854775807"/>"#,
-      "beyond 63 bits"
+      "63 bits"
     ),
     (#"<SegmentTemplate duration="2"/>"#, "has no @media"),
     (#"<SegmentTemplate media="$Nonsense$" duration="2"/>"#, "unknown identifier $Nonsense$"),
@@ -45,7 +45,9 @@ import Testing
     (#"<SegmentTemplate media="$Number%5s$" duration="2"/>"#, "is not of the form %0[width]d"),
     (#"<SegmentTemplate media="$Number%0999999999d$" duration="2"/>"#, "is not of the form %0[width]d"),
     (#"<SegmentTemplate media="$Number$" initialization="$Time$" duration="2"/>"#, "names a segment"),
-    (#"<SegmentTemplate media="file:///etc/$Number$" duration="2"/>"#, "leads from a remote manifest"),
+    (
+      #"<SegmentTemplate media="file:///etc/$Number$" duration="2"/>"#, "is a local file in a remote manifest"
+    ),
     (
       #"<SegmentTemplate media="$Number$"><SegmentTimeline><S d="0"/></SegmentTimeline></SegmentTemplate>"#,
       "S has no @d above 0"
@@ -66,11 +68,11 @@ import Testing
     ("<SegmentList><SegmentURL/><SegmentURL/></SegmentList>", "no computable segment times"),
     (
       "<SegmentList duration='2'><SegmentURL media='a'/><SegmentURL media='file:///a'/></SegmentList>",
-      "leads from a remote manifest"
+      "is a local file in a remote manifest"
     ),
     ("<SegmentList duration='2'><SegmentURL mediaRange='5'/></SegmentList>", "is not a byte range"),
     ("<SegmentBase indexRange='9-5'/>", "@indexRange '9-5' is not a byte range"),
-    ("<BaseURL>file:///etc/passwd</BaseURL>", "leads from a remote manifest"),
+    ("<BaseURL>file:///etc/passwd</BaseURL>", "is a local file in a remote manifest"),
     ("", "does not say where its segments are"),
   ])
   func badSegmentInformationIsAnError(content: String, reason: String) {
