@@ -10,6 +10,8 @@ import Testing
 
 @Suite("Transfers that end at key frames", .hangLimit)
 struct KeyFrameTransferTests {
+  private let base = "http://host/stills/"
+
   private func url(_ path: String) throws -> URL { try #require(URL(string: "http://host/\(path)")) }
 
   private func poster(
@@ -140,6 +142,36 @@ struct KeyFrameTransferTests {
     try await until { fetcher.requests.count { $0.url.pathExtension == "m4s" } == 6 }
     fetcher.release()
     #expect(try await poster.candidates.map(\.time.seconds) == [0, 1, 2, 3, 4, 5])
+  }
+
+  // MARK: Files
+
+  /// Waits, before each packet is decoded, for transfers to end.
+  private final class EndedTransfers: DecodingGate {
+    let leftCount = Locked(0)
+    private let fetcher: FixtureFetcher
+
+    init(_ fetcher: FixtureFetcher) { self.fetcher = fetcher }
+
+    func acquire() {
+      let end = ContinuousClock.now + .seconds(60)
+      while fetcher.heldCount > 0, ContinuousClock.now < end { usleep(1000) }
+      let count = fetcher.heldCount
+      leftCount.withLock { $0 += count }
+    }
+
+    func release() {}
+  }
+
+  @Test("The transfer of a file ends before its first frame is decoded", arguments: ["", "-moov-last"])
+  func file(suffix: String) async throws {
+    let fetcher = FixtureFetcher()
+    let gate = EndedTransfers(fetcher)
+    let extractor = PosterExtractor(
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: nil, gate: gate, logger: silentLogger)
+    let source = try MediaSource(argument: "\(base)poor-start\(suffix).mp4")
+    _ = try await extractor.poster(.first, of: source) { _ in }
+    #expect(gate.leftCount.withLock { $0 } == 0)
   }
 
   // MARK: Decoding

@@ -170,10 +170,8 @@ final class SegmentedPacketReader: PacketReader {
     }
     planned = (span.key, span.track, indexes.reversed())
     ahead = []
-    // What is left of its transfer would take a share of the network.
-    finishedWaits.media += span.container?.sourceWait ?? .zero
-    self.span = nil
-    place = .segment(span.key, index: span.firstIndex + 1)
+    // Its transfer would take a share of the network.
+    closeSpan()
     beginPlanned()
   }
 
