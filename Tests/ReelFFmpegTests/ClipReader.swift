@@ -122,7 +122,7 @@ final class ClipReader {
       }
     }
 
-    func didOpen(_ opening: OpeningPicture) { openingEnd = container.position }
+    func didOpen() { openingEnd = container.position }
   }
 }
 

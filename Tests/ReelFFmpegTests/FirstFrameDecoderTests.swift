@@ -18,7 +18,7 @@ struct FirstFrameDecoderTests {
       return .packet(boxes[next - 1])
     }
 
-    func didOpen(_ opening: OpeningPicture) {}
+    func didOpen() {}
   }
 
   /// Notes calls into the decoder.

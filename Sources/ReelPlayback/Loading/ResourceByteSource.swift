@@ -158,11 +158,6 @@ final class ResourceByteSource: ByteSource {
   /// Reading moves elsewhere: of the open transfers, only one that is already there stays.
   func leave() { hasLeft = true }
 
-  /// Ends the open transfers, if a later read can request what it needs.
-  func endTransfers() {
-    if isSeekable, !isPlanned { feeds.removeAll() }
-  }
-
   /// Announces the ranges that will be read, in this order. Several are fetched at a time, before they are read.
   func plan(_ ranges: [Range<Int64>]) {
     isPlanned = true

@@ -24,11 +24,9 @@ final class SegmentFeed: ByteSource {
   ///   - capacity: The number of unread bytes from which loading waits.
   ///   - endsAtFailures: Whether a segment that fails before its first byte ends the run, with `failure`, so that
   ///     everything before it is read. If false, `read` throws the error.
-  ///   - keyFrameAction: As in `SegmentLoader.load`.
   init(
     _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
     capacity: Int = BytePipe.usualCapacity, endsAtFailures: Bool = false,
-    keyFrameAction: SegmentLoader.KeyFrameAction = .readOn,
     goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
   ) {
     firstIndex = first
@@ -39,8 +37,7 @@ final class SegmentFeed: ByteSource {
     transfer = PipeTask(in: scope, capacity: capacity) { pipe in
       do {
         try await loader.load(
-          from: first, readsAhead: readsAhead, into: pipe, telling: progress,
-          keyFrameAction: keyFrameAction, goesOn: goesOn)
+          from: first, readsAhead: readsAhead, into: pipe, telling: progress, goesOn: goesOn)
       } catch let error as ReelError where endsAtFailures && progress.isBetweenSegments {
         progress.fail(error)
       }
@@ -49,9 +46,6 @@ final class SegmentFeed: ByteSource {
 
   /// The segment after the last loaded one of the run.
   var nextIndex: Int { progress.values.withLock { $0.nextIndex } }
-
-  /// True if the bytes of the first key frame were found, by the index of a fragment.
-  var hasFoundKeyFrame: Bool { progress.values.withLock { $0.hasFoundKeyFrame } }
 
   /// Why the segment after the last loaded one failed.
   var failure: ReelError? { progress.values.withLock { $0.failure } }
