@@ -41,7 +41,7 @@ struct MissingAudioTests {
     if case .playedToEnd = end {} else { Issue.record("\(end)") }
     #expect(stage.recording.all.last?.md5 == clip.expected.last?.md5)
     let errors = stage.item.errorLog.map(\.error)
-    #expect(errors.contains { $0.kind == .timedOut && $0.reason.contains("sound") }, "\(errors)")
+    #expect(errors.contains { $0.kind == .timedOut && $0.reason.contains("audio") }, "\(errors)")
     // 10 s of patience, and 3 s of media.
     #expect(simulation.now >= .seconds(10) && simulation.now < .seconds(16), "\(simulation.now)")
     try await stage.close()

@@ -61,45 +61,60 @@ package struct LumaPlane: Sendable {
     let span: Float = isFullRange ? Float(1 << Int(component.depth)) - 1 : 219 * unit
     let shift = Int(component.shift)
     var samples = [Float](repeating: 0, count: size.width * size.height)
+    // The frame's columns that go into each column of the plane.
+    let ends = (0..<size.width).map { ($0 + 1) * stored.width / size.width }
+    let counts = zip(ends, [0] + ends).map { Float(max(1, $0 - $1)) }
+    var sums = [UInt32](repeating: 0, count: stored.width)
+    var totals = [Float](repeating: 0, count: size.width)
     let done: Bool? = frame.withPlane(0) { base, _, _, stride in
-      var sums = [UInt64](repeating: 0, count: size.width)
-      var ends = [Int](repeating: 0, count: size.width)
-      for column in 0..<size.width { ends[column] = (column + 1) * stored.width / size.width }
       for row in 0..<size.height {
         let rows = (row * stored.height / size.height)..<((row + 1) * stored.height / size.height)
-        for column in 0..<size.width { sums[column] = 0 }
-        for y in rows {
-          let line = base + y * stride
-          var x = 0
-          for column in 0..<size.width {
-            let end = ends[column]
-            var sum: UInt64 = 0
+        // Down the columns first: this the compiler does for many at a time.
+        sums.withUnsafeMutableBufferPointer { sums in
+          sums.update(repeating: 0)
+          for y in rows {
+            let line = base + y * stride
             if wide {
-              let values = line.assumingMemoryBound(to: UInt16.self)
-              while x < end {
-                sum &+= UInt64(values[x] >> UInt16(shift))
-                x += 1
-              }
+              add(line.assumingMemoryBound(to: UInt16.self), shiftedBy: UInt16(shift), to: sums)
             } else {
-              let values = line.assumingMemoryBound(to: UInt8.self)
-              while x < end {
-                sum &+= UInt64(values[x])
-                x += 1
-              }
+              add(line.assumingMemoryBound(to: UInt8.self), shiftedBy: 0, to: sums)
             }
-            sums[column] &+= sum
           }
         }
-        var start = 0
-        for column in 0..<size.width {
-          let count = (ends[column] - start) * rows.count
-          start = ends[column]
-          let mean = Float(sums[column]) / Float(max(1, count))
-          samples[row * size.width + column] = min(max((mean - black) / span, 0), 1)
+        addUp(sums, upTo: ends, into: &totals)
+        let height = Float(max(1, rows.count))
+        samples.withUnsafeMutableBufferPointer { samples in
+          for column in 0..<size.width {
+            let mean = totals[column] / (counts[column] * height)
+            samples[row * size.width + column] = min(max((mean - black) / span, 0), 1)
+          }
         }
       }
       return true
     }
     return done == true ? LumaPlane(size: size, samples: samples) : nil
+  }
+
+  private static func add<Sample: FixedWidthInteger & UnsignedInteger>(
+    _ line: UnsafePointer<Sample>, shiftedBy shift: Sample, to sums: UnsafeMutableBufferPointer<UInt32>
+  ) {
+    for x in 0..<sums.count { sums[x] &+= UInt32(truncatingIfNeeded: line[x] &>> shift) }
+  }
+
+  /// Adds up neighbours.
+  private static func addUp(_ sums: [UInt32], upTo ends: [Int], into totals: inout [Float]) {
+    sums.withUnsafeBufferPointer { sums in
+      totals.withUnsafeMutableBufferPointer { totals in
+        var x = 0
+        for column in 0..<totals.count {
+          var total: UInt32 = 0
+          while x < ends[column] {
+            total &+= sums[x]
+            x += 1
+          }
+          totals[column] = Float(total)
+        }
+      }
+    }
   }
 }

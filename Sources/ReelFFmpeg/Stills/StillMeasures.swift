@@ -39,12 +39,16 @@ package struct StillMeasures: Sendable, Hashable {
     let count = Double(max(1, samples.count))
     var histogram = [Int](repeating: 0, count: 256)
     var (sum, squares, dark) = (0.0, 0.0, 0)
-    for sample in samples {
-      let value = Double(sample)
-      sum += value
-      squares += value * value
-      if sample < 0.08 { dark += 1 }
-      histogram[min(255, Int(value * 255 + 0.5))] += 1
+    samples.withUnsafeBufferPointer { samples in
+      histogram.withUnsafeMutableBufferPointer { histogram in
+        for sample in samples {
+          let value = Double(sample)
+          sum += value
+          squares += value * value
+          if sample < 0.08 { dark += 1 }
+          histogram[min(255, Int(truncatingIfNeeded: Int32(value * 255 + 0.5)))] += 1
+        }
+      }
     }
     let mean = sum / count
     let variance = max(0, squares / count - mean * mean)
@@ -105,17 +109,29 @@ package struct StillMeasures: Sendable, Hashable {
   private static func laplacianEnergy(_ plane: LumaPlane) -> Double {
     let (width, height) = (plane.size.width, plane.size.height)
     guard width > 2, height > 2 else { return 0 }
-    var sum = 0.0
+    // Four sums, because each addition waits for the one before.
+    var sums = SIMD4<Double>()
     plane.samples.withUnsafeBufferPointer { samples in
+      func difference(_ at: Int) -> Double {
+        Double(
+          4 * samples[at] - (samples[at - 1] + samples[at + 1] + samples[at - width] + samples[at + width]))
+      }
       for y in 1..<(height - 1) {
-        for x in 1..<(width - 1) {
-          let at = y * width + x
-          let around = samples[at - 1] + samples[at + 1] + samples[at - width] + samples[at + width]
-          let difference = Double(4 * samples[at] - around)
-          sum += difference * difference
+        var at = y * width + 1
+        let end = (y + 1) * width - 1
+        while at + 4 <= end {
+          let four = SIMD4(difference(at), difference(at + 1), difference(at + 2), difference(at + 3))
+          sums += four * four
+          at += 4
+        }
+        while at < end {
+          let one = difference(at)
+          sums[0] += one * one
+          at += 1
         }
       }
     }
+    let sum = sums.sum()
     return sum / Double((width - 2) * (height - 2)) / 16
   }
 }
