@@ -56,8 +56,8 @@ struct SourceListTests {
     "A line that is no source is told of, and the others are read",
     arguments: [
       ("{\"id\":1}", "the object has no url"), ("{\"url\":7}", "the url is not a string"),
-      ("{\"url\":\"a\",\"url\":\"b\"}", "the key \"url\" is there twice"),
-      ("{\"url\":\"a\",\"x\":1,\"\\u0078\":2}", "the key \"x\" is there twice"),
+      ("{\"url\":\"a\",\"url\":\"b\"}", "the key \"url\" appears twice"),
+      ("{\"url\":\"a\",\"x\":1,\"\\u0078\":2}", "the key \"x\" appears twice"),
       ("{\"url\":\"a\"", "not a JSON object"),
       ("{url}", "not a JSON object"), ("{\"url\":\"a\",\"x\":[1,}", "not a JSON object"),
       ("{\"url\":\"a\",\"x\":nul}", "not a JSON object"),

@@ -143,7 +143,8 @@ struct StoryboardTests {
     for spacing in [Storyboard.Spacing.every(0.2), .count(1)] {
       let made = try await make(spacing, of: file(path))
       #expect(made.times.count == 1 && made.storyboard.missing.isEmpty)
-      #expect(made.storyboard.traffic.readByteCount < size, "\(made.storyboard.traffic)")
+      // Each opening and seek reads so small a file nearly whole; a search for further key frames would do so once more.
+      #expect(made.storyboard.traffic.readByteCount < 4 * size, "\(made.storyboard.traffic)")
     }
   }
 

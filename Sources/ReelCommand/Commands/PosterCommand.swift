@@ -20,14 +20,14 @@ struct PosterCommand: AsyncParsableCommand {
 
       Of segments and of MP4 files, only what these frames need is fetched. With --size, the cheapest rung that is \
       large enough is read, whatever --bandwidth says: a rung of video, a playlist of I-frames, or an image track, whose \
-      tiles then are the candidates. If its images can't be read, key frames are. Frames are turned upright and their pixels made square. HDR \
-      (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
+      tiles are then the candidates. If the images can't be read, Reel falls back to key frames. Frames are turned \
+      upright and their pixels made square. HDR (PQ, HLG) is mapped to SDR by the curve of ITU-R BT.2390.
 
       --quality is that of libjpeg for JPEG (default 85), libwebp for WebP (80) and libavif for AVIF (60). y4m keeps the \
       decoded samples and only turns them upright.
 
-      --json prints an object for each source, with every candidate and its measures. --timeout limits the work on each \
-      source.
+      --json prints an object for each source, with every candidate and its measures. --timeout limits the wait for the \
+      first frame, and then for each candidate. A candidate that does not arrive in time is left out.
 
       \(BatchOptions.discussion)
       """)

@@ -12,12 +12,12 @@ struct StoryboardCommand: AsyncParsableCommand {
     commandName: "storyboard",
     abstract: "Write stills of each source at a regular interval, for previews.",
     discussion: """
-      Each still is a key frame, decoded by itself. Of segments and of MP4 and Matroska files, only these frames \
-      and the index are fetched, several at a time, from the cheapest rung whose frames are large enough, or from \
-      a playlist of I-frames. If the source has an image track whose tiles are large enough and that is cheaper, they \
-      are taken instead. A still is the key frame nearest to the beginning of its interval (of segments: the \
-      first one of each segment counts), and none is used twice: if key frames are further apart than --every, so \
-      are the stills. Sources without an index are read to their end.
+      Each still is a key frame, decoded on its own. From segments and from MP4 and Matroska files, only the index and \
+      these frames are fetched, several at a time, from the cheapest rung whose frames are large enough, or from a \
+      playlist of I-frames. An image track is used instead if its tiles are large enough and it is cheaper. A still is \
+      the key frame nearest to the start of its interval (in segments, only the first key frame counts), and none is \
+      used twice: if key frames are further apart than --every, so are the stills. Sources without an index are read to \
+      their end.
 
       --write chooses the files, which share their sheets:
       \(HelpText.list(StoryboardOutput.forms))
@@ -100,7 +100,7 @@ struct StoryboardCommand: AsyncParsableCommand {
       throw ValidationError("--quality takes a number from 1 to 100")
     }
     if quality != nil, format == .png { throw ValidationError("png has no quality") }
-    if every != nil, count != nil { throw ValidationError("--every and --count exclude each other") }
+    if every != nil, count != nil { throw ValidationError("--every and --count can't be combined") }
     if let every, !(every >= 0.1 && every < Storyboard.intervalLimit) {
       throw ValidationError("--every takes a time from 0.1 s to 1000000 s")
     }

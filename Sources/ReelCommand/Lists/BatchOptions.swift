@@ -20,10 +20,9 @@ struct BatchOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Read sources from a list, or - for standard input: one URL or path per line, or a JSON object per line with url \
-      and any other fields, which are copied to the result (those with the name of a field of results, within input). \
-      Blank lines and lines that begin with # are ignored. Paths \
-      are relative to the list.
+      Read sources from a list, or - for standard input. Each line is a URL, a path, or a JSON object with url and any \
+      other fields, which are copied to the result; those named like a field of results are put into input. Blank lines \
+      and lines that start with # are ignored. Relative paths refer to the folder of the list.
       """, valueName: "file"))
   var input: String?
 

@@ -115,7 +115,7 @@ struct SourceListParser {
     }
     var keys: Set<String> = []
     if let twice = members.first(where: { !keys.insert($0.key).inserted }) {
-      return fail("the key \"\(twice.key.prefix(40).printable)\" is there twice")
+      return fail("the key \"\(twice.key.prefix(40).printable)\" appears twice")
     }
     guard let value = members.first(where: { $0.key == "url" }) else { return fail("the object has no url") }
     guard let url = RawJSON.string(value.value) else { return fail("the url is not a string") }
