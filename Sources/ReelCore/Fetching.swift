@@ -38,6 +38,9 @@ public struct FetchRequest: Sendable {
   public var headers: [HeaderField]
   /// What the request is for.
   public var purpose: FetchPurpose
+  /// How many bytes of the body the fetcher may wait for before it delivers a chunk, for a consumer that can do nothing with
+  /// fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
+  public var minimumChunkByteCount = 0
   /// Called once, when the transfer has succeeded, failed or been cancelled. Must not block.
   public var report: (@Sendable (RequestMetrics) -> Void)?
   /// Called with the change in the number of body bytes that were received but not yet read. Must not block.
@@ -113,31 +116,52 @@ public struct FetchResponse: Sendable {
 /// The bytes of a body, as a sequence of chunks for a single consumer.
 ///
 /// A fetcher reads on only as the chunks are consumed, apart from a bounded read-ahead. Iteration throws `ReelError`,
-/// or `CancellationError` if the consuming task is cancelled, which ends the transfer.
+/// or `CancellationError` if the consuming task is cancelled, which ends the transfer. So does `close()`, and the end of
+/// the last copy of the body.
 public struct FetchBody: AsyncSequence, Sendable {
   /// A chunk of bytes, never empty.
   public typealias Element = [UInt8]
 
-  private let pull: @Sendable () async throws -> [UInt8]?
+  private let chunks: Chunks
+
+  /// What all copies of a body read from.
+  fileprivate final class Chunks: Sendable {
+    /// Nil after `close()`.
+    private let pull: Locked<(@Sendable () async throws -> [UInt8]?)?>
+
+    init(_ pull: @escaping @Sendable () async throws -> [UInt8]?) { self.pull = Locked(pull) }
+
+    func next() async throws -> [UInt8]? {
+      let pull = pull.withLock { $0 }
+      return try await pull?()
+    }
+
+    func close() {
+      // It is released outside the lock, because that ends its transfer.
+      let closed = pull.withLock { $0.take() }
+      withExtendedLifetime(closed) {}
+    }
+  }
 
   /// Creates a body from a function that returns its chunks.
   ///
   /// - Parameter pull: Returns the next chunk, never an empty one, or nil at the end. Throws `ReelError` or
-  ///   `CancellationError`.
-  public init(pull: @escaping @Sendable () async throws -> [UInt8]?) {
-    self.pull = pull
-  }
+  ///   `CancellationError`. It is released when the body is closed.
+  public init(pull: @escaping @Sendable () async throws -> [UInt8]?) { chunks = Chunks(pull) }
 
   /// Returns an iterator. All iterators of a body share its position.
-  public func makeAsyncIterator() -> Iterator { Iterator(pull: pull) }
+  public func makeAsyncIterator() -> Iterator { Iterator(chunks: chunks) }
 
   /// Iterates over the chunks of a body.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate let pull: @Sendable () async throws -> [UInt8]?
+    fileprivate let chunks: Chunks
 
     /// Returns the next chunk, or nil at the end. Throws `ReelError` or `CancellationError`.
-    public mutating func next() async throws -> [UInt8]? { try await pull() }
+    public mutating func next() async throws -> [UInt8]? { try await chunks.next() }
   }
+
+  /// Gives up what was not read yet: iteration ends, and so does the transfer.
+  public func close() { chunks.close() }
 
   /// Reads the rest of the body into memory.
   ///

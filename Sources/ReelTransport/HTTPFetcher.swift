@@ -137,7 +137,7 @@ final class HTTPFetcher: Fetching {
       logger.debug(
         "request", metadata: ["url": "\(plan.url)", "range": "\(plan.range?.httpHeaderValue ?? "-")"])
       let transfer = HTTPTransfer.start(
-        request, on: client, configuration: configuration, logger: logger, noteHeld: session.request.noteHeld)
+        request, for: session.request, on: client, configuration: configuration, logger: logger)
       let isFollowed = session.request.purpose == .manifest || session.request.purpose == .source
       let callOff = HTTPConnections.openAhead(
         isFollowed ? configuration.connectionsAhead : 0, for: plan.url, on: client, logger: logger)

@@ -47,13 +47,16 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   private let receipt = AnswerReceipt()
   private let configuration: TransportConfiguration
   private let host: String
+  /// A wait for a chunk ends when this many bytes are held, or no more will arrive.
+  private let minimumChunkByteCount: Int
   /// Receives the number of bytes that are added to the held ones, negative when they are taken.
   private let noteHeld: (@Sendable (Int) -> Void)?
 
-  private init(host: String, configuration: TransportConfiguration, noteHeld: (@Sendable (Int) -> Void)?) {
+  private init(host: String, configuration: TransportConfiguration, order: FetchRequest) {
     self.host = host
     self.configuration = configuration
-    self.noteHeld = noteHeld
+    minimumChunkByteCount = min(max(1, order.minimumChunkByteCount), Self.readAheadByteCount)
+    noteHeld = order.noteHeld
   }
 
   deinit {
@@ -63,11 +66,13 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 
   /// Sends the request.
+  ///
+  /// - Parameter order: What it was made for.
   static func start(
-    _ request: HTTPClient.Request, on client: HTTPClient, configuration: TransportConfiguration,
-    logger: Logger, noteHeld: (@Sendable (Int) -> Void)? = nil
+    _ request: HTTPClient.Request, for order: FetchRequest, on client: HTTPClient,
+    configuration: TransportConfiguration, logger: Logger
   ) -> HTTPTransfer {
-    let transfer = HTTPTransfer(host: request.host, configuration: configuration, noteHeld: noteHeld)
+    let transfer = HTTPTransfer(host: request.host, configuration: configuration, order: order)
     var request = request
     transfer.receipt.attach(to: &request.headers)
     let task = client.execute(request: request, delegate: transfer, logger: logger)
@@ -105,9 +110,9 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       try await withCheckedThrowingContinuation { continuation in
         let (known, room): (Result<ByteBuffer?, any Error>?, EventLoopPromise<Void>?) = state.withLock {
           state in
-          if let chunk = state.chunks.popFirst() {
-            state.heldByteCount -= chunk.readableBytes
-            noteHeld?(-chunk.readableBytes)
+          if state.heldByteCount >= minimumChunkByteCount || state.ending != nil,
+            let chunk = takeChunk(&state)
+          {
             let hasRoom = state.heldByteCount < Self.readAheadByteCount
             return (.success(chunk), hasRoom ? state.roomMade.take() : nil)
           }
@@ -166,18 +171,27 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     guard buffer.readableBytes > 0 else { return task.eventLoop.makeSucceededVoidFuture() }
     let waiter: CheckedContinuation<ByteBuffer?, any Error>?
     let room: EventLoopFuture<Void>?
+    var chunk: ByteBuffer? = buffer
     (waiter, room) = state.withLock { state in
-      if let waiter = state.chunkWaiter.take() { return (waiter, nil) }
+      if state.heldByteCount + buffer.readableBytes >= minimumChunkByteCount,
+        let waiter = state.chunkWaiter.take()
+      {
+        if state.heldByteCount > 0 {
+          hold(buffer, &state)
+          chunk = takeChunk(&state)
+        }
+        return (waiter, nil)
+      }
       guard state.ending == nil else { return (nil, nil) }
-      state.chunks.append(buffer)
-      state.heldByteCount += buffer.readableBytes
-      noteHeld?(buffer.readableBytes)
+      hold(buffer, &state)
+      // The wait for more begins anew.
+      state.waitingSince = .now
       guard state.heldByteCount >= Self.readAheadByteCount else { return (nil, nil) }
       let promise = task.eventLoop.makePromise(of: Void.self)
       state.roomMade = promise
       return (nil, promise.futureResult)
     }
-    waiter?.resume(returning: buffer)
+    waiter?.resume(returning: chunk)
     return room ?? task.eventLoop.makeSucceededVoidFuture()
   }
 
@@ -191,10 +205,29 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
 
   // MARK: - Private
 
+  private func hold(_ buffer: ByteBuffer, _ state: inout State) {
+    state.chunks.append(buffer)
+    state.heldByteCount += buffer.readableBytes
+    noteHeld?(buffer.readableBytes)
+  }
+
+  /// The first of the held bytes, as many as a chunk has at least, if there are so many; nil without any.
+  private func takeChunk(_ state: inout State) -> ByteBuffer? {
+    guard var chunk = state.chunks.popFirst() else { return nil }
+    while chunk.readableBytes < minimumChunkByteCount, var next = state.chunks.popFirst() {
+      chunk.writeBuffer(&next)
+    }
+    state.heldByteCount -= chunk.readableBytes
+    noteHeld?(-chunk.readableBytes)
+    return chunk
+  }
+
   private func end(_ ending: Result<Void, any Error>) {
     struct Released {
       var headWaiter: CheckedContinuation<HTTPResponseHead, any Error>?
       var chunkWaiter: CheckedContinuation<ByteBuffer?, any Error>?
+      /// What the waiter for a chunk gets.
+      var chunk: Result<ByteBuffer?, any Error>
       var roomMade: EventLoopPromise<Void>?
       var task: HTTPClient.Task<Void>?
     }
@@ -207,9 +240,13 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
         noteHeld?(-state.heldByteCount)
         state.heldByteCount = 0
       }
+      let waiter = state.chunkWaiter.take()
+      // What has arrived comes before the ending.
+      let chunk = waiter == nil ? nil : takeChunk(&state)
       return Released(
-        headWaiter: state.headWaiter.take(), chunkWaiter: state.chunkWaiter.take(),
-        roomMade: state.roomMade.take(), task: state.task)
+        headWaiter: state.headWaiter.take(), chunkWaiter: waiter,
+        chunk: chunk.map { .success($0) } ?? ending.map { nil }, roomMade: state.roomMade.take(),
+        task: state.task)
     }
     guard let released else { return }
     if case .failure(let error) = ending {
@@ -217,7 +254,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       released.headWaiter?.resume(throwing: error)
     }
     released.roomMade?.succeed()
-    released.chunkWaiter?.resume(with: ending.map { nil })
+    released.chunkWaiter?.resume(with: released.chunk)
   }
 
   /// Starts the timer for the current wait: for the connection, or for the head of the response.

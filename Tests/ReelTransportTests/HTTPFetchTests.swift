@@ -101,6 +101,55 @@ struct HTTPFetchTests {
     try await server.stop()
   }
 
+  @Test("As many bytes as are asked for at least are collected", arguments: [0, 5000, 64 << 10, .max])
+  func collected(minimum: Int) async throws {
+    // In packets of less than 2 kB.
+    let (bytes, link) = (pattern(150_000), try LinkSpec(parsing: "8M/1ms"))
+    try await Origin.use(.init(routes: ["/a": .init(bytes)], link: link)) { origin in
+      var request = FetchRequest(url: origin.url("a"), purpose: .segment)
+      request.minimumChunkByteCount = minimum
+      let held = Locked((now: 0, most: 0))
+      request.noteHeld = { change in
+        held.withLock { held in
+          held.now += change
+          held.most = max(held.most, held.now)
+        }
+      }
+      var chunks: [[UInt8]] = []
+      for try await chunk in try await quickFetcher().fetch(request).body { chunks.append(chunk) }
+      #expect(Array(chunks.joined()) == bytes)
+      #expect(chunks.dropLast().allSatisfy { $0.count >= min(minimum, 64 << 10) })
+      #expect(held.withLock { $0.now } == 0)
+      #expect(held.withLock { $0.most } < 100_000)
+    }
+  }
+
+  @Test("What was collected comes before the error that ends it")
+  func collectedBeforeError() async throws {
+    let faults = [FaultRule("*", .stall(after: 10_000))]
+    try await Origin.use(.init(routes: ["/a": .init(pattern(150_000))], faults: faults)) { origin in
+      var request = FetchRequest(url: origin.url("a"), purpose: .segment)
+      request.minimumChunkByteCount = 64 << 10
+      let response = try await quickFetcher(idleTimeout: .milliseconds(300), attempts: 0).fetch(request)
+      var iterator = response.body.makeAsyncIterator()
+      #expect(try await iterator.next() == pattern(10_000))
+      #expect(await reelError { _ = try await iterator.next() }?.kind == .timedOut)
+    }
+  }
+
+  @Test("A body that is closed ends, and so does its transfer")
+  func closedBody() async throws {
+    try await Origin.use(.init(routes: ["/a": .init(pattern(8_000_000))])) { origin in
+      let response = try await quickFetcher().fetch(FetchRequest(url: origin.url("a"), purpose: .segment))
+      var iterator = response.body.makeAsyncIterator()
+      #expect(try await iterator.next() != nil)
+      response.body.close()
+      #expect(try await iterator.next() == nil)
+      await origin.wait { $0.openConnectionCount == 0 }
+      withExtendedLifetime(response) {}
+    }
+  }
+
   @Test("A part that can't be is refused", arguments: [(-1, 5), (5, 0), (5, -1)] as [(Int64, Int64)])
   func impossibleRange(offset: Int64, length: Int64) async throws {
     let url = try #require(URL(string: "http://127.0.0.1:9/a"))

@@ -21,9 +21,18 @@ package final class TrafficCounter: Fetching {
   }
 
   private let base: any Fetching
+  private let collectsChunks: Bool
   private let counts = Locked(Counts())
 
-  package init(_ base: any Fetching) { self.base = base }
+  /// What is asked for as a chunk of a body that may be given up in the middle.
+  private static let chunkByteCount = 8 << 10
+
+  /// - Parameter collectsChunks: The consumer needs whole frames: bytes are not delivered a few at a time as a slow network
+  ///   brings them.
+  package init(_ base: any Fetching, collectsChunks: Bool = false) {
+    self.base = base
+    self.collectsChunks = collectsChunks
+  }
 
   /// The network traffic so far.
   package var network: Traffic { counts.withLock { $0.network } }
@@ -32,6 +41,9 @@ package final class TrafficCounter: Fetching {
 
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
+    if collectsChunks {
+      request.minimumChunkByteCount = request.range?.length.map { Int(clamping: $0) } ?? Self.chunkByteCount
+    }
     let isLocal = request.url.isFileURL
     // The requests counted so far for this transfer. More may be reported until it ends.
     let counted = Locked(0)

@@ -57,7 +57,7 @@ package struct StoryboardExtractor: Sendable {
     _ spacing: Storyboard.Spacing, of source: MediaSource, noteOpening: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
   ) async throws -> Result {
-    let counter = TrafficCounter(fetcher)
+    let counter = TrafficCounter(fetcher, collectsChunks: true)
     let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
     let (size, stillLimit, clock) = (size, stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
