@@ -63,7 +63,8 @@ package struct LumaPlane: Sendable {
     var samples = [Float](repeating: 0, count: size.width * size.height)
     // The frame's columns that go into each column of the plane.
     let ends = (0..<size.width).map { ($0 + 1) * stored.width / size.width }
-    let counts = zip(ends, [0] + ends).map { Float(max(1, $0 - $1)) }
+    // The shares of a sum in one row of a column that make it a mean of the range from black to white.
+    let shares = zip(ends, [0] + ends).map { 1 / (Float(max(1, $0 - $1)) * span) }
     var sums = [UInt32](repeating: 0, count: stored.width)
     var totals = [Float](repeating: 0, count: size.width)
     let done: Bool? = frame.withPlane(0) { base, _, _, stride in
@@ -82,12 +83,10 @@ package struct LumaPlane: Sendable {
           }
         }
         addUp(sums, upTo: ends, into: &totals)
-        let height = Float(max(1, rows.count))
+        let (share, floor) = (1 / Float(max(1, rows.count)), black / span)
         samples.withUnsafeMutableBufferPointer { samples in
-          for column in 0..<size.width {
-            let mean = totals[column] / (counts[column] * height)
-            samples[row * size.width + column] = min(max((mean - black) / span, 0), 1)
-          }
+          let line = samples[(row * size.width)..<((row + 1) * size.width)]
+          place(totals, times: shares, share, less: floor, in: UnsafeMutableBufferPointer(rebasing: line))
         }
       }
       return true
@@ -113,6 +112,19 @@ package struct LumaPlane: Sendable {
             x += 1
           }
           totals[column] = Float(total)
+        }
+      }
+    }
+  }
+
+  private static func place(
+    _ totals: [Float], times shares: [Float], _ share: Float, less floor: Float,
+    in line: UnsafeMutableBufferPointer<Float>
+  ) {
+    totals.withUnsafeBufferPointer { totals in
+      shares.withUnsafeBufferPointer { shares in
+        for column in 0..<line.count {
+          line[column] = min(max(totals[column] * shares[column] * share - floor, 0), 1)
         }
       }
     }
