@@ -122,7 +122,7 @@ final class ClipReader {
       }
     }
 
-    func didOpen() { openingEnd = container.position }
+    func didOpen(_ opening: OpeningPicture) { openingEnd = container.position }
   }
 }
 

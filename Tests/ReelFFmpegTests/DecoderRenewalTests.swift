@@ -218,5 +218,5 @@ private final class ListedUnits: AccessUnitSource {
     return .packet(boxes[next - 1])
   }
 
-  func didOpen() {}
+  func didOpen(_ opening: OpeningPicture) {}
 }

@@ -18,7 +18,7 @@ struct FirstFrameDecoderTests {
       return .packet(boxes[next - 1])
     }
 
-    func didOpen() {}
+    func didOpen(_ opening: OpeningPicture) {}
   }
 
   /// Notes calls into the decoder.

@@ -31,7 +31,7 @@ struct VideoDecoderTests {
       return .packet(boxes[next - 1])
     }
 
-    func didOpen() { openings += 1 }
+    func didOpen(_ opening: OpeningPicture) { openings += 1 }
   }
 
   private static let clips = Clip.whole
@@ -44,9 +44,12 @@ struct VideoDecoderTests {
     return (try #require(container.video), boxes)
   }
 
-  private func makeDecoder(_ stream: StreamInfo, _ units: Units, threads: Int = 1) throws -> VideoDecoder {
+  private func makeDecoder(
+    _ stream: StreamInfo, _ units: Units, threads: Int = 1, skipsDeblocking: Bool = false
+  ) throws -> VideoDecoder {
     var options = VideoDecoder.Options()
     options.threads = threads
+    options.skipsDeblocking = skipsDeblocking
     return try VideoDecoder(
       stream: stream, source: units, options: options, name: "test", logger: silentLogger)
   }
@@ -63,6 +66,16 @@ struct VideoDecoderTests {
       }
     }
     return (seen, waits)
+  }
+
+  @Test("Without deblocking, a frame that is decoded alone differs, and no other does")
+  func deblocking() throws {
+    let clip = Clip("media/h264-gops.mp4")
+    let (stream, boxes) = try units(clip)
+    let golden = try clip.golden().frames.map(\.md5)
+    let seen = try frames(makeDecoder(stream, Units(boxes), skipsDeblocking: true)).seen.map(\.md5)
+    #expect(seen.first != golden.first)
+    #expect(seen.dropFirst() == golden.dropFirst())
   }
 
   @Test("A pause before any unit changes no frame", arguments: clips)

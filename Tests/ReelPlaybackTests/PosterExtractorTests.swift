@@ -105,22 +105,21 @@ struct PosterExtractorTests {
 
   @Test("A silent segment costs its own candidate", arguments: [1, 5])
   func silentSegment(index: Int) async throws {
-    let (clock, name) = (ManualMonotonicClock(), "segment-\(index).m4s")
+    let (clock, name, gate) = (ManualMonotonicClock(), "segment-\(index).m4s", PacketCountingGate())
     let fetcher = FixtureFetcher { request, _ in request.url.lastPathComponent == name ? .never : .none }
     let limit = Duration.seconds(5)
     let extractor = PosterExtractor(
       fetcher: fetcher, configuration: LoadingConfiguration(), size: nil, stillLimit: limit, clock: clock,
-      gate: nil, logger: silentLogger)
+      gate: gate, logger: silentLogger)
     let source = try MediaSource(argument: "http://stills.test/stills/high/playlist.m3u8")
     async let making = extractor.poster(.best(of: 5), of: source) { _ in }.poster
     try await until { fetcher.requests.contains { $0.url.lastPathComponent == name } }
-    // The reader may not have begun to wait yet.
+    // Once the candidates before it are decoded, nothing but the silent segment is waited for. The reader may not have
+    // begun to wait yet.
     let isDone = Locked(false)
     let ticking = Task {
       while !isDone.withLock({ $0 }) {
-        if fetcher.underWayCount == 1, fetcher.requests.last?.url.lastPathComponent == name {
-          clock.advance(by: limit)
-        }
+        if fetcher.underWayCount == 1, gate.packetCount == index { clock.advance(by: limit) }
         try await Task.sleep(for: .milliseconds(20))
       }
     }
@@ -128,6 +127,9 @@ struct PosterExtractorTests {
     isDone.withLock { $0 = true }
     _ = try await ticking.value
     #expect(times(poster) == (0..<6).filter { $0 != index }.map(Double.init))
+    #expect(gate.packetCount == 5)
+    // Those beside it were not given up with it.
+    #expect(Set(fetcher.keys).count == fetcher.keys.count)
     #expect(poster.chosen.flaws.isEmpty)
     let fault = try #require(poster.faults.last)
     #expect(fault.kind == .timedOut && fault.location?.hasSuffix(name) == true, "\(fault)")
@@ -350,4 +352,15 @@ struct StillRungTests {
     #expect(choice([nil, nil, nil], .width(320)) == 1)
     #expect(choice([nil, ladder[1], nil], .width(320)) == 1)
   }
+}
+
+/// Counts the packets that went into decoders.
+private final class PacketCountingGate: DecodingGate {
+  private let count = Locked(0)
+
+  var packetCount: Int { count.withLock { $0 } }
+
+  func acquire() {}
+  func release() {}
+  func release(afterPacket: Bool) { if afterPacket { count.withLock { $0 += 1 } } }
 }

@@ -31,7 +31,7 @@ package struct OpeningPicture: Sendable, Hashable {
   private let mayBePreceded: Bool
 
   /// True if decoding this picture and nothing else gives the earliest one.
-  var canBeDecodedAlone: Bool { entry == .idr && !mayBePreceded && !isField && isShown }
+  package var canBeDecodedAlone: Bool { entry == .idr && !mayBePreceded && !isField && isShown }
 
   init(
     _ packet: borrowing Packet, codec: VideoCodec?, framing: NALFraming, parameters: CodecParameters

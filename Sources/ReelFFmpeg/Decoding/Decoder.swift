@@ -135,6 +135,12 @@ package final class Decoder {
     return .accepted
   }
 
+  /// True to leave out the deblocking of the packets that are sent next. Not for packets that others refer to, and not
+  /// with frame threads.
+  package func setSkipsDeblocking(_ skips: Bool) {
+    context.pointee.skip_loop_filter = skips ? AVDISCARD_ALL : AVDISCARD_DEFAULT
+  }
+
   /// Tells the decoder that no more packets come, until `flush()`.
   package func finish() {
     avcodec_send_packet(context, nil)

@@ -139,6 +139,8 @@ final class FirstFrameDecoder: PacketDecoder {
         picture, number: number, ticks: ticks ?? 0, isDiscarded: box.packet.isDiscarded, depth: reorderDepth))
   }
 
+  func setSkipsDeblocking(_ skips: Bool) { decoder?.setSkipsDeblocking(skips) }
+
   func finish() {
     guard !isFinished else { return }
     isFinished = true

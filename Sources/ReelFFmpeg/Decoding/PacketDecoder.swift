@@ -16,6 +16,8 @@ protocol PacketDecoder: AnyObject {
   func takeLastError() -> String?
   /// To be called when all frames were received.
   func send(_ box: SharedPacket) throws(ReelError)
+  /// True to leave out the deblocking of the packets that are sent next.
+  func setSkipsDeblocking(_ skips: Bool)
   func finish()
   func receive() throws(ReelError) -> Decoder.ReceiveResult
   func flush() throws(ReelError)

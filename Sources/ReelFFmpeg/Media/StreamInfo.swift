@@ -159,6 +159,15 @@ public struct StreamInfo: Sendable {
   /// Returns true for copies of the same stream of the same container.
   package func isIdentical(to other: StreamInfo) -> Bool { parameters === other.parameters }
 
+  /// Returns true if a decoder of the other stream decodes this one too, and describes its frames in the same way.
+  package func hasSameCoding(as other: StreamInfo) -> Bool {
+    parameters.isEqual(to: other.parameters) && timeBase == other.timeBase && index == other.index
+      && averageFrameRate == other.averageFrameRate && sampleAspectRatio == other.sampleAspectRatio
+      && rotation == other.rotation && isMirrored == other.isMirrored && isEncrypted == other.isEncrypted
+      && dolbyVisionProfile == other.dolbyVisionProfile
+      && contentEncryptionKeyID == other.contentEncryptionKeyID
+  }
+
   /// How NAL units are framed in the stream's packets.
   var nalFraming: NALFraming {
     let parameters = parameters.pointer.pointee
@@ -216,6 +225,20 @@ final class CodecParameters: @unchecked Sendable {
     av_freep(&pointer.pointee.extradata)
     pointer.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
     pointer.pointee.extradata_size = count
+  }
+
+  /// True if a decoder is opened with both alike.
+  func isEqual(to other: CodecParameters) -> Bool {
+    let (own, others) = (pointer.pointee, other.pointer.pointee)
+    guard own.codec_type == others.codec_type, own.codec_id == others.codec_id,
+      own.codec_tag == others.codec_tag, own.width == others.width, own.height == others.height,
+      own.format == others.format, own.profile == others.profile, own.level == others.level,
+      own.color_range == others.color_range, own.color_primaries == others.color_primaries,
+      own.color_trc == others.color_trc, own.color_space == others.color_space,
+      own.extradata_size == others.extradata_size
+    else { return false }
+    return UnsafeBufferPointer(start: own.extradata, count: Int(own.extradata_size))
+      .elementsEqual(UnsafeBufferPointer(start: others.extradata, count: Int(others.extradata_size)))
   }
 
   init(of context: UnsafePointer<AVCodecContext>) throws(ReelError) {

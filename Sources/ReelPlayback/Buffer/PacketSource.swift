@@ -14,4 +14,10 @@ protocol PacketSource: AnyObject {
   func peek() throws -> NextPacket
   /// Takes the next packet. If it belongs to a span other than `span`, it stays, and the answer is `end`.
   func next(of span: StreamSpan?) throws -> NextPacket
+  /// The packet that was taken last is decoded alone. Others may not be wanted at all.
+  func noteEnough()
+}
+
+extension PacketSource {
+  func noteEnough() {}
 }

@@ -17,6 +17,8 @@ final class TrackDecoder {
     var clock: any MonotonicClock = SystemMonotonicClock()
     /// As in `VideoDecoder.Options`.
     var firstFrames: FirstFrameCache?
+    /// The size that frames are shown at, if `VideoDecoder.Options.skipsDeblocking` may be set for it.
+    var stillSize: StillSize?
     /// Asked between packets. If it returns true, decoding ends with `CancellationError`.
     var isCancelled: @Sendable () -> Bool = { false }
     /// Asked before a decoder is opened. If false, the call returns `needsPacket`, and the packet stays in the source.
@@ -100,13 +102,14 @@ final class TrackDecoder {
     try next(threads: threads) { try isFirst ? $0.firstFrame() : $0.nextFrame() }
   }
 
-  /// Decodes the next key frame by itself. Other packets are skipped (`VideoDecoder.keyFrame()`).
+  /// Decodes the next key frame by itself. Other packets are skipped (`VideoDecoder.keyFrame()`). The decoder goes on with
+  /// the next span if that is coded alike.
   ///
   /// - Parameter isOnly: Ends the span if that key frame can't be decoded.
   ///
   /// Throws like `next(isFirst:threads:)`.
   func nextKeyFrame(isOnly: Bool) throws -> Step {
-    try next(threads: 1) { decoder in
+    try next(threads: 1, keepsDecoder: true) { decoder in
       let step = try decoder.keyFrame(isOnly: isOnly)
       keyByteCount = decoder.keyByteCount
       return step
@@ -138,11 +141,15 @@ final class TrackDecoder {
   /// Closes the decoder. The next one starts with the packet that the source returns next. Frames up to the
   /// last returned one are not returned again.
   func close() {
+    endDecoder()
+    packets.endSpan()
+  }
+
+  private func endDecoder() {
     closed.duration += decoder?.decodeDuration ?? .zero
     closed.damagedCount += decoder?.damagedCount ?? 0
     closed.failedKeyFrameCount += decoder?.failedKeyFrameCount ?? 0
     decoder = nil
-    packets.endSpan()
   }
 
   /// Like `close()`, but returns the frames after `time` again, because the caller has dropped them.
@@ -153,7 +160,10 @@ final class TrackDecoder {
 
   // MARK: - Private
 
-  private func next(threads: Int, _ decode: (VideoDecoder) throws -> VideoDecoder.Step) throws -> Step {
+  /// - Parameter keepsDecoder: What is decoded next needs nothing of what was decoded before.
+  private func next(
+    threads: Int, keepsDecoder: Bool = false, _ decode: (VideoDecoder) throws -> VideoDecoder.Step
+  ) throws -> Step {
     guard let decoder = try openDecoder(threads: threads) else {
       if packets.isStale { return .stale }
       return packets.hasEnded ? .end : .needsPacket
@@ -169,16 +179,21 @@ final class TrackDecoder {
     case .end:
       if packets.isStale { return .stale }
       if lastTime == nil { fault = fault ?? Self.fault(of: decoder) }
-      close()
+      if keepsDecoder { packets.endSpan() } else { close() }
       return try packets.confirmEnd() ? .end : .spanEnded
     }
   }
 
   /// The decoder of the next packet's span; nil if there is no packet.
   private func openDecoder(threads: Int) throws -> VideoDecoder? {
-    if let decoder { return decoder }
+    if let decoder, packets.span != nil { return decoder }
     isRefused = false
     guard let span = try packets.nextSpan() else { return nil }
+    if let decoder {
+      isSpanNew = true
+      if span.stream.hasSameCoding(as: decoder.stream), decoder.options.threads == threads { return decoder }
+      endDecoder()
+    }
     guard options.mayOpen() else {
       isRefused = true
       return nil
@@ -201,6 +216,7 @@ final class TrackDecoder {
     decoding.gate = options.gate
     decoding.clock = options.clock
     decoding.firstFrames = options.firstFrames
+    decoding.skipsDeblocking = options.stillSize.map { stream.isHalved(by: $0) } ?? false
     decoding.isCancelled = options.isCancelled
     return try VideoDecoder(
       stream: stream, source: packets, options: decoding, name: options.name, logger: options.logger)
@@ -240,6 +256,19 @@ final class TrackDecoder {
     lastDuration = placed.displayTime
     hasTimestamps = ticks != nil
     return placed
+  }
+}
+
+extension StreamInfo {
+  /// True if frames of the stream are shown at half their size or less. False if the container does not state their size.
+  fileprivate func isHalved(by limit: StillSize) -> Bool {
+    guard let size else { return false }
+    let natural = FrameGeometry(
+      stored: size, sampleAspectRatio: sampleAspectRatio,
+      orientation: Orientation(rotation: rotation, isMirrored: isMirrored)
+    ).output
+    let shown = limit.fitted(natural)
+    return shown.width * 2 <= natural.width && shown.height * 2 <= natural.height
   }
 }
 
@@ -319,5 +348,5 @@ private final class RunPackets: AccessUnitSource {
     }
   }
 
-  func didOpen() {}
+  func didOpen(_ opening: OpeningPicture) { if opening.canBeDecodedAlone { source.noteEnough() } }
 }

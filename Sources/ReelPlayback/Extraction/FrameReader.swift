@@ -44,6 +44,7 @@ final class FrameReader {
       packets,
       options: TrackDecoder.Options(
         name: context.name, logger: context.logger, gate: context.gate, clock: context.recorder.clock,
+        stillSize: context.configuration.skipsDeblocking ? context.configuration.stillSize : nil,
         isCancelled: { whole.isCancelled }))
   }
 
@@ -290,6 +291,8 @@ private final class ReadPackets: PacketSource {
     if packet.isKey { keyByteCount = packet.byteCount }
     return .packet(packet)
   }
+
+  func noteEnough() { base.noteEnough() }
 
   // MARK: - Private
 

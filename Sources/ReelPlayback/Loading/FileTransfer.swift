@@ -48,12 +48,11 @@ final class FileTransfer: Sendable {
 
   /// Ends the transfer.
   func close() {
-    // The body is released outside the lock, because that ends its transfer.
     let body = state.withLock { state in
       state.unread = []
       return state.body.take()
     }
-    withExtendedLifetime(body) {}
+    body?.close()
   }
 
   /// A part of the file, which must be read before the next one; nil if it needs its own request.

@@ -16,6 +16,11 @@ struct FragmentSanitizer {
   private var rest: Int64? = 0
   /// A part that can be demuxed has been passed on.
   private var hasFragment = false
+  /// The number of bytes that have been passed on.
+  private var passedByteCount: Int64 = 0
+  /// The offset in the segment of the end of its first sample, if that is a key frame, no other track is in the fragment,
+  /// and the fragment says so before the sample; nil if not, or not yet.
+  private(set) var keyFrameEnd: Int64?
 
   /// The rest of a segment at its end.
   struct Ending {
@@ -61,11 +66,19 @@ struct FragmentSanitizer {
         throw ReelError(.badMedia, "a box of the segment has an impossible length")
       }
       guard Int64(held.count - wholeCount) >= byteCount else { break }
+      if box.type == "moof" {
+        if !hasFragment,
+          let end = FirstSample.keyFrameEnd(inFragment: held[wholeCount...].prefix(Int(byteCount)))
+        {
+          keyFrameEnd = passedByteCount + Int64(wholeCount) + end
+        }
+        hasFragment = true
+      }
       wholeCount += Int(byteCount)
-      if box.type == "moof" { hasFragment = true }
       if hasFragment { passedCount = wholeCount }
     }
     wholeCount -= passedCount
+    passedByteCount += Int64(passedCount)
     if passedCount == held.count {
       defer { held = [] }
       return held

@@ -35,6 +35,12 @@ public struct LoadingConfiguration: Sendable {
   /// Whether only a few key frames are read, each by itself: of a segment or a file, nothing is loaded that they don't
   /// need.
   package var readsKeyFramesOnly = false
+  /// Whether the transfer of a segment of fragmented MP4 pauses after its first key frame: what follows is not needed, or
+  /// rarely. For `readsKeyFramesOnly`.
+  package var endsTransfersAtKeyFrames = false
+  /// Whether H.264 frames that are shown at half their size or less are decoded without deblocking
+  /// (`VideoDecoder.Options.skipsDeblocking`).
+  package var skipsDeblocking = false
   /// Whether playlists of I-frames may be read instead of the rungs.
   package var usesIFramePlaylists = false
   /// The number of bytes that may wait for a demuxer.

@@ -4,8 +4,8 @@ internal import ReelCore
 final class PipeTask: Sendable {
   let pipe: BytePipe
   private let task: Task<Void, Never>
-  private let scope: LoadScope
-  private let cancellation: Int
+  /// The scopes that end it, each with the handler that does so.
+  private let endings: Locked<[(scope: LoadScope, token: Int)]>
 
   /// - Parameters:
   ///   - capacity: The number of unread bytes from which the task waits.
@@ -25,16 +25,23 @@ final class PipeTask: Sendable {
     }
     self.pipe = pipe
     self.task = task
-    self.scope = scope
-    cancellation = scope.onCancel {
-      task.cancel()
-      pipe.close()
-    }
+    endings = Locked([])
+    end(with: scope)
   }
 
   deinit {
     task.cancel()
     pipe.close()
-    scope.forget(cancellation)
+    for ending in endings.withLock({ $0 }) { ending.scope.forget(ending.token) }
+  }
+
+  /// Ends the pipe and the task with this scope too.
+  func end(with scope: LoadScope) {
+    let (task, pipe) = (task, pipe)
+    let token = scope.onCancel {
+      task.cancel()
+      pipe.close()
+    }
+    endings.withLock { $0.append((scope, token)) }
   }
 }

@@ -117,6 +117,8 @@ final class ResourceByteSource: ByteSource {
     noteTraffic?(response.requestCount, read.count)
     feeds = [
       Feed(at: 0, in: scope, capacity: capacity) { pipe in
+        // Others hold the response too.
+        defer { response.body.close() }
         try await pipe.write(read)
         try await Self.copy(response, to: pipe, notes)
       }
@@ -157,6 +159,11 @@ final class ResourceByteSource: ByteSource {
 
   /// Reading moves elsewhere: of the open transfers, only one that is already there stays.
   func leave() { hasLeft = true }
+
+  /// Ends the open transfers, if a later read can request what it needs.
+  func endTransfers() {
+    if isSeekable, !isPlanned { feeds.removeAll() }
+  }
 
   /// Announces the ranges that will be read, in this order. Several are fetched at a time, before they are read.
   func plan(_ ranges: [Range<Int64>]) {

@@ -15,7 +15,8 @@ final class SegmentFeed: ByteSource {
 
   private let transfer: PipeTask
   private let progress: FeedProgress
-  private let scope: LoadScope
+  /// What is read belongs to it.
+  private var scope: LoadScope
   private let recorder: StartupRecorder
   /// Nil if another demuxer need not resume the stream.
   private var fragments: FragmentMemory?
@@ -24,9 +25,11 @@ final class SegmentFeed: ByteSource {
   ///   - capacity: The number of unread bytes from which loading waits.
   ///   - endsAtFailures: Whether a segment that fails before its first byte ends the run, with `failure`, so that
   ///     everything before it is read. If false, `read` throws the error.
+  ///   - keyFrameAction: As in `SegmentLoader.load`.
   init(
     _ loader: SegmentLoader, from first: Int, readsAhead: Bool, scope: LoadScope, recorder: StartupRecorder,
     capacity: Int = BytePipe.usualCapacity, endsAtFailures: Bool = false,
+    keyFrameAction: SegmentLoader.KeyFrameAction = .readOn,
     goesOn: @escaping @Sendable (Int) async -> Bool = { _ in true }
   ) {
     firstIndex = first
@@ -37,7 +40,8 @@ final class SegmentFeed: ByteSource {
     transfer = PipeTask(in: scope, capacity: capacity) { pipe in
       do {
         try await loader.load(
-          from: first, readsAhead: readsAhead, into: pipe, telling: progress, goesOn: goesOn)
+          from: first, readsAhead: readsAhead, into: pipe, telling: progress,
+          keyFrameAction: keyFrameAction, goesOn: goesOn)
       } catch let error as ReelError where endsAtFailures && progress.isBetweenSegments {
         progress.fail(error)
       }
@@ -46,6 +50,9 @@ final class SegmentFeed: ByteSource {
 
   /// The segment after the last loaded one of the run.
   var nextIndex: Int { progress.values.withLock { $0.nextIndex } }
+
+  /// True if the bytes of the first key frame were found, by the index of a fragment.
+  var hasFoundKeyFrame: Bool { progress.values.withLock { $0.hasFoundKeyFrame } }
 
   /// Why the segment after the last loaded one failed.
   var failure: ReelError? { progress.values.withLock { $0.failure } }
@@ -74,6 +81,13 @@ final class SegmentFeed: ByteSource {
   func resumed(at offset: Int64, unread: [UInt8]) -> SegmentResumption? {
     guard let (head, count) = fragments?.resumption(at: offset) else { return nil }
     return SegmentResumption(head: head, skippedByteCount: count, unread: unread, offset: offset)
+  }
+
+  /// Reading ends with this scope too: that of the reader, if loading has begun for a longer time.
+  func end(with scope: LoadScope) {
+    guard scope !== self.scope else { return }
+    self.scope = scope
+    transfer.end(with: scope)
   }
 
   /// The first bytes, without taking them.

@@ -22,6 +22,8 @@ final class FeedProgress: Sendable {
     var failure: ReelError?
     /// The number of bytes written when the last segment was complete.
     var boundary: Int64 = 0
+    /// Everything up to the end of a segment's first key frame was written at once.
+    var hasFoundKeyFrame = false
   }
 
   let values: Locked<Values>
@@ -48,6 +50,8 @@ final class FeedProgress: Sendable {
   var isBetweenSegments: Bool {
     values.withLock { $0.writtenCount > 0 && $0.writtenCount == $0.boundary }
   }
+
+  func noteKeyFrame() { values.withLock { $0.hasFoundKeyFrame = true } }
 
   func fail(_ error: ReelError) { values.withLock { $0.failure = error } }
 
@@ -78,16 +82,32 @@ struct SegmentLoader: Sendable {
   /// Receives a report on each transfer of a segment.
   var note: (@Sendable (SegmentTransfer) -> Void)?
 
+  /// What to do at the end of the key frame that a segment of fragmented MP4 begins with, if the fragment's index says where
+  /// that is.
+  enum KeyFrameAction: Sendable {
+    case readOn
+    /// Wait until the reader wants more.
+    case wait
+    /// End the transfer. If the reader wants more, the rest of the segment is requested.
+    case end
+  }
+
   /// A reader that keeps up may be late by this much. A longer wait means that it holds the transfer back.
   private static let holdBackLimit = Duration.milliseconds(20)
+  /// A longer key frame is passed on as it arrives.
+  private static let keyFrameLimit: Int64 = 1 << 20
   /// The limit for an initialization segment.
   private static let initializationByteLimit = 8 << 20
 
   /// Writes the run that begins with segment `first` into a pipe.
   ///
-  /// - Parameter goesOn: Called before each segment after the first; false ends the run there.
+  /// - Parameters:
+  ///   - keyFrameAction: What to do after the key frame that a segment begins with. With `wait`, the transfer of H.264 ends
+  ///     too: of its frames none is shown before that one.
+  ///   - goesOn: Called before each segment after the first; false ends the run there.
   func load(
     from first: Int, readsAhead: Bool, into pipe: BytePipe, telling progress: FeedProgress,
+    keyFrameAction: KeyFrameAction = .readOn,
     goesOn: @Sendable (Int) async -> Bool = { _ in true }
   ) async throws {
     guard let (start, opening) = try await supply.segment(from: first) else { return }
@@ -101,6 +121,8 @@ struct SegmentLoader: Sendable {
     progress.add(bytes.count)
     try await pipe.write(bytes)
     let watch = watch(initialization: bytes)
+    let isH264 = keyFrameAction == .wait && bytes.firstRange(of: Array("avcC".utf8)) != nil
+    let keyFrameAction = isH264 ? .end : keyFrameAction
     progress.begin(opening, at: start)
     var answer = try await opened
     var index = start
@@ -110,7 +132,9 @@ struct SegmentLoader: Sendable {
       {
         let next = index + 1
         async let ahead = open(following, at: next, of: transfer)
-        switch try await copy(response, at: index, as: watch, to: pipe, telling: progress) {
+        switch try await copy(
+          response, at: index, as: watch, keyFrameAction, to: pipe, telling: progress)
+        {
         case .whole: break
         case .nothing:
           answer = try await open(try again(index), at: index)
@@ -124,7 +148,7 @@ struct SegmentLoader: Sendable {
         continue
       }
       let copied = try await copy(
-        response, at: index, as: watch, to: pipe, telling: progress)
+        response, at: index, as: watch, keyFrameAction, to: pipe, telling: progress)
       if case .nothing = copied {
         answer = try await open(try again(index), at: index)
         continue
@@ -164,7 +188,12 @@ struct SegmentLoader: Sendable {
 
   /// The response to a segment's request, and when they were sent and received.
   private struct Answer {
-    let response: FetchResponse
+    let body: FetchBody
+    /// The transfer that the body is a part of; nil if it has its own.
+    var transfer: FileTransfer?
+    let requestCount: Int
+    /// Nil if not known.
+    let byteCount: Int64?
     /// The URL in the manifest.
     let url: URL
     /// The whole body was encrypted.
@@ -172,6 +201,12 @@ struct SegmentLoader: Sendable {
     /// Nil for a part of a transfer that has already begun.
     var asked: Duration?
     var answered: Duration?
+
+    /// Ends the transfer.
+    func close() {
+      body.close()
+      transfer?.close()
+    }
   }
 
   /// The outcome of a transfer. A live track continues after one that broke for good.
@@ -182,30 +217,63 @@ struct SegmentLoader: Sendable {
   }
 
   private func copy(
-    _ answer: Answer, at index: Int, as watch: SegmentSanitizer?, to pipe: BytePipe,
-    telling progress: FeedProgress
+    _ answer: Answer, at index: Int, as watch: SegmentSanitizer?, _ keyFrameAction: KeyFrameAction,
+    to pipe: BytePipe, telling progress: FeedProgress
   ) async throws -> Copied {
     var copied = Copied.nothing
     var watch = watch
+    var body = answer.body
+    var findsKeyFrame = keyFrameAction != .readOn && !answer.isDecrypted
+    // The beginning of the segment, up to the end of the key frame: its reader wakes once.
+    var (held, passedCount) = ([UInt8](), Int64(0))
     let now = recorder.clock.now
     var transfer = SegmentTransfer(
       index: index, began: answer.asked ?? now, answered: answer.answered ?? now,
-      requestCount: answer.response.requestCount)
+      requestCount: answer.requestCount)
     defer { note?(transfer) }
+    func writeHeld() async throws {
+      guard !held.isEmpty else { return }
+      progress.add(held.count)
+      let bytes = held
+      held = []
+      try await pipe.write(bytes)
+    }
     do {
       do {
-        for try await received in answer.response.body {
+        while let received = try await body.next() {
           transfer.add(received.count, at: recorder.clock.now)
           let chunk = try watch?.pass(received) ?? received
           guard !chunk.isEmpty else { continue }
           copied = .part
+          passedCount += Int64(chunk.count)
+          if findsKeyFrame, let end = watch?.keyFrameEnd, end <= Self.keyFrameLimit {
+            held += chunk
+            guard passedCount >= end else { continue }
+            findsKeyFrame = false
+            let rest = Array(held.suffix(Int(passedCount - end)))
+            held.removeLast(rest.count)
+            let ends = keyFrameAction == .end && answer.byteCount != transfer.byteCount
+            if ends { answer.close() }
+            progress.noteKeyFrame()
+            try await writeHeld()
+            try await pipe.drain()
+            held = rest
+            try await writeHeld()
+            if ends {
+              guard let next = try await self.rest(of: index, from: transfer.byteCount) else { break }
+              body = next
+            }
+            continue
+          }
           progress.add(chunk.count)
           let written = recorder.clock.now
           if try await pipe.writeWaiting(chunk), recorder.clock.now - written > Self.holdBackLimit {
             transfer.isHeldBack = true
           }
         }
+        try await writeHeld()
       } catch let error as ReelError where error.isOfEarlyEnd && transfer.byteCount > 0 && noteDamage != nil {
+        try await writeHeld()
         noteDamage?(error.located(at: answer.url.reelName))
       }
       if noteDamage != nil, transfer.byteCount == 0 { throw ReelError(.badMedia, "the segment is empty") }
@@ -218,6 +286,7 @@ struct SegmentLoader: Sendable {
       transfer.isWhole = true
       return .whole
     } catch let error as ReelError {
+      try await writeHeld()
       switch try await supply.action(after: error, at: index) {
       case .fail:
         var located = error.located(at: answer.url.reelName)
@@ -228,6 +297,19 @@ struct SegmentLoader: Sendable {
       case .tryAgain: return copied
       case .passOver: return .part
       }
+    }
+  }
+
+  /// The bytes of a segment from an offset on, by another request; nil if there are none.
+  private func rest(of index: Int, from offset: Int64) async throws -> FetchBody? {
+    var segment = try again(index)
+    let length = segment.byteRange?.length.map { $0 - offset }
+    if let length, length <= 0 { return nil }
+    segment.byteRange = ByteRange(offset: (segment.byteRange?.offset ?? 0) + offset, length: length)
+    do {
+      return try await open(segment, at: index)?.body
+    } catch let error as ReelError where error.isOfEarlyEnd {
+      return nil
     }
   }
 
@@ -280,11 +362,13 @@ struct SegmentLoader: Sendable {
         segment.url, segment.alternateURLs, range: segment.byteRange, purpose: .segment)
       let answered = recorder.clock.now
       recorder.add(.segment, requests: response.requestCount - 1)
+      let byteCount = segment.byteRange == nil ? response.bodyByteCount : segment.byteRange?.length
       response.body = response.ranged(segment.byteRange)
       let key = try await decryption
       if let key { response.body = try key.plain(response.body) }
       return Answer(
-        response: response, url: segment.url, isDecrypted: key != nil, asked: asked, answered: answered)
+        body: response.body, requestCount: response.requestCount, byteCount: byteCount,
+        url: segment.url, isDecrypted: key != nil, asked: asked, answered: answered)
     }
   }
 
@@ -294,13 +378,11 @@ struct SegmentLoader: Sendable {
       segment.url == transfer.url || segment.alternateURLs.contains(transfer.url),
       let (body, isFirst) = transfer.part(segment.byteRange)
     else { return nil }
-    let response = FetchResponse(
-      url: transfer.url, contentType: nil, bodyOffset: segment.byteRange?.offset ?? 0,
-      bodyByteCount: segment.byteRange?.length, resourceByteCount: nil, supportsRanges: true,
-      requestCount: isFirst ? transfer.requestCount : 0, body: body)
-    guard isFirst else { return Answer(response: response, url: segment.url) }
-    return Answer(
-      response: response, url: segment.url, asked: transfer.asked, answered: transfer.answered)
+    var answer = Answer(
+      body: body, transfer: transfer, requestCount: isFirst ? transfer.requestCount : 0,
+      byteCount: segment.byteRange?.length, url: segment.url)
+    if isFirst { (answer.asked, answer.answered) = (transfer.asked, transfer.answered) }
+    return answer
   }
 
   /// Calls `body` and repeats it as the supply decides; nil if the segment is to be skipped.

@@ -5,6 +5,14 @@ enum SegmentSanitizer {
   case fragments(FragmentSanitizer)
   case stream(StreamSanitizer)
 
+  /// As `FragmentSanitizer` has it; nil for other segments.
+  var keyFrameEnd: Int64? {
+    switch self {
+    case .fragments(let watch): watch.keyFrameEnd
+    case .stream: nil
+    }
+  }
+
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if the segment is unusable.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     switch self {

@@ -57,6 +57,9 @@ protocol PacketReader: AnyObject {
   /// Announces the only key frames that will be read, in this order, so that their bytes can be fetched ahead.
   func plan(_ places: [KeyFramePlace])
 
+  /// More packets may not be wanted from this position: if reading can continue there later, transfers end.
+  func noteEnough()
+
   /// Leaves out the segments of a live presentation that can't be loaded, from here on, instead of asking for them again.
   func leaveOutRefused()
 
@@ -115,6 +118,8 @@ extension PacketReader {
   func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }
 
   func plan(_ places: [KeyFramePlace]) {}
+
+  func noteEnough() {}
 
   func leaveOutRefused() {}
 

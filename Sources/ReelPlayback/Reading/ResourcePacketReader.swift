@@ -241,6 +241,14 @@ final class ResourcePacketReader: PacketReader {
     source.plan(ranges)
   }
 
+  func noteEnough() {
+    // What the index names is requested by itself.
+    guard context.configuration.endsTransfersAtKeyFrames, let open, open.isSeekable, resource.format == .mp4,
+      resource.layout != .indexFirst(isFragmented: true)
+    else { return }
+    (open.source as? ResourceByteSource)?.endTransfers()
+  }
+
   // The index of a file comes from its bytes, which are no longer held.
   func rest() -> Bool { false }
 

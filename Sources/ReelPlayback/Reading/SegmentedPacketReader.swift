@@ -43,6 +43,10 @@ final class SegmentedPacketReader: PacketReader {
   private(set) var segmentURL: URL?
   /// Segments of a live presentation that can't be loaded are left out.
   private var leavesOutRefused = false
+  /// Segments of a track whose key frames will be read, in reverse order, and those whose transfers have begun.
+  private var planned: (key: TrackKey, track: RungTrack, indexes: [Int])?
+  /// In order. They belong to the loading as a whole, until they are read.
+  private var ahead: [(index: Int, feed: SegmentFeed)] = []
 
   private typealias TrackKey = SegmentSpan.Key
 
@@ -57,6 +61,9 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private static let passOverLimit = 3
+  /// The number of planned segments that are requested at the same time, or wait to be read: as many as browsers open
+  /// connections to a host.
+  private static let aheadCount = 6
   /// Used while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
@@ -151,6 +158,24 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   func end(before time: MediaTime) { endTime = time }
+
+  /// Requests the segments side by side, if their transfers end by themselves after the key frame.
+  func plan(_ places: [KeyFramePlace]) {
+    guard context.configuration.endsTransfersAtKeyFrames, let span, span.feed.hasFoundKeyFrame,
+      span.track.supply.live == nil
+    else { return }
+    var indexes: [Int] = []
+    for index in places.compactMap({ span.track.supply.index(at: $0.seekTime) }) where index != indexes.last {
+      indexes.append(index)
+    }
+    planned = (span.key, span.track, indexes.reversed())
+    ahead = []
+    // What is left of its transfer would take a share of the network.
+    finishedWaits.media += span.container?.sourceWait ?? .zero
+    self.span = nil
+    place = .segment(span.key, index: span.firstIndex + 1)
+    beginPlanned()
+  }
 
   func leaveOutRefused() {
     leavesOutRefused = true
@@ -336,6 +361,47 @@ final class SegmentedPacketReader: PacketReader {
     return resolved.presentation.keyFrameRungs(in: period, besides: ladder)
   }
 
+  private func beginPlanned() {
+    while ahead.count < Self.aheadCount, let key = planned?.key, let track = planned?.track,
+      let index = planned?.indexes.popLast()
+    {
+      guard case .segment(let segment) = track.supply.peek(at: index), !segment.isGap else { continue }
+      guard let feed = try? makeFeed(key, track, from: index, .end, scope: context.scope) else { continue }
+      ahead.append((index, feed))
+    }
+  }
+
+  /// The transfer of a planned segment, and those before it are ended; nil if there is none, and the plan is given up.
+  private func takePlanned(_ key: TrackKey, _ index: Int) -> SegmentFeed? {
+    guard planned?.key == key, let place = ahead.firstIndex(where: { $0.index == index }) else {
+      (planned, ahead) = (nil, [])
+      return nil
+    }
+    let feed = ahead[place].feed
+    ahead.removeFirst(place + 1)
+    feed.end(with: scope)
+    beginPlanned()
+    return feed
+  }
+
+  private func makeFeed(
+    _ key: TrackKey, _ track: RungTrack, from index: Int, _ keyFrameAction: SegmentLoader.KeyFrameAction,
+    scope: LoadScope
+  ) throws -> SegmentFeed {
+    let (controller, rung, supply) = (controller, track.rung, track.supply)
+    let ladder = try ladder(of: key.period)
+    let endsWithSegment = context.configuration.readsKeyFramesOnly
+    return SegmentFeed(
+      track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder,
+      capacity: context.configuration.pipeCapacity, endsAtFailures: true, keyFrameAction: keyFrameAction
+    ) { next in
+      if endsWithSegment { return false }
+      var duration: Duration?
+      if case .segment(let segment) = supply.peek(at: next) { duration = .seconds(segment.duration.seconds) }
+      return controller.staysAt(rung, among: ladder, segmentDuration: duration)
+    }
+  }
+
   /// The next span; nil at the end of the last period.
   private func openSpan() throws -> SegmentSpan? {
     while periodIndex < periodCount {
@@ -436,19 +502,14 @@ final class SegmentedPacketReader: PacketReader {
   private func makeSpan(
     _ key: TrackKey, _ track: RungTrack, from index: Int, _ segment: SegmentReference
   ) throws -> SegmentSpan? {
-    let (controller, ladder, rung) = (controller, try ladder(of: key.period), track.rung)
-    let (supply, endsWithSegment) = (track.supply, context.configuration.readsKeyFramesOnly)
+    let (supply, rung) = (track.supply, track.rung)
     if wantsVideo { log.noteRung(rung) }
     log.noteSegment(duration: segment.duration)
-    let feed = SegmentFeed(
-      track.loader, from: index, readsAhead: context.readsAhead, scope: scope, recorder: context.recorder,
-      capacity: context.configuration.pipeCapacity, endsAtFailures: true
-    ) { next in
-      if endsWithSegment { return false }
-      var duration: Duration?
-      if case .segment(let segment) = supply.peek(at: next) { duration = .seconds(segment.duration.seconds) }
-      return controller.staysAt(rung, among: ladder, segmentDuration: duration)
-    }
+    let feed =
+      try takePlanned(key, index)
+      ?? makeFeed(
+        key, track, from: index, context.configuration.endsTransfersAtKeyFrames ? .wait : .readOn,
+        scope: scope)
     let start = context.recorder.clock.now
     let head: [UInt8]
     do { head = try feed.peek(SourceSniffer.byteCount / 4) } catch {

@@ -54,9 +54,14 @@ package struct PosterExtractor: Sendable {
   ) async throws -> (poster: Poster, result: Result) {
     var configuration = configuration
     // The frame at a time may need those before it.
-    if case .at = choice {} else { configuration.readsKeyFramesOnly = true }
+    if case .at = choice {
+    } else {
+      configuration.readsKeyFramesOnly = true
+      configuration.endsTransfersAtKeyFrames = true
+      configuration.skipsDeblocking = true
+    }
     if case .best = choice, configuration.stillSize != nil { configuration.usesIFramePlaylists = true }
-    let counter = TrafficCounter(fetcher)
+    let counter = TrafficCounter(fetcher, collectsChunks: true)
     let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
     let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
