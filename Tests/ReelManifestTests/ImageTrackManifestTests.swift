@@ -63,20 +63,23 @@ import Testing
     #expect(playlist.warnings.isEmpty)
   }
 
-  @Test(arguments: ["5", "0x2", "5x-1", "1001x1", "axb", "5x2x3", ""])
-  func layoutsThatCanNotBeRead(layout: String) throws {
+  @Test(arguments: ["5", "0x2", "0x0", "5x-1", "1001x1", "100000x100000", "axb", "5x2x3", "", nil])
+  func layoutsThatCanNotBeRead(layout: String?) throws {
     let playlist = try mediaPlaylist(
       """
       #EXTM3U
       #EXT-X-TARGETDURATION:20
       #EXTINF:20,
-      #EXT-X-TILES:RESOLUTION=243x135,LAYOUT=\(layout),DURATION=2
+      #EXT-X-TILES:RESOLUTION=243x135\(layout.map { ",LAYOUT=\($0)" } ?? ""),DURATION=2
       two.jpg
       #EXT-X-ENDLIST
       """)
-    #expect(playlist.segments.map(\.tiles) == [ImageTiles(size: size(243, 135))])
-    #expect(
-      playlist.warnings.map(\.reason) == ["EXT-X-TILES without a LAYOUT that can be read: taken as one tile"])
+    let tiles = try #require(playlist.segments.first?.tiles)
+    let fault =
+      (layout ?? "").isEmpty
+      ? "the tile layout is missing" : "the tile layout '\(layout ?? "")' is not from 1x1 to 1000x1000"
+    #expect(tiles.fault == fault && tiles.size == size(243, 135))
+    #expect(playlist.warnings.map(\.reason) == ["EXT-X-TILES: \(fault)"])
   }
 
   @Test(arguments: ["#EXT-X-IMAGES-ONLY", "#EXT-X-TILES:RESOLUTION=80x45,LAYOUT=2x2,DURATION=1"])
@@ -142,8 +145,8 @@ import Testing
       <AdaptationSet contentType="image">\(template)<Representation id="t" \(sides)>\(property("many"))
       </Representation></AdaptationSet>
       """)
-    #expect(odd.rung?.tiles?.count == 1)
-    #expect(odd.warnings.count == 1 && odd.warnings.first?.contains("'many'") == true)
+    #expect(odd.rung?.tiles?.fault?.contains("'many'") == true)
+    #expect(odd.warnings == [odd.rung?.tiles?.fault])
   }
 
   @Test func aTimelineStatesTheDurationOfEachSegment() throws {
@@ -154,6 +157,22 @@ import Testing
       <Representation id="t">\(property("2x2"))</Representation></AdaptationSet>
       """)
     #expect(found.rung?.tiles == ImageTiles(columns: 2, rows: 2))
+  }
+
+  @Test func imagesAreNoPartOfGeneratedPlaylists() throws {
+    let image =
+      #"<AdaptationSet contentType="image" mimeType="image/jpeg">\#(template)<Representation id="t"/></AdaptationSet>"#
+    let metadata =
+      #"<AdaptationSet mimeType="application/mp4" codecs="abcd">\#(template)<Representation id="m"/></AdaptationSet>"#
+    for (set, name) in [(image, "thumbnail images are"), (metadata, "timed metadata is")] {
+      let error = manifestError(.unsupported) { _ = try VirtualHLS(dashPresentation(mpd(set))) }
+      #expect(
+        error?.reason
+          == "nothing in it can be presented as HLS: \(name) left out: only video, audio and subtitles are presented as HLS"
+      )
+    }
+    let error = manifestError(.unsupported) { _ = try VirtualHLS(hlsPresentation("#EXTM3U\n\(images)")) }
+    #expect(error?.reason.contains("image playlists are left out: ") == true)
   }
 
   @Test func timedMetadataHasNoTiles() throws {

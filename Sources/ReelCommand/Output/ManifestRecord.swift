@@ -61,15 +61,15 @@ struct ManifestRecord: Encodable {
 
   /// How the images of a rung are divided.
   struct Tiles: Encodable {
-    let columns: Int
-    let rows: Int
+    let columns: Int?
+    let rows: Int?
     let width: Int?
     let height: Int?
     let duration: Double?
 
     init(_ tiles: ImageTiles) {
-      columns = tiles.columns
-      rows = tiles.rows
+      columns = tiles.fault == nil ? tiles.columns : nil
+      rows = tiles.fault == nil ? tiles.rows : nil
       width = tiles.size?.width
       height = tiles.size?.height
       duration = tiles.duration?.seconds

@@ -94,13 +94,12 @@ extension MPDMapper {
       .first(where: Playability.isThumbnailTile)
     let mimeType = own.mimeType ?? set.common.mimeType ?? ""
     guard property != nil || mimeType.hasPrefix("image/") || set.contentType == "image" else { return nil }
-    let layout = property.flatMap { $0.value.flatMap { ImageTiles(layout: $0) } }
-    if let property, layout == nil {
-      warnings.add(
-        "the layout '\((property.value ?? "").excerpt)' of thumbnail tiles can't be read: taken as one tile",
-        place: .element(context.path))
+    var tiles = property.map { ImageTiles(layout: $0.value) } ?? ImageTiles()
+    if let fault = tiles.fault {
+      warnings.add(fault, place: .element(context.path))
+      tiles.size = size
+      return tiles
     }
-    var tiles = layout ?? ImageTiles()
     if let size, size.width >= tiles.columns, size.height >= tiles.rows {
       tiles.size = PixelSize(width: size.width / tiles.columns, height: size.height / tiles.rows)
     }

@@ -53,10 +53,8 @@ extension MediaPlaylistParser {
   private mutating func readTiles(_ attributes: AttributeList) throws(ReelError) {
     playlist.holdsImagesOnly = true
     var reader = AttributeReader(attributes)
-    guard var new = reader.value("LAYOUT", { ImageTiles(layout: $0) }) else {
-      warnings.add("EXT-X-TILES without a LAYOUT that can be read: taken as one tile", place: lines.place)
-      return try setTiles(ImageTiles(size: reader.value("RESOLUTION") { PixelSize(resolution: $0) }))
-    }
+    var new = ImageTiles(layout: reader["LAYOUT"])
+    if let fault = new.fault { warnings.add("EXT-X-TILES: \(fault)", place: lines.place) }
     new.size = reader.value("RESOLUTION") { PixelSize(resolution: $0) }
     new.duration = reader.length("DURATION").flatMap { $0 > .zero ? $0 : nil }
     reader.warn("EXT-X-TILES", in: &warnings, place: lines.place)

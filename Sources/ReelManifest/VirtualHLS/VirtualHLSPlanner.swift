@@ -60,7 +60,11 @@ struct VirtualHLSPlanner {
   private mutating func candidates(of period: Period) -> Candidates {
     var result = Candidates(period: period)
     for group in period.trackGroups {
-      if let reason = group.kind == .image ? "images" : group.unplayableReason ?? group.encryption {
+      if group.kind == .image {
+        leaveOut(images: group)
+        continue
+      }
+      if let reason = group.unplayableReason ?? group.encryption {
         leaveOut(group, nil, reason)
         continue
       }
@@ -114,6 +118,16 @@ struct VirtualHLSPlanner {
     guard warnings.count < ManifestLimits().warnings else { return }
     let name = rung.map { "the rung '\($0.id.excerpt)'" } ?? "a group of \(group.kind.rawValue)"
     warnings.append(ReelError(.unsupported, "\(name) is left out: \(reason)"))
+  }
+
+  private mutating func leaveOut(images group: TrackGroup) {
+    guard warnings.count < ManifestLimits().warnings else { return }
+    let isMetadata = group.rungs.allSatisfy { $0.tiles == nil }
+    let name =
+      isMetadata
+      ? "timed metadata is" : presentation.format == .hls ? "image playlists are" : "thumbnail images are"
+    warnings.append(
+      ReelError(.unsupported, "\(name) left out: only video, audio and subtitles are presented as HLS"))
   }
 
   /// The tracks of a kind: their rungs in each period, nil if the period lacks the kind.
