@@ -95,7 +95,11 @@ struct ImageTrackCommandTests {
     #expect(probed.outputText.contains(", 80x45, 2x2 tiles an image, image/png"), "\(probed.outputText)")
     let hls = try await Command.run("probe", folder.path("poor-start.m3u8"), "--json")
     let images = try #require(try json(hls.outputLines.first)["images"] as? [[String: Any]])
-    #expect(images.first?["width"] as? Int == 80 && images.first?["columns"] == nil)
+    #expect(images.first?["width"] as? Int == 80 && images.first?["columns"] as? Int == 2)
+    #expect(probed.status == 0 && hls.status == 0 && probed.errorText.isEmpty && hls.errorText.isEmpty)
+    let playlist = try await Command.run("probe", folder.path("poor-start-images.m3u8"))
+    #expect(
+      playlist.status == 0 && playlist.outputText.contains("2x2 tiles an image"), "\(playlist.errorText)")
     for name in ["poor-start.m3u8", "poor-start-images.m3u8", "poor-start.mpd"] {
       let result = try await Command.run("manifest", folder.path(name))
       #expect(result.status == 0, "\(result.errorText)")
@@ -139,5 +143,59 @@ struct ImageTrackCommandTests {
     #expect(board.status == 0)
     #expect(board.errorText.contains("warning") && board.errorText.contains(warning), "\(board.errorText)")
     #expect(board.outputText.contains("\trung 1"))
+  }
+
+  /// A folder with a presentation, and the images of `made()` in another one.
+  private func presentation(images: String) throws -> TemporaryFolder {
+    let folder = try TemporaryFolder()
+    try FileManager.default.copyItem(atPath: Fixtures.path("stills/low"), toPath: folder.path("low"))
+    let master = """
+      #EXTM3U
+      #EXT-X-STREAM-INF:BANDWIDTH=400000,RESOLUTION=160x90,CODECS="avc1.64000b"
+      low/playlist.m3u8
+      #EXT-X-IMAGE-STREAM-INF:BANDWIDTH=1,RESOLUTION=160x90,URI="\(images)"
+
+      """
+    try Data(master.utf8).write(to: folder.url.appending(path: "master.m3u8"))
+    return folder
+  }
+
+  @Test("Images that a server does not have cost no still, and are no failure")
+  func serverFallback() async throws {
+    let folder = try presentation(images: "none.m3u8")
+    let list =
+      "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXT-X-TILES:LAYOUT=2x3\n#EXTINF:6,\nnone.png\n#EXT-X-ENDLIST\n"
+    for playlist in [nil, list] {
+      if let playlist { try Data(playlist.utf8).write(to: folder.url.appending(path: "none.m3u8")) }
+      _ = try await serving(folder) { origin in
+        let url = origin.url("master.m3u8").absoluteString
+        let output = try TemporaryFolder()
+        for command in [["poster"], ["storyboard", "--every", "1"]] {
+          let result = try await Command.run(command + [url, "--size", "160", "-o", output.path])
+          #expect(result.status == 0, "\(result.errorText)")
+          #expect(result.errorText.split(separator: "\n").count == 1, "\(result.errorText)")
+          #expect(result.errorText.contains("warning") && result.errorText.contains("404"))
+        }
+      }
+    }
+  }
+
+  @Test("What is not shown is not fetched")
+  func notFetched() async throws {
+    let folder = try presentation(images: "none.m3u8")
+    let paths = try await serving(folder) { origin in
+      let url = origin.url("master.m3u8").absoluteString
+      let text = try await Command.run("manifest", url, "--output", "hls")
+      #expect(text.status == 0)
+      #expect(text.errorText.contains("image playlists are left out"), "\(text.errorText)")
+      let played = try await Command.run("play", url, "--rate", "max")
+      #expect(played.status == 0 && played.errorText.isEmpty, "\(played.errorText)")
+    }
+    #expect(!paths.contains("/none.m3u8"))
+    let probed = try await serving(folder) { origin in
+      let result = try await Command.run("probe", origin.url("master.m3u8").absoluteString)
+      #expect(result.status == 0 && result.outputText.contains("404"), "\(result.outputText)")
+    }
+    #expect(probed.contains("/none.m3u8"))
   }
 }

@@ -82,7 +82,8 @@ struct ManifestCommand: AsyncParsableCommand {
         } else {
           let loaded = try await WorkProgress.showing(when: !options.quiet, WorkCount(of: 1).text) {
             try await withDeadline(seconds: options.timeout, source: source.name) {
-              try await loader.load(source, readsSegments: !shallow)
+              try await loader.load(
+                source, readsSegments: !shallow, readsImages: output == .json || strict)
             }
           }
           try print(loaded)

@@ -218,13 +218,13 @@ struct ProbeRecord: Encodable {
     }
   }
 
-  /// The layout of an HLS image playlist is not known before it is read.
+  /// The layout of an HLS image playlist is not known if it could not be read.
   private static func images(of presentation: Presentation) -> [Images]? {
     let images = presentation.periods.enumerated().flatMap { index, period in
       period.trackGroups.filter { $0.kind == .image }.flatMap { group in
         group.rungs.compactMap { rung -> Images? in
           guard let tiles = rung.tiles else { return nil }
-          var isLayoutKnown = true
+          var isLayoutKnown = tiles.fault == nil
           if case .playlist = rung.media { isLayoutKnown = false }
           return Images(
             id: rung.id, period: index, bandwidth: rung.bitsPerSecond, codecs: joined(rung.codecs),

@@ -27,8 +27,13 @@ package struct ManifestLoader: Sendable {
   /// Reads the manifest at `source`. With `readsSegments`, also reads the playlists and indexes of all rungs,
   /// as far as they are available.
   ///
+  /// - Parameter readsImages: Also reads those of images and metadata, which nothing plays. They are not waited for long when
+  ///   all others are there.
+  ///
   /// Throws `ReelError` if `source` is not a manifest or can't be read, or `CancellationError`.
-  package func load(_ source: MediaSource, readsSegments: Bool = true) async throws -> LoadedManifest {
+  package func load(
+    _ source: MediaSource, readsSegments: Bool = true, readsImages: Bool = false
+  ) async throws -> LoadedManifest {
     let documents = Locked<[LoadedManifest.Document]>([])
     return try await open(
       source,
@@ -38,7 +43,7 @@ package struct ManifestLoader: Sendable {
           presentation: resolved.presentation, url: resolved.url, fetcher: resolver.fetcher)
         let limit = configuration.manifestLimits.byteCount.multipliedReportingOverflow(by: Self.totalFactor)
         if readsSegments {
-          try await readSegments(of: &loaded, resolver) {
+          try await readSegments(of: &loaded, resolver, withImages: readsImages) {
             let count = documents.withLock { $0.reduce(0) { $0 + $1.bytes.count } }
             return !limit.overflow && count > limit.partialValue
           }
@@ -106,52 +111,88 @@ package struct ManifestLoader: Sendable {
     throw ReelError(.unsupported, "the presentation is complete: there is nothing to follow")
   }
 
-  /// - Parameter isTooMuch: Returns true when no more should be read.
-  private func readSegments(
-    of loaded: inout LoadedManifest, _ resolver: SourceResolver,
-    until isTooMuch: @escaping @Sendable () -> Bool
-  ) async throws {
-    let presentation = loaded.presentation
-    var places: [(Int, Int, Int)] = []
+  /// The place of a rung: of its period, its group, and in that.
+  private typealias Place = (period: Int, group: Int, rung: Int)
+
+  /// The rungs whose segments have to be read; those with images or metadata last, from `optional` on.
+  private func places(
+    in presentation: Presentation, withImages: Bool
+  ) -> (all: [Place], optional: Int) {
+    var (needed, images): ([Place], [Place]) = ([], [])
     for (period, value) in presentation.periods.enumerated() {
       for (group, value) in value.trackGroups.enumerated() {
-        for (rung, value) in value.rungs.enumerated() {
-          if case .segments = value.media { continue }
-          places.append((period, group, rung))
+        for (rung, rungValue) in value.rungs.enumerated() {
+          if case .segments = rungValue.media { continue }
+          if value.kind == .image {
+            images.append((period, group, rung))
+          } else {
+            needed.append((period, group, rung))
+          }
         }
       }
     }
+    return (withImages ? needed + images : needed, needed.count)
+  }
+
+  private enum Event: Sendable {
+    case read(Int, Result<RungSegments, ReelError>)
+    /// Images have been waited for long enough.
+    case timeUp
+  }
+
+  /// - Parameter isTooMuch: Returns true when no more should be read.
+  private func readSegments(
+    of loaded: inout LoadedManifest, _ resolver: SourceResolver, withImages: Bool,
+    until isTooMuch: @escaping @Sendable () -> Bool
+  ) async throws {
+    let presentation = loaded.presentation
+    let (places, optional) = places(in: presentation, withImages: withImages)
     var outcomes: [Int: Result<RungSegments, ReelError>] = [:]
-    try await withThrowingTaskGroup(of: (Int, Result<RungSegments, ReelError>).self) { group in
-      var next = 0
-      while next < places.count || !group.isEmpty {
+    try await withThrowingTaskGroup(of: Event.self) { group in
+      var (next, neededCount, isTimed) = (0, 0, false)
+      while outcomes.count < places.count {
         while next < places.count, next - outcomes.count < Self.concurrency {
           let (index, place) = (next, places[next])
-          let rung = presentation.periods[place.0].trackGroups[place.1].rungs[place.2]
+          let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
           group.addTask {
             do {
               if isTooMuch() {
                 throw ReelError(.badManifest, "the playlists of all rungs together are too large")
               }
               let found = try await resolver.segments(of: rung, variables: presentation.variables)
-              return (index, .success(found))
+              return .read(index, .success(found))
             } catch let error as ReelError {
-              return (index, .failure(error))
+              return .read(index, .failure(error))
             }
           }
           next += 1
         }
-        if let (index, outcome) = try await group.next() { outcomes[index] = outcome }
+        if !isTimed, optional > 0, neededCount == optional {
+          isTimed = true
+          group.addTask {
+            try await resolver.recorder.clock.sleep(for: Patience.limit)
+            return .timeUp
+          }
+        }
+        guard case .read(let index, let outcome) = try await group.next() else { break }
+        outcomes[index] = outcome
+        if index < optional { neededCount += 1 }
       }
+      group.cancelAll()
     }
     for (index, place) in places.enumerated() {
       switch outcomes[index] {
       case .success(let found): loaded.take(found, at: place)
-      case .failure(let error):
-        loaded.failures.append(
-          .init(periodIndex: place.0, groupIndex: place.1, rungIndex: place.2, error: error))
-      case nil: break
+      case .failure(let error): loaded.failures.append(failure(error, at: place))
+      case nil:
+        let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
+        loaded.failures.append(failure(rung.lateImages, at: place))
       }
     }
+  }
+
+  private func failure(_ error: ReelError, at place: Place) -> LoadedManifest.Failure {
+    LoadedManifest.Failure(
+      periodIndex: place.period, groupIndex: place.group, rungIndex: place.rung, error: error)
   }
 }

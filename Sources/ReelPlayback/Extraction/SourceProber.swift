@@ -35,23 +35,88 @@ public struct SourceProber: Sendable {
   /// Throws `ReelError` if the source can't be read or its format is unknown, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {
     try await opener.use(source, readsAhead: false) { opening in
-      try await BlockingThread.run(named: "probe") {
-        let reader = FrameReader(opening)
-        var description = describe(opening.source)
-        do {
-          try addFrame(to: &description, from: reader, recorder: opening.context.recorder)
-        } catch let error as ReelError {
-          description.failure = error.located(at: source.name)
-        }
-        if let track = reader.track { add(track, to: &description) }
-        description.faults = reader.faults.filter { $0 != description.failure }
-        description.startup = opening.context.recorder.current
-        return description
+      guard case .presentation(let resolved) = opening.source else {
+        return try await describe(opening, source)
       }
+      return try await describe(opening, source, resolved.presentation)
     }
   }
 
   // MARK: - Private
+
+  /// Playlists of images that are read for their layout.
+  private static let imagePlaylistLimit = 8
+
+  private enum Event: Sendable {
+    case described(SourceDescription)
+    case images(index: Int, Result<RungSegments, ReelError>)
+    /// Images have been waited for long enough.
+    case timeUp
+  }
+
+  /// Describes a manifest, and reads its playlists of images at the same time. They are not waited for long when all the
+  /// rest is known, unless there is nothing else.
+  private func describe(
+    _ opening: TrackOpening, _ source: MediaSource, _ presentation: Presentation
+  ) async throws -> SourceDescription {
+    let rungs = presentation.imagePlaylists.prefix(Self.imagePlaylistLimit)
+    guard !rungs.isEmpty else { return try await describe(opening, source) }
+    var outcomes: [Int: Result<RungSegments, ReelError>] = [:]
+    var description = SourceDescription(kind: presentation.format.rawValue)
+    try await withThrowingTaskGroup(of: Event.self) { group in
+      group.addTask { .described(try await describe(opening, source)) }
+      for (index, rung) in rungs.enumerated() {
+        group.addTask {
+          do {
+            let found = try await opening.resolver.segments(of: rung, variables: presentation.variables)
+            return .images(index: index, .success(found))
+          } catch let error as ReelError {
+            return .images(index: index, .failure(error))
+          }
+        }
+      }
+      var isDescribed = false
+      while !isDescribed || outcomes.count < rungs.count, let event = try await group.next() {
+        switch event {
+        case .described(let value):
+          (description, isDescribed) = (value, true)
+          guard !presentation.holdsImagesOnly else { continue }
+          group.addTask {
+            try await opening.context.recorder.clock.sleep(for: Patience.limit)
+            return .timeUp
+          }
+        case .images(let index, let outcome): outcomes[index] = outcome
+        case .timeUp:
+          for (index, rung) in rungs.enumerated() where outcomes[index] == nil {
+            outcomes[index] = .failure(rung.lateImages)
+          }
+        }
+      }
+      group.cancelAll()
+    }
+    description.take(rungs.indices.compactMap { outcomes[$0] })
+    return description
+  }
+
+  private func describe(_ opening: TrackOpening, _ source: MediaSource) async throws -> SourceDescription {
+    try await BlockingThread.run(named: "probe") {
+      var description = describe(opening.source)
+      guard description.presentation?.holdsImagesOnly != true else {
+        description.startup = opening.context.recorder.current
+        return description
+      }
+      let reader = FrameReader(opening)
+      do {
+        try addFrame(to: &description, from: reader, recorder: opening.context.recorder)
+      } catch let error as ReelError {
+        description.failure = error.located(at: source.name)
+      }
+      if let track = reader.track { add(track, to: &description) }
+      description.faults = reader.faults.filter { $0 != description.failure }
+      description.startup = opening.context.recorder.current
+      return description
+    }
+  }
 
   /// Describes the manifest, or names the container.
   private func describe(_ source: ResolvedSource) -> SourceDescription {
@@ -108,5 +173,35 @@ public struct SourceProber: Sendable {
       time: frame.time.seconds,
       presentationTime: frame.decoded.presentationTicks.map { Double($0) * stream.timeBase.value },
       md5: try frame.decoded.md5())
+  }
+}
+
+extension SourceDescription {
+  /// Adds what playlists of images state.
+  ///
+  /// - Parameter outcomes: In the order of the playlists.
+  fileprivate mutating func take(_ outcomes: [Result<RungSegments, ReelError>]) {
+    var next = outcomes.makeIterator()
+    let isAlone = presentation?.holdsImagesOnly == true
+    presentation?.updateImagePlaylists { rung in
+      guard let outcome = next.next() else { return }
+      switch outcome {
+      case .failure(let error): faults.append(error)
+      case .success(let found):
+        if let tiles = found.list.first?.tiles { rung.tiles = tiles }
+        if let fault = rung.tiles?.fault {
+          faults.append(
+            ReelError(.badManifest, "the images of '\(rung.id)': \(fault)", at: found.playlistURL?.reelName))
+        }
+        rung.media = .segments(found.list)
+        guard isAlone else { return }
+        isLive = isLive || found.live != nil
+        if found.live == nil { duration = max(duration ?? 0, found.list.end.seconds) }
+      }
+    }
+    // Nothing else describes such a source.
+    if isAlone, !outcomes.isEmpty, outcomes.allSatisfy({ if case .failure = $0 { true } else { false } }) {
+      failure = faults.removeFirst()
+    }
   }
 }

@@ -64,3 +64,46 @@ extension Presentation {
     return first.start..<video.start
   }
 }
+
+/// Images.
+extension Presentation {
+  /// True if there are image tracks, and nothing else.
+  var holdsImagesOnly: Bool {
+    let groups = periods.flatMap(\.trackGroups)
+    return groups.allSatisfy { $0.kind == .image }
+      && groups.contains { $0.rungs.contains { $0.tiles != nil } }
+  }
+
+  /// HLS: the rungs with images whose playlists have not been read.
+  var imagePlaylists: [Rung] {
+    periods.flatMap(\.trackGroups).filter { $0.kind == .image }.flatMap(\.rungs).filter(\.hasImagePlaylist)
+  }
+
+  /// Calls `body` with each of `imagePlaylists`, in order.
+  mutating func updateImagePlaylists(_ body: (inout Rung) -> Void) {
+    for period in periods.indices {
+      for group in periods[period].trackGroups.indices where periods[period].trackGroups[group].kind == .image
+      {
+        for rung in periods[period].trackGroups[group].rungs.indices
+        where periods[period].trackGroups[group].rungs[rung].hasImagePlaylist {
+          body(&periods[period].trackGroups[group].rungs[rung])
+        }
+      }
+    }
+  }
+}
+
+extension Rung {
+  /// The error of a playlist of images that was not waited for any longer.
+  var lateImages: ReelError {
+    switch media {
+    case .playlist(let url):
+      ReelError(.timedOut, "the playlist of the images '\(id)' did not come in time", at: url.reelName)
+    case .segments, .index: ReelError(.timedOut, "the index of '\(id)' did not come in time")
+    }
+  }
+
+  fileprivate var hasImagePlaylist: Bool {
+    if case .playlist = media { tiles != nil } else { false }
+  }
+}
