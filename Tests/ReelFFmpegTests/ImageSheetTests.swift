@@ -63,4 +63,16 @@ import Testing
       #expect(error.map { [.badMedia, .unsupported].contains($0.kind) } == true)
     }
   }
+
+  @Test("A JPEG whose rows can't all be decoded is an error")
+  func damaged() throws {
+    var bytes = try file(.jpeg, tile: PixelSize(width: 160, height: 90))
+    // In the middle of the scan.
+    let middle = bytes.count * 3 / 4
+    for index in stride(from: middle, to: bytes.count - 2, by: 5) { bytes[index] ^= 0x5a }
+    let error = #expect(throws: ReelError.self) {
+      _ = try ImageSheet(decoding: bytes, name: "sheet", logger: silentLogger)
+    }
+    #expect(error?.kind == .badMedia)
+  }
 }

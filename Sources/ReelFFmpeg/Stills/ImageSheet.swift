@@ -13,10 +13,10 @@ package struct ImageSheet: Sendable {
 
   /// Decodes the bytes of a JPEG, PNG or WebP file.
   ///
-  /// - Throws: `ReelError`: `unsupported` for another format, `badMedia` for what can't be decoded, is cut off, or is larger
-  ///   than `StillImage` decodes.
+  /// - Throws: `ReelError`: `unsupported` for another format, `badMedia` for what can't be decoded, is damaged or cut off, or
+  ///   is larger than `StillImage` decodes.
   package init(decoding bytes: [UInt8], name: String, logger: Logger) throws(ReelError) {
-    let image = try StillImage(decoding: bytes, name: name, logger: logger)
+    let image = try StillImage(decoding: bytes, name: name, refusesDamage: true, logger: logger)
     // A decoder fills up what is missing.
     guard Self.isWhole(bytes) else { throw ReelError(.badMedia, "the image is cut off", at: name) }
     size = image.frame.size
