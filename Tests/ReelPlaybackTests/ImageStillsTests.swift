@@ -158,6 +158,11 @@ struct ImageStillsTests {
 
   private func names(_ fetcher: FixtureFetcher) -> [String] { fetcher.requests.map(\.url.lastPathComponent) }
 
+  /// In alphabetical order. The playlist of the video states how long it is.
+  private static let requests = [
+    "images.m3u8", "master.m3u8", "playlist.m3u8", "sheet-0.png", "sheet-1.png",
+  ]
+
   // MARK: HLS
 
   @Test("A poster is one of the tiles, and no media is fetched")
@@ -167,7 +172,7 @@ struct ImageStillsTests {
     #expect(poster.track == .images && poster.rung?.id == "images-0")
     #expect(times(poster) == [0, 1, 2, 3, 4, 5])
     #expect(poster.faults.isEmpty && poster.imageFault == nil)
-    #expect(names(fetcher) == ["master.m3u8", "images.m3u8", "sheet-0.png", "sheet-1.png"])
+    #expect(names(fetcher).first == "master.m3u8" && names(fetcher).sorted() == Self.requests)
     let index = try #require([0.0, 1, 2, 3, 4, 5].firstIndex(of: poster.chosen.time.seconds))
     let (size, ticks) = (poster.frame.frame.decoded.size, poster.frame.frame.decoded.presentationTicks)
     #expect(size == Self.tile && ticks == nil)
@@ -192,7 +197,7 @@ struct ImageStillsTests {
     #expect(made.storyboard.track == .images && made.storyboard.rung?.id == "images-0")
     #expect(made.storyboard.missing.isEmpty && made.storyboard.faults.isEmpty)
     #expect(made.storyboard.duration == 6000 && made.storyboard.interval == 1000)
-    #expect(names(fetcher) == ["master.m3u8", "images.m3u8", "sheet-0.png", "sheet-1.png"])
+    #expect(names(fetcher).first == "master.m3u8" && names(fetcher).sorted() == Self.requests)
     let some = try await storyboard(from: fetcher, every: 2)
     #expect(some.times == [0, 2, 4])
   }
@@ -281,7 +286,178 @@ struct ImageStillsTests {
     #expect(names(fetcher).allSatisfy { $0 == "images.m3u8" })
   }
 
+  /// The playlist with other lines in place of some, and with images after the last one.
+  private static func playlist(_ replaced: String = "", by other: String = "", more: String = "") -> [UInt8] {
+    var text = playlist
+    if !replaced.isEmpty { text = text.replacingOccurrences(of: replaced, with: other) }
+    return Array(text.replacingOccurrences(of: "#EXT-X-ENDLIST", with: more + "#EXT-X-ENDLIST").utf8)
+  }
+
+  @Test("Tiles after the end of the video are not looked for")
+  func beyondEnd() async throws {
+    let surplus = (2..<5).map { "#EXTINF:4,\nsheet-\($0).png\n" }.joined()
+    let long = Self.playlist("#EXTINF:2", by: "#EXTINF:4", more: surplus)
+    let fetcher = try fetcher(["images.m3u8": long])
+    let made = try await storyboard(from: fetcher)
+    #expect(made.times == [0, 1, 2, 3, 4, 5] && made.storyboard.duration == 6000)
+    #expect(made.storyboard.track == .images && made.storyboard.missing.isEmpty)
+    let poster = try await poster(.best(of: 20), from: fetcher)
+    #expect(times(poster) == [0, 1, 2, 3, 4, 5] && poster.faults.isEmpty)
+    #expect(Set(names(fetcher)) == Set(Self.requests))
+  }
+
+  @Test("If no playlist says how long the video is, the images do")
+  func unknownEnd() async throws {
+    for fault in [FixtureFetcher.Fault.error(ReelError(.server, "404 Not Found", status: 404)), .never] {
+      let fetcher = try fetcher(faults: ["low/playlist.m3u8": fault])
+      #expect(try await storyboard(from: fetcher).times == [0, 1, 2, 3, 4, 5])
+      try await until { fetcher.underWayCount == 0 }
+    }
+    // Stills of a live presentation are key frames.
+    let live = String(decoding: try Fixtures.bytes("stills/low/playlist.m3u8"), as: UTF8.self)
+      .replacingOccurrences(of: "#EXT-X-ENDLIST", with: "")
+      .replacingOccurrences(of: "#EXT-X-PLAYLIST-TYPE:VOD", with: "")
+    let made = try await storyboard(from: fetcher(["low/playlist.m3u8": Array(live.utf8)]))
+    #expect(made.storyboard.isLive && made.storyboard.track == .video)
+  }
+
+  @Test("Images that end long before the video are not taken")
+  func early() async throws {
+    let short = Self.playlist(
+      "#EXTINF:2,\n#EXT-X-TILES:RESOLUTION=160x90,LAYOUT=2x2,DURATION=1\nsheet-1.png\n")
+    let fetcher = try fetcher(["images.m3u8": short])
+    let made = try await storyboard(from: fetcher)
+    #expect(made.times.count == 6 && made.storyboard.track == .video)
+    #expect(
+      made.storyboard.faults.first?.reason
+        == "the images of 'images-0' can't be used, so key frames are: the images end at 4 s, and the video ends at 6 s"
+    )
+    // A last image that is missing by intention does not count.
+    let gap = Self.playlist("#EXTINF:2,", by: "#EXT-X-GAP\n#EXTINF:2,")
+    #expect(try await storyboard(from: self.fetcher(["images.m3u8": gap])).times == [0, 1, 2, 3])
+  }
+
+  @Test(
+    "A layout that can't be used",
+    arguments: [
+      ("LAYOUT=0x0", "'0x0'"), ("LAYOUT=100000x100000", "'100000x100000'"), ("LAYOUT=abc", "'abc'"),
+      ("X=1", "the tile layout is missing"), ("LAYOUT=1x2", "does not hold 1x2 tiles of about 160x90"),
+      ("LAYOUT=5x1", "does not hold 5x1 tiles"),
+    ])
+  func layouts(layout: String, reason: String) async throws {
+    let fetcher = try fetcher(["images.m3u8": Self.playlist("LAYOUT=2x2", by: layout)])
+    let made = try await storyboard(from: fetcher)
+    #expect(made.times == [0, 1, 2, 3, 4, 5] && made.storyboard.track == .video)
+    #expect(made.storyboard.faults.count == 1)
+    #expect(made.storyboard.faults.first?.reason.contains(reason) == true, "\(made.storyboard.faults)")
+    let poster = try await poster(from: fetcher)
+    #expect(poster.track == .video && poster.imageFault?.reason.contains(reason) == true)
+    for isPoster in [true, false] {
+      let error = await #expect(throws: ReelError.self) {
+        if isPoster {
+          _ = try await self.poster(.best(of: 6), "images.m3u8", from: fetcher)
+        } else {
+          _ = try await storyboard("images.m3u8", from: fetcher)
+        }
+      }
+      #expect(error?.reason.contains(reason) == true && [.badManifest, .badMedia].contains(error?.kind))
+    }
+  }
+
+  @Test("Durations of nothing, and of almost nothing", arguments: ["0", "0.000000001"])
+  func noDuration(text: String) async throws {
+    let many = (0..<2000).map { "#EXTINF:\(text),\nsheet-\($0).png\n" }.joined()
+    let playlist =
+      "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-TILES:LAYOUT=2x2,RESOLUTION=160x90,DURATION=0\n\(many)#EXT-X-ENDLIST"
+    let fetcher = try fetcher(["images.m3u8": Array(playlist.utf8)])
+    let made = try await storyboard("images.m3u8", from: fetcher)
+    #expect(made.times.count == 1 && made.storyboard.missing.isEmpty)
+  }
+
+  @Test("Images that are encrypted as a whole")
+  func encrypted() async throws {
+    let fetcher = FixtureFetcher()
+    let extractor = PosterExtractor(
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: nil, gate: nil, logger: silentLogger)
+    let source = try MediaSource(argument: "http://stills.test/hls-aes128/images.m3u8")
+    let poster = try await extractor.poster(.best(of: 1), of: source) { _ in }.poster
+    let clear = try ImageSheet(decoding: Fixtures.bytes("posters/poster.jpg"), name: "", logger: silentLogger)
+    #expect(try poster.frame.frame.decoded.md5() == clear.part(x: 0, y: 0, size: clear.size).md5())
+    #expect(names(fetcher).sorted() == ["image.jpg", "images.m3u8", "key.bin"])
+    // With another key, and with samples that are encrypted.
+    for (method, key) in [("AES-128", "other.bin"), ("SAMPLE-AES", "key.bin")] {
+      let playlist = Self.playlist("#EXTINF:4", by: "#EXT-X-KEY:METHOD=\(method),URI=\"\(key)\"\n#EXTINF:4")
+      let fetcher = try self.fetcher([
+        "images.m3u8": playlist, "other.bin": Array("another-fix-key!".utf8),
+        "key.bin": Array("another-fix-key!".utf8),
+      ])
+      let made = try await storyboard(from: fetcher)
+      #expect(made.times.count == 6 && made.storyboard.track == .video)
+      let reason = try #require(made.storyboard.faults.first?.reason)
+      #expect(reason.contains("crypt"), "\(reason)")
+    }
+  }
+
   // MARK: DASH
+
+  @Test("Tiles before the start of a period are left out, and one that reaches into it begins with it")
+  func beforePeriod() async throws {
+    let files = ["sheet-1.png": try Self.sheet(4)]
+    func timeline(_ offset: Int) -> [UInt8] {
+      Self.mpd(
+        Self.imageSet(
+          """
+          <SegmentTemplate media="sheet-$Number$.png" startNumber="0" timescale="2" presentationTimeOffset="\(offset)">
+          <SegmentTimeline><S t="0" d="8" r="1"/></SegmentTimeline></SegmentTemplate>
+          """))
+    }
+    let whole = try await storyboard(
+      "images.mpd", from: fetcher(files.merging(["images.mpd": timeline(4)]) { $1 }))
+    #expect(whole.times == [0, 1, 2, 3, 4, 5] && whole.pixels == (2..<8).map { Self.pixels($0) })
+    let half = try await storyboard(
+      "images.mpd", from: fetcher(files.merging(["images.mpd": timeline(5)]) { $1 }), every: 0.5)
+    #expect(half.times == [0, 0.5, 1.5, 2.5, 3.5, 4.5] && half.pixels == (2..<8).map { Self.pixels($0) })
+    let poster = try await poster(
+      .best(of: 6), "images.mpd", from: fetcher(files.merging(["images.mpd": timeline(4)]) { $1 }))
+    #expect(times(poster).min() == 0)
+  }
+
+  @Test("One image for all, with and without a duration of the presentation")
+  func dashFile() async throws {
+    let images = """
+      <AdaptationSet contentType="image" mimeType="image/png"><Representation id="t" width="320" height="180">
+      <BaseURL>sheet-0.png</BaseURL>
+      <EssentialProperty schemeIdUri="http://dashif.org/thumbnail_tile" value="2x2"/></Representation></AdaptationSet>
+      """
+    let fetcher = try fetcher(["images.mpd": Self.mpd(images)])
+    #expect(try await storyboard("images.mpd", from: fetcher).times == [0, 1.5, 3, 4.5])
+    let endless = String(decoding: Self.mpd(images, video: ""), as: UTF8.self)
+      .replacingOccurrences(of: #" mediaPresentationDuration="PT6S""#, with: "")
+    let alone = try self.fetcher(["images.mpd": Array(endless.utf8)])
+    #expect(try await storyboard("images.mpd", from: alone).times == [0])
+  }
+
+  @Test("A layout of an MPD that can't be read")
+  func dashLayout() async throws {
+    for layout in ["0x0", "abc", "100000x100000"] {
+      let images = Self.imageSet(
+        #"<SegmentTemplate media="sheet-$Number$.png" startNumber="0" duration="4"/>"#, layout: layout)
+      let fetcher = try fetcher([
+        "images.mpd": Self.mpd(images), "alone.mpd": Self.mpd(images, video: ""),
+        "both.mpd": Self.mpd(
+          images
+            + Self.imageSet(#"<SegmentTemplate media="sheet-$Number$.png" startNumber="0" duration="4"/>"#)),
+      ])
+      let made = try await storyboard("images.mpd", from: fetcher)
+      #expect(made.times.count == 6 && made.storyboard.track == .video)
+      #expect(made.storyboard.faults.first?.reason.contains("'\(layout)'") == true)
+      let error = await #expect(throws: ReelError.self) {
+        _ = try await storyboard("alone.mpd", from: fetcher)
+      }
+      #expect(error?.kind == .badManifest && error?.reason.contains("'\(layout)'") == true)
+      #expect(try await storyboard("both.mpd", from: fetcher).storyboard.track == .images)
+    }
+  }
 
   @Test(
     "Tiles of a template, of a list, and of a timeline",
@@ -480,6 +656,84 @@ struct ImageStillsTests {
         #expect(error?.location?.hasSuffix("sheet-0.png") == true, "\(what): \(String(describing: error))")
       }
     }
+  }
+
+  @Test("A poster does not spend all its time on an image that never comes")
+  func silentPoster() async throws {
+    let clock = ManualMonotonicClock()
+    let fetcher = try fetcher(faults: ["sheet-0.png": .never])
+    let extractor = PosterExtractor(
+      fetcher: fetcher, configuration: LoadingConfiguration(), size: .width(160), stillLimit: .seconds(30),
+      clock: clock, gate: nil, logger: silentLogger)
+    let making = Task { try await extractor.poster(.best(of: 6), of: source()) { _ in }.poster }
+    try await until { names(fetcher).contains("sheet-0.png") }
+    let url = try #require(fetcher.requests.first { $0.url.lastPathComponent == "sheet-0.png" }?.url)
+    while fetcher.underWayCount(of: url) > 0 {
+      clock.advance(by: .seconds(15))
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    let poster = try await making.value
+    #expect(poster.track == .video && poster.imageFault?.kind == .timedOut)
+  }
+
+  // MARK: Descriptions
+
+  private func probe(_ name: String, _ fetcher: FixtureFetcher) async throws -> SourceDescription {
+    try await SourceProber(fetcher: fetcher, logger: silentLogger).probe(source(name))
+  }
+
+  @Test("A probe reads the layout of image playlists, and needs no image playlist")
+  func probing() async throws {
+    let fetcher = try fetcher()
+    let description = try await probe("master.m3u8", fetcher)
+    #expect(description.failure == nil && description.firstFrame != nil && description.faults.isEmpty)
+    let tiles = description.presentation?.periods[0].trackGroups.last?.rungs.first?.tiles
+    #expect(tiles?.columns == 2 && tiles?.rows == 2)
+    #expect(!names(fetcher).contains { $0.hasSuffix("png") })
+    let faults: [(FixtureFetcher.Fault, ReelError.Kind)] = [
+      (.error(ReelError(.server, "404 Not Found", status: 404)), .server), (.never, .timedOut),
+      (.bytes(Self.playlist("2x2", by: "0x0")), .badManifest),
+    ]
+    for (fault, kind) in faults {
+      let fetcher = try self.fetcher(faults: ["images.m3u8": fault])
+      let description = try await probe("master.m3u8", fetcher)
+      #expect(description.failure == nil && description.firstFrame != nil)
+      #expect(description.faults.map(\.kind) == [kind])
+      try await until { fetcher.underWayCount == 0 }
+    }
+  }
+
+  @Test("A probe of images alone succeeds", arguments: ["images.m3u8", "only.m3u8", "images.mpd"])
+  func probingImages(name: String) async throws {
+    let images = Self.imageSet(#"<SegmentTemplate media="sheet-$Number$.png" startNumber="0" duration="4"/>"#)
+    let only = #"#EXTM3U\#n#EXT-X-IMAGE-STREAM-INF:BANDWIDTH=1,RESOLUTION=160x90,URI="images.m3u8""#
+    let fetcher = try fetcher([
+      "images.mpd": Self.mpd(images, video: ""), "only.m3u8": Array(only.utf8),
+    ])
+    let description = try await probe(name, fetcher)
+    #expect(description.failure == nil && description.firstFrame == nil && description.faults.isEmpty)
+    #expect(description.presentation?.periods[0].trackGroups[0].rungs[0].tiles?.count == 4)
+    #expect(description.duration == 6)
+    let missing = try self.fetcher(
+      ["only.m3u8": Array(only.utf8)],
+      faults: ["images.m3u8": .error(ReelError(.server, "404 Not Found", status: 404))])
+    #expect(try await probe("only.m3u8", missing).failure?.kind == .server)
+  }
+
+  @Test("What is played or served needs no images")
+  func loading() async throws {
+    let fetcher = try fetcher(faults: ["images.m3u8": .never])
+    let loader = ManifestLoader(fetcher: fetcher, logger: silentLogger)
+    let loaded = try await loader.load(source())
+    #expect(loaded.failures.isEmpty && loaded.hasSegments)
+    #expect(!names(fetcher).contains("images.m3u8"))
+    // Who wants to know them does not wait for them long.
+    let described = try await loader.load(source(), readsImages: true)
+    #expect(described.failures.map(\.error.kind) == [.timedOut] && described.hasSegments)
+    let whole = try await ManifestLoader(fetcher: self.fetcher(), logger: silentLogger)
+      .load(source(), readsImages: true)
+    #expect(
+      whole.failures.isEmpty && whole.presentation.periods[0].trackGroups.last?.rungs[0].tiles?.count == 4)
   }
 
   @Test("An image that never comes costs its own tiles", arguments: ["sheet-0.png", "sheet-1.png"])

@@ -13,7 +13,7 @@ import Testing
     _ image: PixelSize, _ columns: Int, _ rows: Int, stated: PixelSize? = nil, expected: PixelSize? = nil,
     needed: Int? = nil
   ) -> TileGrid? {
-    TileGrid(
+    try? TileGrid(
       image, ImageTiles(columns: columns, rows: rows, size: stated), expected: expected ?? stated,
       neededCount: needed ?? columns * rows)
   }
@@ -59,6 +59,34 @@ import Testing
   @Test("Fewer pixels than tiles")
   func tooSmall() {
     #expect(grid(size(9, 100), 10, 10) == nil && grid(size(100, 9), 10, 10) == nil)
-    #expect(grid(size(10, 10), 10, 10)?.tile == size(1, 1))
+    // Nor do tiles of a few pixels make sense.
+    #expect(grid(size(79, 80), 10, 10) == nil && grid(size(80, 79), 10, 10) == nil)
+    #expect(grid(size(80, 80), 10, 10)?.tile == size(8, 8))
+  }
+
+  @Test("A layout that does not fit the size of the tiles")
+  func otherShape() throws {
+    let stated = size(160, 90)
+    // The layout of another image: too many rows, columns in place of rows, one tile.
+    #expect(grid(size(640, 270), 4, 4, stated: stated) == nil)
+    #expect(grid(size(800, 360), 4, 5, stated: stated) == nil)
+    #expect(grid(size(160, 90), 5, 2, stated: stated) == nil)
+    let error = #expect(throws: ReelError.self) {
+      _ = try TileGrid(
+        size(320, 180), ImageTiles(columns: 1, rows: 2, size: stated), expected: stated, neededCount: 2)
+    }
+    #expect(error?.kind == .badMedia)
+    #expect(error?.reason == "an image of 320x180 does not hold 1x2 tiles of about 160x90 pixels")
+    // Without the bars of the size that is stated, and with the rounding of small tiles.
+    #expect(grid(size(640, 268), 4, 4, stated: stated)?.tile == size(160, 67))
+    #expect(grid(size(100, 110), 10, 10, stated: size(10, 12))?.tile == size(10, 11))
+    // An MPD that states the size of a tile in place of the image's.
+    #expect(grid(size(1600, 450), 10, 5, stated: size(16, 18))?.tile == stated)
+  }
+
+  @Test("The last image of a scaled sheet may lack rows")
+  func cutAfterScaling() {
+    let last = grid(size(809, 180), 10, 5, expected: size(80, 90), needed: 15)
+    #expect(last?.tile == size(80, 90) && origin(last, 19) == [728, 90] && origin(last, 20) == nil)
   }
 }

@@ -120,7 +120,10 @@ struct StoryboardRecord: Encodable {
       self.loss = loss
       error = ErrorRecord(loss)
     } else if !storyboard.isLive,
-      let fault = storyboard.endFault ?? storyboard.faults.first(where: \.endsReading)
+      let fault = storyboard.endFault
+        ?? storyboard.faults.first(where: {
+          $0.endsReading && $0 != storyboard.imageFault
+        })
     {
       // Of a source that is read through, nobody knows how many stills are missing.
       loss = fault

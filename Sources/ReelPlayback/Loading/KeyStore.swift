@@ -97,11 +97,17 @@ struct Decryption: Sendable {
   let initializationVector: [UInt8]
   let keyURL: URL
 
+  /// The decrypted bytes of a whole body. Throws `badMedia`, with the key's URL, if decryption fails.
+  func plain(_ bytes: [UInt8]) throws(ReelError) -> [UInt8] {
+    var decryptor = try AES128Decryptor(key: key, initializationVector: initializationVector)
+    let plain = decryptor.update(bytes)
+    return plain + (try ending(of: &decryptor))
+  }
+
   /// The decrypted bytes of a body. Its pulls throw `badMedia`, with the key's URL, if decryption fails.
   func plain(_ body: FetchBody) throws(ReelError) -> FetchBody {
     let state = Locked<AES128Decryptor?>(
       try AES128Decryptor(key: key, initializationVector: initializationVector))
-    let keyURL = keyURL
     return FetchBody {
       while let chunk = try await body.next() {
         let plain = state.withLock { $0?.update(chunk) ?? [] }
@@ -109,15 +115,19 @@ struct Decryption: Sendable {
       }
       let last = try state.withLock { decryptor throws(ReelError) -> [UInt8]? in
         guard var ending = decryptor.take() else { return nil }
-        do throws(ReelError) {
-          return try ending.finish()
-        } catch {
-          var named = error
-          named.reason += " (key \(keyURL.reelName))"
-          throw named
-        }
+        return try self.ending(of: &ending)
       }
       return last.flatMap { $0.isEmpty ? nil : $0 }
+    }
+  }
+
+  private func ending(of decryptor: inout AES128Decryptor) throws(ReelError) -> [UInt8] {
+    do throws(ReelError) {
+      return try decryptor.finish()
+    } catch {
+      var named = error
+      named.reason += " (key \(keyURL.reelName))"
+      throw named
     }
   }
 }

@@ -457,10 +457,10 @@ extension SegmentReference {
 
 extension FetchResponse {
   /// Exactly the bytes of `range`, even if the server sent more.
-  fileprivate func ranged(_ range: ByteRange?) -> FetchBody {
+  func ranged(_ range: ByteRange?) -> FetchBody {
     guard let range, bodyOffset != range.offset || bodyByteCount != range.length else { return body }
     let body = body
-    let rest = Locked((skip: range.offset - bodyOffset, take: range.length))
+    let rest = Locked((skip: Swift.max(0, range.offset - bodyOffset), take: range.length))
     return FetchBody {
       while let chunk = try await body.next() {
         let wanted = rest.withLock { rest -> [UInt8]? in

@@ -7,6 +7,10 @@ struct ImagePosterSearch {
   let track: ImageTrack
   let opening: TrackOpening
   let counter: TrafficCounter
+  /// Makes the limit of the wait for an image: the whole time that a still has, or a share of it.
+  let makeLimit: (_ share: Int) -> ReadingLimit
+  /// Called when the first tile is there.
+  let noteFirst: () -> Void
 
   /// The best of the first tile and `count` others, spread like key frames.
   ///
@@ -28,12 +32,17 @@ struct ImagePosterSearch {
     var counted: Set<Int> = []
     for tile in tiles {
       do {
-        let sheet = try reader.sheet(of: tile)
+        // Key frames that may take the place of the first image need time as well.
+        let sheet = try reader.sheet(
+          of: tile, limit: makeLimit(candidates.isEmpty && !track.isAlone ? 2 : 1))
         if candidates.isEmpty { try track.check(sheet, for: opening.context.configuration.stillSize) }
         let frame = SharedFrame(try reader.frame(of: tile, in: sheet))
         let byteCount = counted.insert(tile.sheet).inserted ? sheet.byteCount : 0
         let candidate = try Poster.Candidate(frame.frame, byteCount: byteCount)
-        if candidates.isEmpty { opening.context.recorder.close(reader.timing) }
+        if candidates.isEmpty {
+          opening.context.recorder.close(reader.timing)
+          noteFirst()
+        }
         candidates.append(candidate)
         if let best, !candidate.isBetter(than: candidates[best.index]) { continue }
         best = (candidates.count - 1, frame)

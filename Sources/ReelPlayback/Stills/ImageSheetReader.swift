@@ -13,6 +13,7 @@ final class ImageSheetReader {
   private(set) var timing = StartupReport.Timing()
 
   private let opening: TrackOpening
+  private let keys: KeyStore
   private let sheets: [ImageTrack.Sheet]
   /// The sheets that are still to be fetched.
   private var upcoming: ArraySlice<Int>
@@ -37,6 +38,9 @@ final class ImageSheetReader {
   /// - Parameter tiles: The tiles that will be asked for, in this order.
   init(_ listing: ImageTrack.Listing, tiles: [ImageTrack.Tile], opening: TrackOpening) {
     self.opening = opening
+    keys = KeyStore(
+      fetcher: opening.context.fetcher, headers: opening.context.configuration.headers,
+      runtime: opening.context.scope.runtime)
     sheets = listing.sheets
     var order: [Int] = []
     for tile in tiles where order.last != tile.sheet { order.append(tile.sheet) }
@@ -92,13 +96,8 @@ final class ImageSheetReader {
     defer { context.gate?.release(afterPacket: true) }
     let image = try ImageSheet(
       decoding: bytes, name: sheet.segment.url.reelName, logger: context.logger)
-    guard
-      let grid = TileGrid(
-        image.size, sheet.tiles, expected: expected ?? sheet.tiles.size, neededCount: sheet.tileCount)
-    else {
-      throw ReelError(
-        .badMedia, "an image of \(image.size) can't hold \(sheet.tiles.columns)x\(sheet.tiles.rows) tiles")
-    }
+    let grid = try TileGrid(
+      image.size, sheet.tiles, expected: expected ?? sheet.tiles.size, neededCount: sheet.tileCount)
     expected = expected ?? grid.tile
     return ReadSheet(image: image, grid: grid, byteCount: bytes.count)
   }
@@ -142,10 +141,10 @@ final class ImageSheetReader {
   private func fetchAhead() {
     while transfers.count < Self.transferLimit, let index = upcoming.first {
       upcoming = upcoming.dropFirst()
-      let (segment, resolver) = (sheets[index].segment, opening.resolver)
+      let (segment, resolver, keys) = (sheets[index].segment, opening.resolver, keys)
       let task = opening.context.scope.runtime.throwingTask {
         try await resolver.firstOf([segment.url] + segment.alternateURLs) { url in
-          try await Self.fetch(url, segment.byteRange, resolver)
+          try await Self.fetch(segment, at: url, resolver, keys)
         }
       }
       transfers.append((index, task))
@@ -153,27 +152,25 @@ final class ImageSheetReader {
   }
 
   private static func fetch(
-    _ url: URL, _ range: ByteRange?, _ resolver: SourceResolver
+    _ segment: SegmentReference, at url: URL, _ resolver: SourceResolver, _ keys: KeyStore
   ) async throws -> [UInt8] {
+    let range = segment.byteRange
     let request = FetchRequest(
       url: url, range: range, headers: resolver.configuration.headers, purpose: .segment)
     let response = try await resolver.fetcher.fetch(request)
-    // A server may send more than the range that was asked for.
-    let excess = range.map { Int(clamping: max(0, $0.offset - response.bodyOffset)) } ?? 0
-    let limit = byteLimit + excess
     var bytes: [UInt8] = []
     do {
-      guard response.bodyByteCount ?? 0 <= Int64(limit) else { throw tooLarge }
-      for try await chunk in response.body {
+      if range == nil, response.bodyByteCount ?? 0 > Int64(byteLimit) { throw tooLarge }
+      for try await chunk in response.ranged(range) {
         bytes += chunk
-        guard bytes.count <= limit else { throw tooLarge }
+        guard bytes.count <= byteLimit else { throw tooLarge }
       }
     } catch let error as ReelError {
       throw error.located(at: response.url.reelName)
     }
     resolver.recorder.add(.segment, requests: response.requestCount, bytes: Int64(bytes.count))
-    guard let range else { return bytes }
-    return Array(bytes.dropFirst(excess).prefix(range.length.map { Int(clamping: $0) } ?? .max))
+    guard let decryption = try await keys.decryption(for: segment.encryption, at: url) else { return bytes }
+    return try decryption.plain(bytes)
   }
 
   private static var tooLarge: ReelError {

@@ -45,7 +45,8 @@ struct ImageTrack: Sendable {
   struct Part: Sendable {
     let rung: Rung
     let list: SegmentList
-    /// The end of the period; nil if it is not known.
+    let start: MediaTime
+    /// The end of the period, or of the video in HLS; nil if it is not known.
     let end: MediaTime?
   }
 
@@ -55,56 +56,104 @@ struct ImageTrack: Sendable {
   let isAlone: Bool
 
   var rung: Rung { parts[0].rung }
-  /// The end of the last image.
+  /// The end of the video, or of the last image.
   var end: MediaTime {
-    parts.map { part in part.end.map { min($0, part.list.end) } ?? part.list.end }.max() ?? .zero
+    parts.map { part in
+      part.end.map { isAlone ? min($0, part.list.end) : $0 } ?? part.list.end
+    }.max() ?? .zero
   }
 
   /// More tiles are refused.
   private static let tileLimit = 100_000
+  /// More tiles at times that others have are refused.
+  private static let repeatLimit = 100_000
   /// A tile that begins with less than this share of its duration left is beyond the end.
   private static let leastShare = 0.01
 
-  /// Lists the tiles up to one for which `isEnough` returns true.
+  /// Lists the tiles up to one for which `isEnough` returns true. Tiles outside of their period are left out.
   ///
-  /// - Throws: `ReelError.unsupported` for more than 100,000 tiles, or if the images are encrypted.
+  /// - Throws: `ReelError`: `badManifest` for a layout that can't be used, `badMedia` for images that leave out much of the
+  ///   video, `unsupported` for more than 100,000 tiles, and for an encryption other than AES-128.
   func listing(until isEnough: (Tile) -> Bool = { _ in false }) throws(ReelError) -> Listing {
     var listing = Listing()
-    for part in parts {
-      var longest = MediaTime.zero
-      for segment in part.list {
-        if segment.encryption != nil {
-          throw ReelError(.unsupported, "the images are encrypted", at: segment.url.reelName)
-        }
-        let tiles = segment.tiles ?? part.rung.tiles ?? ImageTiles()
-        // The last segment may be shorter than the others, but its tiles are not.
-        longest = max(longest, segment.duration)
-        let length = tiles.duration?.seconds ?? longest.seconds / Double(tiles.count)
-        let end =
-          part.end.map { min($0, segment.start + segment.duration) } ?? segment.start + segment.duration
-        guard !segment.isGap else { continue }
-        let times = (0..<tiles.count).lazy.map { index in
-          tiles.duration.map { segment.start + $0 * Int64(index) }
-            ?? segment.start + MediaTime(seconds: length * Double(index), timescale: 1_000_000_000)
-        }.prefix { time in
-          time == segment.start || (end - time).seconds > length * Self.leastShare
-        }
-        var count = 0
-        for time in times {
-          count += 1
-          if let last = listing.tiles.last, last.time >= time { continue }
-          guard listing.tiles.count < Self.tileLimit else {
-            throw ReelError(
-              .unsupported, "more than \(Self.tileLimit) tiles in the images", at: segment.url.reelName)
-          }
-          listing.tiles.append(Tile(time: time, sheet: listing.sheets.count, index: count - 1))
-        }
-        listing.sheets.append(Sheet(segment: segment, tiles: tiles, tileCount: count))
-        if let last = listing.tiles.last, isEnough(last) { return listing }
-      }
-    }
+    var repeatCount = 0
+    for part in parts where try !list(part, in: &listing, &repeatCount, until: isEnough) { return listing }
     guard !listing.tiles.isEmpty else { throw ReelError(.badMedia, "the image track has no image") }
     return listing
+  }
+
+  // MARK: - Private
+
+  /// Returns false if the listing has enough.
+  private func list(
+    _ part: Part, in listing: inout Listing, _ repeatCount: inout Int, until isEnough: (Tile) -> Bool
+  ) throws(ReelError) -> Bool {
+    let firstIndex = listing.tiles.count
+    var longest = MediaTime.zero
+    var (coveredEnd, lastLength) = (part.start, 0.0)
+    for segment in part.list {
+      if let end = part.end, segment.start >= end { continue }
+      let tiles = segment.tiles ?? part.rung.tiles ?? ImageTiles()
+      if let fault = tiles.fault { throw ReelError(.badManifest, fault) }
+      try check(segment)
+      // A single file may not say how long it is shown.
+      let duration =
+        segment.duration > .zero || part.list.count > 1
+        ? segment.duration : part.end.map { $0 - segment.start } ?? .zero
+      let segmentEnd = segment.start + duration
+      coveredEnd = max(coveredEnd, segmentEnd)
+      guard !segment.isGap else { continue }
+      // The last segment may be shorter than the others, but its tiles are not.
+      longest = max(longest, duration)
+      let length = tiles.duration?.seconds ?? longest.seconds / Double(tiles.count)
+      lastLength = length
+      let end = part.end.map { min($0, segmentEnd) } ?? segmentEnd
+      func time(_ index: Int) -> MediaTime {
+        tiles.duration.map { segment.start + $0 * Int64(index) }
+          ?? segment.start + MediaTime(seconds: length * Double(index), timescale: 1_000_000_000)
+      }
+      var count = 0
+      for index in 0..<tiles.count {
+        let start = time(index)
+        let isFirst = index == 0 && (end == segmentEnd || listing.tiles.count == firstIndex)
+        guard isFirst || (end - start).seconds > length * Self.leastShare else { break }
+        count = index + 1
+        let shown = max(start, part.start)
+        if listing.tiles.last.map({ $0.time >= shown }) ?? false || length > 0 && time(count) <= part.start {
+          repeatCount += 1
+          guard repeatCount < Self.repeatLimit else { throw tooMany(segment) }
+        } else {
+          guard listing.tiles.count < Self.tileLimit else { throw tooMany(segment) }
+          listing.tiles.append(Tile(time: shown, sheet: listing.sheets.count, index: index))
+        }
+        if length <= 0 { break }
+      }
+      guard let last = listing.tiles.last, last.sheet == listing.sheets.count else { continue }
+      listing.sheets.append(Sheet(segment: segment, tiles: tiles, tileCount: count))
+      if isEnough(last) { return false }
+    }
+    guard !isAlone, let end = part.end else { return true }
+    guard listing.tiles.count > firstIndex else {
+      throw ReelError(.badMedia, "the image track has no image from \(part.start) to \(end)")
+    }
+    guard (end - coveredEnd).seconds <= max(lastLength, (end - part.start).seconds / 10) else {
+      throw ReelError(.badMedia, "the images end at \(coveredEnd), and the video ends at \(end)")
+    }
+    return true
+  }
+
+  /// Throws `unsupported` for an encryption that can't be undone.
+  private func check(_ segment: SegmentReference) throws(ReelError) {
+    guard let encryption = segment.encryption else { return }
+    guard !encryption.encryptsSamples else {
+      throw ReelError(
+        .unsupported, "the images are encrypted (\(encryption.method))", at: segment.url.reelName)
+    }
+    try KeyStore.check(encryption, at: segment.url)
+  }
+
+  private func tooMany(_ segment: SegmentReference) -> ReelError {
+    ReelError(.unsupported, "more than \(Self.tileLimit) tiles in the images", at: segment.url.reelName)
   }
 }
 
@@ -135,22 +184,28 @@ extension ImageTrack {
       guard isAlone else { return .none }
       throw ReelError(.unsupported, "a live presentation that holds images only", at: opening.context.name)
     }
-    var chosen: [(rung: Rung, end: MediaTime?)] = []
+    var chosen: [(rung: Rung, period: Period, end: MediaTime?)] = []
     for (index, period) in periods.enumerated() {
       guard let rung = rung(in: period, of: presentation, opening, isAlone: isAlone) else { return .none }
       let next = periods.dropFirst(index + 1).first?.start
-      chosen.append((rung, period.duration.map { period.start + $0 } ?? next ?? presentation.duration))
+      let end = period.duration.map { period.start + $0 } ?? next ?? presentation.duration
+      // A presentation without a duration may be given one of nothing.
+      chosen.append((rung, period, end.flatMap { $0 > period.start ? $0 : nil }))
     }
     do {
+      async let video: RungSegments? = isAlone ? nil : playlist(ofVideoIn: presentation, opening)
       var parts: [Part] = []
-      for (rung, end) in chosen {
+      for (rung, period, end) in chosen {
         let found = try await opening.resolver.segments(of: rung, variables: presentation.variables)
         if found.live != nil {
           guard isAlone else { return .none }
           throw ReelError(.unsupported, "a live playlist of images", at: opening.context.name)
         }
         guard !found.list.isEmpty else { continue }
-        parts.append(Part(rung: rung, list: found.list, end: end))
+        let known = try await video
+        guard known?.live == nil else { return .none }
+        parts.append(
+          Part(rung: rung, list: found.list, start: period.start, end: end ?? known?.list.end))
       }
       guard !parts.isEmpty else { throw ReelError(.badMedia, "the image track has no image") }
       return .track(ImageTrack(parts: parts, isAlone: isAlone))
@@ -161,6 +216,22 @@ extension ImageTrack {
 
   // MARK: - Private
 
+  /// The playlist that states how long HLS video is; nil if there is none, or it can't be read.
+  private static func playlist(
+    ofVideoIn presentation: Presentation, _ opening: TrackOpening
+  ) async throws -> RungSegments? {
+    guard presentation.format == .hls, presentation.duration == nil, let period = presentation.periods.first,
+      let rung = presentation.keyFrameRung(in: period, opening.context)
+    else { return nil }
+    return try await Patience.wait(clock: opening.context.recorder.clock) {
+      do {
+        return try await opening.resolver.segments(of: rung, variables: presentation.variables)
+      } catch let error as ReelError where error.kind != .cancelled {
+        return nil
+      }
+    }
+  }
+
   private static func rung(
     in period: Period, of presentation: Presentation, _ opening: TrackOpening, isAlone: Bool
   ) -> Rung? {
@@ -168,7 +239,8 @@ extension ImageTrack {
     let fitting = period.imageRungs.filter { rung in
       size.map { size in rung.tiles?.size.map(size.isReached) ?? false } ?? false
     }
-    let cheapest = fitting.min { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
+    let usable = fitting.filter { $0.tiles?.fault == nil }
+    let cheapest = (usable.isEmpty ? fitting : usable).min { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
     guard !isAlone else {
       return cheapest ?? period.imageRungs.max { $0.tilePixelCount < $1.tilePixelCount }
     }
@@ -184,7 +256,9 @@ extension ImageTrack {
 }
 
 extension Rung {
-  fileprivate var tilePixelCount: Int { tiles?.size.map { $0.width * $0.height } ?? 0 }
+  fileprivate var tilePixelCount: Int {
+    tiles.flatMap { $0.fault == nil ? $0.size : nil }.map { $0.width * $0.height } ?? 0
+  }
 
   /// The kind of track that its key frames make.
   var stillTrack: StillTrack { holdsKeyFramesOnly ? .keyFrames : .video }

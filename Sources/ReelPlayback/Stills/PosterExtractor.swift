@@ -68,9 +68,13 @@ package struct PosterExtractor: Sendable {
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }
       let images: ImageChoice = if case .best = choice { try await ImageTrack.choice(opening) } else { .none }
       return try await BlockingThread.run(named: "poster") {
-        let makeLimit = { ReadingLimit(stillLimit, in: opening.context.scope, clock: clock) }
-        var search = PosterSearch(opening: opening, counter: counter, makeLimit: makeLimit)
-        if let poster = try search.takeImage(images, choice) { return (poster, try body(poster)) }
+        let makeLimit = { (share: Int) in
+          ReadingLimit(stillLimit.map { $0 / share }, in: opening.context.scope, clock: clock)
+        }
+        var search = PosterSearch(opening: opening, counter: counter, makeLimit: { makeLimit(1) })
+        if let poster = try search.takeImage(images, choice, makeLimit: makeLimit, noteFirst: noteFirst) {
+          return (poster, try body(poster))
+        }
         let poster = try search.run(choice, name: source.name, noteFirst: noteFirst)
         return (poster, try body(poster))
       }
@@ -130,11 +134,16 @@ private struct PosterSearch {
   }
 
   /// Returns the poster from images; nil if it is to be made from key frames.
-  mutating func takeImage(_ images: ImageChoice, _ choice: Poster.Choice) throws -> Poster? {
+  mutating func takeImage(
+    _ images: ImageChoice, _ choice: Poster.Choice, makeLimit: @escaping (Int) -> ReadingLimit,
+    noteFirst: @escaping () -> Void
+  ) throws -> Poster? {
     switch (images, choice) {
     case (.track(let track), .best(let count)):
       do {
-        return try ImagePosterSearch(track: track, opening: opening, counter: counter).run(count)
+        return try ImagePosterSearch(
+          track: track, opening: opening, counter: counter, makeLimit: makeLimit, noteFirst: noteFirst
+        ).run(count)
       } catch let error as ReelError where !track.isAlone && error.kind != .cancelled {
         imageFault = track.rung.replaced(after: error)
       }

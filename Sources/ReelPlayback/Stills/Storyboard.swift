@@ -58,6 +58,8 @@ package struct Storyboard: Sendable {
   package let track: StillTrack?
   /// The errors that were overcome.
   package let faults: [ReelError]
+  /// Why key frames took the place of images, which is among `faults`; nil if they did not.
+  package let imageFault: ReelError?
   /// The error that ended the reading of a source without an index; nil if it was read to its end.
   package let endFault: ReelError?
   /// The processor time of the threads that read, decoded and scaled.

@@ -144,6 +144,7 @@ final class StoryboardWork: Sendable {
     var rung: (id: String, bitsPerSecond: Int?)?
     var track: StillTrack?
     var faults: [ReelError] = []
+    var imageFault: ReelError?
     var endFault: ReelError?
     /// The duration in milliseconds of a source that was read to its end; nil if it was read by its index.
     var readDuration: Int?
@@ -217,7 +218,7 @@ final class StoryboardWork: Sendable {
         ?? min(slots * plan.interval, isEndKnown ? state.readDuration ?? .max : .max),
       start: state.start, isLive: state.isLive, missing: missing, hdr: state.hdr, traffic: traffic,
       indexByteCount: index, rung: state.rung, track: state.track, faults: state.faults,
-      endFault: state.endFault,
+      imageFault: state.imageFault, endFault: state.endFault,
       processorTime: state.processorTime)
   }
 
@@ -241,8 +242,8 @@ final class StoryboardWork: Sendable {
     case .none: return false
     case .track(let track):
       guard let fault = try ImageStoryboardReader(track: track, work: self).run() else { return true }
-      note(fault: fault)
-    case .failed(let fault): note(fault: fault)
+      note(imageFault: fault)
+    case .failed(let fault): note(imageFault: fault)
     }
     return false
   }
@@ -410,6 +411,13 @@ final class StoryboardWork: Sendable {
 
   /// Notes the error that ended the reading of a source before its end.
   func note(end error: ReelError) { state.withLock { $0.endFault = error } }
+
+  private func note(imageFault fault: ReelError) {
+    state.withLock { state in
+      state.imageFault = fault
+      state.faults.append(fault)
+    }
+  }
 
   func note(fault: ReelError) { state.withLock { $0.faults.append(fault) } }
 
