@@ -149,7 +149,8 @@ package struct ManifestLoader: Sendable {
     let (places, optional) = places(in: presentation, withImages: withImages)
     var outcomes: [Int: Result<RungSegments, ReelError>] = [:]
     try await withThrowingTaskGroup(of: Event.self) { group in
-      var (next, neededCount, isTimed) = (0, 0, false)
+      // While images arrive, more may come.
+      var (next, neededCount, timedCount) = (0, 0, Int?.none)
       while outcomes.count < places.count {
         while next < places.count, next - outcomes.count < Self.concurrency {
           let (index, place) = (next, places[next])
@@ -167,16 +168,25 @@ package struct ManifestLoader: Sendable {
           }
           next += 1
         }
-        if !isTimed, optional > 0, neededCount == optional {
-          isTimed = true
+        if timedCount == nil, optional > 0, neededCount == optional {
+          timedCount = outcomes.count
           group.addTask {
             try await resolver.recorder.clock.sleep(for: Patience.limit)
             return .timeUp
           }
         }
-        guard case .read(let index, let outcome) = try await group.next() else { break }
-        outcomes[index] = outcome
-        if index < optional { neededCount += 1 }
+        guard let event = try await group.next() else { break }
+        switch event {
+        case .read(let index, let outcome):
+          outcomes[index] = outcome
+          if index < optional { neededCount += 1 }
+        case .timeUp:
+          guard timedCount != outcomes.count else {
+            group.cancelAll()
+            return
+          }
+          timedCount = nil
+        }
       }
       group.cancelAll()
     }

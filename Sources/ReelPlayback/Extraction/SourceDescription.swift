@@ -20,9 +20,9 @@ public struct SourceDescription: Sendable {
   public var segments: SegmentSummary?
   /// The streams of the container that was opened. Empty if no frame was decoded.
   public var streams: [StreamInfo] = []
-  /// The first frame. Nil if it could not be decoded.
+  /// The first frame. Nil if it could not be decoded, or the source holds only images.
   public var firstFrame: FirstFrame?
-  /// Why there is no first frame.
+  /// Why there is no first frame. Nil for a source that holds only images, if these could be described.
   public var failure: ReelError?
   /// The errors that were overcome: the media was left out, or loaded from elsewhere. The first 100 are kept.
   public var faults: [ReelError] = []

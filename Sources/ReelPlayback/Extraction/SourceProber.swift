@@ -30,7 +30,7 @@ public struct SourceProber: Sendable {
   }
 
   /// Returns a description of a source. If no frame can be decoded, the description has a
-  /// ``SourceDescription/failure``.
+  /// ``SourceDescription/failure``, unless the source holds only images.
   ///
   /// Throws `ReelError` if the source can't be read or its format is unknown, or `CancellationError`.
   public func probe(_ source: MediaSource) async throws -> SourceDescription {

@@ -2,7 +2,7 @@ internal import ReelCore
 
 /// Bounds the wait for something that is useful, but not needed.
 enum Patience {
-  /// How long to wait for a playlist when everything else is known.
+  /// How long to wait for one more playlist when everything that is needed is known.
   static let limit = Duration.seconds(5)
 
   /// Returns the result of `body`, or nil if it takes longer than `limit`; then it is cancelled.
