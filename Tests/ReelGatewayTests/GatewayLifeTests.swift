@@ -65,6 +65,45 @@ import Testing
     }
   }
 
+  /// The option is one of a list, in any letter case (RFC 9110 §7.6.1), and HTTP/1.0 closes without it.
+  @Test(arguments: [
+    "HTTP/1.1\r\nConnection: close", "HTTP/1.1\r\nconnection: Close", "HTTP/1.1\r\nConnection: TE, close",
+    "HTTP/1.1\r\nConnection: TE\r\nConnection: CLOSE", "HTTP/1.0", "HTTP/1.0\r\nConnection: keep-alive",
+  ])
+  func connectionCloses(head: String) async throws {
+    try await Origin.use { origin in
+      origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: 100_000)))
+      try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
+        for path in ["master.m3u8", "media/video-0/0.m4s", "missing"] {
+          let answer = try await untilClosed("GET /\(path) \(head)\r\nHost: x\r\n\r\n", gateway)
+          let end = try #require(answer.range(of: "\r\n\r\n"))
+          let fields = answer[..<end.lowerBound].lowercased()
+          #expect(fields.contains("connection: close"), "\(fields)")
+          guard head.hasPrefix("HTTP/1.0") else { continue }
+          #expect(fields.hasPrefix("http/1.0"))
+          #expect(!fields.contains("transfer-encoding"), "\(fields)")
+          if path.hasSuffix("m4s") { #expect(answer[end.upperBound...].unicodeScalars.count == 100_000) }
+        }
+      }
+    }
+  }
+
+  /// A client that sends nothing more may still read.
+  @Test(arguments: ["master.m3u8", "media/video-0/0.m4s"])
+  func halfClosedClientGetsItsAnswer(path: String) async throws {
+    try await Origin.use { origin in
+      origin.setRoute("/big.m4s", Origin.Response([UInt8](repeating: 7, count: 1_000_000)))
+      try await withGateway(Self.presentation(origin.url("big.m4s")), isProxy: true) { gateway in
+        for _ in 0..<20 {
+          let answer = try await untilClosed(
+            "GET /\(path) HTTP/1.1\r\nHost: x\r\n\r\n", gateway, closesOutput: true)
+          #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer.prefix(200))")
+          if path.hasSuffix("m4s") { #expect(answer.unicodeScalars.count > 1_000_000) }
+        }
+      }
+    }
+  }
+
   /// Stopping does not wait for a client that does not read, nor for an origin that does not answer.
   @Test func stopEndsWhatGoesOn() async throws {
     try await Origin.use { origin in

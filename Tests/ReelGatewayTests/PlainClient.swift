@@ -46,21 +46,36 @@ func raw(_ request: String, _ gateway: Gateway) async throws -> String {
   return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
 }
 
+/// Sends these bytes, and gives all that the gateway sends until it closes.
+///
+/// - Parameter closesOutput: Closes the sending side right after the request.
+func untilClosed(_ request: String, _ gateway: Gateway, closesOutput: Bool = false) async throws -> String {
+  let bytes = try await exchange(whole: request, port: gateway.port, closesOutput: closesOutput)
+  return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+}
+
 /// All that a server sends until it closes, which it is asked to.
 private func exchange(_ request: String, port: Int) async throws -> [UInt8] {
+  try await exchange(whole: "\(request)Host: 127.0.0.1\r\nConnection: close\r\n\r\n", port: port)
+}
+
+private func exchange(whole request: String, port: Int, closesOutput: Bool = false) async throws -> [UInt8] {
   let channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>
   do {
     channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .channelOption(.allowRemoteHalfClosure, value: true)
       .connect(host: "127.0.0.1", port: port) { channel in
         channel.eventLoop.makeCompletedFuture {
-          try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+          try NIOAsyncChannel<ByteBuffer, ByteBuffer>(
+            wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }
       }
   } catch {
     throw ReelError(.network, "no connection: \(error)")
   }
   return try await channel.executeThenClose { inbound, outbound in
-    try await outbound.write(ByteBuffer(string: "\(request)Host: 127.0.0.1\r\nConnection: close\r\n\r\n"))
+    try await outbound.write(ByteBuffer(string: request))
+    if closesOutput { outbound.finish() }
     var received = ByteBuffer()
     do {
       for try await part in inbound { received.writeImmutableBuffer(part) }
