@@ -25,6 +25,17 @@ struct HostLimiterTests {
     return limiter
   }
 
+  @Test("How long a host is held back")
+  func held() {
+    var limiter = limiter(.init(), ["a1"])
+    #expect(limiter.heldUntil("a", at: .zero) == nil && limiter.heldUntil("z", at: .zero) == nil)
+    limiter.hold("z", for: .seconds(5), at: .seconds(1))
+    #expect(limiter.heldUntil("z", at: .seconds(2)) == .seconds(6))
+    #expect(limiter.heldUntil("z", at: .seconds(6)) == nil)
+    limiter.hold("y", for: .seconds(10_000), at: .zero)
+    #expect(limiter.heldUntil("y", at: .seconds(1)) == nil)
+  }
+
   @Test("Hosts take turns, each with so many sources at once")
   func perHost() throws {
     var limiter = limiter(.init(perHost: 2), ["a1", "a2", "a3", "a4", "b1", "c1"])

@@ -226,6 +226,15 @@ struct ListCommandTests {
     #expect(folder.names("timed") == ["000001-0.000.ppm", "000001-0.500.ppm", "results.jsonl"])
   }
 
+  @Test("A source without files gets no folder", arguments: ListCommand.allCases)
+  func noFolder(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let list = try write("missing.mp4\n", folder)
+    let result = try await run(command, list, folder, "--fan-out", "--name", "{host}/{stem}")
+    #expect(result.status == 1, "\(result.errorText)")
+    #expect(folder.names("out") == ["results.jsonl"])
+  }
+
   @Test("Lists from a pipe, and --fan-out, spread files over folders", arguments: ListCommand.allCases)
   func fanOut(command: ListCommand) async throws {
     let folder = try TemporaryFolder()
@@ -489,6 +498,28 @@ struct ListCommandTests {
       let log = origin.requestLog.sorted { $0.arrival < $1.arrival }
       #expect(log.first?.path == "/c0.mp4")
       #expect(try results(folder).contains { $0["attempts"] as? Int == 2 })
+      if log.count > 1 { #expect(log[1].arrival - log[0].arrival >= .seconds(2)) }
+    }
+  }
+
+  @Test("Retry-After of a host that sources are redirected to holds back those, too")
+  func retryAfterBehindRedirect() async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    let routes = Dictionary(uniqueKeysWithValues: (0..<4).map { ("/c\($0).mp4", clip) })
+    try await withOrigin(routes: routes) { origin in
+      let faults = (0..<4).map {
+        "r\($0)=redirect:http://localhost:\(origin.port)/c\($0).mp4"
+      }
+      origin.setFaults(
+        try (["c0.mp4=status:429;Retry-After: 2x1"] + faults).flatMap { try FaultRule.parse($0) })
+      let list = try write(
+        (0..<4).map { origin.url("r\($0)").absoluteString }.joined(separator: "\n"), folder)
+      let result = try await Command.run(
+        "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--retries", "0")
+      #expect(result.status == 0, "\(result.errorText)")
+      let log = origin.requestLog.sorted { $0.arrival < $1.arrival }.filter { $0.path.hasPrefix("/c") }
+      #expect(log.first?.path == "/c0.mp4" && log.count > 4)
       if log.count > 1 { #expect(log[1].arrival - log[0].arrival >= .seconds(2)) }
     }
   }

@@ -58,6 +58,36 @@ struct ResultsFileTests {
     #expect(finished.failed == [SourceHash("b")])
   }
 
+  @Test(
+    "A last line without a newline that is none of a run is left as it is", arguments: ["notes", "{\"a\":1"])
+  func foreignEnd(text: String) throws {
+    for before in [[], line("a")] {
+      let folder = try TemporaryFolder()
+      let bytes = before + Array(text.utf8)
+      try Data(bytes).write(to: folder.url.appending(path: "notes.txt"))
+      let error = #expect(throws: ReelError.self) {
+        try ResultsFile.open(path: folder.path("notes.txt"), resumes: true, overwrites: false)
+      }
+      #expect(error?.reason == "not a result of reel")
+      #expect(error?.place == .line(before.isEmpty ? 1 : 2))
+      #expect(try folder.bytes("notes.txt") == bytes)
+    }
+  }
+
+  @Test("Zeros after a loss of power, blank lines and a byte order mark do not matter")
+  func whiteSpace() throws {
+    let (content, _) = try continued(line("a") + [UInt8](repeating: 0, count: 4096))
+    #expect(content == line("a") + Array("last\n".utf8))
+    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+    let (edited, finished) = try continued(
+      mark + line("a") + Array("\r\n \n".utf8) + line("b", permanent) + [0x0a])
+    #expect(edited == mark + line("a") + line("b", permanent) + Array("last\n".utf8))
+    #expect(finished.written == [SourceHash("a")] && finished.failed == [SourceHash("b")])
+    var report = ResultsReport()
+    report.add((mark + line("a").dropLast())[...])
+    #expect(report.writtenCount == 1 && report.unreadableCount == 0)
+  }
+
   @Test("Lines of sources that are tried again are removed, so each source has one line")
   func retries() throws {
     let lines = [

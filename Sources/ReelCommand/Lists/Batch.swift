@@ -337,7 +337,6 @@ private struct BatchLoop {
       do throws(ReelError) {
         let item = try item.get()
         leftovers?.remove(item.names)
-        try item.names.makeFolder()
         events.yield(.finished(running, await work(item)))
       } catch {
         events.yield(.finished(running, .init(error: error)))
@@ -358,6 +357,13 @@ private struct BatchLoop {
       throw error
     }
     let isTemporary = outcome.error?.isTemporary ?? false
+    // A source that a redirect leads to another host, or whose segments are there, waits for that host too.
+    if isTemporary, !listed.host.isEmpty, let location = outcome.error?.location,
+      let host = URL(string: location)?.host?.lowercased(), host != listed.host,
+      let time = limiter.heldUntil(host, at: now)
+    {
+      limiter.hold(listed.host, for: time - now, at: now)
+    }
     limiter.finished(running.ticket, isTemporary ? .failedTemporarily : .answered, at: now)
     if isTemporary, listed.attempt == 1, limiter.isHeld(listed.host, at: now) {
       // The server has said when to come back.

@@ -33,12 +33,6 @@ struct BatchNames: Sendable {
     return path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
   }
 
-  /// Makes `folder`, where the name or the fan-out has one.
-  func makeFolder() throws(ReelError) {
-    let folder = folder
-    if folder != output { try OutputFolder.make(folder) }
-  }
-
   // MARK: - Private
 
   private func relative(_ path: String) -> String {

@@ -96,9 +96,12 @@ struct HostLimiter<Item: Sendable>: Sendable {
   }
 
   /// Whether a host may be tried again in this run, but not yet.
-  func isHeld(_ host: String, at now: Duration) -> Bool {
-    guard let entry = hosts[host] else { return false }
-    return entry.notBefore > now && entry.state != .givenUp
+  func isHeld(_ host: String, at now: Duration) -> Bool { heldUntil(host, at: now) != nil }
+
+  /// The time before which no source of a host is begun, if it is tried again in this run; nil for none.
+  func heldUntil(_ host: String, at now: Duration) -> Duration? {
+    guard let entry = hosts[host], entry.notBefore > now, entry.state != .givenUp else { return nil }
+    return entry.notBefore
   }
 
   mutating func finished(_ ticket: Ticket, _ outcome: Outcome, at now: Duration) {

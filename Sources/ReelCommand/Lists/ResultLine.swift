@@ -16,9 +16,31 @@ struct ResultLine: Sendable, Equatable {
 
   /// Nil for what is no complete result line.
   init?(_ bytes: ArraySlice<UInt8>) {
-    guard let members = RawJSON.members(of: bytes) else { return nil }
+    guard let members = Self.members(of: bytes) else { return nil }
     self.init(members)
   }
+
+  /// The members of a line's object. A byte order mark before it is ignored.
+  static func members(of bytes: ArraySlice<UInt8>) -> [RawJSON.Member]? {
+    RawJSON.members(of: bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes)
+  }
+
+  private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+
+  /// True for white space.
+  static func isBlank(_ bytes: ArraySlice<UInt8>) -> Bool {
+    bytes.allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }
+  }
+
+  /// Whether a cut line may be one that was being written: some file systems leave zeros after a loss of power.
+  static func canBegin(with bytes: [UInt8]) -> Bool {
+    bytes.allSatisfy { $0 == 0 } || isBlank(bytes[...])
+      || beginnings.contains { $0.starts(with: bytes) || bytes.starts(with: $0) }
+  }
+
+  private static let beginnings = [Array(#"{"url":"#.utf8), Array(#"{"status":"#.utf8)]
+  /// The bytes by which `canBegin(with:)` tells.
+  static let longestBeginning = 10
 
   init?(_ members: [RawJSON.Member]) {
     var (url, status, isTemporary): (String?, Status?, Bool) = (nil, nil, false)

@@ -17,8 +17,8 @@ final class ResultsFile: Sendable {
 
   /// Locks a file, and reads its results.
   ///
-  /// A cut last line is removed, and so are the lines of sources that failed temporarily, which are tried again: each
-  /// source has one line.
+  /// A cut last line is removed, and so are blank lines and those of sources that failed temporarily, which are tried again:
+  /// each source has one line.
   ///
   /// - Parameters:
   ///   - resumes: True to continue an existing file; otherwise one with content is refused.
@@ -67,13 +67,19 @@ final class ResultsFile: Sendable {
     var kept: [Range<Int64>] = []
     var removed = 0
     var number = 0
+    func foreign() -> ReelError {
+      ReelError(
+        .cannotCreateOutput, "not a result of reel", at: path, place: .line(number),
+        advice: "name another file with --results")
+    }
     let end = try file.forEachLine(limit: lineLimit) { line, range throws(ReelError) in
       number += 1
-      guard let result = ResultLine(line) else {
-        throw ReelError(
-          .cannotCreateOutput, "not a result of reel", at: path, place: .line(number),
-          advice: "name another file with --results")
+      // Editors leave blank lines and byte order marks.
+      if ResultLine.isBlank(line) {
+        removed += 1
+        return
       }
+      guard let result = ResultLine(line) else { throw foreign() }
       // A list line without a source has no URL, so each run reports it again.
       guard let url = result.url, result.status == .written || !result.isTemporary else {
         removed += 1
@@ -92,6 +98,9 @@ final class ResultsFile: Sendable {
         .cannotCreateOutput, "not a results file: a line is too long", at: path,
         advice: "name another file with --results")
     }
+    number += 1
+    let rest = try file.read(end..<min(file.byteCount, end + Int64(ResultLine.longestBeginning)))
+    guard ResultLine.canBegin(with: rest) else { throw foreign() }
     if removed > 0 {
       try file.replace(with: kept)
     } else if end < file.byteCount {

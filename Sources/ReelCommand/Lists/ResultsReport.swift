@@ -58,9 +58,9 @@ struct ResultsReport: Sendable {
   ///
   /// - Parameter folder: The folder of the results file.
   mutating func add(_ line: ArraySlice<UInt8>, folder: String = ".") {
-    if line.allSatisfy({ $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }) { return }
+    if ResultLine.isBlank(line) { return }
     lineCount += 1
-    guard let members = RawJSON.members(of: line), let result = ResultLine(members) else {
+    guard let members = ResultLine.members(of: line), let result = ResultLine(members) else {
       unreadableCount += 1
       return
     }

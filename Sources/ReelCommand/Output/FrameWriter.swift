@@ -81,7 +81,10 @@ final class FrameWriter {
   // MARK: - Private
 
   private func openFile(_ path: String) throws(ReelError) -> OutputFile {
-    options.toStandardOutput ? .standardOutput() : try OutputFile(path: path, owner: options.owner)
+    if options.toStandardOutput { return .standardOutput() }
+    // Lists have folders of their own. One without a file is not made.
+    if index == 1 { try OutputFolder.make(options.directory) }
+    return try OutputFile(path: path, owner: options.owner)
   }
 
   private func filePath(_ name: String) -> String {

@@ -43,7 +43,7 @@ struct PosterWriter: Sendable {
     var names = target.names
     let path = target.path(names.next(number: 1, time: frame.time))
     guard let still = format.still else {
-      let writer = Y4MWriter(to: try open(path, target.owner))
+      let writer = Y4MWriter(to: try open(path, target))
       let size = try writer.write(frame)
       try writer.finish()
       return PosterRecord.File(
@@ -55,7 +55,7 @@ struct PosterWriter: Sendable {
       frame.decoded, geometry: frame.geometry(target: size?.fitted(natural), gravity: .resize),
       orientation: frame.orientation, hdr: hdr)
     let (bytes, quality) = try encoded(image, as: still, path: path)
-    let file = try open(path, target.owner)
+    let file = try open(path, target)
     try file.write(bytes)
     try file.commit()
     return PosterRecord.File(
@@ -65,8 +65,11 @@ struct PosterWriter: Sendable {
 
   // MARK: - Private
 
-  private func open(_ path: String, _ owner: OutputFile.Owner) throws(ReelError) -> OutputFile {
-    path == "-" ? .standardOutput() : try OutputFile(path: path, owner: owner)
+  private func open(_ path: String, _ target: Target) throws(ReelError) -> OutputFile {
+    if path == "-" { return .standardOutput() }
+    // Lists have folders of their own. One without a file is not made.
+    try OutputFolder.make(target.directory)
+    return try OutputFile(path: path, owner: target.owner)
   }
 
   private func encoded(
