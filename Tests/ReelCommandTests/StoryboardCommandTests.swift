@@ -187,6 +187,31 @@ struct StoryboardCommandTests {
     #expect(folder.names("out") == ["cut-001.jpg", "cut.vtt"])
   }
 
+  @Test("A file that is cut off behind its key frames: all stills, a warning, and exit code 0")
+  func truncatedAtTheEnd() async throws {
+    let folder = try TemporaryFolder()
+    for (name, bytes) in [
+      ("cut.mp4", try Fixtures.bytes("stills/poor-start.mp4").dropLast(100)),
+      ("stream.ts", try Fixtures.bytes("stills/poor-start.ts").dropLast(100)),
+    ] {
+      try Data(bytes).write(to: folder.url.appending(path: name))
+      for command in [["storyboard", "--every", "1"], ["poster"]] {
+        // A poster of a stream is made from its beginning.
+        if command == ["poster"], name == "stream.ts" { continue }
+        let result = try await Command.run(
+          [command[0], folder.path(name), "-o", folder.path("out"), "--json"] + command.dropFirst())
+        #expect(result.status == 0, "\(result.errorText)")
+        #expect(result.errorText.contains("warning: \(folder.path(name))"), "\(result.errorText)")
+        let record = try json(try #require(result.outputLines.first))
+        let faults = try #require(record["faults"] as? [[String: Any]])
+        #expect((faults.first?["message"] as? String)?.contains("cut off") == true, "\(faults)")
+        #expect(record["error"] == nil && record["missing"] == nil)
+      }
+    }
+    let result = try await Command.run("probe", folder.path("cut.mp4"))
+    #expect(result.status == 0 && result.outputText.contains("cut off"), "\(result.outputText)")
+  }
+
   @Test("A connection that breaks while a source is read through: the exit code says so")
   func brokenConnection() async throws {
     let folder = try TemporaryFolder()

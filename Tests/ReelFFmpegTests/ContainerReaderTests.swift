@@ -26,6 +26,24 @@ struct ContainerReaderTests {
     }
   }
 
+  @Test(
+    "A container without an index that ends inside of a packet says so",
+    arguments: [
+      ("media/h264.ts", 30_000, ContainerFormat.mpegTS), ("media/mpeg2.mpg", 60_000, .mpegPS),
+      ("media/h264.flv", 20_000, .flv),
+    ])
+  func cut(path: String, count: Int, format: ContainerFormat) throws {
+    let bytes = try Fixtures.bytes(path)
+    for (bytes, isCut) in [(bytes, false), (Array(bytes.prefix(count)), true)] {
+      let reader = try ContainerReader(
+        source: MemorySource(bytes, isSeekable: false), format: format, name: path, logger: silentLogger)
+      reading: while true { if case .end = try reader.next() { break reading } }
+      #expect(reader.cut?.contains("inside of a packet") == (isCut ? true : nil))
+      #expect(reader.takeDamage() == nil)
+      #expect(!reader.isTruncated)
+    }
+  }
+
   private func makeReader(
     _ clip: Clip, isSeekable: Bool? = nil, chunkByteCount: Int = .max,
     change: (inout ContainerReader.Options) -> Void = { _ in }

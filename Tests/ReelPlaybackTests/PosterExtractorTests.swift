@@ -285,6 +285,12 @@ struct PosterExtractorTests {
     let poster = try await poster(of: MediaSource(argument: folder.path("cut.mp4")))
     #expect(times(poster) == [0, 1, 2, 3, 4])
     #expect(poster.chosen.flaws.isEmpty)
+    #expect(poster.faults.map(\.reason) == ["the file is cut off: its index names media beyond its end"])
+    // The key frames are whole.
+    try Data(bytes.dropLast(100)).write(to: folder.url.appending(path: "end.mp4"))
+    let whole = try await self.poster(of: MediaSource(argument: folder.path("end.mp4")))
+    #expect(times(whole) == [0, 1, 2, 3, 4, 5])
+    #expect(whole.faults.map(\.reason) == ["the file is cut off: its index names media beyond its end"])
   }
 }
 

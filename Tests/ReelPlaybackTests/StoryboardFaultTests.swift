@@ -44,6 +44,19 @@ struct StoryboardFaultTests {
     FixtureFetcher { request, _ in request.url.lastPathComponent == name ? fault : .none }
   }
 
+  /// Moves the clock on and on, from when a condition holds, until the task is cancelled.
+  private func advance(
+    _ clock: ManualMonotonicClock, after condition: @escaping @Sendable () -> Bool = { true }
+  ) -> Task<Void, Never> {
+    let limit = limit
+    return Task {
+      while !Task.isCancelled {
+        if condition() { clock.advance(by: limit) }
+        try? await Task.sleep(for: .milliseconds(5))
+      }
+    }
+  }
+
   // MARK: Silence
 
   @Test("A silent segment costs its own still", arguments: [0, 2, 5])
@@ -84,16 +97,9 @@ struct StoryboardFaultTests {
     async let making = make(path, from: fetcher, clock: clock) { count.withLock { $0 += 1 } }
     try await until { count.withLock { $0 } == 5 }
     // The reader may not have begun to wait yet.
-    let isDone = Locked(false)
-    let ticking = Task {
-      while !isDone.withLock({ $0 }) {
-        clock.advance(by: limit)
-        try await Task.sleep(for: .milliseconds(5))
-      }
-    }
+    let ticking = advance(clock)
     let made = try await making
-    isDone.withLock { $0 = true }
-    _ = try await ticking.value
+    ticking.cancel()
     #expect(made.missing == [5])
     #expect(made.times == [0, 1, 2, 3, 4])
     #expect(made.storyboard.missing.first?.error.kind == .timedOut)
@@ -103,18 +109,11 @@ struct StoryboardFaultTests {
   func silentServer() async throws {
     let clock = ManualMonotonicClock()
     let fetcher = FixtureFetcher { request, _ in request.url.pathExtension == "m4s" ? .never : .none }
-    let isDone = Locked(false)
-    let ticking = Task {
-      while !isDone.withLock({ $0 }) {
-        clock.advance(by: limit)
-        try await Task.sleep(for: .milliseconds(5))
-      }
-    }
+    let ticking = advance(clock)
     let error = await reelError {
       _ = try await make("stills/high/playlist.m3u8", from: fetcher, clock: clock)
     }
-    isDone.withLock { $0 = true }
-    _ = try await ticking.value
+    ticking.cancel()
     #expect(error?.kind == .timedOut, "\(String(describing: error))")
   }
 
@@ -238,6 +237,102 @@ struct StoryboardFaultTests {
     #expect(missing.map(\.slot) == [2], "\(missing)")
   }
 
+  // MARK: Sources that are read forward
+
+  private func make(_ path: String, _ bytes: [UInt8], every interval: Double = 1) async throws -> Made {
+    let name = try #require(path.split(separator: "/").last)
+    let extractor = StoryboardExtractor(
+      fetcher: fetcher(String(name), .bytes(bytes)), configuration: LoadingConfiguration(), size: .width(160),
+      gate: nil, logger: silentLogger)
+    return try await extractor.storyboard(.every(interval), of: source(path)) { tiles in
+      var found: [Storyboard.Tile] = []
+      while let tile = try tiles.next() { found.append(tile) }
+      return Made(storyboard: try tiles.storyboard(), tiles: found)
+    }
+  }
+
+  private func faults(_ made: Made) -> [String] { made.storyboard.faults.map(\.reason) }
+
+  @Test("A fragment of zeros, or one whose media is zeros, is missing, and those after it are there")
+  func zeroFragment() async throws {
+    let path = "media/h264-fragmented.mp4"
+    let bytes = try Fixtures.bytes(path)
+    func boxes(_ type: String) -> [Int] {
+      bytes.indices.dropLast(4).filter { bytes[$0...].starts(with: type.utf8) }.map { $0 - 4 }
+    }
+    let (start, media, end) = (boxes("moof")[2], boxes("mdat")[2], boxes("moof")[3])
+    for range in [start..<end, (start + 3)..<(end - 3), (media + 8)..<end] {
+      var damaged = bytes
+      damaged.replaceSubrange(range, with: repeatElement(0, count: range.count))
+      let made = try await make(path, damaged, every: 0.5)
+      #expect(made.tiles.map(\.slot) == [0, 1, 3], "\(range)")
+      #expect(made.missing == [2], "\(range): \(made.storyboard.missing)")
+      guard range.lowerBound < media else { continue }
+      #expect(faults(made).contains { $0.contains("at byte \(start) are damaged") }, "\(faults(made))")
+    }
+  }
+
+  @Test("Nothing follows damaged bytes: what was read counts")
+  func zerosToTheEnd() async throws {
+    let path = "media/h264-fragmented.mp4"
+    var bytes = try Fixtures.bytes(path)
+    let start = try #require(
+      bytes.indices.filter { bytes[$0...].starts(with: "moof".utf8) }.dropFirst(2).first)
+    bytes.replaceSubrange((start - 4)..., with: repeatElement(0, count: bytes.count - start + 4))
+    let made = try await make(path, bytes, every: 0.5)
+    #expect(made.tiles.map(\.slot) == [0, 1])
+    #expect(faults(made).contains { $0.contains("no fragment follows") }, "\(faults(made))")
+  }
+
+  @Test("Zeros in a transport stream: a still is missing only if its key frame is hit")
+  func zerosInTransportStream() async throws {
+    let path = "stills/poor-start.ts"
+    let bytes = try Fixtures.bytes(path)
+    for (range, missing) in [(110_000..<115_000, []), (76_000..<95_000, [4])] {
+      var damaged = bytes
+      damaged.replaceSubrange(range, with: repeatElement(0, count: range.count))
+      let made = try await make(path, damaged)
+      #expect(made.missing == missing, "\(range): \(made.storyboard.missing)")
+      #expect(made.tiles.map(\.slot) == (0..<6).filter { !missing.contains($0) }, "\(range)")
+      #expect(faults(made).contains { $0.contains("missing or damaged") }, "\(faults(made))")
+    }
+  }
+
+  @Test("A transport stream that ends inside of a packet says so")
+  func cutTransportStream() async throws {
+    let path = "stills/poor-start.ts"
+    let made = try await make(path, Array(try Fixtures.bytes(path).prefix(120_001)))
+    #expect(made.times == [0, 1, 2, 3, 4])
+    #expect(made.missing.isEmpty)
+    #expect(faults(made) == ["the file is cut off: it ends inside of a packet"])
+    #expect(made.storyboard.endFault == nil)
+  }
+
+  @Test("An MP4 file that is cut off behind its last key frame says so")
+  func cutBehindKeyFrames() async throws {
+    let path = "stills/poor-start.mp4"
+    let made = try await make(path, Array(try Fixtures.bytes(path).dropLast(100)))
+    #expect(made.times == [0, 1, 2, 3, 4, 5])
+    #expect(made.missing.isEmpty)
+    #expect(faults(made) == ["the file is cut off: its index names media beyond its end"])
+  }
+
+  @Test("Frames that can't be decoded are a fault of their extraction")
+  func lostFrames() async throws {
+    let path = "media/h264-fragmented.mp4"
+    let bytes = try Fixtures.bytes(path)
+    let media = bytes.indices.dropLast(4).filter { bytes[$0...].starts(with: "mdat".utf8) }[2] + 4
+    var damaged = bytes
+    damaged.replaceSubrange(media..<(media + 12_000), with: repeatElement(0, count: 12_000))
+    for (bytes, isDamaged) in [(bytes, false), (damaged, true)] {
+      let extractor = FrameExtractor(
+        fetcher: fetcher("h264-fragmented.mp4", .bytes(bytes)), logger: silentLogger)
+      let report = try await extractor.extract(.count(0), from: source(path)) { _ in }
+      #expect(report.faults.contains { $0.reason.contains("can't be decoded") } == isDamaged)
+      #expect(report.faults.isEmpty == !isDamaged, "\(report.faults)")
+    }
+  }
+
   // MARK: Initialization
 
   @Test("An error of the initialization names it")
@@ -247,20 +342,14 @@ struct StoryboardFaultTests {
       (.never, .timedOut),
     ] {
       let (clock, fetcher) = (ManualMonotonicClock(), self.fetcher("init.mp4", fault))
-      let isDone = Locked(false)
-      let ticking = Task {
-        guard case .never = fault else { return }
-        try await until { fetcher.requests.contains { $0.url.lastPathComponent == "init.mp4" } }
-        while !isDone.withLock({ $0 }) {
-          clock.advance(by: limit)
-          try await Task.sleep(for: .milliseconds(5))
-        }
+      let isSilent = kind == .timedOut
+      let ticking = advance(clock) {
+        isSilent && fetcher.requests.contains { $0.url.lastPathComponent == "init.mp4" }
       }
       let error = await reelError {
         _ = try await make("stills/high/playlist.m3u8", from: fetcher, clock: clock)
       }
-      isDone.withLock { $0 = true }
-      _ = try await ticking.value
+      ticking.cancel()
       #expect(error?.kind == kind, "\(fault): \(String(describing: error))")
       #expect(
         error?.location?.hasSuffix("high/init.mp4") == true, "\(fault): \(String(describing: error))")

@@ -178,7 +178,9 @@ struct StoryboardTests {
     let made = try await make(.every(0.4), of: file("media/h264-\(name).ts"))
     #expect(made.tiles.count >= 2, "\(made.times)")
     #expect(made.tiles.allSatisfy { $0.byteCount > 500 })
-    #expect(made.storyboard.missing.isEmpty && made.storyboard.faults.isEmpty)
+    #expect(made.storyboard.missing.isEmpty)
+    // Packets were left out in the middle.
+    #expect(made.storyboard.faults.isEmpty == (name == "open-gop"))
   }
 
   @Test("A playlist and an initialization are fetched once for all threads")

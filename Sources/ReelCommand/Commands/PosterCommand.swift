@@ -142,6 +142,9 @@ struct PosterCommand: AsyncParsableCommand {
 
   // MARK: - Private
 
+  /// The number of faults that are named in warnings.
+  private static let printedFaultCount = 5
+
   private var choice: Poster.Choice {
     if let at { return .at(MediaTime(seconds: at)) }
     return first ? .first : .best(of: candidates)
@@ -171,8 +174,8 @@ struct PosterCommand: AsyncParsableCommand {
       } else if !options.quiet, let line = PosterText.line(record) {
         if output == "-" { Console.note(line) } else { try Console.print(line) }
       }
-      if !options.quiet, let fault = record.imageFault {
-        Console.warn("\(item.argument.printable): \(fault)")
+      for fault in (options.quiet ? [] : record.faults ?? []).prefix(Self.printedFaultCount) {
+        Console.warn("\(item.argument.printable): \(fault.message)")
       }
     } catch {
       if options.json {

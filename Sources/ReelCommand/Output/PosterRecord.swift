@@ -90,8 +90,6 @@ struct PosterRecord: Encodable {
   var startup: StartupRecord?
   var faults: [ErrorRecord]?
   var error: ErrorRecord?
-  /// Why key frames took the place of images.
-  private(set) var imageFault: ReelError?
 
   private enum CodingKeys: String, CodingKey {
     case source, file, time, pts, ptsTime, why, good, chosen, candidates, hdr, toneMapped, track, rung
@@ -120,7 +118,6 @@ struct PosterRecord: Encodable {
     hdr = transfer == "smpte2084" ? "pq" : transfer == "arib-std-b67" ? "hlg" : nil
     toneMapped = hdr == nil ? nil : handling == .sdr
     track = poster.track?.rawValue
-    imageFault = poster.imageFault
     rung = poster.rung?.id
     rungBandwidth = poster.rung?.bitsPerSecond
     read = Read(poster.traffic)

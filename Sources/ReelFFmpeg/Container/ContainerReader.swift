@@ -45,6 +45,8 @@ package final class ContainerReader {
   private let logger: Logger
   /// MPEG-TS.
   private let program: ProgramSource?
+  /// MP4.
+  private let protected: ProtectedSource?
   private let decryptor: ContainerDecryptor
   /// Why reading has stopped at an encrypted sample. All earlier samples were returned.
   package private(set) var refusal: ReelError?
@@ -78,7 +80,7 @@ package final class ContainerReader {
     self.name = name
     self.logger = logger
     program = format == .mpegTS ? ProgramSource(source) : nil
-    let protected = format == .mp4 ? ProtectedSource(source, isSeekable: options.isSeekable) : nil
+    protected = format == .mp4 ? ProtectedSource(source, isSeekable: options.isSeekable) : nil
     decryptor = ContainerDecryptor(source: protected, keys: options.keys)
     demuxer = try Demuxer(
       source: program ?? protected ?? source, format: format, isSeekable: options.isSeekable,
@@ -102,6 +104,17 @@ package final class ContainerReader {
     format == .matroska
       ? "the file is cut off: it ends inside of an element"
       : "the file is cut off: its index names media beyond its end"
+  }
+  /// How the file is cut off, in words; nil if it is not, as far as is known: for MP4 from the index, else after the end
+  /// was read.
+  package var cut: String? {
+    if isTruncated || demuxer.isIndexBeyondEnd { return truncation }
+    guard demuxer.endsInsidePacket || program?.endsInsidePacket == true else { return nil }
+    return "the file is cut off: it ends inside of a packet"
+  }
+  /// Damage of the container in what was read since the last call, in words; nil for none.
+  package func takeDamage() -> String? {
+    protected?.takeDamage() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
   }
   /// The place in the source's bytes behind the units given.
   package var position: Int64 { (program?.origin ?? 0) + demuxer.position }

@@ -18,6 +18,9 @@ package final class Demuxer {
 
   /// True if the end came before what the container's index names, or inside of an element of Matroska.
   package private(set) var isTruncated = false
+  /// The source ended inside of a packet of a container without an index.
+  private(set) var endsInsidePacket = false
+  private var damage: String?
 
   private var context: UnsafeMutablePointer<AVFormatContext>?
   private let io: ByteSourceIO
@@ -129,13 +132,14 @@ package final class Demuxer {
       if code >= 0 {
         // The source failed: the demuxer first returned what it had.
         try io.rethrow()
-        if format == .mp4, packet.isCorrupt { isTruncated = true }
+        noteDamage(of: packet)
         return packet
       }
       try io.rethrow()
       if code == reel_averror_eof() {
         // mov only logs that samples lie beyond the end, and not for seekable sources.
         if scope.lastError?.contains("partial file") == true || isIndexBeyondEnd { isTruncated = true }
+        if !hasIndex, scope.takeCorruptPacket() { endsInsidePacket = true }
         // libavformat/matroskadec.c, ebml_read_num: in the middle of an element.
         if format == .matroska, scope.lastError?.contains("ended prematurely") == true { isTruncated = true }
         return nil
@@ -189,6 +193,14 @@ package final class Demuxer {
     context.pointee.pb.pointee.error = 0
   }
 
+  /// Damage in what was read since the last call, in words; nil for none.
+  ///
+  /// - Parameter origin: The position in the source of the demuxer's first byte.
+  func takeDamage(origin: Int64) -> String? {
+    guard let damage = damage.take() else { return nil }
+    return "\(damage) near byte \(origin + position)"
+  }
+
   /// The last error line of the demuxer.
   func takeLastError() -> String? { scope.takeLastError() }
 
@@ -237,10 +249,8 @@ package final class Demuxer {
     streams = fresh
   }
 
-  // MARK: - Private
-
   /// True if the index of a selected stream of an MP4 file names bytes beyond the end.
-  private var isIndexBeyondEnd: Bool {
+  var isIndexBeyondEnd: Bool {
     guard format == .mp4, let context, let end = io.byteCount else { return false }
     return (0..<Int(context.pointee.nb_streams)).contains { index in
       guard let stream = context.pointee.streams[index], stream.pointee.discard != AVDISCARD_ALL else {
@@ -252,6 +262,33 @@ package final class Demuxer {
       return entry.pointee.pos + Int64(entry.pointee.size) > end
     }
   }
+
+  // MARK: - Private
+
+  /// Damage of an MPEG-TS packet need not be at the end; MP4 and Matroska have checks of their own.
+  private var hasIndex: Bool { [.mp4, .matroska, .mpegTS].contains(format) }
+
+  private func noteDamage(of packet: borrowing Packet) {
+    switch format {
+    case .mp4: if packet.isCorrupt { isTruncated = true }
+    // libavformat/mpegts.c: a gap in the continuity counter, or a PES packet that is too short.
+    case .mpegTS: if packet.isCorrupt { damage = "transport packets are missing or damaged" }
+    case .matroska:
+      // libavformat/matroskadec.c, ebml_parse: it goes on with the next cluster.
+      guard let line = scope.lastError, Self.elementErrors.contains(where: { line.contains($0) }) else {
+        return
+      }
+      damage = "an element is damaged"
+      _ = scope.takeLastError()
+    // libavformat/utils.c, append_packet_chunked: fewer bytes than the packet has.
+    case .mpegPS, .flv, .avi, .ivf, .h264, .hevc: if scope.takeCorruptPacket() { endsInsidePacket = true }
+    }
+  }
+
+  private static let elementErrors = [
+    "invalid as first byte of an EBML number", "exceeds containing master element", "exceeds max length",
+    "Invalid length",
+  ]
 
   /// Boxes of Common Encryption that mov stumbles over are named as what they are.
   private static func error(_ error: FFmpegError) -> ReelError {

@@ -20,6 +20,8 @@ final class ProgramSource: ByteSource {
   private(set) var origin: Int64 = 0
   /// The program changes after the bytes that were read.
   private(set) var isAtChange = false
+  /// The source ended, and its last transport packet is not whole.
+  private(set) var endsInsidePacket = false
 
   private let base: any ByteSource
   private var isPassive = false
@@ -92,6 +94,7 @@ final class ProgramSource: ByteSource {
       if isAtChange { return 0 }
       if hasEnded {
         // Withheld bytes, and part of a packet.
+        if packetSize > 0, seen < bytes.count { endsInsidePacket = true }
         guard passed < bytes.count else { return 0 }
         release()
         passed = bytes.count
@@ -123,6 +126,7 @@ final class ProgramSource: ByteSource {
     (given, passed, seen) = (0, 0, 0)
     heldPID = nil
     hasEnded = false
+    endsInsidePacket = false
     isAtChange = false
     packetSize = 0
     tables.forgetPackets()

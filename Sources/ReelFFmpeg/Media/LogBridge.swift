@@ -18,6 +18,7 @@ final class LogScope: Sendable {
     var allowsFrameNumberGaps = false
     var refusedSize: String?
     var hasReportedError = false
+    var hasCorruptPacket = false
   }
 
   private let logger: Logger
@@ -41,6 +42,14 @@ final class LogScope: Sendable {
     state.withLock { state in
       defer { state.lastError = nil }
       return state.lastError
+    }
+  }
+
+  /// True if a demuxer has read a corrupt packet since the last call. A parser loses the packet's own mark.
+  func takeCorruptPacket() -> Bool {
+    state.withLock { state in
+      defer { state.hasCorruptPacket = false }
+      return state.hasCorruptPacket
     }
   }
 
@@ -72,6 +81,8 @@ final class LogScope: Sendable {
     let tellsDamage = isGap || level <= AV_LOG_ERROR && Self.damagePhrases.contains { text.contains($0) }
     state.withLock { state in
       if level <= AV_LOG_ERROR { state.hasReportedError = true }
+      // libavformat/utils.c, ff_read_packet.
+      if text.hasPrefix("Packet corrupt") { state.hasCorruptPacket = true }
       if tellsDamage, frame >= 0, !(isGap && state.allowsFrameNumberGaps) {
         state.damage.note(frame, isGap: isGap)
       }

@@ -5,10 +5,15 @@ internal import ReelCore
 ///
 /// `moov` and `moof` are read whole before any of their bytes is returned. A read never returns bytes of two
 /// top-level boxes, so whatever a demuxer has read ahead after a sample is media.
+///
+/// Read forward, bytes between fragments that are no box become a `free` box up to the next `moof`: a demuxer would skip
+/// all fragments after them.
 final class ProtectedSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
   private(set) var tables = ProtectionTables()
+  /// Bytes that are no box and were left out since the last call, in words; nil for none.
+  func takeDamage() -> String? { damage.take() }
 
   private let base: any ByteSource
   private var state = State.header
@@ -25,6 +30,10 @@ final class ProtectedSource: ByteSource {
   private var isUncertain = false
   /// The boxes read so far of a seekable file, in order of position.
   private var known: [Passed] = []
+  private var hasFragment = false
+  private var damage: String?
+  /// Bytes of `base` behind `position`, read in search of a fragment.
+  private var readAhead: ArraySlice<UInt8> = []
 
   private struct Passed {
     let range: Range<Int64>
@@ -37,11 +46,16 @@ final class ProtectedSource: ByteSource {
     case index(Int)
     /// Passes this many bytes through unchanged; nil for all.
     case passing(Int64?)
+    /// Returns this many zeros.
+    case blank(Int64)
+    case end
   }
 
   /// A larger `moov` or `moof` is passed through unchanged.
   private static let indexLimit = 128 << 20
   private static let chunkByteCount = 64 << 10
+  /// A fragment after more damaged bytes than this is not found.
+  private static let searchLimit: Int64 = 256 << 20
   /// The types of top-level boxes.
   private static let topTypes: Set<FourCC> = [
     "ftyp", "styp", "moov", "moof", "mdat", "sidx", "ssix", "free", "skip", "emsg", "prft", "mfra", "meta",
@@ -69,15 +83,23 @@ final class ProtectedSource: ByteSource {
         state = .header
       case .passing(let rest):
         let wanted = rest.map { Int(min($0, Int64(buffer.count))) } ?? buffer.count
-        let count = try base.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
-        position += Int64(count)
+        let count = try readBase(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
         state = .passing(rest.map { $0 - Int64(count) })
         return count
+      case .end: return 0
+      case .blank(0):
+        state = .header
+      case .blank(let rest):
+        let zeros = UnsafeMutableRawBufferPointer(
+          rebasing: buffer[..<Int(min(rest, Int64(buffer.count)))])
+        zeros.initializeMemory(as: UInt8.self, repeating: 0)
+        state = .blank(rest - Int64(zeros.count))
+        return zeros.count
       case .header:
         guard try collect(8), try collect(MP4BoxHeader.headerByteCount(in: held[...])) else {
           return try pass() ? 0 : read(into: buffer)
         }
-        begin()
+        try begin()
       case .index(let count):
         guard try collect(count) else { return try pass() ? 0 : read(into: buffer) }
         try takeIndex()
@@ -86,7 +108,7 @@ final class ProtectedSource: ByteSource {
   }
 
   func seek(to offset: Int64) throws {
-    (held, heldCount, ready, skipped) = ([], 0, [], 0)
+    (held, heldCount, ready, skipped, readAhead) = ([], 0, [], 0, [])
     isUncertain = false
     var target = offset
     if let box = known.last(where: { $0.range.lowerBound <= offset && offset < $0.range.upperBound }) {
@@ -117,13 +139,26 @@ final class ProtectedSource: ByteSource {
         held.append(contentsOf: repeatElement(0, count: min(count - heldCount, Self.chunkByteCount)))
       }
       let read = try held.withUnsafeMutableBytes {
-        try base.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[heldCount...]))
+        try readBase(into: UnsafeMutableRawBufferPointer(rebasing: $0[heldCount...]))
       }
       if read == 0 { return false }
       heldCount += read
-      position += Int64(read)
     }
     return true
+  }
+
+  private func readBase(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let count: Int
+    if readAhead.isEmpty {
+      count = try base.read(into: buffer)
+    } else {
+      let given = readAhead.prefix(buffer.count)
+      buffer.copyBytes(from: given)
+      readAhead = readAhead.dropFirst(given.count)
+      count = given.count
+    }
+    position += Int64(count)
+    return count
   }
 
   /// Returns the held bytes, except those to be left out after a seek.
@@ -140,9 +175,10 @@ final class ProtectedSource: ByteSource {
   }
 
   /// Handles a box whose header is held.
-  private func begin() {
+  private func begin() throws {
     let isUncertain = isUncertain
     self.isUncertain = false
+    if !isSeekable, hasFragment, !isBox { return try skipToFragment() }
     guard let header = MP4BoxHeader(held[...]), !header.isMalformed,
       !isUncertain || Self.topTypes.contains(header.type)
     else {
@@ -151,6 +187,7 @@ final class ProtectedSource: ByteSource {
     }
     let start = position - Int64(held.count)
     let size = header.byteCount.map { Int64(clamping: $0) }
+    if header.type == "moof" { hasFragment = true }
     let isIndex = header.type == "moov" || header.type == "moof"
     let end = size.flatMap { start.addingReportingOverflow($0).overflow ? nil : start + $0 } ?? .max
     let isNew =
@@ -164,6 +201,48 @@ final class ProtectedSource: ByteSource {
     }
     state = .passing(size.map { $0 - Int64(held.count) })
     giveHeld()
+  }
+
+  /// Whether a box may begin with the held header. Only media lasts to the end of a file (ISO/IEC 14496-12 §4.2.2).
+  private var isBox: Bool {
+    guard let header = MP4BoxHeader(held[...]), !header.isMalformed else { return false }
+    return header.byteCount == nil
+      ? header.type == "mdat"
+      : Self.topTypes.contains(header.type) || held[4..<8].allSatisfy { (0x20...0x7e).contains($0) }
+  }
+
+  /// Turns the held bytes, and all up to the next fragment, into a `free` box. Ends the source if there is none.
+  private func skipToFragment() throws {
+    let start = position - Int64(heldCount)
+    var window = held.prefix(heldCount)
+    (held, heldCount, skipped) = ([], 0, 0)
+    while position - start < Self.searchLimit {
+      // A whole box has 8 bytes or more, and the type of the next one is behind its size.
+      let first = max(0, Int(start + 8 - (position - Int64(window.count)))) + 4
+      if let type = window.indices.dropFirst(first).first(where: { Self.isFragmentType(window[$0...]) }) {
+        readAhead = window[(type - 4)...]
+        position -= Int64(readAhead.count)
+        let count = position - start
+        damage = "\(count) bytes at byte \(start) are damaged"
+        ready = ([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) } + Array("free".utf8))[...]
+        state = .blank(count - 8)
+        return
+      }
+      // The pattern may go on in the next piece.
+      window = window.suffix(19)
+      var piece = [UInt8](repeating: 0, count: Self.chunkByteCount)
+      let count = try piece.withUnsafeMutableBytes { try readBase(into: $0) }
+      if count == 0 { break }
+      window = (window + piece.prefix(count))[...]
+    }
+    damage = "the bytes from byte \(start) on are damaged, and no fragment follows"
+    state = .end
+  }
+
+  /// Whether bytes are those of a `moof` after its size; it begins with `mfhd` (ISO/IEC 14496-12 §8.8.4).
+  private static func isFragmentType(_ bytes: ArraySlice<UInt8>) -> Bool {
+    bytes.first == UInt8(ascii: "m") && bytes.starts(with: "moof".utf8)
+      && bytes.dropFirst(8).starts(with: "mfhd".utf8)
   }
 
   /// Handles a `moov` or `moof` that is held whole.

@@ -66,7 +66,9 @@ final class TrackDecoder {
   /// The span of the last frame.
   private var lastSpan: StreamSpan?
   /// The totals of closed decoders.
-  private var closed = (duration: Duration.zero, damagedCount: 0, failedKeyFrameCount: 0)
+  private var closed = (
+    duration: Duration.zero, damagedCount: 0, failedKeyFrameCount: 0, rejectedPacketCount: 0
+  )
 
   init(_ source: any PacketSource, options: Options) {
     self.options = options
@@ -79,6 +81,8 @@ final class TrackDecoder {
   var damagedCount: Int { closed.damagedCount + (decoder?.damagedCount ?? 0) }
   /// Key frames that could not be decoded by themselves.
   var failedKeyFrameCount: Int { closed.failedKeyFrameCount + (decoder?.failedKeyFrameCount ?? 0) }
+  /// Packets that could not be decoded.
+  var rejectedPacketCount: Int { closed.rejectedPacketCount + (decoder?.rejectedPacketCount ?? 0) }
   /// The bytes that the last frame of `nextKeyFrame(isOnly:)` was decoded from; nil before the first one.
   private(set) var keyByteCount: Int?
   /// The source has no more packets from its position.
@@ -149,6 +153,7 @@ final class TrackDecoder {
     closed.duration += decoder?.decodeDuration ?? .zero
     closed.damagedCount += decoder?.damagedCount ?? 0
     closed.failedKeyFrameCount += decoder?.failedKeyFrameCount ?? 0
+    closed.rejectedPacketCount += decoder?.rejectedPacketCount ?? 0
     decoder = nil
   }
 

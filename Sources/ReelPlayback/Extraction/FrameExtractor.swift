@@ -105,6 +105,8 @@ struct FramePicker {
   let recorder: StartupRecorder
   let name: String
   var report = FrameExtractor.Report()
+  /// A stream may begin with packets that nothing is known for.
+  private var rejectedAtFirst = 0
 
   init(reader: FrameReader, recorder: StartupRecorder, name: String) {
     self.reader = reader
@@ -134,6 +136,11 @@ struct FramePicker {
     report.rungBitsPerSecond = reader.track?.rung.bitsPerSecond
     report.missedSegmentCount = reader.missedSegmentCount
     report.faults = reader.faults
+    let rejectedCount = reader.rejectedPacketCount - rejectedAtFirst
+    if rejectedCount > 0 {
+      let what = rejectedCount == 1 ? "1 packet" : "\(rejectedCount) packets"
+      report.faults.append(ReelError(.badMedia, "\(what) can't be decoded", at: name))
+    }
     return report
   }
 
@@ -147,6 +154,7 @@ struct FramePicker {
     if report.frameCount == 0 {
       recorder.close(reader.timing)
       report.firstFrameEnd = reader.firstFrameEnd
+      rejectedAtFirst = reader.rejectedPacketCount
     }
     try handle(frame)
     report.frameCount += 1

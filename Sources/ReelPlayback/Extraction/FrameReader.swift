@@ -127,6 +127,12 @@ final class FrameReader {
   /// Ends reading before the segments that begin at or after `time`, until the next seek.
   func end(before time: MediaTime) { packets.base.end(before: time) }
 
+  /// Notes the times of packets that are named key frames, from here on (`takeKeyTimes()`).
+  func noteKeyTimes() { packets.notesKeyTimes = true }
+
+  /// The times of packets named key frames that were read since the last call, in order of reading.
+  func takeKeyTimes() -> [MediaTime] { packets.takeKeyTimes() }
+
   /// What other readers of the same presentation can share; nil for a media file.
   var sharedTracks: SharedTracks? { (packets.base as? SegmentedPacketReader)?.shared }
   /// True for the segments of a live presentation.
@@ -134,10 +140,14 @@ final class FrameReader {
 
   // MARK: What is known
 
+  /// Why the media ends too early, as far as is known (`PacketReader.cut`).
+  var cut: ReelError? { packets.base.cut }
   /// The number of faults so far, those that are not kept included.
   var faultCount: Int { log.faultCount }
   /// The number of key frames that could not be decoded.
   var failedKeyFrameCount: Int { decoder.failedKeyFrameCount }
+  /// The number of packets that could not be decoded.
+  var rejectedPacketCount: Int { decoder.rejectedPacketCount }
   /// False if no packet was read since the last seek.
   var hasPackets: Bool { packets.hasPackets }
   /// True if the container names one of these a key frame.
@@ -246,6 +256,8 @@ private final class ReadPackets: PacketSource {
   /// False if no packet was read since the last seek.
   private(set) var hasPackets = false
   private(set) var hasKeyPackets = false
+  var notesKeyTimes = false
+  private var keyTimes: [MediaTime] = []
 
   init(_ reader: LandingReader, clock: any MonotonicClock) {
     self.reader = reader
@@ -265,6 +277,11 @@ private final class ReadPackets: PacketSource {
     try measured {
       try reader.seek(to: time, needsKeyFrame: lands && time > .zero, loop: LoopIteration(), scope: scope)
     }
+  }
+
+  func takeKeyTimes() -> [MediaTime] {
+    defer { keyTimes = [] }
+    return keyTimes
   }
 
   /// Opens the source, once; gives the stream of its video.
@@ -303,6 +320,7 @@ private final class ReadPackets: PacketSource {
         case .packet(let packet, .video):
           hasPackets = true
           hasKeyPackets = hasKeyPackets || packet.isKey
+          if notesKeyTimes, packet.isKey { keyTimes.append(packet.time) }
           firstEnd = firstEnd ?? base.position
           readEnd = max(readEnd ?? packet.end, packet.end)
           if let firstTime, packet.time < firstTime { continue }
@@ -343,6 +361,8 @@ private final class ExtractionLog: ReadingLog {
       if state.faults.count < Self.limit { state.faults.append(error) }
     }
   }
+
+  func noteDamage(_ error: ReelError) { noteFailure(error, rung: "") }
 
   func noteRung(_ rung: Rung) {}
   func noteTransfer(_ transfer: SegmentTransfer, rung: String) {}

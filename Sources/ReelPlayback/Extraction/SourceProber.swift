@@ -112,7 +112,9 @@ public struct SourceProber: Sendable {
         description.failure = error.located(at: source.name)
       }
       if let track = reader.track { add(track, to: &description) }
-      description.faults = reader.faults.filter { $0 != description.failure }
+      description.faults = (reader.faults + [reader.cut].compactMap(\.self)).filter {
+      $0 != description.failure
+    }
       description.startup = opening.context.recorder.current
       return description
     }

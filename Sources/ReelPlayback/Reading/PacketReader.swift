@@ -26,6 +26,10 @@ protocol PacketReader: AnyObject {
   /// The fault of the media that ended; nil for none.
   var endFault: ReelError? { get }
 
+  /// Why the media ends too early, as far as is known; nil if it does not. Unlike `endFault`, also for containers that
+  /// do not state where they end, and for MP4 before the end was read.
+  var cut: ReelError? { get }
+
   /// Waits until the streams of the first packet are known. The packet itself may still be on its way. Throws
   /// like `next()`.
   func prepare() throws
@@ -113,6 +117,8 @@ struct KeyFramePlace: Sendable, Hashable {
 }
 
 extension PacketReader {
+  var cut: ReelError? { nil }
+
   func keyFramePlaces(until isEnough: (KeyFramePlace) -> Bool) -> [KeyFramePlace]? { nil }
 
   func allKeyFramePlaces() throws -> [KeyFramePlace]? { nil }

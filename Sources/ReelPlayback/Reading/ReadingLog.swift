@@ -10,6 +10,8 @@ protocol ReadingLog: Sendable {
   func noteFile(requestCount: Int, byteCount: Int64)
   /// Something could not be loaded. What is tried next is not decided yet.
   func noteFailure(_ error: ReelError, rung: String)
+  /// A part of a media file is damaged and was left out.
+  func noteDamage(_ error: ReelError)
   /// A segment is skipped.
   func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime)
   /// The reader is waiting for the next segment of a live track that some periods lack, so the wait may be long.
@@ -21,5 +23,6 @@ protocol ReadingLog: Sendable {
 }
 
 extension ReadingLog {
+  func noteDamage(_ error: ReelError) {}
   func noteSegment(duration: MediaTime) {}
 }

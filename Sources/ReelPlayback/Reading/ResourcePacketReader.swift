@@ -84,6 +84,11 @@ final class ResourcePacketReader: PacketReader {
     return ReelError(.badMedia, "no frame could be decoded: \(detail)", at: resource.name)
   }
 
+  var cut: ReelError? {
+    guard let cut = open?.container.cut else { return nil }
+    return earlyEnd.withLock { $0 } ?? ReelError(.badMedia, cut, at: resource.name)
+  }
+
   func prepare() throws {
     do {
       _ = try container()
@@ -97,6 +102,9 @@ final class ResourcePacketReader: PacketReader {
       let open = try container()
       while true {
         let unit = try open.container.next()
+        if let damage = open.container.takeDamage() {
+          log.noteDamage(ReelError(.badMedia, damage, at: resource.name))
+        }
         if streams.audio == nil, let audio = open.container.audio {
           streams.audio = audio
           open.mapper.add(audio: audio)

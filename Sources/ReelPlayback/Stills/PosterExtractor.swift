@@ -130,7 +130,8 @@ private struct PosterSearch {
       rung: opening.isIndexedFile
         ? nil : reader.track.map { ($0.rung.id, $0.rung.bitsPerSecond ?? $0.rung.averageBitsPerSecond) },
       track: opening.isIndexedFile ? nil : reader.track.map { $0.rung.stillTrack }, imageFault: imageFault,
-      faults: (imageFault.map { [$0] } ?? []) + reader.faults + faults)
+      faults: (imageFault.map { [$0] } ?? []) + reader.faults + faults.filter { $0 != reader.cut }
+        + [reader.cut].compactMap(\.self))
   }
 
   /// Returns the poster from images; nil if it is to be made from key frames.

@@ -277,6 +277,7 @@ final class StoryboardWork: Sendable {
       if places != nil, !opening.isPresentation { try worker.restart() }
       return try worker.scan(plan, queue)
     }
+    if let cut = reader.cut { note(fault: cut) }
     queue.setCount(plan.jobs.count)
     reader.plan(plan.jobs.dropFirst().map(\.place))
     // The first frame settles the size of all tiles, and the timeline.
@@ -409,7 +410,7 @@ final class StoryboardWork: Sendable {
     state.withLock { $0.silentCount = isSilent ? $0.silentCount + 1 : 0 }
   }
 
-  /// Notes the error that ended the reading of a source before its end.
+  /// Notes the error that ended the reading of a source, if nobody knows how many stills are missing.
   func note(end error: ReelError) { state.withLock { $0.endFault = error } }
 
   private func note(imageFault fault: ReelError) {

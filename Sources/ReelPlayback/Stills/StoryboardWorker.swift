@@ -9,6 +9,8 @@ final class StoryboardWorker {
   var start = MediaTime.zero
   private let work: StoryboardWork
   private var limit: ReadingLimit
+  /// The error that ended a scan.
+  private var scanError: ReelError?
   /// Key frames without progress in time, from which the source is given up.
   private static let standstillLimit = 3
   /// A frame may be before its segment by this part of the time to it.
@@ -51,8 +53,20 @@ final class StoryboardWorker {
   /// Reads forward, and takes the first key frame of each slot.
   func scan(_ plan: StoryboardPlan, _ queue: StoryboardQueue) throws {
     var (count, lastSlot, standstillCount) = (0, -1, 0)
-    while let job = queue.take() {
-      guard let frame = try nextKeyFrame(isFirst: count == 0) else { break }
+    var gaps = StoryboardGaps(plan)
+    func put(_ outcome: StoryboardQueue.Outcome) -> Bool {
+      guard let job = queue.take() else { return false }
+      queue.put(outcome, at: job)
+      count += 1
+      return true
+    }
+    reader.noteKeyTimes()
+    while true {
+      let before = losses
+      guard let frame = try nextKeyFrame(isFirst: lastSlot < 0) else {
+        putEnd(&gaps, after: lastSlot, since: before, isDurationKnown: plan.duration != nil, put)
+        break
+      }
       let time = frame.time - start
       // What is read begins with the next slot, if packets have times.
       if plan.slot(at: time) <= lastSlot { standstillCount += 1 }
@@ -62,13 +76,18 @@ final class StoryboardWorker {
           advice: "remux it to MP4 or MPEG-TS first")
       }
       guard let slot = plan.slot(at: time, after: lastSlot) else { break }
+      let lost = gaps.slots(
+        of: keyTimes, between: lastSlot, and: slot, hasFailed: losses.decoding > before.decoding,
+        hasDamage: losses.faults > before.faults)
       lastSlot = slot
-      queue.put(try outcome(of: frame, slot: slot), at: job)
-      count += 1
+      for slot in lost {
+        guard put(.missing(Storyboard.Missing(slot: slot, error: lossError(since: before)))) else { return }
+      }
+      guard put(try outcome(of: frame, slot: slot)) else { return }
       reader.skipPackets(before: start + plan.firstTime(of: slot + 1))
     }
     if let end = reader.readEnd { work.note(readDuration: (end - start).seconds) }
-    if count == 0, reader.hasPackets, reader.failedKeyFrameCount == 0 {
+    if lastSlot < 0, reader.hasPackets, reader.failedKeyFrameCount == 0 {
       throw ReelError(
         .badMedia, "no key frame in the media: every picture needs others before it", at: work.name,
         advice: "reel frames --every decodes all of them")
@@ -113,6 +132,40 @@ final class StoryboardWorker {
   }
 
   // MARK: - Private
+
+  /// From the start of the storyboard.
+  private var keyTimes: [MediaTime] { reader.takeKeyTimes().map { $0 - start } }
+
+  /// Why key frames of a scan are missing.
+  private func lossError(since before: Losses) -> ReelError {
+    fault(since: before) ?? ReelError(.badMedia, "no key frame")
+  }
+
+  /// Puts the stills that are missing at the end of a scan, and notes why it ended.
+  private func putEnd(
+    _ gaps: inout StoryboardGaps, after lastSlot: Int, since before: Losses, isDurationKnown: Bool,
+    _ put: (StoryboardQueue.Outcome) -> Bool
+  ) {
+    let (hasFailed, hasDamage) = (losses.decoding > before.decoding, losses.faults > before.faults)
+    let readEnd = reader.readEnd.map { $0 - start }
+    let lost = gaps.slots(
+      of: keyTimes + (hasFailed || hasDamage ? [readEnd].compactMap(\.self) : []), between: lastSlot,
+      and: .max, hasFailed: hasFailed, hasDamage: hasDamage)
+    var missing = lost.map { Storyboard.Missing(slot: $0, error: lossError(since: before)) }
+    let end = scanError ?? reader.cut
+    if let end {
+      let slots = gaps.slots(after: lost.last ?? lastSlot, behind: readEnd)
+      missing += slots.map { Storyboard.Missing(slot: $0, error: end) }
+    }
+    for found in missing { guard put(.missing(found)) else { return } }
+    guard let end else { return }
+    // If the duration is known, the stills behind a cut are counted. Otherwise nobody knows how many are missing.
+    if end == scanError, end.kind != .badMedia || !isDurationKnown {
+      work.note(end: end)
+    } else {
+      work.note(fault: end)
+    }
+  }
 
   private func seek(to place: KeyFramePlace) throws {
     limit = work.makeLimit()
@@ -170,7 +223,7 @@ final class StoryboardWorker {
     do {
       return try limited { try reader.keyFrame() }
     } catch let error as ReelError where !isFirst && (error.concernsOneStill || error.kind == .unsupported) {
-      work.note(end: error)
+      scanError = error
       return nil
     }
   }
