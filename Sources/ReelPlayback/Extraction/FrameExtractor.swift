@@ -136,7 +136,8 @@ struct FramePicker {
     report.rungBitsPerSecond = reader.track?.rung.bitsPerSecond
     report.missedSegmentCount = reader.missedSegmentCount
     report.faults = reader.faults
-    let rejectedCount = reader.rejectedPacketCount - rejectedAtFirst
+    // The segments of a playlist of I-frames lack the other frames that their headers name.
+    let rejectedCount = reader.track == nil ? reader.rejectedPacketCount - rejectedAtFirst : 0
     if rejectedCount > 0 {
       let what = rejectedCount == 1 ? "1 packet" : "\(rejectedCount) packets"
       report.faults.append(ReelError(.badMedia, "\(what) can't be decoded", at: name))
