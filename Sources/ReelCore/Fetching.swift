@@ -126,19 +126,21 @@ public struct FetchBody: AsyncSequence, Sendable {
 
   /// What all copies of a body read from.
   fileprivate final class Chunks: Sendable {
-    /// Nil after `close()`.
-    private let pull: Locked<(@Sendable () async throws -> [UInt8]?)?>
-
-    init(_ pull: @escaping @Sendable () async throws -> [UInt8]?) { self.pull = Locked(pull) }
-
-    func next() async throws -> [UInt8]? {
-      let pull = pull.withLock { $0 }
-      return try await pull?()
+    /// A function in a lock would be wrapped once more by each access.
+    private struct Source {
+      let pull: @Sendable () async throws -> [UInt8]?
     }
+
+    /// Nil after `close()`.
+    private let source: Locked<Source?>
+
+    init(_ pull: @escaping @Sendable () async throws -> [UInt8]?) { source = Locked(Source(pull: pull)) }
+
+    func next() async throws -> [UInt8]? { try await source.withLock { $0 }?.pull() }
 
     func close() {
       // It is released outside the lock, because that ends its transfer.
-      let closed = pull.withLock { $0.take() }
+      let closed = source.withLock { $0.take() }
       withExtendedLifetime(closed) {}
     }
   }

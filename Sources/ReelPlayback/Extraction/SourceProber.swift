@@ -113,8 +113,8 @@ public struct SourceProber: Sendable {
       }
       if let track = reader.track { add(track, to: &description) }
       description.faults = (reader.faults + [reader.cut].compactMap(\.self)).filter {
-      $0 != description.failure
-    }
+        $0 != description.failure
+      }
       description.startup = opening.context.recorder.current
       return description
     }
