@@ -38,7 +38,7 @@ public struct FetchRequest: Sendable {
   public var headers: [HeaderField]
   /// What the request is for.
   public var purpose: FetchPurpose
-  /// How many bytes of the body the fetcher may wait for before it delivers a chunk, for a consumer that can do nothing with
+  /// The number of bytes of the body that the fetcher may collect before it delivers a chunk, for a consumer that can't use
   /// fewer. With 0, bytes are delivered as they arrive. Fetchers may ignore it.
   public var minimumChunkByteCount = 0
   /// Called once, when the transfer has succeeded, failed or been cancelled. Must not block.
@@ -116,8 +116,8 @@ public struct FetchResponse: Sendable {
 /// The bytes of a body, as a sequence of chunks for a single consumer.
 ///
 /// A fetcher reads on only as the chunks are consumed, apart from a bounded read-ahead. Iteration throws `ReelError`,
-/// or `CancellationError` if the consuming task is cancelled, which ends the transfer. So does `close()`, and the end of
-/// the last copy of the body.
+/// or `CancellationError` if the consuming task is cancelled, which ends the transfer. `close()` and the release of the
+/// last copy end it too.
 public struct FetchBody: AsyncSequence, Sendable {
   /// A chunk of bytes, never empty.
   public typealias Element = [UInt8]
@@ -162,7 +162,7 @@ public struct FetchBody: AsyncSequence, Sendable {
     public mutating func next() async throws -> [UInt8]? { try await chunks.next() }
   }
 
-  /// Gives up what was not read yet: iteration ends, and so does the transfer.
+  /// Discards what has not been read: iteration ends, and so does the transfer, even if others hold copies of the body.
   public func close() { chunks.close() }
 
   /// Reads the rest of the body into memory.

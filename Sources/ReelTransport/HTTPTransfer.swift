@@ -184,7 +184,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
       }
       guard state.ending == nil else { return (nil, nil) }
       hold(buffer, &state)
-      // The wait for more begins anew.
+      // Bytes have arrived: the idle limit starts again.
       state.waitingSince = .now
       guard state.heldByteCount >= Self.readAheadByteCount else { return (nil, nil) }
       let promise = task.eventLoop.makePromise(of: Void.self)
@@ -211,7 +211,7 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
     noteHeld?(buffer.readableBytes)
   }
 
-  /// The first of the held bytes, as many as a chunk has at least, if there are so many; nil without any.
+  /// Takes held chunks, joined until they have the minimum size or none is left; nil if nothing is held.
   private func takeChunk(_ state: inout State) -> ByteBuffer? {
     guard var chunk = state.chunks.popFirst() else { return nil }
     while chunk.readableBytes < minimumChunkByteCount, var next = state.chunks.popFirst() {

@@ -112,7 +112,7 @@ package final class ContainerReader {
     guard demuxer.endsInsidePacket || program?.endsInsidePacket == true else { return nil }
     return "the file is cut off: it ends inside of a packet"
   }
-  /// Damage of the container in what was read since the last call, in words; nil for none.
+  /// A description of the damage to the container that was found since the last call; nil if none was.
   package func takeDamage() -> String? {
     protected?.takeDamage() ?? demuxer.takeDamage(origin: program?.origin ?? 0)
   }

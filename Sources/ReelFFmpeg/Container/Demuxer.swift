@@ -193,7 +193,7 @@ package final class Demuxer {
     context.pointee.pb.pointee.error = 0
   }
 
-  /// Damage in what was read since the last call, in words; nil for none.
+  /// A description of the damage that was found since the last call; nil if none was.
   ///
   /// - Parameter origin: The position in the source of the demuxer's first byte.
   func takeDamage(origin: Int64) -> String? {

@@ -12,7 +12,7 @@ final class ProtectedSource: ByteSource {
   let byteCount: Int64?
   let isSeekable: Bool
   private(set) var tables = ProtectionTables()
-  /// Bytes that are no box and were left out since the last call, in words; nil for none.
+  /// A description of the bytes that are not a box and were skipped since the last call; nil if there were none.
   func takeDamage() -> String? { damage.take() }
 
   private let base: any ByteSource

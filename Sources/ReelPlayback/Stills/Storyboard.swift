@@ -60,7 +60,7 @@ package struct Storyboard: Sendable {
   package let faults: [ReelError]
   /// Why key frames took the place of images, which is among `faults`; nil if they did not.
   package let imageFault: ReelError?
-  /// The error that ended the reading of a source without an index, if nobody knows how many stills are missing.
+  /// The error that ended the reading of a source without an index, if the number of missing stills is unknown.
   package let endFault: ReelError?
   /// The processor time of the threads that read, decoded and scaled.
   package let processorTime: Duration

@@ -410,7 +410,7 @@ final class StoryboardWork: Sendable {
     state.withLock { $0.silentCount = isSilent ? $0.silentCount + 1 : 0 }
   }
 
-  /// Notes the error that ended the reading of a source, if nobody knows how many stills are missing.
+  /// Notes the error that ended the reading of a source, if the number of missing stills is unknown.
   func note(end error: ReelError) { state.withLock { $0.endFault = error } }
 
   private func note(imageFault fault: ReelError) {

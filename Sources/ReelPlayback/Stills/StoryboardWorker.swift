@@ -159,7 +159,7 @@ final class StoryboardWorker {
     }
     for found in missing { guard put(.missing(found)) else { return } }
     guard let end else { return }
-    // If the duration is known, the stills behind a cut are counted. Otherwise nobody knows how many are missing.
+    // If the duration is known, the stills after a cut are counted. Otherwise the number of missing stills is unknown.
     if end == scanError, end.kind != .badMedia || !isDurationKnown {
       work.note(end: end)
     } else {
