@@ -186,6 +186,25 @@ struct FrameConverterTests {
   // MARK: Size
 
   @Test(
+    "Frames that are scaled have the chroma of each pixel, as with 16 bits",
+    arguments: [(80, 46), (192, 108), (37, 91), (320, 180)])
+  func scaledChroma(width: Int, height: Int) throws {
+    for name in ["colour-709-full.mp4", "colour-601-limited.mp4", "hevc-main10.mp4", "mjpeg-422.mov"] {
+      guard let frame = try makeReader(Clip("media/\(name)")).firstFrame() else {
+        throw ReelError(.badMedia, "no frame in \(name)")
+      }
+      let geometry = FrameGeometry(
+        stored: frame.size, sampleAspectRatio: nil, orientation: .upright,
+        target: PixelSize(width: width, height: height), gravity: .resize)
+      guard geometry.scaled != frame.size else { continue }
+      let image = try FrameConverter().convert(frame, geometry: geometry, orientation: .upright)
+      let deep = try FrameConverter().convertDeep(frame, geometry: geometry, orientation: .upright)
+      let most = zip(image.pixels, deep).map { abs(Double($0) - Double($1) / 257) }.max() ?? .infinity
+      #expect(most < 2, "\(name)")
+    }
+  }
+
+  @Test(
     "Sizes come out square and upright",
     arguments: [
       ("sar-4-3.mp4", 192, 108), ("sar-9-8.mp4", 180, 120), ("sar-4-3-rotate-90.mp4", 108, 192),

@@ -1,3 +1,4 @@
+import CFFmpeg
 import ReelCore
 import ReelTestSupport
 import Testing
@@ -95,5 +96,78 @@ struct StillMeasuresTests {
       StillMeasures(try plane("media/colour-\(name).mp4")).mean
     }
     #expect(abs(means[0] - means[1]) < 0.01)
+  }
+
+  /// Noise in the lower half of the range.
+  private func noise(_ width: Int, _ height: Int, depth: Int) -> [UInt16] {
+    var random = SplitMix(seed: UInt64(width * height))
+    return (0..<(width * height)).map { _ in UInt16(truncatingIfNeeded: random.next()) >> UInt16(17 - depth) }
+  }
+
+  private func plane<Sample>(
+    of samples: [Sample], _ width: Int, _ height: Int, _ format: AVPixelFormat
+  ) throws -> LumaPlane {
+    let frame = try ImageCodec.frame(size: PixelSize(width: width, height: height), format: format)
+    frame.fill(samples, rowBytes: width * MemoryLayout<Sample>.stride)
+    return try LumaPlane(frame)
+  }
+
+  /// The difference between a plane and the means of the samples that it stands for, at most.
+  private func error(
+    of plane: LumaPlane, from samples: [UInt16], _ width: Int, _ height: Int, depth: Int
+  ) -> Double {
+    let unit = Double(1 << (depth - 8))
+    var error = 0.0
+    for row in 0..<plane.size.height {
+      let rows = (row * height / plane.size.height)..<((row + 1) * height / plane.size.height)
+      for column in 0..<plane.size.width {
+        let columns = (column * width / plane.size.width)..<((column + 1) * width / plane.size.width)
+        var sum = 0
+        for y in rows { for x in columns { sum += Int(samples[y * width + x]) } }
+        let mean = (Double(sum) / Double(rows.count * columns.count) - 16 * unit) / (219 * unit)
+        let found = Double(plane.samples[row * plane.size.width + column])
+        error = max(error, abs(found - min(max(mean, 0), 1)))
+      }
+    }
+    return error
+  }
+
+  @Test(
+    "A plane has the means of the frame's samples",
+    arguments: [
+      (160, 90), (640, 360), (720, 1280), (960, 540), (1920, 1080), (854, 480), (321, 200), (700, 2),
+      (1, 90_000),
+    ])
+  func means(width: Int, height: Int) throws {
+    let eight = noise(width, height, depth: 8)
+    let small = try plane(of: eight.map { UInt8($0) }, width, height, AV_PIX_FMT_GRAY8)
+    #expect(max(small.size.width, small.size.height) == min(320, max(width, height)))
+    #expect(error(of: small, from: eight, width, height, depth: 8) < 1e-5)
+    let ten = noise(width, height, depth: 10)
+    let other = try plane(of: ten, width, height, AV_PIX_FMT_GRAY10LE)
+    #expect(error(of: other, from: ten, width, height, depth: 10) < 1e-5)
+  }
+
+  @Test("The measures are those of the formulas", arguments: [(61, 37), (64, 8), (3, 3), (11, 4)])
+  func formulas(width: Int, height: Int) {
+    var random = SplitMix(seed: 3)
+    let samples = (0..<(width * height)).map { _ in Float.random(in: 0...1, using: &random) }
+    let measures = StillMeasures(LumaPlane(size: PixelSize(width: width, height: height), samples: samples))
+    let (values, count) = (samples.map { Double($0) }, Double(samples.count))
+    let mean = values.reduce(0, +) / count
+    let variance = values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / count
+    #expect(abs(measures.mean - mean) < 1e-9)
+    #expect(abs(measures.deviation - variance.squareRoot()) < 1e-9)
+    #expect(measures.darkShare == Double(samples.count { $0 < 0.08 }) / count)
+    var energy = 0.0
+    for y in 1..<(height - 1) {
+      for x in 1..<(width - 1) {
+        let at = y * width + x
+        let around = (values[at - 1] + values[at + 1] + values[at - width] + values[at + width]) / 4
+        energy += (values[at] - around) * (values[at] - around)
+      }
+    }
+    let sharpness = energy / Double((width - 2) * (height - 2)) / variance
+    #expect(abs(measures.sharpness - sharpness) < 1e-5 * sharpness)
   }
 }

@@ -50,7 +50,7 @@ package final class Demuxer {
     self.format = format
     scope = LogScope(name: name, logger: logger)
     io = try ByteSourceIO(source: source, isSeekable: isSeekable, clock: clock)
-    guard let inputFormat = av_find_input_format(format.demuxerName) else {
+    guard let inputFormat = Self.inputFormats[format] else {
       throw ReelError(.unsupported, "this FFmpeg has no demuxer for \(format.rawValue)")
     }
     guard let context = avformat_alloc_context() else { throw ReelError(.internalFault, "out of memory") }
@@ -84,6 +84,10 @@ package final class Demuxer {
     }
     try refreshStreams()
   }
+
+  /// libavformat's demuxers, looked up once: it compares a name with those of some 300 demuxers. They are constants.
+  private nonisolated(unsafe) static let inputFormats: [ContainerFormat: UnsafePointer<AVInputFormat>] =
+    ContainerFormat.allCases.reduce(into: [:]) { $0[$1] = av_find_input_format($1.demuxerName) }
 
   deinit {
     avformat_close_input(&context)

@@ -59,72 +59,121 @@ package struct LumaPlane: Sendable {
     let unit = Float(1 << (Int(component.depth) - 8))
     let black: Float = isFullRange ? 0 : 16 * unit
     let span: Float = isFullRange ? Float(1 << Int(component.depth)) - 1 : 219 * unit
-    let shift = Int(component.shift)
-    var samples = [Float](repeating: 0, count: size.width * size.height)
-    // The frame's columns that go into each column of the plane.
-    let ends = (0..<size.width).map { ($0 + 1) * stored.width / size.width }
-    // The shares of a sum in one row of a column that make it a mean of the range from black to white.
-    let shares = zip(ends, [0] + ends).map { 1 / (Float(max(1, $0 - $1)) * span) }
-    var sums = [UInt32](repeating: 0, count: stored.width)
-    var totals = [Float](repeating: 0, count: size.width)
-    let done: Bool? = frame.withPlane(0) { base, _, _, stride in
-      for row in 0..<size.height {
-        let rows = (row * stored.height / size.height)..<((row + 1) * stored.height / size.height)
-        // Down the columns first: this the compiler does for many at a time.
+    let grid = Grid(stored: stored, size: size, black: black, span: span)
+    let samples = frame.withPlane(0) { base, _, _, stride in
+      if wide {
+        return grid.means(
+          of: base.assumingMemoryBound(to: UInt16.self), stride: stride / 2,
+          shiftedBy: UInt16(component.shift), sums: UInt32.self)
+      }
+      let base = base.assumingMemoryBound(to: UInt8.self)
+      // Sixteen bits hold the sum of 257 samples of eight, and twice as many fit in a vector.
+      return grid.mostRows <= 257
+        ? grid.means(of: base, stride: stride, shiftedBy: 0, sums: UInt16.self)
+        : grid.means(of: base, stride: stride, shiftedBy: 0, sums: UInt32.self)
+    }
+    return samples.map { LumaPlane(size: size, samples: $0) }
+  }
+
+  /// Which samples of a frame make each sample of a small plane. Each sample belongs to one.
+  private struct Grid {
+    let stored: PixelSize
+    let size: PixelSize
+    /// Where the frame's columns end that go into each column of the plane.
+    let ends: [Int]
+    /// The shares of a sum in one row of a column that make it a mean of the range from black to white.
+    let shares: [Float]
+    /// Black, as a share of that range.
+    let floor: Float
+
+    init(stored: PixelSize, size: PixelSize, black: Float, span: Float) {
+      self.stored = stored
+      self.size = size
+      ends = (0..<size.width).map { ($0 + 1) * stored.width / size.width }
+      shares = zip(ends, [0] + ends).map { 1 / (Float(max(1, $0 - $1)) * span) }
+      floor = black / span
+    }
+
+    var mostRows: Int { stored.height / size.height + 1 }
+
+    func rows(_ row: Int) -> Range<Int> {
+      (row * stored.height / size.height)..<((row + 1) * stored.height / size.height)
+    }
+
+    /// The means, row by row.
+    ///
+    /// - Parameter stride: From one row to the next, in samples.
+    func means<Sample: FixedWidthInteger & UnsignedInteger, Sum: FixedWidthInteger & UnsignedInteger>(
+      of base: UnsafePointer<Sample>, stride: Int, shiftedBy shift: Sample, sums _: Sum.Type
+    ) -> [Float] {
+      let columns = stored.width.isMultiple(of: size.width) ? stored.width / size.width : 0
+      var sums = [Sum](repeating: 0, count: stored.width)
+      var totals = [Float](repeating: 0, count: size.width)
+      return [Float](unsafeUninitializedCapacity: size.width * size.height) { means, count in
         sums.withUnsafeMutableBufferPointer { sums in
-          sums.update(repeating: 0)
-          for y in rows {
-            let line = base + y * stride
-            if wide {
-              add(line.assumingMemoryBound(to: UInt16.self), shiftedBy: UInt16(shift), to: sums)
-            } else {
-              add(line.assumingMemoryBound(to: UInt8.self), shiftedBy: 0, to: sums)
+          totals.withUnsafeMutableBufferPointer { totals in
+            for row in 0..<size.height {
+              // Down the columns first: this the compiler does for many at a time.
+              sums.update(repeating: 0)
+              for y in rows(row) {
+                let line = base + y * stride
+                for x in 0..<sums.count { sums[x] &+= Sum(truncatingIfNeeded: line[x] &>> shift) }
+              }
+              addUp(sums, columns, into: totals)
+              place(totals, 1 / Float(max(1, rows(row).count)), in: means, from: row * size.width)
             }
           }
         }
-        addUp(sums, upTo: ends, into: &totals)
-        let (share, floor) = (1 / Float(max(1, rows.count)), black / span)
-        samples.withUnsafeMutableBufferPointer { samples in
-          let line = samples[(row * size.width)..<((row + 1) * size.width)]
-          place(totals, times: shares, share, less: floor, in: UnsafeMutableBufferPointer(rebasing: line))
-        }
+        count = size.width * size.height
       }
-      return true
     }
-    return done == true ? LumaPlane(size: size, samples: samples) : nil
-  }
 
-  private static func add<Sample: FixedWidthInteger & UnsignedInteger>(
-    _ line: UnsafePointer<Sample>, shiftedBy shift: Sample, to sums: UnsafeMutableBufferPointer<UInt32>
-  ) {
-    for x in 0..<sums.count { sums[x] &+= UInt32(truncatingIfNeeded: line[x] &>> shift) }
-  }
-
-  /// Adds up neighbours.
-  private static func addUp(_ sums: [UInt32], upTo ends: [Int], into totals: inout [Float]) {
-    sums.withUnsafeBufferPointer { sums in
-      totals.withUnsafeMutableBufferPointer { totals in
-        var x = 0
-        for column in 0..<totals.count {
-          var total: UInt32 = 0
-          while x < ends[column] {
-            total &+= sums[x]
-            x += 1
+    /// Adds up neighbours: for the usual numbers of columns with loops of a fixed length, which the compiler unrolls.
+    private func addUp<Sum: FixedWidthInteger & UnsignedInteger>(
+      _ sums: UnsafeMutableBufferPointer<Sum>, _ columns: Int, into totals: UnsafeMutableBufferPointer<Float>
+    ) {
+      switch columns {
+      case 1: addUp(sums, each: 1, into: totals)
+      case 2: addUp(sums, each: 2, into: totals)
+      case 3: addUp(sums, each: 3, into: totals)
+      case 4: addUp(sums, each: 4, into: totals)
+      case 6: addUp(sums, each: 6, into: totals)
+      default:
+        ends.withUnsafeBufferPointer { ends in
+          var x = 0
+          for column in 0..<totals.count {
+            var total: UInt32 = 0
+            while x < ends[column] {
+              total &+= UInt32(truncatingIfNeeded: sums[x])
+              x &+= 1
+            }
+            totals[column] = Float(total)
           }
-          totals[column] = Float(total)
         }
       }
     }
-  }
 
-  private static func place(
-    _ totals: [Float], times shares: [Float], _ share: Float, less floor: Float,
-    in line: UnsafeMutableBufferPointer<Float>
-  ) {
-    totals.withUnsafeBufferPointer { totals in
+    @inline(__always)
+    private func addUp<Sum: FixedWidthInteger & UnsignedInteger>(
+      _ sums: UnsafeMutableBufferPointer<Sum>, each columns: Int,
+      into totals: UnsafeMutableBufferPointer<Float>
+    ) {
+      for column in 0..<totals.count {
+        var total: UInt32 = 0
+        for x in 0..<columns { total &+= UInt32(truncatingIfNeeded: sums[column &* columns &+ x]) }
+        totals[column] = Float(total)
+      }
+    }
+
+    private func place(
+      _ totals: UnsafeMutableBufferPointer<Float>, _ share: Float,
+      in means: UnsafeMutableBufferPointer<Float>,
+      from start: Int
+    ) {
       shares.withUnsafeBufferPointer { shares in
-        for column in 0..<line.count {
-          line[column] = min(max(totals[column] * shares[column] * share - floor, 0), 1)
+        for column in 0..<totals.count {
+          let mean = totals[column] * shares[column] * share - floor
+          means[start &+ column] = mean < 0 ? 0 : mean > 1 ? 1 : mean
         }
       }
     }

@@ -37,19 +37,7 @@ package struct StillMeasures: Sendable, Hashable {
   package init(_ plane: LumaPlane) {
     let samples = plane.samples
     let count = Double(max(1, samples.count))
-    var histogram = [Int](repeating: 0, count: 256)
-    var (sum, squares, dark) = (0.0, 0.0, 0)
-    samples.withUnsafeBufferPointer { samples in
-      histogram.withUnsafeMutableBufferPointer { histogram in
-        for sample in samples {
-          let value = Double(sample)
-          sum += value
-          squares += value * value
-          if sample < 0.08 { dark += 1 }
-          histogram[min(255, Int(truncatingIfNeeded: Int32(value * 255 + 0.5)))] += 1
-        }
-      }
-    }
+    let (sum, squares, dark, histogram) = Self.statistics(samples)
     let mean = sum / count
     let variance = max(0, squares / count - mean * mean)
     self.mean = mean
@@ -94,6 +82,41 @@ package struct StillMeasures: Sendable, Hashable {
 
   // MARK: - Private
 
+  /// The sum of the samples and of their squares, the number under 0.08, and how many there are of each 255th.
+  private static func statistics(
+    _ samples: [Float]
+  ) -> (sum: Double, squares: Double, dark: Int, histogram: [Int]) {
+    // Several sums, because each addition waits for the one before.
+    var (sums, squares) = ((0.0, 0.0), (0.0, 0.0))
+    var dark = 0
+    var histogram = [Int](repeating: 0, count: 256)
+    samples.withUnsafeBufferPointer { samples in
+      histogram.withUnsafeMutableBufferPointer { histogram in
+        // The last bits of a number of this size are its integer, rounded. A conversion would check each.
+        func bin(_ sample: Float) -> Int { Int((sample * 255 + 0x1p23).bitPattern & 255) }
+        for sample in samples { dark &+= sample < 0.08 ? 1 : 0 }
+        var at = 0
+        while at &+ 2 <= samples.count {
+          let (first, second) = (Double(samples[at]), Double(samples[at &+ 1]))
+          sums.0 += first
+          sums.1 += second
+          squares.0 += first * first
+          squares.1 += second * second
+          histogram[bin(samples[at])] &+= 1
+          histogram[bin(samples[at &+ 1])] &+= 1
+          at &+= 2
+        }
+        if at < samples.count {
+          let last = Double(samples[at])
+          sums.0 += last
+          squares.0 += last * last
+          histogram[bin(samples[at])] &+= 1
+        }
+      }
+    }
+    return (sums.0 + sums.1, squares.0 + squares.1, dark, histogram)
+  }
+
   /// The lowest value that this share of the samples does not exceed.
   private static func percentile(_ share: Double, _ histogram: [Int]) -> Int {
     let wanted = share * Double(histogram.reduce(0, +))
@@ -109,29 +132,32 @@ package struct StillMeasures: Sendable, Hashable {
   private static func laplacianEnergy(_ plane: LumaPlane) -> Double {
     let (width, height) = (plane.size.width, plane.size.height)
     guard width > 2, height > 2 else { return 0 }
-    // Four sums, because each addition waits for the one before.
-    var sums = SIMD4<Double>()
+    var sum = 0.0
     plane.samples.withUnsafeBufferPointer { samples in
-      func difference(_ at: Int) -> Double {
-        Double(
-          4 * samples[at] - (samples[at - 1] + samples[at + 1] + samples[at - width] + samples[at + width]))
+      let bytes = UnsafeRawBufferPointer(samples)
+      func eight(_ at: Int) -> SIMD8<Float> {
+        bytes.loadUnaligned(fromByteOffset: at &* MemoryLayout<Float>.stride, as: SIMD8<Float>.self)
       }
       for y in 1..<(height - 1) {
+        // The squares of a row add up to little enough for single precision.
+        var (squares, rest) = (SIMD8<Float>(), Float(0))
         var at = y * width + 1
         let end = (y + 1) * width - 1
-        while at + 4 <= end {
-          let four = SIMD4(difference(at), difference(at + 1), difference(at + 2), difference(at + 3))
-          sums += four * four
-          at += 4
+        while at + 8 <= end {
+          let neighbours = eight(at - 1) + eight(at + 1) + eight(at - width) + eight(at + width)
+          let difference = 4 * eight(at) - neighbours
+          squares += difference * difference
+          at += 8
         }
         while at < end {
-          let one = difference(at)
-          sums[0] += one * one
+          let neighbours = samples[at - 1] + samples[at + 1] + samples[at - width] + samples[at + width]
+          let difference = 4 * samples[at] - neighbours
+          rest += difference * difference
           at += 1
         }
+        sum += Double(squares.sum() + rest)
       }
     }
-    let sum = sums.sum()
     return sum / Double((width - 2) * (height - 2)) / 16
   }
 }
