@@ -32,7 +32,9 @@ extension MultivariantPlaylist {
       ladder.add(variant, id: String(index), url: url)
     }
     var groups = Self.groups(main: ladder.main, audioOnly: ladder.audioOnly, separate: separate)
-    let images = imageRungs(resolver)
+    let images = rungs(of: imageVariants, named: "images", resolver) { variant, rung in
+      rung.tiles = ImageTiles(size: variant.resolution)
+    }
     if !images.isEmpty {
       groups.append(
         TrackGroup(
@@ -45,34 +47,28 @@ extension MultivariantPlaylist {
     var presentation = Presentation(
       format: .hls, duration: nil, periods: [period], warnings: log.warnings, variables: variables,
       startOffset: startOffset)
-    presentation.iFrameRungs = iFrameRungs(resolver)
+    presentation.iFrameRungs = rungs(of: iFrameVariants, named: "i-frames", resolver) { variant, rung in
+      rung.videoRange = variant.videoRange
+      rung.hasIndependentSegments = true
+      rung.holdsKeyFramesOnly = true
+    }
     return presentation
   }
 
   // MARK: - Private
 
-  /// Playlists of I-frames. One with a URI that can't be resolved is left out.
-  private func iFrameRungs(_ resolver: URLResolver) -> [Rung] {
-    iFrameVariants.enumerated().compactMap { index, variant in
+  /// The playlists of I-frames or of images. One with a URI that can't be resolved is left out.
+  private func rungs(
+    of variants: [Variant], named name: String, _ resolver: URLResolver,
+    complete: (Variant, inout Rung) -> Void
+  ) -> [Rung] {
+    variants.enumerated().compactMap { index, variant in
       guard let url = try? resolver.resolve(variant.reference, place: .line(variant.line)) else { return nil }
       var rung = Rung(
-        id: "i-frames-\(index)", bitsPerSecond: variant.bandwidth,
-        averageBitsPerSecond: variant.averageBandwidth, codecs: variant.codecs, size: variant.resolution,
-        videoRange: variant.videoRange, hasIndependentSegments: true, media: .playlist(url))
-      rung.holdsKeyFramesOnly = true
-      return rung
-    }
-  }
-
-  /// Playlists of images. One with a URI that can't be resolved is left out.
-  private func imageRungs(_ resolver: URLResolver) -> [Rung] {
-    imageVariants.enumerated().compactMap { index, variant in
-      guard let url = try? resolver.resolve(variant.reference, place: .line(variant.line)) else { return nil }
-      var rung = Rung(
-        id: "images-\(index)", bitsPerSecond: variant.bandwidth,
+        id: "\(name)-\(index)", bitsPerSecond: variant.bandwidth,
         averageBitsPerSecond: variant.averageBandwidth, codecs: variant.codecs, size: variant.resolution,
         media: .playlist(url))
-      rung.tiles = ImageTiles(size: variant.resolution)
+      complete(variant, &rung)
       return rung
     }
   }

@@ -134,12 +134,6 @@ package struct ManifestLoader: Sendable {
     return (withImages ? needed + images : needed, needed.count)
   }
 
-  private enum Event: Sendable {
-    case read(Int, Result<RungSegments, ReelError>)
-    /// Images have been waited for long enough.
-    case timeUp
-  }
-
   /// - Parameter isTooMuch: Returns true when no more should be read.
   private func readSegments(
     of loaded: inout LoadedManifest, _ resolver: SourceResolver, withImages: Bool,
@@ -147,48 +141,16 @@ package struct ManifestLoader: Sendable {
   ) async throws {
     let presentation = loaded.presentation
     let (places, optional) = places(in: presentation, withImages: withImages)
-    var outcomes: [Int: Result<RungSegments, ReelError>] = [:]
-    try await withThrowingTaskGroup(of: Event.self) { group in
-      // While images arrive, more may come.
-      var (next, neededCount, timedCount) = (0, 0, Int?.none)
-      while outcomes.count < places.count {
-        while next < places.count, next - outcomes.count < Self.concurrency {
-          let (index, place) = (next, places[next])
-          let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
-          group.addTask {
-            do {
-              if isTooMuch() {
-                throw ReelError(.badManifest, "the playlists of all rungs together are too large")
-              }
-              let found = try await resolver.segments(of: rung, variables: presentation.variables)
-              return .read(index, .success(found))
-            } catch let error as ReelError {
-              return .read(index, .failure(error))
-            }
-          }
-          next += 1
-        }
-        if timedCount == nil, optional > 0, neededCount == optional {
-          timedCount = outcomes.count
-          group.addTask {
-            try await resolver.recorder.clock.sleep(for: Patience.limit)
-            return .timeUp
-          }
-        }
-        guard let event = try await group.next() else { break }
-        switch event {
-        case .read(let index, let outcome):
-          outcomes[index] = outcome
-          if index < optional { neededCount += 1 }
-        case .timeUp:
-          guard timedCount != outcomes.count else {
-            group.cancelAll()
-            return
-          }
-          timedCount = nil
-        }
+    let outcomes = try await Patience.gather(
+      count: places.count, neededCount: optional, concurrency: Self.concurrency,
+      clock: resolver.recorder.clock
+    ) { index -> Result<RungSegments, ReelError> in
+      if isTooMuch() {
+        return .failure(ReelError(.badManifest, "the playlists of all rungs together are too large"))
       }
-      group.cancelAll()
+      let place = places[index]
+      let rung = presentation.periods[place.period].trackGroups[place.group].rungs[place.rung]
+      return try await resolver.outcome(of: rung, variables: presentation.variables)
     }
     for (index, place) in places.enumerated() {
       switch outcomes[index] {

@@ -47,11 +47,9 @@ public struct SourceProber: Sendable {
   /// Playlists of images that are read for their layout.
   private static let imagePlaylistLimit = 8
 
-  private enum Event: Sendable {
-    case described(SourceDescription)
-    case images(index: Int, Result<RungSegments, ReelError>)
-    /// Images have been waited for long enough.
-    case timeUp
+  private enum Part: Sendable {
+    case description(SourceDescription)
+    case images(Result<RungSegments, ReelError>)
   }
 
   /// Describes a manifest, and reads its playlists of images at the same time. They are not waited for long when all the
@@ -61,40 +59,20 @@ public struct SourceProber: Sendable {
   ) async throws -> SourceDescription {
     let rungs = presentation.imagePlaylists.prefix(Self.imagePlaylistLimit)
     guard !rungs.isEmpty else { return try await describe(opening, source) }
-    var outcomes: [Int: Result<RungSegments, ReelError>] = [:]
-    var description = SourceDescription(kind: presentation.format.rawValue)
-    try await withThrowingTaskGroup(of: Event.self) { group in
-      group.addTask { .described(try await describe(opening, source)) }
-      for (index, rung) in rungs.enumerated() {
-        group.addTask {
-          do {
-            let found = try await opening.resolver.segments(of: rung, variables: presentation.variables)
-            return .images(index: index, .success(found))
-          } catch let error as ReelError {
-            return .images(index: index, .failure(error))
-          }
-        }
-      }
-      var isDescribed = false
-      while !isDescribed || outcomes.count < rungs.count, let event = try await group.next() {
-        switch event {
-        case .described(let value):
-          (description, isDescribed) = (value, true)
-          guard !presentation.holdsImagesOnly else { continue }
-          group.addTask {
-            try await opening.context.recorder.clock.sleep(for: Patience.limit)
-            return .timeUp
-          }
-        case .images(let index, let outcome): outcomes[index] = outcome
-        case .timeUp:
-          for (index, rung) in rungs.enumerated() where outcomes[index] == nil {
-            outcomes[index] = .failure(rung.lateImages)
-          }
-        }
-      }
-      group.cancelAll()
+    let count = 1 + rungs.count
+    let parts = try await Patience.gather(
+      count: count, neededCount: presentation.holdsImagesOnly ? count : 1, concurrency: count,
+      clock: opening.context.recorder.clock
+    ) { index -> Part in
+      guard index > 0 else { return .description(try await describe(opening, source)) }
+      return .images(
+        try await opening.resolver.outcome(of: rungs[index - 1], variables: presentation.variables))
     }
-    description.take(rungs.indices.compactMap { outcomes[$0] })
+    guard case .description(var description) = parts[0] else { throw CancellationError() }
+    description.take(
+      rungs.enumerated().map { index, rung in
+        if case .images(let outcome) = parts[index + 1] { outcome } else { .failure(rung.lateImages) }
+      })
     return description
   }
 

@@ -76,6 +76,15 @@ struct SourceResolver: Sendable {
     }
   }
 
+  /// Like `segments(of:variables:)`, but throws only `CancellationError`.
+  func outcome(of rung: Rung, variables: [String: String]) async throws -> Result<RungSegments, ReelError> {
+    do {
+      return .success(try await segments(of: rung, variables: variables))
+    } catch let error as ReelError {
+      return .failure(error)
+    }
+  }
+
   /// The segments of a rung. Fetches its media playlist or index if necessary.
   ///
   /// If the MPD does not state the position of an index, it is searched at the beginning of the file. A file

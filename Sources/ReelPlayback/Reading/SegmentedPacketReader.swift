@@ -16,15 +16,13 @@ final class SegmentedPacketReader: PacketReader {
   private let resolved: ResolvedPresentation
   /// The periods that have the media it reads. It skips the others.
   private let periods: [Period]
-  private let resolver: SourceResolver
+  private let opener: RungOpener
   private let context: TrackContext
   private let role: ReaderRole
   private let controller: RungController
   private let offsets: TimestampOffsets
   private let isAlone: Bool
-  private let keys: KeyStore
   private let log: any ReadingLog
-  private let initializations: InitializationStore
   private var scope: LoadScope
   private var tracks: [TrackKey: RungTrack] = [:]
   private var place = Place.start
@@ -43,10 +41,7 @@ final class SegmentedPacketReader: PacketReader {
   private(set) var segmentURL: URL?
   /// Segments of a live presentation that can't be loaded are left out.
   private var leavesOutRefused = false
-  /// Segments of a track whose key frames will be read, in reverse order, and those whose transfers have begun.
-  private var planned: (key: TrackKey, track: RungTrack, indexes: [Int])?
-  /// In order. They belong to the loading as a whole, until they are read.
-  private var ahead: [(index: Int, feed: SegmentFeed)] = []
+  private var planned: PlannedSegments?
 
   private typealias TrackKey = SegmentSpan.Key
 
@@ -61,9 +56,6 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private static let passOverLimit = 3
-  /// The number of planned segments that are requested at the same time, or wait to be read: as many as browsers open
-  /// connections to a host.
-  private static let aheadCount = 6
   /// Used while the segments are not known: they are rarely shorter.
   private static let worthwhileDistance = MediaTime(value: 2, timescale: 1)
 
@@ -72,19 +64,20 @@ final class SegmentedPacketReader: PacketReader {
     controller: RungController, offsets: TimestampOffsets, isAlone: Bool, keys: KeyStore, log: any ReadingLog,
     scope: LoadScope, shared: SharedTracks? = nil
   ) {
-    initializations = shared?.initializations ?? InitializationStore()
     tracks = shared?.tracks ?? [:]
     opened = shared?.opened
     leavesOutRefused = shared?.leavesOutRefused ?? false
     self.resolved = resolved
     periods = resolved.presentation.periods(carrying: role)
     self.role = role
-    self.resolver = resolver
+    opener = RungOpener(
+      resolved: resolved, resolver: resolver, role: role, context: context, location: controller.location,
+      offsets: offsets, keys: keys, initializations: shared?.initializations ?? InitializationStore(),
+      log: log)
     self.context = context
     self.controller = controller
     self.offsets = offsets
     self.isAlone = isAlone
-    self.keys = keys
     self.log = log
     self.scope = scope
     streams.duration = resolved.presentation.duration
@@ -168,8 +161,7 @@ final class SegmentedPacketReader: PacketReader {
     for index in places.compactMap({ span.track.supply.index(at: $0.seekTime) }) where index != indexes.last {
       indexes.append(index)
     }
-    planned = (span.key, span.track, indexes.reversed())
-    ahead = []
+    planned = PlannedSegments(key: span.key, track: span.track, indexes: indexes)
     // What is left of its transfer would take a share of the network.
     finishedWaits.media += span.container?.sourceWait ?? .zero
     self.span = nil
@@ -255,8 +247,8 @@ final class SegmentedPacketReader: PacketReader {
   /// What other readers of the same presentation need to read the same playlists and initializations.
   var shared: SharedTracks {
     SharedTracks(
-      tracks: tracks, opened: opened, initializations: initializations, leavesOutRefused: leavesOutRefused,
-      offsets: offsets, keys: keys)
+      tracks: tracks, opened: opened, initializations: opener.initializations,
+      leavesOutRefused: leavesOutRefused, offsets: offsets, keys: opener.keys)
   }
 
   // MARK: - Private
@@ -362,23 +354,17 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private func beginPlanned() {
-    while ahead.count < Self.aheadCount, let key = planned?.key, let track = planned?.track,
-      let index = planned?.indexes.popLast()
-    {
-      guard case .segment(let segment) = track.supply.peek(at: index), !segment.isGap else { continue }
-      guard let feed = try? makeFeed(key, track, from: index, .end, scope: context.scope) else { continue }
-      ahead.append((index, feed))
+    planned?.begin { key, track, index in
+      try? makeFeed(key, track, from: index, .end, scope: context.scope)
     }
   }
 
-  /// The transfer of a planned segment, and those before it are ended; nil if there is none, and the plan is given up.
+  /// The transfer of a planned segment; nil if there is none, and the plan is given up.
   private func takePlanned(_ key: TrackKey, _ index: Int) -> SegmentFeed? {
-    guard planned?.key == key, let place = ahead.firstIndex(where: { $0.index == index }) else {
-      (planned, ahead) = (nil, [])
+    guard planned?.key == key, let feed = planned?.take(index) else {
+      planned = nil
       return nil
     }
-    let feed = ahead[place].feed
-    ahead.removeFirst(place + 1)
     feed.end(with: scope)
     beginPlanned()
     return feed
@@ -527,7 +513,8 @@ final class SegmentedPacketReader: PacketReader {
         advice: segment.encryption == nil ? nil : "it was decrypted, but the key may be wrong")
     }
     if format == .mp4 {
-      if let initialization = segment.initialization, initializations[initialization]?.isEmpty == true {
+      if let initialization = segment.initialization, opener.initializations[initialization]?.isEmpty == true
+      {
         throw ReelError(
           .badMedia, "the initialization segment is empty", at: initialization.url.reelName)
       }
@@ -538,7 +525,7 @@ final class SegmentedPacketReader: PacketReader {
     options.wantsVideo = wantsVideo
     options.audioLanguages = context.configuration.audioLanguages
     options.clock = context.recorder.clock
-    options.keys = feed.keys(keys, protection: rung.protection, context: context)
+    options.keys = feed.keys(opener.keys, protection: rung.protection, context: context)
     if case .main(let wantsAudio) = role {
       options.wantsAudio = wantsAudio
     } else {
@@ -561,94 +548,18 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private func track(_ key: TrackKey, rung: Rung) throws -> RungTrack {
-    let track = try tracks[key] ?? makeTrack(rung)
+    let track = try tracks[key] ?? open(rung)
     tracks[key] = track
     opened = track
     return track
   }
 
-  private func makeTrack(_ rung: Rung) throws -> RungTrack {
-    let matcher = matcher(rung)
-    let live = LiveTrack(
-      resolved, resolver: resolver, role: role,
-      choose: { period throws(ReelError) in try matcher.rung(in: period) })
-    if resolved.presentation.isLive { return makeTrack(rung, try live.segments()) }
-    let placed = rung.beginning(at: controller.location.index)
-    let found = try isAtStart ? openSegments(of: placed) : listSegments(of: placed)
-    guard !found.list.isEmpty || found.live != nil else {
-      throw ReelError(.badManifest, "no segments to play", at: context.name)
-    }
-    if rung.holdsKeyFramesOnly, resolved.presentation.iFrameRungs.contains(where: { $0.id == rung.id }) {
-      // Without a map, the tables of a transport stream would have to be fetched for each frame.
-      let isAlone = found.list[0].initialization != nil || found.list[0].byteRange?.offset ?? 0 == 0
-      guard found.live == nil, isAlone else {
-        throw ReelError(
-          .unsupported, "a playlist of I-frames that is live or has no EXT-X-MAP", at: context.name)
-      }
-    }
-    if let segments = live.segments(found, of: rung) {
-      return makeTrack(rung, offsets.aligned(segments))
-    }
-    if let fault = found.indexFault { log.noteFailure(fault.located(at: context.name), rung: rung.id) }
-    if streams.duration == nil { streams.duration = found.list.end }
-    return makeTrack(
-      rung,
-      ListedSegments(
-        list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset),
-      opening: found.transfer)
-  }
-
-  private var isAtStart: Bool { if case .start = place { true } else { false } }
-
-  /// The segments of a rung, from its playlist or index.
-  private func listSegments(of rung: Rung) throws -> RungSegments {
-    let (resolver, variables) = (resolver, resolved.presentation.variables)
-    let start = context.recorder.clock.now
-    defer { finishedWaits.manifests += context.recorder.clock.now - start }
-    return try BlockingThread.wait(scope: scope) {
-      try await resolver.segments(of: rung, variables: variables)
-    }
-  }
-
-  /// Like `listSegments`, for a rung that is read from its beginning: the index of a file is read in the
-  /// transfer of its media.
-  private func openSegments(of rung: Rung) throws -> RungSegments {
-    guard case .index = rung.media else { return try listSegments(of: rung) }
-    let (resolver, variables) = (resolver, resolved.presentation.variables)
-    let (initializations, location) = (initializations, controller.location)
-    let start = context.recorder.clock.now
-    defer { finishedWaits.media += context.recorder.clock.now - start }
-    return try BlockingThread.wait(scope: scope) {
-      try await resolver.opening(
-        of: rung, variables: variables, initializations: initializations, location: location)
-    }
-  }
-
-  private func makeTrack(
-    _ rung: Rung, _ supply: any SegmentSupply, opening: FileTransfer? = nil
-  ) -> RungTrack {
-    let log = log
-    let bits = rung.id
-    // Of the fragment around an I-frame in a playlist, the rest is missing, which is no damage.
-    var noteDamage: (@Sendable (ReelError) -> Void)?
-    if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
-      noteDamage = { error in log.noteFailure(error, rung: bits) }
-    } else if resolved.presentation.iFrameRungs.isEmpty {
-      // Read as a whole, it needs the rest to be filled up.
-      noteDamage = { error in if error.kind != .badMedia { log.noteFailure(error, rung: bits) } }
-    }
-    if leavesOutRefused { (supply as? LiveSegments)?.leaveOutRefused() }
-    let loader = SegmentLoader(
-      supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
-      location: controller.location, recorder: context.recorder, initializations: initializations,
-      opening: opening,
-      noteDamage: noteDamage,
-      note: { transfer in log.noteTransfer(transfer, rung: bits) })
-    return RungTrack(rung: rung, supply: supply, loader: loader)
-  }
-
-  private func matcher(_ rung: Rung) -> RungMatcher {
-    RungMatcher(rung: rung, role: role, configuration: context.configuration)
+  private func open(_ rung: Rung) throws -> RungTrack {
+    let isAtStart = if case .start = place { true } else { false }
+    let track = try opener.open(rung, fromStart: isAtStart, scope: scope, waits: &finishedWaits)
+    if leavesOutRefused { (track.supply as? LiveSegments)?.leaveOutRefused() }
+    if streams.duration == nil { streams.duration = (track.supply as? ListedSegments)?.list.end }
+    return track
   }
 }
 
@@ -660,11 +571,4 @@ struct SharedTracks: Sendable {
   fileprivate let leavesOutRefused: Bool
   let offsets: TimestampOffsets
   let keys: KeyStore
-}
-
-/// One rung's segments and their loader.
-struct RungTrack: Sendable {
-  let rung: Rung
-  let supply: any SegmentSupply
-  let loader: SegmentLoader
 }

@@ -1,0 +1,106 @@
+internal import ReelCore
+internal import ReelFFmpeg
+internal import ReelManifest
+
+/// Opens rungs of a presentation: finds their segments, and makes their loaders.
+struct RungOpener {
+  let resolved: ResolvedPresentation
+  let resolver: SourceResolver
+  let role: ReaderRole
+  let context: TrackContext
+  let location: ServiceLocation
+  let offsets: TimestampOffsets
+  let keys: KeyStore
+  let initializations: InitializationStore
+  let log: any ReadingLog
+
+  /// The segments of a rung, from its playlist or index.
+  ///
+  /// - Parameters:
+  ///   - fromStart: True if the rung is read from its beginning: the index of a file is then read in the transfer of its
+  ///     media.
+  ///   - waits: The waits for the playlist or the index are added to it.
+  /// - Throws: `ReelError` if they can't be loaded, if there are none, or if they can't be read.
+  func open(
+    _ rung: Rung, fromStart: Bool, scope: LoadScope, waits: inout ReaderWaits
+  ) throws -> RungTrack {
+    let matcher = RungMatcher(rung: rung, role: role, configuration: context.configuration)
+    let live = LiveTrack(
+      resolved, resolver: resolver, role: role,
+      choose: { period throws(ReelError) in try matcher.rung(in: period) })
+    if resolved.presentation.isLive { return track(rung, try live.segments()) }
+    let placed = rung.beginning(at: location.index)
+    let found =
+      try fromStart
+      ? opening(of: placed, scope: scope, waits: &waits) : list(of: placed, scope: scope, waits: &waits)
+    guard !found.list.isEmpty || found.live != nil else {
+      throw ReelError(.badManifest, "no segments to play", at: context.name)
+    }
+    if isIFramePlaylist(rung) {
+      // Without a map, the tables of a transport stream would have to be fetched for each frame.
+      let isAlone = found.list[0].initialization != nil || found.list[0].byteRange?.offset ?? 0 == 0
+      guard found.live == nil, isAlone else {
+        throw ReelError(
+          .unsupported, "a playlist of I-frames that is live or has no EXT-X-MAP", at: context.name)
+      }
+    }
+    if let segments = live.segments(found, of: rung) { return track(rung, offsets.aligned(segments)) }
+    if let fault = found.indexFault { log.noteFailure(fault.located(at: context.name), rung: rung.id) }
+    let segments = ListedSegments(
+      list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset)
+    return track(rung, segments, opening: found.transfer)
+  }
+
+  // MARK: - Private
+
+  private func isIFramePlaylist(_ rung: Rung) -> Bool {
+    rung.holdsKeyFramesOnly && resolved.presentation.iFrameRungs.contains { $0.id == rung.id }
+  }
+
+  private func list(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
+    let (resolver, variables) = (resolver, resolved.presentation.variables)
+    let start = context.recorder.clock.now
+    defer { waits.manifests += context.recorder.clock.now - start }
+    return try BlockingThread.wait(scope: scope) {
+      try await resolver.segments(of: rung, variables: variables)
+    }
+  }
+
+  private func opening(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
+    guard case .index = rung.media else { return try list(of: rung, scope: scope, waits: &waits) }
+    let (resolver, variables) = (resolver, resolved.presentation.variables)
+    let (initializations, location) = (initializations, location)
+    let start = context.recorder.clock.now
+    defer { waits.media += context.recorder.clock.now - start }
+    return try BlockingThread.wait(scope: scope) {
+      try await resolver.opening(
+        of: rung, variables: variables, initializations: initializations, location: location)
+    }
+  }
+
+  private func track(
+    _ rung: Rung, _ supply: any SegmentSupply, opening: FileTransfer? = nil
+  ) -> RungTrack {
+    let (log, id) = (log, rung.id)
+    // Of the fragment around an I-frame in a playlist, the rest is missing, which is no damage.
+    var noteDamage: (@Sendable (ReelError) -> Void)?
+    if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
+      noteDamage = { error in log.noteFailure(error, rung: id) }
+    } else if resolved.presentation.iFrameRungs.isEmpty {
+      // Read as a whole, it needs the rest to be filled up.
+      noteDamage = { error in if error.kind != .badMedia { log.noteFailure(error, rung: id) } }
+    }
+    let loader = SegmentLoader(
+      supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
+      location: location, recorder: context.recorder, initializations: initializations, opening: opening,
+      noteDamage: noteDamage, note: { transfer in log.noteTransfer(transfer, rung: id) })
+    return RungTrack(rung: rung, supply: supply, loader: loader)
+  }
+}
+
+/// One rung's segments and their loader.
+struct RungTrack: Sendable {
+  let rung: Rung
+  let supply: any SegmentSupply
+  let loader: SegmentLoader
+}
