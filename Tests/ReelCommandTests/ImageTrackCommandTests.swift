@@ -92,14 +92,14 @@ struct ImageTrackCommandTests {
     let folder = try await made()
     let probed = try await Command.run("probe", folder.path("poor-start.mpd"))
     #expect(probed.outputText.contains("images thumbnails  "))
-    #expect(probed.outputText.contains(", 80x45, 2x2 tiles an image, image/png"), "\(probed.outputText)")
+    #expect(probed.outputText.contains(", 80x45, 2x2 tiles per image, image/png"), "\(probed.outputText)")
     let hls = try await Command.run("probe", folder.path("poor-start.m3u8"), "--json")
     let images = try #require(try json(hls.outputLines.first)["images"] as? [[String: Any]])
     #expect(images.first?["width"] as? Int == 80 && images.first?["columns"] as? Int == 2)
     #expect(probed.status == 0 && hls.status == 0 && probed.errorText.isEmpty && hls.errorText.isEmpty)
     let playlist = try await Command.run("probe", folder.path("poor-start-images.m3u8"))
     #expect(
-      playlist.status == 0 && playlist.outputText.contains("2x2 tiles an image"), "\(playlist.errorText)")
+      playlist.status == 0 && playlist.outputText.contains("2x2 tiles per image"), "\(playlist.errorText)")
     for name in ["poor-start.m3u8", "poor-start-images.m3u8", "poor-start.mpd"] {
       let result = try await Command.run("manifest", folder.path(name))
       #expect(result.status == 0, "\(result.errorText)")
@@ -119,7 +119,7 @@ struct ImageTrackCommandTests {
     for command in [["play"], ["frames", "-o", folder.path]] {
       let result = try await Command.run([command[0], folder.path(name)] + command.dropFirst())
       #expect(result.status != 0)
-      #expect(result.errorText.contains("it holds images only, and no video"), "\(result.errorText)")
+      #expect(result.errorText.contains("it contains only images, no video"), "\(result.errorText)")
     }
   }
 

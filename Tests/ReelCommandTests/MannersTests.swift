@@ -38,6 +38,9 @@ struct MannersTests {
               five six seven
           long name  eight
         """)
+    #expect(
+      HelpText.fitted("  --audio-language <lang> The preferred audio language, first", to: 50)
+        == "  --audio-language <lang> The preferred audio\n                          language, first")
     #expect(HelpText.fitted("one two three", to: 9) == "one two\nthree")
     #expect(HelpText.fitted("USAGE: reel [<options>]", to: 16) == "USAGE: reel\n       [<options\n       >]")
   }

@@ -277,12 +277,12 @@ struct ImageStillsTests {
       let error = await #expect(throws: ReelError.self) {
         _ = try await poster(choice, "images.m3u8", from: fetcher)
       }
-      #expect(error?.kind == .unsupported && error?.reason == "it holds images only, and no video")
+      #expect(error?.kind == .unsupported && error?.reason == "it contains only images, no video")
     }
     let error = await #expect(throws: ReelError.self) {
       _ = try await extract(.first, from: source("images.m3u8"), fetcher: fetcher)
     }
-    #expect(error?.reason == "it holds images only, and no video" && error?.advice != nil)
+    #expect(error?.reason == "it contains only images, no video" && error?.advice != nil)
     #expect(names(fetcher).allSatisfy { $0 == "images.m3u8" })
   }
 

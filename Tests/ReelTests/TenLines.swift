@@ -11,5 +11,5 @@ func tenLines(urls: [URL], draw: @escaping @Sendable (VideoFrame) -> Void) async
   try await pool.ready(1)  // The next item's first frame is decoded.
   let swipe = pool.show(1)
   print(swipe, pool.memory.total)  // 256x144 at 0 s after 0.055 ms 1.4 MB
-  try await swipe.firstFrame()  // On a miss: when it is there, with how long it took, or why not.
+  try await swipe.firstFrame()  // After a miss: waits for the frame, and throws if the item failed.
 }

@@ -367,23 +367,22 @@ struct FeedJob: Sendable {
     }
   }
 
-  /// Prints; false if an assertion is not met. Those that hold go to standard output, the others to standard
-  /// error.
+  /// Prints; false if an assertion is not met. Those that hold go to standard output, the others, after them, to
+  /// standard error.
   private func finish(_ reports: [WalkReport], _ warnings: [String]) throws(ReelError) -> Bool {
     try printReports(reports)
     if !command.options.quiet { for warning in warnings { Console.warn("\(warning)") } }
-    var isMet = true
-    for report in reports {
-      let label = reports.count > 1 ? "\(report.label): " : ""
-      for outcome in report.assertions {
-        if !outcome.isMet {
-          isMet = false
-          Console.fault("\(label)\(outcome.text(in: Console.errorLayout))")
-        } else if !command.options.json, !command.options.quiet {
-          try Console.printText("\(label)\(outcome.text(in: Terminal.layout))")
-        }
+    let outcomes = reports.flatMap { report in
+      report.assertions.map { (label: reports.count > 1 ? "\(report.label): " : "", outcome: $0) }
+    }
+    if !command.options.json, !command.options.quiet {
+      for (label, outcome) in outcomes where outcome.isMet {
+        try Console.printText("\(label)\(outcome.text(in: Terminal.layout))")
       }
     }
-    return isMet
+    for (label, outcome) in outcomes where !outcome.isMet {
+      Console.fault("\(label)\(outcome.text(in: Console.errorLayout))")
+    }
+    return outcomes.allSatisfy(\.outcome.isMet)
   }
 }

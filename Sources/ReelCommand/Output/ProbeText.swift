@@ -32,7 +32,8 @@ enum ProbeText {
       for rendition in renditions {
         let facts = [
           rendition.language, rendition.label, rendition.bandwidth.map(bitRate), rendition.codecs,
-          rendition.channels.map { "\($0) channels" }, rendition.default ? "default" : nil,
+          rendition.channels.map { "\($0) \($0 == "1" ? "channel" : "channels")" },
+          rendition.default ? "default" : nil,
           rendition.unplayable.map { "(\($0))" }, rendition.protection.map(protection),
         ]
         lines.append(
@@ -42,7 +43,7 @@ enum ProbeText {
     }
     for images in record.images ?? [] {
       let layout = images.columns.flatMap { columns in
-        images.rows.flatMap { columns * $0 == 1 ? nil : "\(columns)x\($0) tiles an image" }
+        images.rows.flatMap { columns * $0 == 1 ? nil : "\(columns)x\($0) tiles per image" }
       }
       let facts = [
         images.bandwidth.map(bitRate), size(images.width, images.height), layout, images.mimeType,
@@ -64,7 +65,8 @@ enum ProbeText {
       let facts = [
         stream.codecName, stream.codecTag, size(stream.width, stream.height),
         stream.avgFrameRate.map(frameRate),
-        stream.channels.map { "\($0) channels" }, stream.sampleRate.map { "\($0) Hz" }, stream.language,
+        stream.channels.map { "\($0) \($0 == 1 ? "channel" : "channels")" },
+        stream.sampleRate.map { "\($0) Hz" }, stream.language,
       ]
       lines.append("  stream \(stream.index) \(stream.codecType)  \(join(facts))")
     }

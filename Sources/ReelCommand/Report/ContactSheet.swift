@@ -36,7 +36,7 @@ enum ContactSheet {
     return indices.prefix(FirstFrames.limit).map { index in
       let caption: String
       if let delay = visits[index]?.timeToFirstFrame {
-        caption = "\(DurationText.readable(delay)), \(visits[index]?.isHit == true ? "hit" : "miss")"
+        caption = visits[index]?.outcome(after: delay) ?? ""
       } else if let error = failures[index] {
         caption = "failed: \(Redaction.clean(error))"
       } else {

@@ -18,7 +18,7 @@ struct PlayPage {
       page.add("Start-up", startup(summary), note: startupNote(summary))
       let charts = buffer(recording, summary) + bitRate(recording, summary) + lateness(recording, summary)
       page.add(
-        "Course", charts.isEmpty ? "" : "<div class=\"charts\">\(charts)</div>",
+        "Playback over time", charts.isEmpty ? "" : "<div class=\"charts\">\(charts)</div>",
         note:
           "The buffer is the media ahead of the frame on show; the bit rate is that of the rung, as its manifest "
           + "states it. Red: stalls.")

@@ -122,8 +122,8 @@ struct WalkPage {
   private var timelineNote: String {
     var note = "Numbers are indices of items in the feed. Memory, bytes and frames are in spans of "
     note +=
-      "\(DurationText.readable(timeline.binWidth)). Bytes count when they are read; those that waited in a "
-    note += "connection can exceed the rate of the link."
+      "\(DurationText.readable(timeline.binWidth)). Bytes are counted when they are read, so bytes "
+    note += "that waited in a connection can exceed the link's rate."
     let hidden = timeline.omittedCount + max(0, report.swipes.count - TimelineChart.swipeLimit)
     if hidden > 0 { note += " \(hidden) later events are left out." }
     return note
@@ -148,7 +148,7 @@ struct WalkPage {
       }
       let delay: String
       if let first = swipe?.timeToFirstFrame {
-        delay = "\(DurationText.readable(first)), \(swipe?.isHit == true ? "hit" : "miss")"
+        delay = swipe?.outcome(after: first) ?? ""
       } else if failed.contains(index) {
         delay = report.failedItems.first { $0.index == index }.map { Redaction.clean($0.error) } ?? "failed"
       } else {
@@ -190,7 +190,7 @@ struct WalkPage {
       }
       let end = swipe.timeToFirstFrame == nil ? ", left without a frame" : ""
       let head =
-        "Swipe \(swipe.number) to item \(swipe.itemIndex), \(DurationText.readable(swipe.waitParts.total))\(end): "
+        "\(swipe.kind == .start ? "Start" : "Swipe \(swipe.number)") to item \(swipe.itemIndex), \(DurationText.readable(swipe.waitParts.total))\(end): "
         + "found \(swipe.found); \(swipe.waitParts.map(\.description).joined(separator: ", "))"
       return "<div>\(Markup.escape(head))\(Charts.bar(parts, longest: longest.milliseconds))</div>"
     }
@@ -238,6 +238,12 @@ struct WalkPage {
 }
 
 extension SwipeRecord {
+  /// How long the first frame took, and whether it was ready. The start of a walk is neither a hit nor a miss.
+  func outcome(after delay: Duration) -> String {
+    let time = DurationText.readable(delay)
+    return kind == .start ? "start, \(time)" : "\(time), \(isHit ? "hit" : "miss")"
+  }
+
   /// What was loaded when the swipe settled.
   var found: String {
     stage == .none && loadedByteCount == 0

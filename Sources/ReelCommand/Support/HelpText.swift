@@ -62,18 +62,27 @@ enum HelpText {
       let column = width - indentation < leastMeaning ? nameIndentation + 4 : indentation
       return wrapped(rest, width, first: column, hanging: column)
     }
-    guard indentation == 2, let gap = rest.firstRange(of: "  "), gap.lowerBound > rest.startIndex else {
+    guard indentation == 2, let column = meaningColumn(of: line) else {
       return wrapped(rest, width, first: indentation, hanging: min(indentation + 2, width / 2))
     }
-    let name = rest[..<gap.lowerBound]
-    let meaning = rest[gap.upperBound...].drop { $0 == " " }
-    let column = line.count - meaning.count
+    let (name, meaning) = (line.prefix(column), line.dropFirst(column))
     if width - column < leastMeaning {
       return wrapped(name, width, first: indentation, hanging: indentation + 2)
         + wrapped(meaning, width, first: indentation + 4, hanging: indentation + 4)
     }
     let lines = wrapped(meaning, width, first: column, hanging: column)
     return [String(line.prefix(column)) + lines[0].dropFirst(column)] + lines.dropFirst()
+  }
+
+  /// The column at which the meaning of an entry starts, of a list or of options; nil if the line is no entry.
+  private static func meaningColumn(of line: String) -> Int? {
+    let rest = line.dropFirst(2)
+    guard let gap = rest.firstRange(of: "  "), gap.lowerBound > rest.startIndex else {
+      // The name of an option may fill its column, up to one space.
+      let isOption = rest.hasPrefix("-") && line.prefix(optionColumn).last == " "
+      return isOption && line.count > optionColumn ? optionColumn : nil
+    }
+    return line.count - rest[gap.upperBound...].drop { $0 == " " }.count
   }
 
   /// The words of a text in lines with these indentations. Words that are wider than a line are broken.

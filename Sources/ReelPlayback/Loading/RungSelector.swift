@@ -52,8 +52,8 @@ package struct RungSelector: Sendable {
       let kinds = Set(period.trackGroups.map { $0.kind == .image ? "images" : $0.kind.rawValue }).sorted()
       guard kinds != ["images"] else {
         throw ReelError(
-          .unsupported, "it holds images only, and no video",
-          advice: "take stills of it with reel storyboard, or with reel poster without --first and --at")
+          .unsupported, "it contains only images, no video",
+          advice: "use reel storyboard, or reel poster without --first and --at")
       }
       throw ReelError(
         .unsupported,

@@ -182,7 +182,7 @@ extension ImageTrack {
     guard !periods.isEmpty, periods.allSatisfy({ !$0.imageRungs.isEmpty }) else { return .none }
     if presentation.isLive {
       guard isAlone else { return .none }
-      throw ReelError(.unsupported, "a live presentation that holds images only", at: opening.context.name)
+      throw ReelError(.unsupported, "a live presentation that contains only images", at: opening.context.name)
     }
     var chosen: [(rung: Rung, period: Period, end: MediaTime?)] = []
     for (index, period) in periods.enumerated() {
