@@ -1082,6 +1082,12 @@ stills() {
   copy "$TMP/high.mp4" stills/poor-start-moov-last.mp4
   copy "$TMP/high.mp4" stills/poor-start.ts
   copy "$TMP/high.mp4" stills/all-poor.mp4 -t 2.7 -movflags +faststart
+  # Two key frames, black at 0 s and good at 40 s; the black one alone; and both without an index (Cues).
+  clip "$TMP/far.mp4" "testsrc2=s=128x72:r=2:d=42,drawbox=t=fill:c=black:enable='lt(t,1)'" "${H264[@]}" -g 1000 \
+    -sc_threshold 0 -force_key_frames 40
+  copy "$TMP/far.mp4" stills/far.mkv
+  copy "$TMP/far.mp4" stills/far-no-cues.mkv -live 1
+  copy "$TMP/far.mp4" stills/one-key-frame.mkv -t 39
   # No IDR but the first: each second is refreshed column by column.
   clip stills/intra-refresh.mp4 "$(picture 160x90 10 6)" "${H264[@]}" \
     -x264-params intra-refresh=1:keyint=10:bframes=0 -movflags +faststart

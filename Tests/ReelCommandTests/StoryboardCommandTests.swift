@@ -159,6 +159,21 @@ struct StoryboardCommandTests {
     }
   }
 
+  @Test("A rung that is missing costs nothing if another has all stills, and is named once")
+  func missingRung() async throws {
+    let folder = try TemporaryFolder()
+    try await withOrigin("stills/low/playlist.m3u8=status:404") { origin in
+      let result = try await Command.run(
+        "storyboard", origin.url("stills/master.m3u8").absoluteString, "--every", "1", "--size", "160", "-o",
+        folder.path, "--json")
+      #expect(result.status == 0, "\(result.errorText)")
+      let record = try json(try #require(result.outputLines.first))
+      #expect(record["stills"] as? Int == 6)
+      #expect(record["missing"] == nil && record["error"] == nil)
+      #expect((record["faults"] as? [Any])?.count == 1)
+    }
+  }
+
   @Test("A segment that never comes costs its own still")
   func silentSegment() async throws {
     let folder = try TemporaryFolder()

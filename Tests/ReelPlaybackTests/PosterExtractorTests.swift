@@ -69,6 +69,33 @@ struct PosterExtractorTests {
     #expect(poster.chosen.measures.score == poster.candidates.map(\.measures.score).max())
   }
 
+  @Test("The second key frame of Matroska may be far away", arguments: ["far", "far-no-cues"])
+  func farKeyFrame(name: String) async throws {
+    let path = "stills/\(name).mkv"
+    let local = try await poster(of: file(path))
+    #expect(times(local) == [0, 40])
+    #expect(local.candidates[0].flaws.first == .black)
+    #expect(local.chosen.time.seconds == 40)
+    try await Origin.use { origin in
+      let remote = try await poster(of: origin.source(path))
+      #expect(times(remote) == [0, 40])
+      #expect(remote.faults.isEmpty, "\(remote.faults)")
+    }
+  }
+
+  @Test("Matroska is not searched for key frames that its index does not name")
+  func onlyKeyFrame() async throws {
+    let path = "stills/one-key-frame.mkv"
+    #expect(try await times(poster(of: file(path))) == [0])
+    try await Origin.use { origin in
+      let remote = try await poster(of: origin.source(path))
+      #expect(times(remote) == [0])
+      // The head is read again for seeking. Bytes are read ahead.
+      let size = try Int64(Fixtures.bytes(path).count)
+      #expect(remote.traffic.readByteCount < 2 * size, "\(remote.traffic)")
+    }
+  }
+
   @Test("The first frame, and the frame at a time")
   func overrides() async throws {
     for path in ["stills/poor-start.mp4", "stills/master.m3u8"] {
@@ -316,13 +343,6 @@ struct KeyFrameSpreadTests {
     #expect(chosen(3, of: [20, 40, 60, 80]) == [20, 40, 60])
     #expect(chosen(3, of: [5]) == [5])
     #expect(chosen(3, of: []).isEmpty)
-  }
-
-  @Test("Times inside the first part, without an end")
-  func times() {
-    let times = KeyFrameSpread(count: 2).times(end: MediaTime(value: 9, timescale: 1))
-    #expect(times.map(\.seconds) == [3, 6])
-    #expect(KeyFrameSpread(count: 2).times(end: nil).map(\.seconds) == [10, 20])
   }
 }
 

@@ -121,11 +121,9 @@ struct StoryboardRecord: Encodable {
       error = ErrorRecord(loss)
     } else if !storyboard.isLive,
       let fault = storyboard.endFault
-        ?? storyboard.faults.first(where: {
-          $0.endsReading && $0 != storyboard.imageFault
-        })
+        ?? (storyboard.rung == nil ? storyboard.faults.first(where: \.endsReading) : nil)
     {
-      // Of a source that is read through, nobody knows how many stills are missing.
+      // Of a file that is read through, nobody knows how many stills are missing.
       loss = fault
       error = ErrorRecord(fault)
     }

@@ -52,26 +52,19 @@ public final class FrameConverter {
   public func convert(
     _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, into image: inout RGBImage
   ) throws(ReelError) {
-    let (scaled, output) = (geometry.scaled, geometry.output)
-    let isScaled = scaled != frame.size
-    let context = try context(
-      for: frame, scaled: scaled, output: isScaled ? AV_PIX_FMT_GBRP : AV_PIX_FMT_RGB24)
-    let byteCount = output.width * output.height * 3
-    if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
-    image.size = output
-    // Without scaling, swscale stays within rows of a multiple of eight pixels, so it can write to the image
-    // directly.
-    if orientation == .upright, scaled == output, !isScaled, scaled.width % 8 == 0 {
-      let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
-        scale(frame, with: context, to: [pixels.baseAddress], stride: scaled.width * 3, rows: scaled.height)
-      }
-      guard done else { throw Self.failure }
-      return
-    }
-    let samples = try scaledSamples(frame, with: context, size: scaled, of: UInt8.self, isPlanar: isScaled)
-    image.pixels.withUnsafeMutableBufferPointer { pixels in
-      place(samples, geometry: geometry, orientation: orientation, in: pixels)
-    }
+    // swscale is fast, but less exact, for frames of 8 bits that keep their size.
+    let isFast = geometry.scaled == frame.size && frame.color.bitDepth <= 8
+    try convert(
+      frame, geometry: geometry, orientation: orientation, isPlanar: !isFast, into: &image)
+  }
+
+  /// Like `convert(_:geometry:orientation:)`, but as exact as 8 bits are, also without scaling.
+  package func convertExactly(
+    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation
+  ) throws(ReelError) -> RGBImage {
+    var image = RGBImage.empty
+    try convert(frame, geometry: geometry, orientation: orientation, isPlanar: true, into: &image)
+    return image
   }
 
   /// Like `convert(_:geometry:orientation:)`, but returns 16 bits per component, for frames with more than 8.
@@ -91,6 +84,31 @@ public final class FrameConverter {
   }
 
   // MARK: - Private
+
+  private func convert(
+    _ frame: borrowing Frame, geometry: FrameGeometry, orientation: Orientation, isPlanar: Bool,
+    into image: inout RGBImage
+  ) throws(ReelError) {
+    let (scaled, output) = (geometry.scaled, geometry.output)
+    let context = try context(
+      for: frame, scaled: scaled, output: isPlanar ? AV_PIX_FMT_GBRP : AV_PIX_FMT_RGB24)
+    let byteCount = output.width * output.height * 3
+    if image.pixels.count != byteCount { image.pixels = [UInt8](repeating: 0, count: byteCount) }
+    image.size = output
+    // Without scaling, swscale stays within rows of a multiple of eight pixels, so it can write to the image
+    // directly.
+    if orientation == .upright, !isPlanar, scaled == output, scaled.width % 8 == 0 {
+      let done = image.pixels.withUnsafeMutableBufferPointer { pixels in
+        scale(frame, with: context, to: [pixels.baseAddress], stride: scaled.width * 3, rows: scaled.height)
+      }
+      guard done else { throw Self.failure }
+      return
+    }
+    let samples = try scaledSamples(frame, with: context, size: scaled, of: UInt8.self, isPlanar: isPlanar)
+    image.pixels.withUnsafeMutableBufferPointer { pixels in
+      place(samples, geometry: geometry, orientation: orientation, in: pixels)
+    }
+  }
 
   /// A scaled frame, with its components in planes of their own or side by side. All distances are in samples.
   private struct ScaledSamples<Sample> {
@@ -139,8 +157,8 @@ public final class FrameConverter {
     sws_freeContext(context)
     context = nil
     key = nil
-    // A frame of the same size is converted to RGB24 by a routine of its own. If it is scaled, RGB24 gets one chroma for
-    // two pixels. Planes get that of each, in half the time.
+    // Frames of the same size have a fast routine for RGB24. For others, RGB24 gets one chroma for two pixels, while planes
+    // get that of each, in half the time.
     var flags = SWS_BICUBIC
     if output != AV_PIX_FMT_RGB24 { flags |= SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP }
     guard

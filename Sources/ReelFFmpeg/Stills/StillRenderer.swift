@@ -38,7 +38,7 @@ package final class StillRenderer {
       default: color.primaries == "bt2020" ? .sdr : nil
       }
     guard let transfer else {
-      let image = try converter.convert(frame, geometry: geometry, orientation: orientation)
+      let image = try converter.convertExactly(frame, geometry: geometry, orientation: orientation)
       return Still(size: image.size, pixels: .eightBit(image.pixels), color: .sRGB)
     }
     let samples = try converter.convertDeep(frame, geometry: geometry, orientation: orientation)

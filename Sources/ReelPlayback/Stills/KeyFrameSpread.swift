@@ -18,12 +18,4 @@ struct KeyFrameSpread {
     guard near.count > count else { return Array(places.prefix(count)) }
     return (1...max(1, count)).map { near[$0 * near.count / count - 1] }
   }
-
-  /// For a source without known places: times to look for key frames at, up to `end`.
-  func times(end: MediaTime?) -> [MediaTime] {
-    let length = min(end ?? Self.length, Self.length)
-    return (1...max(1, count)).map {
-      MediaTime(seconds: length.seconds * Double($0) / Double(count + 1))
-    }
-  }
 }

@@ -190,9 +190,9 @@ private struct PosterSearch {
       let place = KeyFramePlace(time: start, seekTime: start)
       guard try addKeyFrame({ try reader.seek(to: place, scope: $0) }) else { return }
       try addFollowing(count - candidates.count + 1)
-    } else if findsKeyFrames {
-      for time in spread.times(end: reader.duration) {
-        guard try addKeyFrame({ try reader.seek(to: time, scope: $0) }) else { return }
+    } else if let start = candidates.first?.time, let indexed = try indexedPlaces() {
+      for place in spread.chosen(of: indexed.filter { $0.time > start }) {
+        guard try addKeyFrame({ try reader.seek(to: place, scope: $0) }) else { return }
       }
     } else {
       try addFollowing(count)
@@ -222,16 +222,29 @@ private struct PosterSearch {
     _ seek: ((LoadScope) throws -> Void)? = nil, note: (MediaTime) -> Void = { _ in }
   ) throws -> Bool {
     if seek != nil { limit = makeLimit() }
+    let scope = limit.scope
+    return try trying { search in
+      try seek?(scope)
+      guard let frame = try search.reader.keyFrame() else { return false }
+      note(frame.time)
+      // A seek may lead back to a frame that is known.
+      if search.candidates.contains(where: { $0.time == frame.time }) { return true }
+      try search.add(SharedFrame(frame))
+      return true
+    }
+      // A server that stays silent again and again is not waited for any more.
+      ?? (seek != nil && lateCount < Self.lateLimit)
+  }
+
+  /// Runs `body`, which reads, within the limit.
+  ///
+  /// Returns what it returns; after a fault, which is noted, whether there is a point in looking on; nil if nothing came in
+  /// time.
+  private mutating func trying(_ body: (inout PosterSearch) throws -> Bool) throws -> Bool? {
     limit.begin()
     defer { limit.end() }
     do {
-      try seek?(limit.scope)
-      guard let frame = try reader.keyFrame() else { return false }
-      note(frame.time)
-      // A seek may lead back to a frame that is known.
-      if candidates.contains(where: { $0.time == frame.time }) { return true }
-      try add(SharedFrame(frame))
-      return true
+      return try body(&self)
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .internalFault {
       faults.append(error)
       return !error.isTemporary
@@ -239,17 +252,20 @@ private struct PosterSearch {
       faults.append(
         ReelError(.timedOut, "nothing came in time", at: reader.segmentURL?.reelName ?? opening.context.name))
       lateCount += 1
-      // A server that stays silent again and again is not waited for any more.
-      return seek != nil && lateCount < Self.lateLimit
+      return nil
     }
   }
 
-  /// True if a seek finds a key frame without much reading: by the index of Matroska.
-  private var findsKeyFrames: Bool {
-    guard case .resource(let resource) = opening.source, resource.format == .matroska,
-      let first = candidates.last?.time
-    else { return false }
-    return reader.isSeekWorthwhile(to: first + KeyFrameSpread.length, from: first)
+  /// The key frames that the index of a Matroska file names; nil for other sources, and without an index. None after a
+  /// fault.
+  private mutating func indexedPlaces() throws -> [KeyFramePlace]? {
+    guard case .resource(let resource) = opening.source, resource.format == .matroska else { return nil }
+    var places: [KeyFramePlace]?
+    let isRead = try trying { search in
+      places = try search.reader.allKeyFramePlaces()
+      return true
+    }
+    return isRead == true ? places : []
   }
 
   private var traffic: Poster.Traffic {

@@ -379,7 +379,8 @@ final class StoryboardWork: Sendable {
     let (bytes, faults) = (reader.readByteCount, reader.faults)
     state.withLock { state in
       state.readByteCount += bytes
-      state.faults += faults
+      // Each worker may have met the same fault, such as a playlist that is missing.
+      for fault in faults where !state.faults.contains(fault) { state.faults.append(fault) }
     }
   }
 
