@@ -71,6 +71,8 @@ enum Main {
         try? Console.print(HelpText.fitted(message, to: HelpText.columns))
         return
       }
+      // The errors of sources are printed already.
+      guard !message.isEmpty else { Reel.exit(withError: error) }
       Terminal.use(ColorMode(asking: arguments))
       Console.note(
         Console.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))

@@ -14,6 +14,19 @@ extension StringProtocol {
     }
     return text
   }
+
+  /// The text without the user names and passwords of its URLs (RFC 3986 §3.2.1).
+  package var withoutUserInformation: String {
+    guard utf8.contains(UInt8(ascii: "@")) else { return String(self) }
+    var (text, rest) = ("", String(self)[...])
+    while let scheme = rest.firstRange(of: "://") {
+      text += rest[..<scheme.upperBound]
+      rest = rest[scheme.upperBound...]
+      let authority = rest.prefix { !$0.isWhitespace && !"/?#\"<>".contains($0) }
+      if let end = authority.lastIndex(of: "@") { rest = rest[rest.index(after: end)...] }
+    }
+    return text + rest
+  }
 }
 
 extension Unicode.Scalar {

@@ -42,7 +42,7 @@ public struct ReelError: Error, Sendable, Hashable {
   public var kind: Kind
   /// The reason, as a clause without a full stop.
   public var reason: String
-  /// The URL or path of the resource that failed.
+  /// The URL or path of the resource that failed. A URL may have a user name and a password.
   public var location: String?
   /// The position of the failure within the resource at `location`, if known.
   public var place: Place?
@@ -91,7 +91,7 @@ public struct ReelError: Error, Sendable, Hashable {
 
 extension ReelError: CustomStringConvertible {
   /// One line of the form `location: place: reason; advice`, without the parts that are nil. Control characters are
-  /// escaped.
+  /// escaped. User names and passwords in URLs are left out.
   public var description: String {
     var text = ""
     if let location { text += "\(location): " }
@@ -104,6 +104,6 @@ extension ReelError: CustomStringConvertible {
     }
     text += reason
     if let advice { text += "; \(advice)" }
-    return text.printable
+    return text.printable.withoutUserInformation
   }
 }

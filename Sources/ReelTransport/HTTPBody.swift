@@ -2,7 +2,8 @@ import Foundation
 import NIOCore
 import ReelCore
 
-/// The body of a response, over as many transfers as necessary: if one breaks, the next continues at that byte.
+/// The body of a response, over as many transfers as necessary: if one breaks, or the server sends only a part of the
+/// range, the next continues at that byte.
 ///
 /// For one consumer, which calls `finish` when it needs no more.
 final class HTTPBody: Sendable {
@@ -16,6 +17,8 @@ final class HTTPBody: Sendable {
     var brokeAt: Int64
     /// The number of bytes before that position that the current transfer repeats.
     var skipCount: Int64 = 0
+    /// The position after the last byte of the current transfer; nil if unknown.
+    var transferEnd: Int64?
     /// True if the current transfer continues beyond the end of the body.
     var isOverlong = false
     var isOver = false
@@ -33,7 +36,9 @@ final class HTTPBody: Sendable {
     self.session = session
     self.fetcher = fetcher
     state = Locked(
-      State(transfer: transfer, position: head.bodyOffset, brokeAt: head.bodyOffset), rank: .body)
+      State(
+        transfer: transfer, position: head.bodyOffset, brokeAt: head.bodyOffset, transferEnd: head.sentEnd),
+      rank: .body)
   }
 
   /// The next bytes, or nil after the last.
@@ -43,6 +48,10 @@ final class HTTPBody: Sendable {
     while let transfer = state.withLock({ $0.isOver ? nil : $0.transfer }) {
       do {
         guard !hasOverlongEnded, let buffer = try await transfer.nextChunk() else {
+          if let position = shortEnd {
+            try await requestRest(from: position)
+            continue
+          }
           try checkIsWhole()
           return nil
         }
@@ -79,6 +88,14 @@ final class HTTPBody: Sendable {
     state.withLock { $0.isOverlong && $0.position == end }
   }
 
+  /// The position at which the current transfer was complete; nil unless the server sent less than was asked for.
+  private var shortEnd: Int64? {
+    state.withLock { state in
+      guard let end, state.position < end, state.position == state.transferEnd else { return nil }
+      return state.position
+    }
+  }
+
   /// Counts received bytes, and returns the new ones among them.
   private func take(_ buffer: ByteBuffer) -> [UInt8]? {
     session.noteFirstByte()
@@ -87,8 +104,9 @@ final class HTTPBody: Sendable {
       let skipped = Int(min(state.skipCount, Int64(buffer.readableBytes)))
       state.skipCount -= Int64(skipped)
       var fresh = buffer.readableBytesView.dropFirst(skipped)
-      // A continued transfer may send more than is wanted.
-      if let end { fresh = fresh.prefix(Int(clamping: end - state.position)) }
+      // A transfer may send more than is wanted, or than it states.
+      let limit = min(end ?? .max, state.transferEnd ?? .max)
+      fresh = fresh.prefix(Int(clamping: max(0, limit - state.position)))
       guard !fresh.isEmpty else { return nil }
       state.position += Int64(fresh.count)
       return Array(fresh)
@@ -116,27 +134,50 @@ final class HTTPBody: Sendable {
       throw explained.reelError(at: head.url, requestCount: session.requestCount)
     }
     try await fetcher.pause(after: explained, at: head.url, for: session)
+    guard try await goOn(from: position) else {
+      throw ReelError(
+        .network,
+        "the resource changed after \(position - head.bodyOffset) bytes, when the connection broke",
+        at: head.url.absoluteString)
+    }
+  }
 
+  /// Opens the transfer after one that was complete, but shorter than asked for.
+  private func requestRest(from position: Int64) async throws {
+    countBytes()
+    let whole = head.bodyByteCount.map { " of \($0)" } ?? ""
+    let outcome = "the server sent only \(position - head.bodyOffset)\(whole) bytes of the range"
+    do {
+      guard try await goOn(from: position) else {
+        throw ReelError(.server, "the resource changed", at: head.url.absoluteString)
+      }
+    } catch var error as ReelError where error.kind == .server {
+      error.reason = "\(outcome), and the rest can't be had: \(error.reason)"
+      throw error
+    }
+  }
+
+  /// Opens the transfer that continues at `position`, the current one; false if the resource has changed.
+  private func goOn(from position: Int64) async throws -> Bool {
     var plan = RequestPlan(session.request)
-    if !isUntouched {
+    if position != head.bodyOffset {
       let range = ByteRange(offset: position, length: restLength(from: position))
       plan = plan.continuing(at: head.url, range: range, ifRange: head.validator)
     }
     let (transfer, next) = try await fetcher.open(plan, for: session)
     guard fits(next) else {
       transfer.cancel()
-      throw ReelError(
-        .network,
-        "the resource changed after \(position - head.bodyOffset) bytes, when the connection broke",
-        at: head.url.absoluteString)
+      return false
     }
     state.withLock { state in
       state.transfer = transfer
       state.countedByteCount = 0
       state.skipCount = position - next.bodyOffset
+      state.transferEnd = next.sentEnd
       let nextEnd = next.bodyByteCount.map { next.bodyOffset + $0 }
       state.isOverlong = end != nil && nextEnd != end
     }
+    return true
   }
 
   /// The rest of the body's length; nil if it has no known end.
@@ -166,5 +207,9 @@ final class HTTPBody: Sendable {
       state.countedByteCount = count
     }
   }
+}
 
+extension ResponseHead {
+  /// The position after the last byte of this response; nil if unknown.
+  fileprivate var sentEnd: Int64? { sentByteCount.map { bodyOffset + $0 } }
 }

@@ -196,7 +196,10 @@ final class HTTPTransfer: HTTPClientResponseDelegate {
   }
 
   func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) {
-    end(.failure(TransferFailure(error, host: host, connectTimeout: configuration.connectTimeout)))
+    let status = state.withLock { $0.head.map { Int($0.status.code) } }
+    end(
+      .failure(
+        TransferFailure(error, host: host, connectTimeout: configuration.connectTimeout, status: status)))
   }
 
   func didFinishRequest(task: HTTPClient.Task<Void>) {

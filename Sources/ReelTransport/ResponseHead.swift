@@ -11,6 +11,9 @@ struct ResponseHead {
   var bodyOffset: Int64
   /// The size of the body as delivered; nil if unknown.
   var bodyByteCount: Int64?
+  /// The number of bytes in this response; nil if unknown. Fewer than the body has if the server sent only the beginning
+  /// of the range (RFC 9110 §15.3.7).
+  var sentByteCount: Int64?
   var resourceByteCount: Int64?
   var supportsRanges: Bool
   /// True if the body was compressed for the transfer.
@@ -30,6 +33,7 @@ struct ResponseHead {
     isCompressed = coding != nil && coding != "identity"
     let contentLength = head.headers.first(name: "Content-Length").flatMap { Int64($0) }
     bodyByteCount = isCompressed ? nil : contentLength
+    sentByteCount = bodyByteCount
     let acceptsRanges = head.headers[canonicalForm: "Accept-Ranges"].contains { $0.lowercased() == "bytes" }
     let tag = head.headers.first(name: "ETag").flatMap { $0.hasPrefix("W/") ? nil : $0 }
     validator = tag ?? head.headers.first(name: "Last-Modified")
@@ -40,33 +44,33 @@ struct ResponseHead {
       supportsRanges = range == nil && acceptsRanges && !isCompressed
       return
     }
+    func malformed(_ reason: String) -> TransferFailure { .malformed(reason: reason, status: 206) }
     guard let range else {
-      throw TransferFailure.malformed(
-        reason: "the server sent a partial response (206) to a request for the whole")
+      throw malformed("the server sent a partial response (206) to a request for the whole")
     }
     let text = head.headers.first(name: "Content-Range")
     guard let text, let stated = ContentRange(parsing: text), let bytes = stated.bytes else {
-      throw TransferFailure.malformed(
-        reason: "the server sent a partial response (206) without a valid Content-Range"
-          + (text.map { " (\($0))" } ?? "")
-      )
+      throw malformed(
+        "the server sent a partial response (206) without a valid Content-Range"
+          + (text.map { " (\($0))" } ?? ""))
     }
     guard bytes.lowerBound == range.offset, range.end.map({ bytes.upperBound < $0 }) ?? true else {
-      throw TransferFailure.malformed(
-        reason: "the server sent \(text) instead of \(range.httpHeaderValue)")
+      throw malformed("the server sent \(text) instead of \(range.httpHeaderValue)")
     }
     guard !isCompressed else {
-      throw TransferFailure.malformed(
-        reason: "the server sent a range of a compressed body, which can't be decoded")
+      throw malformed("the server sent a range of a compressed body, which can't be decoded")
     }
     let count = bytes.upperBound - bytes.lowerBound + 1
     guard contentLength ?? count == count else {
-      throw TransferFailure.malformed(
-        reason: "the server states two sizes for one range: \(text), and \(contentLength ?? 0) bytes")
+      throw malformed(
+        "the server states two sizes for one range: \(text), and \(contentLength ?? 0) bytes")
     }
     bodyOffset = bytes.lowerBound
-    bodyByteCount = count
+    sentByteCount = count
     resourceByteCount = stated.resourceByteCount
+    // If the size of the resource is unknown, a shorter response may have reached its end.
+    let rest = resourceByteCount.map { min($0, range.end ?? .max) - bytes.lowerBound }
+    bodyByteCount = max(count, rest ?? 0)
     supportsRanges = true
   }
 }

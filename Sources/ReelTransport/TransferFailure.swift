@@ -27,15 +27,17 @@ enum TransferFailure: Error {
   case connectionLost(reason: String)
   /// A status that may be temporary.
   case status(Int, retryAfter: Duration?)
-  /// The response is not HTTP.
-  case malformed(reason: String)
-  /// The response's compressed data is damaged or unreasonably large.
-  case encoding(reason: String)
+  /// The response is not HTTP, or contradicts itself or the request. It has a status if its head could be read.
+  case malformed(reason: String, status: Int? = nil)
+  /// The compressed data of the response, which had this status, is damaged or unreasonably large.
+  case encoding(reason: String, status: Int?)
   /// The request can't be sent.
   case invalidRequest(reason: String)
 
   /// Classifies errors of AsyncHTTPClient and SwiftNIO.
-  init(_ error: any Error, host: String, connectTimeout: Duration) {
+  ///
+  /// - Parameter status: The status of the response; nil before its head.
+  init(_ error: any Error, host: String, connectTimeout: Duration, status: Int? = nil) {
     switch error {
     case let failure as TransferFailure: self = failure
     case let error as HTTPClientError: self.init(client: error, connectTimeout: connectTimeout)
@@ -48,9 +50,10 @@ enum TransferFailure: Error {
       self =
         error as? NIOHTTPDecompression.DecompressionError == .limit
         ? .encoding(
-          reason: "its compressed data expands to more than \(HTTPConnections.maximumInflatedByteCount) bytes"
-        )
-        : .encoding(reason: "its compressed data is damaged")
+          reason:
+            "its compressed data expands to more than \(HTTPConnections.maximumInflatedByteCount) bytes",
+          status: status)
+        : .encoding(reason: "its compressed data is damaged", status: status)
     case is ChannelError: self = .connectionLost(reason: "connection closed")
     default:
       // NIOSSL's errors are recognized by the names of their types, which saves linking it for this alone.
@@ -126,10 +129,8 @@ enum TransferFailure: Error {
       }
       return ReelError(
         .server, Self.statusText(code) + times, at: location, advice: advice, status: code)
-    case .malformed(let reason):
-      return ReelError(.server, reason, at: location)
-    case .encoding(let reason):
-      return ReelError(.server, reason, at: location)
+    case .malformed(let reason, let status), .encoding(let reason, let status):
+      return ReelError(.server, reason, at: location, status: status)
     case .invalidRequest(let reason):
       return ReelError(.usage, reason, at: location)
     }

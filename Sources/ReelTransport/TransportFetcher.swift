@@ -8,7 +8,8 @@ public import ReelCore
 /// offers it over TLS.
 ///
 /// The fetcher retries requests after temporary failures, by the `RetryPolicy`. It resumes a broken transfer at the
-/// byte where it broke; the consumer of the body does not notice.
+/// byte where it broke, and requests the rest of a range of which a server sends only a part (RFC 9110 §15.3.7); the
+/// consumer of the body does not notice.
 public final class TransportFetcher: Fetching, ConnectionOpening {
   private let http: HTTPFetcher
   private let file: FileFetcher

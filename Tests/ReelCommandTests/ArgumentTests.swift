@@ -40,9 +40,27 @@ struct ArgumentTests {
     #expect(Typos.unknownCommand(in: ["a.mp4"], commands: commands)?.contains("reel frames a.mp4") == true)
     #expect(
       Typos.unknownCommand(in: ["xyz"], commands: commands)?.contains("the commands are frames") == true)
-    for known in [["frames"], ["help"], ["--version"], []] {
+    #expect(
+      Typos.unknownCommand(in: ["help", "paly"], commands: commands)?.contains("did you mean play?") == true)
+    #expect(
+      Typos.unknownCommand(in: ["help", "a.mp4"], commands: commands)?.contains("the commands are") == true)
+    for known in [["frames"], ["help"], ["help", "play"], ["help", "--help"], ["--version"], []] {
       #expect(Typos.unknownCommand(in: known, commands: commands) == nil)
     }
+  }
+
+  @Test("Help on a command that does not exist is an error")
+  func unknownHelp() async throws {
+    let result = try await Command.run("help", "frame")
+    #expect(result.status == 64 && result.output.isEmpty)
+    #expect(result.errorText == "reel: 'frame' is not a command; did you mean frames?\n")
+  }
+
+  @Test("No empty line follows the error of a source")
+  func emptyLines() async throws {
+    let result = try await Command.run("poster", "http://")
+    #expect(result.status == 64)
+    #expect(result.errorText == "reel: http://: not a valid URL\n")
   }
 
   @Test("An option gets no suggestion that is not similar")

@@ -35,6 +35,49 @@ struct FramesFaultTests {
       Fixtures.path(path), status: status, words: words, names: isInPlaylist ? Fixtures.folder.path : nil)
   }
 
+  @Test("A stream without parameter sets: the error is what libavcodec says of the cause")
+  func noParameterSets() async throws {
+    let folder = try TemporaryFolder()
+    var bytes = try Fixtures.bytes("media/h264.ts")
+    for index in bytes.indices.dropLast(3)
+    where bytes[index..<index + 3] == [0, 0, 1] && [0x65, 0x67, 0x68].contains(bytes[index + 3]) {
+      // Filler data in place of parameter sets and IDR pictures.
+      bytes[index + 3] = 0x6c
+    }
+    try Data(bytes).write(to: folder.url.appending(path: "a.ts"))
+    try await expectFailure(
+      folder.path("a.ts"), status: 65, words: "no frame could be decoded: non-existing PPS 0 referenced")
+  }
+
+  @Test("Cover art is named as such, not as video")
+  func coverArt() async throws {
+    let folder = try TemporaryFolder()
+    var data = try Data(contentsOf: URL(filePath: Fixtures.path("media/h264-cover-art.mp4")))
+    // Without the video track.
+    data.replaceSubrange(try #require(data.firstRange(of: Data("trak".utf8))), with: Data("free".utf8))
+    try data.write(to: folder.url.appending(path: "a.mp4"))
+    try await expectFailure(
+      folder.path("a.mp4"), status: 65, words: "no video in the media, only audio (aac), cover art (mjpeg)")
+  }
+
+  @Test("User name and password of a URL are sent, and left out of errors")
+  func userInformation() async throws {
+    try await withOrigin { origin in
+      let clean = origin.url("media/nowhere.mp4").absoluteString
+      let url = clean.replacing("http://", with: "http://user:secret@")
+      let result = try await Command.run("frames", url, "--json")
+      #expect(result.status == 69)
+      #expect(result.errorText == "reel: \(clean): 404 Not Found\n")
+      let line = try #require(result.outputLines.first)
+      let record = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      #expect(record["source"] as? String == url)
+      let error = try #require(record["error"] as? [String: Any])
+      #expect(error["location"] as? String == clean)
+      #expect(error["message"] as? String == "\(clean): 404 Not Found")
+      #expect(origin.requestLog.first?.header("Authorization") == "Basic dXNlcjpzZWNyZXQ=")
+    }
+  }
+
   @Test("Absurd sizes are named however many frames are wanted", arguments: ["65520", "16000"])
   func absurdSizes(size: String) async throws {
     let folder = try TemporaryFolder()

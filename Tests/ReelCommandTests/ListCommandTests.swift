@@ -145,6 +145,8 @@ struct ListCommandTests {
       #expect(result.errorText.contains(words), "\(words): \(result.errorText)")
     }
     #expect(result.errorText.contains("1 written, 6 failed, 0 skipped"), "\(result.errorText)")
+    // Lines of the list are not taken for broken manifests.
+    #expect(result.errorText.contains("failed: 4 usage"), "\(result.errorText)")
     // Again: the failures of the list are told of again, and have one line each.
     let again = try await frames(list, folder, "--resume")
     #expect(again.status == 1)

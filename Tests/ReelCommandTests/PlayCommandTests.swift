@@ -17,7 +17,7 @@ struct PlayCommandTests {
       folder.path + "/page.html")
     #expect(result.status == 1)
     let page = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
-    for heading in ["Start-up", "Course", "Rungs", "Events", "What was run"] {
+    for heading in ["Start-up", "Playback over time", "Rungs", "Events", "What was run"] {
       #expect(page.contains("<h2>\(heading)</h2>"), "\(heading)")
     }
     #expect(page.contains("an HTML page"))

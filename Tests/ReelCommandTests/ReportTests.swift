@@ -224,7 +224,7 @@ struct ReportTests {
     let image = RGBImage(size: PixelSize(width: 4, height: 8), pixels: Array(repeating: 9, count: 96))
     let tiles = ContactSheet.tiles(.sample(), names: ["zero"], images: [0: image, 2: image])
     #expect(tiles.map(\.index) == [0, 1, 2, 3, 4, 5, 6])
-    #expect(tiles[0].caption == "9 s, miss")
+    #expect(tiles[0].caption == "start, 9 s")
     #expect(tiles[2].caption == "0.02 ms, hit")
     #expect(tiles[5].caption == "left before its first frame")
     #expect(tiles[6].caption.hasPrefix("failed: 404"))

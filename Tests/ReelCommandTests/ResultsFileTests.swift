@@ -6,6 +6,12 @@ import Testing
 
 @testable import ReelCommand
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 @Suite("Results of lists", .hangLimit)
 struct ResultsFileTests {
   private func line(_ url: String?, _ error: ReelError? = nil, body: String = "{}") -> [UInt8] {
@@ -178,6 +184,40 @@ struct ResultsFileTests {
     #expect(report.hosts.map(\.host) == ["h"])
     #expect(report.hosts.first?.failed == 2)
     #expect(report.lines.first == "6 sources: 4 written, 2 failed")
+  }
+
+  @Test("A line that is longer than the limit can't be read, and the others are")
+  func longLines() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("r.jsonl")
+    let long = [UInt8](repeating: 0, count: 1 << 20)
+    let short = [UInt8](repeating: 0x20, count: 1000)
+    for rest in [[], [0x0a], line("b")] {
+      let isCut = rest.first != UInt8(ascii: "{")
+      try Data(line("a") + short + [0x0a] + long + (isCut ? [] : [0x0a]) + rest).write(
+        to: URL(filePath: path))
+      let reader = try LineReader(path: path, limit: 1000)
+      var lines: [LineReader.Line] = []
+      while let line = try reader.next() { lines.append(line) }
+      let last: [LineReader.Line] = isCut ? [] : [.bytes(rest.dropLast())]
+      #expect(lines == [.bytes(line("a").dropLast()), .bytes(short), .overlong] + last)
+      var report = ResultsReport()
+      try report.add(path: path, lineLimit: 1000)
+      #expect(report.unreadableCount == 1 && report.writtenCount == (isCut ? 1 : 2))
+      #expect(report.supersededCount == 0)
+    }
+  }
+
+  @Test("A still that is a pipe is left out of the page, and not waited for")
+  func pipe() async throws {
+    let folder = try TemporaryFolder()
+    #expect(mkfifo(folder.path("pipe.jpg"), 0o600) == 0)
+    let body = #"{"startup":{"total_ms":1},"file":{"path":"\#(folder.path("pipe.jpg"))"}}"#
+    try Data(line("a", body: body)).write(to: folder.url.appending(path: "r.jsonl"))
+    let result = try await Command.run(
+      "report", folder.path("r.jsonl"), "--html", folder.path("page.html"))
+    #expect(result.status == 0, "\(result.errorText)")
+    #expect(String(decoding: try folder.bytes("page.html"), as: UTF8.self).contains("not a regular file"))
   }
 
   @Test("A page: counts, causes, hosts, and the stills of the worst streams, in one file")

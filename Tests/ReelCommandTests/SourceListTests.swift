@@ -26,7 +26,8 @@ struct SourceListTests {
       case .source(let text, let fields):
         (["\(entry.line) \(text)"]
           + fields.map { "\($0.key)=\(String(decoding: $0.value, as: UTF8.self))" }).joined(separator: " ")
-      case .failure(let error): "\(entry.line) ! \(error.reason)"
+      case .failure(let error):
+        "\(entry.line) ! \(error.reason)" + (error.kind == .usage ? "" : " (\(error.kind))")
       }
     }
   }
@@ -58,9 +59,12 @@ struct SourceListTests {
       ("{\"id\":1}", "the object has no url"), ("{\"url\":7}", "the url is not a string"),
       ("{\"url\":\"a\",\"url\":\"b\"}", "the key \"url\" appears twice"),
       ("{\"url\":\"a\",\"x\":1,\"\\u0078\":2}", "the key \"x\" appears twice"),
-      ("{\"url\":\"a\"", "not a JSON object"),
-      ("{url}", "not a JSON object"), ("{\"url\":\"a\",\"x\":[1,}", "not a JSON object"),
-      ("{\"url\":\"a\",\"x\":nul}", "not a JSON object"),
+      ("{\"url\":\"a\"", "can't be read as a JSON object"),
+      ("{url}", "can't be read as a JSON object"),
+      ("{\"url\":\"a\",\"x\":[1,}", "can't be read as a JSON object"),
+      ("{\"url\":\"a\",\"x\":nul}", "can't be read as a JSON object"),
+      // Valid JSON that Reel does not read.
+      ("{\"url\":\"a\",\"x\":1e999}", "can't be read as a JSON object"),
     ])
   func badLines(line: String, reason: String) throws {
     #expect(described(try entries(Array("a\n\(line)\nb\n".utf8))) == ["1 a", "2 ! \(reason)", "3 b"])

@@ -23,6 +23,22 @@ struct ReelErrorTests {
     #expect(ReelError(.usage, "odd", advice: "mend it").description == "odd; mend it")
   }
 
+  @Test(
+    "User names and passwords of URLs are left out",
+    arguments: [
+      ("http://user:secret@host:80/a@b.mp4", "http://host:80/a@b.mp4"),
+      ("HTTPS://user@host?q=c@d", "HTTPS://host?q=c@d"), ("http://u:p@x@host", "http://host"),
+      ("http://a/b: redirected to http://u:p@c/d", "http://a/b: redirected to http://c/d"),
+      ("a@b.mp4", "a@b.mp4"), ("http://host mail@host", "http://host mail@host"), ("://@", "://"),
+    ])
+  func userInformation(text: String, clean: String) {
+    #expect(text.withoutUserInformation == clean)
+    let error = ReelError(.server, "x \(text)", at: text, advice: text)
+    #expect(error.description == "\(clean): x \(clean); \(clean)")
+    // Programs compare locations with the URLs that they have.
+    #expect(error.location == text)
+  }
+
   @Test("A location is filled in once")
   func location() {
     let bare = ReelError(.network, "refused", advice: "start it")

@@ -88,6 +88,7 @@ struct HTTPFetchTests {
     }
     #expect(error?.kind == .server)
     #expect(error?.reason.hasPrefix("the server s") == true)
+    #expect(error?.isTemporary == false)
     try await server.stop()
   }
 

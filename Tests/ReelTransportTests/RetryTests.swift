@@ -256,6 +256,7 @@ struct RetryTests {
       let error = await reelError { _ = try await quickFetcher().bytes(origin.url("a"), purpose: .manifest) }
       #expect(error?.kind == .server)
       #expect(error?.reason == "its compressed data is damaged")
+      #expect(error?.isTemporary == false)
       #expect(origin.requestLog.count == 1)
     }
   }

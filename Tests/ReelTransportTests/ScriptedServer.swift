@@ -2,13 +2,17 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// A server that sends the same bytes over every connection when it has heard something, and closes: for
-/// answers that an origin would not give.
+/// A server that answers the first request of every connection, and closes: for answers that an origin would not
+/// give.
 struct ScriptedServer {
   let url: URL
   private let listener: any Channel
 
-  static func start(_ answer: String) async throws -> ScriptedServer {
+  /// A server that sends the same bytes whatever it has heard.
+  static func start(_ answer: String) async throws -> ScriptedServer { try await start { _ in answer } }
+
+  /// - Parameter answer: Makes the answer to a request.
+  static func start(_ answer: @escaping @Sendable (String) -> String) async throws -> ScriptedServer {
     let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -30,15 +34,16 @@ struct ScriptedServer {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let answer: String
+    private let answer: @Sendable (String) -> String
 
-    init(answer: String) {
+    init(answer: @escaping @Sendable (String) -> String) {
       self.answer = answer
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-      context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer))).whenComplete { _ in
+      let bytes = ByteBuffer(string: answer(String(buffer: unwrapInboundIn(data))))
+      context.writeAndFlush(wrapOutboundOut(bytes)).whenComplete { _ in
         bound.value.close(promise: nil)
       }
     }

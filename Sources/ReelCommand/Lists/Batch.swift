@@ -386,6 +386,8 @@ private struct BatchLoop {
         if error.kind == .cannotWriteOutput { throw error }
         // Not a URL, or one that is not supported.
         var error = error
+        // It is the list that is wrong, not a manifest of a stream.
+        if error.kind == .badManifest { error.kind = .usage }
         if entry.line > 0 {
           // The reason names the entry, the location the list.
           if let entry = error.location { error.reason = "\(entry): \(error.reason)" }

@@ -11,14 +11,27 @@ import ReelCore
 ///
 /// Confined to one thread at a time.
 final class LineReader {
+  /// A line without its newline.
+  enum Line: Equatable {
+    case bytes([UInt8])
+    /// A line with more bytes than the limit, which are not kept.
+    case overlong
+  }
+
   private let name: String
+  private let limit: Int
   private let descriptor: Int32
   private var bytes: [UInt8] = []
   private var start = 0
   private var isAtEnd = false
 
-  /// - Parameter path: `-` for standard input. Throws `ReelError.noSuchFile`.
-  init(path: String) throws(ReelError) {
+  /// - Parameters:
+  ///   - path: `-` for standard input.
+  ///   - limit: The longest line in bytes.
+  ///
+  /// Throws `ReelError.noSuchFile`.
+  init(path: String, limit: Int) throws(ReelError) {
+    self.limit = limit
     name = path == "-" ? "standard input" : path
     descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(errno) }
@@ -26,21 +39,23 @@ final class LineReader {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// The next line without its newline; nil at the end. Throws `ReelError.noSuchFile`.
-  func next() throws(ReelError) -> [UInt8]? {
+  /// The next line; nil at the end. Throws `ReelError.noSuchFile`.
+  func next() throws(ReelError) -> Line? {
     var searched = start
+    var isOverlong = false
     while true {
       if let end = bytes[searched...].firstIndex(of: 0x0a) {
         defer { start = end + 1 }
-        return Array(bytes[start..<end])
+        return line(bytes[start..<end], isOverlong)
       }
-      searched = bytes.count
       if isAtEnd {
-        guard start < bytes.count else { return nil }
+        guard start < bytes.count || isOverlong else { return nil }
         defer { start = bytes.count }
-        return Array(bytes[start...])
+        return line(bytes[start...], isOverlong)
       }
-      searched -= start
+      isOverlong = isOverlong || bytes.count - start > limit
+      if isOverlong { start = bytes.count }
+      searched = bytes.count - start
       bytes.removeFirst(start)
       start = 0
       try fill()
@@ -48,6 +63,10 @@ final class LineReader {
   }
 
   // MARK: - Private
+
+  private func line(_ bytes: ArraySlice<UInt8>, _ isOverlong: Bool) -> Line {
+    isOverlong || bytes.count > limit ? .overlong : .bytes(Array(bytes))
+  }
 
   private func fill() throws(ReelError) {
     while true {

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelPool
 
 /// A template for the names of a source's files, such as `{host}/{stem}-{hash}`.
 ///
@@ -133,7 +134,7 @@ struct NameTemplate: Sendable, Equatable {
   private static func field(_ name: String) throws(ReelError) -> Field {
     if let field = Field(rawValue: name) { return field }
     let fields = Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: " ")
-    if let near = Typos.suggestion(for: name, among: Field.allCases.map(\.rawValue)) {
+    if let near = Similarity.suggestion(for: name, among: Field.allCases.map(\.rawValue)) {
       throw failure("there is no field {\(name)}; did you mean {\(near)}? The fields are \(fields)")
     }
     throw failure("there is no field {\(name)}; the fields are \(fields)")

@@ -11,7 +11,7 @@ final class ResultsFile: Sendable {
   }
 
   /// The longest line in bytes; a file with a longer one is not a results file.
-  private static let lineLimit = 1 << 28
+  static let lineLimit = 1 << 28
 
   private let file: Locked<LockedFile>
 

@@ -31,7 +31,7 @@ struct ResultsReport: Sendable {
   /// The streams that a page shows; nil if there is no page.
   private(set) var worst: WorstStreams?
   private(set) var lineCount = 0
-  /// Lines that are no results, such as a cut last one.
+  /// Lines that are no results, such as a cut last one, or that are too long.
   private(set) var unreadableCount = 0
   private var sources: [SourceHash: Source] = [:]
   /// Texts that many sources share, by their number in `Source`.
@@ -167,10 +167,17 @@ struct ResultsReport: Sendable {
 
 extension ResultsReport {
   /// Reads a file, or `-` for standard input, line by line. Throws `ReelError.noSuchFile`.
-  mutating func add(path: String) throws(ReelError) {
-    let reader = try LineReader(path: path)
+  mutating func add(path: String, lineLimit: Int = ResultsFile.lineLimit) throws(ReelError) {
+    let reader = try LineReader(path: path, limit: lineLimit)
     let folder = path == "-" ? "." : URL(fileURLWithPath: path).deletingLastPathComponent().path
-    while let line = try reader.next() { add(line[...], folder: folder) }
+    while let line = try reader.next() {
+      switch line {
+      case .bytes(let bytes): add(bytes[...], folder: folder)
+      case .overlong:
+        lineCount += 1
+        unreadableCount += 1
+      }
+    }
   }
 
   /// The text form.

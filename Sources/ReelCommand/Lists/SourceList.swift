@@ -38,7 +38,8 @@ struct SourceListParser {
 
   /// Parses the next bytes, and appends the lines that end in them to `entries`.
   ///
-  /// Throws `ReelError.badManifest` if the text is no list at all.
+  /// A line that is no source is an entry with an error of kind `usage`. Throws `ReelError.badManifest` if the text is no
+  /// list at all.
   mutating func add(_ bytes: ArraySlice<UInt8>, to entries: inout [Entry]) throws(ReelError) {
     var rest = bytes
     while let end = rest.firstIndex(where: { $0 == 0x0a || $0 == 0x0d }) {
@@ -79,7 +80,7 @@ struct SourceListParser {
       isOverlong = false
     }
     func fail(_ reason: String, advice: String? = nil) {
-      let error = ReelError(.badManifest, reason, place: .line(number), advice: advice)
+      let error = ReelError(.usage, reason, place: .line(number), advice: advice)
       entries.append(Entry(line: number, content: .failure(error)))
     }
     if isOverlong {
@@ -111,7 +112,8 @@ struct SourceListParser {
       return
     }
     guard let members = RawJSON.members(of: text), RawJSON.isValid(text) else {
-      return fail("not a JSON object", advice: "for a path that begins with a brace write ./ first")
+      return fail(
+        "can't be read as a JSON object", advice: "for a path that begins with a brace write ./ first")
     }
     var keys: Set<String> = []
     if let twice = members.first(where: { !keys.insert($0.key).inserted }) {

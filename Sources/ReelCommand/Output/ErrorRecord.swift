@@ -14,7 +14,7 @@ struct ErrorRecord: Encodable {
   init(_ error: ReelError, hasStatus: Bool) {
     kind = error.kind.rawValue
     message = error.description
-    location = error.location
+    location = error.location?.withoutUserInformation
     exitCode = ExitStatus.code(of: error)
     status = hasStatus ? error.status : nil
   }

@@ -138,12 +138,12 @@ final class StoryboardWriter {
     let (width, height) = (tile.width * style.grid.columns, tile.height * style.grid.rows)
     guard max(width, height) <= style.format.sideLimit, width * height <= StoryboardStyle.pixelLimit else {
       throw ReelError(
-        .cannotCreateOutput,
+        .usage,
         """
         a sheet of \(style.grid.columns)x\(style.grid.rows) tiles of \(tile) would have \(width)x\(height) pixels; \
         the limit is \(style.format.sideLimit) a side and \(StoryboardStyle.pixelLimit >> 20) Mi in all
         """,
-        at: style.directory, advice: "choose a smaller --grid or --size")
+        advice: "choose a smaller --grid or --size")
     }
   }
 

@@ -25,7 +25,7 @@ enum Thumbnail {
   static func image(path: String, folder: String) -> Image {
     guard let file = find(path, folder) else { return .none("the file does not exist") }
     do throws(ReelError) {
-      let bytes = try LocalText.bytes(path: file, limit: pixmapLimit)
+      let bytes = try LocalText.bytes(path: file, limit: pixmapLimit, isRegular: true)
       if let kind = kind(of: bytes) {
         guard bytes.count <= byteLimit else {
           return .none("\(ByteSize(byteCount: bytes.count)): not included")
@@ -35,7 +35,7 @@ enum Thumbnail {
       guard let image = pixmap(bytes) else { return .none("not a supported image") }
       return data(try PNGEncoder.encode(image.fitted(into: box)), "png")
     } catch {
-      return .none("can't be read, or is too large")
+      return .none("can't be read, is too large, or is not a regular file")
     }
   }
 

@@ -26,8 +26,11 @@ enum Console {
   /// Throws `ReelError.cannotWriteOutput`, also if the reader has closed its end.
   static func print(_ line: String) throws(ReelError) { try write(Array("\(line)\n".utf8)) }
 
-  /// Prints text for people. On a terminal, lines that are too wide continue on further lines.
-  static func printText(_ text: String) throws(ReelError) { try print(Terminal.layout.fitted(text)) }
+  /// Prints text for people, without user names and passwords of URLs. On a terminal, lines that are too wide continue on
+  /// further lines.
+  static func printText(_ text: String) throws(ReelError) {
+    try print(Terminal.layout.fitted(text.withoutUserInformation))
+  }
 
   /// Writes bytes to standard output.
   static func write(_ bytes: [UInt8]) throws(ReelError) {
@@ -62,9 +65,10 @@ enum Console {
   /// How text on standard error is written.
   static var errorLayout: TextLayout { TextLayout(usesColor: Terminal.colorsErrors) }
 
+  /// Prints a line to standard error, without user names and passwords of URLs.
   static func note(_ line: String) {
     clearProgress()
-    _ = errorOutput.withLock { writeAll($0, Array("\(line)\n".utf8)) }
+    _ = errorOutput.withLock { writeAll($0, Array("\(line.withoutUserInformation)\n".utf8)) }
   }
 
   static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }

@@ -12,7 +12,7 @@ struct SourceOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Open the highest rung at or below this bit rate, or else the lowest. With auto, players adapt to the measured \
-      throughput; commands that do not play open the rung for 3Mbit. Default: 3Mbit; lab: auto.
+      throughput; commands that do not play open the rung for 3Mbit. Default: 3Mbit (in lab: auto).
       """,
       valueName: "bps|auto"))
   var bandwidth: String?
@@ -47,7 +47,7 @@ struct SourceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Give up after this time. The description above says on what. Default: 30s.",
+      "Give up after this time, as described above. Default: 30s.",
       valueName: "time"),
     transform: TimeArgument.seconds)
   var timeout = 30.0

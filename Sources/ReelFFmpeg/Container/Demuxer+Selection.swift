@@ -50,7 +50,7 @@ extension Demuxer {
 
   /// An error that says what there is none of, and which streams there are.
   private func noStream(_ text: String) -> ReelError {
-    let names = streams.map { "\($0.kind.rawValue) (\($0.codecName))" }
+    let names = streams.map { "\($0.isAttachedFrame ? "cover art" : $0.kind.rawValue) (\($0.codecName))" }
     return ReelError(
       .badMedia,
       names.isEmpty ? "no streams in the media" : "\(text), only \(names.joined(separator: ", "))")

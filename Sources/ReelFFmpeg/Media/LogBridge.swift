@@ -90,7 +90,9 @@ final class LogScope: Sendable {
         state.refusedSize = String(size)
       }
       // Some lines arrive in pieces, of which only the first is informative.
-      if level <= AV_LOG_ERROR, text.contains(" "), text.contains(where: \.isLetter) {
+      if level <= AV_LOG_ERROR, text.contains(" "), text.contains(where: \.isLetter),
+        state.lastError == nil || !Self.echoes.contains(text)
+      {
         state.lastError = text
       }
     }
@@ -109,6 +111,9 @@ final class LogScope: Sendable {
     // MPEG and H.263, which also flag concealed frames, and MJPEG.
     " damaged at ", "mjpeg_decode_dc: bad vlc", "error count: ",
   ]
+
+  /// Lines that follow the one with the reason (`h264dec.c`).
+  private static let echoes = ["no frame!", "decode_slice_header error"]
 
   /// `h264_slice.c`, at debug level.
   private static let gapPhrase = "Frame num gap"

@@ -229,8 +229,9 @@ final class TrackDecoder {
 
   private static func fault(of decoder: VideoDecoder) -> ReelError? {
     if let fault = decoder.sizeFault { return fault }
-    return decoder.takeLastError().map {
-      ReelError(.badMedia, "no frame could be decoded: \($0)", advice: decoder.keyAdvice)
+    return decoder.takeLastError().map { line in
+      let detail = line == "no frame!" ? "" : ": \(line)"
+      return ReelError(.badMedia, "no frame could be decoded\(detail)", advice: decoder.keyAdvice)
     }
   }
 

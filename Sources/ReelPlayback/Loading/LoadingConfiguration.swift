@@ -22,7 +22,8 @@ public struct LoadingConfiguration: Sendable {
   /// The number of frame threads of a video decoder. 1 by default.
   public var decoderThreads = 1
   /// The largest size of the temporary file for a resource that must be downloaded completely before it can be read:
-  /// its index is at the end, and the server supports no ranges. 2 GiB by default.
+  /// its index is at the end, and the server supports no ranges; or the server ignores ranges, although it claims to
+  /// support them. 2 GiB by default.
   public var spoolByteLimit: Int64 = 2 << 30
   /// How long a live manifest may name no new segment before loading fails with `timedOut`. Four times the duration of
   /// the last segment if that is longer. 30 s by default.

@@ -7,6 +7,9 @@ internal import ReelFFmpeg
 /// from a file's end returns to its beginning. It ends when all reading has moved elsewhere (`leave`), because
 /// it would take its share of the network.
 ///
+/// A server may ignore ranges, although it claims to support them or did so before. The first transfer that brings the
+/// whole file then becomes the only one, and its bytes are kept in a temporary file.
+///
 /// Confined to its demuxer's thread; the transfers run in tasks of their own, which end with the scope or with this
 /// object.
 final class ResourceByteSource: ByteSource {
@@ -21,11 +24,14 @@ final class ResourceByteSource: ByteSource {
   /// Bytes before this position were already counted when the source's format was detected.
   private let countedEnd: Int64
   private let capacity: Int
+  private let spoolByteLimit: Int64
   private var position: Int64 = 0
   /// The first bytes of the file, kept as they are read.
   private var head: [UInt8] = []
   /// The open transfers, the last used one last.
   private var feeds: [Feed]
+  /// The only transfer, if the server ignores ranges.
+  private var whole: Whole?
   /// Reading has moved elsewhere, and has not begun there.
   private var hasLeft = false
   /// The bytes that will be read next, and nothing after them: a request asks for no more. libavformat reads through
@@ -40,7 +46,10 @@ final class ResourceByteSource: ByteSource {
   private(set) var isPlanned = false
   /// Ends a waiting read but no transfer; nil if reads end only with all loading.
   var interruption: LoadScope? {
-    didSet { for feed in feeds + ahead { feed.pipe.forgetInterruption() } }
+    didSet {
+      for feed in feeds + ahead { feed.pipe.forgetInterruption() }
+      whole?.feed.pipe.forgetInterruption()
+    }
   }
 
   /// One transfer into a pipe.
@@ -50,11 +59,14 @@ final class ResourceByteSource: ByteSource {
     var position: Int64
     /// Where the transfer ends, if that is before the end of the file.
     let end: Int64?
+    /// Set before the first byte if the server sends the whole file instead of the range.
+    let ignoresRange: Locked<Bool>
 
     init(
-      at position: Int64, end: Int64? = nil, in scope: LoadScope, capacity: Int,
-      _ body: @escaping @Sendable (BytePipe) async throws -> Void
+      at position: Int64, end: Int64? = nil, ignoresRange: Locked<Bool> = Locked(false), in scope: LoadScope,
+      capacity: Int, _ body: @escaping @Sendable (BytePipe) async throws -> Void
     ) {
+      self.ignoresRange = ignoresRange
       transfer = PipeTask(in: scope, capacity: capacity, body)
       self.position = position
       self.end = end
@@ -66,6 +78,14 @@ final class ResourceByteSource: ByteSource {
     }
 
     var pipe: BytePipe { transfer.pipe }
+  }
+
+  /// A transfer of the whole file, and the bytes that have come of it.
+  private struct Whole {
+    let feed: Feed
+    let file: SpoolFile
+    /// Reads the file.
+    let source: FileByteSource
   }
 
   /// A seek forward by at most this much is read through: fewer bytes than a round trip is worth.
@@ -94,12 +114,14 @@ final class ResourceByteSource: ByteSource {
   /// - Parameters:
   ///   - read: The first bytes of the answer's body, which have been taken from it.
   ///   - capacity: The number of unread bytes from which a transfer waits.
+  ///   - spoolByteLimit: The largest size of the temporary file.
   ///   - noteDamage: gets what is wrong with a transfer whose bytes are given all the same.
   ///   - noteTraffic: gets the requests that are sent, the answered one with them, and the bytes as they come, whether
   ///     they are read then or not.
   init(
     response: FetchResponse, read: [UInt8], isSeekable: Bool, fetcher: any Fetching, headers: [HeaderField],
     scope: LoadScope, recorder: StartupRecorder, capacity: Int = BytePipe.usualCapacity,
+    spoolByteLimit: Int64 = .max,
     noteDamage: (@Sendable (ReelError) -> Void)? = nil,
     noteTraffic: (@Sendable (_ requestCount: Int, _ byteCount: Int) -> Void)? = nil
   ) {
@@ -114,6 +136,7 @@ final class ResourceByteSource: ByteSource {
     self.recorder = recorder
     countedEnd = Int64(read.count)
     self.capacity = capacity
+    self.spoolByteLimit = spoolByteLimit
     noteTraffic?(response.requestCount, read.count)
     feeds = [
       Feed(at: 0, in: scope, capacity: capacity) { pipe in
@@ -133,18 +156,21 @@ final class ResourceByteSource: ByteSource {
       position += Int64(bytes.count)
       return bytes.count
     }
+    if let whole { return try read(whole, into: buffer) }
     let feed = try feedAtPosition()
+    if let whole { return try read(whole, into: buffer) }
     let count: Int
     let wanted = UnsafeMutableRawBufferPointer(
       rebasing: buffer.prefix(Int(clamping: feed.end.map { $0 - position } ?? .max)))
     do {
-      count = try interruptible(feed) { try feed.pipe.read(into: wanted) }
+      count = try receive(from: feed, into: wanted)
     } catch let error as ReelError where error.kind != .cancelled {
       // A later read requests the rest again.
       feeds.removeAll { $0 === feed }
       ahead.removeAll { $0 === feed }
       throw error
     }
+    if let whole { return try read(whole, into: buffer) }
     if position == head.count, head.count < Self.headByteCount {
       head.append(contentsOf: buffer.prefix(count))
     }
@@ -169,6 +195,7 @@ final class ResourceByteSource: ByteSource {
   func plan(_ ranges: [Range<Int64>]) {
     isPlanned = true
     expectedRange = nil
+    guard whole == nil else { return }
     planned = ranges.filter { $0.upperBound > head.count }.reversed()
     ahead = []
     beginPlanned()
@@ -198,6 +225,53 @@ final class ResourceByteSource: ByteSource {
     hasLeft = false
     beginPlanned()
     return ahead[0]
+  }
+
+  /// Reads from a feed. If it brings the whole file instead of a range, `whole` is set.
+  private func receive(from feed: Feed, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
+    if feed.ignoresRange.withLock({ $0 }) {
+      let file = try SpoolFile()
+      let whole = Whole(
+        feed: feed, file: file, source: FileByteSource(file, isCancelled: { [scope] in scope.isCancelled }))
+      try keep(buffer.prefix(count), in: whole)
+      self.whole = whole
+      feeds = []
+      ahead = []
+      planned = []
+    }
+    return count
+  }
+
+  /// Reads from the position on, once the file has been received up to there.
+  private func read(_ whole: Whole, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    do {
+      while whole.file.byteCount <= position {
+        let received = try withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 1) { chunk in
+          let count = try interruptible(whole.feed) { try whole.feed.pipe.read(into: chunk) }
+          try keep(chunk.prefix(count), in: whole)
+          return count
+        }
+        if received == 0 { return 0 }
+      }
+    } catch let error as ReelError where error.kind != .cancelled {
+      // A later read requests the file again.
+      self.whole = nil
+      throw error
+    }
+    try whole.source.seek(to: position)
+    let count = try whole.source.read(into: buffer)
+    position += Int64(count)
+    return count
+  }
+
+  private func keep(_ bytes: UnsafeMutableRawBufferPointer.SubSequence, in whole: Whole) throws {
+    guard max(byteCount ?? 0, whole.file.byteCount + Int64(bytes.count)) <= spoolByteLimit else {
+      throw ReelError(
+        .badMedia, "the server ignores byte ranges, and the file is too large to keep", at: url.reelName)
+    }
+    try whole.file.append(Array(bytes))
+    recorder.add(.segment, bytes: Int64(bytes.count))
   }
 
   private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
@@ -269,30 +343,35 @@ final class ResourceByteSource: ByteSource {
     let request = FetchRequest(
       url: url, range: ByteRange(offset: start, length: end.map { $0 - start }), headers: headers,
       purpose: .segment)
+    let ignoresRange = Locked(false)
     let transfer = { @Sendable (pipe: BytePipe) async throws in
       recorder.add(.segment, requests: 1)
       notes.traffic?(1, 0)
       let response = try await fetcher.fetch(request)
       recorder.add(.segment, requests: response.requestCount - 1)
       notes.traffic?(response.requestCount - 1, 0)
-      guard response.bodyOffset == start else {
-        throw ReelError(.server, "the server does not honor byte ranges", at: url.reelName)
+      guard response.bodyOffset == start || response.bodyOffset == 0 else {
+        throw ReelError(
+          .server, "the server sent bytes from \(response.bodyOffset) on instead of \(start)",
+          at: url.reelName,
+          status: 206)
       }
+      ignoresRange.withLock { $0 = response.bodyOffset < start }
       try await Self.copy(response, to: pipe, notes)
     }
-    return Feed(at: start, end: end, in: scope, capacity: capacity) { pipe in
+    return Feed(at: start, end: end, ignoresRange: ignoresRange, in: scope, capacity: capacity) { pipe in
       guard let permits else { return try await transfer(pipe) }
       try await permits.run { try await transfer(pipe) }
     }
   }
 
-  /// Reads a feed up to the position.
+  /// Reads a feed up to the position, unless it brings the whole file.
   private func skip(in feed: Feed) throws {
-    while feed.position < position {
+    while feed.position < position, whole == nil {
       let wanted = Int(min(position - feed.position, 16 << 10))
       let count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) {
         let buffer = $0
-        return try interruptible(feed) { try feed.pipe.read(into: buffer) }
+        return try receive(from: feed, into: buffer)
       }
       if count == 0 { return }
       feed.position += Int64(count)

@@ -319,14 +319,10 @@ struct SourceResolver: Sendable {
     let request = FetchRequest(url: url, range: range, headers: configuration.headers, purpose: .manifest)
     let response = try await fetcher.fetch(request)
     do {
-      var bytes = try await response.body.collect(
+      let bytes = try await response.ranged(range).collect(
         upTo: configuration.manifestLimits.byteCount, orThrow: .badManifest)
       recorder.add(
         .manifest, recorder.clock.now - start, requests: response.requestCount, bytes: Int64(bytes.count))
-      if let range, response.bodyOffset < range.offset {
-        // The server sent the whole file.
-        bytes = Array(bytes.dropFirst(Int(clamping: range.offset - response.bodyOffset)))
-      }
       return (bytes, response.url)
     } catch let error as ReelError {
       throw error.located(at: response.url.reelName)

@@ -139,7 +139,14 @@ final class ResourcePacketReader: PacketReader {
         if open == nil { _ = try container() } else { try restart() }
         return
       }
-      let open = try seekable()
+      if open == nil {
+        open = try makeOpen(on: try byteSource(), offset: nil, isSeekable: true)
+      } else if let open, !open.isSeekable {
+        try open.source.seek(to: 0)
+        self.open = nil
+        self.open = try makeOpen(on: open.source, offset: open.offset, isSeekable: true)
+      }
+      let open = try container()
       if closesIndex { open.container.closeIndex() }
       try placeTimeline(of: open)
       guard let stream = open.container.video ?? open.container.audio,
@@ -195,28 +202,18 @@ final class ResourcePacketReader: PacketReader {
   }
 
   func allKeyFramePlaces() throws -> [KeyFramePlace]? {
-    var isThere = true
     if resource.format == .matroska {
+      // The demuxer reads the index (Cues) with the first seek.
       guard canSeek, let duration = streams.duration, duration > .zero else { return nil }
       closesIndex = true
-      do {
-        let open = try seekable()
-        guard let stream = open.container.video else { return nil }
-        open.container.closeIndex()
-        // The demuxer reads the index (Cues) with the first seek, which fails if the index has one entry only.
-        isThere = try open.container.seek(
-          toKeyFrameAtOrBefore: ticks(of: MediaTime(seconds: duration.seconds / 2), in: stream), of: stream)
-        (open.source as? ResourceByteSource)?.leave()
-      } catch let error as ReelError {
-        throw fault(error)
-      }
+      try seek(to: MediaTime(seconds: duration.seconds / 2), loop: loop, scope: scope)
     } else if resource.format != .mp4 || resource.layout == .indexFirst(isFragmented: true) {
       return nil
     }
     guard let open, open.isSeekable, let stream = open.container.video, open.offset.knownValue != nil
     else { return nil }
     var places: [KeyFramePlace] = []
-    defer { if places.isEmpty || !isThere { try? restart() } }
+    defer { if places.isEmpty { try? restart() } }
     open.container.forEachIndexedKeyFrame { frame in
       let time = stream.time(ticks: frame.decodingTicks) + open.offset.value
       if let last = places.last {
@@ -269,18 +266,6 @@ final class ResourcePacketReader: PacketReader {
   }
 
   // MARK: - Private
-
-  /// The container, opened for seeking.
-  private func seekable() throws -> Open {
-    if open == nil {
-      open = try makeOpen(on: try byteSource(), offset: nil, isSeekable: true)
-    } else if let open, !open.isSeekable {
-      try open.source.seek(to: 0)
-      self.open = nil
-      self.open = try makeOpen(on: open.source, offset: open.offset, isSeekable: true)
-    }
-    return try container()
-  }
 
   /// The bytes of a key frame, as the index names them.
   private func range(ofKeyFrameAtOrBefore ticks: Int64, in container: ContainerReader) -> Range<Int64>? {
@@ -455,7 +440,7 @@ final class ResourcePacketReader: PacketReader {
     return ResourceByteSource(
       response: response, read: read, isSeekable: true, fetcher: context.fetcher,
       headers: context.configuration.headers, scope: context.scope, recorder: context.recorder,
-      capacity: context.configuration.pipeCapacity,
+      capacity: context.configuration.pipeCapacity, spoolByteLimit: context.configuration.spoolByteLimit,
       noteDamage: { error in
         let error = error.located(at: name)
         earlyEnd.withLock { $0 = error }

@@ -13,16 +13,26 @@ package import ReelCore
 package enum LocalText {
   /// Returns all bytes of a file.
   ///
-  /// Throws `ReelError.noSuchFile` if it can't be read, and `badManifest` if it has more bytes than `limit`.
-  package static func bytes(path: String, limit: Int) throws(ReelError) -> [UInt8] {
+  /// - Parameter isRegular: Refuses pipes and devices, which may never end. A path that the user did not write needs it;
+  ///   arguments of a command may be pipes, such as `<(…)` of a shell.
+  /// - Throws: `ReelError.noSuchFile` if it can't be read, and `badManifest` if it has more bytes than `limit`.
+  package static func bytes(path: String, limit: Int, isRegular: Bool = false) throws(ReelError) -> [UInt8] {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
       throw ReelError(.noSuchFile, "no such file", at: path)
     }
     guard !isDirectory.boolValue else { throw ReelError(.noSuchFile, "is a folder", at: path) }
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    // Without O_NONBLOCK, opening a pipe without a writer would block.
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
     guard descriptor >= 0 else { throw failure(errno, at: path) }
     defer { close(descriptor) }
+    if isRegular {
+      var status = stat()
+      guard fstat(descriptor, &status) == 0 else { throw failure(errno, at: path) }
+      guard status.st_mode & S_IFMT == S_IFREG else {
+        throw ReelError(.noSuchFile, "not a regular file", at: path)
+      }
+    }
     var bytes: [UInt8] = []
     while true {
       let (piece, code) = piece(of: descriptor)

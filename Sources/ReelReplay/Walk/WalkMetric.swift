@@ -1,5 +1,6 @@
 public import ReelCore
 internal import ReelPlayback
+internal import ReelPool
 
 /// A named figure of a walk.
 public struct WalkMetric: Sendable {
@@ -21,12 +22,13 @@ public struct WalkMetric: Sendable {
 
   /// The metric with this name, in any letter case.
   ///
-  /// - Throws: `ReelError` of kind `usage`, with the names of all metrics, if there is none.
+  /// - Throws: `ReelError` of kind `usage`, with a similar name if one exists, if there is none.
   public static func named(_ name: String) throws(ReelError) -> WalkMetric {
     if let metric = all.first(where: { $0.name == name.lowercased() }) { return metric }
+    let similar = Similarity.suggestion(for: name, among: all.map(\.name))
+    let advice = similar.map { "did you mean \($0)? " } ?? ""
     throw ReelError(
-      .usage, "\"\(name)\" is not a metric",
-      advice: "the metrics are \(all.map(\.name).joined(separator: ", "))")
+      .usage, "\"\(name)\" is not a metric", advice: advice + "reel feed --help lists the metrics")
   }
 
   /// The figure of a walk.
