@@ -92,7 +92,7 @@ struct PosterCommandTests {
   @Test("A time, turned upright, with square pixels")
   func geometry() async throws {
     let folder = try TemporaryFolder()
-    for (name, size) in [("rotate-90.mp4", "108x192"), ("sar-4-3.mp4", "256x108")] {
+    for (name, size) in [("rotate-90.mp4", "96 160"), ("sar-4-3.mp4", "192 108")] {
       let frames = try await Command.run(
         "frames", Fixtures.path("media/\(name)"), "--at", "0.3", "-o", folder.path, "--overwrite")
       let poster = try await Command.run(
@@ -101,12 +101,10 @@ struct PosterCommandTests {
       let stem = name.replacing(".mp4", with: "")
       #expect(poster.status == 0, "\(poster.errorText)")
       let (still, frame) = (try folder.bytes("\(stem).ppm"), try folder.bytes("\(stem)-000001.ppm"))
-      #expect(
-        still.starts(with: Array("P6\n\(size.replacing("x", with: " "))\n".utf8))
-          && still.count == frame.count)
-      // The colors of stills are more exact.
+      #expect(still.starts(with: Array("P6\n\(size)\n".utf8)) && still.count == frame.count, "\(name)")
+      // The colors of stills are more exact, which shows at edges. Turned otherwise, they would differ by 40 and more.
       let difference = zip(still, frame).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) }
-      #expect(difference < 3 * still.count, "\(name)")
+      #expect(difference < 10 * still.count, "\(name)")
       #expect(frames.status == 0)
     }
   }
