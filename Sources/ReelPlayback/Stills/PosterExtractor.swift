@@ -236,10 +236,9 @@ private struct PosterSearch {
       ?? (seek != nil && lateCount < Self.lateLimit)
   }
 
-  /// Runs `body`, which reads, within the limit.
+  /// Calls `body`, which reads from the source, within the time limit.
   ///
-  /// Returns what it returns; after a fault, which is noted, whether there is a point in looking on; nil if nothing came in
-  /// time.
+  /// Records a fault instead of throwing it. Returns false if the search should stop, and nil if the time ran out.
   private mutating func trying(_ body: (inout PosterSearch) throws -> Bool) throws -> Bool? {
     limit.begin()
     defer { limit.end() }
