@@ -176,10 +176,15 @@ package final class VideoDecoder {
   package var sizeFault: ReelError? { decoder.sizeFault }
   /// Set if the first frame that was encrypted came out damaged: either the key is wrong, or the media is damaged.
   package var keyFault: ReelError? { keyTrust.fault }
-  /// Advice for the error if decrypted samples give no frame at all; nil for media that was not encrypted.
-  package var keyAdvice: String? { keyTrust.adviceWithoutFrame }
-  /// The last error line that the decoder logged.
-  package func takeLastError() -> String? { decoder.takeLastError() }
+
+  /// The error of a stream that gave no frame at all; nil if the decoder reported none. Forgets what was reported.
+  package func takeFrameFault() -> ReelError? {
+    if let sizeFault { return sizeFault }
+    return decoder.takeLastError().map { line in
+      let detail = LogScope.givesReason(line) ? ": \(line)" : ""
+      return ReelError(.badMedia, "no frame could be decoded\(detail)", advice: keyTrust.adviceWithoutFrame)
+    }
+  }
 
   /// The earliest frame in presentation order, as soon as it can be known. To be called before any other frame is
   /// asked for, or after `reset()`, until it gives a frame or the end.

@@ -53,6 +53,9 @@ final class LogScope: Sendable {
     }
   }
 
+  /// False for an error line that only repeats that there is no frame.
+  static func givesReason(_ line: String) -> Bool { line != noFrame }
+
   /// Throws if a call failed for a reason that lies in the decoder, and not in one packet.
   func checkDecoder(_ code: Int32, call: String) throws(ReelError) {
     guard code == reel_averror(ENOMEM) || code == reel_averror(ENOSYS) else { return }
@@ -112,8 +115,11 @@ final class LogScope: Sendable {
     " damaged at ", "mjpeg_decode_dc: bad vlc", "error count: ",
   ]
 
+  /// `h264dec.c`.
+  private static let noFrame = "no frame!"
+
   /// Lines that follow the one with the reason (`h264dec.c`).
-  private static let echoes = ["no frame!", "decode_slice_header error"]
+  private static let echoes = [noFrame, "decode_slice_header error"]
 
   /// `h264_slice.c`, at debug level.
   private static let gapPhrase = "Frame num gap"

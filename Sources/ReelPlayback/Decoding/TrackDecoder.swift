@@ -183,7 +183,7 @@ final class TrackDecoder {
       return .needsPacket
     case .end:
       if packets.isStale { return .stale }
-      if lastTime == nil { fault = fault ?? Self.fault(of: decoder) }
+      if lastTime == nil { fault = fault ?? decoder.takeFrameFault() }
       if keepsDecoder { packets.endSpan() } else { close() }
       return try packets.confirmEnd() ? .end : .spanEnded
     }
@@ -225,14 +225,6 @@ final class TrackDecoder {
     decoding.isCancelled = options.isCancelled
     return try VideoDecoder(
       stream: stream, source: packets, options: decoding, name: options.name, logger: options.logger)
-  }
-
-  private static func fault(of decoder: VideoDecoder) -> ReelError? {
-    if let fault = decoder.sizeFault { return fault }
-    return decoder.takeLastError().map { line in
-      let detail = line == "no frame!" ? "" : ": \(line)"
-      return ReelError(.badMedia, "no frame could be decoded\(detail)", advice: decoder.keyAdvice)
-    }
   }
 
   /// The frame with its time on the timeline; nil if it is not to be shown.
