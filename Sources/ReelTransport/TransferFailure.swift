@@ -221,6 +221,9 @@ enum TransferFailure: Error {
       return "the server's TLS certificate is for another host"
     }
     if text.contains("uncleanShutdown") { return "TLS connection cut off by the server" }
+    if text.contains("EOF during handshake") {
+      return "the server ended the TLS handshake; it may not speak TLS on this port"
+    }
     return "no TLS connection: \(text.prefix(200))"
   }
 }

@@ -102,6 +102,16 @@ struct HTTPFetchTests {
     try await server.stop()
   }
 
+  @Test("A server that ends the TLS handshake")
+  func noTLS() async throws {
+    let server = try await ScriptedServer.start("")
+    let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
+    let error = await reelError { _ = try await quickFetcher().bytes(url) }
+    #expect(error?.kind == .network)
+    #expect(error?.reason == "the server ended the TLS handshake; it may not speak TLS on this port")
+    try await server.stop()
+  }
+
   @Test("As many bytes as are asked for at least are collected", arguments: [0, 5000, 64 << 10, .max])
   func collected(minimum: Int) async throws {
     // In packets of less than 2 kB.
