@@ -1,6 +1,5 @@
 import Foundation
 import ReelCore
-import ReelPool
 
 /// A template for the names of a source's files, such as `{host}/{stem}-{hash}`.
 ///

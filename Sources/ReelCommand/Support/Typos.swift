@@ -1,5 +1,5 @@
 import ArgumentParser
-import ReelPool
+import ReelCore
 
 /// Suggestions for words that users mistype.
 enum Typos {

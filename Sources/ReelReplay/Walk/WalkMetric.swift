@@ -1,6 +1,5 @@
 public import ReelCore
 internal import ReelPlayback
-internal import ReelPool
 
 /// A named figure of a walk.
 public struct WalkMetric: Sendable {
