@@ -153,16 +153,15 @@ struct FramesFaultTests {
       ("redirect:file:///etc/hostname", ""), ("redirects:11", "redirect"), ("redirect:http://", ""),
     ])
   func answers(fault: String, words: String) async throws {
-    try await withOrigin("h264.ts=\(fault)") { origin in
-      try await expectFailure(origin.url("media/h264.ts").absoluteString, status: 69, words: words)
+    try await withSource("media/h264.ts", faults: "h264.ts=\(fault)") { source in
+      try await expectFailure(source, status: 69, words: words)
     }
   }
 
   @Test("A body that ends before what was stated", arguments: ["length:+1000000", "close:20000"])
   func shortBody(fault: String) async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("h264.ts=\(fault)") { origin in
-      let source = origin.url("media/h264.ts").absoluteString
+    try await withSource("media/h264.ts", faults: "h264.ts=\(fault)") { source in
       let result = try await Command.run(
         "frames", source, "--count", "0", "--retries", "0", "-o", folder.path, "--quiet")
       #expect(result.status == 69, "\(result.errorText)")
@@ -176,10 +175,9 @@ struct FramesFaultTests {
   @Test("A body longer than was stated is read to what was stated")
   func longBody() async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("h264.ts=length:-188") { origin in
+    try await withSource("media/h264.ts", faults: "h264.ts=length:-188") { source in
       let result = try await Command.run(
-        "frames", origin.url("media/h264.ts").absoluteString, "--count", "0", "--retries", "0", "-o",
-        folder.path)
+        "frames", source, "--count", "0", "--retries", "0", "-o", folder.path)
       #expect(!result.wasSignalled)
       #expect([0, 65, 69].contains(result.status), "\(result.errorText)")
       #expect(!folder.names().contains { $0.contains("part") })
@@ -189,8 +187,7 @@ struct FramesFaultTests {
   @Test(
     "Servers that keep still", arguments: ["h264.ts=silence", "h264.ts=stall:1500", "h264.ts=stall:0"])
   func stillness(fault: String) async throws {
-    try await withOrigin(fault) { origin in
-      let source = origin.url("media/h264.ts").absoluteString
+    try await withSource("media/h264.ts", faults: fault) { source in
       try await expectFailure(
         source, status: 69, words: "1 s", options: ["--timeout", "1"], isBesideSound: false)
     }
@@ -198,8 +195,7 @@ struct FramesFaultTests {
 
   @Test("A segment that stalls is named")
   func stalledSegment() async throws {
-    try await withOrigin("segment-0.ts=stall:800") { origin in
-      let source = origin.url("hls-ts/master.m3u8").absoluteString
+    try await withSource("hls-ts/master.m3u8", faults: "segment-0.ts=stall:800") { source in
       try await expectFailure(
         source, status: 69, words: "", options: ["--timeout", "1"], isBesideSound: false)
     }
@@ -208,10 +204,9 @@ struct FramesFaultTests {
   @Test("A stall in the middle leaves the frames before it")
   func laterStall() async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("segment-1.ts=stall:2000") { origin in
+    try await withSource("hls-ts/master.m3u8", faults: "segment-1.ts=stall:2000") { source in
       let result = try await Command.run(
-        "frames", origin.url("hls-ts/master.m3u8").absoluteString, "--count", "0", "--timeout", "4", "-o",
-        folder.path, "--quiet")
+        "frames", source, "--count", "0", "--timeout", "4", "-o", folder.path, "--quiet")
       #expect(result.status == 69)
       #expect(result.errorLines.count == 1)
       #expect(folder.names().count >= 25)
@@ -265,8 +260,7 @@ struct FramesFaultTests {
 
   @Test("A manifest from the network can't name local files")
   func localFile() async throws {
-    try await withOrigin { origin in
-      let source = origin.url("bad/local-file.m3u8").absoluteString
+    try await withSource("bad/local-file.m3u8") { source in
       try await expectFailure(source, status: 65, words: "local file")
     }
   }

@@ -96,8 +96,7 @@ struct NumbersTests {
 
   @Test("Sizes have decimal units everywhere")
   func units() async throws {
-    try await withOrigin { origin in
-      let source = origin.url("media/h264-bframes.mp4").absoluteString
+    try await withSource("media/h264-bframes.mp4") { source in
       let text = try await Command.run("play", source, "--rate", "max").outputText
       #expect(text.contains(/\n  network +[0-9.]+ kB in 1 request\n/))
       #expect(text.contains(/, [0-9.]+ MB in all/))
@@ -109,8 +108,7 @@ struct NumbersTests {
 
   @Test("On a starved link the parts of the time add up to the wall clock")
   func starved() async throws {
-    try await withOrigin(link: try LinkSpec(parsing: "64kbit/20ms")) { origin in
-      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+    try await withSource("hls-fmp4/master.m3u8", link: try LinkSpec(parsing: "64kbit/20ms")) { source in
       let events = try await PlayEvents.play(source, "--bandwidth", "500k", "--duration", "1.2", "--mute")
       let summary = try #require(events.summary)
       let wall = try #require(summary["wall"] as? [String: Double])
@@ -145,8 +143,7 @@ struct NumbersTests {
 
   @Test("ready lists all streams, although the first frame does not wait for the audio")
   func ready() async throws {
-    try await withOrigin("hls-fmp4/audio/index.m3u8=delay:300ms") { origin in
-      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+    try await withSource("hls-fmp4/master.m3u8", faults: "hls-fmp4/audio/index.m3u8=delay:300ms") { source in
       let events = try await PlayEvents.play(source, "--rate", "max")
       let ready = try #require(events.all.first { $0["event"] as? String == "ready" })
       let tracks = try #require(ready["tracks"] as? [[String: Any]])
@@ -165,10 +162,9 @@ struct NumbersTests {
   @Test("Errors repeat a short time limit as it was given", arguments: ["frames", "probe", "play", "memory"])
   func shortTimeout(command: String) async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("h264.ts=silence") { origin in
+    try await withSource("media/h264.ts", faults: "h264.ts=silence") { source in
       let result = try await Command.run(
-        [command, origin.url("media/h264.ts").absoluteString, "--timeout", "0.001"]
-          + (command == "frames" ? ["-o", folder.path] : []))
+        [command, source, "--timeout", "0.001"] + (command == "frames" ? ["-o", folder.path] : []))
       #expect(result.status != 0)
       #expect(result.errorText.contains("within 1 ms"), "\(result.errorText)")
     }

@@ -46,8 +46,7 @@ struct PlayCommandTests {
     "Every frame of a presentation in segments",
     arguments: [("hls-fmp4", "hls-fmp4-high"), ("hls-ts", "hls-ts-high")])
   func segments(folder: String, golden: String) async throws {
-    try await withOrigin { origin in
-      let source = origin.url("\(folder)/master.m3u8").absoluteString
+    try await withSource("\(folder)/master.m3u8") { source in
       let events = try await PlayEvents.play(source, "--rate", "max", "--md5")
       #expect(events.md5s == (try Fixtures.golden(golden)))
       let summary = try #require(events.summary)
@@ -193,8 +192,7 @@ struct PlayCommandTests {
 
   @Test("Playback ends after --duration, and counts no other frames", arguments: ["max", "1"])
   func durationOfRungs(rate: String) async throws {
-    try await withOrigin { origin in
-      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+    try await withSource("hls-fmp4/master.m3u8") { source in
       let events = try await PlayEvents.play(source, "--rate", rate, "--md5", "--duration", "0.4")
       let summary = try #require(events.summary)
       #expect(summary["ended"] as? String == "duration")
@@ -206,8 +204,7 @@ struct PlayCommandTests {
 
   @Test("What comes of a media file is what comes over the network")
   func file() async throws {
-    try await withOrigin { origin in
-      let source = origin.url("media/h264-bframes.mp4").absoluteString
+    try await withSource("media/h264-bframes.mp4") { source in
       let summary = try #require(try await PlayEvents.play(source, "--rate", "max").summary)
       let rungs = try #require(summary["rungs"] as? [[String: Any]])
       #expect(rungs.map { $0["bytes"] as? Int } == [summary["bytes"] as? Int])
@@ -265,8 +262,7 @@ struct PlayCommandTests {
 
   @Test("The summary tells what it took")
   func summary() async throws {
-    try await withOrigin { origin in
-      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+    try await withSource("hls-fmp4/master.m3u8") { source in
       let events = try await PlayEvents.play(source, "--rate", "max")
       let summary = try #require(events.summary)
       #expect(summary["source"] as? String == source)
@@ -328,8 +324,7 @@ struct PlayCommandTests {
 
   @Test("Rungs are chosen by a cap, or by what transfers measure")
   func bandwidth() async throws {
-    try await withOrigin { origin in
-      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+    try await withSource("hls-fmp4/master.m3u8") { source in
       let low = try await PlayEvents.play(source, "--rate", "max", "--md5", "--bandwidth", "500k")
       #expect(low.md5s == (try Fixtures.golden("hls-fmp4-low")))
       let height = try await PlayEvents.play(source, "--rate", "max", "--md5", "--max-height", "100")

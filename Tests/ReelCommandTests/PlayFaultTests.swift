@@ -20,8 +20,8 @@ struct PlayFaultTests {
 
   @Test("A server that says no")
   func notFound() async throws {
-    try await withOrigin("h264.ts=status:404") { origin in
-      try await expectFailure(origin.url("media/h264.ts").absoluteString, status: 69, words: "404")
+    try await withSource("media/h264.ts", faults: "h264.ts=status:404") { source in
+      try await expectFailure(source, status: 69, words: "404")
     }
   }
 

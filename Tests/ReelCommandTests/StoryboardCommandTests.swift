@@ -143,8 +143,8 @@ struct StoryboardCommandTests {
   @Test("A missing key frame: its slot repeats the one before, and a warning says so")
   func missing() async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("stills/high/segment-2.m4s=status:404") { origin in
-      let source = origin.url("stills/high/playlist.m3u8").absoluteString
+    try await withSource("stills/high/playlist.m3u8", faults: "stills/high/segment-2.m4s=status:404") {
+      source in
       let result = try await Command.run(
         "storyboard", source, "--every", "1", "--write", "vtt,dash", "-o", folder.path, "--json")
       #expect(result.status == 69, "\(result.errorText)")
@@ -162,10 +162,9 @@ struct StoryboardCommandTests {
   @Test("A rung that is missing costs nothing if another has all stills, and is named once")
   func missingRung() async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("stills/low/playlist.m3u8=status:404") { origin in
+    try await withSource("stills/master.m3u8", faults: "stills/low/playlist.m3u8=status:404") { source in
       let result = try await Command.run(
-        "storyboard", origin.url("stills/master.m3u8").absoluteString, "--every", "1", "--size", "160", "-o",
-        folder.path, "--json")
+        "storyboard", source, "--every", "1", "--size", "160", "-o", folder.path, "--json")
       #expect(result.status == 0, "\(result.errorText)")
       let record = try json(try #require(result.outputLines.first))
       #expect(record["stills"] as? Int == 6)
@@ -177,8 +176,7 @@ struct StoryboardCommandTests {
   @Test("A segment that never comes costs its own still")
   func silentSegment() async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("stills/high/segment-2.m4s=silence") { origin in
-      let source = origin.url("stills/high/playlist.m3u8").absoluteString
+    try await withSource("stills/high/playlist.m3u8", faults: "stills/high/segment-2.m4s=silence") { source in
       let result = try await Command.run(
         "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--timeout", "2")
       #expect(result.status == 69, "\(result.errorText)")
@@ -230,8 +228,7 @@ struct StoryboardCommandTests {
   @Test("A connection that breaks while a source is read through: the exit code says so")
   func brokenConnection() async throws {
     let folder = try TemporaryFolder()
-    try await withOrigin("stills/poor-start.ts=close:100000") { origin in
-      let source = origin.url("stills/poor-start.ts").absoluteString
+    try await withSource("stills/poor-start.ts", faults: "stills/poor-start.ts=close:100000") { source in
       let result = try await Command.run(
         "storyboard", source, "--every", "1", "-o", folder.path, "--json", "--retries", "0")
       #expect(result.status == 69, "\(result.errorText)")

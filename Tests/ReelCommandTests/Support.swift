@@ -185,6 +185,14 @@ func withOrigin<Result>(
   return try await Origin.use(configuration, body)
 }
 
+/// As `withOrigin`, with the URL of one of the fixtures.
+func withSource<Result>(
+  _ path: String, faults: String = "", link: LinkSpec? = nil,
+  _ body: (_ source: String) async throws -> Result
+) async throws -> Result {
+  try await withOrigin(faults, link: link) { try await body($0.url(path).absoluteString) }
+}
+
 /// Runs `reel` on an HLS presentation, and interrupts it where this fault keeps it waiting, as `segment-0.ts=silence`.
 ///
 /// - Parameter arguments: What to run, by the source's URL.

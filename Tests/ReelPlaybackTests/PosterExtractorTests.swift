@@ -65,9 +65,7 @@ struct PosterExtractorTests {
     "The candidates from a server that ignores ranges, although it claims to support them",
     arguments: ["stills/poor-start.mp4", "stills/poor-start-moov-last.mp4"])
   func ignoredRanges(path: String) async throws {
-    let route = Origin.Response(
-      Array(try Fixtures.bytes(path)), headers: [HeaderField(name: "Accept-Ranges", value: "bytes")])
-    try await Origin.use(.init(routes: ["/\(path)": route], supportsRanges: false)) { origin in
+    try await Origin.use(.ignoringRanges(of: Fixtures.bytes(path), at: "/\(path)")) { origin in
       let local = try await poster(of: file(path))
       let remote = try await poster(of: origin.source(path))
       #expect(times(remote) == times(local))

@@ -122,78 +122,69 @@ struct ResourceByteSourceTests {
     try await until { fetcher.heldCount == 0 }
   }
 
-  /// An origin that says it supports ranges, whether it does or not.
-  private static func claiming(ranges: Bool) -> Origin.Configuration {
-    let fields = ranges ? [] : [HeaderField(name: "Accept-Ranges", value: "bytes")]
-    return Origin.Configuration(
-      routes: ["/a.bin": .init(bytes, headers: fields)], supportsRanges: ranges)
-  }
-
-  private static func open(
-    _ url: URL, in scope: LoadScope, spoolByteLimit: Int64 = .max
-  ) throws -> ResourceByteSource {
-    let fetcher = makeFetcher(connectionsAhead: 0)
-    return ResourceByteSource(
-      response: try BlockingThread.wait(scope: scope) {
-        try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
-      }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
-      recorder: StartupRecorder(clock: SystemMonotonicClock()), spoolByteLimit: spoolByteLimit)
+  /// Runs `body` on a thread of its own with a source of all the bytes from an origin.
+  ///
+  /// - Parameter supportsRanges: False if the origin ignores ranges, although it says that it supports them.
+  private static func useRemote(
+    supportsRanges: Bool = false, spoolByteLimit: Int64 = .max,
+    _ body: @escaping @Sendable (ResourceByteSource, Origin) throws -> Void
+  ) async throws {
+    let configuration: Origin.Configuration =
+      supportsRanges ? .init(routes: ["/a.bin": .init(bytes)]) : .ignoringRanges(of: bytes, at: "/a.bin")
+    try await Origin.use(configuration) { origin in
+      let scope = LoadScope()
+      defer { scope.cancel() }
+      try await BlockingThread.run(named: "test") {
+        let fetcher = makeFetcher(connectionsAhead: 0)
+        let source = ResourceByteSource(
+          response: try BlockingThread.wait(scope: scope) {
+            try await fetcher.fetch(FetchRequest(url: origin.url("a.bin"), purpose: .source))
+          }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
+          recorder: StartupRecorder(clock: SystemMonotonicClock()), spoolByteLimit: spoolByteLimit)
+        try body(source, origin)
+      }
+    }
   }
 
   @Test(
     "A server that ignores ranges, from the first or after one that it sent, is asked for the file once",
     arguments: [false, true])
   func ignoredRanges(first: Bool) async throws {
-    try await Origin.use(Self.claiming(ranges: first)) { origin in
-      let scope = LoadScope()
-      defer { scope.cancel() }
-      try await BlockingThread.run(named: "test") {
-        let source = try Self.open(origin.url("a.bin"), in: scope)
-        #expect(source.isSeekable)
-        try Self.read(source, at: 0)
-        if first {
-          try Self.read(source, at: 600_000)
-          origin.setFaults([FaultRule("a.bin", .ignoreRange)])
-        }
-        for offset in [800_000, 1_000, 200_000, 999_500, 100_000, 799_500] {
-          try Self.read(source, at: offset)
-        }
-        try source.seek(to: Int64(Self.bytes.count))
-        var end: [UInt8] = [0]
-        #expect(try end.withUnsafeMutableBytes { try source.read(into: $0) } == 0)
+    try await Self.useRemote(supportsRanges: first) { source, origin in
+      #expect(source.isSeekable)
+      try Self.read(source, at: 0)
+      if first {
+        try Self.read(source, at: 600_000)
+        origin.setFaults([FaultRule("a.bin", .ignoreRange)])
       }
+      for offset in [800_000, 1_000, 200_000, 999_500, 100_000, 799_500] {
+        try Self.read(source, at: offset)
+      }
+      try source.seek(to: Int64(Self.bytes.count))
+      var end: [UInt8] = [0]
+      #expect(try end.withUnsafeMutableBytes { try source.read(into: $0) } == 0)
       #expect(origin.requestLog.map(\.status) == (first ? [200, 206, 200] : [200, 200]))
     }
   }
 
   @Test("Planned ranges from a server that ignores them")
   func ignoredPlannedRanges() async throws {
-    try await Origin.use(Self.claiming(ranges: false)) { origin in
-      let scope = LoadScope()
-      defer { scope.cancel() }
-      try await BlockingThread.run(named: "test") {
-        let source = try Self.open(origin.url("a.bin"), in: scope)
-        try Self.read(source, at: 0)
-        let offsets = [300_000, 600_000, 200_000, 900_000]
-        source.plan(offsets.map { Int64($0)..<Int64($0 + 1_000) })
-        for offset in offsets { try Self.read(source, at: offset) }
-        try Self.read(source, at: 500_000)
-      }
+    try await Self.useRemote { source, _ in
+      try Self.read(source, at: 0)
+      let offsets = [300_000, 600_000, 200_000, 900_000]
+      source.plan(offsets.map { Int64($0)..<Int64($0 + 1_000) })
+      for offset in offsets { try Self.read(source, at: offset) }
+      try Self.read(source, at: 500_000)
     }
   }
 
   @Test("A file that is too large to keep is a lasting error")
   func ignoredRangesOfLargeFile() async throws {
-    try await Origin.use(Self.claiming(ranges: false)) { origin in
-      let scope = LoadScope()
-      defer { scope.cancel() }
-      try await BlockingThread.run(named: "test") {
-        let source = try Self.open(origin.url("a.bin"), in: scope, spoolByteLimit: 900_000)
-        try Self.read(source, at: 0)
-        let error = #expect(throws: ReelError.self) { try Self.read(source, at: 800_000) }
-        #expect(error?.reason == "the server ignores byte ranges, and the file is too large to keep")
-        #expect(error?.isTemporary == false)
-      }
+    try await Self.useRemote(spoolByteLimit: 900_000) { source, _ in
+      try Self.read(source, at: 0)
+      let error = #expect(throws: ReelError.self) { try Self.read(source, at: 800_000) }
+      #expect(error?.reason == "the server ignores byte ranges, and the file is too large to keep")
+      #expect(error?.isTemporary == false)
     }
   }
 }

@@ -1,4 +1,5 @@
 public import Logging
+import ReelCore
 public import ReelTesting
 
 extension Origin {
@@ -16,6 +17,14 @@ extension Origin {
       await origin.stop()
       throw error
     }
+  }
+}
+
+extension Origin.Configuration {
+  /// An origin that ignores ranges, although it says that it supports them.
+  public static func ignoringRanges(of bytes: [UInt8], at path: String) -> Self {
+    let response = Origin.Response(bytes, headers: [HeaderField(name: "Accept-Ranges", value: "bytes")])
+    return Self(routes: [path: response], supportsRanges: false)
   }
 }
 

@@ -81,35 +81,33 @@ struct HTTPFetchTests {
       ["Content-Range: bytes 5-9/10", "Content-Length: 4"],
     ])
   func unsoundPart(fields: [String]) async throws {
-    let server = try await ScriptedServer.start(
-      (["HTTP/1.1 206 Partial Content"] + fields + ["", "01234"]).joined(separator: "\r\n"))
-    let error = await reelError {
-      _ = try await quickFetcher().bytes(server.url, range: ByteRange(offset: 5, length: 5))
+    let answer = (["HTTP/1.1 206 Partial Content"] + fields + ["", "01234"]).joined(separator: "\r\n")
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError { _ = try await quickFetcher().bytes(url, range: ByteRange(offset: 5, length: 5)) }
     }
     #expect(error?.kind == .server)
     #expect(error?.reason.hasPrefix("the server s") == true)
     #expect(error?.isTemporary == false)
-    try await server.stop()
   }
 
   @Test(
     "Answers that are no HTTP end in an error",
     arguments: ["", "hello\r\n\r\n", "HTTP/1.1 200\r\nContent-Length: x\r\n\r\n", "\u{0}\u{1}\u{2}\u{3}"])
   func noHTTP(answer: String) async throws {
-    let server = try await ScriptedServer.start(answer)
-    let error = await reelError { _ = try await quickFetcher().bytes(server.url) }
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError { _ = try await quickFetcher().bytes(url) }
+    }
     #expect(error?.kind == .server || error?.kind == .network)
-    try await server.stop()
   }
 
   @Test("A server that ends the TLS handshake")
   func noTLS() async throws {
-    let server = try await ScriptedServer.start("")
-    let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
-    let error = await reelError { _ = try await quickFetcher().bytes(url) }
+    let error = try await ScriptedServer.use("") { plain in
+      let url = try #require(URL(string: plain.absoluteString.replacing("http:", with: "https:")))
+      return await reelError { _ = try await quickFetcher().bytes(url) }
+    }
     #expect(error?.kind == .network)
     #expect(error?.reason == "the server ended the TLS handshake; it may not speak TLS on this port")
-    try await server.stop()
   }
 
   @Test("As many bytes as are asked for at least are collected", arguments: [0, 5000, 64 << 10, .max])

@@ -4,15 +4,18 @@ import NIOPosix
 
 /// A server that answers the first request of every connection, and closes: for answers that an origin would not
 /// give.
-struct ScriptedServer {
-  let url: URL
-  private let listener: any Channel
+enum ScriptedServer {
+  /// Runs `body` with a server that sends the same bytes whatever it has heard.
+  static func use<Result>(_ answer: String, _ body: (URL) async throws -> Result) async throws -> Result {
+    try await use({ _ in answer }, body)
+  }
 
-  /// A server that sends the same bytes whatever it has heard.
-  static func start(_ answer: String) async throws -> ScriptedServer { try await start { _ in answer } }
-
+  /// Runs `body` with the URL of a server, and stops the server at the end.
+  ///
   /// - Parameter answer: Makes the answer to a request.
-  static func start(_ answer: @escaping @Sendable (String) -> String) async throws -> ScriptedServer {
+  static func use<Result>(
+    _ answer: @escaping @Sendable (String) -> String, _ body: (URL) async throws -> Result
+  ) async throws -> Result {
     let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -20,14 +23,17 @@ struct ScriptedServer {
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()
-    guard let port = listener.localAddress?.port, let url = URL(string: "http://127.0.0.1:\(port)/a") else {
-      throw ChannelError.unknownLocalAddress
+    do {
+      guard let port = listener.localAddress?.port, let url = URL(string: "http://127.0.0.1:\(port)/a") else {
+        throw ChannelError.unknownLocalAddress
+      }
+      let result = try await body(url)
+      try await listener.close()
+      return result
+    } catch {
+      try? await listener.close()
+      throw error
     }
-    return ScriptedServer(url: url, listener: listener)
-  }
-
-  func stop() async throws {
-    try await listener.close()
   }
 
   private final class Handler: ChannelInboundHandler {

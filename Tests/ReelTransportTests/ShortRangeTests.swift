@@ -9,15 +9,16 @@ struct ShortRangeTests {
   private static let text = String(
     decoding: (0..<10_000).map { UInt8(ascii: "a") + UInt8($0 * 7919 / 13 % 26) }, as: UTF8.self)
 
-  /// A server that sends at most 1000 bytes of a range.
+  /// Runs `body` with a server that sends at most 1000 bytes of a range.
   ///
   /// - Parameters:
   ///   - size: The size of the resource that it states for a range from this byte on.
   ///   - end: Ranges from this byte on are refused.
-  private func server(
-    size: @escaping @Sendable (Int) -> String = { _ in "10000" }, end: Int = 10_000
-  ) async throws -> ScriptedServer {
-    try await ScriptedServer.start { request in
+  private func withServer<Result>(
+    size: @escaping @Sendable (Int) -> String = { _ in "10000" }, end: Int = 10_000,
+    _ body: (URL) async throws -> Result
+  ) async throws -> Result {
+    let answer: @Sendable (String) -> String = { request in
       let ends = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-(\d*)/)
       guard let ends, let first = Int(ends.1), first < end else {
         return "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -29,6 +30,7 @@ struct ShortRangeTests {
         String(Self.text.dropFirst(first).prefix(last - first + 1)),
       ].joined(separator: "\r\n")
     }
+    return try await ScriptedServer.use(answer, body)
   }
 
   @Test(
@@ -41,47 +43,47 @@ struct ShortRangeTests {
       (ByteRange(offset: 9_500, length: 5_000), 500, 1),
     ])
   func rest(range: ByteRange, byteCount: Int, requestCount: Int) async throws {
-    let server = try await server()
-    let reports = Reports()
-    let response = try await quickFetcher(attempts: 0).fetch(reports.request(server.url, range: range))
-    #expect(response.bodyByteCount == Int64(byteCount))
-    let body = try await response.body.collect(upTo: 1 << 20)
-    let expected = Self.text.bytes.dropFirst(Int(range.offset)).prefix(byteCount)
-    #expect(body == Array(expected))
-    #expect(reports.all.map(\.requestCount) == [requestCount])
-    #expect(reports.all.map(\.byteCount) == [Int64(byteCount)])
-    try await server.stop()
+    try await withServer { url in
+      let reports = Reports()
+      let response = try await quickFetcher(attempts: 0).fetch(reports.request(url, range: range))
+      #expect(response.bodyByteCount == Int64(byteCount))
+      let body = try await response.body.collect(upTo: 1 << 20)
+      let expected = Self.text.bytes.dropFirst(Int(range.offset)).prefix(byteCount)
+      #expect(body == Array(expected))
+      #expect(reports.all.map(\.requestCount) == [requestCount])
+      #expect(reports.all.map(\.byteCount) == [Int64(byteCount)])
+    }
   }
 
   @Test("Where the size of the resource is unknown, its end may have been reached")
   func unknownSize() async throws {
-    let server = try await server(size: { _ in "*" })
-    let body = try await quickFetcher().bytes(server.url, range: ByteRange(offset: 500, length: 4_000))
+    let body = try await withServer(size: { _ in "*" }) { url in
+      try await quickFetcher().bytes(url, range: ByteRange(offset: 500, length: 4_000))
+    }
     #expect(body == Array(Self.text.bytes[500..<1_500]))
-    try await server.stop()
   }
 
   @Test("The rest of another version is an error")
   func changed() async throws {
-    let server = try await server(size: { $0 == 500 ? "10000" : "10001" })
-    let error = await reelError {
-      _ = try await quickFetcher().bytes(server.url, range: ByteRange(offset: 500, length: 4_000))
+    let error = try await withServer(size: { $0 == 500 ? "10000" : "10001" }) { url in
+      await reelError {
+        _ = try await quickFetcher().bytes(url, range: ByteRange(offset: 500, length: 4_000))
+      }
     }
     #expect(error?.kind == .server)
     #expect(error?.reason.hasPrefix("the server sent only 1000 of 4000 bytes of the range") == true)
     #expect(error?.isTemporary == true)
-    try await server.stop()
   }
 
   @Test("The rest that is refused is an error")
   func refused() async throws {
-    let server = try await server(end: 2_000)
-    let error = await reelError {
-      _ = try await quickFetcher().bytes(server.url, range: ByteRange(offset: 500, length: 4_000))
+    let error = try await withServer(end: 2_000) { url in
+      await reelError {
+        _ = try await quickFetcher().bytes(url, range: ByteRange(offset: 500, length: 4_000))
+      }
     }
     #expect(error?.kind == .server)
     #expect(error?.reason.hasPrefix("the server sent only 2000 of 4000 bytes of the range") == true)
     #expect(error?.status == 416)
-    try await server.stop()
   }
 }
