@@ -1,7 +1,6 @@
 import Foundation
 import ReelCore
 import ReelPlayback
-import ReelPool
 
 /// Works through a list of sources: reads it, keeps to the limits of hosts, records results, and counts.
 ///
@@ -94,7 +93,7 @@ final class Batch: Sendable {
     let host: String
     let fields: [SourceListParser.Field]
     /// Whether another source has the same name without the hash.
-    let isMarked: Bool
+    var isMarked: Bool
     var attempt = 1
 
     /// What it holds in memory, roughly.
@@ -135,7 +134,8 @@ final class Batch: Sendable {
       progress.setTotal(total)
       let fansOut = configuration.fansOut ?? ((total ?? .max) > BatchOptions.fanOutLimit)
       let loop = BatchLoop(
-        configuration: configuration, progress: progress, results: file, finished: finished, fansOut: fansOut,
+        configuration: configuration, progress: progress, results: file,
+        admission: BatchAdmission(configuration, finished: finished, fansOut: fansOut),
         events: events.continuation, feeder: ListFeeder(reader), start: start)
       failure = await WorkProgress.showing(
         when: !configuration.isQuiet, { [progress] in progress.text(after: $0) }
@@ -173,50 +173,37 @@ private struct BatchLoop {
   let configuration: Batch.Configuration
   let progress: BatchProgress
   let results: ResultsFile
-  let finished: ResultsFile.Finished
-  let fansOut: Bool
   let events: AsyncStream<Batch.Event>.Continuation
   let feeder: ListFeeder
   let start: ContinuousClock.Instant
 
+  private var admission: BatchAdmission
   private var limiter: HostLimiter<Batch.Listed>
   private var isReading = false
   private var hasListEnded = false
   private var listFailure: ReelError?
   private var runningCount = 0
   private var waitingByteCount = 0
-  private var index = 0
-  /// The sources that have been met in the list.
-  private var seen: Set<SourceHash> = []
-  /// The names that sources have got; only for templates that could give two sources the same.
-  private var names: Set<SourceHash> = []
   private var wakesAt: Duration?
   private let leftovers: LeftoverFiles?
-  /// Reads the entries of a list; nil for arguments.
-  private let reference: FeedReference?
   /// The hosts that are not tried any more, as far as that was said.
   private var givenUp: Set<String> = []
 
   init(
     configuration: Batch.Configuration, progress: BatchProgress, results: ResultsFile,
-    finished: ResultsFile.Finished, fansOut: Bool, events: AsyncStream<Batch.Event>.Continuation,
-    feeder: ListFeeder, start: ContinuousClock.Instant
+    admission: BatchAdmission, events: AsyncStream<Batch.Event>.Continuation, feeder: ListFeeder,
+    start: ContinuousClock.Instant
   ) {
     self.configuration = configuration
     self.progress = progress
     self.results = results
-    self.finished = finished
-    self.fansOut = fansOut
+    self.admission = admission
     self.events = events
     self.feeder = feeder
     self.start = start
     limiter = HostLimiter(
       limits: .init(perHost: configuration.perHost, interval: configuration.interval))
     leftovers = configuration.resumes ? LeftoverFiles() : nil
-    reference = configuration.input.map { path in
-      let location: MediaSource = path == "-" ? .standardInput : .url(URL(fileURLWithPath: path))
-      return FeedReference(feed: location, limit: FeedLimits().referenceByteCount)
-    }
   }
 
   /// Returns the error that ended the run early.
@@ -251,7 +238,7 @@ private struct BatchLoop {
           isReading = false
           hasListEnded = true
           listFailure = error
-          if error == nil, index == 0 {
+          if error == nil, admission.count == 0 {
             let name = configuration.input.map { $0 == "-" ? "standard input" : $0 }
             listFailure = ReelError(.badManifest, "the list has no sources", at: name)
           }
@@ -329,10 +316,7 @@ private struct BatchLoop {
     let running = Batch.Running(listed: listed, ticket: ticket, start: .now)
     progress.begin(listed.index, listed.text)
     let (events, leftovers) = (events, leftovers)
-    let item = Result { () throws(ReelError) in
-      let source = try source(listed.text)
-      return Batch.Item(source: source, text: listed.text, names: names(of: source, listed))
-    }
+    let item = Result { () throws(ReelError) in try admission.item(listed) }
     group.addTask {
       do throws(ReelError) {
         let item = try item.get()
@@ -374,116 +358,21 @@ private struct BatchLoop {
     try record(listed, outcome, seconds: (ContinuousClock.now - running.start) / .seconds(1))
   }
 
-  // MARK: The list
-
   private mutating func admit(_ entry: SourceListParser.Entry) throws(ReelError) {
-    index += 1
-    switch entry.content {
-    case .source(let text, let fields):
-      do throws(ReelError) {
-        try admit(text, fields: fields, line: entry.line)
-      } catch {
-        if error.kind == .cannotWriteOutput { throw error }
-        // Not a URL, or one that is not supported.
-        var error = error
-        // It is the list that is wrong, not a manifest of a stream.
-        if error.kind == .badManifest { error.kind = .usage }
-        if entry.line > 0 {
-          // The reason names the entry, the location the list.
-          if let entry = error.location { error.reason = "\(entry): \(error.reason)" }
-          error.location = listName
-          error.place = .line(entry.line)
-        }
-        let hash = SourceHash(text)
-        guard configuration.shard?.contains(hash, host: "") ?? true else { return progress.addElsewhere() }
-        guard try isNew(hash) else { return }
-        let listed = Batch.Listed(
-          text: text, index: index, line: entry.line, hash: hash, host: "", fields: fields, isMarked: false)
-        try record(listed, .init(error: error), seconds: 0)
-      }
-    case .failure(let error):
-      let hash = SourceHash("line \(entry.line)")
-      guard configuration.shard?.contains(hash, host: "") ?? true else { return progress.addElsewhere() }
-      let listed = Batch.Listed(
-        text: "", index: index, line: entry.line, hash: hash, host: "", fields: [], isMarked: false)
-      try record(listed, .init(error: error.located(at: listName)), seconds: 0)
+    switch admission.admit(entry) {
+    case .source(let listed): add(listed)
+    case .failure(let listed, let error): try record(listed, .init(error: error), seconds: 0)
+    case .elsewhere: progress.addElsewhere()
+    case .repeated: progress.add { $0.repeated += 1 }
+    case .finished(hasFailed: false): progress.add { $0.skippedWritten += 1 }
+    case .finished(hasFailed: true): progress.add { $0.skippedFailed += 1 }
     }
-  }
-
-  private mutating func admit(
-    _ text: String, fields: [SourceListParser.Field], line: Int
-  ) throws(ReelError) {
-    let source = try source(text)
-    let hash = SourceHash(text)
-    let host = Batch.host(of: source)
-    let isElsewhere = !(configuration.shard?.contains(hash, host: host) ?? true)
-    var isMarked = false
-    if !configuration.template.isUnique, !seen.contains(hash) {
-      // Names are given in the order of the list, to sources of other shards too, so that each run gives the same.
-      isMarked = !names.insert(name(of: source, hash, host)).inserted
-      if isElsewhere { seen.insert(hash) }
-    }
-    if isElsewhere { return progress.addElsewhere() }
-    guard try isNew(hash) else { return }
-    let listed = Batch.Listed(
-      text: text, index: index, line: line, hash: hash, host: host, fields: fields, isMarked: isMarked)
-    add(listed)
   }
 
   private mutating func add(_ listed: Batch.Listed) {
     waitingByteCount += listed.byteCount
     limiter.add(listed, host: listed.host)
   }
-
-  /// Returns true for a source to work on; counts any other as skipped.
-  private mutating func isNew(_ hash: SourceHash) throws(ReelError) -> Bool {
-    if !seen.insert(hash).inserted {
-      progress.add { $0.repeated += 1 }
-    } else if finished.written.contains(hash) {
-      progress.add { $0.skippedWritten += 1 }
-    } else if finished.failed.contains(hash) {
-      progress.add { $0.skippedFailed += 1 }
-    } else {
-      return true
-    }
-    return false
-  }
-
-  private var listName: String {
-    configuration.input.map { $0 == "-" ? "standard input" : $0 } ?? "arguments"
-  }
-
-  /// The source that an entry means: relative to the list, or to the working folder for one of the arguments.
-  private func source(_ text: String) throws(ReelError) -> MediaSource {
-    guard let reference else { return try MediaSource(argument: text) }
-    return try reference.source(text)
-  }
-
-  // MARK: Names
-
-  private func values(of source: MediaSource, _ hash: SourceHash, _ host: String) -> NameTemplate.Values {
-    .init(
-      index: index, stem: source.stem, hash: hash.text, host: host.isEmpty ? "local" : host,
-      format: configuration.format)
-  }
-
-  /// Stands for a name that differs from others by more than letter case or Unicode normalization, because some file
-  /// systems treat such names as the same.
-  private func name(of source: MediaSource, _ hash: SourceHash, _ host: String) -> SourceHash {
-    let stem = configuration.template.stem(values(of: source, hash, host), time: 0, isMarked: false)
-    return SourceHash(stem.decomposedStringWithCanonicalMapping.lowercased())
-  }
-
-  private func names(of source: MediaSource, _ listed: Batch.Listed) -> BatchNames {
-    var values = values(of: source, listed.hash, listed.host)
-    values.index = listed.index
-    return BatchNames(
-      template: configuration.template, values: values, isMarked: listed.isMarked,
-      output: configuration.output,
-      fansOut: fansOut)
-  }
-
-  // MARK: Results
 
   private func record(
     _ listed: Batch.Listed, _ outcome: Batch.Outcome, seconds: Double, isReported: Bool = true
