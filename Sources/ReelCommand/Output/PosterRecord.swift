@@ -114,8 +114,7 @@ struct PosterRecord: Encodable {
     good = poster.chosen.flaws.isEmpty
     chosen = poster.chosenIndex
     candidates = poster.candidates.map(Candidate.init)
-    let transfer = poster.frame.frame.decoded.color.transfer
-    hdr = transfer == "smpte2084" ? "pq" : transfer == "arib-std-b67" ? "hlg" : nil
+    hdr = poster.frame.frame.decoded.color.hdrTransfer
     toneMapped = hdr == nil ? nil : handling == .sdr
     track = poster.track?.rawValue
     rung = poster.rung?.id

@@ -19,7 +19,16 @@ public struct ColorDescription: Sendable, Hashable {
   public let assumedMatrix: String
 
   /// True for the HDR transfer functions PQ (SMPTE ST 2084) and HLG. Conversions do not tone map them.
-  public var isHDR: Bool { transfer == "smpte2084" || transfer == "arib-std-b67" }
+  public var isHDR: Bool { hdrTransfer != nil }
+
+  /// The HDR transfer function, `pq` or `hlg`; nil for any other.
+  package var hdrTransfer: String? {
+    switch transfer {
+    case "smpte2084": "pq"
+    case "arib-std-b67": "hlg"
+    default: nil
+    }
+  }
 
   init(_ frame: UnsafePointer<AVFrame>) {
     let space = frame.pointee.colorspace

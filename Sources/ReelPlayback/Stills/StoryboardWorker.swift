@@ -238,9 +238,7 @@ final class StoryboardWorker {
         Storyboard.Missing(
           slot: slot, error: reader.segmentURL.map { error.located(at: $0.reelName) } ?? error))
     }
-    let transfer = frame.decoded.color.transfer
-    if transfer == "smpte2084" { work.note(hdr: "pq") }
-    if transfer == "arib-std-b67" { work.note(hdr: "hlg") }
+    if let hdr = frame.decoded.color.hdrTransfer { work.note(hdr: hdr) }
     let still = try work.still(of: frame, renderer)
     return .tile(
       Storyboard.Tile(
