@@ -1,4 +1,5 @@
-// The frames of decoders, each in its own mapping: freed memory is the system's again, whatever malloc keeps.
+// The frames of decoders. Those of an account are mappings of their own: freed memory is the system's again, whatever
+// malloc keeps.
 #include "CFFmpegShims.h"
 
 #include <limits.h>
@@ -46,6 +47,13 @@ struct reel_codec {
     pool *pool;
 };
 
+static void pool_retain(pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->references++;
+    pthread_mutex_unlock(&pool->lock);
+}
+
 static void pool_free(pool *pool)
 {
     pthread_mutex_destroy(&pool->lock);
@@ -73,23 +81,23 @@ static void frame_free(void *opaque, uint8_t *data)
         pool->spare[pool->spare_count++] = data;
     pthread_mutex_unlock(&pool->lock);
     if (!keeps)
-        reel_memory_unmap(pool->account, data, pool->size);
+        reel_frame_memory_free(pool->account, data, pool->size);
     pool_release(pool);
 }
 
+/// A frame, for which the caller holds a reference to the pool. Without memory, the reference is released.
 static AVBufferRef *pool_get(pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     void *data = pool->spare_count > 0 ? pool->spare[--pool->spare_count] : NULL;
-    pool->references++;
     pthread_mutex_unlock(&pool->lock);
     if (!data)
-        data = reel_memory_map(pool->account, pool->size);
+        data = reel_frame_memory_get(pool->account, pool->size);
     AVBufferRef *buffer = data ? av_buffer_create(data, pool->size, frame_free, pool, 0) : NULL;
     if (buffer)
         return buffer;
     if (data)
-        reel_memory_unmap(pool->account, data, pool->size);
+        reel_frame_memory_free(pool->account, data, pool->size);
     pool_release(pool);
     return NULL;
 }
@@ -100,7 +108,7 @@ static void pool_close(pool *pool)
     pthread_mutex_lock(&pool->lock);
     pool->is_closed = true;
     for (int i = 0; i < pool->spare_count; i++)
-        reel_memory_unmap(pool->account, pool->spare[i], pool->size);
+        reel_frame_memory_free(pool->account, pool->spare[i], pool->size);
     pool->spare_count = 0;
     pthread_mutex_unlock(&pool->lock);
     pool_release(pool);
@@ -196,10 +204,13 @@ static int get_buffer(AVCodecContext *context, AVFrame *frame, int flags)
     pool *pool;
     pthread_mutex_lock(&codec->lock);
     int code = pool_for(codec, context, frame, &pool);
-    AVBufferRef *buffer = code < 0 ? NULL : pool_get(pool);
+    if (code >= 0)
+        pool_retain(pool);
     pthread_mutex_unlock(&codec->lock);
     if (code < 0)
         return code;
+    // New memory is zeroed, for which other threads need not wait.
+    AVBufferRef *buffer = pool_get(pool);
     if (!buffer)
         return AVERROR(ENOMEM);
 
@@ -260,7 +271,7 @@ typedef struct copy {
 static void copy_free(void *opaque, uint8_t *data)
 {
     copy *copy = opaque;
-    reel_memory_unmap(copy->account, data, copy->size);
+    reel_frame_memory_free(copy->account, data, copy->size);
     if (copy->account)
         reel_account_release(copy->account);
     free(copy);
@@ -270,7 +281,7 @@ static void copy_free(void *opaque, uint8_t *data)
 static AVBufferRef *copy_buffer(size_t size, reel_account *account)
 {
     copy *made = calloc(1, sizeof *made);
-    void *data = made ? reel_memory_map(account, size) : NULL;
+    void *data = made ? reel_frame_memory_get(account, size) : NULL;
     if (!data) {
         free(made);
         return NULL;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #ifdef __GLIBC__
@@ -347,7 +348,8 @@ static size_t whole_pages(size_t size)
     return size > SIZE_MAX - page ? 0 : (size + page - 1) / page * page;
 }
 
-void *reel_memory_map(reel_account *account, size_t size)
+/// Zeroed memory from the system; NULL if there is none.
+static void *map(size_t size)
 {
     size = whole_pages(size);
     if (size == 0)
@@ -359,19 +361,47 @@ void *reel_memory_map(reel_account *account, size_t size)
     // Adjacent mappings might get a huge page together.
     madvise(memory, size, MADV_NOHUGEPAGE);
 #endif
-    if (account)
-        atomic_fetch_add_explicit(&reel_account_retain(account)->mapped, size, memory_order_relaxed);
     return memory;
 }
 
-void reel_memory_unmap(reel_account *account, void *memory, size_t size)
+static void unmap(void *memory, size_t size) { munmap(memory, whole_pages(size)); }
+
+// Frames without an account have been freed, and malloc may have kept their memory.
+static atomic_bool keeps_frames;
+
+void *reel_frame_memory_get(reel_account *account, size_t size)
 {
-    size = whole_pages(size);
-    munmap(memory, size);
+    enum { align = 64 };
+    if (!account && reel_arenas_available()) {
+        void *memory = NULL;
+        if (size == 0 || posix_memalign(&memory, align, size) != 0)
+            return NULL;
+        return memset(memory, 0, size);
+    }
+    void *memory = map(size);
+    if (memory && account)
+        atomic_fetch_add_explicit(&reel_account_retain(account)->mapped, whole_pages(size), memory_order_relaxed);
+    return memory;
+}
+
+void reel_frame_memory_free(reel_account *account, void *memory, size_t size)
+{
+    if (!account && reel_arenas_available()) {
+        free(memory);
+        atomic_store_explicit(&keeps_frames, true, memory_order_relaxed);
+        return;
+    }
+    unmap(memory, size);
     if (!account)
         return;
-    atomic_fetch_sub_explicit(&account->mapped, size, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&account->mapped, whole_pages(size), memory_order_relaxed);
     reel_account_release(account);
+}
+
+void reel_frame_memory_trim(void)
+{
+    if (atomic_exchange_explicit(&keeps_frames, false, memory_order_relaxed))
+        reel_memory_purge();
 }
 
 static void chunk_free(reel_chunk *chunk)
@@ -379,7 +409,7 @@ static void chunk_free(reel_chunk *chunk)
     if (!chunk)
         return;
     atomic_fetch_sub_explicit(&chunk->account->stored, chunk->stored, memory_order_relaxed);
-    reel_memory_unmap(NULL, chunk->memory, chunk_size);
+    unmap(chunk->memory, chunk_size);
     free(chunk);
 }
 
@@ -389,7 +419,7 @@ static reel_chunk *make_chunk(reel_account *account)
     if (!chunk)
         return NULL;
     chunk->account = account;
-    chunk->memory = reel_memory_map(NULL, chunk_size);
+    chunk->memory = map(chunk_size);
     if (!chunk->memory) {
         free(chunk);
         return NULL;

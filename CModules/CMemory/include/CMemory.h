@@ -63,10 +63,14 @@ void reel_account_purge(reel_account *account);
 /// Like reel_account_purge, for all memory that the process's malloc keeps, inside and outside of accounts.
 void reel_memory_purge(void);
 
-/// Zeroed memory from the system, counted on `account` (which may be NULL); NULL if there is none. `size` is rounded up
-/// to whole pages.
-void *reel_memory_map(reel_account *account, size_t size);
-void reel_memory_unmap(reel_account *account, void *memory, size_t size);
+/// Zeroed memory for a frame, aligned to 64 bytes; NULL if there is none. With an account, it is counted there and comes
+/// from the system, to which it returns at once. Otherwise it comes from malloc, which keeps it until
+/// reel_frame_memory_trim: frames of the next source then need no new pages, which cost more than their zeroing.
+void *reel_frame_memory_get(reel_account *account, size_t size);
+void reel_frame_memory_free(reel_account *account, void *memory, size_t size);
+
+/// Returns to the system what malloc keeps, if frames without an account have been freed since the last call.
+void reel_frame_memory_trim(void);
 
 /// A piece of an account's memory for packets; see reel_account_store.
 typedef struct reel_chunk reel_chunk;

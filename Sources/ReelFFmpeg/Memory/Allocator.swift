@@ -9,11 +9,15 @@ package enum Allocator {
     reel_limit_allocator_arenas(Int32(clamping: max(1, count)))
   }
 
+  /// Returns to the system the memory that is kept for the frames of extractions. To be called once nothing is extracted
+  /// any more.
+  package static func trimFrames() { reel_frame_memory_trim() }
+
   /// Runs `body` with a cache of free memory for this thread, which otherwise takes each piece from an arena. Not inside of
   /// an account's `perform`.
-  package static func cachingForThread<Result>(_ body: () -> Result) -> Result {
+  package static func cachingForThread<Result>(_ body: () throws -> Result) rethrows -> Result {
     let hadCache = reel_thread_cache(true)
     defer { if !hadCache { _ = reel_thread_cache(false) } }
-    return body()
+    return try body()
   }
 }

@@ -115,12 +115,13 @@ package struct LumaPlane: Sendable {
             for row in 0..<size.height {
               // Down the columns first: this the compiler does for many at a time.
               sums.update(repeating: 0)
-              for y in rows(row) {
+              let rows = rows(row)
+              for y in rows {
                 let line = base + y * stride
                 for x in 0..<sums.count { sums[x] &+= Sum(truncatingIfNeeded: line[x] &>> shift) }
               }
               addUp(sums, columns, into: totals)
-              place(totals, 1 / Float(max(1, rows(row).count)), in: means, from: row * size.width)
+              place(totals, 1 / Float(max(1, rows.count)), in: means, from: row * size.width)
             }
           }
         }

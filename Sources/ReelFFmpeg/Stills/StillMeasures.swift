@@ -86,35 +86,30 @@ package struct StillMeasures: Sendable, Hashable {
   private static func statistics(
     _ samples: [Float]
   ) -> (sum: Double, squares: Double, dark: Int, histogram: [Int]) {
-    // Several sums, because each addition waits for the one before.
-    var (sums, squares) = ((0.0, 0.0), (0.0, 0.0))
-    var dark = 0
-    var histogram = [Int](repeating: 0, count: 256)
-    samples.withUnsafeBufferPointer { samples in
-      histogram.withUnsafeMutableBufferPointer { histogram in
-        // The last bits of a number of this size are its integer, rounded. A conversion would check each.
-        func bin(_ sample: Float) -> Int { Int((sample * 255 + 0x1p23).bitPattern & 255) }
-        for sample in samples { dark &+= sample < 0.08 ? 1 : 0 }
-        var at = 0
-        while at &+ 2 <= samples.count {
-          let (first, second) = (Double(samples[at]), Double(samples[at &+ 1]))
-          sums.0 += first
-          sums.1 += second
-          squares.0 += first * first
-          squares.1 += second * second
-          histogram[bin(samples[at])] &+= 1
-          histogram[bin(samples[at &+ 1])] &+= 1
-          at &+= 2
-        }
-        if at < samples.count {
-          let last = Double(samples[at])
-          sums.0 += last
-          squares.0 += last * last
-          histogram[bin(samples[at])] &+= 1
+    // Four of each: an addition waits for the one before.
+    var (sums, squares) = (SIMD4<Double>(), SIMD4<Double>())
+    var darkCounts = SIMD4<Int32>()
+    var counts = [Int32](repeating: 0, count: 4 * 256)
+    // The last four are filled up with zeros, which add nothing to the sums, and are subtracted from the counts.
+    let padding = -samples.count & 3
+    let padded = padding == 0 ? samples : samples + Array(repeating: 0, count: padding)
+    padded.withUnsafeBytes { bytes in
+      counts.withUnsafeMutableBufferPointer { counts in
+        for at in stride(from: 0, to: bytes.count, by: MemoryLayout<SIMD4<Float>>.size) {
+          let four = bytes.loadUnaligned(fromByteOffset: at, as: SIMD4<Float>.self)
+          let wide = SIMD4<Double>(four)
+          sums += wide
+          squares += wide * wide
+          darkCounts.replace(with: darkCounts &+ 1, where: four .< 0.08)
+          // The last bits of a number of this size are its integer, rounded. A conversion would check each.
+          let bins = unsafeBitCast(four * 255 + 0x1p23, to: SIMD4<UInt32>.self) & 255
+          for lane in 0..<4 { counts[Int(bins[lane]) &* 4 &+ lane] &+= 1 }
         }
       }
     }
-    return (sums.0 + sums.1, squares.0 + squares.1, dark, histogram)
+    var histogram = (0..<256).map { bin in counts[(bin * 4)..<(bin * 4 + 4)].reduce(0) { $0 + Int($1) } }
+    histogram[0] -= padding
+    return (sums.sum(), squares.sum(), Int(darkCounts.wrappedSum()) - padding, histogram)
   }
 
   /// The lowest value that this share of the samples does not exceed.

@@ -75,7 +75,7 @@ public struct FrameExtractor: Sendable {
       throw ReelError(.usage, "the interval between frames must be greater than 0", at: source.name)
     }
     return try await opener.use(source, readsAhead: selection.readsAhead) { opening in
-      try await BlockingThread.run(named: "extract") {
+      try await BlockingThread.run(named: "extract", cachesMemory: true) {
         var report = try FramePicker(
           reader: FrameReader(opening), recorder: opening.context.recorder, name: source.name
         ).pick(selection, handle: handle)

@@ -67,7 +67,7 @@ package struct PosterExtractor: Sendable {
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }
       let images: ImageChoice = if case .best = choice { try await ImageTrack.choice(opening) } else { .none }
-      return try await BlockingThread.run(named: "poster") {
+      return try await BlockingThread.run(named: "poster", cachesMemory: true) {
         let makeLimit = { (share: Int) in
           ReadingLimit(stillLimit.map { $0 / share }, in: opening.context.scope, clock: clock)
         }

@@ -68,7 +68,9 @@ package struct StoryboardExtractor: Sendable {
         opening: opening, images: images, counter: counter, spacing: spacing, size: size,
         stillLimit: stillLimit,
         clock: clock, name: source.name)
-      return try await BlockingThread.run(named: "storyboard", on: opening.context.scope.runtime) {
+      return try await BlockingThread.run(
+        named: "storyboard", on: opening.context.scope.runtime, cachesMemory: true
+      ) {
         defer { work.end() }
         work.begin()
         return try body(StoryboardTiles(work))
@@ -229,7 +231,9 @@ final class StoryboardWork: Sendable {
     queue.beginThread()
     opening.context.scope.runtime.run(named: "storyboard") { [self] in
       let before = ThreadTime.now
-      do { try body(self) } catch { queue.fail(error) }
+      Allocator.cachingForThread {
+        do { try body(self) } catch { queue.fail(error) }
+      }
       let time = ThreadTime.now - before
       state.withLock { $0.processorTime += time }
       queue.endThread()

@@ -1,4 +1,5 @@
 internal import ReelCore
+internal import ReelFFmpeg
 
 /// Threads for blocking work, reused for a while. There are at most as many as there is work at a time, and
 /// none after a second without work.
@@ -67,6 +68,7 @@ package final class WorkerThreads: Sendable {
     if yieldsAtWakes { NativeThread.yieldAtWakes() }
     var name = ""
     while runNext(of: worker, name: &name) {}
+    Allocator.trimFrames()
   }
 
   /// Waits for a job and runs it. Returns false if none came. The job is released before this returns.
