@@ -1,3 +1,4 @@
+import NIOCore
 import NIOHTTP1
 import ReelCore
 
@@ -43,23 +44,25 @@ struct Answer {
     return Array((text + "\r\n").utf8)
   }
 
-  /// `count` bytes of the body from `position`, with the planned damage.
-  func body(_ count: Int, at position: Int64) -> [UInt8] {
-    guard let resource else { return [] }
-    let start = offset + position
-    var bytes = resource.read(count, at: start)
-    switch corruption {
-    case .range(let damaged):
-      let part = damaged.clamped(to: start..<start + Int64(bytes.count))
-      for index in part { bytes[Int(index - start)] ^= 0x55 }
-    case .share(let share):
-      let limit = UInt64(share * Double(UInt32.max))
-      for index in bytes.indices where Self.scatter(UInt64(start) + UInt64(index)) < limit {
-        bytes[index] ^= 0x55
+  /// Appends `count` bytes of the body from `position`, with the planned damage.
+  func body(_ count: Int, at position: Int64, into buffer: inout ByteBuffer) {
+    guard let resource else { return }
+    let (start, heldCount) = (offset + position, buffer.readableBytes)
+    resource.read(count, at: start, into: &buffer)
+    guard let corruption else { return }
+    buffer.withUnsafeMutableReadableBytes { readable in
+      let bytes = UnsafeMutableRawBufferPointer(rebasing: readable.dropFirst(heldCount))
+      switch corruption {
+      case .range(let damaged):
+        let part = damaged.clamped(to: start..<start + Int64(bytes.count))
+        for index in part { bytes[Int(index - start)] ^= 0x55 }
+      case .share(let share):
+        let limit = UInt64(share * Double(UInt32.max))
+        for index in bytes.indices where Self.scatter(UInt64(start) + UInt64(index)) < limit {
+          bytes[index] ^= 0x55
+        }
       }
-    case nil: break
     }
-    return bytes
   }
 
   /// A 32-bit number that looks random but depends only on `value` (the finaliser of SplitMix64).

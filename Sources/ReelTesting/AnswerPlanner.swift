@@ -39,7 +39,7 @@ struct AnswerPlanner {
     guard var resource = resource(path) else { return text(.notFound) }
     guard resource.status == 200 else { return refusal(resource) }
     if storesGzip {
-      let stored = StoredGzip.encode(resource.read(Int(resource.byteCount), at: 0))
+      let stored = StoredGzip.encode(resource.readAll())
       resource = Resource(bytes: stored, contentType: resource.contentType)
     }
 

@@ -50,8 +50,8 @@ final class Flow {
     }
     let bodyCount = count - buffer.readableBytes
     if bodyCount > 0 {
-      let bytes = answer.body(bodyCount, at: position + Int64(buffer.readableBytes) - Int64(head.count))
-      buffer.writeBytes(bytes)
+      let start = position + Int64(buffer.readableBytes) - Int64(head.count)
+      answer.body(bodyCount, at: start, into: &buffer)
     }
     // A file that became shorter can't be sent completely. The rest is left out, as the client notices.
     position = buffer.readableBytes < count ? total : position + Int64(count)

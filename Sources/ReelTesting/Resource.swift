@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import ReelCore
 
 #if canImport(Glibc)
@@ -40,16 +41,14 @@ final class Resource: Sendable {
 
   /// Opens a file below `directory`; nil if there is none, or if the path leads outside.
   init?(path: String, below directory: URL) {
-    let root = directory.resolvingSymlinksInPath().path(percentEncoded: false)
     let parts = path.split(separator: "/", omittingEmptySubsequences: true)
-    guard !parts.isEmpty, !path.contains("\0"), !parts.contains(where: { $0 == ".." || $0 == "." }) else {
+    guard !parts.isEmpty, !path.contains("\0"), !parts.contains(where: { $0 == ".." || $0 == "." }),
+      let root = Self.realPath(directory.path(percentEncoded: false))
+    else { return nil }
+    let base = root.hasSuffix("/") ? root : root + "/"
+    guard let real = Self.realPath(base + parts.joined(separator: "/")), real.hasPrefix(base) else {
       return nil
     }
-    let base = root.hasSuffix("/") ? root : root + "/"
-    // The real path resolves symbolic links.
-    guard let real = realpath(base + parts.joined(separator: "/"), nil) else { return nil }
-    defer { free(real) }
-    guard String(cString: real).hasPrefix(base) else { return nil }
     let descriptor = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
     var status = stat()
@@ -62,7 +61,7 @@ final class Resource: Sendable {
     contentType = MediaType.type(forPath: path)
     headers = []
     self.status = 200
-    let attributes = try? FileManager.default.attributesOfItem(atPath: String(cString: real))
+    let attributes = try? FileManager.default.attributesOfItem(atPath: real)
     let changed = (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
     entityTag = "\"\(byteCount)-\(changed)\""
   }
@@ -71,22 +70,37 @@ final class Resource: Sendable {
     if case .file(let descriptor) = storage { close(descriptor) }
   }
 
-  /// At most `count` bytes from `offset`; fewer if the file became shorter.
-  func read(_ count: Int, at offset: Int64) -> [UInt8] {
+  /// Appends at most `count` bytes from `offset`; fewer if the file became shorter.
+  func read(_ count: Int, at offset: Int64, into buffer: inout ByteBuffer) {
     switch storage {
     case .memory(let bytes):
       let start = min(Int(offset), bytes.count)
-      return Array(bytes[start..<min(start + count, bytes.count)])
+      buffer.writeBytes(bytes[start..<min(start + count, bytes.count)])
     case .file(let descriptor):
-      return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { space in
+        var filled = 0
         while filled < count {
-          let target = UnsafeMutableRawBufferPointer(
-            rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
-          let result = pread(descriptor, target.baseAddress, count - filled, off_t(offset) + off_t(filled))
+          let result = pread(
+            descriptor, space.baseAddress.map { $0 + filled }, count - filled, off_t(offset) + off_t(filled))
           guard result > 0 else { break }
           filled += result
         }
+        return filled
       }
     }
+  }
+
+  /// The whole resource.
+  func readAll() -> [UInt8] {
+    var buffer = ByteBuffer()
+    read(Int(byteCount), at: 0, into: &buffer)
+    return Array(buffer.readableBytesView)
+  }
+
+  /// The path without symbolic links; nil if there is no such file.
+  private static func realPath(_ path: String) -> String? {
+    guard let real = realpath(path, nil) else { return nil }
+    defer { free(real) }
+    return String(cString: real)
   }
 }
