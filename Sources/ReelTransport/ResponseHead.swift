@@ -9,7 +9,8 @@ struct ResponseHead {
   var contentType: String?
   /// The position in the resource of the body's first byte.
   var bodyOffset: Int64
-  /// The size of the body as delivered; nil if unknown.
+  /// The size of the body as delivered; nil if unknown. Of a range of a resource whose size is unknown, the size of the
+  /// range.
   var bodyByteCount: Int64?
   /// The number of bytes in this response; nil if unknown. Fewer than the body has if the server sent only the beginning
   /// of the range (RFC 9110 §15.3.7).
@@ -68,9 +69,9 @@ struct ResponseHead {
     bodyOffset = bytes.lowerBound
     sentByteCount = count
     resourceByteCount = stated.resourceByteCount
-    // If the size of the resource is unknown, a shorter response may have reached its end.
-    let rest = resourceByteCount.map { min($0, range.end ?? .max) - bytes.lowerBound }
-    bodyByteCount = max(count, rest ?? 0)
+    // If the size of the resource is unknown, it may end before the range.
+    let end = resourceByteCount.map { min($0, range.end ?? .max) } ?? range.end
+    bodyByteCount = end.map { max(count, $0 - bytes.lowerBound) }
     supportsRanges = true
   }
 }

@@ -435,6 +435,25 @@ struct ListCommandTests {
     #expect(urls(try results(folder)) == ["a.ts", "b.ts", "c.ts"])
   }
 
+  @Test(
+    "Without room for a temporary file, one source fails for now, and the others do not",
+    .enabled(if: ProcessInfo.processInfo.environment["REEL_SANITIZER"] == nil))
+  func fullTemporaryFolder() async throws {
+    let folder = try TemporaryFolder()
+    try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: "b.ts"))
+    let kept = try Fixtures.bytes("media/h264-moov-last.mp4")
+    try await Origin.use(.ignoringRanges(of: kept, at: "/a.mp4")) { origin in
+      let list = try write("\(origin.url("a.mp4").absoluteString)\nb.ts", folder)
+      let result = try await Command.run(
+        [
+          "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8", "--retries", "0",
+        ], shell: "trap '' XFSZ; ulimit -f 16; exec \"$@\"")
+      #expect(result.status == 75, "\(result.errorText)")
+      #expect(result.errorText.contains("TMPDIR"), "\(result.errorText)")
+      #expect(urls(try results(folder)).sorted() == [origin.url("a.mp4").absoluteString, "b.ts"].sorted())
+    }
+  }
+
   // MARK: Failures and hosts
 
   @Test(

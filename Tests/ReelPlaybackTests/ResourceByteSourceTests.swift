@@ -88,6 +88,38 @@ struct ResourceByteSourceTests {
     #expect(fetcher.requests.map { $0.range?.offset } == [nil, 5000])
   }
 
+  @Test("A transfer that fails before the place that is read is not used again")
+  func failedBefore() async throws {
+    let fetcher = FixtureFetcher { _, number in number == 0 ? .cut(5000) : .none }
+    let url = try #require(URL(string: "http://fixtures.test/media/h264.ts"))
+    let scope = LoadScope()
+    let expected = try Fixtures.bytes("media/h264.ts")
+    try await BlockingThread.run(named: "test") {
+      let source = ResourceByteSource(
+        response: try BlockingThread.wait(scope: scope) {
+          try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
+        }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
+        recorder: StartupRecorder(clock: SystemMonotonicClock()))
+      try source.seek(to: 20_000)
+      var buffer = [UInt8](repeating: 0, count: 100)
+      #expect(throws: ReelError.self) { try buffer.withUnsafeMutableBytes { try source.read(into: $0) } }
+      let count = try buffer.withUnsafeMutableBytes { try source.read(into: $0) }
+      #expect(count > 0)
+      #expect(buffer.prefix(count).elementsEqual(expected[20_000..<20_000 + count]))
+    }
+    #expect(fetcher.requests.map { $0.range?.offset } == [nil, 20_000])
+  }
+
+  @Test("A range of a resource that has another size by now is an error")
+  func changed() async throws {
+    try await Self.useRemote(supportsRanges: true) { source, origin in
+      try Self.read(source, at: 0)
+      origin.setRoute("/a.bin", .init(Array(Self.bytes.prefix(700_000))))
+      let error = #expect(throws: ReelError.self) { try Self.read(source, at: 600_000) }
+      #expect(error?.reason == "the resource changed: it had 1000000 bytes, and now has 700000")
+    }
+  }
+
   @Test("Requests are told, and bytes as they come")
   func traffic() async throws {
     let fetcher = FixtureFetcher { _, _ in .bytes(Self.bytes) }

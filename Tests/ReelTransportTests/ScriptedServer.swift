@@ -12,14 +12,17 @@ enum ScriptedServer {
 
   /// Runs `body` with the URL of a server, and stops the server at the end.
   ///
-  /// - Parameter answer: Makes the answer to a request.
+  /// - Parameters:
+  ///   - staysOpen: Whether connections stay open after the answer, until the client closes them.
+  ///   - answer: Makes the answer to a request.
   static func use<Result>(
-    _ answer: @escaping @Sendable (String) -> String, _ body: (URL) async throws -> Result
+    staysOpen: Bool = false, _ answer: @escaping @Sendable (String) -> String,
+    _ body: (URL) async throws -> Result
   ) async throws -> Result {
     let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(Handler(answer: answer))
+          try channel.pipeline.syncOperations.addHandler(Handler(staysOpen: staysOpen, answer: answer))
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()
@@ -40,17 +43,19 @@ enum ScriptedServer {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private let staysOpen: Bool
     private let answer: @Sendable (String) -> String
 
-    init(answer: @escaping @Sendable (String) -> String) {
+    init(staysOpen: Bool, answer: @escaping @Sendable (String) -> String) {
+      self.staysOpen = staysOpen
       self.answer = answer
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
       let bytes = ByteBuffer(string: answer(String(buffer: unwrapInboundIn(data))))
-      context.writeAndFlush(wrapOutboundOut(bytes)).whenComplete { _ in
-        bound.value.close(promise: nil)
+      context.writeAndFlush(wrapOutboundOut(bytes)).whenComplete { [staysOpen] _ in
+        if !staysOpen { bound.value.close(promise: nil) }
       }
     }
   }

@@ -55,12 +55,91 @@ struct ShortRangeTests {
     }
   }
 
-  @Test("Where the size of the resource is unknown, its end may have been reached")
-  func unknownSize() async throws {
+  @Test(
+    "Where the size of the resource is unknown, its end is where the server has no more",
+    arguments: [(4_000, 4_500), (20_000, 10_000), (nil, 10_000)] as [(Int64?, Int)])
+  func unknownSize(length: Int64?, end: Int) async throws {
     let body = try await withServer(size: { _ in "*" }) { url in
-      try await quickFetcher().bytes(url, range: ByteRange(offset: 500, length: 4_000))
+      try await quickFetcher(attempts: 0).bytes(url, range: ByteRange(offset: 500, length: length))
     }
-    #expect(body == Array(Self.text.bytes[500..<1_500]))
+    #expect(body == Array(Self.text.bytes[500..<end]))
+  }
+
+  @Test("Of a server that sends a few bytes at a time, no more is requested after a while")
+  func fewBytes() async throws {
+    let requests = Locked(0)
+    let answer: @Sendable (String) -> String = { request in
+      requests.withLock { $0 += 1 }
+      let ends = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/)
+      let first = ends.flatMap { Int($0.1) } ?? 0
+      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(first)/100000\r\n"
+        + "Content-Length: 1\r\nConnection: close\r\n\r\na"
+    }
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError {
+        _ = try await quickFetcher(attempts: 2).bytes(url, range: ByteRange(offset: 0, length: 50_000))
+      }
+    }
+    #expect(error?.kind == .network)
+    #expect(error?.reason == "the server sent only 19 of 50000 bytes of the range (19 requests)")
+    #expect(requests.withLock { $0 } == 19)
+  }
+
+  @Test("A body without a length that breaks off has the length of the answer that continues it")
+  func lengthOfContinuation() async throws {
+    let answer: @Sendable (String) -> String = { request in
+      guard let ends = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/), let first = Int(ends.1) else {
+        return "HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nETag: \"a\"\r\nTransfer-Encoding: chunked\r\n"
+          + "Connection: close\r\n\r\n7d0\r\n\(Self.text.prefix(1_000))"
+      }
+      let last = min(first + 1_999, 9_999)
+      return [
+        "HTTP/1.1 206 Partial Content", "Content-Range: bytes \(first)-\(last)/10000", "ETag: \"a\"",
+        "Content-Length: \(last - first + 1)", "Connection: close", "",
+        // The first of them breaks off too.
+        String(Self.text.dropFirst(first).prefix(first == 1_000 ? 500 : last - first + 1)),
+      ].joined(separator: "\r\n")
+    }
+    let body = try await ScriptedServer.use(answer) { url in try await quickFetcher().bytes(url) }
+    #expect(body == Self.text.bytes)
+  }
+
+  @Test(
+    "A server that says the resource ends where it broke off, and more was promised, is not asked again and again"
+  )
+  func endsWhereItBroke() async throws {
+    let requests = Locked(0)
+    let answer: @Sendable (String) -> String = { _ in
+      let isFirst = requests.withLock { count in
+        count += 1
+        return count == 1
+      }
+      let bytes = Self.text.prefix(5_000)
+      return isFirst
+        ? "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-7999/*\r\nContent-Length: 8000\r\n"
+          + "Connection: close\r\n\r\n\(bytes)"
+        : "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n\(bytes)"
+    }
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError {
+        _ = try await quickFetcher().bytes(url, range: ByteRange(offset: 0, length: 8_000))
+      }
+    }
+    #expect(error?.kind == .network)
+    #expect(error?.reason == "the resource changed after 5000 bytes, when the connection broke")
+    #expect(requests.withLock { $0 } == 2)
+  }
+
+  @Test("An answer without a length that goes on after its range is not waited for")
+  func endless() async throws {
+    let answer: @Sendable (String) -> String = { _ in
+      "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-999/10000\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + "7d0\r\n\(Self.text.prefix(2_000))\r\n7d0\r\n"
+    }
+    let body = try await ScriptedServer.use(staysOpen: true, answer) { url in
+      try await quickFetcher(attempts: 0).bytes(url, range: ByteRange(offset: 0, length: 1_000))
+    }
+    #expect(body == Array(Self.text.bytes[..<1_000]))
   }
 
   @Test("The rest of another version is an error")

@@ -165,9 +165,7 @@ final class ResourceByteSource: ByteSource {
     do {
       count = try receive(from: feed, into: wanted)
     } catch let error as ReelError where error.kind != .cancelled {
-      // A later read requests the rest again.
-      feeds.removeAll { $0 === feed }
-      ahead.removeAll { $0 === feed }
+      drop(feed)
       throw error
     }
     if let whole { return try read(whole, into: buffer) }
@@ -231,7 +229,7 @@ final class ResourceByteSource: ByteSource {
   private func receive(from feed: Feed, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
     if feed.ignoresRange.withLock({ $0 }) {
-      let file = try SpoolFile()
+      let file = try SpoolFile(of: url.reelName)
       let whole = Whole(
         feed: feed, file: file, source: FileByteSource(file, isCancelled: { [scope] in scope.isCancelled }))
       try keep(buffer.prefix(count), in: whole)
@@ -272,6 +270,12 @@ final class ResourceByteSource: ByteSource {
     }
     try whole.file.append(Array(bytes))
     recorder.add(.segment, bytes: Int64(bytes.count))
+  }
+
+  /// Ends a feed: a later read requests the rest again.
+  private func drop(_ feed: Feed) {
+    feeds.removeAll { $0 === feed }
+    ahead.removeAll { $0 === feed }
   }
 
   private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
@@ -339,7 +343,7 @@ final class ResourceByteSource: ByteSource {
   /// - Parameter permits: Limits the transfers that run at the same time; nil for no limit.
   private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil) -> Feed
   {
-    let (fetcher, url, notes, recorder) = (fetcher, url, notes, recorder)
+    let (fetcher, url, notes, recorder, byteCount) = (fetcher, url, notes, recorder, byteCount)
     let request = FetchRequest(
       url: url, range: ByteRange(offset: start, length: end.map { $0 - start }), headers: headers,
       purpose: .segment)
@@ -350,6 +354,10 @@ final class ResourceByteSource: ByteSource {
       let response = try await fetcher.fetch(request)
       recorder.add(.segment, requests: response.requestCount - 1)
       notes.traffic?(response.requestCount - 1, 0)
+      if let size = response.resourceByteCount, let byteCount, size != byteCount {
+        throw ReelError(
+          .server, "the resource changed: it had \(byteCount) bytes, and now has \(size)", at: url.reelName)
+      }
       guard response.bodyOffset == start || response.bodyOffset == 0 else {
         throw ReelError(
           .server, "the server sent bytes from \(response.bodyOffset) on instead of \(start)",
@@ -369,9 +377,15 @@ final class ResourceByteSource: ByteSource {
   private func skip(in feed: Feed) throws {
     while feed.position < position, whole == nil {
       let wanted = Int(min(position - feed.position, 16 << 10))
-      let count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) {
-        let buffer = $0
-        return try receive(from: feed, into: buffer)
+      let count: Int
+      do {
+        count = try withUnsafeTemporaryAllocation(byteCount: wanted, alignment: 1) {
+          let buffer = $0
+          return try receive(from: feed, into: buffer)
+        }
+      } catch let error as ReelError where error.kind != .cancelled {
+        drop(feed)
+        throw error
       }
       if count == 0 { return }
       feed.position += Int64(count)

@@ -462,21 +462,20 @@ extension FetchResponse {
     let body = body
     let rest = Locked((skip: Swift.max(0, range.offset - bodyOffset), take: range.length))
     return FetchBody {
-      while let chunk = try await body.next() {
-        let wanted = rest.withLock { rest -> [UInt8]? in
+      while rest.withLock({ $0.take != 0 }), let chunk = try await body.next() {
+        let wanted = rest.withLock { rest -> [UInt8] in
           let skipped = Int(clamping: Swift.min(rest.skip, Int64(chunk.count)))
           rest.skip -= Int64(skipped)
           var wanted = chunk.dropFirst(skipped)
           if let take = rest.take {
-            if take == 0 { return nil }
             wanted = wanted.prefix(Int(clamping: take))
             rest.take = take - Int64(wanted.count)
           }
           return Array(wanted)
         }
-        guard let wanted else { return nil }
         if !wanted.isEmpty { return wanted }
       }
+      if bodyByteCount != range.length { body.close() }
       return nil
     }
   }

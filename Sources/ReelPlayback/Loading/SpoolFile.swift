@@ -7,18 +7,24 @@ internal import SystemPackage
 /// Ownership: it closes its descriptor.
 final class SpoolFile: Sendable {
   let descriptor: FileDescriptor
+  /// The resource that is kept in the file; nil for output.
+  private let resource: String?
   private let count = Locked<Int64>(0)
 
-  /// Throws `ReelError.cannotCreateOutput`.
-  init() throws(ReelError) {
+  /// - Parameter resource: The name of the resource to keep, because its server does not support ranges; nil for output.
+  /// - Throws: `ReelError.cannotCreateOutput`; for a resource, `server`, because it alone can't be read.
+  init(of resource: String? = nil) throws(ReelError) {
+    self.resource = resource
     let path = FileManager.default.temporaryDirectory.appendingPathComponent(
       "reel-\(UUID().uuidString).spool"
     ).path
     do {
       descriptor = try FileDescriptor.open(
-        FilePath(path), .readWrite, options: [.create, .exclusiveCreate], permissions: .ownerReadWrite)
+        FilePath(path), .readWrite, options: [.create, .exclusiveCreate, .closeOnExec],
+        permissions: .ownerReadWrite)
     } catch {
-      throw ReelError(.cannotCreateOutput, "a temporary file can't be created: \(error)", at: path)
+      throw Self.fault(
+        .cannotCreateOutput, "a temporary file can't be created: \(error)", at: path, of: resource)
     }
     try? FileManager.default.removeItem(atPath: path)
   }
@@ -28,13 +34,22 @@ final class SpoolFile: Sendable {
   /// Bytes that have been written.
   var byteCount: Int64 { count.withLock { $0 } }
 
-  /// Throws `ReelError.cannotWriteOutput`.
+  /// Throws `ReelError.cannotWriteOutput`; for a resource, `server`.
   func append(_ bytes: [UInt8]) throws(ReelError) {
     do {
       try descriptor.writeAll(bytes)
     } catch {
-      throw ReelError(.cannotWriteOutput, "the temporary file can't be written: \(error)")
+      throw Self.fault(.cannotWriteOutput, "the temporary file can't be written: \(error)", of: resource)
     }
     count.withLock { $0 += Int64(bytes.count) }
+  }
+
+  private static func fault(
+    _ kind: ReelError.Kind, _ reason: String, at path: String? = nil, of resource: String?
+  ) -> ReelError {
+    guard let resource else { return ReelError(kind, reason, at: path) }
+    return ReelError(
+      .server, "the server does not support ranges, and \(reason)", at: resource,
+      advice: "set TMPDIR to a folder with more room")
   }
 }
