@@ -441,7 +441,7 @@ struct ListCommandTests {
   func fullTemporaryFolder() async throws {
     let folder = try TemporaryFolder()
     try Data(Fixtures.bytes("media/h264.ts")).write(to: folder.url.appending(path: "b.ts"))
-    let kept = try Fixtures.bytes("media/h264-moov-last.mp4")
+    let kept = try Fixtures.bytes("stills/poor-start-moov-last.mp4")
     try await Origin.use(.ignoringRanges(of: kept, at: "/a.mp4")) { origin in
       let list = try write("\(origin.url("a.mp4").absoluteString)\nb.ts", folder)
       let result = try await Command.run(
