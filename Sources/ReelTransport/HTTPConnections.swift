@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
+import NIOPosix
 internal import ReelCore
 
 /// The HTTP clients of the process.
@@ -62,6 +63,11 @@ enum HTTPConnections {
       client.execute(request: request, delegate: IgnoredResponse(), logger: logger)
     }
     return { for task in tasks { task.cancel() } }
+  }
+
+  /// Runs `body` once on each thread that connections are served on.
+  static func onEachThread(_ body: @escaping @Sendable () -> Void) {
+    for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { loop.execute(body) }
   }
 
   // MARK: - Private

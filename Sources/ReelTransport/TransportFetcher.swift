@@ -36,6 +36,11 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
     file = FileFetcher(logger: logger)
   }
 
+  /// Runs `body` once on each thread that the connections of all fetchers are served on.
+  package static func onEachThread(_ body: @escaping @Sendable () -> Void) {
+    HTTPConnections.onEachThread(body)
+  }
+
   /// Opens a connection to the host of an `http` or `https` URL unless one is idle. Returns at once; failures are not
   /// reported.
   public func openConnection(to url: URL) {

@@ -446,7 +446,8 @@ struct ListCommandTests {
       let list = try write("\(origin.url("a.mp4").absoluteString)\nb.ts", folder)
       let result = try await Command.run(
         [
-          "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8", "--retries", "0",
+          "frames", "--input", list, "-o", folder.path("out"), "--jobs", "1", "--size", "8x8", "--retries",
+          "0",
         ], shell: "trap '' XFSZ; ulimit -f 16; exec \"$@\"")
       #expect(result.status == 75, "\(result.errorText)")
       #expect(result.errorText.contains("TMPDIR"), "\(result.errorText)")

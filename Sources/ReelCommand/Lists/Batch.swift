@@ -1,6 +1,8 @@
 import Foundation
 import ReelCore
+import ReelFFmpeg
 import ReelPlayback
+import ReelTransport
 
 /// Works through a list of sources: reads it, keeps to the limits of hosts, records results, and counts.
 ///
@@ -123,6 +125,8 @@ final class Batch: Sendable {
   /// Works through the list. Returns the exit code.
   func run(_ work: @escaping @Sendable (Item) async -> Outcome) async -> Int32 {
     var failure: ReelError?
+    // No command with a list has players, of whose memory a cache would keep some.
+    TransportFetcher.onEachThread { Allocator.cacheOnThread() }
     do throws(ReelError) {
       let reader =
         try configuration.input.map { path throws(ReelError) in try SourceListReader(path: path) }
@@ -318,6 +322,7 @@ private struct BatchLoop {
     let (events, leftovers) = (events, leftovers)
     let item = Result { () throws(ReelError) in try admission.item(listed) }
     group.addTask {
+      Allocator.cacheOnThread()
       do throws(ReelError) {
         let item = try item.get()
         leftovers?.remove(item.names)

@@ -13,6 +13,10 @@ package enum Allocator {
   /// any more.
   package static func trimFrames() { reel_frame_memory_trim() }
 
+  /// Gives the calling thread a cache of free memory, as `cachingForThread`, for as long as it runs. For processes
+  /// without accounts, because the cache would keep what others free.
+  package static func cacheOnThread() { _ = reel_thread_cache(true) }
+
   /// Runs `body` with a cache of free memory for this thread, which otherwise takes each piece from an arena. Not inside of
   /// an account's `perform`.
   package static func cachingForThread<Result>(_ body: () throws -> Result) rethrows -> Result {
