@@ -35,6 +35,10 @@ public final class Origin: Sendable {
   /// The port that the origin listens on.
   public let port: Int
 
+  /// The number of bytes that wait in the system for the client's window. By default they are megabytes, which are lost
+  /// when a client ends a transfer.
+  private static let unsentByteCount = 128 << 10
+
   private let state: OriginState
   private let group: MultiThreadedEventLoopGroup
   private let listener: any Channel
@@ -85,6 +89,7 @@ public final class Origin: Sendable {
         .serverChannelOption(.backlog, value: 1_024)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+        .childChannelOption(.tcpOption(.init(rawValue: TCP_NOTSENT_LOWAT)), value: Self.unsentByteCount)
         .childChannelOption(.writeBufferWaterMark, value: .init(low: 64 << 10, high: 256 << 10))
         .childChannelInitializer { channel in
           connections.insert(channel)
