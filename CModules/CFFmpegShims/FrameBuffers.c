@@ -85,7 +85,7 @@ static void frame_free(void *opaque, uint8_t *data)
     pool_release(pool);
 }
 
-/// A frame, for which the caller holds a reference to the pool. Without memory, the reference is released.
+/// A frame, which takes over the caller's reference to the pool. Without memory, NULL, and the reference is released.
 static AVBufferRef *pool_get(pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
@@ -209,7 +209,7 @@ static int get_buffer(AVCodecContext *context, AVFrame *frame, int flags)
     pthread_mutex_unlock(&codec->lock);
     if (code < 0)
         return code;
-    // New memory is zeroed, for which other threads need not wait.
+    // Outside of the lock: other threads need not wait until new memory is zeroed.
     AVBufferRef *buffer = pool_get(pool);
     if (!buffer)
         return AVERROR(ENOMEM);

@@ -366,7 +366,7 @@ static void *map(size_t size)
 
 static void unmap(void *memory, size_t size) { munmap(memory, whole_pages(size)); }
 
-// Frames without an account have been freed, and malloc may have kept their memory.
+// Set when a frame without an account is freed: malloc may keep its memory.
 static atomic_bool keeps_frames;
 
 void *reel_frame_memory_get(reel_account *account, size_t size)

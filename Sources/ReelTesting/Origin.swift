@@ -35,8 +35,8 @@ public final class Origin: Sendable {
   /// The port that the origin listens on.
   public let port: Int
 
-  /// The number of bytes that wait in the system for the client's window. By default they are megabytes, which are lost
-  /// when a client ends a transfer.
+  /// The limit of unsent bytes in the system's send buffer. Without it, megabytes can wait there, and are lost when a
+  /// client ends a transfer.
   private static let unsentByteCount = 128 << 10
 
   private let state: OriginState

@@ -13,12 +13,16 @@ final class HTTPBody: Sendable {
     var countedByteCount = 0
     /// The position in the resource of the next byte to deliver.
     var position: Int64
-    /// The position at which the last transfer broke.
+    /// The position at which the last failure happened, or the budget of retries was restored.
     var brokeAt: Int64
+    /// The position at which the current transfer continued.
+    var transferStart: Int64
     /// The number of bytes before that position that the current transfer repeats.
     var skipCount: Int64 = 0
     /// The position after the last byte of the body; nil if unknown.
     var end: Int64?
+    /// The size of the resource; nil if no answer has stated it.
+    var resourceByteCount: Int64?
     /// The position after the last byte of the current transfer; nil if unknown.
     var transferEnd: Int64?
     /// True if the current transfer continues beyond what is wanted of it.
@@ -29,7 +33,7 @@ final class HTTPBody: Sendable {
   }
 
   private static let forgivingByteCount: Int64 = 64 << 10
-  /// A part of a range that has fewer bytes is small: after some of them, each is taken for a failure.
+  /// An answer with fewer bytes is small. After `smallAnswerLimit` of them, each further one counts as a failure.
   private static let smallByteCount: Int64 = 16 << 10
   private static let smallAnswerLimit = 16
 
@@ -44,7 +48,8 @@ final class HTTPBody: Sendable {
     self.fetcher = fetcher
     state = Locked(
       State(
-        transfer: transfer, position: head.bodyOffset, brokeAt: head.bodyOffset, end: head.bodyEnd,
+        transfer: transfer, position: head.bodyOffset, brokeAt: head.bodyOffset,
+        transferStart: head.bodyOffset, end: head.wantedEnd, resourceByteCount: head.resourceByteCount,
         transferEnd: head.sentEnd),
       rank: .body)
   }
@@ -85,14 +90,14 @@ final class HTTPBody: Sendable {
 
   // MARK: - Private
 
-  /// True if all that is wanted of the transfer has come although it goes on. Other transfers are read to their end, so
+  /// True if the transfer has delivered everything wanted but has not ended. Other transfers are read to their end, so
   /// that their connections can be reused.
   private var hasOverlongEnded: Bool {
     state.withLock { $0.isOverlong && ($0.position == $0.end || $0.position == $0.transferEnd) }
   }
 
-  /// The position at which the current transfer was complete; nil unless the server sent less than was asked for, or
-  /// may have.
+  /// The position at which the current transfer ended before the range did; nil if the range is complete. If the size of
+  /// the resource is unknown, only another request shows whether it is.
   private var shortEnd: Int64? {
     state.withLock { state in
       guard state.position == state.transferEnd, state.position < state.end ?? .max else { return nil }
@@ -128,8 +133,11 @@ final class HTTPBody: Sendable {
   /// Opens the transfer that continues after the current one.
   private func resume(after failure: TransferFailure) async throws {
     countBytes()
-    let position = state.withLock { $0.position }
     forgiveFailures()
+    let position = state.withLock { state in
+      state.brokeAt = state.position
+      return state.position
+    }
     let explained = explained(failure, at: position)
     let isUntouched = position == head.bodyOffset
     guard isUntouched || !head.isCompressed else {
@@ -147,14 +155,16 @@ final class HTTPBody: Sendable {
   /// Opens the transfer after one that was complete, but shorter than asked for.
   private func requestRest(from position: Int64) async throws {
     countBytes()
-    let come = forgiveFailures()
-    let whole = head.bodyByteCount.map { " of \($0)" } ?? ""
-    let outcome = "the server sent only \(position - head.bodyOffset)\(whole) bytes of the range"
-    let smallCount = state.withLock { state in
-      if come < Self.smallByteCount { state.smallAnswerCount += 1 }
-      return state.smallAnswerCount
+    forgiveFailures()
+    let outcome = "the server sent only \(position - head.bodyOffset)\(wholeText) bytes of the range"
+    let isFailure = state.withLock { state in
+      guard position - state.transferStart < Self.smallByteCount else { return false }
+      state.smallAnswerCount += 1
+      guard state.smallAnswerCount > Self.smallAnswerLimit else { return false }
+      state.brokeAt = position
+      return true
     }
-    if come < Self.smallByteCount, smallCount > Self.smallAnswerLimit {
+    if isFailure {
       let failure = TransferFailure.connectionLost(reason: outcome)
       try await fetcher.pause(after: failure, at: head.url, for: session)
     }
@@ -162,7 +172,9 @@ final class HTTPBody: Sendable {
       guard try await goOn(from: position) else {
         throw ReelError(.server, "the resource changed", at: head.url.absoluteString)
       }
-    } catch let error as ReelError where error.status == 416 && head.resourceByteCount == nil {
+    } catch let error as ReelError
+      where error.status == 416 && state.withLock({ $0.resourceByteCount == nil })
+    {
       // The size was unknown: there are no more bytes (RFC 9110 §15.5.17).
       state.withLock {
         $0.end = position
@@ -174,16 +186,15 @@ final class HTTPBody: Sendable {
     }
   }
 
-  /// Restores the budget of retries if enough has come since it was last used, and returns how much has: a server that
-  /// ends each transfer after this much delivers everything in the end.
-  @discardableResult
-  private func forgiveFailures() -> Int64 {
-    let come = state.withLock { state in
-      defer { state.brokeAt = state.position }
-      return state.position - state.brokeAt
+  /// Restores the budget of retries if enough has come since the last failure: a server that breaks off after this much
+  /// each time delivers everything in the end.
+  private func forgiveFailures() {
+    let hasComeFar = state.withLock { state in
+      guard state.position - state.brokeAt >= Self.forgivingByteCount else { return false }
+      state.brokeAt = state.position
+      return true
     }
-    if come >= Self.forgivingByteCount { session.forgetFailures() }
-    return come
+    if hasComeFar { session.forgetFailures() }
   }
 
   /// Opens the transfer that continues at `position`, the current one; false if the resource has changed.
@@ -203,21 +214,29 @@ final class HTTPBody: Sendable {
       transfer.cancel()
       return false
     }
-    state.withLock { state in
-      state.transfer = transfer
+    let old = state.withLock { state in
+      defer { state.transfer = transfer }
       state.countedByteCount = 0
+      state.transferStart = position
       state.skipCount = position - next.bodyOffset
       state.transferEnd = next.sentEnd
-      state.isOverlong = state.end != nil && next.bodyEnd != state.end
-      if state.end == nil { state.end = next.bodyEnd }
+      if state.resourceByteCount == nil, let size = next.resourceByteCount {
+        state.resourceByteCount = size
+        state.end = min(state.end ?? .max, size)
+      }
+      if state.end == nil { state.end = next.wantedEnd }
+      state.isOverlong = next.wantedEnd != state.end
+      return state.transfer
     }
+    // An answer that goes on after its range has not ended.
+    old.cancel()
     return true
   }
 
-  /// Ends the body if `next` says that a resource of unknown size ends where a complete answer did.
+  /// Ends the body if the size of the resource was unknown, and `next` states one that ends where the last answer did.
   private func hasEnded(_ next: ResponseHead) -> Bool {
     state.withLock { state in
-      guard head.resourceByteCount == nil, state.position == state.transferEnd,
+      guard state.resourceByteCount == nil, state.position == state.transferEnd,
         next.resourceByteCount == state.position
       else { return false }
       state.end = state.position
@@ -229,18 +248,21 @@ final class HTTPBody: Sendable {
   /// True if the bytes of `next` can follow those of the first response.
   private func fits(_ next: ResponseHead) -> Bool {
     if let old = head.validator, let new = next.validator, old != new { return false }
-    if let old = head.resourceByteCount, let new = next.resourceByteCount, old != new { return false }
-    let (position, end) = state.withLock { ($0.position, $0.end) }
-    if end != nil, let nextEnd = next.sentEnd, nextEnd <= position { return false }
+    let (position, end, size) = state.withLock { ($0.position, $0.end, $0.resourceByteCount) }
+    if let size, let new = next.resourceByteCount, size != new { return false }
+    // With the last byte that has come, a body of unknown length may have been whole.
+    if let nextEnd = next.sentEnd, nextEnd < position || (end != nil && nextEnd == position) { return false }
     return next.bodyOffset <= position && (!next.isCompressed || head.isCompressed)
   }
+
+  /// The size of the body behind a count; empty if it is unknown.
+  private var wholeText: String { head.wantedEnd.map { " of \($0 - head.bodyOffset)" } ?? "" }
 
   /// Adds to a failure how many bytes had arrived.
   private func explained(_ failure: TransferFailure, at position: Int64) -> TransferFailure {
     guard case .connectionLost(let reason) = failure else { return failure }
     let count = position - head.bodyOffset
-    let whole = head.bodyByteCount.map { " of \($0)" } ?? ""
-    return .connectionLost(reason: "\(reason) after \(count)\(whole) bytes")
+    return .connectionLost(reason: "\(reason) after \(count)\(wholeText) bytes")
   }
 
   private func countBytes() {
@@ -253,9 +275,6 @@ final class HTTPBody: Sendable {
 }
 
 extension ResponseHead {
-  /// The position after the last byte of the body; nil if unknown.
-  fileprivate var bodyEnd: Int64? { bodyByteCount.map { bodyOffset + $0 } }
-
   /// The position after the last byte of this response; nil if unknown.
   fileprivate var sentEnd: Int64? { sentByteCount.map { bodyOffset + $0 } }
 }

@@ -9,13 +9,16 @@ struct ResponseHead {
   var contentType: String?
   /// The position in the resource of the body's first byte.
   var bodyOffset: Int64
-  /// The size of the body as delivered; nil if unknown. Of a range of a resource whose size is unknown, the size of the
-  /// range.
+  /// The size of the body as delivered; nil if unknown. If a range does not come with the size of the resource, more may
+  /// follow than this.
   var bodyByteCount: Int64?
   /// The number of bytes in this response; nil if unknown. Fewer than the body has if the server sent only the beginning
   /// of the range (RFC 9110 §15.3.7).
   var sentByteCount: Int64?
   var resourceByteCount: Int64?
+  /// The position after the last byte that is wanted; nil if unknown. The resource may end before it if its size is
+  /// unknown.
+  var wantedEnd: Int64?
   var supportsRanges: Bool
   /// True if the body was compressed for the transfer.
   var isCompressed: Bool
@@ -35,6 +38,7 @@ struct ResponseHead {
     let contentLength = head.headers.first(name: "Content-Length").flatMap { Int64($0) }
     bodyByteCount = isCompressed ? nil : contentLength
     sentByteCount = bodyByteCount
+    wantedEnd = bodyByteCount
     let acceptsRanges = head.headers[canonicalForm: "Accept-Ranges"].contains { $0.lowercased() == "bytes" }
     let tag = head.headers.first(name: "ETag").flatMap { $0.hasPrefix("W/") ? nil : $0 }
     validator = tag ?? head.headers.first(name: "Last-Modified")
@@ -69,9 +73,9 @@ struct ResponseHead {
     bodyOffset = bytes.lowerBound
     sentByteCount = count
     resourceByteCount = stated.resourceByteCount
-    // If the size of the resource is unknown, it may end before the range.
-    let end = resourceByteCount.map { min($0, range.end ?? .max) } ?? range.end
-    bodyByteCount = end.map { max(count, $0 - bytes.lowerBound) }
+    let known = resourceByteCount.map { min($0, range.end ?? .max) }
+    bodyByteCount = max(count, (known ?? 0) - bytes.lowerBound)
+    wantedEnd = known ?? range.end
     supportsRanges = true
   }
 }

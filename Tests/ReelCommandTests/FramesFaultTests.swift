@@ -337,6 +337,17 @@ struct FramesFaultTests {
     #expect(folder.names().isEmpty)
   }
 
+  @Test("Standard input that can't be kept is no fault of a server")
+  func noTemporaryFile() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run(
+      "frames", "-", "-o", folder.path, input: try Fixtures.bytes("media/h264-moov-last.mp4"),
+      shell: "TMPDIR=/dev/null/none exec \"$@\"")
+    #expect(result.status == 73, "\(result.errorText)")
+    #expect(result.errorText.contains("temporary file"), "\(result.errorText)")
+    #expect(!result.errorText.contains("server"), "\(result.errorText)")
+  }
+
   @Test("A device that is full")
   func fullDevice() async throws {
     guard FileManager.default.fileExists(atPath: "/dev/full") else { return }

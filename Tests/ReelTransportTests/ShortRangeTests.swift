@@ -59,13 +59,71 @@ struct ShortRangeTests {
     "Where the size of the resource is unknown, its end is where the server has no more",
     arguments: [(4_000, 4_500), (20_000, 10_000), (nil, 10_000)] as [(Int64?, Int)])
   func unknownSize(length: Int64?, end: Int) async throws {
-    let body = try await withServer(size: { _ in "*" }) { url in
-      try await quickFetcher(attempts: 0).bytes(url, range: ByteRange(offset: 500, length: length))
+    try await withServer(size: { _ in "*" }) { url in
+      let response = try await quickFetcher(attempts: 0).fetch(
+        Reports().request(url, range: ByteRange(offset: 500, length: length)))
+      // What the first answer has: no more is known.
+      #expect(response.bodyByteCount == 1_000)
+      #expect(response.resourceByteCount == nil)
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == Array(Self.text.bytes[500..<end]))
     }
-    #expect(body == Array(Self.text.bytes[500..<end]))
   }
 
-  @Test("Of a server that sends a few bytes at a time, no more is requested after a while")
+  @Test("A size that a later answer states is the size of the resource")
+  func laterSize() async throws {
+    try await withServer(size: { $0 == 8_500 ? "*" : "10000" }) { url in
+      let reports = Reports()
+      let response = try await quickFetcher(attempts: 0).fetch(
+        reports.request(url, range: ByteRange(offset: 8_500, length: 5_000)))
+      let body = try await response.body.collect(upTo: 1 << 20)
+      #expect(body == Array(Self.text.bytes[8_500...]))
+      #expect(reports.all.map(\.requestCount) == [2])
+    }
+  }
+
+  @Test("Short ranges restore the budget of retries as long ones do")
+  func budget() async throws {
+    let (requests, size) = (Locked(0), 600_000)
+    let answer: @Sendable (String) -> String = { request in
+      let count = requests.withLock { count in
+        count += 1
+        return count
+      }
+      guard count % 5 != 0 else {
+        return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+      }
+      let first = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) } ?? 0
+      let last = min(first + 19_999, size - 1)
+      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(last)/\(size)\r\n"
+        + "Content-Length: \(last - first + 1)\r\nConnection: close\r\n\r\n"
+        + String(repeating: "a", count: last - first + 1)
+    }
+    let body = try await ScriptedServer.use(answer) { url in
+      try await quickFetcher(attempts: 1).bytes(url, range: ByteRange(offset: 0, length: Int64(size)))
+    }
+    #expect(body.count == size)
+  }
+
+  @Test("A shorter answer can't continue a body whose length is unknown")
+  func shorterContinuation() async throws {
+    let requests = Locked(0)
+    let answer: @Sendable (String) -> String = { _ in
+      let isFirst = requests.withLock { count in
+        count += 1
+        return count == 1
+      }
+      return isFirst
+        ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1f40\r\n\(Self.text.prefix(5_000))"
+        : "HTTP/1.1 200 OK\r\nContent-Length: 24\r\nConnection: close\r\n\r\nWe will be back shortly.\n"
+    }
+    let error = try await ScriptedServer.use(answer) { url in
+      await reelError { _ = try await quickFetcher().bytes(url) }
+    }
+    #expect(error?.reason == "the resource changed after 5000 bytes, when the connection broke")
+  }
+
+  @Test("A server that sends only a few bytes at a time is given up")
   func fewBytes() async throws {
     let requests = Locked(0)
     let answer: @Sendable (String) -> String = { request in
@@ -105,7 +163,7 @@ struct ShortRangeTests {
   }
 
   @Test(
-    "A server that says the resource ends where it broke off, and more was promised, is not asked again and again"
+    "A resource that turns out shorter than announced is an error"
   )
   func endsWhereItBroke() async throws {
     let requests = Locked(0)
@@ -130,16 +188,18 @@ struct ShortRangeTests {
     #expect(requests.withLock { $0 } == 2)
   }
 
-  @Test("An answer without a length that goes on after its range is not waited for")
-  func endless() async throws {
-    let answer: @Sendable (String) -> String = { _ in
-      "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-999/10000\r\nTransfer-Encoding: chunked\r\n\r\n"
-        + "7d0\r\n\(Self.text.prefix(2_000))\r\n7d0\r\n"
+  @Test(
+    "An answer without a length that goes on after its range is not waited for", arguments: [1_000, 3_000])
+  func endless(length: Int) async throws {
+    let answer: @Sendable (String) -> String = { request in
+      let first = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) } ?? 0
+      return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(first + 999)/10000\r\n"
+        + "Transfer-Encoding: chunked\r\n\r\n7d0\r\n\(Self.text.dropFirst(first).prefix(2_000))\r\n7d0\r\n"
     }
     let body = try await ScriptedServer.use(staysOpen: true, answer) { url in
-      try await quickFetcher(attempts: 0).bytes(url, range: ByteRange(offset: 0, length: 1_000))
+      try await quickFetcher(attempts: 0).bytes(url, range: ByteRange(offset: 0, length: Int64(length)))
     }
-    #expect(body == Array(Self.text.bytes[..<1_000]))
+    #expect(body == Array(Self.text.bytes[..<length]))
   }
 
   @Test("The rest of another version is an error")

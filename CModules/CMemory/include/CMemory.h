@@ -64,8 +64,8 @@ void reel_account_purge(reel_account *account);
 void reel_memory_purge(void);
 
 /// Zeroed memory for a frame, aligned to 64 bytes; NULL if there is none. With an account, it is counted there and comes
-/// from the system, to which it returns at once. Otherwise it comes from malloc, which keeps it until
-/// reel_frame_memory_trim: frames of the next source then need no new pages, which cost more than their zeroing.
+/// from the system, to which it returns at once. Otherwise it comes from malloc, which keeps it for a
+/// while (reel_frame_memory_trim): frames of the next source then reuse pages. New ones cost more than zeroing old ones.
 void *reel_frame_memory_get(reel_account *account, size_t size);
 void reel_frame_memory_free(reel_account *account, void *memory, size_t size);
 

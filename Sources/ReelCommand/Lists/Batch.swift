@@ -125,7 +125,7 @@ final class Batch: Sendable {
   /// Works through the list. Returns the exit code.
   func run(_ work: @escaping @Sendable (Item) async -> Outcome) async -> Int32 {
     var failure: ReelError?
-    // No command with a list has players, of whose memory a cache would keep some.
+    // Caches are safe here: commands with lists have no players, whose memory a cache would keep.
     TransportFetcher.onEachThread { Allocator.cacheOnThread() }
     do throws(ReelError) {
       let reader =

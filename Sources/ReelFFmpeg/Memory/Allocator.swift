@@ -13,8 +13,8 @@ package enum Allocator {
   /// any more.
   package static func trimFrames() { reel_frame_memory_trim() }
 
-  /// Gives the calling thread a cache of free memory, as `cachingForThread`, for as long as it runs. For processes
-  /// without accounts, because the cache would keep what others free.
+  /// Gives the calling thread a cache of free memory, as `cachingForThread`, for as long as it runs. Only for processes
+  /// without accounts, whose memory the cache would keep.
   package static func cacheOnThread() { _ = reel_thread_cache(true) }
 
   /// Runs `body` with a cache of free memory for this thread, which otherwise takes each piece from an arena. Not inside of

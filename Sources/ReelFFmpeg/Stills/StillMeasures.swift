@@ -86,7 +86,7 @@ package struct StillMeasures: Sendable, Hashable {
   private static func statistics(
     _ samples: [Float]
   ) -> (sum: Double, squares: Double, dark: Int, histogram: [Int]) {
-    // Four of each: an addition waits for the one before.
+    // Four independent sums, because each addition waits for the one before.
     var (sums, squares) = (SIMD4<Double>(), SIMD4<Double>())
     var darkCounts = SIMD4<Int32>()
     var counts = [Int32](repeating: 0, count: 4 * 256)

@@ -343,7 +343,7 @@ struct SourceResolver: Sendable {
 
   /// Writes the whole body to a temporary file.
   private func spool(_ response: FetchResponse, from first: [UInt8], name: String) async throws -> SpoolFile {
-    let file = try SpoolFile(of: name)
+    let file = try SpoolFile(of: response.url.isFileURL ? nil : name)
     try file.append(first)
     for try await chunk in response.body {
       guard file.byteCount + Int64(chunk.count) <= configuration.spoolByteLimit else {

@@ -12,7 +12,7 @@ final class SpoolFile: Sendable {
   private let count = Locked<Int64>(0)
 
   /// - Parameter resource: The name of the resource to keep, because its server does not support ranges; nil for output.
-  /// - Throws: `ReelError.cannotCreateOutput`; for a resource, `server`, because it alone can't be read.
+  /// - Throws: `ReelError.cannotCreateOutput`; `server` for a resource, because only this source fails.
   init(of resource: String? = nil) throws(ReelError) {
     self.resource = resource
     let path = FileManager.default.temporaryDirectory.appendingPathComponent(
@@ -34,7 +34,7 @@ final class SpoolFile: Sendable {
   /// Bytes that have been written.
   var byteCount: Int64 { count.withLock { $0 } }
 
-  /// Throws `ReelError.cannotWriteOutput`; for a resource, `server`.
+  /// Throws `ReelError.cannotWriteOutput`; `server` for a resource.
   func append(_ bytes: [UInt8]) throws(ReelError) {
     do {
       try descriptor.writeAll(bytes)
@@ -50,6 +50,6 @@ final class SpoolFile: Sendable {
     guard let resource else { return ReelError(kind, reason, at: path) }
     return ReelError(
       .server, "the server does not support ranges, and \(reason)", at: resource,
-      advice: "set TMPDIR to a folder with more room")
+      advice: "set TMPDIR to another folder")
   }
 }

@@ -68,7 +68,7 @@ package final class WorkerThreads: Sendable {
     if yieldsAtWakes { NativeThread.yieldAtWakes() }
     var name = ""
     while runNext(of: worker, name: &name) {}
-    Allocator.trimFrames()
+    if count == 0 { Allocator.trimFrames() }
   }
 
   /// Waits for a job and runs it. Returns false if none came. The job is released before this returns.
