@@ -206,7 +206,7 @@ final class HTTPBody: Sendable {
       plan = plan.continuing(at: head.url, range: range, ifRange: head.validator)
     }
     let (transfer, next) = try await fetcher.open(plan, for: session)
-    if hasEnded(next) {
+    if takeEnd(from: next) {
       transfer.cancel()
       return true
     }
@@ -233,8 +233,9 @@ final class HTTPBody: Sendable {
     return true
   }
 
-  /// Ends the body if the size of the resource was unknown, and `next` states one that ends where the last answer did.
-  private func hasEnded(_ next: ResponseHead) -> Bool {
+  /// Ends the body if the size of the resource was unknown, and `next` states one that the last answer has reached. Returns
+  /// whether it did.
+  private func takeEnd(from next: ResponseHead) -> Bool {
     state.withLock { state in
       guard state.resourceByteCount == nil, state.position == state.transferEnd,
         next.resourceByteCount == state.position

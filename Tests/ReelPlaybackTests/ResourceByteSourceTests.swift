@@ -20,17 +20,24 @@ struct ResourceByteSourceTests {
     #expect(buffer.prefix(count).elementsEqual(bytes[offset..<offset + count]))
   }
 
+  /// A source of which nothing has been read. To be called on a thread that may block.
+  private static func source(
+    at url: URL, _ fetcher: any Fetching, scope: LoadScope, spoolByteLimit: Int64 = .max
+  ) throws -> ResourceByteSource {
+    ResourceByteSource(
+      response: try BlockingThread.wait(scope: scope) {
+        try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
+      }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
+      recorder: StartupRecorder(clock: SystemMonotonicClock()), spoolByteLimit: spoolByteLimit)
+  }
+
   @Test("A transfer that was left waits, until all of the reading goes elsewhere")
   func leaving() async throws {
     let fetcher = FixtureFetcher { _, _ in .bytes(Self.bytes) }
     let url = try #require(URL(string: "http://fixtures.test/a.bin"))
     let scope = LoadScope()
     try await BlockingThread.run(named: "test") {
-      let source = ResourceByteSource(
-        response: try BlockingThread.wait(scope: scope) {
-          try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
-        }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
-        recorder: StartupRecorder(clock: SystemMonotonicClock()))
+      let source = try Self.source(at: url, fetcher, scope: scope)
       let wait = { (count: Int) in
         while fetcher.heldCount != count { sched_yield() }
       }
@@ -63,11 +70,7 @@ struct ResourceByteSourceTests {
     let scope = LoadScope()
     let expected = try Fixtures.bytes("media/h264.ts")
     try await BlockingThread.run(named: "test") {
-      let source = ResourceByteSource(
-        response: try BlockingThread.wait(scope: scope) {
-          try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
-        }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
-        recorder: StartupRecorder(clock: SystemMonotonicClock()))
+      let source = try Self.source(at: url, fetcher, scope: scope)
       var come: [UInt8] = []
       var failureCount = 0
       while come.count < expected.count {
@@ -95,11 +98,7 @@ struct ResourceByteSourceTests {
     let scope = LoadScope()
     let expected = try Fixtures.bytes("media/h264.ts")
     try await BlockingThread.run(named: "test") {
-      let source = ResourceByteSource(
-        response: try BlockingThread.wait(scope: scope) {
-          try await fetcher.fetch(FetchRequest(url: url, purpose: .source))
-        }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
-        recorder: StartupRecorder(clock: SystemMonotonicClock()))
+      let source = try Self.source(at: url, fetcher, scope: scope)
       try source.seek(to: 20_000)
       var buffer = [UInt8](repeating: 0, count: 100)
       #expect(throws: ReelError.self) { try buffer.withUnsafeMutableBytes { try source.read(into: $0) } }
@@ -168,11 +167,8 @@ struct ResourceByteSourceTests {
       defer { scope.cancel() }
       try await BlockingThread.run(named: "test") {
         let fetcher = makeFetcher(connectionsAhead: 0)
-        let source = ResourceByteSource(
-          response: try BlockingThread.wait(scope: scope) {
-            try await fetcher.fetch(FetchRequest(url: origin.url("a.bin"), purpose: .source))
-          }, read: [], isSeekable: true, fetcher: fetcher, headers: [], scope: scope,
-          recorder: StartupRecorder(clock: SystemMonotonicClock()), spoolByteLimit: spoolByteLimit)
+        let source = try Self.source(
+          at: origin.url("a.bin"), fetcher, scope: scope, spoolByteLimit: spoolByteLimit)
         try body(source, origin)
       }
     }

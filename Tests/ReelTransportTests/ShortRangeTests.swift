@@ -33,6 +33,14 @@ struct ShortRangeTests {
     return try await ScriptedServer.use(answer, body)
   }
 
+  /// Counts a request, and returns its number, from 1 on.
+  private static func next(_ count: Locked<Int>) -> Int {
+    count.withLock { count in
+      count += 1
+      return count
+    }
+  }
+
   @Test(
     "The rest is requested",
     arguments: [
@@ -86,11 +94,7 @@ struct ShortRangeTests {
   func budget() async throws {
     let (requests, size) = (Locked(0), 600_000)
     let answer: @Sendable (String) -> String = { request in
-      let count = requests.withLock { count in
-        count += 1
-        return count
-      }
-      guard count % 5 != 0 else {
+      guard Self.next(requests) % 5 != 0 else {
         return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
       }
       let first = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/).flatMap { Int($0.1) } ?? 0
@@ -109,10 +113,7 @@ struct ShortRangeTests {
   func shorterContinuation() async throws {
     let requests = Locked(0)
     let answer: @Sendable (String) -> String = { _ in
-      let isFirst = requests.withLock { count in
-        count += 1
-        return count == 1
-      }
+      let isFirst = Self.next(requests) == 1
       return isFirst
         ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1f40\r\n\(Self.text.prefix(5_000))"
         : "HTTP/1.1 200 OK\r\nContent-Length: 24\r\nConnection: close\r\n\r\nWe will be back shortly.\n"
@@ -127,7 +128,7 @@ struct ShortRangeTests {
   func fewBytes() async throws {
     let requests = Locked(0)
     let answer: @Sendable (String) -> String = { request in
-      requests.withLock { $0 += 1 }
+      _ = Self.next(requests)
       let ends = request.firstMatch(of: /[Rr]ange: bytes=(\d+)-/)
       let first = ends.flatMap { Int($0.1) } ?? 0
       return "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(first)-\(first)/100000\r\n"
@@ -168,10 +169,7 @@ struct ShortRangeTests {
   func endsWhereItBroke() async throws {
     let requests = Locked(0)
     let answer: @Sendable (String) -> String = { _ in
-      let isFirst = requests.withLock { count in
-        count += 1
-        return count == 1
-      }
+      let isFirst = Self.next(requests) == 1
       let bytes = Self.text.prefix(5_000)
       return isFirst
         ? "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-7999/*\r\nContent-Length: 8000\r\n"
