@@ -13,6 +13,8 @@ final class Batch: Sendable {
     var sources: [String]
     /// A file, or `-`.
     var input: String?
+    /// The list's name in errors; nil without one.
+    var inputName: String? { input.map { $0 == "-" ? "standard input" : $0 } }
     /// The output folder.
     var output: String
     var template: NameTemplate
@@ -243,8 +245,7 @@ private struct BatchLoop {
           hasListEnded = true
           listFailure = error
           if error == nil, admission.count == 0 {
-            let name = configuration.input.map { $0 == "-" ? "standard input" : $0 }
-            listFailure = ReelError(.badManifest, "the list has no sources", at: name)
+            listFailure = ReelError(.badManifest, "the list has no sources", at: configuration.inputName)
           }
         case .finished(let running, let outcome):
           // Its task ends right after the event.

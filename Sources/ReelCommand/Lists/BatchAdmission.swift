@@ -120,7 +120,7 @@ struct BatchAdmission {
   }
 
   private var listName: String {
-    configuration.input.map { $0 == "-" ? "standard input" : $0 } ?? "arguments"
+    configuration.inputName ?? "arguments"
   }
 
   /// The source that an entry means: relative to the list, or to the working folder for one of the arguments.
