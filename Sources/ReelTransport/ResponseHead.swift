@@ -9,8 +9,8 @@ struct ResponseHead {
   var contentType: String?
   /// The position in the resource of the body's first byte.
   var bodyOffset: Int64
-  /// The size of the body as delivered; nil if unknown. If a range does not come with the size of the resource, more may
-  /// follow than this.
+  /// The size of the body as delivered; nil if unknown. If the answer to a range does not state the size of the resource,
+  /// the body may be longer.
   var bodyByteCount: Int64?
   /// The number of bytes in this response; nil if unknown. Fewer than the body has if the server sent only the beginning
   /// of the range (RFC 9110 §15.3.7).

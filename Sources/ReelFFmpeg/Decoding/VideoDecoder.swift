@@ -177,7 +177,7 @@ package final class VideoDecoder {
   /// Set if the first frame that was encrypted came out damaged: either the key is wrong, or the media is damaged.
   package var keyFault: ReelError? { keyTrust.fault }
 
-  /// The error of a stream that gave no frame at all; nil if the decoder reported none. Forgets what was reported.
+  /// Returns why a stream has given no frame; nil if that is not known. An error of the decoder is returned only once.
   package func takeFrameFault() -> ReelError? {
     if let sizeFault { return sizeFault }
     return decoder.takeLastError().map { line in
