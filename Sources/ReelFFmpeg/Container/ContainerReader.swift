@@ -193,6 +193,10 @@ package final class ContainerReader {
     demuxer.forEachIndexedKeyFrame(of: video.index, body)
   }
 
+  /// Calls `body` with the place of each sample of the chosen streams in the source's bytes, in the order in which they are
+  /// read. Nothing is known of other formats than MP4.
+  package func forEachSample(_ body: (Range<Int64>) -> Void) { demuxer.forEachSample(body) }
+
   /// Drops the audio from here on, or takes it up again.
   package func setDropsAudio(_ drops: Bool) {
     guard drops != isAudioDropped else { return }

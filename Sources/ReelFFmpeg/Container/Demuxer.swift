@@ -243,6 +243,32 @@ package final class Demuxer {
     }
   }
 
+  /// Calls `body` with the place of each sample of the selected streams in the source's bytes, in the order in which they
+  /// are read. Nothing is known of other formats than MP4, and of fragments that were not read.
+  ///
+  /// libavformat/mov.c, mov_find_next_sample: of samples that are due within a second, the one that is stored first.
+  func forEachSample(_ body: (Range<Int64>) -> Void) {
+    guard format == .mp4, let context else { return }
+    var tracks: [IndexedTrack] = []
+    for index in 0..<Int(context.pointee.nb_streams) {
+      guard let stream = context.pointee.streams[index], stream.pointee.discard != AVDISCARD_ALL else { continue }
+      if let track = IndexedTrack(stream) { tracks.append(track) }
+    }
+    while !tracks.isEmpty {
+      var best = 0
+      for index in tracks.indices.dropFirst() {
+        let distance = tracks[index].microseconds - tracks[best].microseconds
+        if abs(distance) <= 1_000_000
+          ? tracks[index].place.lowerBound < tracks[best].place.lowerBound : distance < 0
+        {
+          best = index
+        }
+      }
+      body(tracks[best].place)
+      if !tracks[best].advance() { tracks.remove(at: best) }
+    }
+  }
+
   /// Updates the streams' parameters: some containers learn them from the first packets.
   func refreshStreams() throws(ReelError) {
     guard let context else { return }
@@ -307,6 +333,39 @@ package final class Demuxer {
   private func unread(_ io: UnsafeMutablePointer<AVIOContext>) -> Int64 {
     guard let end = io.pointee.buf_end, let next = io.pointee.buf_ptr else { return 0 }
     return Int64(end - next)
+  }
+}
+
+/// The samples of a stream as its index lists them, one after the other.
+private struct IndexedTrack {
+  private let stream: UnsafeMutablePointer<AVStream>
+  private let count: Int32
+  private var index: Int32 = 0
+  /// The place of the current sample in the source's bytes.
+  private(set) var place: Range<Int64> = 0..<0
+  /// Its decoding time.
+  private(set) var microseconds: Int64 = 0
+
+  /// Nil for a stream without samples.
+  init?(_ stream: UnsafeMutablePointer<AVStream>) {
+    self.stream = stream
+    count = avformat_index_get_entries_count(stream)
+    guard read() else { return nil }
+  }
+
+  /// Goes on to the next sample; false after the last.
+  mutating func advance() -> Bool {
+    index += 1
+    return read()
+  }
+
+  private mutating func read() -> Bool {
+    guard index < count, let entry = avformat_index_get_entry(stream, index)?.pointee, entry.pos >= 0 else {
+      return false
+    }
+    place = entry.pos..<(entry.pos + Int64(max(0, entry.size)))
+    microseconds = av_rescale_q(entry.timestamp, stream.pointee.time_base, AVRational(num: 1, den: 1_000_000))
+    return true
   }
 }
 

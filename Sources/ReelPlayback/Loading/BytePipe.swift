@@ -26,16 +26,16 @@ final class BytePipe: Sendable {
     /// The writer that waits for room or, with `waitsForDrain`, until everything has been read.
     var writer: CheckedContinuation<Void, any Error>?
     var waitsForDrain = false
+    var capacity: Int
   }
 
   static let usualCapacity = 8 << 10
   /// The least that works: the first bytes of a segment are inspected in the pipe (`SourceSniffer`).
   static let leastCapacity = SourceSniffer.byteCount / 4
 
-  private let state = Locked(State())
+  private let state: Locked<State>
   private let memory: LoadingMemory?
   private let readable: any BlockingSemaphore
-  private let capacity: Int
 
   /// - Parameters:
   ///   - runtime: The runtime of the reader.
@@ -45,7 +45,7 @@ final class BytePipe: Sendable {
     memory: LoadingMemory? = nil
   ) {
     self.memory = memory
-    self.capacity = capacity
+    state = Locked(State(capacity: capacity))
     readable = runtime.makeSemaphore()
   }
 
@@ -67,7 +67,7 @@ final class BytePipe: Sendable {
       state.chunks.append(chunk)
       state.unreadCount += chunk.count
       memory?.addInFlight(chunk.count)
-      return (false, state.takeReader(), state.unreadCount <= capacity)
+      return (false, state.takeReader(), state.unreadCount <= state.capacity)
     }
     if wakesReader { readable.signal() }
     if isClosed { throw CancellationError() }
@@ -124,6 +124,15 @@ final class BytePipe: Sendable {
   /// Takes back an interruption that has not ended a read yet.
   func forgetInterruption() { state.withLock { $0.isInterrupted = false } }
 
+  /// Lets the writer go on until more than `capacity` bytes are unread.
+  func expand(to capacity: Int) {
+    let writer = state.withLock { state in
+      state.capacity = max(state.capacity, capacity)
+      return state.letsWriterGo ? state.writer.take() : nil
+    }
+    writer?.resume()
+  }
+
   /// Ends reading: frees the unread bytes and ends the writer.
   func close() {
     let (wakesReader, writer) = state.withLock { state in
@@ -149,7 +158,7 @@ final class BytePipe: Sendable {
         if state.isClosed || state.takeInterruption() { return (.failure(CancellationError()), nil) }
         let result = look(&state)
         if result == nil { state.readerWaits = true }
-        return (result, state.letsWriterGo(capacity: capacity) ? state.writer.take() : nil)
+        return (result, state.letsWriterGo ? state.writer.take() : nil)
       }
       writer?.resume()
       if let result { return try result.get() }
@@ -172,7 +181,7 @@ final class BytePipe: Sendable {
         let outcome = state.withLock { state -> Result<Void, any Error>? in
           if state.isClosed { return .failure(CancellationError()) }
           state.waitsForDrain = forDrain
-          if state.letsWriterGo(capacity: capacity) { return .success(()) }
+          if state.letsWriterGo { return .success(()) }
           state.writer = continuation
           return nil
         }
@@ -186,9 +195,7 @@ final class BytePipe: Sendable {
 
 extension BytePipe.State {
   /// True if the writer need not wait any longer.
-  fileprivate func letsWriterGo(capacity: Int) -> Bool {
-    waitsForDrain ? readerWaits : unreadCount <= capacity
-  }
+  fileprivate var letsWriterGo: Bool { waitsForDrain ? readerWaits : unreadCount <= capacity }
 
   /// True if the reader has to be woken.
   fileprivate mutating func takeReader() -> Bool {

@@ -3,9 +3,9 @@ internal import ReelCore
 internal import ReelFFmpeg
 
 /// A remote file for a demuxer. The current transfer continues as long as reading goes forward; a seek sends a
-/// range request. The transfer before the seek is kept for a while, because a demuxer that fetches the index
-/// from a file's end returns to its beginning. It ends when all reading has moved elsewhere (`leave`), because
-/// it would take its share of the network.
+/// range request. The transfer before the seek is kept, because a demuxer that fetches the index from a file's end
+/// returns to its beginning, and one whose streams are stored apart goes to and fro between them (`ReadingOrder`). It ends
+/// when all reading has moved elsewhere (`leave`), because it would take its share of the network.
 ///
 /// A server may ignore ranges, although it claims to support them or did so before. The first transfer that brings the
 /// whole file then becomes the only one, and its bytes are kept in a temporary file.
@@ -29,7 +29,7 @@ final class ResourceByteSource: ByteSource {
   /// The first bytes of the file, kept as they are read.
   private var head: [UInt8] = []
   /// The open transfers, the last used one last.
-  private var feeds: [Feed]
+  private var feeds: [ResourceFeed]
   /// The only transfer, if the server ignores ranges.
   private var whole: Whole?
   /// Reading has moved elsewhere, and has not begun there.
@@ -40,10 +40,20 @@ final class ResourceByteSource: ByteSource {
   /// Ranges to be read in this order, whose transfers have not begun; in reverse order.
   private var planned: [Range<Int64>] = []
   /// The transfers of planned ranges, in order.
-  private var ahead: [Feed] = []
+  private var ahead: [ResourceFeed] = []
   private let permits = TransferPermits(plannedTransferCount)
   /// All that will be read is known.
   private(set) var isPlanned = false
+  /// How the demuxer goes through the file. Transfers that it does not need end.
+  var order = ReadingOrder.forward {
+    didSet {
+      feeds.removeAll { !order.needsTransfer(at: $0.position) }
+      for feed in feeds {
+        feed.recentByteCount = order.recentByteCount
+        if let end = order.end(from: feed.position) { feed.stop(at: end) }
+      }
+    }
+  }
   /// Ends a waiting read but no transfer; nil if reads end only with all loading.
   var interruption: LoadScope? {
     didSet {
@@ -52,50 +62,17 @@ final class ResourceByteSource: ByteSource {
     }
   }
 
-  /// One transfer into a pipe.
-  private final class Feed {
-    let transfer: PipeTask
-    /// The position of the byte that the pipe returns next.
-    var position: Int64
-    /// Where the transfer ends, if that is before the end of the file.
-    let end: Int64?
-    /// Set before the first byte if the server sends the whole file instead of the range.
-    let ignoresRange: Locked<Bool>
-
-    init(
-      at position: Int64, end: Int64? = nil, ignoresRange: Locked<Bool> = Locked(false), in scope: LoadScope,
-      capacity: Int, _ body: @escaping @Sendable (BytePipe) async throws -> Void
-    ) {
-      self.ignoresRange = ignoresRange
-      transfer = PipeTask(in: scope, capacity: capacity, body)
-      self.position = position
-      self.end = end
-    }
-
-    /// True if bytes up to `place` can be read from the transfer, by leaving out at most this many.
-    func reaches(_ place: Int64, leavingOut count: Int64) -> Bool {
-      (0...count).contains(place - position) && end.map { place < $0 } ?? true
-    }
-
-    var pipe: BytePipe { transfer.pipe }
-  }
-
   /// A transfer of the whole file, and the bytes that have come of it.
   private struct Whole {
-    let feed: Feed
+    let feed: ResourceFeed
     let file: SpoolFile
     /// Reads the file.
     let source: FileByteSource
   }
 
-  /// A seek forward by at most this much is read through: fewer bytes than a round trip is worth.
-  private static let readThroughByteCount: Int64 = 64 << 10
-  /// The same if exactly the wanted bytes can be requested.
+  /// A seek forward by at most this much is read through if exactly the wanted bytes can be requested.
   private static let exactReadThroughByteCount: Int64 = 2 << 10
   private static let headByteCount = 64 << 10
-  /// A demuxer that reads the index at the end returns to the samples. A third transfer replaces the one used
-  /// least recently.
-  private static let maximumFeedCount = 2
   /// The number of planned ranges that are fetched at the same time: as many as browsers open connections to a host.
   private static let plannedTransferCount = 6
   /// The number of planned ranges that are being fetched, wait for that, or wait to be read. More than are fetched at a
@@ -139,11 +116,11 @@ final class ResourceByteSource: ByteSource {
     self.spoolByteLimit = spoolByteLimit
     noteTraffic?(response.requestCount, read.count)
     feeds = [
-      Feed(at: 0, in: scope, capacity: capacity) { pipe in
+      ResourceFeed(at: 0, in: scope, capacity: capacity, recentByteCount: 0) { pipe, limit in
         // Others hold the response too.
         defer { response.body.close() }
         try await pipe.write(read)
-        try await Self.copy(response, to: pipe, notes)
+        try await Self.copy(response, from: Int64(read.count), upTo: limit, to: pipe, notes)
       }
     ]
   }
@@ -159,6 +136,11 @@ final class ResourceByteSource: ByteSource {
     if let whole { return try read(whole, into: buffer) }
     let feed = try feedAtPosition()
     if let whole { return try read(whole, into: buffer) }
+    if position < feed.position {
+      let count = feed.readAgain(at: position, into: buffer)
+      position += Int64(count)
+      return count
+    }
     let count: Int
     let wanted = UnsafeMutableRawBufferPointer(
       rebasing: buffer.prefix(Int(clamping: feed.end.map { $0 - position } ?? .max)))
@@ -173,9 +155,6 @@ final class ResourceByteSource: ByteSource {
       head.append(contentsOf: buffer.prefix(count))
     }
     position += Int64(count)
-    feed.position = position
-    let news = max(0, position - max(countedEnd, position - Int64(count)))
-    recorder.add(.segment, bytes: news)
     return count
   }
 
@@ -210,7 +189,7 @@ final class ResourceByteSource: ByteSource {
   }
 
   /// The transfer of the planned range that contains the position; nil if none does. Those before it are ended.
-  private func plannedFeed() -> Feed? {
+  private func plannedFeed() -> ResourceFeed? {
     func index() -> Int? { ahead.firstIndex { $0.reaches(position, leavingOut: .max) } }
     if index() == nil, let next = planned.lastIndex(where: { $0.contains(position) }) {
       planned.removeLast(planned.count - 1 - next)
@@ -226,7 +205,7 @@ final class ResourceByteSource: ByteSource {
   }
 
   /// Reads from a feed. If it brings the whole file instead of a range, `whole` is set.
-  private func receive(from feed: Feed, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+  private func receive(from feed: ResourceFeed, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = try interruptible(feed) { try feed.pipe.read(into: buffer) }
     if feed.ignoresRange.withLock({ $0 }) {
       let file = try SpoolFile(of: url.reelName)
@@ -237,6 +216,9 @@ final class ResourceByteSource: ByteSource {
       feeds = []
       ahead = []
       planned = []
+    } else {
+      feed.advance(over: buffer.prefix(count))
+      recorder.add(.segment, bytes: min(Int64(count), max(0, feed.position - countedEnd)))
     }
     return count
   }
@@ -273,12 +255,12 @@ final class ResourceByteSource: ByteSource {
   }
 
   /// Ends a feed: a later read requests the rest again.
-  private func drop(_ feed: Feed) {
+  private func drop(_ feed: ResourceFeed) {
     feeds.removeAll { $0 === feed }
     ahead.removeAll { $0 === feed }
   }
 
-  private func interruptible<Result>(_ feed: Feed, _ read: () throws -> Result) throws -> Result {
+  private func interruptible<Result>(_ feed: ResourceFeed, _ read: () throws -> Result) throws -> Result {
     guard let interruption else { return try read() }
     // An interruption may come after the read has ended, when the next read is for another position.
     let (pipe, isReading) = (feed.pipe, Locked(true, rank: .transfer))
@@ -290,13 +272,18 @@ final class ResourceByteSource: ByteSource {
     return try read()
   }
 
+  /// Copies the bytes of a response, which begin at `position`, up to a limit.
   private static func copy(
-    _ response: FetchResponse, to pipe: BytePipe, _ notes: Notes
+    _ response: FetchResponse, from position: Int64, upTo limit: Locked<Int64?>, to pipe: BytePipe, _ notes: Notes
   ) async throws {
+    var position = position
+    let isOver = { (position: Int64) in limit.withLock { $0.map { $0 <= position } ?? false } }
     do {
       for try await chunk in response.body {
         notes.traffic?(0, chunk.count)
+        position += Int64(chunk.count)
         try await pipe.write(chunk)
+        if isOver(position) { return }
       }
     } catch let error as ReelError where error.isOfEarlyEnd && notes.damage != nil {
       notes.damage?(error)
@@ -304,13 +291,13 @@ final class ResourceByteSource: ByteSource {
   }
 
   /// A feed whose next byte is the one at the position.
-  private func feedAtPosition() throws -> Feed {
+  private func feedAtPosition() throws -> ResourceFeed {
     if isPlanned, let feed = plannedFeed() {
       try skip(in: feed)
       return feed
     }
     let expected = expectedBytes
-    let readThrough = expected == nil ? Self.readThroughByteCount : Self.exactReadThroughByteCount
+    let readThrough = expected == nil ? order.readThroughByteCount : Self.exactReadThroughByteCount
     let index = feeds.lastIndex { $0.reaches(position, leavingOut: readThrough) }
     let known = index.map { feeds.remove(at: $0) }
     if hasLeft { feeds.removeAll() }
@@ -320,8 +307,8 @@ final class ResourceByteSource: ByteSource {
       try skip(in: known)
       return known
     }
-    if feeds.count == Self.maximumFeedCount { feeds.removeFirst() }
-    let feed = makeFeed(at: position, end: expected?.upperBound, capacity: capacity)
+    if feeds.count == ReadingOrder.maximumTransferCount { feeds.removeFirst() }
+    let feed = makeFeed(at: position, end: expected?.upperBound ?? order.end(from: position), capacity: capacity)
     feeds.append(feed)
     return feed
   }
@@ -331,24 +318,24 @@ final class ResourceByteSource: ByteSource {
   private var expectedBytes: Range<Int64>? {
     guard isPlanned else {
       return expectedRange.flatMap { range in
-        position < range.upperBound && range.lowerBound - position <= Self.readThroughByteCount ? range : nil
+        position < range.upperBound && range.lowerBound - position <= ReadingOrder.readThroughByteCount ? range : nil
       }
     }
     let next = (ahead.map(\.position) + planned.map(\.lowerBound)).filter { $0 > position }.min()
-    return next.flatMap { $0 - position <= Self.readThroughByteCount ? position..<$0 : nil }
+    return next.flatMap { $0 - position <= ReadingOrder.readThroughByteCount ? position..<$0 : nil }
   }
 
   /// Begins a transfer.
   ///
   /// - Parameter permits: Limits the transfers that run at the same time; nil for no limit.
-  private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil) -> Feed
+  private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil) -> ResourceFeed
   {
     let (fetcher, url, notes, recorder, byteCount) = (fetcher, url, notes, recorder, byteCount)
     let request = FetchRequest(
       url: url, range: ByteRange(offset: start, length: end.map { $0 - start }), headers: headers,
       purpose: .segment)
     let ignoresRange = Locked(false)
-    let transfer = { @Sendable (pipe: BytePipe) async throws in
+    let transfer = { @Sendable (pipe: BytePipe, limit: Locked<Int64?>) async throws in
       recorder.add(.segment, requests: 1)
       notes.traffic?(1, 0)
       let response = try await fetcher.fetch(request)
@@ -365,16 +352,19 @@ final class ResourceByteSource: ByteSource {
           status: 206)
       }
       ignoresRange.withLock { $0 = response.bodyOffset < start }
-      try await Self.copy(response, to: pipe, notes)
+      try await Self.copy(response, from: response.bodyOffset, upTo: limit, to: pipe, notes)
     }
-    return Feed(at: start, end: end, ignoresRange: ignoresRange, in: scope, capacity: capacity) { pipe in
-      guard let permits else { return try await transfer(pipe) }
-      try await permits.run { try await transfer(pipe) }
+    return ResourceFeed(
+      at: start, end: end, ignoresRange: ignoresRange, in: scope, capacity: capacity,
+      recentByteCount: permits == nil ? order.recentByteCount : 0
+    ) { pipe, limit in
+      guard let permits else { return try await transfer(pipe, limit) }
+      try await permits.run { try await transfer(pipe, limit) }
     }
   }
 
   /// Reads a feed up to the position, unless it brings the whole file.
-  private func skip(in feed: Feed) throws {
+  private func skip(in feed: ResourceFeed) throws {
     while feed.position < position, whole == nil {
       let wanted = Int(min(position - feed.position, 16 << 10))
       let count: Int
@@ -388,7 +378,6 @@ final class ResourceByteSource: ByteSource {
         throw error
       }
       if count == 0 { return }
-      feed.position += Int64(count)
     }
   }
 }

@@ -262,7 +262,9 @@ final class ResourcePacketReader: PacketReader {
 
   func setDropsAudio(_ drops: Bool) {
     dropsAudio = drops
-    open?.container.setDropsAudio(drops)
+    guard let open else { return }
+    open.container.setDropsAudio(drops)
+    arrangeTransfers(from: open.source, to: open.container)
   }
 
   // MARK: - Private
@@ -368,9 +370,11 @@ final class ResourcePacketReader: PacketReader {
     options.clock = context.recorder.clock
     let keys = context.keys(of: resource, scope: scope)
     options.keys = keys
+    (source as? ResourceByteSource)?.order = options.isSeekable ? .unknown : .forward
     let container = try ContainerReader(
       source: source, format: resource.format, options: options, name: resource.name, logger: context.logger)
     container.setDropsAudio(dropsAudio)
+    arrangeTransfers(from: source, to: container)
     let offset: TimestampOffset
     switch resource.format {
     // MP4 and Matroska timelines begin at 0.
@@ -384,6 +388,16 @@ final class ResourcePacketReader: PacketReader {
     streams.canSeek = canSeek || canReopen
     return Open(
       source: source, container: container, offset: offset, keys: keys, mapper: mapper(container, offset))
+  }
+
+  /// Lets a remote file have the transfers that the demuxer needs for the samples it reads.
+  private func arrangeTransfers(from source: any ByteSource, to container: ContainerReader) {
+    guard let source = source as? ResourceByteSource, container.isSeekable, resource.format == .mp4,
+      resource.layout != .indexFirst(isFragmented: true)
+    else { return }
+    // Key frames are requested one by one.
+    source.order =
+      context.configuration.readsKeyFramesOnly ? .forward : ReadingOrder { container.forEachSample($0) }
   }
 
   /// Goes on with the container's streams as they are now.

@@ -1,0 +1,109 @@
+/// How a demuxer goes through a remote file, and so how many transfers that takes.
+enum ReadingOrder: Sendable, Hashable {
+  /// Forward, as far as is known: one transfer.
+  case forward
+  /// Forward on the whole, but with steps back of at most `distance` bytes: one transfer, of which so many bytes are
+  /// kept. Nothing from `end` on is read.
+  case window(distance: Int, end: Int64)
+  /// These ranges, in order of position: a transfer for each. If there are several, reading goes to and fro between them.
+  case runs([Range<Int64>])
+  /// Not known before the index has been read.
+  case unknown
+
+  /// A step forward by at most this much is read through: fewer bytes than a round trip is worth.
+  static let readThroughByteCount: Int64 = 64 << 10
+  /// The farthest steps back for which bytes are kept.
+  static let maximumDistance = 8 << 20
+  /// What libavformat's buffer may hold of a transfer when it goes elsewhere (`ByteSourceIO`), and what it reads through
+  /// itself instead of seeking (libavformat/aviobuf.c, SHORT_SEEK_THRESHOLD).
+  private static let bufferedByteCount = 48 << 10
+  /// Few enough ranges for a request each, although a window would do.
+  private static let fewRuns = 4
+  /// Transfers that go on at the same time.
+  static let maximumTransferCount = 2
+
+  /// - Parameter samples: Calls its argument with the place of each sample, in the order of reading.
+  init(_ samples: (_ body: (Range<Int64>) -> Void) -> Void) {
+    var finder = RunFinder()
+    samples { finder.add($0) }
+    let runs = finder.runs
+    let (distance, end) = (finder.distance, runs.map(\.upperBound).max() ?? 0)
+    self =
+      if runs.isEmpty {
+        .forward
+      } else if distance > 0, distance <= Self.maximumDistance,
+        distance <= Self.readThroughByteCount || runs.count > Self.fewRuns
+      {
+        .window(distance: distance, end: end)
+      } else {
+        .runs(runs)
+      }
+  }
+
+  /// The number of bytes that are kept of a transfer behind what was read.
+  var recentByteCount: Int {
+    switch self {
+    case .forward: 0
+    case .window(let distance, _): distance + Self.bufferedByteCount
+    case .runs(let runs): runs.count > 1 ? Self.bufferedByteCount : 0
+    case .unknown: Self.bufferedByteCount
+    }
+  }
+
+  /// A step forward by at most this much is read through.
+  var readThroughByteCount: Int64 {
+    guard case .window(let distance, _) = self else { return Self.readThroughByteCount }
+    return max(Self.readThroughByteCount, Int64(distance))
+  }
+
+  /// Where a transfer that is at `position` ends; nil for the end of the file.
+  func end(from position: Int64) -> Int64? {
+    switch self {
+    case .forward, .unknown: nil
+    case .window(_, let end): end > position ? end : nil
+    case .runs(let runs): runs.count > 1 ? run(at: position, of: runs)?.upperBound : nil
+    }
+  }
+
+  /// False if nothing is read from `position` on, nor soon after.
+  func needsTransfer(at position: Int64) -> Bool {
+    switch self {
+    case .forward, .unknown: true
+    case .window(_, let end): position < end
+    case .runs(let runs): run(at: position, of: runs) != nil
+    }
+  }
+
+  private func run(at position: Int64, of runs: [Range<Int64>]) -> Range<Int64>? {
+    runs.last { $0.contains(position) }
+      ?? runs.first { (0...Self.readThroughByteCount).contains($0.lowerBound - position) }
+  }
+}
+
+/// Follows the reading of samples with as many transfers as it needs.
+private struct RunFinder {
+  /// How far a sample lies at most before the end of one that is read earlier.
+  private(set) var distance = 0
+  private var reach: Int64 = 0
+  /// The stretches that are being read, the last used one last.
+  private var open: [Range<Int64>] = []
+  private var closed: [Range<Int64>] = []
+
+  /// In order of position.
+  var runs: [Range<Int64>] { (closed + open).sorted { $0.lowerBound < $1.lowerBound } }
+
+  mutating func add(_ sample: Range<Int64>) {
+    distance = max(distance, Int(clamping: reach - sample.lowerBound))
+    reach = max(reach, sample.upperBound)
+    let index = open.lastIndex {
+      (0...ReadingOrder.readThroughByteCount).contains(sample.lowerBound - $0.upperBound)
+    }
+    guard let index else {
+      if open.count == ReadingOrder.maximumTransferCount { closed.append(open.removeFirst()) }
+      open.append(sample)
+      return
+    }
+    open[index] = open[index].lowerBound..<sample.upperBound
+    open.swapAt(index, open.count - 1)
+  }
+}

@@ -1,0 +1,77 @@
+internal import ReelCore
+
+/// One transfer of a file into a pipe, and the bytes before its position that may be read again.
+///
+/// Confined to the thread of its reader; the transfer runs in a task of its own, which ends with the scope or with this
+/// object.
+final class ResourceFeed {
+  private let transfer: PipeTask
+  /// The position of the byte that the pipe returns next.
+  private(set) var position: Int64
+  /// Where the transfer ends, if that is before the end of the file.
+  private(set) var end: Int64?
+  /// Set before the first byte if the server sends the whole file instead of the range.
+  let ignoresRange: Locked<Bool>
+  private var recent: RecentBytes
+  /// The same as `end` if that was set later than the transfer began.
+  private let limit: Locked<Int64?>
+
+  /// A transfer that is to end within so many bytes no longer waits for its reader: meanwhile, its connection would bring
+  /// what comes after the end.
+  private static let remainderByteCount = 256 << 10
+
+  /// - Parameters:
+  ///   - capacity: The number of unread bytes from which the transfer waits.
+  ///   - recentByteCount: The number of bytes that are kept when they have been read.
+  ///   - body: Writes into the pipe, and stops at the limit.
+  init(
+    at position: Int64, end: Int64? = nil, ignoresRange: Locked<Bool> = Locked(false), in scope: LoadScope,
+    capacity: Int, recentByteCount: Int,
+    _ body: @escaping @Sendable (BytePipe, _ limit: Locked<Int64?>) async throws -> Void
+  ) {
+    let limit = Locked<Int64?>(nil)
+    transfer = PipeTask(in: scope, capacity: capacity) { try await body($0, limit) }
+    recent = RecentBytes(capacity: recentByteCount)
+    self.ignoresRange = ignoresRange
+    self.position = position
+    self.end = end
+    self.limit = limit
+  }
+
+  var pipe: BytePipe { transfer.pipe }
+
+  var recentByteCount: Int {
+    get { recent.capacity }
+    set { recent.capacity = newValue }
+  }
+
+  /// True if bytes from `place` on can be read, by going back or by reading through at most `count` bytes.
+  func reaches(_ place: Int64, leavingOut count: Int64) -> Bool {
+    (Int64(-recent.count)...count).contains(place - position) && end.map { place < $0 } ?? true
+  }
+
+  /// Ends the transfer at `end`, if it was to go on to the end of the file.
+  func stop(at end: Int64) {
+    guard self.end == nil else { return }
+    self.end = end
+    limit.withLock { $0 = end }
+    hurryAtEnd()
+  }
+
+  /// Copies bytes from `place` on that were read before.
+  func readAgain(at place: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    recent.read(Int(position - place), beforeEndInto: buffer)
+  }
+
+  /// Notes bytes that were taken from the pipe.
+  func advance(over bytes: UnsafeMutableRawBufferPointer.SubSequence) {
+    position += Int64(bytes.count)
+    recent.append(bytes)
+    hurryAtEnd()
+  }
+
+  private func hurryAtEnd() {
+    guard let end = limit.withLock({ $0 }), end - position <= Int64(Self.remainderByteCount) else { return }
+    pipe.expand(to: Self.remainderByteCount)
+  }
+}
