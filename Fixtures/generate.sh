@@ -4,6 +4,7 @@
 #   Fixtures/generate.sh            everything
 #   Fixtures/generate.sh transport  only transport/ and its golden files
 #   Fixtures/generate.sh stills     only stills/
+#   Fixtures/generate.sh webm       only dash-webm/ and its golden files
 #   Fixtures/generate.sh golden     only the golden files, from the media as they are
 #
 # encrypted/ is regenerated only if Shaka Packager is found: as $PACKAGER, as `packager`, or in the Python package
@@ -220,6 +221,7 @@ uploads() {
   clip media/prores-alpha.mov "$(picture 96x64 25 0.12 "format=yuva444p10le,geq=lum='lum(X,Y)':cb='cb(X,Y)':cr='cr(X,Y)':a='X*10'")" \
     -c:v prores_ks -profile:v 4 -pix_fmt yuva444p10le -alpha_bits 16 -threads 1
   mutate tracks-last media/h264.mkv media/h264-tracks-last.mkv
+  far_beginnings
   # Recordings that do not begin with an IDR picture: one cut at a recovery point, and one cut at an arbitrary picture
   # before its parameter sets.
   clip "$TMP/cut.h264" "$(picture 192x108 30 1)" "${H264[@]}" \
@@ -227,6 +229,14 @@ uploads() {
   mutate annexb-cut "$TMP/cut.h264" media/annexb-recovery-point.h264 sei 1
   clip "$TMP/closed.h264" "$(picture 192x108 30 1)" "${H264[@]}" -bf 0 -x264-params keyint=12:min-keyint=12:scenecut=0:repeat-headers=1
   mutate annexb-cut "$TMP/closed.h264" media/annexb-no-sets.h264 slice 4
+}
+
+# Files whose first 4096 bytes do not show what they are, or where their tracks are.
+far_beginnings() {
+  mutate tracks-last media/h264.mkv media/h264-void-tracks-last.mkv 6000
+  mutate leading media/h264.ts media/h264-leading-bytes.ts 9001
+  mutate timed media/h264.ts "$TMP/timed.m2ts"
+  mutate leading "$TMP/timed.m2ts" media/h264-timed-leading-bytes.ts 3001
 }
 
 # Coded rows and columns that are not shown, as cameras store them.
@@ -647,6 +657,23 @@ END
   gpac_shape
 }
 
+# On demand in WebM: VP8 and Vorbis, SegmentBase with the range of the Cues, which come after the clusters.
+webm_presentation() {
+  local rung size rate
+  rm -rf dash-webm
+  mkdir -p dash-webm
+  for rung in low:160x90:80k high:256x144:160k; do
+    IFS=: read -r rung size rate <<<"$rung"
+    clip "dash-webm/$rung.webm" "$(picture "$size" 25 3)" -c:v libvpx -b:v "$rate" -g 25 -keyint_min 25 \
+      -auto-alt-ref 1 -lag-in-frames 8 -threads 1 -dash 1
+  done
+  ffmpeg "${QUIET[@]}" -f lavfi -i "$(tone 3)" -c:a libvorbis -ac 1 -q:a 0 -dash 1 -cluster_time_limit 1000 \
+    "${EXACT[@]}" dash-webm/audio.webm
+  (cd dash-webm && ffmpeg "${QUIET[@]}" -f webm_dash_manifest -i low.webm -f webm_dash_manifest -i high.webm \
+    -f webm_dash_manifest -i audio.webm -map 0 -map 1 -map 2 -c copy -f webm_dash_manifest \
+    -adaptation_sets "id=0,streams=0,1 id=1,streams=2" manifest.mpd)
+}
+
 # The shape of a public UHD test vector that GPAC packaged: three rungs of one size, 59.94 fps HEVC Main10, template
 # durations that are averages (119952 where a segment holds 120120), no contentType, one template a representation.
 # multirate.mpd has three segments of real, tiny media; multirate-full.mpd is the manifest at its full length, no media.
@@ -1021,6 +1048,11 @@ golden_transport() {
   done
 }
 
+golden_webm() {
+  golden dash-webm-low dash-webm/low.webm
+  golden dash-webm-high dash-webm/high.webm
+}
+
 golden_files() {
   local file
   rm -rf golden
@@ -1054,6 +1086,7 @@ golden_files() {
   joined dash-gpac-10400k dash-gpac/video_10400k_init.mp4 dash-gpac/video_10400k_{1,2,3}.mp4
   joined dash-gpac-13520k dash-gpac/video_13520k_init.mp4 dash-gpac/video_13520k_{1,2,3}.mp4
   joined dash-ondemand-low dash-ondemand/low.mp4
+  golden_webm
   for file in posters/po*; do
     golden "$(basename "$file")" "$file"
   done
@@ -1130,6 +1163,11 @@ if [ "${1:-all}" = stills ]; then
   stills
   exit
 fi
+if [ "${1:-all}" = webm ]; then
+  webm_presentation
+  golden_webm
+  exit
+fi
 if [ "${1:-all}" = all ]; then
   rm -rf media hls-* dash-* bad posters
   mkdir media
@@ -1147,6 +1185,7 @@ if [ "${1:-all}" = all ]; then
   colours
   hls_presentations
   dash_presentations
+  webm_presentation
   sounds
   posters
   stills

@@ -309,7 +309,7 @@ def element(name, body):
     return bytes.fromhex(name) + (1 << 56 | len(body)).to_bytes(8, "big") + body
 
 
-def tracks_last(data):
+def tracks_last(data, void=0):
     head, segment = [whole for _, whole in ebml(data, 0, len(data))][:2]
     size, width = vint(segment, 4)
     parts = list(ebml(segment, 4 + width, 4 + width + size))
@@ -320,8 +320,26 @@ def tracks_last(data):
         entry = element("53ab", bytes.fromhex("1654ae6b")) + element("53ac", position.to_bytes(8, "big"))
         return element("114d9b74", element("4dbb", entry))
 
+    if void:
+        keep.insert(0, element("ec", bytes(void)))
     position = len(seek_head(0)) + sum(map(len, keep))
     return head + element("18538067", seek_head(position) + b"".join(keep + tracks))
+
+
+def leading(data, count):
+    """Puts bytes in front that are no packets of a transport stream."""
+    state, before = 1, bytearray()
+    while len(before) < count:
+        state = state * 1103515245 + 12345 & 0x7FFFFFFF
+        value = state >> 16 & 0xFF
+        if value not in (0, 0x47):
+            before.append(value)
+    return bytes(before) + data
+
+
+def timed(data):
+    """Puts a time stamp in front of each packet of a transport stream, as BDAV has it."""
+    return b"".join((at // 188).to_bytes(4, "big") + data[at : at + 188] for at in range(0, len(data), 188))
 
 
 def main(arguments):
@@ -350,7 +368,9 @@ def main(arguments):
         "undated": lambda: undated(data),
         "cut": lambda: cut(data, float(rest[0]), rest[1]),
         "annexb-cut": lambda: annexb_cut(data, rest[0], int(rest[1])),
-        "tracks-last": lambda: tracks_last(data),
+        "tracks-last": lambda: tracks_last(data, int(rest[0]) if rest else 0),
+        "leading": lambda: leading(data, int(rest[0])),
+        "timed": lambda: timed(data),
     }[command]()
     with open(target, "wb") as file:
         file.write(out)

@@ -1,7 +1,7 @@
 package import ReelCore
 
 /// Reads the segments of a single-file Representation from its `sidx` boxes (ISO/IEC 14496-12 §8.16.3), of which one may
-/// lead to others: a hierarchy, or a chain.
+/// lead to others: a hierarchy, or a chain. The index of WebM is `Cues` (`CueIndex`).
 ///
 /// It does no input. As long as `missing` names a range, `add` those bytes of the file; then `segments()` has them all.
 /// Nested boxes within bytes that are there already are read without asking. Errors name the file.
@@ -26,6 +26,8 @@ package struct SegmentIndexReader: Sendable {
   private var impliedInitialization: ByteRange?
   /// The box that `missing` is to complete: how many bytes it has, and how many are there.
   private var cut: (byteCount: UInt64, available: Int)?
+  /// The index of a WebM file; nil for boxes.
+  private var cues: CueIndex?
 
   private static let depthLimit = 8
   private static let boxLimit = 4096
@@ -52,6 +54,14 @@ package struct SegmentIndexReader: Sendable {
       chunkByteCount += bytes.count
       guard chunkByteCount <= limits.byteCount else {
         throw ReelError(.badMedia, "the index is larger than the limit of \(limits.byteCount) bytes")
+      }
+      if let indexRange = reference.indexRange, visited.isEmpty, cues == nil, CueIndex.begins(bytes) {
+        let initialization = reference.initialization.flatMap { $0.url == reference.url ? $0.byteRange : nil }
+        cues = CueIndex(at: indexRange, initialization: initialization)
+      }
+      if cues != nil {
+        try addCues(bytes, at: offset)
+        return
       }
       let isFirst = visited.isEmpty
       chunks.append(Chunk(offset: offset, bytes: bytes))
@@ -130,7 +140,8 @@ package struct SegmentIndexReader: Sendable {
   /// A segment.
   private struct Entry: Sendable {
     var offset: Int64
-    var byteCount: Int64
+    /// Nil if it extends to the end of the file.
+    var byteCount: Int64?
     var ticks: Int64
     var duration: Int64
     var timescale: Int64
@@ -139,6 +150,19 @@ package struct SegmentIndexReader: Sendable {
     var start: MediaTime { MediaTime(ticks: ticks, timescale: timescale) }
     var length: MediaTime { MediaTime(ticks: duration, timescale: timescale) }
     var end: MediaTime { MediaTime(ticks: ticks + duration, timescale: timescale) }
+  }
+
+  private mutating func addCues(_ bytes: [UInt8], at offset: Int64) throws(ReelError) {
+    guard var index = cues else { return }
+    try index.add(bytes, at: offset, limit: limits.segments)
+    (cues, missing) = (index, index.missing)
+    guard missing == nil else { return }
+    entries = try index.segments().map {
+      Entry(
+        offset: $0.offset, byteCount: $0.byteCount, ticks: $0.start, duration: $0.duration,
+        timescale: index.timescale)
+    }
+    impliedInitialization = entries.first.map { ByteRange(offset: 0, length: $0.offset) }
   }
 
   /// Reads what can be read, in the order of the presentation, and sets `missing`.

@@ -297,7 +297,7 @@ import Testing
     let error = manifestError(.unsupported) { _ = try virtualHLS(text) }
     #expect(
       error?.reason
-        == "nothing in it can be presented as HLS: the rung 'w' is left out: WebM; a group of video is left out: trick mode"
+        == "nothing in it can be presented as HLS: the rung 'w' is left out: HLS has no WebM segments; a group of video is left out: trick mode"
     )
   }
 

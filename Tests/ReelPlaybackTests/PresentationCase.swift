@@ -101,6 +101,8 @@ struct PresentationCase: Sendable, CustomTestStringConvertible {
     dash("dash-segmentlist/manifest.mpd", "dash-number-0", cap: 699_999),
     dash("dash-ondemand/manifest.mpd", "dash-number-1", timestamps: "dash-ondemand-low"),
     dash("dash-ondemand/manifest.mpd", "dash-ondemand-low", cap: 300_000),
+    dash("dash-webm/manifest.mpd", "dash-webm-high"),
+    dash("dash-webm/manifest.mpd", "dash-webm-low", cap: 1),
     dash("dash-baseurl/manifest.mpd", "dash-number-1"),
     dash("dash-baseurl/fallback.mpd", "dash-number-1"),
     PresentationCase(

@@ -11,10 +11,12 @@ internal import ReelCore
 /// (`opening(after:)`). For this it withholds the end of a PES packet with a stated length until the next one
 /// of its stream has begun.
 ///
+/// The demuxer does not get bytes that precede the first packet of a source.
+///
 /// Program association and program map sections are those of ISO/IEC 13818-1 §2.4.4; a section with a wrong
 /// checksum is no change.
 final class ProgramSource: ByteSource {
-  let byteCount: Int64?
+  var byteCount: Int64? { base.byteCount.map { max(0, $0 - (leadingCount ?? 0)) } }
   let isSeekable: Bool
   /// The place in the source of what would be the demuxer's first byte, had it read the source without a change.
   private(set) var origin: Int64 = 0
@@ -43,13 +45,16 @@ final class ProgramSource: ByteSource {
   /// 188, or with a time stamp or check bytes; 0 before it is known.
   private var packetSize = 0
   private var tables = ProgramTables()
+  /// The number of bytes that precede the first packet of the source; nil until it is known.
+  private var leadingCount: Int64?
 
   /// At most this many bytes are withheld.
   private static let maximumHeldByteCount = 64 << 10
+  /// The number of bytes that are searched for the first packet.
+  private static let searchedByteCount = TransportPacket.searchedByteCount
 
   init(_ base: any ByteSource) {
     self.base = base
-    byteCount = base.byteCount
     isSeekable = base.isSeekable
   }
 
@@ -114,8 +119,8 @@ final class ProgramSource: ByteSource {
   }
 
   func seek(to offset: Int64) throws {
-    try base.seek(to: offset)
-    givenCount = offset
+    givenCount = offset + (leadingCount ?? 0)
+    try base.seek(to: givenCount)
     forgetPlace()
   }
 
@@ -151,6 +156,7 @@ final class ProgramSource: ByteSource {
 
   /// Lets whole packets pass, up to one that completes the map of another program.
   private func look() {
+    guard findFirstPacket() else { return }
     while seen < bytes.count {
       guard packetSize > 0 || findPacketSize() else { break }
       guard bytes.count - seen >= packetSize else { break }
@@ -180,6 +186,23 @@ final class ProgramSource: ByteSource {
       }
     }
     if heldPID == nil { passed = seen }
+  }
+
+  /// Drops what precedes the first packet of the source. Returns false if more bytes are needed.
+  private func findFirstPacket() -> Bool {
+    guard leadingCount == nil else { return true }
+    let beginsWithPackets = TransportPacket.sizes.contains { size in
+      TransportPacket.isRun(of: 2, from: size == 192 ? 4 : 0, size: size, in: bytes)
+    }
+    let run = beginsWithPackets ? nil : TransportPacket.run(in: bytes)
+    guard beginsWithPackets || run != nil || hasEnded || bytes.count >= Self.searchedByteCount else {
+      return false
+    }
+    let count = run?.start ?? 0
+    bytes.removeSubrange(..<count)
+    leadingCount = Int64(count)
+    (origin, givenCount, demuxerBegin) = (Int64(count), Int64(count), Int64(count))
+    return true
   }
 
   /// A packet as the stream has them.

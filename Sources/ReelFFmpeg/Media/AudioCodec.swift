@@ -62,3 +62,30 @@ public enum AudioCodec: String, Sendable, Hashable, CaseIterable {
     "mulaw", "alaw", "dvd",
   ]
 }
+
+extension AudioCodec {
+  /// The codec of a name in a manifest (RFC 6381): a sample entry, or a codec of WebM. Nil if Reel does not decode it.
+  package init?(manifestName name: String) {
+    let parts = name.lowercased().split(separator: ".")
+    switch parts.first {
+    case "mp4a":
+      // Object types of ISO/IEC 14496-1 §7.2.6.6, and 34, MPEG-1 Layer III, of ISO/IEC 14496-3 §1.5.1.1.
+      switch parts.dropFirst().first {
+      case "69", "6b": self = .mp3
+      case "a5": self = .ac3
+      case "a6": self = .eac3
+      case "40" where parts.last == "34": self = .mp3
+      default: self = .aac
+      }
+    case "mp3": self = .mp3
+    case "ac-3": self = .ac3
+    case "ec-3": self = .eac3
+    case "opus": self = .opus
+    case "vorbis": self = .vorbis
+    case "flac": self = .flac
+    case "alac": self = .alac
+    case "ipcm", "fpcm": self = .pcm
+    default: return nil
+    }
+  }
+}

@@ -62,3 +62,29 @@ public enum VideoCodec: String, Sendable, Hashable, CaseIterable {
   /// True for codecs with MPEG start codes (ISO/IEC 11172-2, 13818-2, 14496-2).
   var isMPEGVideo: Bool { self == .mpeg1 || self == .mpeg2 || self == .mpeg4 }
 }
+
+extension VideoCodec {
+  /// The codec of a name in a manifest (RFC 6381): a sample entry of ISO/IEC 14496-15, of the AV1 and VP bindings or of
+  /// MPEG-4, or a codec of WebM (`vp8`). Nil if Reel does not decode it. Dolby Vision has a base layer that is decoded.
+  package init?(manifestName name: String) {
+    let parts = name.lowercased().split(separator: ".")
+    switch parts.first {
+    case "avc1", "avc3", "dva1", "dvav": self = .h264
+    case "hvc1", "hev1", "dvh1", "dvhe": self = .hevc
+    case "av01", "dav1": self = .av1
+    case "vp09", "vp9": self = .vp9
+    case "vp08", "vp8": self = .vp8
+    case "s263": self = .h263
+    case "mp4v":
+      // Object types of ISO/IEC 14496-1 §7.2.6.6.
+      switch parts.dropFirst().first ?? "20" {
+      case "20": self = .mpeg4
+      case "60", "61", "62", "63", "64", "65": self = .mpeg2
+      case "6a": self = .mpeg1
+      case "6c": self = .mjpeg
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+}

@@ -1,11 +1,11 @@
 /// The kind of media that an RFC 6381 codecs string names.
-enum CodecFamily: Sendable {
+package enum CodecFamily: Sendable {
   case video
   case audio
   case text
   case unknown
 
-  init(_ codec: String) {
+  package init(_ codec: String) {
     switch codec.split(separator: ".").first?.lowercased() ?? "" {
     case "avc1", "avc2", "avc3", "avc4", "hvc1", "hev1", "hvc2", "hev2", "dvh1", "dvhe", "dva1", "dvav",
       "dav1",

@@ -197,10 +197,11 @@ public struct Rung: Sendable {
   }
 }
 
-/// A single-file Representation whose `sidx` lists the segments (SegmentBase, ISO/IEC 23009-1 §5.3.9.2).
+/// A single-file Representation whose index lists the segments (SegmentBase, ISO/IEC 23009-1 §5.3.9.2): `sidx`, or the
+/// `Cues` of WebM.
 package struct SegmentIndexReference: Sendable, Hashable {
   package var url: URL
-  /// The position of the `sidx`; nil if the MPD does not state it, and the file must be read from its start.
+  /// The position of the index; nil if the MPD does not state it, and the file must be read from its start.
   package var indexRange: ByteRange?
   /// The initialization segment; nil if the MPD does not state its position.
   package var initialization: InitializationReference?

@@ -96,7 +96,7 @@ struct VirtualHLSPlanner {
       return .failure(Refusal(reason: "it has no segments"))
     }
     let container = SegmentContainer(mimeType: rung.mimeType, first: first, format: presentation.format)
-    if container == .webM { return .failure(Refusal(reason: "WebM")) }
+    if container == .webM { return .failure(Refusal(reason: "HLS has no WebM segments")) }
     if group.kind == .text, container != .webVTT || first.initialization != nil {
       return .failure(Refusal(reason: "text other than WebVTT files"))
     }

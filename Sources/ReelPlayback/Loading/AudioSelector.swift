@@ -1,4 +1,5 @@
 internal import ReelCore
+internal import ReelFFmpeg
 internal import ReelManifest
 
 /// Chooses the audio to play if it has segments of its own.
@@ -35,18 +36,10 @@ struct AudioSelector: Sendable {
 
   /// False if the manifest names an audio codec that Reel does not decode. True if it names no codecs.
   static func isDecodable(_ rung: Rung) -> Bool {
-    rung.codecs.isEmpty
-      || rung.codecs.contains { codec in
-        decodable.contains { codec.lowercased().hasPrefix($0) }
-      }
+    rung.codecs.isEmpty || rung.codecs.contains { AudioCodec(manifestName: $0) != nil }
   }
 
   // MARK: - Private
-
-  /// The sample entries and object types of the codecs in `AudioCodec`.
-  private static let decodable = [
-    "mp4a", "ac-3", "ec-3", "opus", "flac", "mp3", "vorbis", "alac", "ipcm", "fpcm",
-  ]
 
   private func rank(_ group: TrackGroup, _ order: Int) -> (Int, Int, Int, Int) {
     let language = group.language?.lowercased() ?? ""

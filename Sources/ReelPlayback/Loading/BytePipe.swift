@@ -3,7 +3,7 @@ internal import ReelCore
 
 /// Carries bytes from a task that fetches to a thread that demuxes. One writer, one reader, bounded.
 ///
-/// The writer suspends while more than `capacity` bytes are unread. The reader blocks its thread while there
+/// The writer suspends while more than `capacity` bytes are unread, unless the reader waits for more. The reader blocks its thread while there
 /// are none. Bytes written before `finish` or `fail` are read first. After `close`, by the reader, the writer
 /// gets `CancellationError`, and nothing is kept.
 final class BytePipe: Sendable {
@@ -195,7 +195,10 @@ final class BytePipe: Sendable {
 
 extension BytePipe.State {
   /// True if the writer need not wait any longer.
-  fileprivate var letsWriterGo: Bool { waitsForDrain ? readerWaits : unreadCount <= capacity }
+  fileprivate var letsWriterGo: Bool {
+    // A reader may look at more bytes than the capacity before it takes any.
+    readerWaits || !waitsForDrain && unreadCount <= capacity
+  }
 
   /// True if the reader has to be woken.
   fileprivate mutating func takeReader() -> Bool {

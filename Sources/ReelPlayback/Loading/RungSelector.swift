@@ -1,4 +1,5 @@
 package import ReelCore
+internal import ReelFFmpeg
 package import ReelManifest
 
 /// Chooses the rung to open, before any media is requested.
@@ -88,24 +89,8 @@ package struct RungSelector: Sendable {
 
   /// False if the manifest names a video codec that Reel does not decode. True if it names no codecs.
   package static func isDecodable(_ rung: Rung) -> Bool {
-    let video = rung.codecs.filter { !isAudioOrText($0) }
-    return video.isEmpty
-      || video.contains { codec in decodable.contains { codec.lowercased().hasPrefix($0) } }
-  }
-
-  /// Sample entries of ISO/IEC 14496-15 and the AV1 and VP9 bindings. Dolby Vision's `dvh1` and `dvhe` are HEVC.
-  private static let decodable = [
-    "avc1", "avc3", "hvc1", "hev1", "av01", "vp09", "vp9", "dvh1", "dvhe", "dva1", "dvav",
-  ]
-
-  private static let audioOrText = [
-    "mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "fLaC", "mp3", "vorbis", "dts", "mhm", "mha", "alac",
-    "stpp", "wvtt",
-    "ipcm", "samr", "sawb",
-  ]
-
-  private static func isAudioOrText(_ codec: String) -> Bool {
-    audioOrText.contains { codec.lowercased().hasPrefix($0.lowercased()) }
+    let video = rung.codecs.filter { ![.audio, .text].contains(CodecFamily($0)) }
+    return video.isEmpty || video.contains { VideoCodec(manifestName: $0) != nil }
   }
 }
 

@@ -3,11 +3,11 @@ internal import ReelCore
 internal import ReelFFmpeg
 internal import ReelManifest
 
-/// Opens a file that begins with its index.
+/// Opens a file whose segments an index lists.
 extension SourceResolver {
-  /// The segments of a rung that is read from its beginning. Like `segments`, but a file that begins with its
-  /// index is read in one transfer, which continues with its segments. A file without a readable index is one
-  /// segment.
+  /// The segments of a rung that is read from its beginning. Like `segments`, but a file is read in one transfer, which
+  /// continues with its segments. An index that is not at the beginning is requested at the same time. A file without
+  /// a readable index is one segment.
   ///
   /// - Parameters:
   ///   - initializations: Gets the file's initialization.
@@ -18,13 +18,6 @@ extension SourceResolver {
   ) async throws -> RungSegments {
     guard case .index(let reference) = rung.media else {
       return try await segments(of: rung, variables: variables)
-    }
-    guard reference.hasIndexFirst else {
-      do {
-        return try await segments(of: rung, variables: variables)
-      } catch let error as ReelError where !error.isTemporary && error.kind != .cancelled {
-        return RungSegments(list: SegmentList([wholeFile(reference)]), indexFault: error)
-      }
     }
     let urls = [reference.url] + reference.alternateURLs
     let first = location.index < urls.count ? location.index : 0
@@ -83,6 +76,7 @@ extension SourceResolver {
   private func opening(
     of reference: SegmentIndexReference, at url: URL, _ initializations: InitializationStore
   ) async throws -> RungSegments {
+    async let distant = distantIndex(of: reference, at: url)
     let asked = recorder.clock.now
     let response = try await fetcher.fetch(
       FetchRequest(url: url, headers: configuration.headers, purpose: .segment))
@@ -92,11 +86,9 @@ extension SourceResolver {
     let list: SegmentList
     var indexFault: ReelError?
     do {
-      list = try await index(reference, in: &head, of: response.url)
-    } catch let error as ReelError where error.kind == .badMedia {
-      // The index of WebM (Cues) is of another kind, and segments can be read without it.
-      let isMatroska = if case .media(.matroska) = SourceSniffer.kind(of: head.bytes) { true } else { false }
-      if reference.indexRange != nil, !isMatroska { indexFault = error }
+      list = try await index(reference, in: &head, of: response.url, known: try await distant)
+    } catch let error as ReelError where !error.isTemporary && error.kind != .cancelled {
+      if reference.indexRange != nil { indexFault = error }
       list = SegmentList([wholeFile(reference)])
     }
     if !list.isEmpty, let initialization = list[0].initialization, initialization.url == reference.url,
@@ -111,11 +103,20 @@ extension SourceResolver {
       indexFault: indexFault)
   }
 
+  /// The bytes of an index that is not at the beginning of its file; nil for others.
+  private func distantIndex(of reference: SegmentIndexReference, at url: URL) async throws -> [UInt8]? {
+    guard let range = reference.indexRange, !reference.hasIndexFirst else { return nil }
+    return try await document(at: url, range: range).bytes
+  }
+
   /// Like `index`, but uses what the beginning of the file contains of it.
+  ///
+  /// - Parameter known: The bytes of the index's range, if they have been fetched.
   private func index(
-    _ reference: SegmentIndexReference, in head: inout FileHead, of url: URL
+    _ reference: SegmentIndexReference, in head: inout FileHead, of url: URL, known: [UInt8]? = nil
   ) async throws -> SegmentList {
     var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
+    if let known, let range = reader.missing { try reader.add(known, at: range.offset) }
     if reference.indexRange == nil {
       // The end of the index is unknown, so wait only for as many bytes as reading it takes.
       while let range = reader.missing, range.offset == 0, try await head.readOn() {
@@ -186,7 +187,10 @@ extension SegmentIndexReference {
   /// True if the index is expected at the beginning of the file, before the media.
   fileprivate var hasIndexFirst: Bool {
     guard let indexRange else { return true }
-    return indexRange.offset <= 256 << 10
+    guard let initialization, initialization.url == url, let end = initialization.byteRange?.end else {
+      return indexRange.offset <= 256 << 10
+    }
+    return indexRange.offset <= end + (16 << 10)
   }
 }
 

@@ -90,8 +90,12 @@ struct SourceResolver: Sendable {
   /// If the MPD does not state the position of an index, it is searched at the beginning of the file. A file
   /// without one is one segment.
   ///
-  /// - Parameter variables: The variables of the multivariant playlist.
-  func segments(of rung: Rung, variables: [String: String]) async throws -> RungSegments {
+  /// - Parameters:
+  ///   - variables: The variables of the multivariant playlist.
+  ///   - initializations: Gets the initialization of a file if its index takes it to be read.
+  func segments(
+    of rung: Rung, variables: [String: String], initializations: InitializationStore? = nil
+  ) async throws -> RungSegments {
     switch rung.media {
     case .segments(let list):
       return RungSegments(list: list)
@@ -106,7 +110,7 @@ struct SourceResolver: Sendable {
       }
     case .index(let reference):
       do {
-        return RungSegments(list: try await index(reference))
+        return RungSegments(list: try await index(reference, initializations))
       } catch let error as ReelError where error.kind == .badMedia && reference.indexRange == nil {
         return RungSegments(list: SegmentList([wholeFile(reference)]))
       }
@@ -150,8 +154,7 @@ struct SourceResolver: Sendable {
     let isCancelled = { @Sendable in scope.isCancelled }
     let bytes = try await BlockingThread.run(named: "open", on: scope.runtime) {
       let file = try FileByteSource(path: path, isCancelled: isCancelled)
-      guard file.isSeekable else { return [UInt8]?.none }
-      return try file.prefix(SourceSniffer.byteCount)
+      return file.isSeekable ? try Self.firstBytes(of: file) : nil
     }
     recorder.add(.resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(bytes?.count ?? 0))
     guard let bytes else {
@@ -166,12 +169,8 @@ struct SourceResolver: Sendable {
       recorder.add(.resolve, bytes: Int64(text.count - bytes.count))
       return try await presentation(from: text, format: format, url: url, name: path)
     case .media(let format):
-      var layout = MP4Layout(prefix: bytes, format: format)
-      if format == .mp4, layout == .unknown || layout == .indexFirst(isFragmented: false) {
-        // `mvex` may follow a long `trak`: of a local file, more can be read.
-        layout = try await BlockingThread.run(named: "open", on: scope.runtime) {
-          MP4Layout(prefix: try FileByteSource(path: path).prefix(Self.layoutByteCount))
-        }
+      let layout = try await BlockingThread.run(named: "open", on: scope.runtime) {
+        try Self.layout(of: try FileByteSource(path: path), format: format, prefix: bytes)
       }
       return .resource(MediaResource(name: path, format: format, layout: layout, access: .file(path: path)))
     case .other(let what):
@@ -184,7 +183,7 @@ struct SourceResolver: Sendable {
     let input = try await BlockingThread.run(named: "open", on: scope.runtime) {
       let file = FileByteSource.standardInput(isCancelled: isCancelled)
       return (
-        isSeekable: file.isSeekable, bytes: file.isSeekable ? try file.prefix(SourceSniffer.byteCount) : []
+        isSeekable: file.isSeekable, bytes: file.isSeekable ? try Self.firstBytes(of: file) : []
       )
     }
     if input.isSeekable {
@@ -192,10 +191,11 @@ struct SourceResolver: Sendable {
         .resolve, recorder.clock.now - recorder.start, requests: 1, bytes: Int64(input.bytes.count))
     }
     if input.isSeekable, case .media(let format) = SourceSniffer.kind(of: input.bytes) {
-      return .resource(
-        MediaResource(
-          name: name, format: format, layout: MP4Layout(prefix: input.bytes, format: format),
-          access: .standardInput))
+      let layout = try await BlockingThread.run(named: "open", on: scope.runtime) {
+        try Self.layout(
+          of: FileByteSource.standardInput(isCancelled: isCancelled), format: format, prefix: input.bytes)
+      }
+      return .resource(MediaResource(name: name, format: format, layout: layout, access: .standardInput))
     }
     let folder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath, isDirectory: true)
     if input.isSeekable, case .manifest(let format) = SourceSniffer.kind(of: input.bytes) {
@@ -229,6 +229,9 @@ struct SourceResolver: Sendable {
 
   private func resolve(_ response: FetchResponse, name: String) async throws -> ResolvedSource {
     var (bytes, hasEnded) = try await read(response, from: [], atLeast: SourceSniffer.byteCount)
+    if !hasEnded, SourceSniffer.needsMore(bytes) {
+      (bytes, hasEnded) = try await read(response, from: bytes, atLeast: SourceSniffer.largestByteCount)
+    }
     recorder.add(
       .resolve, recorder.clock.now - recorder.start, requests: response.requestCount,
       bytes: Int64(bytes.count))
@@ -242,7 +245,14 @@ struct SourceResolver: Sendable {
       recorder.add(.manifest, recorder.clock.now - start, bytes: Int64(bytes.count - seen))
       return presentation
     case .media(let format):
-      let layout = MP4Layout(prefix: bytes, format: format)
+      var layout = MP4Layout(prefix: bytes, format: format)
+      let seen = bytes.count
+      while format == .matroska, layout == .unknown, !hasEnded, bytes.count < Self.remoteLayoutByteCount {
+        // The tracks may follow a long element. They come first, or else the file can't be read forward.
+        (bytes, hasEnded) = try await read(response, from: bytes, atLeast: bytes.count * 2)
+        layout = MP4Layout(prefix: bytes, format: format)
+      }
+      recorder.add(.resolve, bytes: Int64(bytes.count - seen))
       let needsEnd = layout == .indexLast || format == .mp4 && layout == .unknown && !hasEnded
       if needsEnd, !response.supportsRanges {
         return .resource(
@@ -287,14 +297,21 @@ struct SourceResolver: Sendable {
     return .presentation(ResolvedPresentation(presentation: presentation, url: url, clock: clock))
   }
 
-  /// The segments in the `sidx` boxes of a file.
-  private func index(_ reference: SegmentIndexReference) async throws -> SegmentList {
+  /// The segments in the index of a file.
+  private func index(
+    _ reference: SegmentIndexReference, _ initializations: InitializationStore?
+  ) async throws -> SegmentList {
     var reader = SegmentIndexReader(reference: reference, limits: configuration.manifestLimits)
     while let range = reader.missing {
       let (bytes, _) = try await firstOf([reference.url] + reference.alternateURLs) { url in
         try await document(at: url, range: range)
       }
       try reader.add(bytes, at: range.offset)
+      if let initialization = reference.initialization, initialization.url == reference.url,
+        initialization.byteRange == range
+      {
+        initializations?[initialization] = bytes
+      }
     }
     return try reader.segments()
   }
@@ -363,8 +380,31 @@ struct SourceResolver: Sendable {
       advice: "HLS, DASH, MP4, MPEG-TS, MPEG-PS, Matroska, FLV, AVI, IVF and raw H.264 or HEVC can be read")
   }
 
-  /// How much of a local MP4 is searched for `mvex`.
+  /// The first bytes of a local file, enough to detect its format.
+  private static func firstBytes(of file: FileByteSource) throws -> [UInt8] {
+    let bytes = try file.prefix(SourceSniffer.byteCount)
+    return SourceSniffer.needsMore(bytes) ? try file.prefix(SourceSniffer.largestByteCount) : bytes
+  }
+
+  /// The layout of a local file, of which more can be read than its first bytes.
+  private static func layout(
+    of file: FileByteSource, format: ContainerFormat, prefix bytes: [UInt8]
+  ) throws -> MP4Layout {
+    let layout = MP4Layout(prefix: bytes, format: format)
+    // `mvex` may follow a long `trak`, and the tracks of Matroska a long element.
+    let mayChange =
+      switch format {
+      case .mp4: layout == .unknown || layout == .indexFirst(isFragmented: false)
+      case .matroska: layout == .unknown
+      default: false
+      }
+    return mayChange ? MP4Layout(prefix: try file.prefix(layoutByteCount), format: format) : layout
+  }
+
+  /// How much of a local file is searched for what determines its layout.
   private static let layoutByteCount = 4 << 20
+  /// The same for Matroska that arrives from a server or a pipe.
+  private static let remoteLayoutByteCount = 1 << 20
 }
 
 /// Reads standard input chunk by chunk, on its own thread.

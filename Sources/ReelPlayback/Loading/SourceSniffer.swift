@@ -14,18 +14,30 @@ package enum SourceKind: Sendable, Hashable {
 package enum SourceSniffer {
   /// The number of bytes that are enough, unless the source is shorter.
   package static let byteCount = 4096
+  /// The number of bytes to inspect if `needsMore` is true.
+  package static let largestByteCount = TransportPacket.searchedByteCount
 
   /// Returns the format of a source that begins with `bytes`.
   package static func kind(of bytes: [UInt8]) -> SourceKind {
     if bytes.isEmpty { return .other("empty") }
     if let text = textKind(bytes) { return text }
     if let media = mediaKind(bytes) { return .media(media) }
+    if TransportPacket.run(in: bytes) != nil { return .media(.mpegTS) }
     switch ContainerProbe.guess(bytes) {
     case .supported(let format): return .media(format)
     case .unsupported(let name): return .other("an unsupported container (\(name))")
     case .unknown:
       return .other(isText(bytes) ? "plain text" : "an unknown format")
     }
+  }
+
+  /// True if no format was recognized in `bytes`, the first ones of a source, and MPEG-TS packets may follow bytes that are
+  /// none.
+  package static func needsMore(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count < largestByteCount, !bytes.isEmpty, !isText(bytes), case .other = kind(of: bytes) else {
+      return false
+    }
+    return true
   }
 
   /// True if the first bytes are text.

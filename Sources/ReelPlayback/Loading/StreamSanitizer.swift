@@ -13,15 +13,12 @@ struct StreamSanitizer {
   /// The number of bytes to check.
   private var wantedCount = SourceSniffer.byteCount / 4
 
-  /// The number of bytes to search if no format was recognized.
-  private static let searchedByteCount = 16 << 10
-
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not media.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
     guard var head = head.take() else { return chunk }
     head.append(contentsOf: chunk)
     if head.count >= wantedCount {
-      if try Self.isMedia(head, isAll: head.count >= Self.searchedByteCount) { return head }
+      if try Self.isMedia(head, isAll: head.count >= SourceSniffer.largestByteCount) { return head }
       wantedCount = head.count * 2
     }
     self.head = head
@@ -47,20 +44,11 @@ struct StreamSanitizer {
     case .manifest: what = "a manifest"
     case .other(let description):
       if !SourceSniffer.isText(head) {
-        if hasPackets(head) { return true }
+        if TransportPacket.run(in: head) != nil { return true }
         if !isAll { return false }
       }
       what = description
     }
     throw ReelError(.badMedia, "the segment is not media: \(what)")
-  }
-
-  /// True if there are four MPEG-TS packets in a row, anywhere.
-  private static func hasPackets(_ bytes: [UInt8]) -> Bool {
-    TransportPacket.sizes.contains { size in
-      bytes.indices.dropLast(3 * size).contains { start in
-        (0..<4).allSatisfy { bytes[start + $0 * size] == TransportPacket.syncByte }
-      }
-    }
   }
 }

@@ -58,11 +58,11 @@ struct RungOpener {
   }
 
   private func list(of rung: Rung, scope: LoadScope, waits: inout ReaderWaits) throws -> RungSegments {
-    let (resolver, variables) = (resolver, resolved.presentation.variables)
+    let (resolver, variables, initializations) = (resolver, resolved.presentation.variables, initializations)
     let start = context.recorder.clock.now
     defer { waits.manifests += context.recorder.clock.now - start }
     return try BlockingThread.wait(scope: scope) {
-      try await resolver.segments(of: rung, variables: variables)
+      try await resolver.segments(of: rung, variables: variables, initializations: initializations)
     }
   }
 

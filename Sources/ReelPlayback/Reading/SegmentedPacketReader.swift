@@ -498,7 +498,7 @@ final class SegmentedPacketReader: PacketReader {
         scope: scope)
     let start = context.recorder.clock.now
     let head: [UInt8]
-    do { head = try feed.peek(SourceSniffer.byteCount / 4) } catch {
+    do { head = try firstBytes(of: feed) } catch {
       // The initialization comes first.
       segmentURL = feed.lastURL ?? segmentURL
       throw error
@@ -545,6 +545,17 @@ final class SegmentedPacketReader: PacketReader {
     return SegmentSpan(
       key: key, track: track, firstIndex: index, feed: feed, options: options, container: container,
       mapper: TimestampMapper(container, placement))
+  }
+
+  /// Enough bytes of a segment to detect its format. They stay in the feed.
+  private func firstBytes(of feed: SegmentFeed) throws -> [UInt8] {
+    var count = SourceSniffer.byteCount / 4
+    var head = try feed.peek(count)
+    while head.count == count, SourceSniffer.needsMore(head) {
+      count *= 2
+      head = try feed.peek(count)
+    }
+    return head
   }
 
   private func track(_ key: TrackKey, rung: Rung) throws -> RungTrack {
