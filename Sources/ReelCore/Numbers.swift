@@ -11,6 +11,17 @@ extension Double {
   }
 }
 
+extension BinaryInteger {
+  /// The number with what it counts: `1 segment`, `2 segments`.
+  ///
+  /// - Parameters:
+  ///   - one: The noun, or a phrase that begins with it, for one.
+  ///   - several: The same for any other number; nil for `one` with an s.
+  package func counted(_ one: String, _ several: String? = nil) -> String {
+    "\(self) \(self == 1 ? one : several ?? one + "s")"
+  }
+}
+
 extension Duration {
   /// Rounded to the nearest one.
   package var wholeMicroseconds: Int64 {

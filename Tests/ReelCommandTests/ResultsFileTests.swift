@@ -186,6 +186,17 @@ struct ResultsFileTests {
     #expect(report.lines.first == "6 sources: 4 written, 2 failed")
   }
 
+  @Test("In a pipe, reel report prints messages whole, and counts one source as one")
+  func wholeMessages() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("r.jsonl")
+    let message = (1...40).map { "word\($0)" }.joined(separator: " ")
+    try Data(line("a", ReelError(.badMedia, message))).write(to: URL(filePath: path))
+    let report = try await Command.run("report", path)
+    #expect(report.outputLines.first == "1 source: 0 written, 1 failed")
+    #expect(report.outputText.contains(message), "\(report.outputText)")
+  }
+
   @Test("A line that is longer than the limit can't be read, and the others are")
   func longLines() throws {
     let folder = try TemporaryFolder()

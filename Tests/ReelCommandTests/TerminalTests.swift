@@ -160,6 +160,38 @@ struct TerminalTests {
     #expect(!Self.hasColor(try await TerminalRun(["frames", "--bogus", "--color", "never"]).text))
   }
 
+  @Test("A warning that is too wide continues at words, which stay whole", arguments: [40, 80] as [UInt16])
+  func warnings(columns: UInt16) async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path("a.m3u8")
+    let segments = [0, 2].map { Fixtures.path("hls-ts/low/segment-\($0).ts") }
+    try """
+    #EXTM3U
+    #EXT-X-TARGETDURATION:1
+    #EXTINF:1,
+    \(segments[0])
+    #EXTINF:1,
+    missing.ts
+    #EXTINF:1,
+    \(segments[1])
+    #EXT-X-ENDLIST
+    """.write(toFile: path, atomically: true, encoding: .utf8)
+    let arguments = [
+      "frames", path, "--every", "1", "-o", folder.path("out"), "--overwrite", "--color", "never",
+    ]
+    let piped = try await Command.run(arguments)
+    #expect(piped.errorText.hasSuffix(": 1 segment was missed\n"), "\(piped.errorText)")
+    let run = try await TerminalRun(arguments, columns: columns)
+    let lines = run.lines.map(Self.plain)
+    let first = try #require(lines.firstIndex { $0.hasPrefix("reel: warning:") }, "\(run.text)")
+    let warning = [lines[first]] + lines[(first + 1)...].prefix { $0.hasPrefix("  ") }
+    let words = warning.flatMap { $0.split(separator: " ") }
+    #expect(words == piped.errorText.split { $0 == " " || $0 == "\n" })
+    for line in warning {
+      #expect(line.count <= Int(columns) || line.split(separator: " ").count == 1, "\(line)")
+    }
+  }
+
   @Test("Pipes get whole lines without colour, unless the user wants it; JSON has none")
   func pipes() async throws {
     let folder = try TemporaryFolder()

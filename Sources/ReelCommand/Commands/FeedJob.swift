@@ -381,7 +381,7 @@ struct FeedJob: Sendable {
       }
     }
     for (label, outcome) in outcomes where !outcome.isMet {
-      Console.fault("\(label)\(outcome.text(in: Console.errorLayout))")
+      Console.fault("\(label)\(outcome.text(in: Terminal.errorLayout))")
     }
     return outcomes.allSatisfy(\.outcome.isMet)
   }

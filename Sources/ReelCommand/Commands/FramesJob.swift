@@ -52,7 +52,8 @@ final class FramesJob: Sendable {
     }
     let report = try result.get()
     if report.missedSegmentCount > 0 {
-      Console.warn("\(argument): \(report.missedSegmentCount) segments were missed")
+      Console.warn(
+        "\(argument): \(report.missedSegmentCount.counted("segment was missed", "segments were missed"))")
     }
     for fault in report.faults { Console.warn("\(fault.located(at: argument))") }
     if let fault = report.clockFault { Console.warn("\(fault.located(at: argument))") }

@@ -122,7 +122,8 @@ struct LabJob {
     for result in failed.prefix(limit) {
       Console.fault("\(result.run.summary): \(result.error ?? "")".printable)
     }
-    Console.fault("\(failed.count) of \(count) runs failed; run the same command again to repeat them")
+    Console.fault(
+      "\(failed.count) of \(count.counted("run")) failed; run the same command again to repeat them")
   }
 
   /// What `--dry-run` prints.
@@ -137,10 +138,10 @@ struct LabJob {
       (configuration.slotCounts.count, "pool size", "pool sizes"),
       (configuration.policies.count, "policy", "policies"), (configuration.seeds.count, "seed", "seeds"),
     ]
-    let parts = counts.map { count, one, several in "\(count) \(count == 1 ? one : several)" }
-    return "\(runs.count) walks: \(parts.joined(separator: " × "))\n"
+    let parts = counts.map { count, one, several in count.counted(one, several) }
+    return "\(runs.count.counted("walk")): \(parts.joined(separator: " × "))\n"
       + "about \(LabProgress.time(walked / .seconds(1))) of simulated time; roughly "
-      + "\(LabProgress.time(seconds)) on \(jobs == 1 ? "1 core" : "\(jobs) cores")"
+      + "\(LabProgress.time(seconds)) on \(jobs.counted("core"))"
   }
 
   /// Seconds of modelled time that a core walks in a second, roughly.

@@ -146,7 +146,7 @@ final class MemoryJob: Sendable {
 
   private func note(_ text: String) { step.withLock { $0 = text } }
 
-  private static func players(_ count: Int) -> String { count == 1 ? "1 player" : "\(count) players" }
+  private static func players(_ count: Int) -> String { count.counted("player") }
 
   private func makePlayer(_ number: Int) throws(ReelError) -> MemoryPlayer {
     let argument = sources[number % sources.count]

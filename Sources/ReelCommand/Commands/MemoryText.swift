@@ -65,7 +65,7 @@ enum MemoryText {
 
   private static func facts(_ summary: MemorySummaryRecord) -> [String] {
     var lines: [[String]] = []
-    let count = summary.players == 1 ? "1 player" : "\(summary.players) players"
+    let count = summary.players.counted("player")
     let failed = summary.failed > 0 ? ", \(summary.failed) failed" : ""
     let plays = summary.stage == "playing"
     let state = plays ? "playing" : "at \(summary.stage)\(summary.warm ? ", decoders open" : "")"
@@ -96,14 +96,14 @@ enum MemoryText {
     }
     lines.append([
       plays ? "while playing" : "at rest",
-      "\(summary.after.threads) threads (\(summary.before.threads) before),"
+      "\(summary.after.threads.counted("thread")) (\(summary.before.threads) before),"
         + " \(summary.after.descriptors) descriptors (\(summary.before.descriptors) before),"
         + " \(summary.rest.cpuMs.formatted(places: 1)) ms of processor time in \(summary.rest.ms.formatted(places: 0)) ms",
     ])
     if let budget = summary.budget {
       lines.append([
         "budget",
-        "\(ByteSize(byteCount: budget.bytes)) hold \(budget.players) \(plays ? "playing" : "resting") players:"
+        "\(ByteSize(byteCount: budget.bytes)) hold \(budget.players.counted(plays ? "playing player" : "resting player")):"
           + " \(megabytes(budget.fixedBytes)) MB for the process and \(megabytes(budget.perPlayerBytes)) MB per player",
       ])
     }

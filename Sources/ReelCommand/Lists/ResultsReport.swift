@@ -185,13 +185,13 @@ extension ResultsReport {
     let layout = Terminal.layout
     let failedCount = permanentCount + temporaryCount
     let failed = layout.styled("\(failedCount) failed", failedCount > 0 ? .bad : nil)
-    var lines = ["\(sourceCount) sources: \(writtenCount) written, \(failed)"]
+    var lines = ["\(sourceCount.counted("source")): \(writtenCount) written, \(failed)"]
     if temporaryCount > 0 { lines.append("\(temporaryCount) of the failures may succeed on a retry") }
     if supersededCount > 0 {
-      lines.append("\(supersededCount) \(supersededCount == 1 ? "line" : "lines") replaced by later ones")
+      lines.append("\(supersededCount.counted("line")) replaced by later ones")
     }
     if unreadableCount > 0 {
-      let text = "\(unreadableCount) \(unreadableCount == 1 ? "line" : "lines") can't be read"
+      let text = "\(unreadableCount.counted("line")) can't be read"
       lines.append(layout.styled(text, .warning))
     }
     if let startup {
@@ -207,7 +207,7 @@ extension ResultsReport {
       var table = TextTable([.left, .right, .right, .left])
       table.add(["failures by cause", "count", "temporary", "example"])
       for cause in causes {
-        table.add([cause.cause, "\(cause.count)", "\(cause.temporary)", String(cause.example.prefix(100))])
+        table.add([cause.cause, "\(cause.count)", "\(cause.temporary)", cause.example])
       }
       lines += table.lines
     }
@@ -220,7 +220,9 @@ extension ResultsReport {
         table.add([host.host, "\(host.failed)", "\(host.temporary)", "\(host.sources)"])
       }
       lines += table.lines
-      if failing.count > 20 { lines.append("and \(failing.count - 20) more hosts with failures") }
+      if failing.count > 20 {
+        lines.append("and \((failing.count - 20).counted("more host", "more hosts")) with failures")
+      }
     }
     return lines
   }

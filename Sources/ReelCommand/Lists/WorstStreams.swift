@@ -79,10 +79,10 @@ struct WorstStreams: Sendable {
         flaws.append(value("why", members).flatMap(RawJSON.string) ?? "no good frame")
         poorness += 1 - (score(members) ?? 0)
       case "damaged":
-        flaws.append(count == 1 ? "a damaged frame" : "\(count) damaged frames")
+        flaws.append(count.counted("damaged frame"))
         poorness += 2
       default:
-        flaws.append(count == 1 ? "a segment was missed" : "\(count) segments were missed")
+        flaws.append(count.counted("segment was missed", "segments were missed"))
         poorness += 2
       }
     }

@@ -59,7 +59,7 @@ struct CalibrationRecord: Encodable {
         DurationText.readable(sample.frameDuration),
       ])
     }
-    let cores = device.coreCount == 1 ? "1 core" : "\(device.coreCount) cores"
+    let cores = device.coreCount.counted("core")
     let opening = DurationText.readable(device.decodeCost.opening)
     let title = "\(device.name): \(cores), opening a decoder \(opening)".printable
     return ([title] + table.lines).joined(separator: "\n")

@@ -145,26 +145,25 @@ extension LabSummary {
     add(key.viewer, dimensions.viewers)
     add(key.device, dimensions.devices)
     if slots, let count = key.slotCount, dimensions.slotCounts.count > 1 {
-      parts.append(count == 1 ? "1 slot" : "\(count) slots")
+      parts.append(count.counted("slot"))
     }
     return parts.isEmpty ? "all walks" : parts.joined(separator: ", ")
   }
 
   /// What was run: `168 walks: 1 feed, 16 links in 4 groups, ...`.
   var extent: String {
-    func count(_ number: Int, _ name: String) -> String { "\(number) \(name)\(number == 1 ? "" : "s")" }
     let slots = dimensions.slotCounts.map(String.init).joined(separator: " and ")
-    let links = count(dimensions.links.count, "link")
+    let links = dimensions.links.count.counted("link")
     let groups = dimensions.linkGroups.count
     let parts = [
-      count(dimensions.feeds.count, "feed"),
-      groups == dimensions.links.count ? links : "\(links) in \(count(groups, "group"))",
-      count(dimensions.viewers.count, "viewer"), count(dimensions.devices.count, "device"),
+      dimensions.feeds.count.counted("feed"),
+      groups == dimensions.links.count ? links : "\(links) in \(groups.counted("group"))",
+      dimensions.viewers.count.counted("viewer"), dimensions.devices.count.counted("device"),
       dimensions.slotCounts == [1] ? "1 slot" : "\(slots) slots",
-      dimensions.policies.count == 1 ? "1 policy" : "\(dimensions.policies.count) policies",
-      count(dimensions.seeds.count, "seed"),
+      dimensions.policies.count.counted("policy", "policies"),
+      dimensions.seeds.count.counted("seed"),
     ]
-    return "\(count(runCount, "walk")): \(parts.joined(separator: ", "))"
+    return "\(runCount.counted("walk")): \(parts.joined(separator: ", "))"
   }
 
   /// A title for results of a level, if there are both levels.

@@ -56,7 +56,7 @@ struct LabTable {
   }
 
   private func full(_ group: LabGroup, _ title: String) -> String {
-    let walks = group.runCount == 1 ? "1 walk" : "\(group.runCount) walks"
+    let walks = group.runCount.counted("walk")
     var lines = ["\(title): \(walks), means over walks"] + figures(group).lines
     let groups = Dictionary(grouping: group.rows) { $0.runCount }
     if groups.count > 1 {
@@ -131,7 +131,7 @@ struct LabTable {
     }
     var lines = table.lines
     let more = groups.count - Self.lineLimit
-    if more > 0 { lines.append("  and \(more) more groups") }
+    if more > 0 { lines.append("  and \(more.counted("more group"))") }
     return (lines + ["  --json and --report have all figures of each group."]).joined(separator: "\n")
   }
 

@@ -32,7 +32,7 @@ final class PlayReport: Sendable {
     switch form {
     case .json: try Console.print(JSONLine.string(record))
     case .text:
-      if let line = PlayText.line(for: record, usesColor: Terminal.colorsErrors) { note(line) }
+      if let line = PlayText.line(for: record, usesColor: Terminal.errorLayout.usesColor) { note(line) }
     case .nothing: break
     }
   }

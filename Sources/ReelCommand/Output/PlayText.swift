@@ -65,7 +65,7 @@ enum PlayText {
     if record.localRequests > 0 { add("read", "\(size(record.localBytes)) of local files") }
     if !isLocal || record.requests == 0 {
       let (bytes, requests) = (record.bytes - record.localBytes, record.requests - record.localRequests)
-      add("network", "\(size(bytes)) in \(count(requests, "request"))")
+      add("network", "\(size(bytes)) in \(requests.counted("request"))")
     }
     if !record.loopGapsMs.isEmpty {
       let gaps = record.loopGapsMs.sorted()
@@ -181,9 +181,9 @@ enum PlayText {
     if let rate = rung.indicatedBitRate { parts.append(bitRate(Double(rate))) }
     if let rate = rung.observedBitRate { parts.append("came at \(bitRate(rate))") }
     parts.append(
-      isLocal ? "\(size(rung.bytes)) read" : "\(size(rung.bytes)) in \(count(rung.requests, "request"))")
+      isLocal ? "\(size(rung.bytes)) read" : "\(size(rung.bytes)) in \(rung.requests.counted("request"))")
     parts.append(
-      "\(rung.framesShown) shown, \(rung.framesDropped) dropped, \(count(rung.stalls, "stall"))")
+      "\(rung.framesShown) shown, \(rung.framesDropped) dropped, \(rung.stalls.counted("stall"))")
     return parts.joined(separator: "  ")
   }
 
@@ -192,10 +192,6 @@ enum PlayText {
   /// A duration in milliseconds, or in seconds from 1 s on.
   private static func milliseconds(_ value: Double) -> String {
     value < 1e3 ? "\(value.formatted(places: 1)) ms" : "\((value / 1e3).formatted(places: 3)) s"
-  }
-
-  private static func count(_ number: Int, _ noun: String) -> String {
-    "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
   private static func bitRate(_ bitsPerSecond: Double) -> String {

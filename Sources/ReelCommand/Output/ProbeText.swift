@@ -58,14 +58,16 @@ enum ProbeText {
         line += "-\(segments.longestDuration.formatted(places: 3))"
       }
       line += " s"
-      if segments.discontinuities > 0 { line += ", \(segments.discontinuities) discontinuities" }
+      if segments.discontinuities > 0 {
+        line += ", \(segments.discontinuities.counted("discontinuity", "discontinuities"))"
+      }
       lines.append(line)
     }
     for stream in record.streams ?? [] {
       let facts = [
         stream.codecName, stream.codecTag, size(stream.width, stream.height),
         stream.avgFrameRate.map(frameRate),
-        stream.channels.map { "\($0) \($0 == 1 ? "channel" : "channels")" },
+        stream.channels.map { $0.counted("channel") },
         stream.sampleRate.map { "\($0) Hz" }, stream.language,
       ]
       lines.append("  stream \(stream.index) \(stream.codecType)  \(join(facts))")
@@ -84,7 +86,7 @@ enum ProbeText {
     var parts = [kind, description.presentation == nil ? nil : description.isLive ? "live" : "on demand"]
     parts.append(description.duration.map { "\($0.formatted(places: 3)) s" })
     if let periods = description.presentation?.periods.count, periods > 1 {
-      parts.append("\(periods) periods")
+      parts.append(periods.counted("period"))
     }
     return "  " + join(parts)
   }

@@ -138,8 +138,8 @@ enum StoryboardText {
       let width = record.tileWidth, let height = record.tileHeight, let read = record.read,
       let wall = record.wallMs, let main = files.first(where: { $0.kind != "sheet" })
     else { return nil }
-    var line = "\(main.path.printable)\t\(counted(stills, "still")) of \(width)x\(height), every "
-    line += "\(interval.formatted(places: 3)) s\t\(counted(files.count, "file"))"
+    var line = "\(main.path.printable)\t\(stills.counted("still")) of \(width)x\(height), every "
+    line += "\(interval.formatted(places: 3)) s\t\(files.count.counted("file"))"
     let isOfImages = record.track == StillTrack.images.rawValue
     line += "\tread \(megabytes(read.bytes)): \(isOfImages ? "images" : "key frames") "
     line += "\(megabytes(read.keyFrameBytes)), "
@@ -150,14 +150,10 @@ enum StoryboardText {
     }
     if let hdr = record.hdr { line += "\t\(hdr.uppercased()), tone mapped" }
     if let missing = record.missing {
-      line += "\t\(counted(missing.count, isOfImages ? "still" : "key frame")) missing"
+      line += "\t\(missing.count.counted(isOfImages ? "still" : "key frame")) missing"
     }
-    if let repeated = record.repeated { line += "\t\(counted(repeated, "tile")) repeated" }
+    if let repeated = record.repeated { line += "\t\(repeated.counted("tile")) repeated" }
     return line
-  }
-
-  private static func counted(_ count: Int, _ noun: String) -> String {
-    "\(count) \(noun)\(count == 1 ? "" : "s")"
   }
 
   private static func megabytes(_ count: Int64) -> String {

@@ -32,10 +32,10 @@ extension WalkReport {
   // MARK: - Private
 
   private func headline(_ totals: WalkTotals) -> String {
-    let swipes = totals.swipeCount == 1 ? "1 swipe" : "\(totals.swipeCount) swipes"
+    let swipes = totals.swipeCount.counted("swipe")
     var parts = [
-      "\(swipes) over \(settings.itemCount) items in \(DurationText.readable(duration))",
-      settings.slotCount == 1 ? "1 slot" : "\(settings.slotCount) slots", settings.policy,
+      "\(swipes) over \(settings.itemCount.counted("item")) in \(DurationText.readable(duration))",
+      settings.slotCount.counted("slot"), settings.policy,
     ]
     if let link = settings.link { parts.append(link) }
     parts.append(settings.dwell)
@@ -121,7 +121,7 @@ extension WalkReport {
         ))
     }
     if let mean = totals.meanBitRate {
-      let switches = totals.rungSwitchCount == 1 ? "1 switch" : "\(totals.rungSwitchCount) switches"
+      let switches = totals.rungSwitchCount.counted("switch", "switches")
       facts.append(("rungs", "\(WalkValue.bitRate(mean)) on average, \(switches)"))
     }
     if totals.abandonedSwipeCount > 0 {
@@ -133,7 +133,10 @@ extension WalkReport {
       facts.append(("memory", memory))
     }
     facts.append(
-      ("failed", failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount) items"))
+      (
+        "failed",
+        failedItems.isEmpty ? "none" : "\(failedItems.count) of \(settings.itemCount.counted("item"))"
+      ))
     for score in scores {
       facts.append(
         (score.rawValue, score.value(of: totals)?.formatted(places: 2) ?? "no bit rate is declared"))

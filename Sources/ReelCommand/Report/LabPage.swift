@@ -38,7 +38,7 @@ struct LabPage {
   private var title: String {
     let (policies, links) = (summary.dimensions.policies.count, summary.dimensions.links.count)
     return
-      "Lab: \(policies == 1 ? "1 policy" : "\(policies) policies") over \(links == 1 ? "1 link" : "\(links) links")"
+      "Lab: \(policies.counted("policy", "policies")) over \(links.counted("link"))"
   }
 
   private static let tableFigures: [LabResult.Figure] = [

@@ -16,7 +16,7 @@ struct ResultsPage {
 
   var html: String {
     var stills = Stills()
-    let sources = report.sourceCount == 1 ? "1 source" : "\(report.sourceCount) sources"
+    let sources = report.sourceCount.counted("source")
     var page = ReportPage(title: "Results of \(sources)", subtitle: subtitle)
     page.add(ReportPage.list(remarks, "alert"))
     page.add(ReportPage.tiles(figures))
@@ -35,11 +35,11 @@ struct ResultsPage {
   private var subtitle: String {
     let shown = files.prefix(4).map { $0 == "-" ? "standard input" : $0.printable }
     let rest = files.count - shown.count
-    return (shown + (rest > 0 ? ["\(rest) more files"] : [])).joined(separator: " · ")
+    return (shown + (rest > 0 ? [rest.counted("more file")] : [])).joined(separator: " · ")
   }
 
   private var remarks: [String] {
-    func lines(_ count: Int) -> String { count == 1 ? "1 line" : "\(count) lines" }
+    func lines(_ count: Int) -> String { count.counted("line") }
     var remarks: [String] = []
     if report.supersededCount > 0 {
       remarks.append("\(lines(report.supersededCount)) replaced by later ones of the same source")

@@ -38,7 +38,7 @@ extension WalkSettings {
   /// The settings as facts.
   var facts: [(name: String, value: String)] {
     var facts = [
-      ("feed", "\(feed), \(itemCount) items"), ("dwell", dwell), ("seed", "\(seed)"),
+      ("feed", "\(feed), \(itemCount.counted("item"))"), ("dwell", dwell), ("seed", "\(seed)"),
       ("link", link ?? "not modelled"),
     ]
     if let shares, shares != .usual { facts.append(("swipes", shares.description)) }

@@ -50,7 +50,8 @@ struct WalkPage {
     page.add(
       "What was run",
       run.html(
-        [("pool", "\(report.settings.slotCount) slots, \(report.settings.policy)")] + report.settings.facts))
+        [("pool", "\(report.settings.slotCount.counted("slot")), \(report.settings.policy)")]
+          + report.settings.facts))
     return page.html
   }
 
@@ -86,8 +87,8 @@ struct WalkPage {
   private var subtitle: String {
     let settings = report.settings
     var parts = [
-      "\(report.totals.swipeCount) swipes over \(settings.itemCount) items in \(DurationText.readable(report.duration))",
-      settings.slotCount == 1 ? "1 slot" : "\(settings.slotCount) slots", settings.policy,
+      "\(report.totals.swipeCount.counted("swipe")) over \(settings.itemCount.counted("item")) in \(DurationText.readable(report.duration))",
+      settings.slotCount.counted("slot"), settings.policy,
       settings.link ?? "link not modelled", settings.dwell, "seed \(settings.seed)",
     ]
     if settings.isVirtual { parts.append("simulated time") }

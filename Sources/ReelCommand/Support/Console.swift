@@ -62,19 +62,18 @@ enum Console {
     if errors.count > limit { fault("and \(errors.count - limit) more") }
   }
 
-  /// How text on standard error is written.
-  static var errorLayout: TextLayout { TextLayout(usesColor: Terminal.colorsErrors) }
-
-  /// Prints a line to standard error, without user names and passwords of URLs.
+  /// Prints a line to standard error, without user names and passwords of URLs. On a terminal, a line that is too wide
+  /// continues on further lines, with all its words whole.
   static func note(_ line: String) {
     clearProgress()
-    _ = errorOutput.withLock { writeAll($0, Array("\(line.withoutUserInformation)\n".utf8)) }
+    let text = Terminal.errorLayout.fitted(line.withoutUserInformation, shortensWords: false)
+    _ = errorOutput.withLock { writeAll($0, Array("\(text)\n".utf8)) }
   }
 
   static func errorText(_ code: Int32) -> String { String(cString: strerror(code)) }
 
   private static func styled(_ text: String, _ style: TextLayout.Style) -> String {
-    errorLayout.styled(text, style)
+    Terminal.errorLayout.styled(text, style)
   }
 
   private static func clearProgress() {

@@ -7,7 +7,7 @@ extension DeviceModel {
   var summary: String {
     var limits: [String] = []
     if let decoderLimit { limits.append("\(decoderLimit) decoders") }
-    limits.append(coreCount == 1 ? "1 core" : "\(coreCount) cores")
+    limits.append(coreCount.counted("core"))
     if let memoryLimit { limits.append("\(ByteSize(byteCount: memoryLimit))") }
     if let transferLimit { limits.append("\(transferLimit) transfers") }
     var cost = "opening \(DurationText.readable(decodeCost.opening)), frame \(Self.text(decodeCost.others))"

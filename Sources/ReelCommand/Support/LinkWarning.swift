@@ -12,7 +12,7 @@ enum LinkWarning {
     let swipes = reports.flatMap(\.swipes).filter { Int64($0.rungBitRate ?? 0) > bitsPerSecond }
     guard let most = swipes.compactMap(\.rungBitRate).max() else { return nil }
     let count = Set(swipes.map(\.itemIndex)).count
-    let items = count == 1 ? "1 item plays" : "\(count) items play"
+    let items = count.counted("item plays", "items play")
     var text = "\(items) at up to \(rate(Double(most))), but the link has \(rate(Double(bitsPerSecond)))"
     // A fifth of the link is left for requests and for preloads.
     let suitable = max(1, bitsPerSecond * 4 / 5 / 1000)

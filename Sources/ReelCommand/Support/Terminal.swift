@@ -51,7 +51,7 @@ struct ColorOption: ParsableArguments {
 enum Terminal {
   private struct Settings {
     var layout = TextLayout.plain
-    var colorsErrors = false
+    var errorLayout = TextLayout.plain
   }
 
   private static let settings = Locked(Settings())
@@ -59,18 +59,20 @@ enum Terminal {
   /// The layout of text on standard output.
   static var layout: TextLayout { settings.withLock { $0.layout } }
 
-  /// Whether messages on standard error are in colour.
-  static var colorsErrors: Bool { settings.withLock { $0.colorsErrors } }
+  /// The layout of messages on standard error.
+  static var errorLayout: TextLayout { settings.withLock { $0.errorLayout } }
 
   /// Looks at standard output and standard error. Before the first call, all text is plain.
   static func use(_ mode: ColorMode) {
     let environment = ProcessInfo.processInfo.environment
-    let isTerminal = isatty(STDOUT_FILENO) == 1
-    let layout = TextLayout(
-      width: isTerminal ? columns(of: STDOUT_FILENO) : nil,
-      usesColor: mode.usesColor(isTerminal: isTerminal, environment: environment))
-    let colorsErrors = mode.usesColor(isTerminal: isatty(STDERR_FILENO) == 1, environment: environment)
-    settings.withLock { $0 = Settings(layout: layout, colorsErrors: colorsErrors) }
+    func layout(_ descriptor: Int32) -> TextLayout {
+      let isTerminal = isatty(descriptor) == 1
+      return TextLayout(
+        width: isTerminal ? columns(of: descriptor) : nil,
+        usesColor: mode.usesColor(isTerminal: isTerminal, environment: environment))
+    }
+    let used = Settings(layout: layout(STDOUT_FILENO), errorLayout: layout(STDERR_FILENO))
+    settings.withLock { $0 = used }
   }
 
   /// The columns of a terminal; 80 if it does not tell.

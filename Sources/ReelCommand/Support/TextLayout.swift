@@ -27,17 +27,20 @@ struct TextLayout: Sendable, Equatable {
     return message.hasPrefix(head) ? styled(head, .bad) + message.dropFirst(head.count) : message
   }
 
-  /// The lines of a text, broken at spaces where they are wider than the layout. Words that are wider are shortened.
+  /// The lines of a text, broken at spaces where they are wider than the layout.
   ///
   /// The continuation of a line is indented by two columns more than the line.
-  func fitted(_ text: String) -> String {
+  ///
+  /// - Parameter shortensWords: Whether words that are wider than a line are shortened.
+  func fitted(_ text: String, shortensWords: Bool = true) -> String {
     guard let width, width >= Self.leastWidth else { return text }
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       if Self.width(of: line) <= width { return String(line) }
       let indentation = line.prefix { $0 == " " }
       let hanging = indentation.count + 2
       let rest = String(line.dropFirst(indentation.count))
-      let lines = Self.wrapped(rest, first: width - indentation.count, others: width - hanging)
+      let lines = Self.wrapped(
+        rest, first: width - indentation.count, others: width - hanging, shortensWords: shortensWords)
       return indentation + lines.joined(separator: "\n" + String(repeating: " ", count: hanging))
     }.joined(separator: "\n")
   }
@@ -49,18 +52,21 @@ struct TextLayout: Sendable, Equatable {
   }
 
   /// The words of a text in lines of at most this many characters.
-  static func wrapped(_ text: String, first: Int, others: Int) -> [String] {
+  static func wrapped(_ text: String, first: Int, others: Int, shortensWords: Bool = true) -> [String] {
+    func fitting(_ word: Substring, _ width: Int) -> String {
+      shortensWords ? shortened(String(word), to: width) : String(word)
+    }
     var lines: [String] = []
     var line = ""
     for word in text.split(separator: " ", omittingEmptySubsequences: false) {
       let width = max(1, lines.isEmpty ? first : others)
       if line.isEmpty, lines.isEmpty || !word.isEmpty {
-        line = shortened(String(word), to: width)
+        line = fitting(word, width)
       } else if self.width(of: line) + 1 + self.width(of: word) <= width {
         line += " \(word)"
       } else if !word.isEmpty {
         lines.append(line)
-        line = shortened(String(word), to: max(1, others))
+        line = fitting(word, max(1, others))
       }
     }
     return lines + [line]

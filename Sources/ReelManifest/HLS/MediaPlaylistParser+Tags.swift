@@ -183,7 +183,11 @@ extension MediaPlaylistParser {
       throw ReelError(.badManifest, "EXT-X-SKIP exceeds 63 bits", place: lines.place)
     }
     skippedCount = sum
-    warnings.add("\(skipped) segments are skipped, and their durations not known", place: lines.place)
+    warnings.add(
+      skipped.counted(
+        "segment is skipped, and its duration not known",
+        "segments are skipped, and their durations not known"),
+      place: lines.place)
   }
 
   /// Throws `badManifest` if there are as many of something already as there may be.

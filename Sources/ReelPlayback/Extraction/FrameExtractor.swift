@@ -139,7 +139,7 @@ struct FramePicker {
     // The segments of a playlist of I-frames lack the other frames that their headers name.
     let rejectedCount = reader.track == nil ? reader.rejectedPacketCount - rejectedAtFirst : 0
     if rejectedCount > 0 {
-      let what = rejectedCount == 1 ? "1 packet" : "\(rejectedCount) packets"
+      let what = rejectedCount.counted("packet")
       report.faults.append(ReelError(.badMedia, "\(what) can't be decoded", at: name))
     }
     return report
