@@ -16,6 +16,8 @@ struct Reel: AsyncParsableCommand {
 
       Exit codes:
       \(HelpText.list(exitCodes))
+
+      \(HelpText.examples(examples))
       """,
     version: Version.text,
     subcommands: [
@@ -25,6 +27,15 @@ struct Reel: AsyncParsableCommand {
       ReportCommand.self,
     ]
   )
+
+  private static let examples = [
+    ("Describe a source", "reel probe https://example.com/master.m3u8"),
+    ("Write the first frame of a file", "reel frames video.mp4"),
+    (
+      "Measure how long viewers of a feed wait on a simulated LTE link",
+      "reel feed feed.m3u --virtual --link lte --swipes 20"
+    ),
+  ]
 
   private static let exitCodes: [(String, String)] = [
     ("0", "success"),
@@ -75,7 +86,7 @@ enum Main {
       guard !message.isEmpty else { Reel.exit(withError: error) }
       Terminal.use(ColorMode(asking: arguments))
       Console.note(
-        Console.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))
+        Terminal.errorLayout.withStyledError(HelpText.fittedError(Typos.withoutFarSuggestion(message))))
       Reel.exit(withError: ExitCode.validationFailure)
     }
   }

@@ -23,7 +23,15 @@ struct CalibrateCommand: AsyncParsableCommand {
 
       Without -o, the device is printed after the summary; with --quiet, alone. --json prints the device and the \
       measurement as one object. --timeout limits the work on each source.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    ("Measure how fast this machine decodes a source", "reel calibrate video.mp4"),
+    ("Write the result to a file", "reel calibrate video.mp4 -o device.json"),
+    ("Use that file in a simulation", "reel feed feed.m3u --virtual --link lte --device device.json"),
+  ]
 
   /// How often a decoder is opened for each source.
   static let openingCount = 5

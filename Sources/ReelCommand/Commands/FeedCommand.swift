@@ -63,7 +63,21 @@ struct FeedCommand: AsyncParsableCommand {
       --report shows the walk as a timeline, or with --compare or a folder of recordings the walks side by side. --csv \
       writes a line for each swipe. --json prints an object for each walk. --timeout limits the reading of FEED and each \
       wait for a server.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    ("Swipe 20 times on a simulated LTE link", "reel feed feed.m3u --virtual --link lte --swipes 20"),
+    (
+      "Compare preload policies on a link of 10 Mbit/s with a round trip of 50 ms",
+      "reel feed feed.m3u --virtual --link 10Mbit/50ms --compare 3:none,3:adaptive"
+    ),
+    (
+      "Fail if the second frame comes late",
+      "reel feed feed.m3u --virtual --link lte --assert 'second_frame.p95<400ms'"
+    ),
+  ]
 
   @Argument(help: "A feed file, its URL, or - for standard input.")
   var feed: String

@@ -20,7 +20,21 @@ struct FramesCommand: AsyncParsableCommand {
       --json prints an object for each source. --timeout limits the work on each source.
 
       \(BatchOptions.discussion)
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    (
+      "Write the first frame of each source as a PNG file to a folder",
+      "reel frames https://example.com/master.m3u8 video.mp4 --format png -o frames"
+    ),
+    (
+      "Write the frames on show at 0.25 s and 0.5 s, 320 pixels wide",
+      "reel frames video.mp4 --at 0.25 --at 0.5 --size 320x180 -o frames"
+    ),
+    ("Print the MD5 of every frame", "reel frames video.mp4 --count 0 --md5 --json -o frames"),
+  ]
 
   @Argument(help: "Paths, URLs, or - for standard input.")
   var sources: [String] = []

@@ -39,7 +39,17 @@ struct LabCommand: AsyncParsableCommand {
 
       --report shows distributions, differences, Pareto fronts and all groups. --csv writes a line for each walk. --json \
       prints the summary as one object. --timeout limits the reading of a feed and each wait for a server.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    (
+      "Compare two preload policies on a slow link",
+      "reel lab --feed feed.m3u --link 3g --policies none,adaptive --swipes 10"
+    ),
+    ("Check a configuration, and estimate the time that it takes", "reel lab lab.json --dry-run"),
+  ]
 
   private static let fields: [(String, String)] = [
     ("feeds", "feed files, or objects with file, feed and name"),

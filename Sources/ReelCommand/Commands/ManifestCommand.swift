@@ -13,7 +13,20 @@ struct ManifestCommand: AsyncParsableCommand {
     discussion: """
       Reads the media playlists and segment indexes that the manifest refers to, but no media. Those that can't be read are \
       reported with their rung. The presentation is JSON with or without --json. --timeout limits the reading of it all.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    (
+      "Print the tracks and segments of a presentation as JSON",
+      "reel manifest https://example.com/master.m3u8"
+    ),
+    (
+      "Print a DASH presentation as HLS playlists",
+      "reel manifest https://example.com/manifest.mpd --output hls"
+    ),
+  ]
 
   /// The form of the output.
   enum Output: String, ExpressibleByArgument, CaseIterable {

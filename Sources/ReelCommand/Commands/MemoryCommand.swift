@@ -28,7 +28,14 @@ struct MemoryCommand: AsyncParsableCommand {
 
       A source that fails is reported and its player closed; the others are measured. --timeout limits the loading of each \
       player. --json prints an object for each player, then the summary; with --curve, only failed players and the summary.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    ("Measure the memory of two resting players", "reel memory https://example.com/master.m3u8 --players 2"),
+    ("See how it grows with the number of players", "reel memory video.mp4 --curve 1,2,4"),
+  ]
 
   private static let kinds: [(String, String)] = [
     ("manifest", "the parsed manifest"),

@@ -25,7 +25,18 @@ struct PlayCommand: AsyncParsableCommand {
       frame rate whatever was dropped. Images map HDR to SDR.
 
       --timeout limits the wait for the first frame of each source.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    ("Play for two seconds, and print how it went", "reel play https://example.com/master.m3u8 --duration 2"),
+    (
+      "Decode everything as fast as possible, and keep the samples",
+      "reel play video.mp4 --rate max --y4m video.y4m --wav audio.wav"
+    ),
+    ("Write a report as a page", "reel play https://example.com/master.m3u8 --rate max --report report.html"),
+  ]
 
   @Argument(help: "Paths, URLs, or - for standard input.")
   var sources: [String] = []

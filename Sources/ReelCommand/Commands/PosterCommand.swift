@@ -30,7 +30,20 @@ struct PosterCommand: AsyncParsableCommand {
       first frame, and then for each candidate. A candidate that does not arrive in time is left out.
 
       \(BatchOptions.discussion)
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    (
+      "Write a poster of at most 320 pixels in width",
+      "reel poster https://example.com/master.m3u8 --size 320 -o posters"
+    ),
+    (
+      "Write a poster of each source in a list, and continue later where the run stopped",
+      "reel poster --input list.txt -o posters --resume"
+    ),
+  ]
 
   @Argument(help: "Paths, URLs, or - for standard input.")
   var sources: [String] = []

@@ -10,7 +10,14 @@ struct ProbeCommand: AsyncParsableCommand {
     discussion: """
       Opens one rung of a manifest, as frames does, and decodes its first frame. --json prints an object for each source. \
       --timeout limits the work on each source.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    ("Describe a presentation and a file", "reel probe https://example.com/master.m3u8 video.mp4"),
+    ("Print the description as JSON", "reel probe https://example.com/master.m3u8 --json"),
+  ]
 
   @Argument(help: "Paths, URLs, or - for standard input.")
   var sources: [String] = []

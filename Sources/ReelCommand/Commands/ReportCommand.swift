@@ -14,7 +14,17 @@ struct ReportCommand: AsyncParsableCommand {
 
       --html also writes a self-contained page with the stills of the slowest sources and of those whose stills are poor. \
       Stills larger than 512 KiB are left out.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    (
+      "Summarize a run over a list, and write a page with its stills",
+      "reel report posters/results.jsonl --html report.html"
+    ),
+    ("Summarize it as JSON", "reel report posters/results.jsonl --json"),
+  ]
 
   @Argument(help: "Results files, or - for standard input.")
   var results: [String] = []

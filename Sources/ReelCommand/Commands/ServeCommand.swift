@@ -32,7 +32,17 @@ struct ServeCommand: AsyncParsableCommand {
       \(HelpText.list(FaultRule.forms))
 
       --json has no effect.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    (
+      "Serve a DASH presentation as HLS at http://127.0.0.1:8080/",
+      "reel serve https://example.com/manifest.mpd --port 8080"
+    ),
+    ("Serve a folder over a slow link", "reel serve media --link 3g --port 8081"),
+  ]
 
   @Argument(help: "The path or URL of a manifest, or a folder.")
   var source: String

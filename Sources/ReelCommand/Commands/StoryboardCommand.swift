@@ -30,7 +30,20 @@ struct StoryboardCommand: AsyncParsableCommand {
       --timeout limits the wait for the manifest, for the index and for each still. A still that can't be read, or does \
       not arrive in time, is left out, and the others are written. The exit code is then that of its error, except for a \
       live presentation, whose segments expire. --json prints an object for each source.
+
+      \(HelpText.examples(examples))
       """)
+
+  private static let examples = [
+    (
+      "Write a sheet of stills, one per second, with a WebVTT index",
+      "reel storyboard https://example.com/master.m3u8 --every 1 -o storyboard"
+    ),
+    (
+      "Write what players of HLS and DASH read",
+      "reel storyboard video.mp4 --every 0.5 --write hls,dash -o storyboard"
+    ),
+  ]
 
   @Argument(help: "Paths, URLs, or - for standard input.")
   var sources: [String] = []

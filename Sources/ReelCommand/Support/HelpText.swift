@@ -19,6 +19,14 @@ enum HelpText {
     }.joined(separator: "\n")
   }
 
+  /// Commands to try, each under a line that says what it does.
+  ///
+  /// The manual pages have them in a section of their own, and tests run them.
+  static func examples(_ examples: [(String, String)]) -> String {
+    "Examples:\n"
+      + examples.map { meaning, command in "  # \(meaning)\n  \(command)" }.joined(separator: "\n")
+  }
+
   /// The help in a message of ArgumentParser starts with this.
   static let start = "OVERVIEW: "
 

@@ -97,6 +97,22 @@ extension CommandTree.Node {
     }
   }
 
+  /// The blocks of the discussion, without the examples.
+  var discussionBlocks: [HelpBlock] { Array(allBlocks.prefix { !$0.beginsExamples }) }
+
+  /// The lines of the examples at the end of the discussion: commands, each after a line that says what it does.
+  var exampleLines: [String] {
+    guard let begin = allBlocks.firstIndex(where: \.beginsExamples), begin + 1 < allBlocks.count,
+      case .literal(let lines) = allBlocks[begin + 1]
+    else { return [] }
+    return lines
+  }
+
+  /// The commands of the examples.
+  var exampleCommands: [String] { exampleLines.filter { !$0.hasPrefix("#") } }
+
+  private var allBlocks: [HelpBlock] { HelpBlock.blocks(of: discussion ?? "") }
+
   /// The line of usage, as in `reel frames [<options>] [<sources> ...]`.
   var usage: String {
     (["reel", commandName, "[<options>]"]
@@ -111,6 +127,8 @@ enum HelpBlock: Equatable {
   case list([HelpEntry])
   /// Other lines with two leading spaces, without them.
   case literal([String])
+
+  var beginsExamples: Bool { self == .paragraph("Examples:") }
 
   /// Splits a help text.
   static func blocks(of text: String) -> [HelpBlock] {

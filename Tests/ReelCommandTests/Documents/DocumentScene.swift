@@ -12,6 +12,10 @@ final class DocumentScene {
     folder = try TemporaryFolder()
     try FileManager.default.createSymbolicLink(
       atPath: folder.path + "/Fixtures", withDestinationPath: Fixtures.folder.path)
+    for (name, target) in [("video.mp4", "media/h264-faststart.mp4"), ("media", "media")] {
+      try FileManager.default.createSymbolicLink(
+        atPath: folder.path + "/" + name, withDestinationPath: Fixtures.path(target))
+    }
     for (name, text) in try Document.files() {
       try text.write(toFile: folder.path + "/" + name, atomically: true, encoding: .utf8)
     }
@@ -61,11 +65,13 @@ final class DocumentScene {
       .replacingOccurrences(of: folder.path + "/", with: "/home/me/")
   }
 
-  /// The command with sources in place of the words in capitals.
+  /// The command with sources in place of the words in capitals, and of the URLs in help texts.
   static func filled(_ command: String) -> String {
     command.replacingOccurrences(of: "SOURCE", with: "Fixtures/hls-fmp4/master.m3u8")
       .replacingOccurrences(of: "FEED", with: "feed.m3u")
       .replacingOccurrences(of: "FOLDER", with: "Fixtures")
+      .replacingOccurrences(of: "https://example.com/master.m3u8", with: "Fixtures/hls-fmp4/master.m3u8")
+      .replacingOccurrences(of: "https://example.com/manifest.mpd", with: "Fixtures/dash-number/manifest.mpd")
   }
 
   /// False for commands that print measured times or memory.

@@ -69,6 +69,29 @@ struct DocumentTests {
     try await scene.stop()
   }
 
+  @Test("The help of every command has two or three examples, which run and fit a terminal")
+  func helpExamples() async throws {
+    let tree = try await CommandTree.read()
+    let scene = try DocumentScene()
+    for node in [tree.command] + tree.commands {
+      let examples = node.exampleCommands
+      #expect((2...3).contains(examples.count), "\(node.commandName): \(examples)")
+      #expect(node.exampleLines.count == examples.count * 2, "\(node.commandName)")
+      for example in examples {
+        #expect(example.count <= 78, "\(example)")
+        let command = DocumentScene.filled(example)
+        if command.hasPrefix("reel serve ") {
+          try await scene.serve(command)
+          continue
+        }
+        let result = try await scene.run(command)
+        // The list names a file that is missing.
+        #expect(result.status == (command.contains("list.txt") ? 1 : 0), "\(command): \(result.errorText)")
+      }
+    }
+    try await scene.stop()
+  }
+
   @Test("The scripts that README.md names can be run")
   func scripts() throws {
     let text = try Document("README.md").text()

@@ -9,12 +9,12 @@ struct ManualPage {
   func main() -> String {
     var lines = head("reel", tree.command.abstract)
     lines += [".Sh SYNOPSIS", ".Nm reel", ".Ar command", ".Op Ar options"]
-    lines += [".Sh DESCRIPTION"] + blocks(tree.command.discussion)
+    lines += [".Sh DESCRIPTION"] + blocks(tree.command.discussionBlocks)
     lines += [".Sh COMMANDS", ".Bl -tag -width Ds"]
     for command in tree.commands {
       lines += [".It Xr reel-\(command.commandName) 1"] + text(command.abstract ?? "")
     }
-    lines += [".El"] + options(tree.command.options, title: "OPTIONS")
+    lines += [".El"] + options(tree.command.options, title: "OPTIONS") + examples(of: tree.command)
     return page(lines)
   }
 
@@ -26,7 +26,7 @@ struct ManualPage {
       let name = argument.valueName ?? "value"
       lines.append(argument.isRepeating ? ".Op Ar \(name) ..." : ".Ar \(name)")
     }
-    lines += [".Sh DESCRIPTION"] + blocks(command.discussion)
+    lines += [".Sh DESCRIPTION"] + blocks(command.discussionBlocks)
     lines += options(command.positionals, title: "ARGUMENTS")
     let sections = command.sections(without: tree.sharedOptions)
     for section in sections {
@@ -35,7 +35,8 @@ struct ManualPage {
     lines += options(
       command.options.filter { tree.sharedOptions.contains($0) },
       title: sections.isEmpty ? "OPTIONS" : "SHARED OPTIONS")
-    lines += [".Sh EXIT STATUS", "See", ".Xr reel 1 .", ".Sh SEE ALSO", ".Xr reel 1"]
+    lines += [".Sh EXIT STATUS", "See", ".Xr reel 1 ."] + examples(of: command)
+    lines += [".Sh SEE ALSO", ".Xr reel 1"]
     return page(lines)
   }
 
@@ -54,9 +55,13 @@ struct ManualPage {
 
   private func page(_ lines: [String]) -> String { lines.joined(separator: "\n") + "\n" }
 
-  private func blocks(_ discussion: String?) -> [String] {
+  private func examples(of command: CommandTree.Node) -> [String] {
+    [".Sh EXAMPLES", ".Bd -literal"] + command.exampleLines.map(Self.line) + [".Ed"]
+  }
+
+  private func blocks(_ blocks: [HelpBlock]) -> [String] {
     var lines: [String] = []
-    for block in HelpBlock.blocks(of: discussion ?? "") {
+    for block in blocks {
       switch block {
       case .paragraph(let paragraph):
         if !lines.isEmpty { lines.append(".Pp") }
