@@ -364,10 +364,10 @@ struct SourceResolver: Sendable {
     try file.append(first)
     for try await chunk in response.body {
       guard file.byteCount + Int64(chunk.count) <= configuration.spoolByteLimit else {
+        let cause =
+          response.url.isFileURL ? "a pipe can't be read from there" : "the server does not support ranges"
         throw ReelError(
-          .badMedia,
-          "the index is at the end, the server does not support ranges, and the file is too large to keep",
-          at: name)
+          .badMedia, "the index is at the end, \(cause), and the file is too large to keep", at: name)
       }
       try file.append(chunk)
     }

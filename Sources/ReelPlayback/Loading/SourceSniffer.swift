@@ -23,7 +23,8 @@ package enum SourceSniffer {
     if let text = textKind(bytes) { return text }
     if let media = mediaKind(bytes) { return .media(media) }
     if TransportPacket.run(in: bytes) != nil { return .media(.mpegTS) }
-    switch ContainerProbe.guess(bytes) {
+    // More bytes would make the guess less certain: those of any data look like some stream.
+    switch ContainerProbe.guess(Array(bytes.prefix(byteCount))) {
     case .supported(let format): return .media(format)
     case .unsupported(let name): return .other("an unsupported container (\(name))")
     case .unknown:
