@@ -115,7 +115,8 @@ struct NumbersTests {
       let total = try #require(summary["wall_ms"] as? Double)
       #expect(
         Set(wall.keys) == [
-          "preparing_ms", "startup_ms", "buffering_ms", "playing_ms", "stalled_ms", "seeking_ms", "paused_ms",
+          "preparing_ms", "startup_ms", "buffering_ms", "playing_ms", "frozen_ms", "stalled_ms", "seeking_ms",
+          "paused_ms",
         ])
       #expect(abs(wall.values.reduce(0, +) - total) < 0.01)
       let startup = try #require(summary["startup_ms"] as? Double)
@@ -129,8 +130,12 @@ struct NumbersTests {
       let (playing, stalled) = (try #require(wall["playing_ms"]), try #require(wall["stalled_ms"]))
       let ratio = try #require(summary["rebuffering_ratio"] as? Double)
       #expect(abs(ratio - stalled / (playing + stalled)) < 0.000_01)
-      #expect(summary["played"] as? Double == 1.2)
-      #expect(summary["skipped"] as? Double == 0)
+      // On a busy machine, frames are late.
+      let (played, skipped) = (
+        try #require(summary["played"] as? Double), try #require(summary["skipped"] as? Double)
+      )
+      #expect(abs(played + skipped - 1.2) < 0.000_01)
+      #expect((summary["skipped_reasons"] as? [String: Double])?["dropped"] == skipped)
     }
   }
 

@@ -101,18 +101,18 @@ struct LoadingMachineTests {
     for (attempt, pause) in [(1, Duration.seconds(1)), (2, .seconds(2))] {
       #expect(
         machine.handle(.resolvingFailed(network)) == [
-          .log(network), .publishRetries(remaining: 2 - attempt),
+          .log(network, .retried), .publishRetries(remaining: 2 - attempt),
           .tellRetry(attempt: attempt, of: 2, after: pause, network), .resolve(after: pause),
         ])
     }
-    #expect(machine.handle(.resolvingFailed(network)) == [.log(network), .wakePlayer])
+    #expect(machine.handle(.resolvingFailed(network)) == [.log(network, .failed), .wakePlayer])
     #expect(machine.dueFailure == network)
   }
 
   @Test("What can't loop is final at once, and nothing is told of what was stopped")
   func finalFailure() {
     var failed = machine(after: [.began])
-    #expect(failed.handle(.resolvingFailed(damage)) == [.log(damage), .wakePlayer])
+    #expect(failed.handle(.resolvingFailed(damage)) == [.log(damage, .failed), .wakePlayer])
     #expect(failed.dueFailure == damage)
     var stopped = machine(after: [.began, .stopped])
     #expect(stopped.handle(.resolvingFailed(network)) == [])
@@ -205,7 +205,8 @@ struct LoadingMachineTests {
     var machine = machine(after: Self.openedApart)
     let late = ReelError(.timedOut, "no sound")
     let actions = machine.handle(.audioMissed(late, bufferGeneration: 4))
-    #expect(actions.prefix(2) == [.log(late), .interrupt(.audio)])
+    let loss = MediaLoss(kind: .audio, reason: .missing, range: nil)
+    #expect(actions.prefix(2) == [.log(late, .lost(loss)), .interrupt(.audio)])
     let place = MediaTime(value: 7, timescale: 1)
     #expect(
       machine.handle(.audioWanted(true, bufferGeneration: 5, place: place)).contains(
@@ -222,7 +223,7 @@ struct LoadingMachineTests {
     var apart = machine(after: Self.openedApart)
     #expect(
       apart.handle(.ended(.video, bufferGeneration: 1, fault: damage)).prefix(2) == [
-        .log(damage), .endBuffer([.video], from: .video, bufferGeneration: 1, isBroken: false),
+        .log(damage, .failed), .endBuffer([.video], from: .video, bufferGeneration: 1, isBroken: false),
       ])
     #expect(apart.failure == damage)
   }

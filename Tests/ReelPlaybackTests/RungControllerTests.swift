@@ -56,6 +56,36 @@ struct RungControllerTests {
     #expect(told.asked.withLock { $0.map(\.state.current) } == [nil, nil, 1])
   }
 
+  @Test("A change of rung has a cause")
+  func causes() {
+    let wanted = Locked("mid")
+    let controller = makeController(Told(wanted: wanted))
+    func choose(_ id: String? = nil) -> RungSwitchCause? {
+      if let id { wanted.withLock { $0 = id } }
+      _ = controller.choose(among: ladder, segmentDuration: nil)
+      return controller.lastSwitchCause
+    }
+    #expect(choose() == nil)
+    #expect(choose("high") == .adaptationUp)
+    #expect(choose("low") == .adaptationDown)
+    #expect(!controller.staysAt(ladder[2], among: ladder, segmentDuration: nil) || choose("high") == .adaptationUp)
+    #expect(controller.leave(ladder[1], after: failure, among: ladder))
+    #expect(choose("mid") == .failure)
+    conditions.withLock { $0.now = .seconds(600) }
+    #expect(choose("high") == .retry)
+    cap(2_000_000)
+    #expect(choose("mid") == .limit)
+    let other = [Self.rung("other", 1_000_000)]
+    _ = controller.choose(among: other, segmentDuration: nil)
+    #expect(controller.lastSwitchCause == .period)
+    let started = makeController()
+    conditions.withLock { ($0.startCap, $0.bandwidthCap) = (1, nil) }
+    _ = started.choose(among: ladder, segmentDuration: nil)
+    #expect(!started.staysAt(ladder[2], among: ladder, segmentDuration: .seconds(1)))
+    _ = started.choose(among: ladder, segmentDuration: nil)
+    #expect(started.lastSwitchCause == .startup)
+  }
+
   @Test("The adaptation is asked with the ladder in rising order, and with what is so now")
   func asking() throws {
     let told = Told(wanted: Locked("mid"))

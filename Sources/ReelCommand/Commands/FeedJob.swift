@@ -28,7 +28,10 @@ struct FeedJob: Sendable {
     let reports = result.walks.map(\.report)
     if let failure = result.failure {
       // What was measured until Ctrl-C.
-      if failure is CancellationError, !reports.isEmpty { try printReports(reports) }
+      if failure is CancellationError, !reports.isEmpty {
+        Console.report(write(result.walks, result.feed, warnings(result.walks), to: outputs))
+        try printReports(reports)
+      }
       throw failure
     }
     let warnings = warnings(result.walks)

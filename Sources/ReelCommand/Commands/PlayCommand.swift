@@ -4,6 +4,7 @@ import Logging
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelReplay
 
 /// `reel play`: plays sources without a screen.
 struct PlayCommand: AsyncParsableCommand {
@@ -25,6 +26,13 @@ struct PlayCommand: AsyncParsableCommand {
       frame rate whatever was dropped. Images map HDR to SDR.
 
       --timeout limits the wait for the first frame of each source.
+
+      Media that was not shown is listed with the reason: missing (not loaded), damaged, jumped (timestamps, or towards \
+      the live edge) or dropped (late). --strict ends with the exit code of the first loss; dropped frames don't count.
+
+      --assert takes a metric, a comparison (<, <=, >, >= or =) and a value with its unit. If an assertion is not met, the \
+      exit code is 1. Metrics:
+      \(HelpText.list(PlaybackFigures.all.map { ($0.name, $0.meaning) }))
 
       \(HelpText.examples(examples))
       """)
@@ -112,6 +120,20 @@ struct PlayCommand: AsyncParsableCommand {
       "Write an HTML report of start-up, buffer, rungs, stalls, lateness and events.", valueName: "file"))
   var reportFile: String?
 
+  @Flag(help: "Fail if media was missed, damaged or skipped, or audio was lost.")
+  var strict = false
+
+  @Option(
+    name: .customLong("assert"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Fail if this is not met, as 'second_frame<150ms'. Can be repeated.", valueName: "expr"))
+  var assertions: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Write a test case for each source, and for each --assert, as JUnit XML.", valueName: "file"))
+  var junit: String?
+
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
@@ -143,19 +165,32 @@ struct PlayCommand: AsyncParsableCommand {
     }
     if md5, !options.json { throw ValidationError("--md5 requires --json") }
     if audioLanguage.contains(where: \.isEmpty) { throw ValidationError("--audio-language takes a language") }
+    do throws(ReelError) {
+      for text in assertions { _ = try PlaybackFigures.assertion(text) }
+    } catch {
+      throw ValidationError(error.advice.map { "\(error.reason); \($0)" } ?? error.reason)
+    }
   }
 
   func run() async throws {
     let logger = options.bootstrapLogging()
-    let errors = try await Interruption.cancelling { try await playAll(logger: logger) }
+    let result: (errors: [ReelError], areAssertionsMet: Bool)
+    do {
+      result = try await Interruption.cancelling { try await playAll(logger: logger) }
+    } catch {
+      PartialFiles.removeAll()
+      Console.report(error.asReelError)
+      throw ExitCode(ExitStatus.code(of: error.asReelError))
+    }
     PartialFiles.removeAll()
-    try ExitStatus.check(errors, sourceCount: sources.count)
+    try ExitStatus.check(result.errors, sourceCount: sources.count)
+    if !result.areAssertionsMet { throw ExitCode(ExitStatus.failedSource) }
   }
 
   // MARK: - Private
 
   /// Plays the sources one by one; returns the errors of those that failed.
-  private func playAll(logger: Logger) async throws -> [ReelError] {
+  private func playAll(logger: Logger) async throws -> (errors: [ReelError], areAssertionsMet: Bool) {
     let parsed = sources.map { argument in
       Result { () throws(ReelError) in try MediaSource(argument: argument) }
     }
@@ -163,48 +198,46 @@ struct PlayCommand: AsyncParsableCommand {
     let record = OutputRecord(directory: output ?? ".", overwrites: overwrite)
     let configuration = try configuration()
     let fetcher = try options.transport(logger: logger)
-    let page = try reportFile.map { path throws(ReelError) in try ResultFile(path) }
+    let files = try PlayFiles(page: reportFile, junit: junit)
     var recordings: [PlayRecorder.Recording] = []
+    var verdicts: [PlayJob.Verdict] = []
     var errors: [ReelError] = []
-    // After Ctrl-C too, with everything recorded until then.
-    func writePage() {
-      guard let page else { return }
-      let run = RunDescription(arguments: Array(CommandLine.arguments.dropFirst()))
-      do {
-        try page.write(PlayPage(sources: recordings, run: run).html)
-      } catch {
-        Console.report(error)
-        errors.append(error)
-      }
-    }
     for (index, source) in parsed.enumerated() {
-      let recorder = page.map { _ in PlayRecorder() }
+      let recorder = files.page.map { _ in PlayRecorder() }
       let report = PlayReport(form, recorder: recorder)
       let job = PlayJob(
         argument: sources[index],
-        options: jobOptions(stem: stems[index], owner: .init(record: record, of: source)),
+        options: try jobOptions(index, stem: stems[index], owner: .init(record: record, of: source)),
         configuration: configuration,
         fetcher: fetcher, report: report, logger: logger)
-      do {
-        defer { if let recorder { recordings.append(recorder.recording) } }
-        try await job.run(source)
-      } catch {
+      let verdict = await job.run(source)
+      verdicts.append(verdict)
+      if let recorder { recordings.append(recorder.recording) }
+      if let error = verdict.failure {
         errors.append(error)
         if error.kind != .cancelled { Console.report(error) }
         // Standard output is closed, so the reports of further sources would be lost.
         if error.location == "standard output" { break }
+      } else if strict, let loss = verdict.loss {
+        errors.append(loss)
+        Console.report(loss)
       }
       if Task.isCancelled {
         // Every source has a summary, including those that were not started.
         for argument in sources[(index + 1)...] where options.json {
           try? report.finish(PlayRecordSummary(source: argument, error: .interrupted))
         }
-        writePage()
-        return errors + [.interrupted]
+        errors.append(.interrupted)
+        break
       }
     }
-    writePage()
-    return errors
+    // After Ctrl-C too, with everything recorded until then.
+    for error in files.write(recordings, verdicts, isStrict: strict) {
+      Console.report(error)
+      errors.append(error)
+    }
+    let outcomes = verdicts.flatMap { $0.summary.assertions ?? [] }
+    return (errors, outcomes.allSatisfy(\.isMet))
   }
 
   private var form: PlayReport.Form {
@@ -221,7 +254,9 @@ struct PlayCommand: AsyncParsableCommand {
     return configuration
   }
 
-  private func jobOptions(stem: String, owner: OutputFile.Owner) -> PlayJob.Options {
+  private func jobOptions(
+    _ index: Int, stem: String, owner: OutputFile.Owner
+  ) throws(ReelError) -> PlayJob.Options {
     PlayJob.Options(
       rate: rate, duration: duration.map { MediaTime(seconds: $0) },
       start: start.map { MediaTime(seconds: $0) },
@@ -232,7 +267,9 @@ struct PlayCommand: AsyncParsableCommand {
           directory: directory, stem: stem, format: format ?? .ppm, size: size,
           gravity: gravity ?? .resizeAspect, owner: owner)
       },
-      computesMD5: md5, timeout: .seconds(options.timeout))
+      computesMD5: md5,
+      assertions: try assertions.map { text throws(ReelError) in try PlaybackFigures.assertion(text) },
+      label: sources.count > 1 ? sources[index] : nil, timeout: .seconds(options.timeout))
   }
 
   private func validateTimes() throws {
@@ -267,6 +304,7 @@ struct PlayCommand: AsyncParsableCommand {
     }
     try validateReplacements()
     if reportFile == "-" || reportFile == "" { throw ValidationError("--report takes a file") }
+    try WalkResultOptions.checkFile(junit, of: "--junit")
     if let output {
       if output.isEmpty || output == "-" { throw ValidationError("-o takes a folder") }
     } else if format != nil || size != nil || gravity != nil || overwrite {
@@ -278,7 +316,7 @@ struct PlayCommand: AsyncParsableCommand {
   private func validateReplacements() throws {
     let read = Set(
       sources.compactMap { source in (try? MediaSource(argument: source)).flatMap { FileIdentity($0) } })
-    for (option, path) in [("--y4m", y4m), ("--wav", wav), ("--report", reportFile)] {
+    for (option, path) in [("--y4m", y4m), ("--wav", wav), ("--report", reportFile), ("--junit", junit)] {
       guard let path, path != "-", let written = FileIdentity(path: path), read.contains(written) else {
         continue
       }

@@ -4,6 +4,7 @@ import ReelCore
 import ReelFFmpeg
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 /// Plays one source of `reel play`, from its first request to its summary.
 final class PlayJob: Sendable {
@@ -24,6 +25,9 @@ final class PlayJob: Sendable {
     /// Writes each frame to its own file.
     var series: Series?
     var computesMD5 = false
+    var assertions: [PlaybackAssertion] = []
+    /// The source as messages name it, if there are several.
+    var label: String?
     /// The time limit for the first frame.
     var timeout = Duration.seconds(30)
   }
@@ -57,26 +61,31 @@ final class PlayJob: Sendable {
     self.logger = logger
   }
 
+  /// How a source was played.
+  struct Verdict {
+    let summary: PlayRecordSummary
+    /// The failure of the source, an output or the summary; `cancelled` if playback was interrupted.
+    var failure: ReelError?
+    /// The first media that was missed, damaged or skipped.
+    var loss: ReelError?
+  }
+
   /// Plays, and prints the summary. Ends soon after its task is cancelled.
-  ///
-  /// Throws the failure of the source, an output or the summary; `cancelled` if playback was interrupted.
-  func run(_ source: Result<MediaSource, ReelError>) async throws(ReelError) {
+  func run(_ source: Result<MediaSource, ReelError>) async -> Verdict {
     let session: Session
-    do {
+    do throws(ReelError) {
       session = try begin(source.get())
     } catch {
-      try? report.finish(PlayRecordSummary(source: argument, error: error))
-      throw error
+      var summary = PlayRecordSummary(source: argument, error: error)
+      evaluate(&summary)
+      try? finish(summary)
+      return Verdict(summary: summary, failure: error)
     }
     let outcome = await follow(session)
-    let (summary, failure) = await end(session, outcome)
-    do {
-      try report.finish(summary)
-    } catch {
-      throw failure ?? error
-    }
-    if let failure { throw failure }
-    if outcome.ending == .interrupted { throw ReelError.interrupted }
+    var verdict = await end(session, outcome)
+    do throws(ReelError) { try finish(verdict.summary) } catch { verdict.failure = verdict.failure ?? error }
+    if outcome.ending == .interrupted { verdict.failure = verdict.failure ?? .interrupted }
+    return verdict
   }
 
   // MARK: - Private
@@ -283,7 +292,7 @@ final class PlayJob: Sendable {
       if case .outputFailed(let error) = event { return Outcome(ending: .failed, failure: error) }
     case .reachedLimit: return Outcome(ending: .duration)
     case .late:
-      guard session.frames.account.lastTime == nil else { return nil }
+      guard session.frames.account.media.lastTime == nil else { return nil }
       return Outcome(ending: .failed, failure: lateness(of: session, lastRetry: lastRetry))
     case .tick:
       let statistics = session.player.statistics
@@ -308,7 +317,16 @@ final class PlayJob: Sendable {
 
   // MARK: The end
 
-  private func end(_ session: Session, _ outcome: Outcome) async -> (PlayRecordSummary, ReelError?) {
+  private func evaluate(_ summary: inout PlayRecordSummary) {
+    if !options.assertions.isEmpty { summary.assertions = options.assertions.map { $0.evaluate(summary) } }
+  }
+
+  private func finish(_ summary: PlayRecordSummary) throws(ReelError) {
+    try report.finish(summary)
+    try report.tell(summary.assertions ?? [], of: options.label)
+  }
+
+  private func end(_ session: Session, _ outcome: Outcome) async -> Verdict {
     // A stopped player no longer has its statistics.
     let statistics = session.player.statistics
     let wall = elapsed
@@ -332,16 +350,19 @@ final class PlayJob: Sendable {
     var summary = PlayRecordSummary(
       source: argument, item: session.item, statistics: statistics,
       ended: failure == nil ? outcome.ending : .failed, wall: wall)
-    summary.position = account.lastTime?.seconds.rounded(places: 6)
-    summary.played = account.played.seconds.rounded(places: 6)
-    summary.skipped = account.skipped.seconds.rounded(places: 6)
+    let losses = PlayLosses(
+      account, failures: session.item.errorLog, start: options.start,
+      isComplete: outcome.ending == .playedToEnd, source: session.item.source.name)
+    summary.position = account.media.lastTime?.seconds.rounded(places: 6)
+    summary.set(losses)
     summary.liveLatencyMs = latency?.milliseconds
     // The player may have handed out one frame more than was wanted.
     summary.setFramesShown(account.shownCount)
     summary.framesDamaged = account.damagedCount
     summary.setTraffic(network: traffic.network, local: traffic.local, of: session.item)
     summary.error = failure.map(ErrorRecord.init)
-    return (summary, failure)
+    evaluate(&summary)
+    return Verdict(summary: summary, failure: failure, loss: losses.first)
   }
 }
 

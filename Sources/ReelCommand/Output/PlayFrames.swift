@@ -22,12 +22,8 @@ final class PlayFrames: FrameOutput {
   struct Account: Sendable {
     var shownCount = 0
     var damagedCount = 0
-    /// The time of the last frame on the item's timeline.
-    var lastTime: MediaTime?
-    /// The media time shown, from the first frame to the end of the last, less skipped media.
-    var played = MediaTime.zero
-    /// The media time that the player left out between frames.
-    var skipped = MediaTime.zero
+    /// The media time shown, and what lies between.
+    var media = ShownMedia()
     /// The whole duration has been played.
     var hasReachedLimit = false
     var failure: ReelError?
@@ -41,7 +37,6 @@ final class PlayFrames: FrameOutput {
 
   private struct State {
     var account = Account()
-    var media = ShownMedia()
     var isFinished = false
   }
 
@@ -66,8 +61,8 @@ final class PlayFrames: FrameOutput {
   /// first frame.
   func timeLeft(at position: MediaTime) -> MediaTime? {
     state.withLock { state in
-      guard let limit = options.duration, state.media.lastTime != nil else { return nil }
-      return limit - state.media.played(at: position)
+      guard let limit = options.duration, state.account.media.lastTime != nil else { return nil }
+      return limit - state.account.media.passed(at: position)
     }
   }
 
@@ -78,7 +73,7 @@ final class PlayFrames: FrameOutput {
         return false
       }
       state.account.hasReachedLimit = true
-      state.account.played = limit
+      state.account.media.end(whenPassed: limit, isLost: false)
       return true
     }
     if isNew { onLimit.withLock { $0.call }?(()) }
@@ -87,15 +82,13 @@ final class PlayFrames: FrameOutput {
   /// Ends the count at `position` of the item, so that the last frame counts only up to it.
   func end(at position: MediaTime) {
     state.withLock { state in
-      guard !state.account.hasReachedLimit else { return }
-      state.media.end(at: position)
-      state.account.played = state.media.played
+      if !state.account.hasReachedLimit { state.account.media.end(at: position) }
     }
   }
 
   func show(_ frame: borrowing TimedFrame) throws {
     let isDamaged = frame.decoded.isDamaged
-    switch place(time: frame.time, length: Self.length(of: frame), skipped: frame.skipped) {
+    switch place(of: frame) {
     case .ignored: return
     case .beyond:
       onLimit.withLock { $0.call }?(())
@@ -139,18 +132,16 @@ final class PlayFrames: FrameOutput {
   }
 
   /// Whether the frame is among the wanted ones.
-  private func place(time: MediaTime, length: MediaTime, skipped: MediaTime) -> Place {
-    state.withLock { state in
+  private func place(of frame: borrowing TimedFrame) -> Place {
+    let (time, length, leftOut, loss) = (frame.time, frame.displayTime, frame.skipped, frame.loss)
+    return state.withLock { state in
       if state.isFinished || state.account.hasReachedLimit { return .ignored }
-      if let limit = options.duration, state.media.played(before: time, skipped: skipped) >= limit {
+      if let limit = options.duration, state.account.media.passed(before: time, leftOut: leftOut) >= limit {
         state.account.hasReachedLimit = true
-        state.account.played = limit
+        state.account.media.end(whenPassed: limit, isLost: loss != nil)
         return .beyond
       }
-      state.media.show(time, length: length, skipped: skipped)
-      state.account.lastTime = time
-      state.account.played = state.media.played
-      state.account.skipped = state.media.skipped
+      state.account.media.show(time, length: length, leftOut: leftOut, loss: loss)
       return .wanted
     }
   }
@@ -159,13 +150,5 @@ final class PlayFrames: FrameOutput {
     state.withLock { state in
       if state.account.failure == nil { state.account.failure = error.asReelError }
     }
-  }
-
-  /// The frame's own duration.
-  private static func length(of frame: borrowing TimedFrame) -> MediaTime {
-    let ticks = frame.decoded.durationTicks
-    if ticks > 0 { return frame.stream.time(ticks: ticks) }
-    guard let rate = frame.frameRate, rate.numerator > 0 else { return MediaTime(value: 1, timescale: 25) }
-    return MediaTime(value: Int64(rate.denominator), timescale: rate.numerator)
   }
 }

@@ -40,6 +40,8 @@ struct PlayRecord: Encodable {
   var afterMs: Double?
   var fromRung: String?
   var toRung: String?
+  /// Why another rung was chosen.
+  var cause: String?
   var attempt: Int?
   var of: Int?
   var from: Double?
@@ -100,10 +102,11 @@ struct PlayRecord: Encodable {
     case .resumed(let time, let wait):
       self.init("resumed", position: time, after: after)
       afterMs = wait.milliseconds
-    case .rungSwitched(let old, let new, let time):
+    case .rungSwitched(let old, let new, let time, let cause):
       self.init("rung_switched", position: time, after: after)
       fromRung = old
       toRung = new
+      self.cause = cause?.name
     case .retry(let attempt, let count, let wait, let error):
       self.init("retry", position: position, after: after)
       self.attempt = attempt
@@ -134,6 +137,21 @@ struct PlayRecord: Encodable {
     case .outputFailed(let error):
       self.init("output_failed", position: position, after: after)
       self.error = ErrorRecord(error)
+    }
+  }
+}
+
+extension RungSwitchCause {
+  /// The name in JSON.
+  var name: String {
+    switch self {
+    case .adaptationUp: "adaptation_up"
+    case .adaptationDown: "adaptation_down"
+    case .failure: "failure"
+    case .retry: "retry"
+    case .limit: "limit"
+    case .startup: "startup"
+    case .period: "period"
     }
   }
 }

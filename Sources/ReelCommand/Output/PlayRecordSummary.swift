@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelFFmpeg
 import ReelPlayback
+import ReelReplay
 
 /// The summary of a source played by `reel play`: the last line of `--json`, or the lines of
 /// `PlayText.summary(_:)`.
@@ -15,7 +16,7 @@ struct PlayRecordSummary: Encodable {
     case failed
   }
 
-  /// The part played of one rung, from its choice until another was chosen.
+  /// What was loaded and shown of one rung.
   struct Rung: Encodable {
     /// Nil for a media file.
     let rung: String?
@@ -31,7 +32,18 @@ struct PlayRecordSummary: Encodable {
     let framesDropped: Int
     let stalls: Int
 
-    init(_ entry: AccessLogEntry) {
+    /// - Parameter entries: Those of one rung, in order.
+    init(_ entries: [AccessLogEntry]) {
+      var entry = entries.last ?? AccessLogEntry()
+      for other in entries.dropLast() {
+        entry.byteCount += other.byteCount
+        entry.requestCount += other.requestCount
+        entry.measuredByteCount += other.measuredByteCount
+        entry.transferDuration += other.transferDuration
+        entry.shownFrameCount += other.shownFrameCount
+        entry.droppedFrameCount += other.droppedFrameCount
+        entry.stallCount += other.stallCount
+      }
       rung = entry.rung
       width = entry.size?.width
       height = entry.size?.height
@@ -43,6 +55,16 @@ struct PlayRecordSummary: Encodable {
       framesDropped = entry.droppedFrameCount
       stalls = entry.stallCount
     }
+
+    /// One for each rung of which anything was loaded or shown, in the order of their first use.
+    static func all(_ log: [AccessLogEntry]) -> [Rung] {
+      var order: [String?] = []
+      for entry in log where !order.contains(entry.rung) { order.append(entry.rung) }
+      return order.map { id in Rung(log.filter { $0.rung == id }) }.filter {
+        $0.rung == nil || $0.bytes > 0 || $0.requests > 0 || $0.framesShown > 0 || $0.framesDropped > 0
+          || $0.stalls > 0
+      }
+    }
   }
 
   /// How the wall-clock time was spent. The parts add up to `wall_ms`.
@@ -52,6 +74,8 @@ struct PlayRecordSummary: Encodable {
     let startupMs: Double
     let bufferingMs: Double
     let playingMs: Double
+    /// The time in which the last frame stood still over media that was lost.
+    let frozenMs: Double
     let stalledMs: Double
     let seekingMs: Double
     let pausedMs: Double
@@ -61,6 +85,7 @@ struct PlayRecordSummary: Encodable {
       startupMs = times[.startup].milliseconds
       bufferingMs = times[.buffering].milliseconds
       playingMs = times[.playing].milliseconds
+      frozenMs = times[.frozen].milliseconds
       stalledMs = times[.stalled].milliseconds
       seekingMs = times[.seeking].milliseconds
       pausedMs = times[.paused].milliseconds
@@ -74,8 +99,13 @@ struct PlayRecordSummary: Encodable {
   var position: Double?
   /// Media time that was shown.
   var played: Double
-  /// The media time that the player left out, at gaps and in jumps towards the live edge.
+  /// The media time that was not shown: between frames, and before the first and after the last one.
   var skipped: Double
+  var skippedReasons = SkippedReasons()
+  /// The parts of `skipped`. Of each reason, the first 100 are listed.
+  var skippedParts: [SkippedPart] = []
+  /// The number of further parts; nil for none.
+  var skippedPartsOmitted: Int?
   /// Nil for a live item, and if it is unknown.
   var duration: Double?
   var wallMs: Double
@@ -115,8 +145,14 @@ struct PlayRecordSummary: Encodable {
   var peakMemoryBytes: Int?
   /// The number of failed requests and segments, mended or not.
   var failures: Int
+  /// The first and the last of them: at most 200.
+  var failureList: [Failure]
   /// The latest of them.
   var lastFailure: ErrorRecord?
+  /// The first media, of video or audio, that was missed, damaged or skipped: `--strict` fails with it.
+  var loss: ErrorRecord?
+  /// The outcomes of `--assert`; nil without any.
+  var assertions: [AssertionOutcome]?
   var error: ErrorRecord?
 
   /// The record of a source that could not be opened.
@@ -150,7 +186,7 @@ struct PlayRecordSummary: Encodable {
     latenessP99Ms = Self.percentile(0.99, of: lateness)?.milliseconds
     stalls = statistics.stallCount
     stalledMs = statistics.stallDuration.milliseconds
-    rungs = (item?.accessLog ?? []).map(Rung.init)
+    rungs = Rung.all(item?.accessLog ?? [])
     bytes = 0
     requests = 0
     localBytes = 0
@@ -163,6 +199,7 @@ struct PlayRecordSummary: Encodable {
     peakMemoryBytes = ProcessMemory.peakResidentByteCount
     let errors = item?.errorLog ?? []
     failures = errors.count
+    failureList = Self.listed(errors)
     lastFailure = errors.last.map { ErrorRecord($0.error) }
   }
 

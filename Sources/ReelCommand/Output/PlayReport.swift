@@ -1,5 +1,6 @@
 import ReelCore
 import ReelPlayback
+import ReelReplay
 
 /// Prints the events of `reel play`: lines of JSON on standard output; or lines of text on standard error and
 /// the summary on standard output; or nothing.
@@ -53,6 +54,25 @@ final class PlayReport: Sendable {
     case .text(toStandardError: true): Console.note(PlayText.summary(summary))
     case .text(toStandardError: false): try Console.printText(PlayText.summary(summary))
     case .nothing: break
+    }
+  }
+
+  /// Prints the outcomes of assertions: those that hold after the summary, the others on standard error. JSON has them in
+  /// the summary.
+  ///
+  /// - Parameter label: The source, if there are several. Throws `ReelError.cannotWriteOutput`.
+  func tell(_ outcomes: [AssertionOutcome], of label: String?) throws(ReelError) {
+    let label = label.map { "\($0.printable): " } ?? ""
+    for outcome in outcomes where outcome.isMet {
+      switch form {
+      case .text(toStandardError: true): Console.note("\(label)\(outcome.text(in: Console.errorLayout))")
+      case .text(toStandardError: false):
+        try Console.printText("\(label)\(outcome.text(in: Terminal.layout))")
+      case .json, .nothing: break
+      }
+    }
+    for outcome in outcomes where !outcome.isMet {
+      Console.fault("\(label)\(outcome.text(in: Console.errorLayout))")
     }
   }
 

@@ -49,6 +49,7 @@ enum PlayText {
     var played = "\(record.played.formatted(places: 3)) s in \(milliseconds(record.wallMs))"
     if record.skipped > 0 { played += ", \(record.skipped.formatted(places: 3)) s skipped" }
     add("played", played)
+    for line in skipped(record) { add("skipped", line) }
     add("time", wall(record.wall))
     if let text = startup(record) { add("start-up", text) }
     if let secondFrame = record.secondFrameMs { add("second frame", "after \(milliseconds(secondFrame))") }
@@ -74,7 +75,8 @@ enum PlayText {
         "\(gaps.count), gaps p50 \(milliseconds(gaps[gaps.count / 2])), at most \(milliseconds(gaps.last ?? 0))"
       )
     }
-    if record.failures > 0 {
+    for failure in record.failureList.prefix(listLimit) { add("failure", words(of: failure)) }
+    if record.failures > listLimit {
       add("failures", "\(record.failures), the last: \(record.lastFailure?.message ?? "")")
     }
     var memory = "\(size(record.bufferPeakBytes)) buffered, \(size(record.ringPeakBytes)) decoded"
@@ -110,7 +112,10 @@ enum PlayText {
     case "stalled": return ("stalled", Color.warning)
     case "resumed": return ("resumed after \(after)", nil)
     case "rung_switched":
-      return ("rung \(record.fromRung?.printable ?? "none") -> \(record.toRung?.printable ?? "none")", nil)
+      let cause = record.cause.map { " (\(words(ofCause: $0)))" } ?? ""
+      return (
+        "rung \(record.fromRung?.printable ?? "none") -> \(record.toRung?.printable ?? "none")\(cause)", nil
+      )
     case "retry":
       return ("retry \(record.attempt ?? 0) of \(record.of ?? 0) in \(after): \(why)", Color.warning)
     case "segment_missed": return ("segment missed, \(places): \(why)", Color.warning)
@@ -125,6 +130,54 @@ enum PlayText {
   }
 
   private static func words(_ key: String) -> String { key.replacing("_", with: " ") }
+
+  /// Why another rung was chosen, from the name of a `RungSwitchCause`.
+  private static func words(ofCause name: String) -> String {
+    switch name {
+    case "failure": "the rung before failed"
+    case "retry": "tried again after a failure"
+    case "limit": "limited bit rate or height"
+    case "startup": "the limit of the first segment has ended"
+    case "period": "another period"
+    default: words(name)
+    }
+  }
+
+  /// The number of failures and of skipped parts that are listed.
+  private static let listLimit = 10
+
+  static func words(of range: Range<MediaTime>) -> String {
+    "from \(seconds(range.lowerBound.seconds)) s to \(seconds(range.upperBound.seconds)) s"
+  }
+
+  /// What followed from a failure.
+  static func outcome(of failure: PlayRecordSummary.Failure) -> String {
+    switch failure.outcome {
+    case "other_rung": "another rung was read"
+    case "other_location": "another location was read"
+    case "missing": failure.kind == "audio" ? "audio left out" : "left out"
+    case "tolerated": "nothing lost"
+    case "failed": "not retried"
+    case let outcome: failure.kind == "audio" ? "audio \(outcome)" : outcome
+    }
+  }
+
+  private static func words(of failure: PlayRecordSummary.Failure) -> String {
+    "\(failure.error.message) (\(outcome(of: failure)))"
+  }
+
+  /// The lines for skipped media. Frames that were dropped are told of in one.
+  private static func skipped(_ record: PlayRecordSummary) -> [String] {
+    let parts = record.skippedParts.filter { $0.reason != MediaLoss.Reason.dropped.rawValue }
+    var lines = parts.prefix(listLimit).map { part in
+      "\(seconds(part.from)) s to \(seconds(part.to)) s, \(part.reason)"
+        + (part.error.map { ": \($0.message)" } ?? "")
+    }
+    if parts.count > listLimit { lines.append("and \(parts.count - listLimit) more parts") }
+    let dropped = record.skippedReasons.dropped
+    if dropped > 0 { lines.append("\(dropped.formatted(places: 3)) s of dropped frames") }
+    return lines
+  }
 
   private static func ready(_ record: PlayRecord) -> String {
     var parts = (record.tracks ?? []).map { track in
@@ -162,7 +215,8 @@ enum PlayText {
   private static func wall(_ wall: PlayRecordSummary.Wall) -> String {
     [
       ("preparing", wall.preparingMs), ("start-up", wall.startupMs), ("buffering", wall.bufferingMs),
-      ("playing", wall.playingMs), ("stalled", wall.stalledMs), ("seeking", wall.seekingMs),
+      ("playing", wall.playingMs), ("frozen", wall.frozenMs), ("stalled", wall.stalledMs),
+      ("seeking", wall.seekingMs),
       ("paused", wall.pausedMs),
     ].filter { $0.1 >= 0.05 }.map { "\($0) \(milliseconds($1))" }.joined(separator: ", ")
   }

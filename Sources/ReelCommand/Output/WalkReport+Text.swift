@@ -3,7 +3,7 @@ import ReelPlayback
 import ReelPool
 import ReelReplay
 
-extension WalkAssertion.Outcome {
+extension AssertionOutcome {
   /// The outcome with its verdict in colour.
   func text(in layout: TextLayout) -> String {
     let verdict = layout.styled(isMet ? "met" : "not met", isMet ? .good : .bad)

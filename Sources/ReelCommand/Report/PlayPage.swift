@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelPlayback
 import ReelPool
+import ReelReplay
 
 /// The playback of one or more sources as a page.
 struct PlayPage {
@@ -22,6 +23,9 @@ struct PlayPage {
         note:
           "The buffer is the media ahead of the frame on show; the bit rate is that of the rung, as its manifest "
           + "states it. Red: stalls.")
+      page.add("Skipped", skipped(summary), note: skippedNote(summary))
+      page.add("Failures", failures(summary))
+      page.add("Assertions", assertions(summary))
       page.add("Rungs", rungs(summary))
       page.add("Events", events(recording), note: eventNote(recording))
     }
@@ -34,9 +38,10 @@ struct PlayPage {
   private func heading(_ recording: PlayRecorder.Recording, _ summary: PlayRecordSummary) -> String {
     let ended =
       summary.ended == .duration ? "after --duration" : summary.ended.rawValue.replacing("_", with: " ")
-    var figures = [
+    var figures: [(String, String)] = [
       ("ended", ended),
       ("played", "\(summary.played.formatted(places: 3)) s"),
+      ("skipped", summary.skipped > 0 ? "\(summary.skipped.formatted(places: 3)) s" : "none"),
       ("start-up", summary.startupMs.map(Self.time) ?? "–"),
       ("second frame", summary.secondFrameMs.map(Self.time) ?? "–"),
       ("stalls", summary.stalls == 0 ? "none" : "\(summary.stalls), \(Self.time(summary.stalledMs))"),
@@ -143,6 +148,43 @@ struct PlayPage {
           "\(rung.framesDropped)", "\(rung.stalls)",
         ]
       })
+  }
+
+  private func skipped(_ summary: PlayRecordSummary) -> String {
+    guard !summary.skippedParts.isEmpty else { return "" }
+    return ReportPage.table(
+      ["from", "to", "length", "reason", "failure"],
+      summary.skippedParts.map { part in
+        [
+          "\(part.from.formatted(places: 3)) s", "\(part.to.formatted(places: 3)) s",
+          Self.time((part.to - part.from) * 1e3), part.reason,
+          part.error.map { Markup.shortened(Redaction.clean($0.message), to: 300) } ?? "–",
+        ]
+      }, numbers: 0..<3)
+  }
+
+  private func skippedNote(_ summary: PlayRecordSummary) -> String? {
+    let note = "Media that was not shown. With the media played, it adds up to the timeline."
+    return summary.skippedPartsOmitted.map { "\(note) \($0) further parts are left out." } ?? note
+  }
+
+  private func failures(_ summary: PlayRecordSummary) -> String {
+    guard !summary.failureList.isEmpty else { return "" }
+    return ReportPage.table(
+      ["position", "rung", "failure", "outcome"],
+      summary.failureList.map { failure in
+        [
+          failure.position.map { "\($0.formatted(places: 3)) s" } ?? "–", failure.rung ?? "–",
+          Markup.shortened(Redaction.clean(failure.error.message), to: 300), PlayText.outcome(of: failure),
+        ]
+      }, numbers: 0..<1)
+  }
+
+  private func assertions(_ summary: PlayRecordSummary) -> String {
+    guard let outcomes = summary.assertions, !outcomes.isEmpty else { return "" }
+    return ReportPage.table(
+      ["assertion", "met", "value"],
+      outcomes.map { [$0.assertion, $0.isMet ? "yes" : "no", $0.finding] }, numbers: 2..<3)
   }
 
   private func events(_ recording: PlayRecorder.Recording) -> String {

@@ -38,10 +38,12 @@ final class StreamSpan: Sendable {
   let followsGap: Bool
   /// True if the first packet of the span has set the offset.
   let setsOffset: Bool
+  /// Why the rung was chosen; nil for the first one.
+  let switchCause: RungSwitchCause?
 
   init(
     stream: StreamInfo, offset: TimestampOffset, rung: Rung?, loop: LoopIteration, followsGap: Bool,
-    setsOffset: Bool = false
+    setsOffset: Bool = false, switchCause: RungSwitchCause? = nil
   ) {
     self.stream = stream
     self.offset = offset
@@ -49,6 +51,7 @@ final class StreamSpan: Sendable {
     self.loop = loop
     self.followsGap = followsGap
     self.setsOffset = setsOffset
+    self.switchCause = switchCause
   }
 
   /// True if both spans use the same timestamps, in the same iteration.

@@ -15,6 +15,11 @@ public struct TimedFrame: ~Copyable, Sendable {
   /// The media time that the player left out between the end of the previously shown frame and this one, at a gap in
   /// the timeline or in a jump towards the live edge.
   public internal(set) var skipped = MediaTime.zero
+  /// The media between the end of the previously shown frame and this one, of which nothing was shown. Nil if nothing
+  /// is known to be lost: the previous frame was to be shown until now.
+  public internal(set) var loss: MediaLoss?
+  /// Something just before the frame, or a few frames earlier, could not be decoded.
+  var followsDamage = false
   /// The span that the frame was read from.
   var span: StreamSpan?
 
@@ -30,6 +35,8 @@ public struct TimedFrame: ~Copyable, Sendable {
   public borrowing func clone() throws(ReelError) -> TimedFrame {
     var copy = TimedFrame(try decoded.clone(), time: time, stream: stream, frameRate: frameRate)
     copy.skipped = skipped
+    copy.loss = loss
+    copy.followsDamage = followsDamage
     copy.span = span
     return copy
   }
@@ -39,6 +46,8 @@ public struct TimedFrame: ~Copyable, Sendable {
     guard let frame = decoded.compacted(for: account) else { return nil }
     var copy = TimedFrame(frame, time: time, stream: stream, frameRate: frameRate)
     copy.skipped = skipped
+    copy.loss = loss
+    copy.followsDamage = followsDamage
     copy.span = span
     return copy
   }

@@ -65,6 +65,12 @@ final class TrackDecoder {
   private var isSpanNew = true
   /// The span of the last frame.
   private var lastSpan: StreamSpan?
+  /// The number of rejected packets when the last frame was returned.
+  private var knownRejectedCount = 0
+  /// The number of frames to return that may follow what a rejected packet held.
+  private var suspectCount = 0
+  /// Frames are returned some time after their packets.
+  private static let suspectCount = 32
   /// The totals of closed decoders.
   private var closed = (
     duration: Duration.zero, damagedCount: 0, failedKeyFrameCount: 0, rejectedPacketCount: 0
@@ -250,6 +256,9 @@ final class TrackDecoder {
     isSpanNew = false
     var placed = TimedFrame(frame, time: time, stream: decoder.stream, frameRate: decoder.frameRate)
     placed.span = span
+    suspectCount = rejectedPacketCount > knownRejectedCount ? Self.suspectCount : max(0, suspectCount - 1)
+    knownRejectedCount = rejectedPacketCount
+    placed.followsDamage = suspectCount > 0
     lastTime = time
     lastDuration = placed.displayTime
     hasTimestamps = ticks != nil

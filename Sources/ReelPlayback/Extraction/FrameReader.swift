@@ -355,14 +355,16 @@ private final class ExtractionLog: ReadingLog {
   var faultCount: Int { state.withLock { $0.count } }
   var readByteCount: Int64 { readBytes.withLock { $0 } }
 
-  func noteFailure(_ error: ReelError, rung: String) {
+  func noteFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
     state.withLock { state in
       state.count += 1
       if state.faults.count < Self.limit { state.faults.append(error) }
     }
   }
 
-  func noteDamage(_ error: ReelError) { noteFailure(error, rung: "") }
+  func noteDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
+    noteFailure(error, rung: rung, outcome: nil)
+  }
 
   func noteRung(_ rung: Rung) {}
   func noteTransfer(_ transfer: SegmentTransfer, rung: String) {}

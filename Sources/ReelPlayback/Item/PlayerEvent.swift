@@ -10,8 +10,8 @@ public enum PlayerEvent: Sendable, Hashable {
   case stalled(time: MediaTime)
   /// A stall has ended. It lasted for `after`.
   case resumed(time: MediaTime, after: Duration)
-  /// The first frame of another rung was shown. Rungs are named by their ids.
-  case rungSwitched(from: String?, to: String, time: MediaTime)
+  /// The first frame of another rung was shown. Rungs are named by their ids. `cause` is nil if it is not known.
+  case rungSwitched(from: String?, to: String, time: MediaTime, cause: RungSwitchCause?)
   /// The item is being retried after the error: attempt `attempt` of `of`, after the delay `after`.
   case retry(attempt: Int, of: Int, after: Duration, ReelError)
   /// A segment could not be loaded, and is left out.

@@ -234,6 +234,13 @@ public final class PlayerItem: Sendable {
     }
   }
 
+  /// Why video within `range` is lost, as far as the log says; nil if it does not.
+  func videoLoss(in range: Range<MediaTime>) -> MediaLoss.Reason? {
+    state.withLock { state in
+      state.errorLog.lazy.compactMap(\.loss).last { $0.affects(.video, in: range) }?.reason
+    }
+  }
+
   func log(_ entry: ErrorLogEntry) {
     state.withLock { state in
       state.errorLog.append(entry)

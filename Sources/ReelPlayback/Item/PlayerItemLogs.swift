@@ -42,19 +42,41 @@ public struct AccessLogEntry: Sendable, Hashable {
   }
 }
 
-/// A failure during the loading of an item, whether or not a retry could fix it.
+/// A failure during the loading or decoding of an item, whether or not a retry could fix it.
 public struct ErrorLogEntry: Sendable, Hashable {
+  /// What followed from a failure.
+  public enum Outcome: Sendable, Hashable {
+    /// The item is retried.
+    case retried
+    /// Another rung is loaded instead.
+    case otherRung
+    /// The same rung is loaded from another location.
+    case otherLocation
+    /// Nothing is lost, as far as is known.
+    case tolerated
+    /// The item plays on with less media.
+    case lost(MediaLoss)
+    /// The item has failed.
+    case failed
+  }
+
   /// The error.
   public var error: ReelError
   /// The id of the rung that was being loaded. Nil if no rung was involved.
   public var rung: String?
   /// The playback position at that time. Nil before anything was loaded.
   public var time: MediaTime?
+  /// What followed from the failure.
+  public var outcome: Outcome
 
   /// Creates an entry.
-  public init(error: ReelError, rung: String?, time: MediaTime?) {
+  public init(error: ReelError, rung: String?, time: MediaTime?, outcome: Outcome = .retried) {
     self.error = error
     self.rung = rung
     self.time = time
+    self.outcome = outcome
   }
+
+  /// The media that is lost; nil for none.
+  public var loss: MediaLoss? { if case .lost(let loss) = outcome { loss } else { nil } }
 }

@@ -60,6 +60,9 @@ final class SegmentFeed: ByteSource {
   /// The segment of the byte at `offset` of the stream; nil before the first one.
   func part(at offset: Int64) -> FeedProgress.Part? { progress.part(at: offset) }
 
+  /// True if damage to the segment at `index` was noted.
+  func isDamaged(_ index: Int) -> Bool { progress.isDamaged(index) }
+
   /// What was requested last: the initialization, or a segment; nil if nothing was.
   var lastURL: URL? { progress.values.withLock { $0.parts.last?.url } }
 

@@ -20,6 +20,7 @@ final class FeedProgress: Sendable {
     var parts: [Part] = []
     var writtenCount: Int64 = 0
     var failure: ReelError?
+    var damagedIndexes: Set<Int> = []
     /// The number of bytes written when the last segment was complete.
     var boundary: Int64 = 0
     /// Everything up to the end of a segment's first key frame was written at once.
@@ -43,6 +44,11 @@ final class FeedProgress: Sendable {
   func part(at offset: Int64) -> Part? {
     values.withLock { values in values.parts.last { $0.offset <= offset } ?? values.parts.first }
   }
+
+  /// True if damage to the segment at `index` was noted.
+  func isDamaged(_ index: Int) -> Bool { values.withLock { $0.damagedIndexes.contains(index) } }
+
+  func noteDamage(at index: Int) { values.withLock { _ = $0.damagedIndexes.insert(index) } }
 
   func add(_ count: Int) { values.withLock { $0.writtenCount += Int64(count) } }
 
@@ -77,8 +83,10 @@ struct SegmentLoader: Sendable {
   /// there.
   var opening: FileTransfer?
   /// Enables the checks of `SegmentSanitizer`, which keep a damaged segment from ruining others. Receives the
-  /// damage of a segment that is passed on nevertheless, with its URL. Nil disables the checks.
-  var noteDamage: (@Sendable (ReelError) -> Void)?
+  /// damage of a segment that is passed on nevertheless, with its URL, and the segment's time. Nil disables the checks.
+  var noteDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
+  /// Receives the error and the time of a segment of a live track that is passed over.
+  var noteMissed: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
   /// Receives a report on each transfer of a segment.
   var note: (@Sendable (SegmentTransfer) -> Void)?
 
@@ -274,11 +282,13 @@ struct SegmentLoader: Sendable {
         try await writeHeld()
       } catch let error as ReelError where error.isOfEarlyEnd && transfer.byteCount > 0 && noteDamage != nil {
         try await writeHeld()
-        noteDamage?(error.located(at: answer.url.reelName))
+        tell(damage: error.located(at: answer.url.reelName), at: index, progress)
       }
       if noteDamage != nil, transfer.byteCount == 0 { throw ReelError(.badMedia, "the segment is empty") }
       if let ending = try watch?.finish() {
-        if let damage = ending.damage { noteDamage?(damage.located(at: answer.url.reelName)) }
+        if let damage = ending.damage, !progress.isDamaged(index) {
+          tell(damage: damage.located(at: answer.url.reelName), at: index, progress)
+        }
         progress.add(ending.bytes.count)
         try await pipe.write(ending.bytes)
       }
@@ -295,9 +305,22 @@ struct SegmentLoader: Sendable {
         }
         throw located
       case .tryAgain: return copied
-      case .passOver: return .part
+      case .passOver:
+        noteMissed?(error.located(at: answer.url.reelName), range(of: index))
+        return .part
       }
     }
+  }
+
+  private func tell(damage error: ReelError, at index: Int, _ progress: FeedProgress) {
+    progress.noteDamage(at: index)
+    noteDamage?(error, range(of: index))
+  }
+
+  /// The time of a segment; nil if it is no longer known.
+  private func range(of index: Int) -> Range<MediaTime>? {
+    guard case .segment(let segment) = supply.peek(at: index) else { return nil }
+    return segment.start..<segment.start + max(.zero, segment.duration)
   }
 
   /// The bytes of a segment from an offset on, by another request; nil if there are none.
@@ -396,7 +419,9 @@ struct SegmentLoader: Sendable {
         switch try await supply.action(after: error, at: index) {
         case .fail: throw error
         case .tryAgain: continue
-        case .passOver: return nil
+        case .passOver:
+          noteMissed?(error, range(of: index))
+          return nil
         }
       }
     }

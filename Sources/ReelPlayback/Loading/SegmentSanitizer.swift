@@ -33,7 +33,7 @@ enum SegmentSanitizer {
       return try watch.finish()
     case .stream(var watch):
       defer { self = .stream(watch) }
-      return FragmentSanitizer.Ending(bytes: try watch.finish())
+      return try watch.finish()
     }
   }
 }

@@ -12,26 +12,38 @@ struct StreamSanitizer {
 
   /// The number of bytes to check.
   private var wantedCount = SourceSniffer.byteCount / 4
+  /// If the segment is MPEG-TS, the size of its packets, and the number of bytes passed on since the first one.
+  private var packets: (size: Int, byteCount: Int)?
 
   /// Returns the bytes to pass on. Throws `ReelError.badMedia` if they are not media.
   mutating func pass(_ chunk: [UInt8]) throws(ReelError) -> [UInt8] {
-    guard var head = head.take() else { return chunk }
+    guard var head = head.take() else {
+      packets?.byteCount += chunk.count
+      return chunk
+    }
     head.append(contentsOf: chunk)
     if head.count >= wantedCount {
-      if try Self.isMedia(head, isAll: head.count >= SourceSniffer.largestByteCount) { return head }
+      if try Self.isMedia(head, isAll: head.count >= SourceSniffer.largestByteCount) {
+        packets = TransportPacket.run(in: head).map { ($0.size, head.count - $0.start) }
+        return head
+      }
       wantedCount = head.count * 2
     }
     self.head = head
     return []
   }
 
-  /// Ends the segment; returns the remaining bytes.
+  /// Ends the segment; returns the remaining bytes. A segment of MPEG-TS that ends within a packet is damaged.
   ///
   /// Throws `ReelError.badMedia` if there was no media.
-  mutating func finish() throws(ReelError) -> [UInt8] {
-    guard let head = head.take(), !head.isEmpty else { return [] }
+  mutating func finish() throws(ReelError) -> FragmentSanitizer.Ending {
+    guard let head = head.take(), !head.isEmpty else {
+      guard let packets, packets.byteCount % packets.size != 0 else { return FragmentSanitizer.Ending() }
+      return FragmentSanitizer.Ending(
+        damage: ReelError(.badMedia, "the segment is cut off: it ends inside of a packet"))
+    }
     _ = try Self.isMedia(head, isAll: true)
-    return head
+    return FragmentSanitizer.Ending(bytes: head)
   }
 
   // MARK: - Private

@@ -11,6 +11,8 @@ public struct PlaybackTimes: Sendable, Hashable {
     case buffering
     /// Frames are shown at the player's rate.
     case playing
+    /// The last frame stands still until the next one is due, because the media between them is missing or damaged.
+    case frozen
     /// The loaded media has run out.
     case stalled
     /// From a seek, including a jump towards the live edge, until playback resumes.
@@ -23,9 +25,10 @@ public struct PlaybackTimes: Sendable, Hashable {
       case .startup: 0
       case .buffering: 1
       case .playing: 2
-      case .stalled: 3
-      case .seeking: 4
-      case .paused: 5
+      case .frozen: 3
+      case .stalled: 4
+      case .seeking: 5
+      case .paused: 6
       }
     }
   }
@@ -36,6 +39,8 @@ public struct PlaybackTimes: Sendable, Hashable {
     case firstFrame
     /// A frame was shown.
     case frame
+    /// The last frame has stood still for want of media until now.
+    case freeze(since: Duration)
     case status(TimeControlStatus)
   }
 
@@ -81,6 +86,10 @@ public struct PlaybackTimes: Sendable, Hashable {
       if phase == .startup { enter(phase(of: status), at: time) }
     case .frame:
       if timeToSecondFrame == nil, phase != .startup, status == .playing { timeToSecondFrame = time - start }
+    case .freeze(let start):
+      guard phase == .playing else { break }
+      enter(.frozen, at: min(max(start, since), time))
+      enter(.playing, at: time)
     case .status(let status):
       self.status = status
       // A repeated status does not restart its phase. The next phase may be reported late, with a begin earlier

@@ -223,7 +223,9 @@ extension PlayerCore {
     case .drop:
       if session.ring.take(generation: generation) != nil {
         state.withLock { state in
-          if state.isCurrent(session, generation) { state.statistics.droppedFrameCount += 1 }
+          guard state.isCurrent(session, generation) else { return }
+          state.statistics.droppedFrameCount += 1
+          state.droppedCount += 1
         }
         session.item.updateAccess(rung: session.item.rung.value) { $0.droppedFrameCount += 1 }
       }
@@ -279,6 +281,46 @@ extension PlayerCore {
     emit(.firstFrame(time: state.withLock { $0.itemTime(at: now) }, after: startup), of: item)
   }
 
+  /// The media between the frame on show and one at `time` of which nothing is shown; nil if nothing is known to be
+  /// lost. If no failure explains it, one is logged.
+  private func loss(
+    before frame: borrowing TimedFrame, at time: MediaTime, session: ItemSession, generation: Int
+  ) -> MediaLoss? {
+    let (span, length, followsDamage) = (frame.span, frame.displayTime, frame.followsDamage)
+    let before = state.withLock { state -> (end: MediaTime, jumped: Bool, dropped: Int, isAfterGap: Bool)? in
+      guard state.isCurrent(session, generation), let end = state.ownEnd,
+        span?.loop.iteration == state.lastSpan?.loop.iteration
+      else { return nil }
+      let isAfterGap = span !== state.lastSpan && span?.followsGap == true
+      return (end, state.hasJumped, state.droppedCount, isAfterGap)
+    }
+    let shift = span?.shift ?? .zero
+    // A frame may be longer or shorter than it says.
+    guard let before, (time - before.end) * 2 > length else { return nil }
+    let range = before.end - shift..<time - shift
+    let reason: MediaLoss.Reason
+    if before.jumped {
+      reason = .jumped
+    } else if (time - before.end - length * Int64(before.dropped)) * 2 <= length {
+      reason = .dropped
+    } else if let known = session.item.videoLoss(in: range) {
+      reason = known
+    } else if before.isAfterGap {
+      reason = .missing
+    } else if followsDamage {
+      reason = .damaged
+      let words = "no frame can be decoded \(range.words)"
+      session.noteFailure(
+        ReelError(.badMedia, words, at: session.item.source.name), rung: span?.rung?.id ?? "",
+        outcome: .lost(MediaLoss(kind: .video, reason: .damaged, range: range)))
+    } else if before.dropped > 0 {
+      reason = .dropped
+    } else {
+      return nil
+    }
+    return MediaLoss(kind: .video, reason: reason, range: range)
+  }
+
   private struct Shown {
     var outputs: [any FrameOutput]
     /// The span of the previous frame.
@@ -305,6 +347,9 @@ extension PlayerCore {
       defer { state.skipsFrom = nil }
       return state.skipsFrom.map { max(.zero, time - $0) } ?? .zero
     }
+    frame.loss = self.loss(before: frame, at: time, session: session, generation: generation)
+    let (loss, isLeftOut) = (frame.loss, frame.skipped > .zero)
+    let startsDamage = isDamaged && !state.withLock { $0.isDamaged }
     let box = SharedFrame(frame)
     // Under one lock, so that neither outputs nor the item change in between.
     let shown = outputLock.withLock {
@@ -322,7 +367,12 @@ extension PlayerCore {
         state.lastShownAt = now
         state.drySince = nil
         state.lastTime = time
+        if !isLeftOut { state.noteFreeze(over: loss, at: now) }
         state.lastEnd = time + length
+        state.ownEnd = time + length
+        state.hasJumped = false
+        state.droppedCount = 0
+        state.isDamaged = isDamaged
         // At a rate of `.infinity`, the clock follows the frames. Another rate continues from there.
         if state.wantedRate == .infinity { state.timebase.setTime(time, at: now) }
         state.onShow = box
@@ -339,6 +389,14 @@ extension PlayerCore {
     }
     guard let shown else { return }
     let item = session.item
+    if startsDamage {
+      let start = time - (span?.shift ?? .zero)
+      let error = ReelError(
+        .badMedia, "the frame at \(start.seconds.formatted(places: 3)) s is damaged", at: item.source.name)
+      session.noteFailure(
+        error, rung: span?.rung?.id ?? "",
+        outcome: .lost(MediaLoss(kind: .video, reason: .damaged, range: start..<start + length)))
+    }
     session.setPosition(shown.position)
     item.presentationSize.set(size)
     item.updateAccess(rung: span?.rung?.id) { $0.shownFrameCount += 1 }
@@ -346,7 +404,9 @@ extension PlayerCore {
       let old = item.rung.value
       item.rung.set(rung)
       if shown.last != nil {
-        emit(.rungSwitched(from: old, to: rung, time: time - (span?.shift ?? .zero)), of: item)
+        emit(
+          .rungSwitched(from: old, to: rung, time: time - (span?.shift ?? .zero), cause: span?.switchCause),
+          of: item)
       }
     }
     if let gap = shown.gap { emit(.looped(gap: gap), of: item) }

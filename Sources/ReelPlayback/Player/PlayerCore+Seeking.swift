@@ -52,8 +52,11 @@ extension PlayerCore {
       }
       // Media skipped by the player itself is reported as skipped.
       let skipsFrom = continuation == nil ? state.lastEnd ?? state.skipsFrom : nil
+      let ownEnd = continuation == nil ? state.ownEnd : nil
       state.begin(generation: generation, at: target)
       state.skipsFrom = skipsFrom
+      state.ownEnd = ownEnd
+      state.hasJumped = ownEnd != nil
       if case .failed = session.item.status.value { session.item.status.set(.unknown) }
       state.follow(state.machine.handle(.seekBegan), now: now)
       if plays { state.follow(state.machine.handle(.play), now: now) }

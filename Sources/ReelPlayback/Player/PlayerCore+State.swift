@@ -33,6 +33,14 @@ extension PlayerCore {
     /// The end of the last frame, if the player then jumped by itself. Media between it and the next frame is
     /// skipped.
     var skipsFrom: MediaTime?
+    /// The end of the last frame by its own duration, however long it stays on show. Kept when the player jumps by itself.
+    var ownEnd: MediaTime?
+    /// The player has jumped since the last frame.
+    var hasJumped = false
+    /// The number of frames dropped since the last frame.
+    var droppedCount = 0
+    /// The last frame is damaged.
+    var isDamaged = false
     /// The last iteration to show. Frames of later ones, which were read ahead, are dropped.
     var lastIteration = Int.max
     var onShow: SharedFrame?
@@ -124,6 +132,10 @@ extension PlayerCore.State {
     lastTime = nil
     lastEnd = nil
     skipsFrom = nil
+    ownEnd = nil
+    hasJumped = false
+    droppedCount = 0
+    isDamaged = false
     levelCheckedAt = nil
     timebase = Timebase(time: time ?? .zero)
   }
@@ -151,6 +163,14 @@ extension PlayerCore.State {
     guard let began, let lastShownAt, let lastEnd, clockRate > 0 else { return now }
     let left = Duration.seconds(max(0, (lastEnd - timebase.time(at: now)).seconds) / clockRate)
     return min(now, max(began, lastShownAt, now - left))
+  }
+
+  /// Notes that the last frame stood still until now over media that is lost.
+  mutating func noteFreeze(over loss: MediaLoss?, at now: Duration) {
+    guard let loss, loss.reason != .dropped, wantedRate.isFinite, let ownEnd, !hasJumped,
+      let due = timebase.clockTime(of: ownEnd)
+    else { return }
+    statistics.times.note(.freeze(since: due), at: now)
   }
 
   mutating func noteLateness(_ lateness: Duration) {

@@ -8,11 +8,17 @@ protocol ReadingLog: Sendable {
   func noteTransfer(_ transfer: SegmentTransfer, rung: String)
   /// This many more requests and bytes for a media file.
   func noteFile(requestCount: Int, byteCount: Int64)
-  /// Something could not be loaded. What is tried next is not decided yet.
-  func noteFailure(_ error: ReelError, rung: String)
-  /// A part of a media file is damaged and was left out.
-  func noteDamage(_ error: ReelError)
-  /// A segment is skipped.
+  /// Something could not be loaded.
+  ///
+  /// - Parameter outcome: What is tried next. Nil if the error is thrown, and its receiver decides.
+  func noteFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?)
+  /// A part of a media file or of a segment is damaged and was left out.
+  ///
+  /// - Parameter range: What is affected, on the item's timeline; nil if it is not known.
+  func noteDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?)
+  /// The timestamps show that media is absent.
+  func noteHole(_ error: ReelError, rung: String, _ loss: MediaLoss)
+  /// A segment is skipped. Its start is on the item's timeline.
   func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime)
   /// The reader is waiting for the next segment of a live track that some periods lack, so the wait may be long.
   func noteAbsence(_ segments: LiveSegments)
@@ -23,6 +29,6 @@ protocol ReadingLog: Sendable {
 }
 
 extension ReadingLog {
-  func noteDamage(_ error: ReelError) {}
+  func noteHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {}
   func noteSegment(duration: MediaTime) {}
 }

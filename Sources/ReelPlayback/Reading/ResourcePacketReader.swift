@@ -103,8 +103,10 @@ final class ResourcePacketReader: PacketReader {
       while true {
         let unit = try open.container.next()
         if let damage = open.container.takeDamage() {
-          log.noteDamage(ReelError(.badMedia, damage, at: resource.name))
+          log.noteDamage(ReelError(.badMedia, damage, at: resource.name), rung: "", in: nil)
+          open.mapper.noteDamage()
         }
+        defer { noteHole(open) }
         if streams.audio == nil, let audio = open.container.audio {
           streams.audio = audio
           open.mapper.add(audio: audio)
@@ -400,6 +402,15 @@ final class ResourcePacketReader: PacketReader {
       context.configuration.readsKeyFramesOnly ? .forward : ReadingOrder { container.forEachSample($0) }
   }
 
+  /// Reports media that is absent before the last packet.
+  private func noteHole(_ open: Open) {
+    guard let hole = open.mapper.takeHole() else { return }
+    let kind = hole.kind == .video ? PlayerItem.Track.Kind.video : .audio
+    log.noteHole(
+      ReelError(.badMedia, "the timestamps of \(kind.rawValue) jump \(hole.range.words)", at: resource.name),
+      rung: "", MediaLoss(kind: kind, reason: .jumped, range: hole.range))
+  }
+
   /// Goes on with the container's streams as they are now.
   private func begin(_ open: Open) {
     streams.video = open.container.video
@@ -458,7 +469,7 @@ final class ResourcePacketReader: PacketReader {
       noteDamage: { error in
         let error = error.located(at: name)
         earlyEnd.withLock { $0 = error }
-        log.noteFailure(error, rung: "")
+        log.noteFailure(error, rung: "", outcome: .tolerated)
       },
       noteTraffic: { log.noteFile(requestCount: $0, byteCount: Int64($1)) })
   }

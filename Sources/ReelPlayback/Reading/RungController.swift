@@ -28,6 +28,11 @@ final class RungController: Sendable {
     var triedLocations = 1
     /// The first rung was chosen under a cap of its own: the next one is chosen as if it were the first.
     var hasStartedUnderCap = false
+    /// Rungs that have failed and were not chosen since.
+    var failed: Set<String> = []
+    var lastSwitchCause: RungSwitchCause?
+    /// Why `pending` was chosen.
+    var pendingCause: RungSwitchCause?
   }
 
   private let state: Locked<State>
@@ -69,12 +74,12 @@ final class RungController: Sendable {
         if let rung = ladder.first(where: { $0.id == pending }),
           !state.penalties.isPenalized(pending, now: conditions.now)
         {
-          state.current = rung.id
+          state.change(to: rung, because: state.pendingCause)
           return rung
         }
       }
-      let rung = state.decide(ladder, conditions, segmentDuration)
-      if let rung { state.current = rung.id }
+      let (rung, cause) = state.decide(ladder, conditions, segmentDuration)
+      if let rung { state.change(to: rung, because: cause) }
       return rung
     }
   }
@@ -84,10 +89,9 @@ final class RungController: Sendable {
     guard ladder.count > 1 else { return true }
     let conditions = conditions()
     return state.withLock { state in
-      guard let next = state.decide(ladder, conditions, segmentDuration), next.id != rung.id else {
-        return true
-      }
-      state.pending = next.id
+      let (next, cause) = state.decide(ladder, conditions, segmentDuration)
+      guard let next, next.id != rung.id else { return true }
+      (state.pending, state.pendingCause) = (next.id, cause)
       return false
     }
   }
@@ -99,6 +103,7 @@ final class RungController: Sendable {
     let now = conditions().now
     return state.withLock { state in
       state.penalties.penalize(rung.id, now: now)
+      state.failed.insert(rung.id)
       state.pending = nil
       return ladder.contains { !state.penalties.isPenalized($0.id, now: now) }
     }
@@ -131,14 +136,24 @@ final class RungController: Sendable {
     state.withLock { $0.adaptation.noteTransfer(transfer.sample(at: now)) }
   }
 
+  /// Why the current rung was chosen; nil if it is the first one.
+  var lastSwitchCause: RungSwitchCause? { state.withLock { $0.lastSwitchCause } }
+
   /// In bits per second.
   var estimatedBandwidth: Double? { state.withLock { $0.adaptation.estimatedBandwidth } }
 }
 
 extension RungController.State {
+  fileprivate mutating func change(to rung: Rung, because cause: RungSwitchCause?) {
+    if let current, current != rung.id { lastSwitchCause = cause }
+    current = rung.id
+    failed.remove(rung.id)
+  }
+
+  /// The rung to load next and, if it is another one, why.
   fileprivate mutating func decide(
     _ ladder: [Rung], _ conditions: RungConditions, _ segmentDuration: Duration?
-  ) -> Rung? {
+  ) -> (rung: Rung?, cause: RungSwitchCause?) {
     let sorted = ladder.sorted { $0.ladderBitsPerSecond < $1.ladderBitsPerSecond }
     let candidates = sorted.enumerated().map { index, rung in
       var candidate = RungCandidate(
@@ -148,8 +163,9 @@ extension RungController.State {
       return candidate
     }
     let usable = penalties.usable(candidates, now: conditions.now)
-    guard !usable.isEmpty else { return nil }
+    guard !usable.isEmpty else { return (nil, nil) }
     var current = self.current
+    let hadStartedUnderCap = current != nil && hasStartedUnderCap
     var cap = conditions.bandwidthCap
     if current == nil {
       hasStartedUnderCap = conditions.startCap != nil
@@ -164,7 +180,21 @@ extension RungController.State {
       segmentDuration: segmentDuration, rate: conditions.rate, isRebuffering: conditions.isRebuffering,
       now: conditions.now, bandwidthCap: cap, maximumHeight: conditions.maximumHeight)
     let chosen = adaptation.choose(among: usable, state)
-    return sorted.first { $0.id == chosen.id }
+    let cause =
+      hadStartedUnderCap && !penalties.isPenalized(self.current ?? "", now: conditions.now)
+      ? .startup : self.cause(of: chosen, among: candidates, state)
+    return (sorted.first { $0.id == chosen.id }, cause)
+  }
+
+  private func cause(
+    of next: RungCandidate, among candidates: [RungCandidate], _ state: AdaptationState
+  ) -> RungSwitchCause? {
+    guard let current, current != next.id else { return nil }
+    if penalties.isPenalized(current, now: state.now) { return .failure }
+    guard let old = candidates.first(where: { $0.id == current }) else { return .period }
+    if !candidates.allowed(by: state).contains(where: { $0.id == current }) { return .limit }
+    if failed.contains(next.id) { return .retry }
+    return next.index > old.index ? .adaptationUp : .adaptationDown
   }
 }
 

@@ -45,7 +45,9 @@ struct RungOpener {
       }
     }
     if let segments = live.segments(found, of: rung) { return track(rung, offsets.aligned(segments)) }
-    if let fault = found.indexFault { log.noteFailure(fault.located(at: context.name), rung: rung.id) }
+    if let fault = found.indexFault {
+      log.noteFailure(fault.located(at: context.name), rung: rung.id, outcome: .tolerated)
+    }
     let segments = ListedSegments(
       list: found.list, startOffset: found.startOffset ?? resolved.presentation.startOffset)
     return track(rung, segments, opening: found.transfer)
@@ -82,18 +84,25 @@ struct RungOpener {
     _ rung: Rung, _ supply: any SegmentSupply, opening: FileTransfer? = nil
   ) -> RungTrack {
     let (log, id) = (log, rung.id)
+    let kind: PlayerItem.Track.Kind = if case .main = role { .video } else { .audio }
     // Of the fragment around an I-frame in a playlist, the rest is missing, which is no damage.
-    var noteDamage: (@Sendable (ReelError) -> Void)?
+    var noteDamage: (@Sendable (ReelError, Range<MediaTime>?) -> Void)?
     if !rung.holdsKeyFramesOnly || resolved.presentation.format == .dash {
-      noteDamage = { error in log.noteFailure(error, rung: id) }
+      noteDamage = { error, range in log.noteDamage(error, rung: id, in: range) }
     } else if resolved.presentation.iFrameRungs.isEmpty {
       // Read as a whole, it needs the rest to be filled up.
-      noteDamage = { error in if error.kind != .badMedia { log.noteFailure(error, rung: id) } }
+      noteDamage = { error, range in
+        if error.kind != .badMedia { log.noteDamage(error, rung: id, in: range) }
+      }
     }
     let loader = SegmentLoader(
       supply: supply, fetcher: context.fetcher, headers: context.configuration.headers, keys: keys,
       location: location, recorder: context.recorder, initializations: initializations, opening: opening,
-      noteDamage: noteDamage, note: { transfer in log.noteTransfer(transfer, rung: id) })
+      noteDamage: noteDamage,
+      noteMissed: { [kind] error, range in
+        log.noteFailure(
+          error, rung: id, outcome: .lost(MediaLoss(kind: kind, reason: .missing, range: range)))
+      }, note: { transfer in log.noteTransfer(transfer, rung: id) })
     return RungTrack(rung: rung, supply: supply, loader: loader)
   }
 }

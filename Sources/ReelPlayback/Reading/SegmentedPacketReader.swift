@@ -260,6 +260,8 @@ final class SegmentedPacketReader: PacketReader {
   ) throws -> ReadUnit? {
     while true {
       let unit = try container.next()
+      if container.takeDamage() != nil { span.mapper.noteDamage() }
+      defer { noteHole(in: span) }
       if streams.audio?.index != container.audio?.index { streams.audio = container.audio }
       switch unit {
       case .video(let box):
@@ -274,6 +276,29 @@ final class SegmentedPacketReader: PacketReader {
         return nil
       }
     }
+  }
+
+  /// Reports media that is absent before the last packet, unless its segment is known to be damaged.
+  private func noteHole(in span: SegmentSpan) {
+    guard let hole = span.mapper.takeHole() else { return }
+    let (kind, supply) = (hole.kind == .video ? PlayerItem.Track.Kind.video : .audio, span.track.supply)
+    let (start, length) = (hole.range.lowerBound, hole.range.upperBound - hole.range.lowerBound)
+    let middle = start + MediaTime(seconds: length.seconds / 2)
+    var cause: (index: Int, segment: SegmentReference)?
+    if let index = supply.index(at: middle), case .segment(let segment) = supply.peek(at: index),
+      middle < segment.start + segment.duration
+    {
+      cause = (index, segment)
+    }
+    guard let cause else {
+      let error = ReelError(.badManifest, "there is no segment \(hole.range.words)", at: context.name)
+      return log.noteHole(
+        error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .missing, range: hole.range))
+    }
+    guard !span.feed.isDamaged(cause.index) else { return }
+    let error = ReelError(
+      .badMedia, "the segment has no \(kind.rawValue) \(hole.range.words)", at: cause.segment.url.reelName)
+    log.noteHole(error, rung: span.track.rung.id, MediaLoss(kind: kind, reason: .damaged, range: hole.range))
   }
 
   /// Ends the span. The next one begins where it stopped.
@@ -299,13 +324,19 @@ final class SegmentedPacketReader: PacketReader {
   }
 
   private func recover(from error: ReelError, at index: Int, of key: TrackKey, rung: Rung) throws {
-    log.noteFailure(error, rung: rung.id)
+    // An error that is thrown is reported by its receiver.
+    var outcome: ErrorLogEntry.Outcome?
+    defer { log.noteFailure(error, rung: rung.id, outcome: outcome) }
     guard error.kind != .cancelled, error.kind != .internalFault, error.kind != .usage else { throw error }
     let ladder = try ladder(of: periodIndex)
     place = .segment(key, index: index)
-    if controller.leave(rung, after: error, among: ladder) { return }
+    if controller.leave(rung, after: error, among: ladder) {
+      outcome = .otherRung
+      return
+    }
     if controller.tryNextLocation(of: locationCount(key, index)) {
       if rung.alternateURLs.count > 0 { tracks = [:] }
+      outcome = .otherLocation
       return
     }
     controller.forgive()
@@ -316,8 +347,11 @@ final class SegmentedPacketReader: PacketReader {
     passedOverCount += 1
     passedOver = passedOver ?? error
     followsGap = true
-    log.notePassedOver(error, start: segment.start + loop.shift, duration: segment.duration)
-    place = .after(key, index: index, end: segment.start + segment.duration)
+    let end = segment.start + max(.zero, segment.duration)
+    outcome = .lost(
+      MediaLoss(kind: wantsVideo ? .video : .audio, reason: .missing, range: segment.start..<end))
+    log.notePassedOver(error, start: segment.start, duration: segment.duration)
+    place = .after(key, index: index, end: end)
   }
 
   /// The number of locations of a segment.
@@ -425,11 +459,12 @@ final class SegmentedPacketReader: PacketReader {
         }
       } catch let error as ReelError where tracks[key] == nil {
         // The rung's playlist or index is unavailable; another rung's may be available.
-        log.noteFailure(error, rung: rung.id)
         guard controller.leave(rung, after: error, among: ladder) else {
           controller.forgive()
+          log.noteFailure(error, rung: rung.id, outcome: nil)
           throw error
         }
+        log.noteFailure(error, rung: rung.id, outcome: .otherRung)
       }
     }
     return nil
@@ -445,14 +480,21 @@ final class SegmentedPacketReader: PacketReader {
       case .segment(let segment) where segment.isGap:
         index += 1
         followsGap = true
-        log.noteGap(start: segment.start + loop.shift, duration: segment.duration)
+        log.noteGap(start: segment.start, duration: segment.duration)
       case .segment(let segment): return (index, segment)
       case .awaited:
         let (supply, wanted) = (track.supply, index)
         if let live = supply as? LiveSegments, live.hasAbsences { log.noteAbsence(live) }
         let found = try BlockingThread.wait(scope: scope) { try await supply.segment(from: wanted)?.index }
         guard let found else { return nil }
-        if found > wanted { followsGap = true }
+        if found > wanted {
+          followsGap = true
+          if (supply as? LiveSegments)?.hasAbsences != true {
+            log.noteHole(
+              ReelError(.network, "segments left the live window before they were fetched", at: context.name),
+              rung: key.rung, MediaLoss(kind: wantsVideo ? .video : .audio, reason: .missing, range: nil))
+          }
+        }
         index = found
       }
     }
@@ -539,6 +581,7 @@ final class SegmentedPacketReader: PacketReader {
     placement.isSegmented = true
     placement.isChecked = segment.timestampOffset == nil
     placement.rung = rung
+    placement.switchCause = controller.lastSwitchCause
     placement.loop = loop
     placement.followsGap = followsGap
     followsGap = false
@@ -582,4 +625,11 @@ struct SharedTracks: Sendable {
   fileprivate let leavesOutRefused: Bool
   let offsets: TimestampOffsets
   let keys: KeyStore
+}
+
+extension Range<MediaTime> {
+  /// From when until when, for an error.
+  var words: String {
+    "from \(lowerBound.seconds.formatted(places: 3)) s to \(upperBound.seconds.formatted(places: 3)) s"
+  }
 }

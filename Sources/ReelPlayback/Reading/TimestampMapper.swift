@@ -14,6 +14,7 @@ struct TimestampMapper {
   private var lastEnd: [MediaPacket.Kind: MediaTime] = [:]
   /// The times of the first packets, by kind.
   private var firstTime: [MediaPacket.Kind: MediaTime] = [:]
+  private var holes = TimestampHoles()
 
   /// The position of a container on the timeline.
   struct Placement {
@@ -25,6 +26,8 @@ struct TimestampMapper {
     var rung: Rung?
     var loop = LoopIteration()
     var followsGap = false
+    /// Why the rung was chosen.
+    var switchCause: RungSwitchCause?
     /// True for segments: gaps are stated in the manifest, so a jump of timestamps is damage.
     var isSegmented = false
   }
@@ -51,6 +54,7 @@ struct TimestampMapper {
     self.container = (container.video, container.audio)
     frameDuration = Self.frameDuration(container, placement)
     firstTime = [:]
+    holes = TimestampHoles()
     if spans != nil { placement.followsGap = false }
     spans = nil
   }
@@ -85,11 +89,25 @@ struct TimestampMapper {
       ? stream.time(ticks: box.packet.durationTicks) : kind == .video ? frameDuration : .zero
     let time = stamp ?? lastEnd[kind] ?? placement.start - span.offset.value
     lastEnd[kind] = time + duration
+    holes.note(
+      kind, decodedAt: box.packet.decodingTicks.map { stream.time(ticks: $0) } ?? time, presentedAt: time,
+      duration: duration, limit: format == .mp4 || placement.isSegmented ? .segments : .file)
     let isFirst = firstTime[kind].map { $0 == time } ?? true
     if isFirst { firstTime[kind] = time }
     return MediaPacket(
       box: box, span: span, mediaTime: time, duration: duration, isKey: box.packet.isKey,
       byteCount: box.packet.byteCount, isFirst: isFirst)
+  }
+
+  /// Something of the container is damaged, so that media may be absent from its streams.
+  mutating func noteDamage() { holes.noteDamage() }
+
+  /// The media that is absent before the last packet, on the item's timeline; nil for none. Returned once.
+  mutating func takeHole() -> (kind: MediaPacket.Kind, range: Range<MediaTime>)? {
+    guard let hole = holes.take(), let span = spans.flatMap({ hole.kind == .video ? $0.video : $0.audio })
+    else { return nil }
+    let (start, end) = (hole.range.lowerBound + span.offset.value, hole.range.upperBound + span.offset.value)
+    return (hole.kind, start..<end)
   }
 
   // MARK: - Private
@@ -131,7 +149,7 @@ struct TimestampMapper {
     let span = { [placement] (stream: StreamInfo) in
       StreamSpan(
         stream: stream, offset: offset, rung: placement.rung, loop: placement.loop,
-        followsGap: placement.followsGap, setsOffset: setsOffset)
+        followsGap: placement.followsGap, setsOffset: setsOffset, switchCause: placement.switchCause)
     }
     let made = (video: container.video.map(span), audio: container.audio.map(span))
     spans = made

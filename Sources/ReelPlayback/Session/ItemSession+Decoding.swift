@@ -122,7 +122,9 @@ extension ItemSession {
       refill()
     } catch {
       // The item plays on without its audio.
-      noteFailure(error.located(at: item.source.name), rung: "")
+      noteFailure(
+        error.located(at: item.source.name), rung: "",
+        outcome: .lost(MediaLoss(kind: .audio, reason: .damaged, range: nil)))
       audio.finish(generation: generation)
       // Another span may be decodable.
       taskLoops.wake(.audio)

@@ -17,7 +17,19 @@ struct SessionLog: ReadingLog {
     if isVideo { session?.noteFile(requestCount: requestCount, byteCount: byteCount) }
   }
 
-  func noteFailure(_ error: ReelError, rung: String) { session?.noteFailure(error, rung: rung) }
+  func noteFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome?) {
+    if let outcome { session?.noteFailure(error, rung: rung, outcome: outcome) }
+  }
+
+  func noteDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
+    session?.noteFailure(
+      error, rung: rung,
+      outcome: .lost(MediaLoss(kind: isVideo ? .video : .audio, reason: .damaged, range: range)))
+  }
+
+  func noteHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {
+    session?.noteFailure(error, rung: rung, outcome: .lost(loss))
+  }
 
   func notePassedOver(_ error: ReelError, start: MediaTime, duration: MediaTime) {
     if isVideo { session?.note(.segmentMissed(start: start, duration: duration, error)) }
@@ -76,7 +88,8 @@ extension ItemSession {
     }
   }
 
-  func noteFailure(_ error: ReelError, rung: String) {
-    item.log(ErrorLogEntry(error: error, rung: rung.isEmpty ? nil : rung, time: buffer.position))
+  func noteFailure(_ error: ReelError, rung: String, outcome: ErrorLogEntry.Outcome) {
+    item.log(
+      ErrorLogEntry(error: error, rung: rung.isEmpty ? nil : rung, time: buffer.position, outcome: outcome))
   }
 }

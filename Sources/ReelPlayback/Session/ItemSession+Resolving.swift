@@ -55,7 +55,7 @@ extension ItemSession {
     if isStopped { throw CancellationError() }
     if case .presentation(let resolved) = resolved { noteLadder(of: resolved.presentation) }
     if case .presentation(let resolved) = resolved, let fault = resolved.presentation.live?.driftFault {
-      noteFailure(fault.located(at: source.name), rung: "")
+      noteFailure(fault.located(at: source.name), rung: "", outcome: .tolerated)
     }
   }
 }

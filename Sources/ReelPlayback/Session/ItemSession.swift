@@ -210,7 +210,7 @@ final class ItemSession: Sendable {
         buffer.end(kinds, from: loader, bufferGeneration: bufferGeneration, isBroken: isBroken)
       case .setHasSeparateAudio(let hasSeparateAudio): buffer.setHasSeparateAudio(hasSeparateAudio)
       case .reached(let stage): reach(stage)
-      case .log(let error): noteFailure(error, rung: "")
+      case .log(let error, let outcome): noteFailure(error, rung: "", outcome: outcome)
       case .publishRetries(let remaining): item.remainingRetries.set(remaining)
       case .tellRetry(let attempt, let count, let pause, let error):
         delegate.event(.retry(attempt: attempt, of: count, after: pause, error))

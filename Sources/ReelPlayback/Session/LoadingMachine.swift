@@ -59,7 +59,7 @@ struct LoadingMachine: Sendable {
     case endBuffer(Set<Loader>, from: Loader, bufferGeneration: Int, isBroken: Bool)
     case setHasSeparateAudio(Bool)
     case reached(PreloadStage)
-    case log(ReelError)
+    case log(ReelError, ErrorLogEntry.Outcome)
     case publishRetries(remaining: Int)
     case tellRetry(attempt: Int, of: Int, after: Duration, ReelError)
     /// No more tracks will be announced.
@@ -145,9 +145,9 @@ struct LoadingMachine: Sendable {
       guard !isStopped else { return [] }
       guard let (delay, actions) = tryAgain(after: error) else {
         failure = error
-        return [.log(error), .wakePlayer]
+        return [.log(error, .failed), .wakePlayer]
       }
-      return [.log(error)] + actions + [.resolve(after: delay)]
+      return [.log(error, .retried)] + actions + [.resolve(after: delay)]
     case .opened(let hasSeparateAudio):
       self.hasSeparateAudio = hasSeparateAudio
       return []
@@ -162,11 +162,11 @@ struct LoadingMachine: Sendable {
       return progress(kind, isNews: isNews)
     case .ended(let loader, let bufferGeneration, let fault):
       if let fault { failure = failure ?? fault }
-      return (fault.map { [.log($0)] } ?? []) + end(loader, bufferGeneration: bufferGeneration)
+      return (fault.map { [.log($0, .failed)] } ?? []) + end(loader, bufferGeneration: bufferGeneration)
     case .failed(let loader, let error, let bufferGeneration, let place):
       return fail(loader, error, bufferGeneration: bufferGeneration, place: place)
     case .audioMissed(let error, let bufferGeneration):
-      return [.log(error)] + giveUpAudio(bufferGeneration: bufferGeneration)
+      return [.log(error, Self.audioLoss)] + giveUpAudio(bufferGeneration: bufferGeneration)
     case .decodingFailed(let error):
       failure = error
       return [.wakePlayer]
@@ -249,6 +249,9 @@ struct LoadingMachine: Sendable {
 
   // MARK: - Private
 
+  /// The item plays on without audio.
+  private static let audioLoss = ErrorLogEntry.Outcome.lost(
+    MediaLoss(kind: .audio, reason: .missing, range: nil))
   private static let wakeAll = ItemSession.LoopKind.allCases.map(Action.wake)
 
   private mutating func begin() -> [Action] {
@@ -306,13 +309,15 @@ struct LoadingMachine: Sendable {
     if let (delay, actions) = tryAgain(after: error) {
       // Continues at the same position with a container that is opened again.
       pendingSeeks[loader] = Seek(bufferGeneration: bufferGeneration, time: place)
-      return [.log(error)] + actions + [.loadAgain(loader, after: delay)]
+      return [.log(error, .retried)] + actions + [.loadAgain(loader, after: delay)]
     }
-    guard loader == .video else { return [.log(error)] + giveUpAudio(bufferGeneration: bufferGeneration) }
+    guard loader == .video else {
+      return [.log(error, Self.audioLoss)] + giveUpAudio(bufferGeneration: bufferGeneration)
+    }
     failure = error
     // The loaded media is shown first.
     return [
-      .log(error),
+      .log(error, .failed),
       .endBuffer([.video, .audio], from: .video, bufferGeneration: bufferGeneration, isBroken: true),
       .wake(.video),
       .wake(.audio), .wakePlayer,

@@ -2,57 +2,29 @@ public import ReelCore
 internal import ReelPlayback
 
 /// A named figure of a walk.
-public struct WalkMetric: Sendable {
-  /// The name in assertions: `ttff.p95`.
-  public let name: String
-  /// A phrase that explains the figure.
-  public let meaning: String
-  /// The kinds that the figure is available as. The first one is printed.
-  public let kinds: [WalkValue.Kind]
-  /// A phrase that explains why a walk may lack the figure.
-  let absence: String
-  private let find: @Sendable (WalkTotals, WalkValue.Kind) -> WalkValue?
+public typealias WalkMetric = Figure<WalkTotals>
 
+extension Figure where Run == WalkTotals {
   /// All metrics, in the order of the help text.
-  public static let all: [WalkMetric] =
-    latencies("ttff", "from the settle to the first frame") { $0.firstFrame }
-    + latencies("second_frame", "from the settle to the second frame") { $0.secondFrame } + bounds + hits
-    + costs
+  public static var all: [WalkMetric] { WalkMetrics.all }
+
+  /// Where the metrics are listed.
+  static var listing: String { "reel feed --help lists the metrics" }
 
   /// The metric with this name, in any letter case.
   ///
   /// - Throws: `ReelError` of kind `usage`, with a similar name if one exists, if there is none.
   public static func named(_ name: String) throws(ReelError) -> WalkMetric {
-    if let metric = all.first(where: { $0.name == name.lowercased() }) { return metric }
-    let similar = Similarity.suggestion(for: name, among: all.map(\.name))
-    let advice = similar.map { "did you mean \($0)? " } ?? ""
-    throw ReelError(
-      .usage, "\"\(name)\" is not a metric", advice: advice + "reel feed --help lists the metrics")
+    try named(name, among: all, advice: listing)
   }
+}
 
-  /// The figure of a walk.
-  ///
-  /// - Parameters:
-  ///   - totals: The figures of the walk.
-  ///   - kind: The kind of figure; `nil` for the first of `kinds`.
-  /// - Returns: `nil` if the walk lacks the figure, or if the metric is not available as this kind.
-  public func value(in totals: WalkTotals, as kind: WalkValue.Kind? = nil) -> WalkValue? {
-    let kind = kind ?? kinds[0]
-    return kinds.contains(kind) ? find(totals, kind) : nil
-  }
-
-  // MARK: - Private
-
-  private init(
-    _ name: String, _ meaning: String, _ kinds: [WalkValue.Kind], absence: String = "there is no such figure",
-    find: @escaping @Sendable (WalkTotals, WalkValue.Kind) -> WalkValue?
-  ) {
-    self.name = name
-    self.meaning = meaning
-    self.kinds = kinds
-    self.absence = absence
-    self.find = find
-  }
+/// The figures of walks.
+private enum WalkMetrics {
+  static let all: [WalkMetric] =
+    latencies("ttff", "from the settle to the first frame") { $0.firstFrame }
+    + latencies("second_frame", "from the settle to the second frame") { $0.secondFrame } + bounds + hits
+    + costs
 
   private static func latencies(
     _ prefix: String, _ meaning: String, _ table: @escaping @Sendable (WalkTotals) -> LatencyTable

@@ -1,0 +1,76 @@
+import ReelCore
+import ReelReplay
+
+/// Results as JUnit XML: suites of test cases.
+///
+/// There is no schema of JUnit's own; this is valid by that of Jenkins' xUnit plugin, `junit-10.xsd`. The schema of Ant
+/// also requires a time stamp and a host, which would differ from run to run.
+struct JUnitXML {
+  /// A test case.
+  struct Case {
+    let name: String
+    /// Why it fails; nil if it passes.
+    var failure: (message: String, type: String)?
+
+    init(_ name: String, failure: (message: String, type: String)? = nil) {
+      self.name = name
+      self.failure = failure
+    }
+
+    init(_ outcome: AssertionOutcome) {
+      self.init(outcome.assertion, failure: outcome.isMet ? nil : (outcome.description, "assertion"))
+    }
+  }
+
+  struct Suite {
+    let name: String
+    let cases: [Case]
+    /// How long the run took.
+    let duration: Duration
+  }
+
+  /// The command, such as `feed`.
+  let command: String
+  let suites: [Suite]
+
+  var text: String {
+    var lines = ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>"]
+    lines.append("<testsuites name=\"reel \(command)\" \(Self.attributes(suites))>")
+    for suite in suites {
+      let label = Markup.escape(Redaction.clean(suite.name))
+      lines.append("  <testsuite name=\"\(label)\" \(Self.attributes([suite]))>")
+      for item in suite.cases {
+        let name = Markup.escape(Redaction.clean(item.name))
+        let head = "    <testcase classname=\"reel.\(command).\(label)\" name=\"\(name)\" time=\"0\""
+        guard let failure = item.failure else {
+          lines.append(head + "/>")
+          continue
+        }
+        let message = Markup.escape(Redaction.clean(failure.message))
+        lines.append(head + ">")
+        lines.append("      <failure message=\"\(message)\" type=\"\(failure.type)\">\(message)</failure>")
+        lines.append("    </testcase>")
+      }
+      lines.append("  </testsuite>")
+    }
+    return (lines + ["</testsuites>", ""]).joined(separator: "\n")
+  }
+
+  /// The counts and the time of suites.
+  private static func attributes(_ suites: [Suite]) -> String {
+    let cases = suites.flatMap(\.cases)
+    let time = suites.reduce(.zero) { $0 + $1.duration } / .seconds(1)
+    return "tests=\"\(cases.count)\" failures=\"\(cases.count { $0.failure != nil })\" errors=\"0\""
+      + " time=\"\(time.formatted(places: 3))\""
+  }
+}
+
+extension JUnitXML {
+  /// The outcomes of assertions of walks: a suite for each pool, a test case for each assertion.
+  static func text(_ reports: [WalkReport]) -> String {
+    let suites = reports.map { report in
+      Suite(name: report.label, cases: report.assertions.map(Case.init), duration: report.duration)
+    }
+    return JUnitXML(command: "feed", suites: suites).text
+  }
+}

@@ -1,0 +1,372 @@
+import Foundation
+import ReelCore
+import ReelTestSupport
+import ReelTesting
+import Testing
+
+/// What `reel play` says of media that was not shown: each part has a place and a reason, and with what was played they
+/// add up to the timeline.
+@Suite("Media that reel play does not show", .hangLimit)
+struct PlayLossTests {
+  /// A copy of a presentation of three segments of a second.
+  private struct Scene {
+    let folder: TemporaryFolder
+    let playlist: String
+
+    init(_ name: String) throws {
+      folder = try TemporaryFolder()
+      let copy = folder.url.appending(path: "copy")
+      try FileManager.default.copyItem(at: Fixtures.folder.appending(path: name), to: copy)
+      playlist = copy.appending(path: "index.m3u8").path
+    }
+
+    func url(_ segment: String) -> URL { folder.url.appending(path: "copy/\(segment)") }
+
+    func cut(_ segment: String, to share: Double) throws {
+      let bytes = try Data(contentsOf: url(segment))
+      try bytes.prefix(Int(Double(bytes.count) * share)).write(to: url(segment))
+    }
+  }
+
+  private struct Part {
+    let from: Double
+    let to: Double
+    let reason: String
+    let message: String?
+
+    init?(_ object: [String: Any]) {
+      guard let from = object["from"] as? Double, let to = object["to"] as? Double,
+        let reason = object["reason"] as? String
+      else { return nil }
+      (self.from, self.to, self.reason) = (from, to, reason)
+      message = (object["error"] as? [String: Any])?["message"] as? String
+    }
+  }
+
+  private func parts(_ summary: [String: Any]) -> [Part] {
+    (summary["skipped_parts"] as? [[String: Any]] ?? []).compactMap(Part.init)
+  }
+
+  private func outcomes(_ summary: [String: Any]) -> [String] {
+    (summary["failure_list"] as? [[String: Any]] ?? []).compactMap { $0["outcome"] as? String }
+  }
+
+  /// What was played and what was skipped add up to `span`, the parts to what was skipped, and the phases to the wall
+  /// clock.
+  private func expectSums(
+    _ summary: [String: Any], span: Double, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let played = try #require(summary["played"] as? Double, sourceLocation: sourceLocation)
+    let skipped = try #require(summary["skipped"] as? Double, sourceLocation: sourceLocation)
+    #expect(abs(played + skipped - span) < 0.002, "\(played) + \(skipped)", sourceLocation: sourceLocation)
+    let reasons = try #require(
+      summary["skipped_reasons"] as? [String: Double], sourceLocation: sourceLocation)
+    #expect(abs(reasons.values.reduce(0, +) - skipped) < 0.001, sourceLocation: sourceLocation)
+    let listed = parts(summary).map { $0.to - $0.from }.reduce(0, +)
+    #expect(abs(listed - skipped) < 0.001, "\(parts(summary))", sourceLocation: sourceLocation)
+    let shown = Double(try #require(summary["frames_shown"] as? Int, sourceLocation: sourceLocation)) / 30
+    #expect(abs(played - shown) < 0.04, "\(played) s of \(shown) s", sourceLocation: sourceLocation)
+    let wall = try #require(summary["wall"] as? [String: Double], sourceLocation: sourceLocation)
+    let total = try #require(summary["wall_ms"] as? Double, sourceLocation: sourceLocation)
+    #expect(abs(wall.values.reduce(0, +) - total) < 0.01, sourceLocation: sourceLocation)
+  }
+
+  private func play(
+    _ source: String, _ options: String..., status: Int32 = 0,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> [String: Any] {
+    let result = try await Command.run(
+      ["play", source, "--json"] + options, sourceLocation: sourceLocation)
+    #expect(result.status == status, "\(result.errorText)", sourceLocation: sourceLocation)
+    return try #require(try PlayEvents(result).summary, sourceLocation: sourceLocation)
+  }
+
+  // MARK: Segments
+
+  @Test(
+    "Half a segment is missing",
+    arguments: [("hls-fmp4/high", "segment-1.m4s"), ("hls-ts/low", "segment-1.ts")])
+  func halfSegment(path: String, segment: String) async throws {
+    let scene = try Scene(path)
+    try scene.cut(segment, to: 0.5)
+    for rate in ["max", "4"] {
+      let summary = try await play(scene.playlist, "--rate", rate)
+      let dropped = try #require((summary["skipped_reasons"] as? [String: Double])?["dropped"])
+      let part = try #require(parts(summary).first { $0.reason == "damaged" })
+      #expect(part.from > 1 && part.from < 1.8 && abs(part.to - 2) < 0.04, "\(part)")
+      #expect(part.message?.contains(segment) == true, "\(part)")
+      #expect(outcomes(summary).contains("damaged"))
+      #expect((summary["loss"] as? [String: Any])?["exit_code"] as? Int == 65)
+      try expectSums(summary, span: 3)
+      // The player waited for the next frame.
+      let wall = try #require(summary["wall"] as? [String: Double])
+      let frozen = (wall["frozen_ms"] ?? 0) / 1e3
+      #expect(rate == "max" ? frozen == 0 : frozen > (part.to - part.from - dropped) / 4 - 0.1, "\(wall)")
+    }
+  }
+
+  @Test("A segment of MPEG-TS that ends between two packets is damaged too")
+  func wholePackets() async throws {
+    let scene = try Scene("hls-ts/low")
+    let bytes = try Data(contentsOf: scene.url("segment-1.ts"))
+    try bytes.prefix(bytes.count / 2 / 188 * 188).write(to: scene.url("segment-1.ts"))
+    let summary = try await play(scene.playlist, "--rate", "max")
+    #expect(parts(summary).map(\.reason) == ["damaged"])
+    #expect(outcomes(summary).contains("damaged"))
+    try expectSums(summary, span: 3)
+  }
+
+  @Test(
+    "A segment that is no media, or not there", arguments: ["segment-0.ts", "segment-1.ts", "segment-2.ts"])
+  func noSegment(segment: String) async throws {
+    let scene = try Scene("hls-ts/low")
+    try Data("<html><body>Not found</body></html>".utf8).write(to: scene.url(segment))
+    for isThere in [true, false] {
+      if !isThere { try FileManager.default.removeItem(at: scene.url(segment)) }
+      let summary = try await play(scene.playlist, "--rate", "max")
+      let found = parts(summary)
+      let place = Double(try #require(Int(segment.dropFirst(8).prefix(1))))
+      #expect(found.count == 1 && found.first?.reason == "missing", "\(found)")
+      let part = try #require(found.first)
+      #expect(abs(part.from - place) < 0.02 && abs(part.to - place - 1) < 0.02, "\(part)")
+      #expect(part.message?.contains(segment) == true)
+      #expect(outcomes(summary) == ["missing"])
+      try expectSums(summary, span: 3)
+    }
+  }
+
+  @Test("Text and page tell where and why")
+  func reports() async throws {
+    let scene = try Scene("hls-ts/low")
+    try FileManager.default.removeItem(at: scene.url("segment-1.ts"))
+    let page = scene.folder.path("page.html")
+    let result = try await Command.run("play", scene.playlist, "--rate", "max", "--report", page)
+    #expect(result.status == 0)
+    #expect(result.outputText.contains("2 s in"))
+    #expect(result.outputText.contains("skipped      1.000 s to 2.000 s, missing: "), "\(result.outputText)")
+    #expect(result.outputLines.contains { $0.hasPrefix("  failure ") && $0.hasSuffix("(left out)") })
+    let html = String(decoding: try scene.folder.bytes("page.html"), as: UTF8.self)
+    #expect(html.contains("Skipped") && html.contains("missing") && html.contains("left out"))
+  }
+
+  // MARK: Files
+
+  /// The third fragment, and those after it, begin `seconds` later.
+  private func jump(by seconds: Double, in name: String) throws -> [UInt8] {
+    var bytes = try Fixtures.bytes(name)
+    let starts = bytes.indices.dropLast(20).filter { Array(bytes[$0..<$0 + 4]) == Array("tfdt".utf8) }
+    let scale = try timescale(of: bytes)
+    for start in starts.dropFirst(2) {
+      let size = bytes[start + 4] == 1 ? 8 : 4
+      let field = start + 8..<start + 8 + size
+      let value = bytes[field].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      bytes.replaceSubrange(field, with: bigEndian(value + UInt64(seconds * scale), bytes: size))
+    }
+    #expect(starts.count > 2)
+    return bytes
+  }
+
+  private func timescale(of bytes: [UInt8]) throws -> Double {
+    let start = try #require(bytes.firstRange(of: Array("mdhd".utf8))).upperBound
+    let offset = bytes[start] == 1 ? 20 : 12
+    return Double(bytes[(start + offset)..<(start + offset + 4)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+  }
+
+  @Test("Timestamps that jump are skipped, and a wait for them is seen")
+  func timestampJump() async throws {
+    let folder = try TemporaryFolder()
+    let bytes = try jump(by: 4, in: "media/h264-fragmented.mp4")
+    try Data(bytes).write(to: folder.url.appending(path: "jump.mp4"))
+    for rate in ["max", "8"] {
+      let summary = try await play(folder.path("jump.mp4"), "--rate", rate)
+      let part = try #require(parts(summary).first { $0.reason == "jumped" }, "\(summary)")
+      #expect(abs(part.to - part.from - 4) < 0.04, "\(part)")
+      #expect(part.message?.contains("jump") == true)
+      #expect(summary["failures"] as? Int == 1)
+      let wall = try #require(summary["wall"] as? [String: Double])
+      let frozen = wall["frozen_ms"] ?? 0
+      #expect(rate == "max" ? frozen == 0 : abs(frozen - 500) < 100, "\(wall)")
+    }
+  }
+
+  @Test("Damage in the middle of a file: frames that can't be decoded are skipped")
+  func damagedFile() async throws {
+    let folder = try TemporaryFolder()
+    var bytes = try Fixtures.bytes("media/h264-gops.mp4")
+    let media = try #require(bytes.firstRange(of: Array("mdat".utf8))).upperBound
+    let end = bytes.firstRange(of: Array("moov".utf8)).map {
+      $0.lowerBound > media ? $0.lowerBound : bytes.count
+    }
+    let middle = media + ((end ?? bytes.count) - media) / 2
+    for index in middle..<middle + 400 { bytes[index] = UInt8(truncatingIfNeeded: index &* 89) }
+    try Data(bytes).write(to: folder.url.appending(path: "damaged.mp4"))
+    let summary = try await play(folder.path("damaged.mp4"), "--rate", "max")
+    #expect(outcomes(summary).contains("damaged"), "\(summary)")
+    #expect((summary["loss"] as? [String: Any])?["exit_code"] as? Int == 65)
+    #expect(parts(summary).allSatisfy { $0.reason == "damaged" })
+    _ = try await play(folder.path("damaged.mp4"), "--rate", "max", "--strict", status: 65)
+  }
+
+  @Test("Frames that were late are skipped as dropped, which is no loss")
+  func dropped() async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("hls-ts/low/index.m3u8")
+    // The reader holds up the output for a while.
+    let result = try await Command.run(
+      "play", source, "--json", "--strict", "--y4m", folder.path("frames"),
+      shell: """
+        mkfifo "\(folder.path("frames"))" || exit 9
+        (exec 3<"\(folder.path("frames"))"; sleep 1; cat <&3 >/dev/null) &
+        "$@"
+        """)
+    #expect(result.status == 0, "\(result.errorText)")
+    let summary = try #require(try PlayEvents(result).summary)
+    #expect(try #require(summary["frames_dropped"] as? Int) > 5, "\(summary)")
+    #expect(!parts(summary).isEmpty && parts(summary).allSatisfy { $0.reason == "dropped" })
+    #expect(summary["loss"] == nil && summary["failures"] as? Int == 0)
+    try expectSums(summary, span: 3)
+  }
+
+  // MARK: Rungs
+
+  @Test("A rung has one row, and a switch its cause")
+  func rungs() async throws {
+    // The lower rung fails once.
+    try await withOrigin("high/segment-1.m4s=status:404") { origin in
+      let result = try await Command.run(
+        "play", origin.url("hls-fmp4/master.m3u8").absoluteString, "--json", "--rate", "max", "--retries", "0"
+      )
+      let events = try PlayEvents(result)
+      let summary = try #require(events.summary)
+      let rungs = try #require(summary["rungs"] as? [[String: Any]])
+      let names = rungs.compactMap { $0["rung"] as? String }
+      #expect(names.count == 2 && Set(names).count == 2, "\(rungs)")
+      #expect(rungs.allSatisfy { ($0["bytes"] as? Int ?? 0) > 0 && ($0["frames_shown"] as? Int ?? 0) > 0 })
+      let causes = events.all.compactMap { $0["cause"] as? String }
+      #expect(causes == ["failure"], "\(events.all)")
+      #expect(outcomes(summary) == ["other_rung"])
+      #expect(summary["loss"] == nil)
+      try expectSums(summary, span: 3)
+    }
+  }
+
+  // MARK: Gates
+
+  @Test("--strict ends with the code of the first loss; sound sources pass")
+  func strict() async throws {
+    let scene = try Scene("hls-ts/low")
+    try FileManager.default.removeItem(at: scene.url("segment-1.ts"))
+    let missing = try await Command.run("play", scene.playlist, "--rate", "max", "--strict", "--quiet")
+    #expect(missing.status == 66, "\(missing.errorText)")
+    expectErrorLine(missing, names: "segment-1.ts", words: "no such file")
+    let sound = Fixtures.path("hls-ts/low/index.m3u8")
+    let good = try await Command.run("play", sound, "--rate", "max", "--strict", "--quiet")
+    #expect(good.status == 0 && good.errorText.isEmpty)
+    let both = try await Command.run("play", scene.playlist, sound, "--rate", "max", "--strict", "--quiet")
+    #expect(both.status == 1)
+    // What was not to be played is no loss.
+    let early = try await Command.run(
+      "play", scene.playlist, "--rate", "max", "--duration", "500ms", "--strict", "--quiet")
+    #expect(early.status == 0, "\(early.errorText)")
+    let half = try Scene("hls-fmp4/high")
+    try half.cut("segment-1.m4s", to: 0.5)
+    let damaged = try await Command.run("play", half.playlist, "--rate", "max", "--strict", "--quiet")
+    #expect(damaged.status == 65)
+    try await withOrigin("audio/segment-1.m4s=status:404") { origin in
+      let source = origin.url("hls-fmp4/master.m3u8").absoluteString
+      let arguments = ["play", source, "--rate", "max", "--strict", "--quiet", "--retries", "0"]
+      let audio = try await Command.run(arguments)
+      #expect(audio.status == 69, "\(audio.errorText)")
+      expectErrorLine(audio, names: "audio/segment-1.m4s", words: "404")
+      let muted = try await Command.run(arguments + ["--mute"])
+      #expect(muted.status == 0, "\(muted.errorText)")
+    }
+  }
+
+  @Test("--assert: what holds is printed, what does not ends with 1")
+  func assertions() async throws {
+    let scene = try Scene("hls-ts/low")
+    try FileManager.default.removeItem(at: scene.url("segment-1.ts"))
+    let arguments = ["play", scene.playlist, "--rate", "max"]
+    let met = try await Command.run(
+      arguments + [
+        "--assert", "first_frame<30s", "--assert", "skipped.missing>=0.9s", "--assert", "stalls.count=0",
+        "--assert",
+        "failures<=1", "--assert", "frames.dropped=0%",
+      ])
+    #expect(met.status == 0, "\(met.errorText)")
+    #expect(met.outputLines.contains { $0.hasPrefix("first_frame<30s: met, ") })
+    let unmet = try await Command.run(
+      arguments + ["--assert", "skipped=0ms", "--assert", "live_latency<1s", "--json"])
+    #expect(unmet.status == 1)
+    #expect(
+      unmet.errorLines == [
+        "reel: skipped=0ms: not met, 1 s", "reel: live_latency<1s: not met, the source is not live",
+      ])
+    let outcomes = try #require(try PlayEvents(unmet).summary?["assertions"] as? [[String: Any]])
+    #expect(outcomes.map { $0["met"] as? Bool } == [false, false])
+    #expect(outcomes.first?["assertion"] as? String == "skipped=0ms")
+    // A loss says more than an assertion.
+    let strict = try await Command.run(arguments + ["--assert", "skipped=0ms", "--strict"])
+    #expect(strict.status == 66)
+    for wrong in ["first_fram<1s", "first_frame", "bytes<20ms"] {
+      let result = try await Command.run(arguments + ["--assert", wrong])
+      #expect(result.status == 64 && result.outputText.isEmpty, "\(result.errorText)")
+    }
+    let hint = try await Command.run(arguments + ["--assert", "first_fram<1s"])
+    #expect(hint.errorText.contains("did you mean first_frame?"), "\(hint.errorText)")
+  }
+
+  @Test("--junit: a case for each source and assertion")
+  func junit() async throws {
+    let scene = try Scene("hls-ts/low")
+    try FileManager.default.removeItem(at: scene.url("segment-1.ts"))
+    let sound = Fixtures.path("hls-ts/low/index.m3u8")
+    let result = try await Command.run(
+      "play", scene.playlist, sound, Fixtures.path("bad/text.mp4"), "--rate", "max", "--strict", "--quiet",
+      "--junit",
+      scene.folder.path("out.xml"), "--assert", "skipped=0ms")
+    #expect(result.status == 1)
+    let xml = String(decoding: try scene.folder.bytes("out.xml"), as: UTF8.self)
+    #expect(xml.contains("<testsuites name=\"reel play\" tests=\"6\" failures=\"3\" errors=\"0\""), "\(xml)")
+    let lines = xml.split(separator: "\n").map(String.init)
+    #expect(lines.count { $0.contains("<testsuite ") } == 3)
+    #expect(lines.count { $0.contains("<failure ") } == 3)
+    #expect(xml.contains("type=\"noSuchFile\"") && xml.contains("type=\"badMedia\""))
+    #expect(xml.contains("skipped=0ms: not met, 1 s"))
+    let missing = try await Command.run("play", sound, "--junit", scene.folder.path("none/out.xml"))
+    #expect(missing.status == 73)
+    expectErrorLine(missing, names: "none/out.xml", words: "no such folder")
+  }
+
+  @Test("A report that can't be made ends with 73, before anything is played")
+  func noReport() async throws {
+    let folder = try TemporaryFolder()
+    let result = try await Command.run("play", goodSource, "--report", folder.path("none/a.html"))
+    #expect(result.status == 73, "\(result.errorText)")
+    #expect(result.errorLines.count == 1 && result.errorText.hasPrefix("reel: "), "\(result.errorText)")
+    #expect(result.outputText.isEmpty)
+  }
+
+  @Test("Ctrl-C during feed leaves its files")
+  func interruptedFeed() async throws {
+    let folder = try TemporaryFolder()
+    let feed = folder.url.appending(path: "feed.txt")
+    try Data("\(goodSource)\n\(Fixtures.path("media/h264.ts"))\n".utf8).write(to: feed)
+    let command = try Command([
+      "feed", feed.path, "--swipes", "50", "--dwell", "fixed:300ms", "--report", folder.path("a.html"),
+      "--csv",
+      folder.path("a.csv"), "--trace", folder.path("a.jsonl"),
+    ])
+    try await until {
+      // The trace is under its temporary name.
+      let names = folder.names().filter { $0.contains("a.jsonl") }
+      return !command.isRunning || names.contains { (try? folder.bytes($0).contains(10)) ?? false }
+    }
+    command.interrupt()
+    let result = try await command.result()
+    #expect(result.status == 130, "\(result.errorText)")
+    #expect(folder.names() == ["a.csv", "a.html", "a.jsonl", "feed.txt"])
+    #expect(String(decoding: try folder.bytes("a.html"), as: UTF8.self).contains("</html>"))
+  }
+}
