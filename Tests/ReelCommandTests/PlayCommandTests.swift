@@ -43,6 +43,41 @@ struct PlayCommandTests {
   }
 
   @Test(
+    "A file whose audio and video are stored apart, from a server, a pipe and a folder",
+    arguments: [
+      StoredMP4.Arrangement.videoAhead(-100), .videoAhead(100), .pieces(seconds: 3, videoFirst: true),
+    ],
+    [true, false])
+  func storedApart(arrangement: StoredMP4.Arrangement, indexFirst: Bool) async throws {
+    let bytes = try StoredMP4(try Fixtures.bytes("media/h264-long.mp4")).stored(
+      arrangement, indexFirst: indexFirst)
+    let golden = try Fixtures.golden("h264-long.mp4")
+    let configuration = Origin.Configuration(
+      routes: ["/apart.mp4": .init(bytes)], link: try LinkSpec(parsing: "10Mbit/20ms"))
+    try await Origin.use(configuration) { origin in
+      let url = origin.url("apart.mp4").absoluteString
+      let events = try await PlayEvents.play(url, "--rate", "max", "--md5")
+      #expect(events.md5s == golden)
+      let played = origin.requestLog
+      #expect(played.count <= 3)
+      let sent = played.reduce(0) { $0 + Int($1.bodyBytesSent) }
+      #expect(sent <= bytes.count + 32 << 10, "\(sent) of \(bytes.count)")
+      let frames = try await Command.run("frames", url, "--count", "0", "--format", "y4m", "-o", "-")
+      let original = try await Command.run(
+        "frames", Fixtures.path("media/h264-long.mp4"), "--count", "0", "--format", "y4m", "-o", "-")
+      #expect(frames.status == 0)
+      #expect(frames.output == original.output)
+      #expect(origin.requestLog.count - played.count <= 4)
+    }
+    let piped = try PlayEvents(
+      try await Command.run("play", "-", "--json", "--rate", "max", "--md5", input: bytes))
+    #expect(piped.md5s == golden)
+    let folder = try TemporaryFolder()
+    try Data(bytes).write(to: URL(filePath: folder.path + "/apart.mp4"))
+    #expect(try await PlayEvents.play(folder.path + "/apart.mp4", "--rate", "max", "--md5").md5s == golden)
+  }
+
+  @Test(
     "Every frame of a presentation in segments",
     arguments: [("hls-fmp4", "hls-fmp4-high"), ("hls-ts", "hls-ts-high")])
   func segments(folder: String, golden: String) async throws {

@@ -251,7 +251,9 @@ package final class Demuxer {
     guard format == .mp4, let context else { return }
     var tracks: [IndexedTrack] = []
     for index in 0..<Int(context.pointee.nb_streams) {
-      guard let stream = context.pointee.streams[index], stream.pointee.discard != AVDISCARD_ALL else { continue }
+      guard let stream = context.pointee.streams[index], stream.pointee.discard != AVDISCARD_ALL else {
+        continue
+      }
       if let track = IndexedTrack(stream) { tracks.append(track) }
     }
     while !tracks.isEmpty {

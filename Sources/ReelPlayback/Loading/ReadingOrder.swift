@@ -12,8 +12,10 @@ enum ReadingOrder: Sendable, Hashable {
 
   /// A step forward by at most this much is read through: fewer bytes than a round trip is worth.
   static let readThroughByteCount: Int64 = 64 << 10
-  /// The farthest steps back for which bytes are kept.
-  static let maximumDistance = 8 << 20
+  /// The farthest steps back for which bytes are kept: a few seconds of media.
+  private static let maximumDistance = 8 << 20
+  /// The same if a request for each range would do.
+  private static let maximumApartDistance = 2 << 20
   /// What libavformat's buffer may hold of a transfer when it goes elsewhere (`ByteSourceIO`), and what it reads through
   /// itself instead of seeking (libavformat/aviobuf.c, SHORT_SEEK_THRESHOLD).
   private static let bufferedByteCount = 48 << 10
@@ -26,18 +28,30 @@ enum ReadingOrder: Sendable, Hashable {
   init(_ samples: (_ body: (Range<Int64>) -> Void) -> Void) {
     var finder = RunFinder()
     samples { finder.add($0) }
-    let runs = finder.runs
-    let (distance, end) = (finder.distance, runs.map(\.upperBound).max() ?? 0)
-    self =
-      if runs.isEmpty {
-        .forward
-      } else if distance > 0, distance <= Self.maximumDistance,
-        distance <= Self.readThroughByteCount || runs.count > Self.fewRuns
-      {
-        .window(distance: distance, end: end)
+    let (runs, distance) = (finder.runs, finder.distance)
+    guard let end = runs.map(\.upperBound).max() else {
+      self = .forward
+      return
+    }
+    let isWindow =
+      if distance <= Self.readThroughByteCount {
+        distance > 0
+      } else if Self.overlap(of: runs) > Self.readThroughByteCount {
+        distance <= Self.maximumDistance
       } else {
-        .runs(runs)
+        runs.count > Self.fewRuns && distance <= Self.maximumApartDistance
       }
+    self = isWindow ? .window(distance: distance, end: end) : .runs(runs)
+  }
+
+  /// The number of bytes that would be transferred twice.
+  private static func overlap(of runs: [Range<Int64>]) -> Int64 {
+    var (overlap, end): (Int64, Int64) = (0, 0)
+    for run in runs {
+      overlap += max(0, min(end, run.upperBound) - run.lowerBound)
+      end = max(end, run.upperBound)
+    }
+    return overlap
   }
 
   /// The number of bytes that are kept of a transfer behind what was read.

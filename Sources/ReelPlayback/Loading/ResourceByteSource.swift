@@ -274,7 +274,8 @@ final class ResourceByteSource: ByteSource {
 
   /// Copies the bytes of a response, which begin at `position`, up to a limit.
   private static func copy(
-    _ response: FetchResponse, from position: Int64, upTo limit: Locked<Int64?>, to pipe: BytePipe, _ notes: Notes
+    _ response: FetchResponse, from position: Int64, upTo limit: Locked<Int64?>, to pipe: BytePipe,
+    _ notes: Notes
   ) async throws {
     var position = position
     let isOver = { (position: Int64) in limit.withLock { $0.map { $0 <= position } ?? false } }
@@ -308,7 +309,8 @@ final class ResourceByteSource: ByteSource {
       return known
     }
     if feeds.count == ReadingOrder.maximumTransferCount { feeds.removeFirst() }
-    let feed = makeFeed(at: position, end: expected?.upperBound ?? order.end(from: position), capacity: capacity)
+    let feed = makeFeed(
+      at: position, end: expected?.upperBound ?? order.end(from: position), capacity: capacity)
     feeds.append(feed)
     return feed
   }
@@ -318,7 +320,8 @@ final class ResourceByteSource: ByteSource {
   private var expectedBytes: Range<Int64>? {
     guard isPlanned else {
       return expectedRange.flatMap { range in
-        position < range.upperBound && range.lowerBound - position <= ReadingOrder.readThroughByteCount ? range : nil
+        position < range.upperBound && range.lowerBound - position <= ReadingOrder.readThroughByteCount
+          ? range : nil
       }
     }
     let next = (ahead.map(\.position) + planned.map(\.lowerBound)).filter { $0 > position }.min()
@@ -328,7 +331,8 @@ final class ResourceByteSource: ByteSource {
   /// Begins a transfer.
   ///
   /// - Parameter permits: Limits the transfers that run at the same time; nil for no limit.
-  private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil) -> ResourceFeed
+  private func makeFeed(at start: Int64, end: Int64?, capacity: Int, permits: TransferPermits? = nil)
+    -> ResourceFeed
   {
     let (fetcher, url, notes, recorder, byteCount) = (fetcher, url, notes, recorder, byteCount)
     let request = FetchRequest(

@@ -366,6 +366,11 @@ final class ItemSession: Sendable {
     return buffer.isAudioBehind(time) && buffer.isLoadingMoreAudio
   }
 
+  /// The same for audio that is read with the video.
+  private func isMuxedAudioBehind(_ time: MediaTime) -> Bool {
+    state.withLock { $0.machine.hasSeparateAudio == false } && isAudioLoaderBehind(time)
+  }
+
   /// Audio before `time` is ready, or will be without more loading.
   func hasAudio(before time: MediaTime) -> Bool {
     audio.nextTime.map { $0 < time } ?? isAudioDecoderBehind(time)
@@ -387,7 +392,7 @@ final class ItemSession: Sendable {
       !isDry
       && environment.thresholds.isLikelyToKeepUp(
         buffered: .seconds(level.ahead.seconds), target: target, isComplete: level.isComplete,
-        isFull: level.isResting, isAfterStall: isStalled, rate: rate)
+        isFull: level.isResting, isAfterStall: isStalled || isMuxedAudioBehind(time), rate: rate)
     item.loadedTimeRanges.set(level.range.map { [$0] } ?? [])
     item.isPlaybackBufferFull.set(level.isFull || level.isComplete)
     item.isPlaybackBufferEmpty.set(level.isConsumed && ring.statistics.frameCount == 0)
