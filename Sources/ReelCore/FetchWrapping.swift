@@ -9,6 +9,15 @@ extension FetchRequest {
       report?(metrics)
     }
   }
+
+  /// Passes each failed attempt to `note` before the request's own handler gets it.
+  package mutating func addFailedAttempt(_ note: @escaping @Sendable (ReelError) -> Void) {
+    let noteFailedAttempt = noteFailedAttempt
+    self.noteFailedAttempt = { error in
+      note(error)
+      noteFailedAttempt?(error)
+    }
+  }
 }
 
 extension FetchResponse {

@@ -45,6 +45,10 @@ public struct FetchRequest: Sendable {
   public var report: (@Sendable (RequestMetrics) -> Void)?
   /// Called with the change in the number of body bytes that were received but not yet read. Must not block.
   public var noteHeld: (@Sendable (Int) -> Void)?
+  /// Called with the error of each attempt that the fetcher will repeat by itself, before its pause. Must not block.
+  ///
+  /// The error of the last attempt is thrown, by `fetch` or by the body, and is not passed here.
+  public var noteFailedAttempt: (@Sendable (ReelError) -> Void)?
 
   /// Creates a request, by default for the whole of a resource.
   public init(

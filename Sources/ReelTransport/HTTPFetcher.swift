@@ -66,6 +66,7 @@ final class HTTPFetcher: Fetching {
     guard let delay = session.delay(after: failure, policy: configuration.retryPolicy) else { throw error }
     logger.debug(
       "will try again", metadata: ["url": "\(url)", "reason": "\(error.reason)", "delay": "\(delay)"])
+    session.request.noteFailedAttempt?(error)
     try await Task.sleep(for: delay)
   }
 

@@ -26,6 +26,29 @@ struct RetryTests {
     }
   }
 
+  @Test("Each attempt that is repeated is told while it is, and the last one is thrown")
+  func failedAttempts() async throws {
+    let faults = [FaultRule("a", .status(503), count: 2), FaultRule("a", .close(after: 40_000), count: 1)]
+    try await Origin.use(origin(faults)) { origin in
+      let told = Locked<[ReelError]>([])
+      var request = FetchRequest(url: origin.url("a"), purpose: .segment)
+      request.noteFailedAttempt = { error in told.withLock { $0.append(error) } }
+      let response = try await quickFetcher().fetch(request)
+      #expect(told.withLock { $0.map(\.status) } == [503, 503])
+      #expect(try await response.body.collect(upTo: 1 << 20) == bytes)
+      #expect(told.withLock { $0.map(\.kind) } == [.server, .server, .network])
+      #expect(told.withLock { $0.allSatisfy { $0.location == origin.url("a").absoluteString } })
+    }
+    try await Origin.use(origin([FaultRule("a", .status(404))])) { origin in
+      let told = Locked<[ReelError]>([])
+      var request = FetchRequest(url: origin.url("a"), purpose: .segment)
+      request.noteFailedAttempt = { error in told.withLock { $0.append(error) } }
+      let error = await reelError { _ = try await quickFetcher().fetch(request) }
+      #expect(error?.status == 404)
+      #expect(told.withLock { $0.isEmpty })
+    }
+  }
+
   @Test("The budget ends, and the error tells the status")
   func lastingStatus() async throws {
     try await Origin.use(origin([FaultRule("a", .status(500))])) { origin in

@@ -110,7 +110,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
     var real = request
     // The metrics of the real request are not the link's, and come at times that are not the simulation's.
     real.report = nil
-    if simulation != nil { real.noteHeld = nil }
+    if simulation != nil { real.withholdRealEvents() }
     let (answer, file): (FetchResponse, FileAnswers.Body?)
     do {
       (answer, file) = try await fetchFileOrForReal(real)
@@ -189,7 +189,7 @@ public final class ThrottledFetcher: Fetching, ConnectionOpening {
   private func fetchBeside(_ request: FetchRequest) async throws -> FetchResponse {
     guard let simulation else { return try await base.fetch(request) }
     var real = request
-    real.noteHeld = nil
+    real.withholdRealEvents()
     let (url, limit, overdue) = (request.url, limit, overdue)
     return try await fetchForReal(real).wrappingBody { body in
       try Self.standStill(simulation, for: url, within: limit, overdue) { try await body.next() }
@@ -376,6 +376,14 @@ private struct LinkHost: Equatable {
   private static func isAddress(_ host: String) -> Bool {
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
     return host.contains(":") || parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
+  }
+}
+
+extension FetchRequest {
+  /// In a simulation, bytes arrive and attempts fail in no simulated time, so nobody is told while they do.
+  fileprivate mutating func withholdRealEvents() {
+    noteHeld = nil
+    noteFailedAttempt = nil
   }
 }
 
