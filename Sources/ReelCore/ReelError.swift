@@ -14,7 +14,7 @@ public struct ReelError: Error, Sendable, Hashable {
     case noSuchFile
     /// A server answered with an error, or its answer is invalid.
     case server
-    /// The network failed: no address for the host, no connection, or a lost connection.
+    /// The network failed: no address for the host, no connection, a lost connection, or a TLS failure.
     case network
     /// A time limit expired.
     case timedOut
@@ -50,11 +50,15 @@ public struct ReelError: Error, Sendable, Hashable {
   public var advice: String?
   /// The HTTP status of the answer that caused an error of kind `server` (RFC 9110 §15); otherwise nil.
   public var status: Int?
+  /// Overrides the rule by kind and status; nil if it holds.
+  private var temporariness: Bool?
 
   /// Creates an error. `reason` and `advice` are clauses without a full stop.
+  ///
+  /// - Parameter isTemporary: Whether the failure may pass; nil if its kind and status say so.
   public init(
     _ kind: Kind, _ reason: String, at location: String? = nil, place: Place? = nil, advice: String? = nil,
-    status: Int? = nil
+    status: Int? = nil, isTemporary: Bool? = nil
   ) {
     self.kind = kind
     self.reason = reason
@@ -62,13 +66,20 @@ public struct ReelError: Error, Sendable, Hashable {
     self.place = place
     self.advice = advice
     self.status = status
+    if let isTemporary { self.isTemporary = isTemporary }
   }
 
-  /// True if the same operation may succeed later.
+  /// True if the same operation may succeed later. A source that is being opened fails at once if not.
   ///
-  /// These errors are temporary: `network`, `timedOut`, and `server` without a status or with the status 408, 425, 429,
-  /// 500, 502, 503 or 504.
+  /// These errors are temporary unless they say otherwise: `network`, `timedOut`, and `server` without a status or with the
+  /// status 408, 425, 429, 500, 502, 503 or 504. Of kind `network`, a host that does not exist, a TLS failure and a proxy that
+  /// requires a password are not.
   public var isTemporary: Bool {
+    get { temporariness ?? isTemporaryByKind }
+    set { temporariness = newValue == isTemporaryByKind ? nil : newValue }
+  }
+
+  private var isTemporaryByKind: Bool {
     switch kind {
     case .network, .timedOut: true
     case .server: status.map(Self.temporaryStatuses.contains) ?? true
@@ -80,6 +91,9 @@ public struct ReelError: Error, Sendable, Hashable {
 
   /// The HTTP statuses after which the same request may succeed later (RFC 9110 §15; 425: RFC 8470 §5.2).
   package static let temporaryStatuses: Set = [408, 425, 429, 500, 502, 503, 504]
+
+  /// True if the failure is final, but another resource of the same server may be there.
+  package var concernsOneResource: Bool { !isTemporary && kind != .network }
 
   /// Returns the same error, with `location` filled in if it had none.
   public func located(at location: String) -> ReelError {

@@ -152,6 +152,8 @@ final class HTTPFetcher: Fetching {
           "url": "\(plan.url)", "status": "\(head.status.code)", "after": "\(ContinuousClock.now - sentAt)",
         ])
       return (transfer, head)
+    } catch TransferFailure.certificate(let fault) {
+      failure = .certificate(await explained(fault, at: plan.url))
     } catch let error as TransferFailure {
       failure = error
     } catch let error as HTTPClientError {
@@ -159,6 +161,15 @@ final class HTTPFetcher: Fetching {
         error, host: plan.url.host() ?? "", connectTimeout: configuration.connectTimeout)
     }
     throw LocatedFailure(failure: failure, url: plan.url)
+  }
+
+  /// A fault with what the server's certificates say of it.
+  private func explained(_ fault: CertificateFault, at url: URL) async -> CertificateFault {
+    let chain = await CertificateInspection.chain(
+      of: url, through: configuration.proxies.proxy(for: url), within: configuration.connectTimeout)
+    guard let chain, let own = chain.first else { return fault }
+    if case .wrongHost = fault { return .wrongHost(names: CertificateFault.hosts(of: own)) }
+    return CertificateFault(of: chain, at: .now)
   }
 
   /// The URL that a redirect leads to.

@@ -16,12 +16,16 @@ enum TransferFailure: Error {
   }
 
   /// The host's name has no address.
-  case noAddress(host: String)
+  case noSuchHost(String)
+  /// The host's name could not be looked up.
+  case lookup(host: String)
   /// No connection: refused or unreachable.
   case noConnection(reason: String)
   /// The proxy did not open a tunnel.
-  case proxy(reason: String, advice: String)
+  case proxy(reason: String, advice: String, isTemporary: Bool)
   case tls(reason: String)
+  /// The server's certificate is not accepted.
+  case certificate(CertificateFault)
   case timedOut(Limit, after: Duration)
   /// The connection was closed or lost before the response was complete.
   case connectionLost(reason: String)
@@ -59,7 +63,7 @@ enum TransferFailure: Error {
       // NIOSSL's errors are recognized by the names of their types, which saves linking it for this alone.
       let type = String(reflecting: Swift.type(of: error))
       if type.contains("NIOSSL") || type.contains("BoringSSL") || type.contains("NIOTLS") {
-        self = .tls(reason: Self.tlsReason(String(describing: error)))
+        self.init(tls: String(describing: error))
       } else {
         self = .connectionLost(reason: String(describing: error))
       }
@@ -70,22 +74,18 @@ enum TransferFailure: Error {
   /// a response in time is not repeated.
   var isTransient: Bool {
     switch self {
-    case .noConnection, .connectionLost, .status: true
+    case .noConnection, .lookup, .connectionLost, .status: true
     case .timedOut(let limit, _): limit == .idle
-    case .noAddress, .proxy, .tls, .malformed, .encoding, .invalidRequest: false
+    case .noSuchHost, .proxy, .tls, .certificate, .malformed, .encoding, .invalidRequest: false
     }
   }
 
   /// True if not even a connection was opened.
   var isConnectFailure: Bool {
-    if case .noConnection = self { return true }
-    return false
-  }
-
-  /// True if the host, or the proxy in front of it, has no address or refuses connections.
-  private var isUnreachable: Bool {
-    if case .noAddress = self { return true }
-    return isConnectFailure
+    switch self {
+    case .noConnection, .lookup: true
+    default: false
+    }
   }
 
   var retryAfter: Duration? {
@@ -97,22 +97,36 @@ enum TransferFailure: Error {
   func reelError(at url: URL, requestCount: Int, proxy: HTTPProxies.Proxy? = nil) -> ReelError {
     let location = url.absoluteString
     let times = requestCount > 1 ? " (\(requestCount) requests)" : ""
-    if let proxy, isUnreachable {
+    switch self {
+    case .noSuchHost, .lookup, .noConnection:
+      guard let proxy else { break }
+      var isTemporary = true
+      if case .noSuchHost = self { isTemporary = false }
       return ReelError(
         .network, "no connection to the proxy \(proxy.host):\(proxy.port)", at: location,
-        advice: "check http_proxy, https_proxy and no_proxy")
+        advice: "check http_proxy, https_proxy and no_proxy", isTemporary: isTemporary)
+    default: break
     }
     switch self {
-    case .proxy(let reason, let advice):
-      return ReelError(.network, reason, at: location, advice: advice)
-    case .noAddress(let host):
+    case .proxy(let reason, let advice, let isTemporary):
+      return ReelError(.network, reason, at: location, advice: advice, isTemporary: isTemporary)
+    case .noSuchHost(let host):
       return ReelError(
-        .network, "no address for \(host)", at: location, advice: "check the host name and the network")
+        .network, "no such host: no address for \(host)", at: location, advice: "check the host name",
+        isTemporary: false)
+    case .lookup(let host):
+      return ReelError(
+        .network, "the name \(host) can't be resolved at the moment", at: location,
+        advice: "check the network")
     case .noConnection(let reason):
       return ReelError(
         .network, reason, at: location, advice: "check that the server is running and reachable")
     case .tls(let reason):
-      return ReelError(.network, reason, at: location)
+      return ReelError(.network, reason, at: location, isTemporary: false)
+    case .certificate(let fault):
+      return ReelError(
+        .network, fault.reason, at: location, advice: fault.advice(host: url.host() ?? ""), isTemporary: false
+      )
     case .timedOut(let limit, let time):
       let seconds = (time / .milliseconds(1)).rounded() / 1000
       let span = seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
@@ -152,12 +166,13 @@ enum TransferFailure: Error {
     case .proxyAuthenticationRequired:
       self = .proxy(
         reason: "the proxy requires a user name and password, or refused them",
-        advice: "write them as http://user:password@proxy.example:3128")
+        advice: "write them as http://user:password@proxy.example:3128", isTemporary: false)
     case .invalidProxyResponse:
       self = .proxy(
         reason: "the proxy refused to open a tunnel",
         advice:
-          "it may not allow CONNECT to this host or port; name the host in no_proxy to reach it directly")
+          "it may not allow CONNECT to this host or port; name the host in no_proxy to reach it directly",
+        isTemporary: true)
     case .httpProxyHandshakeTimeout: self = .timedOut(.connect, after: connectTimeout)
     case .invalidURL, .emptyHost, .emptyScheme:
       self = .invalidRequest(reason: "the URL can't be requested")
@@ -172,7 +187,7 @@ enum TransferFailure: Error {
 
   private init(connection error: NIOConnectionError, host: String, connectTimeout: Duration) {
     guard let first = error.connectionErrors.first else {
-      self = .noAddress(host: host)
+      self = Self.isMissing(error) ? .noSuchHost(host) : .lookup(host: host)
       return
     }
     if error.connectionErrors.allSatisfy({ Self.isTimeout($0.error) }) {
@@ -201,6 +216,15 @@ enum TransferFailure: Error {
       : .malformed(reason: "the response is not HTTP (\(error))")
   }
 
+  /// True if the look-up found that the host has no address, and did not just fail (`getaddrinfo`).
+  private static func isMissing(_ error: NIOConnectionError) -> Bool {
+    guard let cause = (error.dnsAError ?? error.dnsAAAAError) as? SocketAddressError.UnknownHost else {
+      // The look-up succeeded, with no address.
+      return true
+    }
+    return ![EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_SYSTEM].contains(CInt(truncatingIfNeeded: cause.errorCode))
+  }
+
   private static func isTimeout(_ error: any Error) -> Bool {
     if case ChannelError.connectTimeout = error { return true }
     return false
@@ -215,15 +239,17 @@ enum TransferFailure: Error {
     }
   }
 
-  private static func tlsReason(_ text: String) -> String {
-    if text.contains("CERTIFICATE_VERIFY_FAILED") { return "the server's TLS certificate can't be trusted" }
-    if text.contains("failedToValidateHostname") || text.contains("Couldn't find <") {
-      return "the server's TLS certificate is for another host"
+  private init(tls text: String) {
+    if text.contains("CERTIFICATE_VERIFY_FAILED") {
+      self = .certificate(.untrusted)
+    } else if text.contains("failedToValidateHostname") || text.contains("Couldn't find <") {
+      self = .certificate(.wrongHost(names: []))
+    } else if text.contains("uncleanShutdown") {
+      self = .connectionLost(reason: "TLS connection cut off by the server")
+    } else if text.contains("EOF during handshake") {
+      self = .tls(reason: "the server ended the TLS handshake; it may not speak TLS on this port")
+    } else {
+      self = .tls(reason: "no TLS connection: \(text.prefix(200))")
     }
-    if text.contains("uncleanShutdown") { return "TLS connection cut off by the server" }
-    if text.contains("EOF during handshake") {
-      return "the server ended the TLS handshake; it may not speak TLS on this port"
-    }
-    return "no TLS connection: \(text.prefix(200))"
   }
 }

@@ -7,7 +7,8 @@ public import ReelCore
 /// All fetchers in a process with the same `connectTimeout` share one pool of connections. HTTP/2 is used if a server
 /// offers it over TLS.
 ///
-/// The fetcher retries requests after temporary failures, by the `RetryPolicy`. It resumes a broken transfer at the
+/// The fetcher retries requests after temporary failures, by the `RetryPolicy`: refused and lost connections, names that can't
+/// be looked up for now, and the statuses of `ReelError.isTemporary`. Other failures are thrown at once. It resumes a broken transfer at the
 /// byte where it broke, and requests the rest of a range of which a server sends only a part (RFC 9110 §15.3.7); the
 /// consumer of the body does not notice.
 public final class TransportFetcher: Fetching, ConnectionOpening {
@@ -55,7 +56,8 @@ public final class TransportFetcher: Fetching, ConnectionOpening {
   ///   kinds are:
   ///   - `server`: a status other than success, such as `404 Not Found`; an invalid answer; an invalid redirect.
   ///   - `network`: no address for the host, no connection, a TLS failure, or a connection that broke after all
-  ///     retries.
+  ///     retries. For a certificate that is not accepted, the reason says why: it has expired or is not yet valid, is for
+  ///     another host, is self-signed, or has an unknown issuer.
   ///   - `timedOut`: a time limit expired. The reason names it.
   ///   - `noSuchFile`: a local file does not exist or can't be read.
   ///   - `badMedia`: the path is a directory, the `data:` URL is malformed, or the range begins after the end of the

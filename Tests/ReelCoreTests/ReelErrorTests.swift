@@ -69,5 +69,10 @@ struct ReelErrorTests {
       .cancelled, .internalFault,
     ]
     for kind in final { #expect(!ReelError(kind, "x").isTemporary, "\(kind)") }
+    var expired = ReelError(.network, "expired", isTemporary: false)
+    #expect(!expired.isTemporary)
+    #expect(expired != ReelError(.network, "expired"))
+    expired.isTemporary = true
+    #expect(expired == ReelError(.network, "expired"))
   }
 }

@@ -553,6 +553,46 @@ struct PlayerBehaviourTests {
     try await stage.close()
   }
 
+  @Test("A server that can't be reached ends an item that is opened at once, but not one that plays")
+  func unreachable() async throws {
+    let lost = ReelError(.network, "no such host", isTemporary: false)
+    for name in ["index.m3u8", "segment-0.m4s"] {
+      let fetcher = FixtureFetcher { request, _ in
+        request.url.path.hasSuffix(name) ? .error(lost) : .none
+      }
+      let stage = try SimulatedStage("hls-fmp4/high/index.m3u8", fetcher: fetcher) {
+        $0.retryPolicy = ItemRetryPolicy()
+      }
+      stage.begin(rate: .infinity)
+      guard case .failed(let error) = try await stage.end() else {
+        Issue.record("\(name): played")
+        continue
+      }
+      #expect(error.reason == lost.reason && !error.isTemporary, "\(name): \(error)")
+      #expect(!stage.eventNames.contains("retry"), "\(name)")
+      #expect(stage.item.remainingRetries.value == 5)
+      try await stage.close()
+    }
+    let failures = Locked(3)
+    let fetcher = FixtureFetcher { request, _ in
+      guard request.url.path.hasSuffix("segment-1.m4s") else { return .none }
+      let fails = failures.withLock { failures in
+        failures -= 1
+        return failures >= 0
+      }
+      return fails ? .error(lost) : .none
+    }
+    let stage = try SimulatedStage("hls-fmp4/high/index.m3u8", fetcher: fetcher) {
+      $0.retryPolicy = ItemRetryPolicy()
+    }
+    stage.begin(rate: .infinity)
+    if case .failed(let error) = try await stage.end() { Issue.record("\(error)") }
+    #expect(stage.eventNames.count(where: { $0 == "retry" }) == 3)
+    let expected = try await frames(of: "hls-fmp4/high/index.m3u8")
+    #expect(stage.recording.all == expected)
+    try await stage.close()
+  }
+
   @Test(
     "The audio of a presentation is written completely",
     arguments: ["hls-fmp4/master.m3u8", "dash-number/manifest.mpd"])

@@ -108,6 +108,7 @@ struct HTTPFetchTests {
     }
     #expect(error?.kind == .network)
     #expect(error?.reason == "the server ended the TLS handshake; it may not speak TLS on this port")
+    #expect(error?.isTemporary == false)
   }
 
   @Test("As many bytes as are asked for at least are collected", arguments: [0, 5000, 64 << 10, .max])

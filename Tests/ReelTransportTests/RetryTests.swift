@@ -105,7 +105,8 @@ struct RetryTests {
     let url = try #require(URL(string: "http://\(host)/a"))
     let error = await reelError { _ = try await quickFetcher().bytes(url) }
     #expect(error?.kind == .network)
-    #expect(error?.reason == "no address for \(host)")
+    #expect(error?.reason == "no such host: no address for \(host)")
+    #expect(error?.isTemporary == false)
   }
 
   @Test(

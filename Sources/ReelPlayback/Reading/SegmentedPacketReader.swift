@@ -340,7 +340,7 @@ final class SegmentedPacketReader: PacketReader {
       return
     }
     controller.forgive()
-    guard !error.isTemporary, error.kind != .unsupported, passedOverInARow + 1 < Self.passOverLimit,
+    guard error.concernsOneResource, error.kind != .unsupported, passedOverInARow + 1 < Self.passOverLimit,
       let track = tracks[key], case .segment(let segment) = track.supply.peek(at: index)
     else { throw passedOver ?? error }
     passedOverInARow += 1

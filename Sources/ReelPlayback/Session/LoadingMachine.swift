@@ -3,7 +3,8 @@ internal import ReelCore
 /// Decides how one item is loaded: events in, actions out. A pure value.
 ///
 /// - Loading begins as soon as there is a target, or playback. Temporary failures are retried as often as the
-///   policy says.
+///   policy says. Others are final at once, except that an item with packets has reached its servers before, so a failure to
+///   reach them again may pass.
 /// - The video loader comes first. Separate audio is loaded after the first video packet, and left out if it
 ///   fails.
 /// - A seek moves the loaders. Errors from the previous position are ignored.
@@ -306,6 +307,8 @@ struct LoadingMachine: Sendable {
   {
     // The error is from a position that is no longer wanted.
     if isSent(loader) { return [.loadAgain(loader, after: .zero)] }
+    var error = error
+    if hasVideoPacket, error.kind == .network { error.isTemporary = true }
     if let (delay, actions) = tryAgain(after: error) {
       // Continues at the same position with a container that is opened again.
       pendingSeeks[loader] = Seek(bufferGeneration: bufferGeneration, time: place)

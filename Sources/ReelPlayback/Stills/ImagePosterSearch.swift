@@ -48,7 +48,7 @@ struct ImagePosterSearch {
         best = (candidates.count - 1, frame)
       } catch let error as ReelError where error.kind != .cancelled && error.kind != .internalFault {
         if faults.last != error { faults.append(error) }
-        if error.isTemporary || candidates.isEmpty && !track.isAlone { break }
+        if !error.concernsOneResource || candidates.isEmpty && !track.isAlone { break }
       }
     }
     guard let best else { throw faults.first ?? ReelError(.badMedia, "the image track has no image") }

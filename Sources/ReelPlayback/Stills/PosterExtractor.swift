@@ -246,7 +246,7 @@ private struct PosterSearch {
       return try body(&self)
     } catch let error as ReelError where error.kind != .cancelled && error.kind != .internalFault {
       faults.append(error)
-      return !error.isTemporary
+      return error.concernsOneResource
     } catch  where limit.isLate && !opening.context.scope.isCancelled {
       faults.append(
         ReelError(.timedOut, "nothing came in time", at: reader.segmentURL?.reelName ?? opening.context.name))
