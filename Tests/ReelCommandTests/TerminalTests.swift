@@ -192,6 +192,16 @@ struct TerminalTests {
     }
   }
 
+  @Test("A source that takes long shows progress")
+  func progress() async throws {
+    try await withOrigin("h264.ts=silence") { origin in
+      let source = origin.url("media/h264.ts").absoluteString
+      let run = try await TerminalRun(["probe", source, "--timeout", "3"])
+      #expect(run.status == 69)
+      #expect(run.text.contains("working, 2 s"), "\(run.text)")
+    }
+  }
+
   @Test("Pipes get whole lines without colour, unless the user wants it; JSON has none")
   func pipes() async throws {
     let folder = try TemporaryFolder()

@@ -91,7 +91,9 @@ struct CalibrateCommand: AsyncParsableCommand {
         try Task.checkCancellation()
         do {
           let source = try MediaSource(argument: argument)
-          let part = try await withDeadline(seconds: options.timeout, source: source.name) {
+          let part = try await withDeadline(
+            seconds: options.timeout, source: source.name, fetcher: fetcher
+          ) { fetcher in
             try await calibration.measure(
               source, loading: loading, fetcher: fetcher, openings: Self.openingCount)
           }

@@ -34,8 +34,12 @@ extension FramesCommand {
     var report: FrameExtractor.Report?
     var failure: ReelError?
     do {
-      report = try await withDeadline(seconds: options.timeout, source: item.source.name) {
-        try await job.run(selection, source: item.source, extractor: extractor)
+      report = try await withDeadline(
+        seconds: options.timeout, source: item.source.name, fetcher: extractor.fetcher
+      ) { fetcher in
+        var extractor = extractor
+        extractor.fetcher = fetcher
+        return try await job.run(selection, source: item.source, extractor: extractor)
       }
     } catch {
       failure = error.asReelError.located(at: item.text)

@@ -151,8 +151,12 @@ struct FramesCommand: AsyncParsableCommand {
       printsLines: !options.json && !options.quiet, printsToStandardError: output == "-")
     let selection = selection
     do {
-      let report = try await withDeadline(seconds: options.timeout, source: item.source.name) {
-        try await job.run(selection, source: item.source, extractor: extractor)
+      let report = try await withDeadline(
+        seconds: options.timeout, source: item.source.name, fetcher: extractor.fetcher
+      ) { fetcher in
+        var extractor = extractor
+        extractor.fetcher = fetcher
+        return try await job.run(selection, source: item.source, extractor: extractor)
       }
       if options.json { try Console.print(JSONLine.string(job.record(report, error: nil))) }
     } catch {

@@ -94,8 +94,11 @@ struct ManifestCommand: AsyncParsableCommand {
           try await follow(source, loader)
         } else {
           let loaded = try await WorkProgress.showing(when: !options.quiet, WorkCount(of: 1).text) {
-            try await withDeadline(seconds: options.timeout, source: source.name) {
-              try await loader.load(
+            try await withDeadline(seconds: options.timeout, source: source.name, fetcher: loader.fetcher) {
+              fetcher in
+              var loader = loader
+              loader.fetcher = fetcher
+              return try await loader.load(
                 source, readsSegments: !shallow, readsImages: output == .json || strict)
             }
           }
@@ -156,7 +159,9 @@ struct ManifestCommand: AsyncParsableCommand {
 
   private func follow(_ source: MediaSource, _ loader: ManifestLoader) async throws {
     let hasBegun = Locked(false)
-    let followed = { @Sendable in
+    let followed = { @Sendable (fetcher: any Fetching) in
+      var loader = loader
+      loader.fetcher = fetcher
       try await loader.follow(source) { update in
         hasBegun.withLock { $0 = true }
         let newest = update.segments.suffix(SegmentRecord.liveLimit)
@@ -165,13 +170,17 @@ struct ManifestCommand: AsyncParsableCommand {
           with: [PrintedSegments(newest, of: update.segments, withInitializations: false)])
       }
     }
-    guard let duration else { return try await followed() }
+    guard let duration else { return try await followed(loader.fetcher) }
     do {
-      try await withDeadline(seconds: duration, source: source.name, followed)
+      try await withDeadline(
+        seconds: duration, source: source.name, fetcher: loader.fetcher, followed)
     } catch let error as ReelError where error.kind == .timedOut && error.advice != nil {
       // Reaching the user's time limit is no failure if something was followed before.
       guard hasBegun.withLock({ $0 }) else {
-        throw ReelError(.timedOut, "nothing to follow within --duration", at: source.name)
+        var late = error
+        late.reason = "nothing to follow: \(error.reason)"
+        if error.advice == ReelError.moreTime { late.advice = "allow more time with --duration" }
+        throw late
       }
     }
   }

@@ -207,10 +207,9 @@ final class MemoryJob: Sendable {
 
   private func lateness(of player: MemoryPlayer, _ name: String) -> ReelError {
     let limit = DurationText.readable(options.timeout)
-    let cause = player.lastRetry.map { " (\($0.reason))" } ?? ""
     return ReelError(
-      .timedOut, "stage \(options.target.stage.reportName) was not reached within \(limit)\(cause)", at: name,
-      advice: "allow more time with --timeout")
+      lateness: "stage \(options.target.stage.reportName) was not reached within \(limit)", of: name,
+      after: player.lastFailure)
   }
 
   /// Waits until each player has reached its stage, has failed, or has run out of time.

@@ -227,13 +227,11 @@ final class PlayJob: Sendable {
           }
         }
       }
-      var lastRetry: ReelError?
       var (hasToldReady, isBeyondReady) = (false, false)
       for await signal in session.signals {
         // A cancelled stream still delivers its pending signals.
         if Task.isCancelled { break }
         do {
-          if case .event(.retry(_, _, _, let error)) = signal { lastRetry = error }
           // Statuses and events arrive separately, and `ready` is reported before anything that follows from it. Once
           // the item plays or is over, it no longer waits for all streams to be known.
           isBeyondReady = isBeyondReady || signal.isBeyondReady
@@ -247,7 +245,7 @@ final class PlayJob: Sendable {
             try report.tell(
               PlayRecord(ready: session.item, position: session.player.currentTime, after: elapsed))
           }
-          if let outcome = try handle(signal, of: session, lastRetry: lastRetry) { return outcome }
+          if let outcome = try handle(signal, of: session) { return outcome }
         } catch {
           return Outcome(ending: .failed, failure: error.asReelError)
         }
@@ -270,9 +268,7 @@ final class PlayJob: Sendable {
   }
 
   /// Reports a signal; returns the outcome if it was the last one. Throws `ReelError.cannotWriteOutput`.
-  private func handle(
-    _ signal: Signal, of session: Session, lastRetry: ReelError?
-  ) throws(ReelError) -> Outcome? {
+  private func handle(_ signal: Signal, of session: Session) throws(ReelError) -> Outcome? {
     let position = session.player.currentTime
     switch signal {
     case .status(.paused):
@@ -293,7 +289,7 @@ final class PlayJob: Sendable {
     case .reachedLimit: return Outcome(ending: .duration)
     case .late:
       guard session.frames.account.media.lastTime == nil else { return nil }
-      return Outcome(ending: .failed, failure: lateness(of: session, lastRetry: lastRetry))
+      return Outcome(ending: .failed, failure: lateness(of: session))
     case .tick:
       let statistics = session.player.statistics
       report.recorder?.note(
@@ -307,12 +303,10 @@ final class PlayJob: Sendable {
     return nil
   }
 
-  private func lateness(of session: Session, lastRetry: ReelError?) -> ReelError {
-    let cause = lastRetry.map { " (\($0.reason))" } ?? ""
-    return ReelError(
-      .timedOut, "no frame within \(DurationText.readable(options.timeout))\(cause)",
-      at: session.item.source.name,
-      advice: "allow more time with --timeout")
+  private func lateness(of session: Session) -> ReelError {
+    ReelError(
+      lateness: "no frame within \(DurationText.readable(options.timeout))", of: session.item.source.name,
+      after: traffic.lastFailure)
   }
 
   // MARK: The end

@@ -22,8 +22,12 @@ extension PosterCommand {
       directory: item.names.folder, names: FrameNames(item.names, hasSeveral: false),
       owner: item.owner(overwrites: overwrite))
     do {
-      let record = try await withLimit(seconds: options.timeout, source: item.source.name) { lift in
-        try await job.run(item.source, argument: nil, to: target, noteFirst: lift)
+      let record = try await withLimit(
+        seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher
+      ) { fetcher, lift in
+        var job = job
+        job.extractor.fetcher = fetcher
+        return try await job.run(item.source, argument: nil, to: target, noteFirst: lift)
       }
       if !options.json, !options.quiet, let line = PosterText.line(record) { try Console.print(line) }
       return Batch.Outcome(body: try JSONLine.string(record))

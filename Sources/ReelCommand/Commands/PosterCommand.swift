@@ -179,8 +179,12 @@ struct PosterCommand: AsyncParsableCommand {
 
   private func write(_ item: SourceRun.Item, to target: PosterWriter.Target, job: PosterJob) async throws {
     do {
-      let record = try await withLimit(seconds: options.timeout, source: item.source.name) { lift in
-        try await job.run(item.source, argument: item.argument, to: target, noteFirst: lift)
+      let record = try await withLimit(
+        seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher
+      ) { fetcher, lift in
+        var job = job
+        job.extractor.fetcher = fetcher
+        return try await job.run(item.source, argument: item.argument, to: target, noteFirst: lift)
       }
       if options.json {
         try Console.print(JSONLine.string(record))

@@ -4,7 +4,7 @@ import ReelPlayback
 
 /// Finds and writes the posters of sources.
 struct PosterJob: Sendable {
-  let extractor: PosterExtractor
+  var extractor: PosterExtractor
   let writer: PosterWriter
   let choice: Poster.Choice
 

@@ -49,8 +49,12 @@ struct ProbeCommand: AsyncParsableCommand {
   /// Prints the description of a source; returns the error if its frame can't be decoded.
   private func probe(_ item: SourceRun.Item, prober: SourceProber) async throws -> ReelError? {
     do {
-      let description = try await withDeadline(seconds: options.timeout, source: item.source.name) {
-        try await prober.probe(item.source)
+      let description = try await withDeadline(
+        seconds: options.timeout, source: item.source.name, fetcher: prober.fetcher
+      ) { fetcher in
+        var prober = prober
+        prober.fetcher = fetcher
+        return try await prober.probe(item.source)
       }
       if options.json {
         try Console.print(JSONLine.string(ProbeRecord(source: item.argument, description)))

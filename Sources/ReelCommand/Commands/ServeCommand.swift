@@ -135,7 +135,12 @@ struct ServeCommand: AsyncParsableCommand {
     let loader = ManifestLoader(
       fetcher: try options.transport(logger: logger), configuration: try options.loading(), logger: logger)
     let loaded = try await WorkProgress.showing(when: !options.quiet, WorkCount(of: 1).text) {
-      try await withDeadline(seconds: options.timeout, source: source.name) { try await loader.load(source) }
+      try await withDeadline(seconds: options.timeout, source: source.name, fetcher: loader.fetcher) {
+        fetcher in
+        var loader = loader
+        loader.fetcher = fetcher
+        return try await loader.load(source)
+      }
     }
     let hls = try VirtualHLS(reporting: loaded, quietly: options.quiet)
     let gateway = try await Gateway.start(

@@ -165,8 +165,12 @@ struct StoryboardCommand: AsyncParsableCommand {
   private func write(_ item: SourceRun.Item, owner: OutputFile.Owner, job: StoryboardJob) async throws {
     let record: StoryboardRecord
     do {
-      record = try await withLimit(seconds: options.timeout, source: item.source.name) { lift in
-        try await job.run(
+      record = try await withLimit(
+        seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher
+      ) { fetcher, lift in
+        var job = job
+        job.extractor.fetcher = fetcher
+        return try await job.run(
           item.source, argument: item.argument, stem: item.stem, owner: owner, noteOpening: lift)
       }
       if options.json {

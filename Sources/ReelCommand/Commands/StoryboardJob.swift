@@ -4,7 +4,7 @@ import ReelPlayback
 
 /// Makes and writes the storyboards of sources.
 struct StoryboardJob: Sendable {
-  let extractor: StoryboardExtractor
+  var extractor: StoryboardExtractor
   let style: StoryboardStyle
   let spacing: Storyboard.Spacing
 

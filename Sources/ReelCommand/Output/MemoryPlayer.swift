@@ -24,6 +24,7 @@ final class MemoryPlayer: Sendable {
   let account: MemoryAccount?
   private let player: Player
   private let item: PlayerItem
+  private let traffic: TrafficCounter
 
   /// Begins to load up to `target`.
   init(
@@ -33,8 +34,9 @@ final class MemoryPlayer: Sendable {
     self.number = number
     self.argument = argument
     account = try? MemoryAccount()
+    traffic = TrafficCounter(fetcher)
     player = Player(
-      fetcher: fetcher, configuration: configuration, gate: gate, account: account, logger: logger)
+      fetcher: traffic, configuration: configuration, gate: gate, account: account, logger: logger)
     item = PlayerItem(source)
     player.preloadTarget = target
     player.replaceCurrentItem(with: item)
@@ -49,8 +51,8 @@ final class MemoryPlayer: Sendable {
     if case .failed(let error) = item.status.value { error } else { nil }
   }
 
-  /// The error before the last retry; nil if there was none.
-  var lastRetry: ReelError? { item.errorLog.last?.error }
+  /// The last failure that was retried; nil if there was none.
+  var lastFailure: ReelError? { traffic.lastFailure }
 
   /// Values that change as long as the player is busy.
   var movement: [Int] {

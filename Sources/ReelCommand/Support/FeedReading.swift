@@ -26,7 +26,7 @@ struct FeedReading: Sendable {
     case .url(let url) where !url.isFileURL:
       let request = FetchRequest(url: url, headers: headers, purpose: .source)
       // A server may send bytes for ever, each of them in time.
-      return try await withDeadline(seconds: timeout, source: source.name) { [fetcher] in
+      return try await withDeadline(seconds: timeout, source: source.name, fetcher: fetcher) { fetcher in
         let response = try await fetcher.fetch(request)
         return (try await response.body.collect(upTo: FeedLimits().byteCount), .url(response.url))
       }
@@ -36,7 +36,7 @@ struct FeedReading: Sendable {
       guard readsStandardInput else {
         throw ReelError(.usage, "the feed of a lab must be a file or URL", at: "-")
       }
-      return try await withDeadline(seconds: timeout, source: source.name) {
+      return try await withDeadline(seconds: timeout, source: source.name, fetcher: fetcher) { _ in
         (try await Self.standardInput(upTo: FeedLimits().byteCount), source)
       }
     }

@@ -28,10 +28,13 @@ public struct FrameExtractor: Sendable {
   }
 
   /// Fetches manifests and media.
-  public var fetcher: any Fetching { opener.fetcher }
+  public package(set) var fetcher: any Fetching {
+    get { opener.fetcher }
+    set { opener.fetcher = newValue }
+  }
   /// The configuration of loading.
   public var configuration: LoadingConfiguration { opener.configuration }
-  private let opener: TrackOpener
+  private var opener: TrackOpener
 
   /// Creates an extractor.
   ///

@@ -5,7 +5,8 @@ internal import ReelManifest
 
 /// Reads complete manifests, with the media playlists and segment indexes that they refer to.
 package struct ManifestLoader: Sendable {
-  private let fetcher: any Fetching
+  /// Fetches manifests.
+  package var fetcher: any Fetching
   private let configuration: LoadingConfiguration
   private let logger: Logger
 

@@ -5,7 +5,12 @@ internal import ReelManifest
 
 /// Describes sources: reads the manifest or container, and decodes the first frame.
 public struct SourceProber: Sendable {
-  private let opener: TrackOpener
+  /// Fetches manifests and media.
+  package var fetcher: any Fetching {
+    get { opener.fetcher }
+    set { opener.fetcher = newValue }
+  }
+  private var opener: TrackOpener
 
   /// Creates a prober.
   ///

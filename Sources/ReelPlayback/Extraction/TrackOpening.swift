@@ -24,7 +24,7 @@ struct TrackOpening: Sendable {
 
 /// Opens the tracks of sources for extraction and probing.
 struct TrackOpener: Sendable {
-  let fetcher: any Fetching
+  var fetcher: any Fetching
   let configuration: LoadingConfiguration
   let gate: (any DecodingGate)?
   let logger: Logger

@@ -1,7 +1,8 @@
 internal import Foundation
 package import ReelCore
 
-/// Counts requests and the bytes of their responses, separately for the network and for local files.
+/// Counts requests and the bytes of their responses, separately for the network and for local files, and keeps the last
+/// failure that may pass.
 package final class TrafficCounter: Fetching {
   package struct Traffic: Sendable, Hashable {
     /// The number of requests, including retries and redirects. Opening a local file counts as one.
@@ -18,6 +19,8 @@ package final class TrafficCounter: Fetching {
   private struct Counts {
     var network = Traffic()
     var local = Traffic()
+    /// The last failed attempt, and the URL that was asked for; nil when that has been answered since.
+    var failure: (url: URL, error: ReelError)?
   }
 
   private let base: any Fetching
@@ -39,6 +42,10 @@ package final class TrafficCounter: Fetching {
   /// The traffic of local files so far.
   package var local: Traffic { counts.withLock { $0.local } }
 
+  /// The last temporary failure of a request or a body, unless its URL has been answered since: what the source is waiting
+  /// for if nothing else comes.
+  package var lastFailure: ReelError? { counts.withLock { $0.failure?.error } }
+
   package func fetch(_ request: FetchRequest) async throws -> FetchResponse {
     var request = request
     if collectsChunks {
@@ -49,16 +56,37 @@ package final class TrafficCounter: Fetching {
     let counted = Locked(0)
     note(1, of: counted, isLocal: isLocal)
     request.addReport { [self] in note($0.requestCount, of: counted, isLocal: isLocal) }
-    let response = try await base.fetch(request)
+    let url = request.url
+    request.addFailedAttempt { [self] in note($0, of: url) }
+    let sent = request
+    let response = try await noting(url) { [base] in try await base.fetch(sent) }
     note(response.requestCount, of: counted, isLocal: isLocal)
     return response.wrappingBody { [self] body in
-      let chunk = try await body.next()
+      let chunk = try await noting(url) { try await body.next() }
       if let chunk { add(Traffic(byteCount: Int64(chunk.count)), isLocal: isLocal) }
       return chunk
     }
   }
 
   // MARK: - Private
+
+  /// Notes whether a step of a request succeeds.
+  private func noting<Success: Sendable>(
+    _ url: URL, _ body: @Sendable () async throws -> Success
+  ) async throws -> Success {
+    do {
+      let result = try await body()
+      counts.withLock { if $0.failure?.url == url { $0.failure = nil } }
+      return result
+    } catch {
+      if let error = error as? ReelError { note(error, of: url) }
+      throw error
+    }
+  }
+
+  private func note(_ error: ReelError, of url: URL) {
+    if error.isTemporary { counts.withLock { $0.failure = (url, error) } }
+  }
 
   private func note(_ requestCount: Int, of counted: Locked<Int>, isLocal: Bool) {
     let news = counted.withLock { counted in

@@ -10,7 +10,8 @@ internal import ReelManifest
 /// best by `StillMeasures`. Segments, and key frames in the index of a file, are fetched by themselves. A source without
 /// either is read forward, up to the next key frames. So is one with few segments, if all of them begin with poor frames.
 package struct PosterExtractor: Sendable {
-  private let fetcher: any Fetching
+  /// Fetches manifests and media.
+  package var fetcher: any Fetching
   private let configuration: LoadingConfiguration
   private let stillLimit: Duration?
   private let clock: any MonotonicClock

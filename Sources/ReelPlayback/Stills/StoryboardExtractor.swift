@@ -11,7 +11,8 @@ internal import ReelManifest
 /// I-frames, or those in the index of an MP4 (also `sidx`) or Matroska file, and only their bytes are fetched, several at a time. Of
 /// sources without either, and of segments that are much longer than the interval, everything is read.
 package struct StoryboardExtractor: Sendable {
-  private let fetcher: any Fetching
+  /// Fetches manifests and media.
+  package var fetcher: any Fetching
   private let configuration: LoadingConfiguration
   private let size: StillSize
   private let stillLimit: Duration?
