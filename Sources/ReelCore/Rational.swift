@@ -14,6 +14,14 @@ public struct Rational: Sendable, Hashable {
   /// The ratio as a floating-point number; 0 if the denominator is 0.
   public var value: Double { denominator == 0 ? 0 : Double(numerator) / Double(denominator) }
 
+  /// The same ratio with the smallest numbers.
+  package var reduced: Rational {
+    var (divisor, rest) = (numerator.magnitude, denominator.magnitude)
+    while rest != 0 { (divisor, rest) = (rest, divisor % rest) }
+    guard divisor > 1, divisor <= UInt32(Int32.max) else { return self }
+    return Rational(numerator / Int32(divisor), denominator / Int32(divisor))
+  }
+
   /// True if numerator and denominator are both positive.
   public var isPositive: Bool { numerator > 0 && denominator > 0 }
 }

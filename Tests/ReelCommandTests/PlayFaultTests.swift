@@ -95,9 +95,8 @@ struct PlayFaultTests {
     #expect(shown >= 5)
     #expect(folder.names() == ["a.wav", "a.y4m", "frames"])
     #expect(folder.names("frames").count == shown)
-    let frames = try folder.bytes("a.y4m")
-    let header = try #require(frames.firstIndex(of: 10)) + 1
-    #expect(frames.count - header == shown * (6 + 64 * 36 * 3 / 2))
+    // More, where frames are dropped or the clip begins again.
+    #expect(try Y4MFrames(folder.bytes("a.y4m")).frames.count >= shown)
     #expect(try WaveSamples(folder.bytes("a.wav")).samples.isEmpty == false)
   }
 

@@ -13,7 +13,7 @@ struct AudioQueueTests {
     let samples = (0..<(length * 10)).map { Float(start * 10 + $0) }
     return AudioQueue.Chunk(
       buffer: PCMBuffer(format: PCMFormat(sampleRate: 1000, channelCount: 1), samples: samples),
-      time: time(start), shift: shift)
+      shift: shift, mediaTime: time(start), offset: TimestampOffset(offset: .zero))
   }
 
   @Test("Sound is taken in order, as far as it has begun")

@@ -19,8 +19,8 @@ struct MissingAudioTests {
     var sampleCount: Int { state.withLock { $0.count } }
     var end: MediaTime { state.withLock { $0.end } }
 
-    func write(_ buffer: PCMBuffer, at time: MediaTime) {
-      state.withLock { $0 = ($0.count + buffer.frameCount, time + buffer.duration) }
+    func write(_ audio: TimedAudio) {
+      state.withLock { $0 = ($0.count + audio.buffer.frameCount, audio.time + audio.buffer.duration) }
     }
 
     func finish() {}

@@ -15,6 +15,14 @@ func withFrames(
 }
 
 /// Shows the first frames of a clip; 0 for all of them.
-func show(_ path: String, count: Int = 0, on output: any FrameOutput) async throws {
-  try await withFrames(of: path, count: count) { try output.show($0) }
+///
+/// - Parameter start: Added to the output times of the frames.
+func show(
+  _ path: String, count: Int = 0, on output: any FrameOutput, from start: MediaTime = .zero
+) async throws {
+  try await withFrames(of: path, count: count) { frame in
+    var placed = try frame.clone()
+    placed.outputTime = frame.time + start
+    try output.show(placed)
+  }
 }

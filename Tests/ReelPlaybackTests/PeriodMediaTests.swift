@@ -123,9 +123,9 @@ struct PeriodMediaTests {
 
     init(_ clock: any MonotonicClock) { self.clock = clock }
 
-    func write(_ buffer: PCMBuffer, at time: MediaTime) throws {
-      let end = (time + buffer.duration).seconds
-      pieces.withLock { $0.append(Piece(start: time.seconds, end: end, heard: clock.now)) }
+    func write(_ audio: TimedAudio) throws {
+      let end = (audio.time + audio.buffer.duration).seconds
+      pieces.withLock { $0.append(Piece(start: audio.time.seconds, end: end, heard: clock.now)) }
     }
 
     func finish() throws {}

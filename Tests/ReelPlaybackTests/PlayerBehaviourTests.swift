@@ -279,6 +279,7 @@ struct PlayerBehaviourTests {
         let (time, length, leftOut, loss) = (frame.time, frame.displayTime, frame.skipped, frame.loss)
         media.withLock { $0.show(time, length: length, leftOut: leftOut, loss: loss) }
       })
+    let witness = try StepWitness(of: stage)
     stage.begin()
     await stage.simulation.run(until: .seconds(10 + length))
     let shown = stage.recording.all
@@ -303,6 +304,8 @@ struct PlayerBehaviourTests {
     #expect(statistics.times[.stalled] == statistics.stallDuration)
     #expect(statistics.times[.stalled] + statistics.times[.seeking] > .zero)
     try await stage.close()
+    // After the jump, too, audio belongs to the frame beside it.
+    try witness.expectStep()
   }
 
   @Test(
@@ -362,7 +365,7 @@ struct PlayerBehaviourTests {
     let times = Locked<[MediaTime]>([])
     let finishCount = Locked(0)
 
-    func write(_ buffer: PCMBuffer, at time: MediaTime) { times.withLock { $0.append(time) } }
+    func write(_ audio: TimedAudio) { times.withLock { $0.append(audio.time) } }
 
     func finish() { finishCount.withLock { $0 += 1 } }
   }
@@ -398,8 +401,8 @@ struct PlayerBehaviourTests {
       all.withLock { all in all.indices.dropFirst().first { all[$0].start < all[$0 - 1].start } }
     }
 
-    func write(_ buffer: PCMBuffer, at time: MediaTime) {
-      all.withLock { $0.append((time, time + buffer.duration)) }
+    func write(_ audio: TimedAudio) {
+      all.withLock { $0.append((audio.time, audio.time + audio.buffer.duration)) }
     }
 
     func finish() {}

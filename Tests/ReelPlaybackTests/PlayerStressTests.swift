@@ -297,7 +297,7 @@ struct PlayerStressTests {
 
     var sampleCount: Int { count.withLock { $0 } }
 
-    func write(_ buffer: PCMBuffer, at time: MediaTime) { count.withLock { $0 += buffer.frameCount } }
+    func write(_ audio: TimedAudio) { count.withLock { $0 += audio.buffer.frameCount } }
 
     func finish() {}
   }

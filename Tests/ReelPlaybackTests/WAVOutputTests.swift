@@ -89,22 +89,22 @@ struct WAVOutputTests {
     #expect(content.int16Samples == [Int16](repeating: 16384, count: 18))
   }
 
-  @Test("A forward step of the timeline is silence, from 20 ms to 10 s")
+  @Test("A forward step of more than 10 ms is silence; what goes back by more is left out")
   func gaps() throws {
     func gap(_ length: Int64) throws -> [[Int]] {
       let content = try write {
-        try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(5000))
-        try $0.write(buffer(mono, 0.25, frameCount: 50), at: milliseconds(5100 + length))
+        try $0.write(buffer(mono, 0.5, frameCount: 100), at: .zero)
+        try $0.write(buffer(mono, 0.25, frameCount: 50), at: milliseconds(100 + length))
       }
       return spans(content.int16Samples)
     }
     #expect(try gap(0) == [[16384, 100], [8192, 50]])
-    #expect(try gap(20) == [[16384, 100], [8192, 50]])
-    #expect(try gap(21) == [[16384, 100], [0, 21], [8192, 50]])
-    #expect(try gap(9999) == [[16384, 100], [0, 9999], [8192, 50]])
-    #expect(try gap(10_000) == [[16384, 100], [8192, 50]])
-    #expect(try gap(-20) == [[16384, 100], [8192, 50]])
-    #expect(try gap(-4000) == [[16384, 100], [8192, 50]])
+    #expect(try gap(10) == [[16384, 100], [8192, 50]])
+    #expect(try gap(11) == [[16384, 100], [0, 11], [8192, 50]])
+    #expect(try gap(59_000) == [[16384, 100], [0, 59_000], [8192, 50]])
+    #expect(try gap(-10) == [[16384, 100], [8192, 50]])
+    #expect(try gap(-11) == [[16384, 100], [8192, 39]])
+    #expect(try gap(-100) == [[16384, 100]])
   }
 
   @Test("Small gaps add up until they are heard")
@@ -114,8 +114,36 @@ struct WAVOutputTests {
         try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(Int64(index) * 105))
       }
     }
-    // 5 ms each: the fifth makes it 25 ms, and again the tenth would.
-    #expect(spans(content.int16Samples) == [[16384, 500], [0, 25], [16384, 500]])
+    // 5 ms each: the third makes it 15 ms.
+    #expect(
+      spans(content.int16Samples)
+        == [[16384, 300], [0, 15], [16384, 300], [0, 15], [16384, 300], [0, 15], [16384, 100]])
+  }
+
+  @Test("A small gap that stays is silence after some buffers")
+  func lastingGap() throws {
+    let content = try write {
+      try $0.write(buffer(mono, 0.5, frameCount: 100), at: .zero)
+      for index in 1..<20 {
+        try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(Int64(index) * 100 + 9))
+      }
+    }
+    #expect(spans(content.int16Samples) == [[16384, 700], [0, 9], [16384, 1300]])
+  }
+
+  @Test("The file begins at 0 and ends when it is told to, with silence or cut")
+  func bounds() throws {
+    let late = try write {
+      try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(250))
+      $0.ended(at: milliseconds(1000))
+    }
+    #expect(spans(late.int16Samples) == [[0, 250], [16384, 100], [0, 650]])
+    let early = try write {
+      try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(-130))
+      try $0.write(buffer(mono, 0.25, frameCount: 100), at: milliseconds(-30))
+      $0.ended(at: milliseconds(20))
+    }
+    #expect(spans(early.int16Samples) == [[8192, 70]])
   }
 
   @Test("Timestamps that are rounded to milliseconds leave no trace")
@@ -128,22 +156,6 @@ struct WAVOutputTests {
       }
     }
     #expect(spans(content.int16Samples) == [[16384, 512_000]])
-  }
-
-  @Test("After a seek the timeline goes on from where it was sought to")
-  func seek() throws {
-    let content = try write {
-      try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(60_000))
-      try $0.write(buffer(mono, 0.25, frameCount: 100), at: milliseconds(1000))
-      try $0.write(buffer(mono, 0.125, frameCount: 100), at: milliseconds(1100))
-      try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(1250))
-      try $0.write(buffer(mono, 0.25, frameCount: 100), at: milliseconds(90_000))
-      try $0.write(buffer(mono, 0.5, frameCount: 100), at: milliseconds(90_100))
-    }
-    #expect(
-      spans(content.int16Samples) == [
-        [16384, 100], [8192, 100], [4096, 100], [0, 50], [16384, 100], [8192, 100], [16384, 100],
-      ])
   }
 
   @Test("Sound of another rate and other channels is converted to the first's")
@@ -270,10 +282,13 @@ struct WAVOutputTests {
     ])
   func clip(name: String) throws {
     var wanted: [Int16] = []
+    var first: MediaTime?
     let content = try write { output in
       try decode(name) { buffer, time in
         wanted += buffer.int16Samples
-        try output.write(buffer, at: time)
+        let start = first ?? time
+        first = start
+        try output.write(buffer, at: time - start)
       }
     }
     #expect(wanted.count > 10_000)
@@ -319,6 +334,13 @@ struct WAVOutputTests {
     }
     while let frame = try splitter?.flush() { try give(decoder?.decode(frame) ?? []) }
     try give(decoder?.drain() ?? [])
+  }
+}
+
+extension WAVOutput {
+  /// Writes samples at an output time.
+  fileprivate func write(_ buffer: PCMBuffer, at time: MediaTime) throws {
+    try write(TimedAudio(buffer, time: time))
   }
 }
 

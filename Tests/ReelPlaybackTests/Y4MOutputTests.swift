@@ -116,7 +116,7 @@ struct Y4MOutputTests {
     let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     try await show("media/rotate-180.mp4", count: 1, on: output)
-    try await show("media/rotate-90.mp4", count: 1, on: output)
+    try await show("media/rotate-90.mp4", count: 1, on: output, from: MediaTime(value: 1, timescale: 30))
     try output.finish()
     let parsed = try Parsed(folder.bytes("clip.y4m"), frameByteCount: 160 * 96 * 3 / 2)
     try #require(parsed.frames.count == 2)
@@ -138,7 +138,10 @@ struct Y4MOutputTests {
     let folder = try TemporaryFolder()
     let output = try Y4MOutput(path: folder.path("clip.y4m"))
     let names = ["h264-faststart.mp4", "h264-high10.mp4", "colour-601-limited.mp4", "colour-709-full.mp4"]
-    for name in names { try await show("media/\(name)", count: 2, on: output) }
+    for (index, name) in names.enumerated() {
+      let start = MediaTime(value: 2 * Int64(index), timescale: 30)
+      try await show("media/\(name)", count: 2, on: output, from: start)
+    }
     try output.finish()
     let parsed = try Parsed(folder.bytes("clip.y4m"), frameByteCount: 192 * 108 * 3 / 2)
     #expect(parsed.header == "YUV4MPEG2 W192 H108 F30:1 Ip A1:1 C420mpeg2")
@@ -149,6 +152,22 @@ struct Y4MOutputTests {
     // One frame, coded with two matrices and ranges.
     #expect(meanDifference(frames[4], frames[6]) < 3)
     #expect(meanDifference(frames[2], frames[4]) > 12)
+  }
+
+  @Test("A hole is filled with the last frame; of two frames at one place the first is written")
+  func places() async throws {
+    let folder = try TemporaryFolder()
+    let output = try Y4MOutput(path: folder.path("clip.y4m"))
+    // Places 0, 1; none, as they are taken; 12, 13.
+    for start: Int64 in [5000, 5010, 5400] {
+      try await show("media/h264.ts", count: 2, on: output, from: MediaTime(value: start, timescale: 1000))
+    }
+    output.ended(at: MediaTime(value: 6000, timescale: 1000))
+    try output.finish()
+    let parsed = try Parsed(folder.bytes("clip.y4m"), frameByteCount: 192 * 108 * 3 / 2)
+    let decoded = try await planes(of: "media/h264.ts", count: 2)
+    let expected = [0] + Array(repeating: 1, count: 11) + [0] + Array(repeating: 1, count: 17)
+    #expect(parsed.frames.map { frame in decoded.firstIndex { frame.elementsEqual($0) } } == expected)
   }
 
   @Test("Without a frame there is no file, and none of a frame that could not be shown")

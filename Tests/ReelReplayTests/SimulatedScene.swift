@@ -101,7 +101,7 @@ final class NotingAudio: AudioOutput {
 
   init(_ note: @escaping @Sendable (MediaTime, Int) -> Void) { self.note = note }
 
-  func write(_ buffer: PCMBuffer, at time: MediaTime) throws { note(time, buffer.frameCount) }
+  func write(_ audio: TimedAudio) throws { note(audio.time, audio.buffer.frameCount) }
 
   func finish() throws {}
 }

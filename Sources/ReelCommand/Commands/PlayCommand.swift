@@ -22,8 +22,9 @@ struct PlayCommand: AsyncParsableCommand {
 
       A live source plays until it ends. Ctrl-C ends playback with the summary; Y4M and WAV files are completed and kept.
 
-      A late frame is dropped and counted if the next one is due too, except with --rate max. A Y4M file has a constant \
-      frame rate whatever was dropped. Images map HDR to SDR.
+      A late frame is dropped and counted if the next one is due too, except with --rate max. The files of --y4m and --wav \
+      are in step: a frame is repeated where others are missing or dropped, and missing audio is silence. Images (-o) are \
+      the frames that were shown, without repetitions, and map HDR to SDR.
 
       --timeout limits the wait for the first frame of each source.
 

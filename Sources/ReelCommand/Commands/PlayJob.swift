@@ -174,9 +174,8 @@ final class PlayJob: Sendable {
     _ pipes: OutputPipes?, for frames: PlayFrames
   ) throws(ReelError) -> PlaySound? {
     guard let wav = options.wav else { return nil }
-    let keepsEmpty = { @Sendable [weak frames] in (frames?.account.shownCount ?? 0) > 0 }
-    if let pipes { return PlaySound(pipe: pipes.add(path: wav), keepsEmpty: keepsEmpty) }
-    return try PlaySound(path: wav, keepsEmpty: keepsEmpty)
+    if let pipes { return PlaySound(pipe: pipes.add(path: wav), of: frames) }
+    return try PlaySound(path: wav, of: frames)
   }
 
   private func makeFrames(_ pipes: OutputPipes?) throws(ReelError) -> PlayFrames {

@@ -37,6 +37,8 @@ final class PlayFrames: FrameOutput {
 
   private struct State {
     var account = Account()
+    /// The output time of the last frame, and the media time that had passed before it.
+    var last: (outputTime: MediaTime, passed: MediaTime)?
     var isFinished = false
   }
 
@@ -110,6 +112,21 @@ final class PlayFrames: FrameOutput {
     }
   }
 
+  func ended(at outputTime: MediaTime) {
+    let end = wantedEnd(outputTime)
+    for output in outputs { output.ended(at: end) }
+  }
+
+  /// The end of the wanted frames in output time, if playback ended at `outputTime`.
+  func wantedEnd(_ outputTime: MediaTime) -> MediaTime {
+    state.withLock { state in
+      guard state.account.hasReachedLimit, let limit = options.duration, let last = state.last else {
+        return outputTime
+      }
+      return min(outputTime, last.outputTime + (limit - last.passed))
+    }
+  }
+
   func finish() throws {
     let wasFinished = state.withLock { state in
       defer { state.isFinished = true }
@@ -134,13 +151,16 @@ final class PlayFrames: FrameOutput {
   /// Whether the frame is among the wanted ones.
   private func place(of frame: borrowing TimedFrame) -> Place {
     let (time, length, leftOut, loss) = (frame.time, frame.displayTime, frame.skipped, frame.loss)
+    let outputTime = frame.outputTime
     return state.withLock { state in
       if state.isFinished || state.account.hasReachedLimit { return .ignored }
-      if let limit = options.duration, state.account.media.passed(before: time, leftOut: leftOut) >= limit {
+      let passed = state.account.media.passed(before: time, leftOut: leftOut)
+      if let limit = options.duration, passed >= limit {
         state.account.hasReachedLimit = true
         state.account.media.end(whenPassed: limit, isLost: loss != nil)
         return .beyond
       }
+      state.last = (outputTime, passed)
       state.account.media.show(time, length: length, leftOut: leftOut, loss: loss)
       return .wanted
     }

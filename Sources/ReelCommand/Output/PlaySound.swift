@@ -1,5 +1,4 @@
 import ReelCore
-import ReelFFmpeg
 import ReelPlayback
 
 /// The audio that `reel play` writes: a `WAVOutput` that keeps its failure, and leaves no file if nothing was
@@ -16,29 +15,29 @@ final class PlaySound: AudioOutput {
   /// True for a pipe, which is closed as soon as the audio ends: its reader may wait for that before it reads
   /// more frames.
   private let endsWithSound: Bool
-  /// Returns true if a file without samples should be kept, because the played item has no audio.
-  private let keepsEmpty: @Sendable () -> Bool
+  /// The frames that the audio belongs to.
+  private let frames: PlayFrames
 
   /// Throws like `WAVOutput.init`.
-  init(path: String, keepsEmpty: @escaping @Sendable () -> Bool) throws(ReelError) {
+  init(path: String, of frames: PlayFrames) throws(ReelError) {
     state = Locked(State(wav: try WAVOutput(path: path)), rank: .recorder)
     endsWithSound = false
-    self.keepsEmpty = keepsEmpty
+    self.frames = frames
   }
 
-  init(pipe: OutputPipe, keepsEmpty: @escaping @Sendable () -> Bool) {
+  init(pipe: OutputPipe, of frames: PlayFrames) {
     state = Locked(State(wav: WAVOutput(pipe: pipe)), rank: .recorder)
     endsWithSound = true
-    self.keepsEmpty = keepsEmpty
+    self.frames = frames
   }
 
   /// The error of writing; nil for none.
   var failure: ReelError? { state.withLock { $0.failure } }
 
-  func write(_ buffer: PCMBuffer, at time: MediaTime) throws {
+  func write(_ audio: TimedAudio) throws {
     try state.withLock { state in
       do throws(ReelError) {
-        try state.wav?.write(buffer, at: time)
+        try state.wav?.write(audio)
         state.isEmpty = false
       } catch {
         state.failure = error
@@ -52,8 +51,14 @@ final class PlaySound: AudioOutput {
     if endsWithSound { try? finish() }
   }
 
+  func ended(at outputTime: MediaTime) {
+    let end = frames.wantedEnd(outputTime)
+    state.withLock { $0.wav?.ended(at: end) }
+  }
+
   func finish() throws {
-    let keepsEmpty = keepsEmpty()
+    // A file without samples: the item has frames, but no audio.
+    let keepsEmpty = frames.account.shownCount > 0
     try state.withLock { state in
       defer { state.wav = nil }
       guard state.failure == nil, !state.isEmpty || keepsEmpty else { return }

@@ -8,6 +8,9 @@ public struct TimedFrame: ~Copyable, Sendable {
   public let decoded: Frame
   /// The time at which the frame is shown, on the timeline of the source, which begins at 0.
   public internal(set) var time: MediaTime
+  /// The running time of a player's outputs: it begins at 0 with the player's first frame, and continues over loops, seeks,
+  /// jumps and items. A hole in the media is a hole here too, of 60 s at most. The time of a frame that comes from no player.
+  public package(set) var outputTime: MediaTime
   /// The stream that the frame belongs to, with its time base, rotation and aspect ratio.
   public let stream: StreamInfo
   /// The frame rate in frames per second. Nil if neither the container nor the bitstream states it.
@@ -27,6 +30,7 @@ public struct TimedFrame: ~Copyable, Sendable {
   public init(_ decoded: consuming Frame, time: MediaTime, stream: StreamInfo, frameRate: Rational?) {
     self.decoded = decoded
     self.time = time
+    outputTime = time
     self.stream = stream
     self.frameRate = frameRate
   }
@@ -34,6 +38,7 @@ public struct TimedFrame: ~Copyable, Sendable {
   /// Returns a second owner of the same pixels. No pixels are copied.
   public borrowing func clone() throws(ReelError) -> TimedFrame {
     var copy = TimedFrame(try decoded.clone(), time: time, stream: stream, frameRate: frameRate)
+    copy.outputTime = outputTime
     copy.skipped = skipped
     copy.loss = loss
     copy.followsDamage = followsDamage
@@ -45,6 +50,7 @@ public struct TimedFrame: ~Copyable, Sendable {
   borrowing func compacted(for account: MemoryAccount?) -> TimedFrame? {
     guard let frame = decoded.compacted(for: account) else { return nil }
     var copy = TimedFrame(frame, time: time, stream: stream, frameRate: frameRate)
+    copy.outputTime = outputTime
     copy.skipped = skipped
     copy.loss = loss
     copy.followsDamage = followsDamage
@@ -60,6 +66,27 @@ public struct TimedFrame: ~Copyable, Sendable {
     }
     return MediaTime(value: 1, timescale: 10)
   }
+
+  /// The rate of a file with a constant frame rate that begins with this frame: the stream's. If that is below 25 and differs
+  /// from the frame's own rate, it is only an average: then it is the frame's own, or a multiple of it that is at least 25, so
+  /// that no frame is more than 20 ms from its time. Without a rate of the stream, it is the frame's own, or 25.
+  package var constantRate: Rational {
+    let stated = frameRate.flatMap { $0.isPositive ? $0 : nil }
+    guard decoded.durationTicks > 0 else { return stated ?? Self.usualRate }
+    let length = stream.time(ticks: decoded.durationTicks)
+    if let stated {
+      let difference = (length - MediaTime(frameCount: 1, at: stated)).seconds
+      guard abs(difference) > 0.002, stated.value < Self.usualRate.value else { return stated }
+    }
+    let count = stated == nil ? 1 : (Self.usualRate.value * length.seconds).rounded(.up)
+    guard count / length.seconds <= Self.greatestRate, let denominator = Int32(exactly: length.value),
+      let numerator = Int32(exactly: Double(length.timescale) * count)
+    else { return stated ?? Self.usualRate }
+    return Rational(numerator, denominator).reduced
+  }
+
+  private static let usualRate = Rational(25, 1)
+  private static let greatestRate = 120.0
 
   /// The rung that the frame was read from, and its bit rate as the manifest states it; nil for a media file.
   package var rung: (id: String, bitRate: Int?)? {

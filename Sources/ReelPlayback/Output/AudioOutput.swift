@@ -1,16 +1,15 @@
 public import ReelCore
-public import ReelFFmpeg
 
 /// A destination for a player's audio. It can be attached and detached during playback.
 public protocol AudioOutput: AnyObject, Sendable {
   /// Receives samples when they are due, in order, on one thread at a time. The player's volume is already applied.
   ///
   /// If it throws, the player detaches the output and sends ``PlayerEvent/outputFailed(_:)``.
-  ///
-  /// - Parameters:
-  ///   - buffer: The samples. Use `time` instead of the buffer's own ticks.
-  ///   - time: The time of the first sample, on the item's timeline. It jumps when the player seeks.
-  func write(_ buffer: PCMBuffer, at time: MediaTime) throws
+  func write(_ audio: TimedAudio) throws
+
+  /// Called before ``finish()`` with the end of the frames and the audio that were handed out, in
+  /// ``TimedAudio/outputTime``.
+  func ended(at outputTime: MediaTime)
 
   /// Ends the output: no samples follow. A second call must have no effect.
   func finish() throws
@@ -21,6 +20,9 @@ public protocol AudioOutput: AnyObject, Sendable {
 }
 
 extension AudioOutput {
+  /// Does nothing.
+  public func ended(at outputTime: MediaTime) {}
+
   /// Does nothing.
   public func soundEnded() {}
 }

@@ -9,27 +9,33 @@ struct WAVWriter {
   private var header: WAVHeader?
   private var converter: PCMConverter?
   private var dataByteCount: Int64 = 0
-  /// The position on the timeline before `frameCount` samples.
-  private var reference = MediaTime.zero
   private var frameCount: Int64 = 0
+  /// The mean distance of buffers from where they were written, in samples.
+  private var drift = 0.0
 
-  /// Gaps up to this length are rounding errors of timestamps.
-  private static let tolerance = MediaTime(value: 20, timescale: 1000)
-  /// Gaps of at least this length are seeks.
-  private static let seekDistance = MediaTime(value: 10, timescale: 1)
+  /// A buffer that is this far from its place is put there. Timestamps are often rounded to milliseconds.
+  private static let tolerance = 0.010
+  /// The same for the mean distance of several buffers.
+  private static let driftTolerance = 0.003
+  /// The mean is over about this many buffers.
+  private static let driftLength = 16.0
 
   init(file: OutputFile, sampleFormat: WAVOutput.SampleFormat) {
     self.file = file
     self.sampleFormat = sampleFormat
   }
 
+  /// - Parameter time: The place of the first sample, from the beginning of the file. Samples before the beginning, and those
+  ///   whose places are taken, are left out.
+  ///
   /// Throws `ReelError.cannotWriteOutput`, and `unsupported` for samples that can't be converted.
   mutating func write(_ buffer: PCMBuffer, at time: MediaTime) throws(ReelError) {
     guard buffer.frameCount > 0 else { return }
     guard buffer.sampleRate > 0 else { throw ReelError(.unsupported, "the audio has no sample rate") }
-    let target = try begin(buffer.format, at: time)
+    let target = try begin(buffer.format)
     if let converter, !Self.hasSameSamples(converter.source, buffer.format) { try endConversion() }
-    try align(to: time)
+    let buffer = buffer.dropping(try align(to: time, in: buffer.sampleRate))
+    guard buffer.frameCount > 0 else { return }
     if Self.hasSameSamples(buffer.format, target) {
       try append(buffer)
       return
@@ -39,9 +45,12 @@ struct WAVWriter {
   }
 
   /// Completes the file. Nothing may be written after it.
-  mutating func finish() throws(ReelError) {
-    _ = try begin(PCMFormat(sampleRate: 48000, channelCount: 2), at: .zero)
+  ///
+  /// - Parameter end: The end of the file, if its samples end earlier. Nil for the end of its samples.
+  mutating func finish(at end: MediaTime?) throws(ReelError) {
     try endConversion()
+    if header != nil, let end { try appendSilence(sample(at: end) - frameCount) }
+    _ = try begin(PCMFormat(sampleRate: 48000, channelCount: 2))
     if let header { try file.commit(first: header.bytes(dataByteCount: dataByteCount)) }
   }
 
@@ -49,28 +58,37 @@ struct WAVWriter {
 
   private var sampleRate: Int32 { Int32(clamping: header?.format.sampleRate ?? 48000) }
 
+  /// The number of samples until `time`, rounded to the nearest.
+  private func sample(at time: MediaTime) -> Int64 { time.nearestFrame(at: Rational(sampleRate, 1)) }
+
   /// Writes the header before the first samples, which set the format of the file.
-  private mutating func begin(_ format: PCMFormat, at time: MediaTime) throws(ReelError) -> PCMFormat {
+  private mutating func begin(_ format: PCMFormat) throws(ReelError) -> PCMFormat {
     if let header { return header.format }
     let header = WAVHeader(format: format, sampleFormat: sampleFormat)
     try file.write(header.bytes(dataByteCount: nil))
     self.header = header
-    reference = time
     return format
   }
 
-  /// Fills the gap between the last samples and `time`, or continues at `time` without one.
-  private mutating func align(to time: MediaTime) throws(ReelError) {
+  /// Fills the gap between the last samples and `time`. Returns the number of samples at `rate` to leave out, because
+  /// others are at their places.
+  private mutating func align(to time: MediaTime, in rate: Int) throws(ReelError) -> Int {
     let held = Int64(converter?.delayFrameCount ?? 0)
-    let gap = time - (reference + MediaTime(value: frameCount + held, timescale: sampleRate))
-    if gap > Self.tolerance, gap < Self.seekDistance {
-      try endConversion()
-      let rest = time - (reference + MediaTime(value: frameCount, timescale: sampleRate))
-      try appendSilence(rest.ticks(timescale: sampleRate))
-    } else if gap >= Self.seekDistance || gap < MediaTime.zero - Self.tolerance {
-      reference = time
-      frameCount = -held
+    let gap = sample(at: time) - (frameCount + held)
+    drift += (Double(gap) - drift) / Self.driftLength
+    let second = Double(sampleRate)
+    guard
+      frameCount == 0 || abs(Double(gap)) > Self.tolerance * second
+        || abs(drift) > Self.driftTolerance * second
+    else { return 0 }
+    drift = 0
+    guard gap > 0 else {
+      return Int(
+        clamping: MediaTime(value: -gap, timescale: sampleRate).ticks(timescale: Int32(clamping: rate)))
     }
+    try endConversion()
+    try appendSilence(sample(at: time) - frameCount)
+    return 0
   }
 
   /// Writes the samples that the converter holds back. Later samples get a new converter.

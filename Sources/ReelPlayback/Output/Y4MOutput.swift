@@ -3,8 +3,13 @@ public import ReelCore
 /// An output that writes frames as YUV4MPEG2: samples as decoded, turned upright.
 ///
 /// Size, pixel format, aspect ratio and frame rate are those of the first frame. Later frames that differ, such as
-/// those of another rung, are converted and scaled to match, with black bars if their shape differs. YUV4MPEG2 has no
-/// timestamps: the frames follow each other at the header's rate, whatever their times are. HDR is not tone mapped.
+/// those of another rung, are converted and scaled to match, with black bars if their shape differs. HDR is not tone mapped.
+///
+/// YUV4MPEG2 has no timestamps: the header's rate gives each frame its time. So a frame is written at the place that is
+/// nearest to its ``TimedFrame/outputTime``, and repeated until the next one: over holes, dropped frames and at variable
+/// rates. Of two frames at one place, the first is written. The file begins with the first frame, and is in step with that of a
+/// ``WAVOutput`` of the same player. If the first frame's duration shows that the stream's rate is only an average below
+/// 25, the header has a multiple of the frame's own rate instead.
 public final class Y4MOutput: FrameOutput {
   /// True.
   public let isExternal = true
@@ -12,8 +17,9 @@ public final class Y4MOutput: FrameOutput {
 
   private struct State {
     /// Nil once the output was finished or has failed.
-    var writer: Y4MWriter?
-    var hasFrames = false
+    var sequence: Y4MSequence?
+    /// When playback has ended, in output time.
+    var end: MediaTime?
   }
 
   /// Creates an output that writes to a file.
@@ -31,7 +37,7 @@ public final class Y4MOutput: FrameOutput {
   package convenience init(pipe: OutputPipe) { self.init(.pipe(pipe)) }
 
   private init(_ file: sending OutputFile) {
-    state = Locked(State(writer: Y4MWriter(to: file, change: .converts)), rank: .writer)
+    state = Locked(State(sequence: Y4MSequence(to: file)), rank: .writer)
   }
 
   /// Creates an output that writes to the process's standard output.
@@ -40,7 +46,7 @@ public final class Y4MOutput: FrameOutput {
   /// signal ends the process.
   public static func standardOutput() -> Y4MOutput { Y4MOutput(.standardOutput()) }
 
-  /// Writes a frame.
+  /// Writes a frame at its place, after repetitions of the one before it.
   ///
   /// Throws `ReelError`:
   /// - `cannotWriteOutput` if writing fails. The file is removed.
@@ -50,27 +56,28 @@ public final class Y4MOutput: FrameOutput {
   public func show(_ frame: borrowing TimedFrame) throws {
     let box = SharedFrame(try frame.clone())
     try state.withLock { state in
-      guard let writer = state.writer else {
+      guard state.sequence != nil else {
         throw ReelError(.usage, "the output has ended and can't show frames")
       }
       do throws(ReelError) {
-        _ = try writer.write(box.frame)
-        state.hasFrames = true
+        try state.sequence?.write(box.frame)
       } catch {
-        if error.kind == .cannotWriteOutput { state.writer = nil }
+        if error.kind == .cannotWriteOutput { state.sequence = nil }
         throw error
       }
     }
   }
+
+  /// Takes note of the end, up to which ``finish()`` repeats the last frame.
+  public func ended(at outputTime: MediaTime) { state.withLock { $0.end = outputTime } }
 
   /// Ends the file and gives it its name. Does nothing in a second call, or after a frame could not be written.
   ///
   /// Throws `ReelError.cannotWriteOutput` or `cannotCreateOutput`.
   public func finish() throws {
     try state.withLock { state in
-      let writer = state.writer
-      state.writer = nil
-      if state.hasFrames { try writer?.finish() }
+      defer { state.sequence = nil }
+      try state.sequence?.finish(at: state.end)
     }
   }
 }

@@ -5,40 +5,43 @@ internal import ReelFFmpeg
 ///
 /// Confined to one thread at a time.
 package final class Y4MWriter {
-  /// What to do with a frame that differs from the first. Y4M has one header for all frames.
-  package enum Change: Sendable {
-    case fails
-    /// Converts the frame to the first one's format: scaled, with bars if its shape differs. A different frame
-    /// rate has no effect.
-    case converts
-  }
-
   private let file: OutputFile
-  private let change: Change
   private var header: [UInt8]?
   private var format: PlanarConverter.Format?
   private let converter = PlanarConverter()
 
-  package init(to file: OutputFile, change: Change = .fails) {
-    self.file = file
-    self.change = change
-  }
+  package init(to file: OutputFile) { self.file = file }
 
   /// Writes a frame and returns its size. Throws `ReelError.unsupported` for a frame that the format can't
-  /// express, or that differs from the first and can't be converted; `cannotWriteOutput` if writing fails.
+  /// express, or that differs from the first, because Y4M has one header for all frames; `cannotWriteOutput` if writing
+  /// fails.
   package func write(_ frame: borrowing TimedFrame) throws(ReelError) -> PixelSize {
+    let image = try PlanarImage(frame.decoded, orientation: frame.orientation)
+    try start(with: image, of: frame, rate: frame.frameRate ?? Rational(25, 1))
+    try write(image)
+    return image.size
+  }
+
+  /// Like `write(_:)`, but converts a frame that differs from the first: scaled, with bars if its shape differs.
+  ///
+  /// - Parameter rate: The rate of the header; only the first one has an effect.
+  func convert(_ frame: borrowing TimedFrame, rate: Rational) throws(ReelError) -> PlanarImage {
     let image: PlanarImage
-    if change == .converts, let format {
+    if let format {
       image = try converter.convert(
         frame.decoded, orientation: frame.orientation, sampleAspectRatio: frame.sampleAspectRatio,
         to: format)
     } else {
       image = try PlanarImage(frame.decoded, orientation: frame.orientation)
-      try start(with: image, of: frame)
+      try start(with: image, of: frame, rate: rate)
     }
+    return image
+  }
+
+  /// Writes an image that `convert` has made. Throws `ReelError.cannotWriteOutput`.
+  func write(_ image: PlanarImage) throws(ReelError) {
     try file.write(Array("FRAME\n".utf8))
     for plane in image.planes { try file.write(plane) }
-    return image.size
   }
 
   /// Completes the file. Throws like `OutputFile.commit()`.
@@ -47,8 +50,10 @@ package final class Y4MWriter {
   // MARK: - Private
 
   /// Writes the header. For a later frame, compares it with the header.
-  private func start(with image: PlanarImage, of frame: borrowing TimedFrame) throws(ReelError) {
-    let wanted = Self.header(of: image, frame: frame)
+  private func start(
+    with image: PlanarImage, of frame: borrowing TimedFrame, rate: Rational
+  ) throws(ReelError) {
+    let wanted = Self.header(of: image, frame: frame, rate: rate)
     if let header {
       guard header == wanted else {
         throw ReelError(
@@ -64,8 +69,9 @@ package final class Y4MWriter {
     try file.write(wanted)
   }
 
-  private static func header(of image: PlanarImage, frame: borrowing TimedFrame) -> [UInt8] {
-    let rate = frame.frameRate ?? Rational(25, 1)
+  private static func header(
+    of image: PlanarImage, frame: borrowing TimedFrame, rate: Rational
+  ) -> [UInt8] {
     var aspect = frame.sampleAspectRatio ?? Rational(1, 1)
     if frame.orientation.swapsAxes { aspect = Rational(aspect.denominator, aspect.numerator) }
     let range = image.isFullRange ? " XCOLORRANGE=FULL" : ""

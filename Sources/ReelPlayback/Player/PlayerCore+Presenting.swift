@@ -20,10 +20,10 @@ extension PlayerCore {
 
   func step(_ session: ItemSession) -> TaskLoop.Next {
     let now = clock.now
-    let (generation, hasFrame, isPlaying, rate, isCurrent, isHeard) = state.withLock { state in
+    let (generation, hasFrame, isPlaying, rate, isCurrent, isHeard, hasBegun) = state.withLock { state in
       (
         state.generation, state.hasFrame, state.machine.status == .playing && !state.isHeld,
-        state.wantedRate, state.session === session, state.isHeard
+        state.wantedRate, state.session === session, state.isHeard, state.outputTimeline.hasBegun
       )
     }
     // After a replacement or a seek there is another turn. The ring's answer must be of this generation: the
@@ -32,6 +32,12 @@ extension PlayerCore {
     else { return .idle }
     switch head {
     case .frame(let time, let following):
+      if !hasBegun {
+        state.withLock { state in
+          guard state.isCurrent(session, generation) else { return }
+          state.outputTimeline.begin(firstFrame: time, shift: state.shift)
+        }
+      }
       if !hasFrame {
         return beginBeforeFirst(session, frame: time, generation: generation)
           ?? showFirst(session, generation: generation)
@@ -209,13 +215,17 @@ extension PlayerCore {
     _ session: ItemSession, time: MediaTime, following: MediaTime?, generation: Int, now: Duration
   ) -> TaskLoop.Next {
     skipGap(before: time, of: session, generation: generation, now: now)
-    let (timebase, lastShownAt) = state.withLock { ($0.timebase, $0.lastShownAt) }
+    let (timebase, lastShownAt, isFirst) = state.withLock {
+      ($0.timebase, $0.lastShownAt, $0.lastTime == nil)
+    }
     handOutAudio(session, until: timebase.time(at: now), generation: generation)
     if lacksAudio(session, at: timebase.time(at: now) - Self.audioTolerance) {
       return stall(session, generation: generation, since: now)
     }
+    // A first frame that comes after audio is shown, however late: files begin with it.
     switch FramePacer().decision(
-      next: time, following: following, timebase: timebase, now: now, lastShownAt: lastShownAt)
+      next: time, following: isFirst ? nil : following, timebase: timebase, now: now, lastShownAt: lastShownAt
+    )
     {
     case .show:
       show(session, generation: generation, due: timebase.clockTime(of: time))
@@ -342,11 +352,14 @@ extension PlayerCore {
     let isDamaged = frame.decoded.isDamaged
     let size = frame.geometry().output
     frame.time = time - (span?.shift ?? .zero)
-    frame.skipped = state.withLock { state -> MediaTime in
-      guard state.isCurrent(session, generation) else { return .zero }
+    let placed = state.withLock { state -> (skipped: MediaTime, outputTime: MediaTime)? in
+      guard state.isCurrent(session, generation) else { return nil }
       defer { state.skipsFrom = nil }
-      return state.skipsFrom.map { max(.zero, time - $0) } ?? .zero
+      let outputTime = state.outputTimeline.place(frame, at: time, shift: span?.shift ?? .zero)
+      return (state.skipsFrom.map { max(.zero, time - $0) } ?? .zero, outputTime)
     }
+    guard let placed else { return }
+    (frame.skipped, frame.outputTime) = placed
     frame.loss = self.loss(before: frame, at: time, session: session, generation: generation)
     let (loss, isLeftOut) = (frame.loss, frame.skipped > .zero)
     let startsDamage = isDamaged && !state.withLock { $0.isDamaged }
@@ -456,16 +469,22 @@ extension PlayerCore {
   private func handOut(_ chunks: [AudioQueue.Chunk], of session: ItemSession, generation: Int) {
     outputLock.withLock {
       for chunk in chunks {
-        let (outputs, volume) = state.withLock { state in
-          let isHeard = state.isCurrent(session, generation) && !state.isMuted
-          return (isHeard ? state.audioOutputs : [], state.volume)
+        let (attachments, volume, outputTime) = state.withLock {
+          state -> ([SoundAttachment], Float, MediaTime) in
+          guard state.isCurrent(session, generation) else { return ([], 0, .zero) }
+          let outputTime = state.outputTimeline.place(chunk)
+          return (state.isMuted ? [] : state.audioOutputs, state.volume, outputTime)
         }
-        guard !outputs.isEmpty else { return }
+        guard !attachments.isEmpty else { continue }
         var buffer = chunk.buffer
         buffer.scale(by: volume)
-        for output in outputs where state.withLock({ $0.audioOutputs.contains { $0 === output } }) {
+        for attachment in attachments {
+          let output = attachment.output
+          guard state.withLock({ $0.audioOutputs.contains { $0.output === output } }) else { continue }
           do {
-            try output.write(buffer, at: chunk.time - chunk.shift)
+            try output.write(
+              TimedAudio(
+                buffer, time: chunk.time - chunk.shift, outputTime: outputTime - attachment.start))
           } catch {
             detachFailing(output, error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)"))
           }
@@ -481,7 +500,7 @@ extension PlayerCore {
         state.settings.actionAtItemEnd != .loop
       else { return [] }
       state.hasToldSoundEnd = true
-      return state.audioOutputs
+      return state.audioOutputs.map(\.output)
     }
     guard !outputs.isEmpty else { return }
     outputLock.withLock { for output in outputs { output.soundEnded() } }

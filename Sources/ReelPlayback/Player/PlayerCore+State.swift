@@ -11,6 +11,13 @@ extension PlayerCore {
     let continuation: CheckedContinuation<Bool, any Error>
   }
 
+  /// An attached output for audio.
+  struct SoundAttachment {
+    let output: any AudioOutput
+    /// The output time of the frame that was on show when it was attached.
+    let start: MediaTime
+  }
+
   struct State {
     var session: ItemSession?
     var machine = PlaybackMachine()
@@ -55,7 +62,8 @@ extension PlayerCore {
     /// When the ring ran empty, at a rate of `.infinity`.
     var drySince: Duration?
     var outputs: [any FrameOutput] = []
-    var audioOutputs: [any AudioOutput] = []
+    var audioOutputs: [SoundAttachment] = []
+    var outputTimeline = OutputTimeline()
     var statistics = PlayerStatistics()
     var latenessIndex = 0
     var levelCheckedAt: Duration?
@@ -116,7 +124,7 @@ extension PlayerCore.State {
   /// Removes an output; false if it was not attached.
   mutating func remove(_ output: any AudioOutput) -> Bool {
     let count = audioOutputs.count
-    audioOutputs.removeAll { $0 === output }
+    audioOutputs.removeAll { $0.output === output }
     return audioOutputs.count < count
   }
 
@@ -138,6 +146,7 @@ extension PlayerCore.State {
     isDamaged = false
     levelCheckedAt = nil
     timebase = Timebase(time: time ?? .zero)
+    outputTimeline.breakOff()
   }
 
   /// - Parameter began: When the clock should have started. It does not start later than the end of the frame

@@ -216,22 +216,31 @@ final class PlayerCore: Sendable {
   }
 
   func detach(_ output: any FrameOutput) throws {
-    let wasAttached = state.withLock { $0.remove(output) }
+    let (wasAttached, end) = state.withLock { ($0.remove(output), $0.outputTimeline.end) }
     // Waits for a call of the output that is under way.
     outputLock.wait()
-    if wasAttached { try output.finish() }
+    guard wasAttached else { return }
+    output.ended(at: end)
+    try output.finish()
   }
 
   func attach(_ output: any AudioOutput) {
     state.withLock { state in
-      if !state.audioOutputs.contains(where: { $0 === output }) { state.audioOutputs.append(output) }
+      guard !state.audioOutputs.contains(where: { $0.output === output }) else { return }
+      state.audioOutputs.append(
+        SoundAttachment(output: output, start: state.onShow?.frame.outputTime ?? .zero))
     }
   }
 
   func detach(_ output: any AudioOutput) throws {
-    let wasAttached = state.withLock { $0.remove(output) }
+    let (attachment, end) = state.withLock { state in
+      let attachment = state.audioOutputs.first { $0.output === output }
+      return (state.remove(output) ? attachment : nil, state.outputTimeline.end)
+    }
     outputLock.wait()
-    if wasAttached { try output.finish() }
+    guard let attachment else { return }
+    output.ended(at: end - attachment.start)
+    try output.finish()
   }
 
   // MARK: Accounts
@@ -328,18 +337,22 @@ final class PlayerCore: Sendable {
     var session: ItemSession?
     var seek: PendingSeek?
     var outputs: [any FrameOutput] = []
-    var audioOutputs: [any AudioOutput] = []
+    var audioOutputs: [SoundAttachment] = []
+    /// The end of what outputs have received, in output time.
+    var outputEnd = MediaTime.zero
     var report: (ReelError) -> Void = { _ in }
 
     func finish() {
       seek?.continuation.resume(returning: false)
       for output in outputs {
+        output.ended(at: outputEnd)
         do { try output.finish() } catch {
           report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
         }
       }
-      for output in audioOutputs {
-        do { try output.finish() } catch {
+      for attachment in audioOutputs {
+        attachment.output.ended(at: outputEnd - attachment.start)
+        do { try attachment.output.finish() } catch {
           report(error as? ReelError ?? ReelError(.internalFault, "\(error)"))
         }
       }
@@ -361,6 +374,7 @@ final class PlayerCore: Sendable {
       if detaches {
         ending.outputs = state.outputs
         ending.audioOutputs = state.audioOutputs
+        ending.outputEnd = state.outputTimeline.end
         state.outputs = []
         state.audioOutputs = []
         actions += state.machine.handle(.pause)

@@ -13,8 +13,8 @@ final class AudioPipeline {
   private var decoder: AudioDecoder?
   private var span: StreamSpan?
   private var bufferGeneration = -1
-  /// The end of the decoded audio.
-  private var nextTime: MediaTime?
+  /// The audio that was decoded last.
+  private var last: AudioQueue.Chunk?
   /// No audio of the span has been decoded yet.
   private var isSpanNew = true
   private var isFinished = false
@@ -33,7 +33,7 @@ final class AudioPipeline {
     if bufferGeneration != self.bufferGeneration {
       self.bufferGeneration = bufferGeneration
       try decoder?.flush()
-      nextTime = nil
+      last = nil
       isFinished = false
     }
     if isFinished {
@@ -92,7 +92,10 @@ final class AudioPipeline {
   private func append(_ pcm: PCMBuffer, of span: StreamSpan, generation: Int) {
     guard pcm.frameCount > 0 else { return }
     var pcm = pcm
-    var time = pcm.ticks.map { span.time(ticks: $0) } ?? nextTime ?? span.shift
+    let nextTime = last?.end
+    // The first frame may correct it meanwhile.
+    let offset = span.offset.value
+    var time = pcm.ticks.map { span.stream.time(ticks: $0) + offset + span.shift } ?? nextTime ?? span.shift
     if let nextTime, time < nextTime {
       // Repeated, or from another rung: it has been played already.
       if time + pcm.duration <= nextTime { return }
@@ -102,8 +105,9 @@ final class AudioPipeline {
       }
     }
     isSpanNew = false
-    let chunk = AudioQueue.Chunk(buffer: pcm, time: time, shift: span.shift)
-    nextTime = chunk.end
+    let chunk = AudioQueue.Chunk(
+      buffer: pcm, shift: span.shift, mediaTime: time - offset, offset: span.offset)
+    last = chunk
     queue.append(chunk, generation: generation)
   }
 }

@@ -6,10 +6,15 @@ internal import ReelFFmpeg
 final class AudioQueue: Sendable {
   struct Chunk: Sendable {
     var buffer: PCMBuffer
-    /// On the player's timeline.
-    var time: MediaTime
     /// Subtracted from `time` for the item's own time.
-    var shift: MediaTime
+    let shift: MediaTime
+    /// `time` without `offset`.
+    var mediaTime: MediaTime
+    /// The offset of the timestamps. The first frame may correct it after the audio was decoded.
+    let offset: TimestampOffset
+
+    /// On the player's timeline.
+    var time: MediaTime { mediaTime + offset.value }
 
     var end: MediaTime { time + buffer.duration }
   }
@@ -53,10 +58,11 @@ final class AudioQueue: Sendable {
       var chunk = chunk
       if let start = state.start {
         guard chunk.end > start else { return }
-        if chunk.time < start {
-          let cut = (start - chunk.time).ticks(timescale: Int32(clamping: chunk.buffer.sampleRate))
+        let missing = start - chunk.time
+        if missing > .zero {
+          let cut = missing.ticks(timescale: Int32(clamping: chunk.buffer.sampleRate))
           chunk.buffer = chunk.buffer.dropping(Int(cut))
-          chunk.time = start
+          chunk.mediaTime = chunk.mediaTime + missing
         }
         state.start = nil
       }

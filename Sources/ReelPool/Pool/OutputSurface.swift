@@ -18,6 +18,15 @@ final class OutputSurface: Sendable {
     var attachment: Attachment?
     /// The item whose poster was shown last.
     var posterID: FeedItem.ID?
+    /// The output's own time, which continues from player to player.
+    var timeline = OutputTimeline()
+
+    /// Returns the frame with its output time.
+    mutating func place(_ frame: borrowing TimedFrame) throws(ReelError) -> SharedFrame {
+      var placed = try frame.clone()
+      placed.outputTime = timeline.place(frame, at: frame.outputTime, shift: .zero)
+      return SharedFrame(placed)
+    }
   }
 
   /// Attached to a player in place of the output.
@@ -38,7 +47,7 @@ final class OutputSurface: Sendable {
 
     func show(_ frame: borrowing TimedFrame) throws {
       guard let surface, surface.isCurrent(self) else { return }
-      do { try output.show(frame) } catch {
+      do { try output.show(surface.placed(frame).frame) } catch {
         surface.drop(output)
         throw error
       }
@@ -72,6 +81,7 @@ final class OutputSurface: Sendable {
         defer {
           state.output = output
           state.posterID = nil
+          state.timeline = OutputTimeline()
         }
         return state.output
       }
@@ -108,7 +118,8 @@ final class OutputSurface: Sendable {
     guard let output, isWanted() else { return }
     state.withLock { $0.posterID = id }
     emit(.posterShown(id))
-    do { try output.show(poster) } catch {
+    state.withLock { $0.timeline.breakOff() }
+    do { try output.show(placed(poster).frame) } catch {
       drop(output)
       detach()
       let failure = error as? ReelError ?? ReelError(.cannotWriteOutput, "\(error)")
@@ -126,6 +137,7 @@ final class OutputSurface: Sendable {
     let attachment = Attachment(output, to: target, of: self)
     state.withLock { state in
       state.attachment = attachment
+      state.timeline.breakOff()
       if state.posterID != target.id { state.posterID = nil }
     }
     // The event precedes the item's frame.
@@ -139,6 +151,10 @@ final class OutputSurface: Sendable {
     // An error could only come from `Attachment.finish`, which throws none.
     try? attachment.player.player.detach(attachment)
     emit(.surfaceDetached(attachment.id))
+  }
+
+  private func placed(_ frame: borrowing TimedFrame) throws(ReelError) -> SharedFrame {
+    try state.withLock { state throws(ReelError) in try state.place(frame) }
   }
 
   private func isCurrent(_ attachment: Attachment) -> Bool {
