@@ -20,13 +20,14 @@ struct ComparisonTableTests {
         ttff.hit.max      0.02 ms      -
         stall.count             3      0
         slot.memory         11 MB      -
+        failed: item 6, 404\\u{a}not found (three slots)
         """)
   }
 
   @Test("The usual rows are metrics that there are")
   func usual() throws {
     for name in ComparisonTable.usualMetrics { #expect(try WalkMetric.named(name).name == name) }
-    let lines = ComparisonTable([.sample()]).text.split(separator: "\n")
+    let lines = ComparisonTable([.empty]).text.split(separator: "\n")
     #expect(lines.count == ComparisonTable.usualMetrics.count + 1)
     #expect(throws: ReelError.self) { try ComparisonTable([], metrics: ["ttff"]) }
   }
@@ -44,6 +45,7 @@ struct ComparisonTableTests {
         rung.switches                 1      0
         second_frame.over1s        20 %      -
         mmgc2022                -181.93      -
+        failed: item 6, 404\\u{a}not found (a)
         """)
   }
 

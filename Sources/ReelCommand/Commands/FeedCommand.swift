@@ -54,7 +54,8 @@ struct FeedCommand: AsyncParsableCommand {
       \(HelpText.list(DwellSpec.forms))
 
       --assert takes a metric, a comparison (<, <=, >, >= or =) and a value with its unit. If an assertion is not met, the \
-      exit code is 1. Those that are met are printed after the report. Metrics:
+      exit code is 1. Those that are met are printed after the report. An item that was left before its first frame is opened \
+      once more after the walk: if that fails, it counts as failed, else its swipes as abandoned. Metrics:
       \(HelpText.list(WalkMetric.all.map { ($0.name, $0.meaning) }))
 
       Scores (--score):

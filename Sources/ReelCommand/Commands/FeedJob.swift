@@ -136,7 +136,7 @@ struct FeedJob: Sendable {
       let replay = FeedReplay(
         walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,
         configuration: walk.configuration, fetcher: network, trace: walk.trace, frames: walk.show,
-        logger: logger)
+        patience: command.options.patience, logger: logger)
       do {
         note(place, try await replay.run())
       } catch {

@@ -42,7 +42,8 @@ struct ComparisonTable: Sendable, Hashable {
     self.metrics = names
   }
 
-  /// For people: the metrics, then the scores that the reports state. A figure that a walk does not have is a dash.
+  /// For people: the metrics, then the scores that the reports state, then the items that failed. A figure that a walk does
+  /// not have is a dash.
   var text: String {
     var table = TextTable([.left])
     table.add([""] + reports.map(\.label))
@@ -54,7 +55,7 @@ struct ComparisonTable: Sendable, Hashable {
     for score in WalkScore.allCases where reports.contains(where: { $0.scores.contains(score) }) {
       table.add([score.rawValue] + totals.map { score.value(of: $0)?.formatted(places: 2) ?? "-" })
     }
-    return table.lines.joined(separator: "\n")
+    return (table.lines + reports.failureLines).joined(separator: "\n")
   }
 
   /// One line of JSON: `{"comparison": [...]}` with label, settings and totals of each report.
@@ -73,6 +74,24 @@ struct ComparisonTable: Sendable, Hashable {
       label = report.label
       settings = report.settings
       totals = report.totals
+    }
+  }
+}
+
+extension [WalkReport] {
+  /// A line for each item that failed, with the walks in which it did if it did not in all of them.
+  var failureLines: [String] {
+    var labels: [String: [String]] = [:]
+    var lines: [String] = []
+    for report in self {
+      for line in report.failureLines {
+        if labels[line] == nil { lines.append(line) }
+        labels[line, default: []].append(report.label)
+      }
+    }
+    return lines.map { line in
+      guard let walks = labels[line], walks.count < count else { return line }
+      return "\(line) (\(walks.joined(separator: ", ")))".printable
     }
   }
 }

@@ -13,6 +13,8 @@ final class FeedProgress: Sendable {
     /// The time that each walk has reached, and its swipes so far.
     var times: [Duration] = []
     var swipes: [Int] = []
+    /// The items that are opened again after a walk; 0 while a walk goes on.
+    var checkCount = 0
     var began = ContinuousClock.now
   }
 
@@ -40,6 +42,7 @@ final class FeedProgress: Sendable {
       guard state.times.indices.contains(place) else { return }
       state.times[place] = max(state.times[place], event.time)
       if event.kind == .swipe { state.swipes[place] += 1 }
+      state.checkCount = event.kind == .check ? event.count ?? 0 : 0
     }
   }
 
@@ -52,7 +55,9 @@ final class FeedProgress: Sendable {
     var text =
       "\(now.label): swipe \(swipes) of \(now.swipeCount * now.walkCount), \(DurationText.readable(time))"
     let speed = time / (ContinuousClock.now - now.began)
-    if speed > 0, rest > .zero {
+    if now.checkCount > 0 {
+      text += ", opening \(now.checkCount == 1 ? "1 item" : "\(now.checkCount) items") again"
+    } else if speed > 0, rest > .zero {
       text += ", about \(Int((rest / .seconds(1) / speed).rounded(.up))) s left"
     }
     return text

@@ -8,12 +8,12 @@ struct LinkTable: Sendable, Hashable {
   static let metrics = [
     "ttff.p50", "second_frame.p50", "second_frame.p95", "hit.ratio", "stall.count", "stall.total",
     "bytes.fetched",
-    "bytes.wasted", "abandoned",
+    "bytes.wasted", "failed", "abandoned",
   ]
 
   init(_ reports: [WalkReport]) { self.reports = reports }
 
-  /// For people. A figure that a walk does not have is a dash.
+  /// For people: the figures, then the items that failed. A figure that a walk does not have is a dash.
   var text: String {
     var table = TextTable([.left])
     table.add(["link and pool"] + Self.metrics)
@@ -22,6 +22,6 @@ struct LinkTable: Sendable, Hashable {
       let totals = report.totals
       table.add([report.label] + metrics.map { $0.value(in: totals)?.description ?? "-" })
     }
-    return table.lines.joined(separator: "\n")
+    return (table.lines + reports.failureLines).joined(separator: "\n")
   }
 }

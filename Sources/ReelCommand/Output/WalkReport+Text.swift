@@ -25,8 +25,13 @@ extension WalkReport {
       facts.add([name, fact], styles: name == "failed" && !failedItems.isEmpty ? [0: .bad] : [:])
     }
     lines += facts.lines
-    for item in failedItems { lines.append("  failed: item \(item.index), \(item.error.printable)") }
+    lines += failureLines.map { "  \($0)" }
     return lines.joined(separator: "\n")
+  }
+
+  /// A line for each item that failed.
+  var failureLines: [String] {
+    failedItems.map { "failed: item \($0.index), \($0.error.printable)" }
   }
 
   // MARK: - Private

@@ -27,6 +27,8 @@ struct JUnitXML {
     let cases: [Case]
     /// How long the run took.
     let duration: Duration
+    /// Lines that belong to the suite as a whole, and explain its failures.
+    var errorOutput: [String] = []
   }
 
   /// The command, such as `feed`.
@@ -38,6 +40,7 @@ struct JUnitXML {
     lines.append("<testsuites name=\"reel \(command)\" \(Self.attributes(suites))>")
     for suite in suites {
       let label = Markup.escape(Redaction.clean(suite.name))
+      let errorOutput = suite.errorOutput.map { Markup.escape(Redaction.clean($0)) }
       lines.append("  <testsuite name=\"\(label)\" \(Self.attributes([suite]))>")
       for item in suite.cases {
         let name = Markup.escape(Redaction.clean(item.name))
@@ -48,8 +51,12 @@ struct JUnitXML {
         }
         let message = Markup.escape(Redaction.clean(failure.message))
         lines.append(head + ">")
-        lines.append("      <failure message=\"\(message)\" type=\"\(failure.type)\">\(message)</failure>")
+        let detail = ([message] + errorOutput).joined(separator: "\n")
+        lines.append("      <failure message=\"\(message)\" type=\"\(failure.type)\">\(detail)</failure>")
         lines.append("    </testcase>")
+      }
+      if !errorOutput.isEmpty {
+        lines.append("    <system-err>\(errorOutput.joined(separator: "\n"))</system-err>")
       }
       lines.append("  </testsuite>")
     }
@@ -66,10 +73,13 @@ struct JUnitXML {
 }
 
 extension JUnitXML {
-  /// The outcomes of assertions of walks: a suite for each pool, a test case for each assertion.
+  /// The outcomes of assertions of walks: a suite for each pool, a test case for each assertion. The items that failed are
+  /// the suite's error output.
   static func text(_ reports: [WalkReport]) -> String {
     let suites = reports.map { report in
-      Suite(name: report.label, cases: report.assertions.map(Case.init), duration: report.duration)
+      Suite(
+        name: report.label, cases: report.assertions.map(Case.init), duration: report.duration,
+        errorOutput: report.failureLines)
     }
     return JUnitXML(command: "feed", suites: suites).text
   }

@@ -125,6 +125,10 @@ struct SourceOptions: ParsableArguments {
     return TransportFetcher(configuration: configuration, noteRetryAfter: noteRetryAfter, logger: logger)
   }
 
+  /// How long an item may take that was left before its first frame, to tell a slow one from a dead one: three waits for a
+  /// server, each as `transport` limits it.
+  var patience: Duration { min(TransportConfiguration().firstByteTimeout, .seconds(timeout)) * 3 }
+
   func loading() throws -> LoadingConfiguration {
     var configuration = LoadingConfiguration()
     configuration.bandwidthCap = try bandwidthCap()

@@ -184,6 +184,7 @@ struct ChunkSimulation {
       record.waitParts = waitParts(of: record.itemIndex, until: settledAt + wait)
       record.cause = SwipeRecord.cause(of: record.waitParts)
     }
+    if let error = record.error { record.noteFailure(error) }
     report.swipes.append(record)
   }
 

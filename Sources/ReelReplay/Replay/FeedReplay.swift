@@ -9,6 +9,10 @@ public import ReelPool
 /// ``WalkPlan/settleTime`` later, when the item plays. Waits are measured from the settle. In a burst, swipes follow each other
 /// before they settle, and only the last one does.
 ///
+/// An item that was loaded and left before its first frame may be dead or slow. After the walk, it is opened again without
+/// the viewer, which costs the walk neither time nor bytes. If that fails, the item has failed
+/// (``WalkReport/failedItems``).
+///
 /// In a ``SimulatedRuntime`` the same plan gives the same report, byte for byte.
 public final class FeedReplay: Sendable {
   private let feed: Feed
@@ -19,6 +23,7 @@ public final class FeedReplay: Sendable {
   private let fetcher: any Fetching
   private let trace: WalkTrace?
   private let frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
+  private let patience: Duration
   private let logger: Logger
   private let interrupted = Locked<WalkReport?>(nil)
 
@@ -33,11 +38,13 @@ public final class FeedReplay: Sendable {
   ///   - fetcher: Fetches manifests and media, for instance over a modelled link (``ThrottledFetcher``).
   ///   - trace: Gets every event of the walk.
   ///   - frames: Called with the first frame shown of each item, once per item.
+  ///   - patience: How long an item that the viewer left before its first frame is waited for after the walk, to tell
+  ///     whether it failed or was slow. In a simulation, it is waited for up to 10 simulated minutes.
   ///   - logger: Gets the messages of the pool and its players.
   public init(
     _ feed: Feed, plan: WalkPlan, settings: WalkSettings, label: String, configuration: PoolConfiguration,
     fetcher: any Fetching, trace: WalkTrace? = nil,
-    frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? = nil,
+    frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)? = nil, patience: Duration = .seconds(30),
     logger: Logger = Logger(label: "reel.replay")
   ) {
     self.feed = feed
@@ -48,6 +55,7 @@ public final class FeedReplay: Sendable {
     self.fetcher = fetcher
     self.trace = trace
     self.frames = frames
+    self.patience = patience
     self.logger = logger
   }
 
@@ -57,8 +65,8 @@ public final class FeedReplay: Sendable {
   ///   (``ReelPool/PoolConfiguration/enter(_:decodeCost:)``); `nil` for real time.
   /// - Throws: `CancellationError` if the task was cancelled, and the errors of ``SimulatedRuntime/run(_:)``.
   public func run(in simulation: SimulatedRuntime? = nil) async throws -> WalkReport {
-    guard let simulation else { return try await walk() }
-    let report = try await simulation.run { try await self.walk() }
+    guard let simulation else { return try await walk(patience: patience) }
+    let report = try await simulation.run { try await self.walk(patience: Self.simulatedPatience) }
     await simulation.runToRest()
     return report
   }
@@ -68,7 +76,10 @@ public final class FeedReplay: Sendable {
 
   // MARK: - Private
 
-  private func walk() async throws -> WalkReport {
+  /// Longer than a recorded link is ever without a connection.
+  private static let simulatedPatience = Duration.seconds(600)
+
+  private func walk(patience: Duration) async throws -> WalkReport {
     let clock = configuration.player.clock
     let waits = WaitRecorder()
     let trace = (trace ?? WalkTrace(consumers: [])).appending { waits.note($0) }
@@ -88,15 +99,30 @@ public final class FeedReplay: Sendable {
     } catch {
       recorder.leave()
       pool.close()
-      if error is CancellationError {
-        var report = recorder.report(label: label, settings: settings)
-        report.isInterrupted = true
-        interrupted.withLock { $0 = report }
-      }
-      throw error
+      throw noteInterruption(of: recorder.report(label: label, settings: settings), error)
     }
     pool.close()
-    return recorder.report(label: label, settings: settings)
+    var report = recorder.report(label: label, settings: settings)
+    let unopened = recorder.unopenedIndices
+    guard !unopened.isEmpty else { return report }
+    trace.note(check: unopened.count, at: clock.now)
+    let check = FirstFrameCheck(
+      fetcher: fetcher, configuration: configuration.player, limit: patience, logger: logger)
+    do {
+      report.noteFailures(try await check.failures(of: unopened, in: feed))
+    } catch {
+      throw noteInterruption(of: report, error)
+    }
+    return report
+  }
+
+  /// Keeps the report of a walk that was cancelled.
+  private func noteInterruption(of report: WalkReport, _ error: any Error) -> any Error {
+    guard error is CancellationError else { return error }
+    var report = report
+    report.isInterrupted = true
+    interrupted.withLock { $0 = report }
+    return error
   }
 
   private func walk(

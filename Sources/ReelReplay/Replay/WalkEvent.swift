@@ -12,6 +12,8 @@ package struct WalkEvent: Sendable {
     case chunk
     /// The memory of each slot. Not part of the JSON Lines.
     case memory
+    /// The walk has ended, and `count` items are opened again to tell whether they failed. Not part of the JSON Lines.
+    case check
   }
 
   package let kind: Kind

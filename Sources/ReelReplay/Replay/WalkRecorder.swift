@@ -35,6 +35,8 @@ final class WalkRecorder: FrameOutput {
     var slotHighWater: [Int] = []
     var poolHighWater = 0
     var failed: [WalkReport.FailedItem] = []
+    /// Items that were loaded without a first frame the last time.
+    var unopened: Set<FeedItem.ID> = []
     var drawn: Set<FeedItem.ID> = []
   }
 
@@ -182,9 +184,17 @@ final class WalkRecorder: FrameOutput {
       report.unshownFrameCount = state.unshownFrameCount
       report.slotHighWaterByteCounts = state.slotHighWater
       report.poolHighWaterByteCount = state.poolHighWater
-      report.failedItems = state.failed
+      report.noteFailures(state.failed)
     }
     return report
+  }
+
+  /// The indices of the items that were loaded without a first frame the last time, and did not fail.
+  var unopenedIndices: [Int] {
+    state.withLock { state in
+      let failed = Set(state.failed.map(\.index))
+      return state.unopened.compactMap { feed.index(of: $0) }.filter { !failed.contains($0) }.sorted()
+    }
   }
 
   // MARK: FrameOutput
@@ -227,9 +237,13 @@ final class WalkRecorder: FrameOutput {
       state.withLock { if $0.surfaceID == id { $0.surfaceID = nil } }
       trace.note(.detached, id, at: now)
     case .assigned(let id, let slot):
-      state.withLock { _ = $0.shownIDs.remove(id) }
+      state.withLock { state in
+        state.shownIDs.remove(id)
+        state.unopened.insert(id)
+      }
       trace.note(.assigned, id, at: now, slot: slot)
     case .reached(let id, let slot, let stage, _):
+      if stage >= .firstFrame { state.withLock { _ = $0.unopened.remove(id) } }
       trace.note(.reached, id, at: now, slot: slot, stage: stage)
       sampleMemory()
     case .evicted(let id, let slot, let stage):

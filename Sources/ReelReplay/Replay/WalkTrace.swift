@@ -43,7 +43,7 @@ public final class WalkTrace: Sendable {
   /// A consumer that writes JSON Lines.
   package static func lines(_ write: @escaping @Sendable (String) -> Void) -> Consumer {
     { event in
-      guard event.kind != .chunk, event.kind != .memory else { return }
+      guard ![.chunk, .memory, .check].contains(event.kind) else { return }
       let line = Line(
         event: event.kind.rawValue, timeMs: event.time.milliseconds, item: event.item?.description,
         slot: event.slot, detail: event.detail, count: event.count, seconds: event.seconds,
@@ -78,6 +78,12 @@ public final class WalkTrace: Sendable {
   func note(memory byteCounts: [Int], at now: Duration) {
     var event = WalkEvent(.memory, at: time(of: now))
     event.slotByteCounts = byteCounts
+    put(event)
+  }
+
+  func note(check count: Int, at now: Duration) {
+    var event = WalkEvent(.check, at: time(of: now))
+    event.count = count
     put(event)
   }
 

@@ -26,7 +26,7 @@ public struct SwipeRecord: Sendable, Hashable {
   /// True if the item played to its end with only one frame.
   public var isStill = false
   /// What the wait for the first frame was spent on, as `manifest answer 142 ms, segment transfer 201 ms, decode 12 ms`;
-  /// `nil` if nobody waited.
+  /// the ``error`` if the item failed and no frame was shown; `nil` if nobody waited.
   public var cause: String?
   /// The number of stalls while the item was watched.
   public var stallCount = 0
@@ -35,7 +35,8 @@ public struct SwipeRecord: Sendable, Hashable {
   /// The duration of the longest stall.
   public var longestStall: Duration = .zero
   /// The parts of the wait for the first frame, from the settle on: for each part, its name and its duration. To the
-  /// microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty if nobody waited.
+  /// microsecond they add up to ``timeToFirstFrame``, or to ``watched`` if there was no frame. Empty if nobody waited, or
+  /// if the item failed and no frame was shown.
   package var waitParts: [StageTime] = []
   /// The bytes that had been fetched for the item when the swipe settled.
   public var loadedByteCount: Int64 = 0
@@ -50,7 +51,7 @@ public struct SwipeRecord: Sendable, Hashable {
   /// The rungs whose frames were on the surface, in order, from the end of the drag until the item was left. A rung that
   /// comes again has another entry. Empty if nothing was shown, and for items passed by in a burst.
   public var rungs: [ShownRung] = []
-  /// The description of the error that the item failed with.
+  /// The description of the error that the item failed with, even if the viewer had left it before.
   public var error: String?
 
   package init(
@@ -71,6 +72,14 @@ public struct SwipeRecord: Sendable, Hashable {
   /// failed before their first frame.
   public var isCounted: Bool {
     kind != .start && !isPassing && (error == nil || timeToFirstFrame != nil)
+  }
+
+  /// The item has failed: that is why a viewer who waited saw no frame.
+  mutating func noteFailure(_ error: String) {
+    guard !isPassing, timeToFirstFrame == nil else { return }
+    self.error = self.error ?? error
+    cause = self.error
+    waitParts = []
   }
 
   /// The text for ``cause``: the stages in order. Stages of less than half a millisecond are left out; nil if none

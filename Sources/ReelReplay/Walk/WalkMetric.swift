@@ -141,10 +141,13 @@ private enum WalkMetrics {
     ) {
       totals, _ in totals.poolHighWaterByteCount.map { .size(Int64($0)) }
     },
-    WalkMetric("failed", "items that could not be played", [.count]) { totals, _ in
+    WalkMetric(
+      "failed", "items that could not be played, whether or not the viewer waited for the error", [.count]
+    ) { totals, _ in
       .count(totals.failedItemCount)
     },
-    WalkMetric("abandoned", "swipes left before their first frame", [.count]) { totals, _ in
+    WalkMetric("abandoned", "swipes left before their first frame, to items that did not fail", [.count]) {
+      totals, _ in
       .count(totals.abandonedSwipeCount)
     },
   ]

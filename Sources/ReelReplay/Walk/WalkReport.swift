@@ -64,6 +64,16 @@ public struct WalkReport: Sendable, Hashable {
     self.settings = settings
   }
 
+  /// Adds items that failed. Their error is that of each swipe to them that saw no frame, and its cause.
+  mutating func noteFailures(_ items: [FailedItem]) {
+    failedItems += items
+    for item in items {
+      for place in swipes.indices where swipes[place].itemIndex == item.index {
+        swipes[place].noteFailure(item.error)
+      }
+    }
+  }
+
   /// The figures of the whole walk, computed from the records.
   public var totals: WalkTotals { WalkTotals(self) }
 }
