@@ -48,14 +48,15 @@ enum Charts {
   static func shares(_ title: String, _ series: [Series]) -> String {
     var svg = SVG(width: 380, height: 250)
     let (left, right, top, bottom) = (40.0, 356.0, 26.0, 212.0)
-    let most = max(series.flatMap(\.values).max() ?? 0, 1e-9)
+    let most = series.flatMap(\.values).max() ?? 0
     let step = niceStep(most / 4)
     let span = max((most / step).rounded(.up), 1) * step
     func x(_ value: Double) -> Double { left + (right - left) * max(0, value) / span }
     func y(_ share: Double) -> Double { bottom - (bottom - top) * share }
     svg.text(left, 14, title)
     shareAxis(&svg, left, right, y)
-    for tick in ticks(span * 1.001, count: 4) {
+    // Values that are all 0 give no scale.
+    for tick in most > 0 ? ticks(span * 1.001, count: 4) : [0] {
       svg.line(x(tick), top, x(tick), bottom, "grid")
       svg.text(x(tick), bottom + 15, tick.formatted(places: places(step)), "m s", anchor: .middle)
     }
@@ -83,7 +84,7 @@ enum Charts {
     let bottom = top + rowHeight * Double(entries.count) + 4
     var svg = SVG(width: 380, height: bottom + 24)
     let (least, most) = (min(entries.map(\.lower).min() ?? 0, 0), max(entries.map(\.upper).max() ?? 0, 0))
-    let step = niceStep(max(most - least, 1e-9) / 4)
+    let step = niceStep((most - least) / 4)
     let (low, high) = ((least / step).rounded(.down) * step, max((most / step).rounded(.up), 0) * step)
     let span = max(high - low, step)
     func x(_ value: Double) -> Double { left + (right - left) * (value - low) / span }
@@ -144,25 +145,16 @@ enum Charts {
       svg.text(x(tick), bottom + 15, name, "m s", anchor: .middle)
     }
     svg.text(right, bottom + 31, "second frame, p95", "m s", anchor: .end)
-    // Results that lie together share a label.
-    var labels: [(x: Double, y: Double, text: String)] = []
     for candidate in candidates {
-      let (px, py) = (x(candidate.delay), y(candidate.cost))
       let title =
         "\(candidate.name): \(Markup.number(candidate.delay)) ms, \(format(candidate.cost, step / 10))"
       let shape =
         candidate.isOnFront ? "k\(candidate.number % 8)" : "hollow l\(candidate.number % 8)"
-      svg.circle(px, py, 5, shape, title: title)
-      if let near = labels.firstIndex(where: { abs($0.x - px) < 12 && abs($0.y - py) < 9 }) {
-        labels[near].text += ", \(candidate.number + 1)"
-      } else {
-        labels.append((px, py, "\(candidate.number + 1)"))
-      }
+      svg.circle(x(candidate.delay), y(candidate.cost), 5, shape, title: title)
     }
-    for label in labels {
-      let isAtEdge = label.x + 10 + Double(label.text.count) * 6 > right
-      svg.text(
-        label.x + (isAtEdge ? -9 : 9), label.y + 3, label.text, "s", anchor: isAtEdge ? .end : .start)
+    let points = candidates.map { (x: x($0.delay), y: y($0.cost), text: "\($0.number + 1)") }
+    for label in PointLabels(points, right: right).labels {
+      svg.text(label.x, label.y + PointLabels.Label.height - 2, label.text, "s")
     }
     return "<figure>\(svg.element(label: "\(title) against the delay of the second frame"))</figure>"
   }

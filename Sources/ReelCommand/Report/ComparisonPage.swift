@@ -11,27 +11,25 @@ struct ComparisonPage {
   var html: String {
     let totals = reports.map(\.totals)
     var page = ReportPage(title: "Comparison of \(reports.count) pools", subtitle: subtitle)
+    page.add(ReportPage.paragraph(Redaction.clean(ComparisonSummary(reports: reports).text)))
     page.add(WalkPage.alerts(warnings))
     page.add(legend)
     page.add(
       "Delays", delays,
       note:
         "The share of swipes whose frame was on show after each delay. An abandoned swipe counts with the "
-        + "time until then.")
+        + "time until then. Where lines lie on each other, the earlier ones are wider.")
     page.add(
       "Pareto front", fronts(totals),
       note:
         "Filled: no other pool is at least as good in all four figures and better in one. The delay is the 95th "
         + "percentile to the second frame; rebuffering is the share of stalls in the time from first frames on."
     )
-    page.add("Figures", table(totals))
+    page.add("Figures", table(totals), note: "The table as text has the names that --assert takes.")
     page.add("Assertions", WalkPage.assertions(reports))
     page.add(
       "Failed items",
-      ReportPage.list(
-        reports.flatMap { report in
-          report.failedItems.map { Redaction.clean("\(report.label): item \($0.index): \($0.error)") }
-        }))
+      ReportPage.list(reports.failureLines.map(Redaction.clean)))
     page.add("What was run", run.html(reports.first?.settings.facts ?? []))
     return page.html
   }
@@ -64,12 +62,12 @@ struct ComparisonPage {
   private var legend: String {
     ReportPage.legend(
       reports.enumerated().map { number, report in
-        (classes: "k\(number % 8)", name: "\(number + 1): \(report.label)")
+        (classes: "k\(number % 8)", name: "\(number + 1): \(report.poolName)")
       })
   }
 
   private func series(_ values: (WalkReport) -> [Double]) -> [Charts.Series] {
-    reports.enumerated().map { .init(name: $1.label, values: values($1), number: $0) }
+    reports.enumerated().map { .init(name: $1.poolName, values: values($1), number: $0) }
   }
 
   private var delays: String {
@@ -79,7 +77,7 @@ struct ComparisonPage {
 
   private func fronts(_ totals: [WalkTotals]) -> String {
     let measured = zip(reports, totals).enumerated().compactMap { number, pair in
-      Self.costs(pair.0, pair.1).map { (number: number, name: pair.0.label, costs: $0) }
+      Self.costs(pair.0, pair.1).map { (number: number, name: pair.0.poolName, costs: $0) }
     }
     guard !measured.isEmpty else { return "" }
     let isOnFront = ParetoFront.members(measured.map(\.costs))
@@ -104,10 +102,13 @@ struct ComparisonPage {
     let metrics = ComparisonTable.metrics(of: totals).compactMap { name in
       WalkMetric.all.first { $0.name == name }
     }
-    let head = [""] + reports.enumerated().map { "\($0 + 1): \($1.label)" }
-    let rows = metrics.map { metric in
-      [metric.name] + totals.map { metric.value(in: $0)?.description ?? "–" }
+    func rows(_ name: (WalkMetric) -> String) -> [[String]] {
+      metrics.map { metric in
+        [name(metric)] + totals.map { metric.value(in: $0)?.description ?? "–" }
+      }
     }
-    return ReportPage.table(head, rows) + ReportPage.copyableText(head, rows)
+    let head = reports.enumerated().map { "\($0 + 1): \($1.poolName)" }
+    return ReportPage.table([""] + head, rows(\.title))
+      + ReportPage.copyableText([""] + reports.map(\.label), rows(\.name))
   }
 }

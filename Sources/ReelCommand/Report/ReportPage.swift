@@ -52,6 +52,9 @@ struct ReportPage {
 
   // MARK: Pieces
 
+  /// A sentence, or several; nothing for an empty text.
+  static func paragraph(_ text: String) -> String { text.isEmpty ? "" : "<p>\(Markup.escape(text))</p>" }
+
   /// Named figures.
   static func tiles(_ figures: [(name: String, value: String)]) -> String {
     "<dl class=\"tiles\">"

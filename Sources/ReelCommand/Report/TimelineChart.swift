@@ -49,8 +49,11 @@ struct TimelineChart {
     var chart = SVG(width: width, height: height)
     for time in Charts.ticks(span, count: Int(width / 110)) {
       chart.line(x(time), Self.top - 4, x(time), height - 18, "grid")
-      chart.text(x(time) + 2, 12, Charts.seconds(time), "m s")
-      chart.text(x(time) + 2, height - 6, Charts.seconds(time), "m s")
+      let name = Charts.seconds(time)
+      let isAtEdge = x(time) + 2 + Double(name.count) * 6 > width
+      for y in [12, height - 6] {
+        chart.text(x(time) + (isAtEdge ? -2 : 2), y, name, "m s", anchor: isAtEdge ? .end : .start)
+      }
     }
     for row in rows { row.draw(&chart, row.y, row.height) }
     let style = "width:\(Markup.number(width))px"
