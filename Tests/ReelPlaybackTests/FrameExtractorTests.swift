@@ -1,10 +1,11 @@
 import Foundation
 import ReelCore
 import ReelFFmpeg
-import ReelPlayback
 import ReelTesting
 import ReelTestSupport
 import Testing
+
+@testable import ReelPlayback
 
 @Suite("Extracting frames", .hangLimit)
 struct FrameExtractorTests {
@@ -256,8 +257,8 @@ struct FrameExtractorTests {
   @Test("Sources of many kinds at once, with two permits")
   func concurrency() async throws {
     try await Origin.use { origin in
-      let gate = CoreGate(permits: 2)
-      let extractor = FrameExtractor(fetcher: makeFetcher(), gate: gate, logger: silentLogger)
+      let cores = CoreGate(permits: 2)
+      let extractor = FrameExtractor(fetcher: makeFetcher(), cores: cores, logger: silentLogger)
       let cases = PresentationCase.all.filter { $0.bandwidthCap == nil }
       try await withThrowingTaskGroup(of: Void.self) { group in
         for presentation in cases + cases + cases {
@@ -273,6 +274,29 @@ struct FrameExtractorTests {
         }
         try await group.waitForAll()
       }
+    }
+  }
+
+  @Test("The wait for a core is told apart from the start-up time", arguments: [true, false])
+  func queue(isRemote: Bool) async throws {
+    try await Origin.use { origin in
+      let (cores, clock) = (CoreGate(permits: 1), SystemMonotonicClock())
+      let extractor = FrameExtractor(fetcher: makeFetcher(), cores: cores, logger: silentLogger)
+      let path = "hls-ts/master.m3u8"
+      let source = try isRemote ? origin.source(path) : MediaSource(argument: Fixtures.path(path))
+      cores.acquire()
+      let start = clock.now
+      async let extraction = extractor.extract(.first, from: source) { _ in }
+      try await until { cores.isContended }
+      let queued = clock.now
+      // Nothing is asked for before there is a core.
+      #expect(origin.requestLog.isEmpty)
+      let held = clock.now - queued
+      cores.release()
+      let startup = try await extraction.startup
+      #expect(startup.queued >= held)
+      #expect(startup.total + startup.queued <= clock.now - start)
+      #expect(startup.total > .zero && startup[.decode].duration > .zero)
     }
   }
 

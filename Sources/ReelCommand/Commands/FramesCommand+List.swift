@@ -14,7 +14,7 @@ extension FramesCommand {
     try await Batch.run(configuration) { batch in
       let extractor = FrameExtractor(
         fetcher: try options.transport(logger: logger) { batch.noteRetryAfter($0, $1) },
-        configuration: try self.configuration(), gate: CoreGate(), logger: logger)
+        configuration: try self.configuration(), cores: CoreGate(), logger: logger)
       return { await extract($0, extractor: extractor) }
     }
   }
@@ -44,7 +44,9 @@ extension FramesCommand {
     } catch {
       failure = error.asReelError.located(at: item.text)
     }
-    let body = try? JSONLine.string(job.record(report, error: nil, hasSource: false))
+    var record = job.record(report, error: nil, hasSource: false)
+    record.startup?.queuedMs += item.held.milliseconds
+    let body = try? JSONLine.string(record)
     return Batch.Outcome(body: body ?? "{}", error: failure)
   }
 

@@ -128,7 +128,7 @@ struct FramesCommand: AsyncParsableCommand {
   /// Extracts from every source, `jobs` at a time; returns the errors of those that failed.
   private func extractAll(logger: Logger) async throws -> [ReelError] {
     let extractor = FrameExtractor(
-      fetcher: try options.transport(logger: logger), configuration: try configuration(), gate: CoreGate(),
+      fetcher: try options.transport(logger: logger), configuration: try configuration(), cores: CoreGate(),
       logger: logger)
     let record = OutputRecord(directory: output, overwrites: overwrite)
     return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in

@@ -6,7 +6,8 @@ extension PosterCommand {
   /// Writes the posters of the sources of a list.
   func runList(_ logger: Logger) async throws {
     let configuration = try Batch.Configuration(
-      list, sources: sources, output: output, format: format.fileExtension, overwrites: overwrite, jobs: jobs,
+      list, sources: sources, output: output, format: try place.format.fileExtension, overwrites: overwrite,
+      jobs: jobs,
       printsResults: options.json, isQuiet: options.quiet, resultKeys: PosterRecord.keys)
     try await Batch.run(configuration) { batch in
       let transport = try options.transport(logger: logger) { batch.noteRetryAfter($0, $1) }
@@ -22,14 +23,17 @@ extension PosterCommand {
       directory: item.names.folder, names: FrameNames(item.names, hasSeveral: false),
       owner: item.owner(overwrites: overwrite))
     do {
-      let record = try await withLimit(
+      var record = try await withLimit(
         seconds: options.timeout, source: item.source.name, fetcher: job.extractor.fetcher
       ) { fetcher, lift in
         var job = job
         job.extractor.fetcher = fetcher
         return try await job.run(item.source, argument: nil, to: target, noteFirst: lift)
       }
-      if !options.json, !options.quiet, let line = PosterText.line(record) { try Console.print(line) }
+      record.startup?.queuedMs += item.held.milliseconds
+      if !options.json, !options.quiet, let line = PosterText.line(record) {
+        try Console.print(item.line(line))
+      }
       return Batch.Outcome(body: try JSONLine.string(record))
     } catch {
       return Batch.Outcome(error: error.asReelError.located(at: item.text))

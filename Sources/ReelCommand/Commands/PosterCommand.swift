@@ -148,7 +148,7 @@ struct PosterCommand: AsyncParsableCommand {
     PosterJob(
       extractor: PosterExtractor(
         fetcher: fetcher, configuration: try options.loading(), size: size,
-        stillLimit: .seconds(options.timeout), gate: CoreGate(), logger: logger),
+        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: logger),
       writer: PosterWriter(format: format, size: size, quality: quality, byteLimit: maxBytes, hdr: hdr),
       choice: choice)
   }

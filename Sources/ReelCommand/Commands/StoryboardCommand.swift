@@ -151,7 +151,7 @@ struct StoryboardCommand: AsyncParsableCommand {
     let job = StoryboardJob(
       extractor: StoryboardExtractor(
         fetcher: try options.transport(logger: logger), configuration: try options.loading(), size: size,
-        stillLimit: .seconds(options.timeout), gate: CoreGate(), logger: logger),
+        stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: logger),
       style: style, spacing: count.map { .count($0) } ?? .every(every ?? 10))
     let record = OutputRecord(directory: output, overwrites: overwrite)
     return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in

@@ -65,6 +65,8 @@ final class Batch: Sendable {
     /// The source as the list has it.
     let text: String
     let names: BatchNames
+    /// How long the limits of its host have held it.
+    var held = Duration.zero
   }
 
   /// What became of a source.
@@ -116,6 +118,7 @@ final class Batch: Sendable {
   private let progress = BatchProgress()
   private let events = AsyncStream<Event>.makeStream()
   private let start = ContinuousClock.now
+  private let processorUse = ProcessorUse()
 
   init(_ configuration: Configuration) { self.configuration = configuration }
 
@@ -162,11 +165,25 @@ final class Batch: Sendable {
 
   // MARK: - Private
 
+  /// What to say if other processes have taken so much of the machine that percentiles of start-up times mean little.
+  private func busyLine(_ counts: BatchProgress.Counts) -> String? {
+    guard counts.written >= Self.percentileCount, let processorUse, let now = ProcessorUse() else {
+      return nil
+    }
+    let share = processorUse.othersShare(until: now)
+    guard share > 0.25 else { return nil }
+    return "other processes used \(Int(share * 100)) % of the processors: start-up times may be too long"
+  }
+
+  /// Percentiles of fewer sources than this tell little anyway.
+  private static let percentileCount = 100
+
   private func finish(_ failure: ReelError?) -> Int32 {
     if let failure { Console.report(failure) }
     let counts = progress.counts
     if !configuration.isQuiet, counts.done > 0 || failure == nil {
       for line in counts.lines { Console.note(line) }
+      if let line = busyLine(counts) { Console.note(line) }
       if Task.isCancelled { Console.note("interrupted; use --resume to continue") }
     }
     if Task.isCancelled { return Interruption.resumableExitCode }
@@ -321,7 +338,11 @@ private struct BatchLoop {
     let running = Batch.Running(listed: listed, ticket: ticket, start: .now)
     progress.begin(listed.index, listed.text)
     let (events, leftovers) = (events, leftovers)
-    let item = Result { () throws(ReelError) in try admission.item(listed) }
+    let item = Result { () throws(ReelError) in
+      var item = try admission.item(listed)
+      item.held = ticket.held
+      return item
+    }
     group.addTask {
       Allocator.cacheOnThread()
       do throws(ReelError) {

@@ -37,6 +37,8 @@ struct HostLimiter<Item: Sendable>: Sendable {
   /// Names a source that was begun.
   struct Ticket: Sendable {
     let host: String
+    /// How long the source could have begun, had its host's limits not held it.
+    let held: Duration
     /// Failures of sources begun before their host was postponed say nothing new.
     fileprivate let epoch: Int
   }
@@ -45,6 +47,8 @@ struct HostLimiter<Item: Sendable>: Sendable {
     var waiting: Deque<Item> = []
     var running = 0
     var notBefore = Duration.zero
+    /// Since when its limits hold its next source; nil if they don't.
+    var heldSince: Duration?
     var failures = 0
     var epoch = 0
     var state = HostState.normal
@@ -78,6 +82,8 @@ struct HostLimiter<Item: Sendable>: Sendable {
     if wasEmpty { enqueue(host) }
   }
 
+  /// The next step, for when a source could begin.
+  ///
   /// - Parameter isDrained: True if no other sources can be added before some are begun, so that the postponed ones have
   ///   their turn.
   mutating func next(at now: Duration, isDrained: Bool) -> Step {
@@ -174,10 +180,13 @@ struct HostLimiter<Item: Sendable>: Sendable {
       let isFull = !host.isEmpty && limit.map { running >= $0 } ?? false
       if !isFull, notBefore <= now || host.isEmpty {
         guard let item = take(from: host, queue) else { return nil }
+        let held = hosts[host]?.heldSince.map { now - $0 } ?? .zero
+        hosts[host]?.heldSince = nil
         hosts[host]?.running += 1
         if let interval = limits.interval { hosts[host]?.notBefore = max(notBefore, now) + interval }
-        return .start(item, Ticket(host: host, epoch: epoch))
+        return .start(item, Ticket(host: host, held: held, epoch: epoch))
       }
+      if hosts[host]?.heldSince == nil { hosts[host]?.heldSince = now }
       if !isFull { earliest = min(earliest ?? notBefore, notBefore) }
       self[keyPath: queue].append(self[keyPath: queue].removeFirst())
     }

@@ -49,6 +49,8 @@ struct ResultsReport: Sendable {
     var host: Int32
     /// In milliseconds; NaN if it is not known.
     var startup: Float
+    /// The same.
+    var queued = Float.nan
   }
 
   /// - Parameter keepsWorst: Keeps the streams that a page shows.
@@ -75,8 +77,13 @@ struct ResultsReport: Sendable {
         source.cause = number(cause)
         if examples[source.cause] == nil { examples[source.cause] = message }
       case "startup":
-        let total = RawJSON.members(of: member.value)?.first { $0.key == "total_ms" }
-        source.startup = total.flatMap { Float(String(decoding: $0.value, as: UTF8.self)) } ?? .nan
+        for time in RawJSON.members(of: member.value) ?? [] {
+          switch time.key {
+          case "total_ms": source.startup = Self.number(time.value)
+          case "queued_ms": source.queued = Self.number(time.value)
+          default: break
+          }
+        }
       default: source.isPoor = source.isPoor || source.isWritten && WorstStreams.isFlaw(member)
       }
     }
@@ -101,6 +108,14 @@ struct ResultsReport: Sendable {
   var startup: LatencySummary? {
     LatencySummary(
       sources.values.lazy.filter { $0.isWritten && !$0.startup.isNaN }.map { Self.duration($0.startup) })
+  }
+
+  /// How long written sources waited for their turn; nil if none did.
+  var queued: LatencySummary? {
+    let times = sources.values.lazy.filter { $0.isWritten && !$0.queued.isNaN }.map {
+      Self.duration($0.queued)
+    }
+    return times.contains { $0 > .zero } ? LatencySummary(times) : nil
   }
 
   /// The start-up times of written sources in milliseconds, in order.
@@ -145,6 +160,10 @@ struct ResultsReport: Sendable {
     texts.append(text)
     numbers[text] = number
     return number
+  }
+
+  private static func number(_ value: ArraySlice<UInt8>) -> Float {
+    Float(String(decoding: value, as: UTF8.self)) ?? .nan
   }
 
   private static func duration(_ milliseconds: Float) -> Duration {
@@ -200,6 +219,11 @@ extension ResultsReport {
       table.add(["start-up", "p50", "p95", "p99", "max"])
       table.add(
         [""] + [startup.p50, startup.p95, startup.p99, startup.max].map { DurationText.readable($0) })
+      if let queued {
+        table.add(
+          ["queued before"]
+            + [queued.p50, queued.p95, queued.p99, queued.max].map { DurationText.readable($0) })
+      }
       lines += table.lines
     }
     if !causes.isEmpty {
@@ -232,7 +256,7 @@ extension ResultsReport {
     Record(
       sources: sourceCount, written: writtenCount, failed: permanentCount + temporaryCount,
       temporary: temporaryCount, supersededLines: supersededCount, unreadableLines: unreadableCount,
-      startup: startup, causes: causes, hosts: Array(hosts.prefix(Self.hostLimit)))
+      startup: startup, queued: queued, causes: causes, hosts: Array(hosts.prefix(Self.hostLimit)))
   }
 
   private struct Record: Encodable {
@@ -244,6 +268,8 @@ extension ResultsReport {
     let supersededLines: Int
     let unreadableLines: Int
     let startup: LatencySummary?
+    /// How long sources waited for their turn.
+    let queued: LatencySummary?
     let causes: [Cause]
     let hosts: [Host]
   }

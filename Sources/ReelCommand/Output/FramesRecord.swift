@@ -51,7 +51,7 @@ struct FramesRecord: Encodable {
   let rungBandwidth: Int?
   /// Bytes of the container up to the end of the first frame.
   let firstFrameBytes: Int64?
-  let startup: StartupRecord?
+  var startup: StartupRecord?
   let error: ErrorRecord?
 }
 
@@ -86,6 +86,8 @@ struct StartupRecord: Encodable {
   }
 
   let totalMs: Double
+  /// Not part of any other time.
+  var queuedMs: Double
   let resolve: Stage
   let manifest: Stage
   let `init`: Stage
@@ -96,6 +98,7 @@ struct StartupRecord: Encodable {
 
   init(_ report: StartupReport) {
     totalMs = report.total.milliseconds
+    queuedMs = report.queued.milliseconds
     resolve = Stage(report[.resolve])
     manifest = Stage(report[.manifest])
     `init` = Stage(report[.initialization])

@@ -23,7 +23,9 @@ struct ResultsPage {
     page.add("Failures by cause", causes)
     page.add("Failures by host", failingHosts, note: hostNote)
     page.add("Poor stills", stills.html(report.worst?.poorest ?? []), note: poorNote)
-    page.add("Slowest streams", stills.html(slowest), note: "By the time to the first decoded frame.")
+    page.add(
+      "Slowest streams", stills.html(slowest),
+      note: "By the time to the first decoded frame, without the wait for a turn.")
     page.add(
       "Start-up", startup, note: "The share of written sources by the time to their first decoded frame.")
     page.add("Start-up by host", startupByHost)
@@ -61,6 +63,9 @@ struct ResultsPage {
         ("start-up, p99", DurationText.readable(startup.p99)),
         ("start-up, longest", DurationText.readable(startup.max)),
       ]
+    }
+    if let queued = report.queued {
+      figures.append(("queued before, p95", DurationText.readable(queued.p95)))
     }
     return figures.map { (name: $0.0, value: $0.1) }
   }

@@ -1,6 +1,6 @@
 public import Logging
 public import ReelCore
-package import ReelFFmpeg
+internal import ReelFFmpeg
 internal import ReelManifest
 
 /// Extracts decoded frames from sources, as `reel frames` does.
@@ -46,16 +46,15 @@ public struct FrameExtractor: Sendable {
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
   ) {
-    self.init(fetcher: fetcher, configuration: configuration, gate: nil, logger: logger)
+    self.init(fetcher: fetcher, configuration: configuration, cores: nil, logger: logger)
   }
 
-  /// - Parameter gate: Limits concurrent decoding among all that share it.
+  /// - Parameter cores: Limits concurrent work among all that share it.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    gate: (any DecodingGate)?,
-    logger: Logger
+    cores: CoreGate?, logger: Logger
   ) {
-    opener = TrackOpener(fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
+    opener = TrackOpener(fetcher: fetcher, configuration: configuration, cores: cores, logger: logger)
   }
 
   /// Extracts the selected frames from a source.
@@ -78,7 +77,9 @@ public struct FrameExtractor: Sendable {
       throw ReelError(.usage, "the interval between frames must be greater than 0", at: source.name)
     }
     return try await opener.use(source, readsAhead: selection.readsAhead) { opening in
-      try await BlockingThread.run(named: "extract", cachesMemory: true) {
+      try await BlockingThread.run(
+        named: "extract", on: opening.context.scope.runtime, cachesMemory: true
+      ) {
         var report = try FramePicker(
           reader: FrameReader(opening), recorder: opening.context.recorder, name: source.name
         ).pick(selection, handle: handle)

@@ -86,7 +86,7 @@ package struct ManifestLoader: Sendable {
     _ source: MediaSource, noting note: (@Sendable (LoadedManifest.Document) -> Void)?,
     _ body: (ResolvedPresentation, SourceResolver) async throws -> Result
   ) async throws -> Result {
-    let opener = TrackOpener(fetcher: fetcher, configuration: configuration, gate: nil, logger: logger)
+    let opener = TrackOpener(fetcher: fetcher, configuration: configuration, logger: logger)
     return try await opener.use(source, readsAhead: false, noting: note) { opening in
       guard case .presentation(let resolved) = opening.source else {
         throw ReelError(.badManifest, "a media file, not a manifest")

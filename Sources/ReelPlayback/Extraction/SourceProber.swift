@@ -1,6 +1,6 @@
 public import Logging
 public import ReelCore
-package import ReelFFmpeg
+internal import ReelFFmpeg
 internal import ReelManifest
 
 /// Describes sources: reads the manifest or container, and decodes the first frame.
@@ -22,16 +22,15 @@ public struct SourceProber: Sendable {
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
     logger: Logger = Logger(label: "reel.playback")
   ) {
-    self.init(fetcher: fetcher, configuration: configuration, gate: nil, logger: logger)
+    self.init(fetcher: fetcher, configuration: configuration, cores: nil, logger: logger)
   }
 
-  /// - Parameter gate: Limits concurrent decoding among all that share it.
+  /// - Parameter cores: Limits concurrent work among all that share it.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration = LoadingConfiguration(),
-    gate: (any DecodingGate)?,
-    logger: Logger
+    cores: CoreGate?, logger: Logger
   ) {
-    opener = TrackOpener(fetcher: fetcher, configuration: configuration, gate: gate, logger: logger)
+    opener = TrackOpener(fetcher: fetcher, configuration: configuration, cores: cores, logger: logger)
   }
 
   /// Returns a description of a source. If no frame can be decoded, the description has a
@@ -82,7 +81,7 @@ public struct SourceProber: Sendable {
   }
 
   private func describe(_ opening: TrackOpening, _ source: MediaSource) async throws -> SourceDescription {
-    try await BlockingThread.run(named: "probe") {
+    try await BlockingThread.run(named: "probe", on: opening.context.scope.runtime) {
       var description = describe(opening.source)
       guard description.presentation?.holdsImagesOnly != true else {
         description.startup = opening.context.recorder.current

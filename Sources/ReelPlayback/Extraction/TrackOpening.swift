@@ -26,7 +26,10 @@ struct TrackOpening: Sendable {
 struct TrackOpener: Sendable {
   var fetcher: any Fetching
   let configuration: LoadingConfiguration
-  let gate: (any DecodingGate)?
+  /// The cores that all sources share; nil for sources that are read alone.
+  var cores: CoreGate?
+  /// Called around each use of a decoder.
+  var gate: (any DecodingGate)?
   let logger: Logger
 
   /// Resolves `source`, calls `body`, and then ends all loading, even if `body` throws or the task is
@@ -42,12 +45,16 @@ struct TrackOpener: Sendable {
     noting note: (@Sendable (LoadedManifest.Document) -> Void)? = nil,
     _ body: (TrackOpening) async throws -> Result
   ) async throws -> Result {
-    let scope = LoadScope()
+    let share = cores.map { CoreShare(of: $0) }
+    let scope = share.map { LoadScope(runtime: $0) } ?? LoadScope()
     return try await withTaskCancellationHandler {
-      defer { scope.cancel() }
+      defer {
+        scope.cancel()
+        share?.end()
+      }
       do {
         return try await body(
-          try await open(source, readsAhead: readsAhead, scope: scope, noting: note))
+          try await open(source, readsAhead: readsAhead, scope: scope, share: share, noting: note))
       } catch let error as ReelError {
         throw error.located(at: source.name)
       } catch {
@@ -62,17 +69,18 @@ struct TrackOpener: Sendable {
   // MARK: - Private
 
   private func open(
-    _ source: MediaSource, readsAhead: Bool, scope: LoadScope,
+    _ source: MediaSource, readsAhead: Bool, scope: LoadScope, share: CoreShare?,
     noting note: (@Sendable (LoadedManifest.Document) -> Void)?
   ) async throws -> TrackOpening {
-    let recorder = StartupRecorder()
+    let recorder = share.map { StartupRecorder(sharing: $0) } ?? StartupRecorder()
     let url: URL? = if case .url(let url) = source { url } else { nil }
     let fetcher = ConfinedFetcher(base: fetcher, source: url)
     let resolver = SourceResolver(
       fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder, note: note)
     let context = TrackContext(
       name: source.name, fetcher: fetcher, configuration: configuration, scope: scope, recorder: recorder,
-      gate: gate, logger: logger, readsAhead: readsAhead)
+      gate: gate ?? share, logger: logger, readsAhead: readsAhead)
+    await share?.begin()
     return TrackOpening(
       source: try await resolver.resolve(source), resolver: resolver, context: context)
   }

@@ -210,7 +210,7 @@ struct SourceResolver: Sendable {
       throw Self.unplayable(what, at: name)
     }
     // A pipe is read like the body of a response.
-    let queue = StandardInputBody(isCancelled: isCancelled, runtime: scope.runtime)
+    let queue = StandardInputBody(isCancelled: isCancelled)
     let response = FetchResponse(
       url: folder, contentType: nil,
       bodyOffset: 0, bodyByteCount: nil, resourceByteCount: nil, supportsRanges: false,
@@ -410,11 +410,10 @@ struct SourceResolver: Sendable {
 /// Reads standard input chunk by chunk, on its own thread.
 private struct StandardInputBody: Sendable {
   let isCancelled: @Sendable () -> Bool
-  let runtime: any PlayerRuntime
 
   func next() async throws -> [UInt8]? {
     let isCancelled = isCancelled
-    let chunk = try await BlockingThread.run(named: "stdin", on: runtime) {
+    let chunk = try await BlockingThread.run(named: "stdin") {
       try FileByteSource.standardInput(isCancelled: isCancelled).chunk(64 << 10)
     }
     return chunk.isEmpty ? nil : chunk

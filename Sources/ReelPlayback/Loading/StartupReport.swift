@@ -46,6 +46,8 @@ public struct StartupReport: Sendable, Hashable {
   public var entries: [Stage: Entry] = [:]
   /// The time from the call to the decoded first frame, before conversion.
   public var total: Duration = .zero
+  /// The time spent waiting for a turn, because of other sources. Neither `total` nor any stage includes it.
+  public var queued: Duration = .zero
 
   /// The entry of a stage, with zeros if the stage did not take place.
   public subscript(stage: Stage) -> Entry { entries[stage] ?? Entry() }
@@ -56,12 +58,21 @@ final class StartupRecorder: Sendable {
   /// The clock by which durations are measured.
   let clock: any MonotonicClock
   let start: Duration
+  private let share: CoreShare?
   private let report = Locked(StartupReport())
   private let isClosed = Atomic<Bool>(false)
 
   init(clock: any MonotonicClock = SystemMonotonicClock()) {
     self.clock = clock
+    share = nil
     start = clock.now
+  }
+
+  /// Measures by the clock of a share, which leaves out the wait for cores.
+  init(sharing share: CoreShare) {
+    clock = share
+    self.share = share
+    start = share.now
   }
 
   /// The report so far.
@@ -83,6 +94,8 @@ final class StartupRecorder: Sendable {
     add(.demux, timing.demux)
     add(.decode, timing.decode)
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-    report.withLock { $0.total = clock.now - start }
+    let (total, queued) = (clock.now - start, share?.queued ?? .zero)
+    report.withLock { ($0.total, $0.queued) = (total, queued) }
+    share?.endMeasurement()
   }
 }

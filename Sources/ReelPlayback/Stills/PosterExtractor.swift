@@ -15,19 +15,21 @@ package struct PosterExtractor: Sendable {
   private let configuration: LoadingConfiguration
   private let stillLimit: Duration?
   private let clock: any MonotonicClock
+  private let cores: CoreGate?
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
   /// - Parameters:
   ///   - fetcher: Fetches manifests and media.
-  ///   - gate: Limits concurrent decoding among all that share it.
+  ///   - cores: Limits concurrent work among all that share it.
+  ///   - gate: Called around each use of a decoder.
   ///   - size: The size of the stills, for the choice of a rung; nil to go by the bit rate.
   ///   - stillLimit: How long to wait for each candidate after the first frame; nil for no limit.
   ///   - clock: Measures that.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize?,
     stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
-    gate: (any DecodingGate)?, logger: Logger
+    cores: CoreGate? = nil, gate: (any DecodingGate)? = nil, logger: Logger
   ) {
     self.fetcher = fetcher
     self.stillLimit = stillLimit
@@ -37,6 +39,7 @@ package struct PosterExtractor: Sendable {
       configuration.stillSize = size
       return configuration
     }()
+    self.cores = cores
     self.gate = gate
     self.logger = logger
   }
@@ -63,12 +66,15 @@ package struct PosterExtractor: Sendable {
     }
     if case .best = choice, configuration.stillSize != nil { configuration.usesIFramePlaylists = true }
     let counter = TrafficCounter(fetcher, collectsChunks: true)
-    let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
+    let opener = TrackOpener(
+      fetcher: counter, configuration: configuration, cores: cores, gate: gate, logger: logger)
     let (stillLimit, clock) = (stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = if case .best = choice { try await opening.readingIndex() } else { opening }
       let images: ImageChoice = if case .best = choice { try await ImageTrack.choice(opening) } else { .none }
-      return try await BlockingThread.run(named: "poster", cachesMemory: true) {
+      return try await BlockingThread.run(
+        named: "poster", on: opening.context.scope.runtime, cachesMemory: true
+      ) {
         let makeLimit = { (share: Int) in
           ReadingLimit(stillLimit.map { $0 / share }, in: opening.context.scope, clock: clock)
         }

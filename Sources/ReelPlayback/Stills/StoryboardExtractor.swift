@@ -17,6 +17,7 @@ package struct StoryboardExtractor: Sendable {
   private let size: StillSize
   private let stillLimit: Duration?
   private let clock: any MonotonicClock
+  private let cores: CoreGate?
   private let gate: (any DecodingGate)?
   private let logger: Logger
 
@@ -25,11 +26,12 @@ package struct StoryboardExtractor: Sendable {
   ///   - size: The size of a tile.
   ///   - stillLimit: How long to wait for the index, and for each key frame; nil for no limit.
   ///   - clock: Measures that.
-  ///   - gate: Limits concurrent decoding among all that share it.
+  ///   - cores: Limits concurrent work among all that share it.
+  ///   - gate: Called around each use of a decoder.
   package init(
     fetcher: any Fetching, configuration: LoadingConfiguration, size: StillSize,
     stillLimit: Duration? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
-    gate: (any DecodingGate)?, logger: Logger
+    cores: CoreGate? = nil, gate: (any DecodingGate)? = nil, logger: Logger
   ) {
     self.fetcher = fetcher
     self.size = size
@@ -42,6 +44,7 @@ package struct StoryboardExtractor: Sendable {
       configuration.usesIFramePlaylists = true
       return configuration
     }()
+    self.cores = cores
     self.gate = gate
     self.logger = logger
   }
@@ -59,7 +62,8 @@ package struct StoryboardExtractor: Sendable {
     _ body: @escaping @Sendable (StoryboardTiles) throws -> Result
   ) async throws -> Result {
     let counter = TrafficCounter(fetcher, collectsChunks: true)
-    let opener = TrackOpener(fetcher: counter, configuration: configuration, gate: gate, logger: logger)
+    let opener = TrackOpener(
+      fetcher: counter, configuration: configuration, cores: cores, gate: gate, logger: logger)
     let (size, stillLimit, clock) = (size, stillLimit, clock)
     return try await opener.use(source, readsAhead: false) { opening in
       let opening = try await opening.readingIndex()

@@ -1,15 +1,81 @@
+internal import DequeModule
+internal import Dispatch
 internal import Foundation
+internal import ReelCore
 import ReelFFmpeg
 
-/// Has one permit per processor, so that however many sources are open, no more of them decode at a time.
+/// Has one permit per processor, so that however many sources are open, no more of them compute at a time.
 package final class CoreGate: DecodingGate {
-  private let semaphore: DispatchSemaphore
+  fileprivate struct State {
+    var freeCount: Int
+    /// Called in order, each with a permit: first those of sources that have begun.
+    var begun: Deque<@Sendable () -> Void> = []
+    var others: Deque<@Sendable () -> Void> = []
+    /// How long work has waited for bytes and threads lately, on average.
+    var averageWait = Duration.zero
+  }
+
+  private let state: Locked<State>
 
   /// - Parameter permits: Nil for one per processor.
   package init(permits: Int? = nil) {
-    semaphore = DispatchSemaphore(value: max(1, permits ?? ProcessInfo.processInfo.activeProcessorCount))
+    state = Locked(State(freeCount: max(1, permits ?? ProcessInfo.processInfo.activeProcessorCount)))
   }
 
-  package func acquire() { semaphore.wait() }
-  package func release() { semaphore.signal() }
+  package func acquire() {
+    guard !takeFree() else { return }
+    let semaphore = DispatchSemaphore(value: 0)
+    whenFree { semaphore.signal() }
+    semaphore.wait()
+  }
+
+  package func release() {
+    let next = state.withLock { state in
+      let next = state.begun.popFirst() ?? state.others.popFirst()
+      if next == nil { state.freeCount += 1 }
+      return next
+    }
+    next?()
+  }
+
+  /// Calls `body`, which must not block, with a permit: at once, or as soon as one is released.
+  ///
+  /// - Parameter hasBegun: Whether the work belongs to a source that has had a permit before.
+  func whenFree(hasBegun: Bool = true, _ body: @escaping @Sendable () -> Void) {
+    let isFree = state.withLock { state in
+      if state.takeFree() { return true }
+      if hasBegun { state.begun.append(body) } else { state.others.append(body) }
+      return false
+    }
+    if isFree { body() }
+  }
+
+  /// Whether work waits for a permit.
+  var isContended: Bool { state.withLock { !$0.begun.isEmpty || !$0.others.isEmpty } }
+
+  /// How long a permit is kept in a wait before it is released: not at all if waits are long.
+  var keepingTime: Duration { state.withLock { $0.averageWait < Self.shortWait ? Self.longestKept : .zero } }
+
+  /// Notes how long a wait took.
+  func note(wait: Duration) {
+    state.withLock { $0.averageWait += (min(wait, Self.longestNoted) - $0.averageWait) / 16 }
+  }
+
+  /// Longer waits of loopback and local networks are rare, and shorter ones of others.
+  private static let shortWait = Duration.milliseconds(2)
+  private static let longestKept = Duration.milliseconds(5)
+  /// So that one long wait does not count for many.
+  private static let longestNoted = Duration.milliseconds(50)
+
+  // MARK: - Private
+
+  private func takeFree() -> Bool { state.withLock { $0.takeFree() } }
+}
+
+extension CoreGate.State {
+  fileprivate mutating func takeFree() -> Bool {
+    guard freeCount > 0 else { return false }
+    freeCount -= 1
+    return true
+  }
 }

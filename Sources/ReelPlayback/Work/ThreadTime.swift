@@ -16,6 +16,29 @@ package enum ProcessTime {
   package static var now: Duration { time(of: CLOCK_PROCESS_CPUTIME_ID) }
 }
 
+/// How long threads wait for cores that others use.
+enum ThreadDelay {
+  /// A number for the calling thread.
+  static var thread: UInt { UInt(bitPattern: pthread_self().hashValue) }
+
+  /// How long the calling thread has been ready to run, but had no core, since it began. Nil if the system does not say.
+  static var now: Duration? {
+    #if os(Linux)
+      let descriptor = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { return nil }
+      defer { close(descriptor) }
+      // Time on a core, time in a run queue (both in nanoseconds), and a count.
+      let text = String(unsafeUninitializedCapacity: 80) {
+        max(0, read(descriptor, $0.baseAddress, $0.count))
+      }
+      let fields = text.split(separator: " ")
+      return fields.count > 1 ? Int64(fields[1]).map { .nanoseconds($0) } : nil
+    #else
+      return nil
+    #endif
+  }
+}
+
 private func time(of clock: clockid_t) -> Duration {
   var time = timespec()
   guard clock_gettime(clock, &time) == 0 else { return .zero }

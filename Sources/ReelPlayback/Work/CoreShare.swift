@@ -1,0 +1,263 @@
+internal import Dispatch
+internal import ReelCore
+import ReelFFmpeg
+
+/// The work of one source, among others that share the cores of a `CoreGate`.
+///
+/// Work begins when there is a core for it. A core is kept in short waits (`CoreGate.keepingTime`), so that a source whose
+/// bytes are near is opened without a break, and given back in longer ones. As a clock it stands still while work waits for a
+/// core and none runs, so times that it measures don't depend on how many other sources there are.
+final class CoreShare: PlayerRuntime, MonotonicClock {
+  /// A core that is kept for further work while no thread uses it.
+  fileprivate struct Spare {
+    let number: Int
+    let since: Duration
+    /// Gives it back.
+    var call: (any ScheduledCall)?
+  }
+
+  fileprivate struct State {
+    /// The cores that the source has, and those that its work waits for.
+    var ownedCount = 0
+    var awaitedCount = 0
+    var spare: Spare?
+    var spareCount = 0
+    var hasEnded = false
+    var queued = Duration.zero
+    /// Since when work waits and the source has no core.
+    var queuedSince: Duration?
+    /// When a core was last received.
+    var received: Duration?
+    /// The thread that works, and how long it had waited for cores of the system when it began; nil if that is not measured.
+    var thread: (id: UInt, delay: Duration)?
+    var isMeasured = true
+    /// The latest time that the clock has told.
+    var told = Duration.zero
+  }
+
+  private let cores: CoreGate
+  private let base: any PlayerRuntime = SystemRuntime.shared
+  private let system = SystemMonotonicClock()
+  private let state = Locked(State(), rank: .clock)
+
+  /// How long work keeps a core that others wait for.
+  private static let slice = Duration.milliseconds(50)
+
+  init(of cores: CoreGate) { self.cores = cores }
+
+  /// How long work has waited for a core.
+  var queued: Duration { state.withLock { $0.queued(at: system.now) } }
+
+  /// Ends the measurement of waits that the system's scheduler causes.
+  func endMeasurement() {
+    state.withLock { state in
+      state.settle()
+      (state.thread, state.isMeasured) = (nil, false)
+    }
+  }
+
+  /// Waits for a core, for work of tasks that begins now.
+  func begin() async {
+    let hasBegun = join()
+    await withCheckedContinuation { continuation in
+      cores.whenFree(hasBegun: hasBegun) { continuation.resume() }
+    }
+    receive(onThread: false)
+    keep(for: cores.keepingTime)
+  }
+
+  /// Gives back what is kept for further work, because there is none.
+  func end() {
+    let spare = state.withLock { state in
+      state.hasEnded = true
+      return state.spare.take()
+    }
+    guard let spare else { return }
+    spare.call?.cancel()
+    giveBack()
+  }
+
+  // MARK: MonotonicClock
+
+  var now: Duration {
+    state.withLock { state in
+      let now = system.now
+      state.told = max(state.told, now - state.queued(at: now))
+      return state.told
+    }
+  }
+
+  @discardableResult
+  func schedule(at deadline: Duration, _ handler: @escaping @Sendable () -> Void) -> any ScheduledCall {
+    system.schedule(at: deadline + queued, handler)
+  }
+
+  // MARK: PlayerRuntime
+
+  func run(named name: String, _ urgency: WorkUrgency, _ body: @escaping @Sendable () -> Void) {
+    let work = { @Sendable [self] in
+      receive()
+      body()
+      state.withLock { $0.settle() }
+      keep(for: cores.keepingTime)
+    }
+    let spare = state.withLock { state in
+      let spare = state.spare.take()
+      if spare != nil {
+        // Until a thread has begun, the work waits like any other.
+        state.ownedCount -= 1
+        state.awaitedCount += 1
+        state.update(at: system.now)
+      }
+      return spare
+    }
+    if let spare {
+      spare.call?.cancel()
+      cores.note(wait: system.now - spare.since)
+      return base.run(named: name, urgency, work)
+    }
+    let hasBegun = join()
+    cores.whenFree(hasBegun: hasBegun) { [base] in base.run(named: name, urgency, work) }
+  }
+
+  func throwingTask<Success: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Success
+  ) -> Task<Success, any Error> {
+    base.throwingTask(body)
+  }
+
+  @discardableResult
+  func task(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> { base.task(body) }
+
+  func makeSemaphore() -> any BlockingSemaphore { CoreSemaphore(self) }
+
+  var returnAllowance: Duration { base.returnAllowance }
+  var wakeAllowance: Duration { base.wakeAllowance }
+
+  // MARK: - Private
+
+  /// Waits at a semaphore, without the core of this thread if that takes long.
+  fileprivate func wait(at semaphore: DispatchSemaphore) {
+    if semaphore.wait(timeout: .now()) == .success { return }
+    // Other work of the source may be what is waited for.
+    let isAlone = state.withLock { $0.ownedCount == 1 && $0.awaitedCount == 0 }
+    let (began, kept) = (system.now, isAlone ? cores.keepingTime : .zero)
+    if kept > .zero, semaphore.wait(timeout: .now() + .nanoseconds(Int(kept / .nanoseconds(1)))) == .success {
+      return cores.note(wait: system.now - began)
+    }
+    giveBack()
+    semaphore.wait()
+    cores.note(wait: system.now - began)
+    takeCore()
+  }
+
+  private func takeCore() {
+    join()
+    cores.acquire()
+    receive()
+  }
+
+  /// Notes that work waits for a core. Returns whether the source has had one before.
+  @discardableResult
+  private func join() -> Bool {
+    state.withLock { state in
+      state.awaitedCount += 1
+      state.update(at: system.now)
+      return state.received != nil
+    }
+  }
+
+  private func receive(onThread: Bool = true) {
+    state.withLock { state in
+      let now = system.now
+      if onThread, state.isMeasured { state.thread = ThreadDelay.now.map { (ThreadDelay.thread, $0) } }
+      state.awaitedCount -= 1
+      state.ownedCount += 1
+      state.received = now
+      state.update(at: now)
+    }
+  }
+
+  private func giveBack() {
+    state.withLock { state in
+      state.settle()
+      state.ownedCount -= 1
+      state.update(at: system.now)
+    }
+    cores.release()
+  }
+
+  /// Keeps the core that work has ended on for further work, for a time.
+  private func keep(for time: Duration) {
+    let number = state.withLock { state -> Int? in
+      guard time > .zero, state.spare == nil, !state.hasEnded else { return nil }
+      state.spareCount += 1
+      state.spare = Spare(number: state.spareCount, since: system.now)
+      return state.spareCount
+    }
+    guard let number else { return giveBack() }
+    let call = system.schedule(at: system.now + time) { [self] in
+      let isKept = state.withLock { state in
+        guard state.spare?.number == number else { return false }
+        state.spare = nil
+        return true
+      }
+      guard isKept else { return }
+      cores.note(wait: time)
+      giveBack()
+    }
+    let isKept = state.withLock { state in
+      guard state.spare?.number == number else { return false }
+      state.spare?.call = call
+      return true
+    }
+    if !isKept { call.cancel() }
+  }
+}
+
+extension CoreShare.State {
+  fileprivate func queued(at now: Duration) -> Duration {
+    queued + delay + (queuedSince.map { now - $0 } ?? .zero)
+  }
+
+  /// How long this thread has waited for cores of the system since it began to work.
+  private var delay: Duration {
+    guard let thread, thread.id == ThreadDelay.thread, let now = ThreadDelay.now else { return .zero }
+    return max(.zero, now - thread.delay)
+  }
+
+  /// Adds that to the time in the queue, because this thread ends its work.
+  fileprivate mutating func settle() {
+    queued += delay
+    if thread?.id == ThreadDelay.thread { thread = nil }
+  }
+
+  /// Brings the time in the queue up to date after a change.
+  fileprivate mutating func update(at now: Duration) {
+    queued += queuedSince.map { now - $0 } ?? .zero
+    queuedSince = ownedCount == 0 && awaitedCount > 0 ? now : nil
+  }
+}
+
+/// Gives others a turn between two calls into a decoder.
+extension CoreShare: DecodingGate {
+  func acquire() {
+    let isLong = state.withLock { state in state.received.map { system.now - $0 > Self.slice } ?? false }
+    guard isLong, cores.isContended else { return }
+    giveBack()
+    takeCore()
+  }
+
+  func release() {}
+}
+
+/// A semaphore at which a thread keeps its core for a short time only.
+private final class CoreSemaphore: BlockingSemaphore {
+  private let semaphore = DispatchSemaphore(value: 0)
+  private let share: CoreShare
+
+  init(_ share: CoreShare) { self.share = share }
+
+  func wait() { share.wait(at: semaphore) }
+  func signal() { semaphore.signal() }
+}
