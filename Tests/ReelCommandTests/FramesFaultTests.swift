@@ -403,8 +403,8 @@ struct FramesFaultTests {
       let result = try await command.result()
       #expect(result.status == 130)
       // Nothing under a temporary name; what there is holds whole frames.
-      #expect(folder.names().allSatisfy { $0 == "master.y4m" })
-      if let bytes = try? folder.bytes("master.y4m"), let end = bytes.firstIndex(of: 10) {
+      #expect(folder.names().allSatisfy { $0 == "hls-ts.y4m" })
+      if let bytes = try? folder.bytes("hls-ts.y4m"), let end = bytes.firstIndex(of: 10) {
         #expect((bytes.count - end - 1) % (6 + 256 * 144 * 3 / 2) == 0)
       }
     }

@@ -560,4 +560,44 @@ struct ListCommandTests {
       #expect(images(folder).count == 6)
     }
   }
+
+  @Test("The wait for a host's turn is told apart from the start-up time", arguments: ListCommand.allCases)
+  func queuedForHost(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let clip = try Self.clip()
+    try await withOrigin("a.mp4=delay:300ms", routes: ["/a.mp4": clip, "/b.mp4": clip]) { origin in
+      let (first, second) = (origin.url("a.mp4").absoluteString, origin.url("b.mp4").absoluteString)
+      let list = try write("\(first)\n\(second)\n\(goodSource)\n", folder)
+      let result = try await run(command, list, folder, "--per-host", "1")
+      #expect(result.status == 0, "\(result.errorText)")
+      var startups: [String: [String: Any]] = [:]
+      for record in try results(folder) {
+        startups[try #require(record["url"] as? String)] = record["startup"] as? [String: Any]
+      }
+      func time(_ url: String, _ key: String) throws -> Double {
+        try #require(startups[url]?[key] as? Double)
+      }
+      #expect(try time(first, "total_ms") >= 300)
+      #expect(try time(second, "queued_ms") >= 300)
+      let total = try #require(
+        (try results(folder).first { $0["url"] as? String == second })?["seconds"] as? Double)
+      #expect(try time(second, "total_ms") <= total * 1000 + 1)
+      // Local files have no host.
+      #expect(try time(goodSource, "queued_ms") < time(second, "queued_ms"))
+      let report = try await Command.run("report", folder.path("out/results.jsonl"))
+      #expect(report.outputText.contains("queued before"), "\(report.outputText)")
+    }
+  }
+
+  @Test("Each line names its source", arguments: ListCommand.allCases)
+  func sourcesInLines(command: ListCommand) async throws {
+    let folder = try TemporaryFolder()
+    let source = Fixtures.path("hls-ts/master.m3u8")
+    let result = try await run(command, try write(source, folder), folder)
+    #expect(result.status == 0, "\(result.errorText)")
+    let line = try #require(result.outputLines.first)
+    let name = "hls-ts-\(SourceHash(source).text).\(command.fileExtension)"
+    #expect(line.hasPrefix("\(folder.path("out"))/\(name)\t") && line.hasSuffix("\t\(source)"), "\(line)")
+    #expect(images(folder, command) == [name])
+  }
 }

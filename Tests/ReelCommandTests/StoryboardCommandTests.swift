@@ -154,7 +154,7 @@ struct StoryboardCommandTests {
       #expect(record["repeated"] as? Int == 1)
       #expect((record["missing"] as? [Any])?.count == 1)
       #expect((record["error"] as? [String: Any])?["exit_code"] as? Int == 69)
-      #expect(folder.names() == ["playlist-001.jpg", "playlist.mpd", "playlist.vtt"])
+      #expect(folder.names() == ["high-001.jpg", "high.mpd", "high.vtt"])
       #expect(result.errorText.contains("warning"))
     }
   }

@@ -63,7 +63,10 @@ struct MediaSourceTests {
   @Test(
     "Stems for file names",
     arguments: [
-      ("http://host/path/master.m3u8?token=1", "master"), ("http://host/", "host"), ("http://host", "host"),
+      ("http://host/path/clip.m3u8?token=1", "clip"), ("http://host/", "host"), ("http://host", "host"),
+      ("http://host/clip/master.m3u8?token=1", "clip"), ("http://host/clip/video/Index.m3u8", "clip"),
+      ("http://host/stream/manifest.mpd", "host"), ("/a/clip.1/prog_index.m3u8", "clip.1"),
+      ("http://host/clip/master2.m3u8", "master2"),
       ("/a/b/clip.tar.mp4", "clip.tar"), ("clip", "clip"), ("http://host/a%20b.ts", "a b"),
     ])
   func stems(argument: String, stem: String) throws {

@@ -171,7 +171,7 @@ struct PoolExampleTests {
     }
     await origin.stop()
     let swipes = try result.get()
-    try #require(swipes.map(\.name) == ["master", "manifest", "master", "missing"])
+    try #require(swipes.map(\.name) == ["hls-fmp4", "dash-number", "hls-ts", "missing"])
     // Nothing is there at the beginning; then each was loaded while the one before was looked at.
     #expect(swipes.map { $0.stage >= .firstFrame } == [false, true, true, false])
     for swipe in swipes.dropLast() {

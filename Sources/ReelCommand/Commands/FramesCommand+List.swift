@@ -9,27 +9,32 @@ extension FramesCommand {
   /// Extracts from the sources of a list.
   func runList(_ logger: Logger) async throws {
     let configuration = try Batch.Configuration(
-      list, sources: sources, output: output, format: format.rawValue, overwrites: overwrite, jobs: jobs,
+      list, sources: sources, output: output, format: try place.format.fileExtension, overwrites: overwrite,
+      jobs: jobs,
       printsResults: options.json, isQuiet: options.quiet, resultKeys: FramesRecord.keys)
+    let format = try place.format
     try await Batch.run(configuration) { batch in
       let extractor = FrameExtractor(
         fetcher: try options.transport(logger: logger) { batch.noteRetryAfter($0, $1) },
         configuration: try self.configuration(), cores: CoreGate(), logger: logger)
-      return { await extract($0, extractor: extractor) }
+      return { await extract($0, format: format, extractor: extractor) }
     }
   }
 
   // MARK: - Private
 
-  private func extract(_ item: Batch.Item, extractor: FrameExtractor) async -> Batch.Outcome {
+  private func extract(
+    _ item: Batch.Item, format: StillFileFormat, extractor: FrameExtractor
+  ) async -> Batch.Outcome {
+    let print: @Sendable (String) throws -> Void = { try Console.print(item.line($0)) }
     let job = FramesJob(
       argument: item.text,
       writer: FrameWriter(
         options: FrameWriter.Options(
           directory: item.names.folder, format: format, size: size, gravity: gravity, computesMD5: md5,
           owner: item.owner(overwrites: overwrite)),
-        names: FrameNames(item.names, hasSeveral: hasSeveralFiles)),
-      printsLines: !options.json && !options.quiet, printsToStandardError: false)
+        names: FrameNames(item.names, hasSeveral: hasSeveralFrames && format != .y4m)),
+      print: options.json || options.quiet ? nil : print)
     let selection = selection
     var report: FrameExtractor.Report?
     var failure: ReelError?
@@ -48,17 +53,6 @@ extension FramesCommand {
     record.startup?.queuedMs += item.held.milliseconds
     let body = try? JSONLine.string(record)
     return Batch.Outcome(body: body ?? "{}", error: failure)
-  }
-
-  /// Whether a source may have more than one file.
-  private var hasSeveralFiles: Bool {
-    guard format.frame != nil else { return false }
-    return switch selection {
-    case .first: false
-    case .count(let count): count != 1
-    case .times(let times): times.count > 1
-    case .every: true
-    }
   }
 }
 

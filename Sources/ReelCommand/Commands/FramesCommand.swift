@@ -41,7 +41,9 @@ struct FramesCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("The folder to write to, created if needed; - for standard output.", valueName: "dir"))
+    help: ArgumentHelp(
+      "The folder to write to, created if needed; a file for one frame, such as x.png; or - for standard output.",
+      valueName: "dir|file"))
   var output = "."
 
   @Flag(
@@ -50,8 +52,11 @@ struct FramesCommand: AsyncParsableCommand {
   )
   var overwrite = false
 
-  @Option(help: "The format: ppm (P6), png or y4m.")
-  var format = FramesFormat.ppm
+  @Option(
+    help: ArgumentHelp(
+      "The format: jpeg, png, webp, avif, ppm (P6) or y4m. Default: that of the file, or ppm.",
+      valueName: "format"))
+  var format: StillFileFormat?
 
   @Option(help: ArgumentHelp("The number of frames to write from the beginning; 0 for all.", valueName: "n"))
   var count: Int?
@@ -91,6 +96,10 @@ struct FramesCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
+    let place = try place
+    let format = place.format
+    try place.validate(
+      isList: list.isList, sourceCount: sources.count, hasSeveralFrames: hasSeveralFrames)
     if list.isList {
       try list.validate(sources: sources, output: output)
       if format == .y4m, try list.template().hasTime {
@@ -117,6 +126,12 @@ struct FramesCommand: AsyncParsableCommand {
 
   func run() async throws {
     let logger = options.bootstrapLogging()
+    do {
+      if let still = try place.format.still { try StillEncoder.check(still) }
+    } catch let error as ReelError {
+      Console.report(error)
+      throw ExitCode(ExitStatus.code(of: error))
+    }
     if list.isList { return try await runList(logger) }
     let errors = try await Interruption.cancelling { try await extractAll(logger: logger) }
     PartialFiles.removeAll()
@@ -130,25 +145,31 @@ struct FramesCommand: AsyncParsableCommand {
     let extractor = FrameExtractor(
       fetcher: try options.transport(logger: logger), configuration: try configuration(), cores: CoreGate(),
       logger: logger)
-    let record = OutputRecord(directory: output, overwrites: overwrite)
-    return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
-      try await extract(item, record: record, extractor: extractor)
+    let place = try place
+    let record = OutputRecord(directory: place.directory, overwrites: overwrite)
+    return await SourceRun(sources: sources, jobs: jobs, output: place.directory, options: options).run {
+      item in
+      try await extract(item, to: place, record: record, extractor: extractor)
     } failed: {
       FramesRecord(source: $0, error: $1)
     }
   }
 
   private func extract(
-    _ item: SourceRun.Item, record: OutputRecord, extractor: FrameExtractor
+    _ item: SourceRun.Item, to place: StillOutput, record: OutputRecord, extractor: FrameExtractor
   ) async throws {
+    let toStandardError = place.directory == "-"
+    let print: @Sendable (String) throws -> Void = {
+      if toStandardError { Console.note($0) } else { try Console.print($0) }
+    }
     let job = FramesJob(
       argument: item.argument,
       writer: FrameWriter(
         options: FrameWriter.Options(
-          directory: output, format: format, size: size, gravity: gravity, computesMD5: md5,
+          directory: place.directory, format: place.format, size: size, gravity: gravity, computesMD5: md5,
           owner: .init(record: record, source: OutputRecord.Source(of: item.source))),
-        names: FrameNames(stem: item.stem, format: format)),
-      printsLines: !options.json && !options.quiet, printsToStandardError: output == "-")
+        names: place.fileName.map { FrameNames($0) } ?? FrameNames(stem: item.stem, format: place.format)),
+      print: options.json || options.quiet ? nil : print)
     let selection = selection
     do {
       let report = try await withDeadline(
@@ -170,6 +191,21 @@ struct FramesCommand: AsyncParsableCommand {
     configuration.decoderThreads =
       sources.count == 1 && !list.isList ? ProcessInfo.processInfo.activeProcessorCount : 1
     return configuration
+  }
+
+  /// Where frames go.
+  var place: StillOutput {
+    get throws { try StillOutput(output, format: format, default: .ppm) }
+  }
+
+  /// Whether a source may give more than one frame.
+  var hasSeveralFrames: Bool {
+    switch selection {
+    case .first: false
+    case .count(let count): count != 1
+    case .times(let times): times.count > 1
+    case .every: true
+    }
   }
 
   var selection: FrameSelection {

@@ -4,8 +4,7 @@ import ReelPlayback
 /// Writes the frames of one source to files, and reports on them.
 final class FramesJob: Sendable {
   private let argument: String
-  private let printsLines: Bool
-  private let printsToStandardError: Bool
+  private let print: (@Sendable (String) throws -> Void)?
   private let state: Locked<State>
 
   private struct State {
@@ -15,10 +14,12 @@ final class FramesJob: Sendable {
     var firstConversion = Duration.zero
   }
 
-  init(argument: String, writer: sending FrameWriter, printsLines: Bool, printsToStandardError: Bool) {
+  /// - Parameter print: Prints the line of a frame; nil for none.
+  init(
+    argument: String, writer: sending FrameWriter, print: (@Sendable (String) throws -> Void)?
+  ) {
     self.argument = argument
-    self.printsLines = printsLines
-    self.printsToStandardError = printsToStandardError
+    self.print = print
     state = Locked(State(writer: writer), rank: .writer)
   }
 
@@ -82,9 +83,7 @@ final class FramesJob: Sendable {
       state.written.append(written)
       return written
     }
-    guard printsLines else { return }
-    let line = Self.line(for: written)
-    if printsToStandardError { Console.note(line) } else { try Console.print(line) }
+    try print?(Self.line(for: written))
   }
 
   private static func line(for written: FramesRecord.Frame) -> String {

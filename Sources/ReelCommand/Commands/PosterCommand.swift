@@ -51,7 +51,8 @@ struct PosterCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "The folder to write NAME.jpg to, created if needed; - for standard output.", valueName: "dir"))
+      "The folder to write NAME.jpg to, created if needed; a file, such as x.png; or - for standard output.",
+      valueName: "dir|file"))
   var output = "."
 
   @Flag(
@@ -60,8 +61,11 @@ struct PosterCommand: AsyncParsableCommand {
   )
   var overwrite = false
 
-  @Option(help: "The format: jpeg, png, webp, avif, ppm (P6) or y4m.")
-  var format = PosterFormat.jpeg
+  @Option(
+    help: ArgumentHelp(
+      "The format: jpeg, png, webp, avif, ppm (P6) or y4m. Default: that of the file, or jpeg.",
+      valueName: "format"))
+  var format: StillFileFormat?
 
   @Option(help: ArgumentHelp("The quality of JPEG, WebP and AVIF, from 1 to 100.", valueName: "q"))
   var quality: Int?
@@ -104,6 +108,9 @@ struct PosterCommand: AsyncParsableCommand {
   @OptionGroup var options: SourceOptions
 
   func validate() throws {
+    let place = try place
+    let format = place.format
+    try place.validate(isList: list.isList, sourceCount: sources.count, hasSeveralFrames: false)
     if list.isList {
       try list.validate(sources: sources, output: output)
     } else {
@@ -133,8 +140,8 @@ struct PosterCommand: AsyncParsableCommand {
   func run() async throws {
     let logger = options.bootstrapLogging()
     do {
-      if let still = format.still { try StillEncoder.check(still) }
-    } catch {
+      if let still = try place.format.still { try StillEncoder.check(still) }
+    } catch let error as ReelError {
       Console.report(error)
       throw ExitCode(ExitStatus.code(of: error))
     }
@@ -149,8 +156,14 @@ struct PosterCommand: AsyncParsableCommand {
       extractor: PosterExtractor(
         fetcher: fetcher, configuration: try options.loading(), size: size,
         stillLimit: .seconds(options.timeout), cores: CoreGate(), logger: logger),
-      writer: PosterWriter(format: format, size: size, quality: quality, byteLimit: maxBytes, hdr: hdr),
+      writer: PosterWriter(
+        format: try place.format, size: size, quality: quality, byteLimit: maxBytes, hdr: hdr),
       choice: choice)
+  }
+
+  /// Where posters go.
+  var place: StillOutput {
+    get throws { try StillOutput(output, format: format, default: .jpeg) }
   }
 
   // MARK: - Private
@@ -166,10 +179,13 @@ struct PosterCommand: AsyncParsableCommand {
   /// Writes the posters of all sources, `jobs` at a time; returns the errors of those that failed.
   private func writeAll(logger: Logger) async throws -> [ReelError] {
     let job = try job(fetcher: try options.transport(logger: logger), logger: logger)
-    let record = OutputRecord(directory: output, overwrites: overwrite)
-    return await SourceRun(sources: sources, jobs: jobs, output: output, options: options).run { item in
+    let place = try place
+    let record = OutputRecord(directory: place.directory, overwrites: overwrite)
+    return await SourceRun(sources: sources, jobs: jobs, output: place.directory, options: options).run {
+      item in
       let target = PosterWriter.Target(
-        directory: output, names: FrameNames("\(item.stem).\(format.fileExtension)"),
+        directory: place.directory,
+        names: FrameNames(place.fileName ?? "\(item.stem).\(place.format.fileExtension)"),
         owner: OutputFile.Owner(record: record, source: OutputRecord.Source(of: item.source)))
       try await write(item, to: target, job: job)
     } failed: {

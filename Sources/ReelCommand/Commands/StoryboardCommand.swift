@@ -95,11 +95,12 @@ struct StoryboardCommand: AsyncParsableCommand {
     transform: StoryboardOutput.list)
   var write: [StoryboardOutput] = [.vtt]
 
-  @Option(help: "The format of sheets: jpeg, png or webp.")
-  var format = StoryboardFormat.jpeg
+  @Option(help: "The format of sheets: jpeg, png, webp, avif or ppm (P6).")
+  var format = StillFileFormat.jpeg
 
   @Option(
-    help: ArgumentHelp("The quality of JPEG (default 85) and WebP (80), from 1 to 100.", valueName: "q"))
+    help: ArgumentHelp(
+      "The quality of JPEG (default 85), WebP (80) and AVIF (60), from 1 to 100.", valueName: "q"))
   var quality: Int?
 
   @Option(help: ArgumentHelp("The number of sources to open at the same time.", valueName: "n"))
@@ -112,7 +113,13 @@ struct StoryboardCommand: AsyncParsableCommand {
     if let quality, !(1...100).contains(quality) {
       throw ValidationError("--quality takes a number from 1 to 100")
     }
-    if quality != nil, format == .png { throw ValidationError("png has no quality") }
+    guard let still = format.still else {
+      throw ValidationError(
+        "y4m holds decoded samples, and sheets are scaled: use jpeg, png, webp, avif or ppm")
+    }
+    if quality != nil, still.defaultQuality == nil {
+      throw ValidationError("\(format.rawValue) has no quality")
+    }
     if every != nil, count != nil { throw ValidationError("--every and --count can't be combined") }
     if let every, !(every >= 0.1 && every < Storyboard.intervalLimit) {
       throw ValidationError("--every takes a time from 0.1 s to 1000000 s")
@@ -121,7 +128,8 @@ struct StoryboardCommand: AsyncParsableCommand {
       throw ValidationError("--count takes a number from 1 to \(Storyboard.slotLimit)")
     }
     if !(1...256).contains(jobs) { throw ValidationError("--jobs takes a number from 1 to 256") }
-    if output.isEmpty || output == "-" {
+    if try output.isEmpty || output == "-" || StillOutput(output, format: nil, default: .jpeg).fileName != nil
+    {
       throw ValidationError("-o takes a folder: a storyboard has several files")
     }
   }
@@ -136,13 +144,14 @@ struct StoryboardCommand: AsyncParsableCommand {
   // MARK: - Private
 
   private var style: StoryboardStyle {
-    StoryboardStyle(directory: output, outputs: write, format: format, quality: quality, grid: grid)
+    StoryboardStyle(
+      directory: output, outputs: write, format: format.still ?? .jpeg, quality: quality, grid: grid)
   }
 
   /// Writes the storyboards of all sources, `jobs` at a time; returns the errors of those that failed.
   private func writeAll(logger: Logger) async throws -> [ReelError] {
     do {
-      if style.writesSheets { try StillEncoder.check(format.still) }
+      if style.writesSheets { try StillEncoder.check(style.format) }
       if write.contains(.bif) { try StillEncoder.check(.jpeg) }
     } catch {
       Console.report(error.asReelError)

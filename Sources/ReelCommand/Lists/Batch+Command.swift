@@ -22,6 +22,17 @@ extension Batch {
 }
 
 extension Batch.Item {
+  /// The line of one of its files, with the source at its end: on a terminal, as much of it as fits.
+  func line(_ file: String) -> String {
+    let source = text.printable
+    guard let width = Terminal.layout.width else { return "\(file)\t\(source)" }
+    // A tab leads to the next multiple of eight columns.
+    let used = "\(file)\t".reduce(0) { column, character in
+      character == "\t" ? (column / 8 + 1) * 8 : column + 1
+    }
+    return "\(file)\t\(TextLayout.shortened(source, to: max(24, width - used)))"
+  }
+
   /// The owner of the source's files.
   func owner(overwrites: Bool) -> OutputFile.Owner {
     OutputFile.Owner(

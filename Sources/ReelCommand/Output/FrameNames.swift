@@ -13,9 +13,9 @@ struct FrameNames: Sendable {
   private let usesTime: Bool
 
   /// `STEM-000001.png`, or `STEM.y4m`.
-  init(stem: String, format: FramesFormat) {
+  init(stem: String, format: StillFileFormat) {
     let name: @Sendable (Int) -> String = { number in
-      format.frame?.fileName(stem: stem, number: number) ?? "\(stem).y4m"
+      format.still?.fileName(stem: stem, number: number) ?? "\(stem).\(format.fileExtension)"
     }
     first = name(1)
     self.name = { number, _, _ in name(number) }

@@ -9,7 +9,7 @@ import ReelPlayback
 final class FrameWriter {
   struct Options: Sendable {
     var directory: String
-    var format: FramesFormat
+    var format: StillFileFormat
     var size: PixelSize?
     var gravity: VideoGravity
     var computesMD5: Bool
@@ -28,7 +28,7 @@ final class FrameWriter {
   init(options: Options, names: FrameNames) {
     self.options = options
     self.names = names
-    files = options.format.frame.map {
+    files = options.format.still.map {
       ImageFileWriter(format: $0, size: options.size, gravity: options.gravity)
     }
   }

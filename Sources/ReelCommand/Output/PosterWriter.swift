@@ -22,7 +22,7 @@ struct PosterWriter: Sendable {
     }
   }
 
-  var format: PosterFormat
+  var format: StillFileFormat
   var size: StillSize?
   /// Nil for the format's default.
   var quality: Int?

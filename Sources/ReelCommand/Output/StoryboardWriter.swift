@@ -7,7 +7,8 @@ import ReelPlayback
 struct StoryboardStyle: Sendable {
   var directory: String
   var outputs: [StoryboardOutput]
-  var format: StoryboardFormat
+  /// The format of sheets.
+  var format: StillFormat
   /// Nil for the format's default.
   var quality: Int?
   var grid: StoryboardGrid
@@ -34,12 +35,12 @@ struct StoryboardStyle: Sendable {
   }
 
   func sheetName(_ stem: String, _ number: Int) -> String {
-    "\(stem)-\(String(format: "%03d", number)).\(format.still.fileExtension)"
+    "\(stem)-\(String(format: "%03d", number)).\(format.fileExtension)"
   }
 
   /// The URLs of sheets, as a template of DASH.
   func sheetPattern(_ stem: String) -> String {
-    "\(StoryboardIndex.uri(stem))-$Number%03d$.\(format.still.fileExtension)"
+    "\(StoryboardIndex.uri(stem))-$Number%03d$.\(format.fileExtension)"
   }
 
   static func playlistName(_ stem: String) -> String { "\(stem)-images.m3u8" }
@@ -171,7 +172,7 @@ final class StoryboardWriter {
     var sheet = StillSheet(tile: tileSize, columns: columns, rows: rows)
     for (index, still) in pending.enumerated() { try sheet.place(still, at: index) }
     pending = []
-    let bytes = try StillEncoder.encode(sheet.still, as: style.format.still, quality: style.quality)
+    let bytes = try StillEncoder.encode(sheet.still, as: style.format, quality: style.quality)
     let name = style.sheetName(stem, sheets.names.count + 1)
     sheets.names.append(name)
     sheets.byteCounts.append(bytes.count)
@@ -226,4 +227,10 @@ final class StoryboardWriter {
         path: path, kind: kind, bytes: parts.reduce(0) { $0 + $1.count }, width: size?.width,
         height: size?.height))
   }
+}
+
+extension StillFormat {
+  fileprivate var mediaType: String { self == .ppm ? "image/x-portable-pixmap" : "image/\(rawValue)" }
+  /// The longest side of an image in pixels: the format's own limit, and Reel's.
+  fileprivate var sideLimit: Int { self == .webp ? 16383 : 16384 }
 }

@@ -46,13 +46,21 @@ public enum MediaSource: Sendable, Hashable {
     }
   }
 
-  /// A short name for output files: the last component of the URL's path without its extension, the host if the path is
-  /// empty, or `stdin`.
+  /// A short name for labels and output files: the last component of the URL's path without its extension, the folder above
+  /// it if that says nothing (`master`, `index`, …), the host if no component says more, or `stdin`.
   public var stem: String {
     guard case .url(let url) = self else { return "stdin" }
     let stem = url.deletingPathExtension().lastPathComponent
-    return stem.isEmpty || stem == "/" ? url.host ?? "source" : stem
+    guard !stem.isEmpty, stem != "/" else { return url.host ?? "source" }
+    guard Self.commonStems.contains(stem.lowercased()) else { return stem }
+    let folders = url.absoluteURL.deletingLastPathComponent().pathComponents.filter { $0 != "/" }
+    return folders.last { !Self.commonStems.contains($0.lowercased()) } ?? url.host ?? stem
   }
+
+  /// Names of files and folders that many sources have.
+  private static let commonStems: Set = [
+    "master", "index", "manifest", "playlist", "stream", "video", "prog_index",
+  ]
 
   /// The scheme of an argument that looks like a URL; nil for a path. A single letter before a colon is a drive, not
   /// a scheme.

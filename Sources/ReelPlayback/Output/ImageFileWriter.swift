@@ -5,7 +5,7 @@ package import ReelFFmpeg
 ///
 /// Confined to one thread at a time.
 package final class ImageFileWriter {
-  private let format: ImageFormat
+  private let format: StillFormat
   private let size: PixelSize?
   private let gravity: VideoGravity
   private let renderer = StillRenderer()
@@ -13,7 +13,7 @@ package final class ImageFileWriter {
   private var image = RGBImage.empty
 
   /// `size` is the size of the images, nil for each frame's own; `gravity` is how a frame fits it.
-  package init(format: ImageFormat, size: PixelSize?, gravity: VideoGravity) {
+  package init(format: StillFormat, size: PixelSize?, gravity: VideoGravity) {
     self.format = format
     self.size = size
     self.gravity = gravity
@@ -36,6 +36,9 @@ package final class ImageFileWriter {
     case .ppm:
       try file.write(image.ppmHeader)
       try file.write(image.pixels)
+    case .jpeg, .webp, .avif:
+      let still = Still(size: image.size, pixels: .eightBit(image.pixels), color: .sRGB)
+      try file.write(try StillEncoder.encode(still, as: format))
     }
     try file.commit()
   }

@@ -56,14 +56,14 @@ public final class ImageSequenceOutput: FrameOutput {
       throw ReelError(.cannotCreateOutput, "the folder can't be created", at: directory)
     }
     if let owner {
-      try owner.record.check(format.fileName(stem: stem, number: startNumber), of: owner.source)
+      try owner.record.check(format.still.fileName(stem: stem, number: startNumber), of: owner.source)
     }
     self.owner = owner
     self.directory = directory
     self.stem = stem
     self.format = format
     state = Locked(
-      State(writer: ImageFileWriter(format: format, size: size, gravity: gravity), number: startNumber),
+      State(writer: ImageFileWriter(format: format.still, size: size, gravity: gravity), number: startNumber),
       rank: .writer)
   }
 
@@ -79,7 +79,7 @@ public final class ImageSequenceOutput: FrameOutput {
     try state.withLock { state in
       if state.isFinished { throw ReelError(.usage, "the output has ended and can't show frames") }
       _ = try state.writer.convert(box.frame)
-      let name = format.fileName(stem: stem, number: state.number)
+      let name = format.still.fileName(stem: stem, number: state.number)
       try state.writer.write(
         to: OutputFile(path: (directory as NSString).appendingPathComponent(name), owner: owner))
       state.number += 1

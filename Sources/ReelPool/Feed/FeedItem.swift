@@ -64,7 +64,7 @@ public struct FeedItem: Sendable, Hashable, Identifiable {
     self.retention = retention
   }
 
-  /// A short name for lists and messages: the title, or else the source's file name without its extension.
+  /// A short name for lists and messages: the title, or else that of the source (`MediaSource.stem`).
   public var name: String { title ?? source.stem }
 }
 

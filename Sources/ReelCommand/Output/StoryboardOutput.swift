@@ -1,25 +1,4 @@
 import ArgumentParser
-import ReelFFmpeg
-
-/// The image format of a storyboard's sheets.
-enum StoryboardFormat: String, ExpressibleByArgument, CaseIterable {
-  case jpeg
-  case png
-  case webp
-
-  init?(argument: String) { self.init(rawValue: argument == "jpg" ? "jpeg" : argument) }
-
-  var still: StillFormat {
-    switch self {
-    case .jpeg: .jpeg
-    case .png: .png
-    case .webp: .webp
-    }
-  }
-  var mediaType: String { "image/\(rawValue)" }
-  /// The longest side of an image in pixels: the format's own limit, and Reel's.
-  var sideLimit: Int { self == .webp ? 16383 : 16384 }
-}
 
 /// What `reel storyboard` writes.
 enum StoryboardOutput: String, ExpressibleByArgument, CaseIterable, Sendable {
