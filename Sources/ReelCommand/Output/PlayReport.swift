@@ -65,14 +65,14 @@ final class PlayReport: Sendable {
     let label = label.map { "\($0.printable): " } ?? ""
     for outcome in outcomes where outcome.isMet {
       switch form {
-      case .text(toStandardError: true): Console.note("\(label)\(outcome.text(in: Console.errorLayout))")
+      case .text(toStandardError: true): Console.note("\(label)\(outcome.text(in: Terminal.errorLayout))")
       case .text(toStandardError: false):
         try Console.printText("\(label)\(outcome.text(in: Terminal.layout))")
       case .json, .nothing: break
       }
     }
     for outcome in outcomes where !outcome.isMet {
-      Console.fault("\(label)\(outcome.text(in: Console.errorLayout))")
+      Console.fault("\(label)\(outcome.text(in: Terminal.errorLayout))")
     }
   }
 
