@@ -1,3 +1,4 @@
+import Foundation
 import ReelCore
 import Testing
 
@@ -5,7 +6,7 @@ import Testing
 struct Y4MFrames {
   /// Frames per second.
   let rate: Rational
-  let frames: [ArraySlice<UInt8>]
+  let frames: [Data]
 
   /// Fails if the last frame is incomplete.
   init(_ bytes: [UInt8]) throws {
@@ -20,14 +21,23 @@ struct Y4MFrames {
     try #require(parts.count == 2)
     rate = Rational(parts[0], parts[1])
     let size = width * height + 2 * ((width + 1) / 2) * ((height + 1) / 2)
-    var frames: [ArraySlice<UInt8>] = []
+    var frames: [Data] = []
     var rest = bytes[(end + 1)...]
     while !rest.isEmpty {
       try #require(rest.starts(with: "FRAME\n".utf8) && rest.count >= 6 + size)
-      frames.append(rest.dropFirst(6).prefix(size))
+      frames.append(Data(rest.dropFirst(6).prefix(size)))
       rest = rest.dropFirst(6 + size)
     }
     self.frames = frames
+  }
+
+  /// For each frame, the number of frames before it that differ from the ones before them: repetitions have the same.
+  var numbers: [Int] {
+    var number = 0
+    return frames.indices.map { index in
+      if index > 0, frames[index] != frames[index - 1] { number += 1 }
+      return number
+    }
   }
 
   /// The length in seconds.

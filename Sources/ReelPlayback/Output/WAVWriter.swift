@@ -34,7 +34,8 @@ struct WAVWriter {
     guard buffer.sampleRate > 0 else { throw ReelError(.unsupported, "the audio has no sample rate") }
     let target = try begin(buffer.format)
     if let converter, !Self.hasSameSamples(converter.source, buffer.format) { try endConversion() }
-    let buffer = buffer.dropping(try align(to: time, in: buffer.sampleRate))
+    let surplus = try align(to: time, in: buffer.sampleRate)
+    let buffer = surplus > 0 ? buffer.dropping(surplus) : buffer
     guard buffer.frameCount > 0 else { return }
     if Self.hasSameSamples(buffer.format, target) {
       try append(buffer)
