@@ -413,7 +413,7 @@ struct FeedCommandTests {
     #expect(swipes.allSatisfy { $0["loaded_bytes"] is Int })
   }
 
-  @Test("Ctrl-C prints the report of the walk so far, and leaves no file")
+  @Test("Ctrl-C prints the report of the walk so far, and leaves its page")
   func interrupted() async throws {
     try await withOrigin { origin in
       let folder = try TemporaryFolder()
@@ -429,7 +429,7 @@ struct FeedCommandTests {
       let report = try object(result.outputText)
       #expect(report["interrupted"] as? Bool == true)
       #expect((report["swipes"] as? [Any])?.count == 1)
-      #expect(folder.names() == ["feed.txt"])
+      #expect(folder.names() == ["feed.txt", "page.html"])
     }
   }
 

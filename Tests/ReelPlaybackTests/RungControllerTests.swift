@@ -68,7 +68,8 @@ struct RungControllerTests {
     #expect(choose() == nil)
     #expect(choose("high") == .adaptationUp)
     #expect(choose("low") == .adaptationDown)
-    #expect(!controller.staysAt(ladder[2], among: ladder, segmentDuration: nil) || choose("high") == .adaptationUp)
+    #expect(
+      !controller.staysAt(ladder[2], among: ladder, segmentDuration: nil) || choose("high") == .adaptationUp)
     #expect(controller.leave(ladder[1], after: failure, among: ladder))
     #expect(choose("mid") == .failure)
     conditions.withLock { $0.now = .seconds(600) }

@@ -406,9 +406,13 @@ final class ResourcePacketReader: PacketReader {
   private func noteHole(_ open: Open) {
     guard let hole = open.mapper.takeHole() else { return }
     let kind = hole.kind == .video ? PlayerItem.Track.Kind.video : .audio
+    let words =
+      hole.followsDamage
+      ? "there is no \(kind.rawValue) \(hole.range.words)"
+      : "the timestamps of \(kind.rawValue) jump \(hole.range.words)"
     log.noteHole(
-      ReelError(.badMedia, "the timestamps of \(kind.rawValue) jump \(hole.range.words)", at: resource.name),
-      rung: "", MediaLoss(kind: kind, reason: .jumped, range: hole.range))
+      ReelError(.badMedia, words, at: resource.name), rung: "",
+      MediaLoss(kind: kind, reason: hole.followsDamage ? .damaged : .jumped, range: hole.range))
   }
 
   /// Goes on with the container's streams as they are now.

@@ -23,6 +23,14 @@ struct TimestampHoles: Sendable {
     }
   }
 
+  /// Media that is absent from a stream.
+  struct Hole: Sendable {
+    var kind: MediaPacket.Kind
+    var range: Range<MediaTime>
+    /// Damage was found just before.
+    var followsDamage: Bool
+  }
+
   private struct Stream: Sendable {
     var place: MediaTime
     var end: MediaTime
@@ -36,7 +44,7 @@ struct TimestampHoles: Sendable {
   private static let suspectCount = 32
 
   private var streams: [MediaPacket.Kind: Stream] = [:]
-  private var hole: (kind: MediaPacket.Kind, range: Range<MediaTime>)?
+  private var hole: Hole?
 
   /// Something is damaged: the next holes count, however short they are.
   mutating func noteDamage() {
@@ -59,7 +67,9 @@ struct TimestampHoles: Sendable {
       ? MediaTime(seconds: duration.seconds / 2) : max(limit.length, stream.longestStep * 2)
     if gap > tolerance, gap > .zero {
       let start = min(stream.presentationEnd, time - gap)
-      if start < time { hole = (kind, start..<time) }
+      if start < time {
+        hole = Hole(kind: kind, range: start..<time, followsDamage: stream.suspectCount > 0)
+      }
       stream.suspectCount = 0
     } else {
       stream.longestStep = max(stream.longestStep, place - stream.place)
@@ -71,7 +81,7 @@ struct TimestampHoles: Sendable {
   }
 
   /// The last hole that was found, on the container's timeline. Returned once.
-  mutating func take() -> (kind: MediaPacket.Kind, range: Range<MediaTime>)? {
+  mutating func take() -> Hole? {
     defer { hole = nil }
     return hole
   }

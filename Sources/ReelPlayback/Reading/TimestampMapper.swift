@@ -103,11 +103,12 @@ struct TimestampMapper {
   mutating func noteDamage() { holes.noteDamage() }
 
   /// The media that is absent before the last packet, on the item's timeline; nil for none. Returned once.
-  mutating func takeHole() -> (kind: MediaPacket.Kind, range: Range<MediaTime>)? {
-    guard let hole = holes.take(), let span = spans.flatMap({ hole.kind == .video ? $0.video : $0.audio })
+  mutating func takeHole() -> TimestampHoles.Hole? {
+    guard var hole = holes.take(), let span = spans.flatMap({ hole.kind == .video ? $0.video : $0.audio })
     else { return nil }
-    let (start, end) = (hole.range.lowerBound + span.offset.value, hole.range.upperBound + span.offset.value)
-    return (hole.kind, start..<end)
+    let offset = span.offset.value
+    hole.range = hole.range.lowerBound + offset..<hole.range.upperBound + offset
+    return hole
   }
 
   // MARK: - Private

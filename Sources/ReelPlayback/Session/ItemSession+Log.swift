@@ -22,9 +22,9 @@ struct SessionLog: ReadingLog {
   }
 
   func noteDamage(_ error: ReelError, rung: String, in range: Range<MediaTime>?) {
-    session?.noteFailure(
-      error, rung: rung,
-      outcome: .lost(MediaLoss(kind: isVideo ? .video : .audio, reason: .damaged, range: range)))
+    // If frames are absent or damaged, that is noted by itself.
+    let loss = range.map { MediaLoss(kind: isVideo ? .video : .audio, reason: .damaged, range: $0) }
+    session?.noteFailure(error, rung: rung, outcome: loss.map(ErrorLogEntry.Outcome.lost) ?? .tolerated)
   }
 
   func noteHole(_ error: ReelError, rung: String, _ loss: MediaLoss) {

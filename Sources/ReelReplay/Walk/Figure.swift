@@ -1,4 +1,4 @@
-public import ReelCore
+internal import ReelCore
 internal import ReelPool
 
 /// A named figure of a run, such as a walk or the playback of a source.
