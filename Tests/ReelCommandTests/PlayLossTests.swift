@@ -232,7 +232,7 @@ struct PlayLossTests {
 
   @Test("A rung has one row, and a switch its cause")
   func rungs() async throws {
-    // The lower rung fails once.
+    // The higher rung, which is played, has a segment less.
     try await withOrigin("hls-fmp4/high/segment-1.m4s=status:404") { origin in
       let result = try await Command.run(
         "play", origin.url("hls-fmp4/master.m3u8").absoluteString, "--json", "--rate", "max", "--retries", "0"

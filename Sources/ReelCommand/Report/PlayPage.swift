@@ -53,9 +53,7 @@ struct PlayPage {
     if let latency = summary.liveLatencyMs { figures.append(("behind the live edge", Self.time(latency))) }
     let name = Markup.escape(Redaction.clean(summary.source))
     let head = sources.count > 1 ? "<h2 class=\"source\">\(name)</h2>" : ""
-    let failures = [summary.error, summary.error == nil ? summary.lastFailure : nil].compactMap {
-      $0?.message
-    }
+    let failures = [summary.error ?? summary.loss ?? summary.lastFailure].compactMap { $0?.message }
     return "<section>\(head)"
       + ReportPage.list(failures.map(Redaction.clean), summary.error == nil ? "alert" : "alert bad")
       + ReportPage.tiles(figures.map { (name: $0.0, value: $0.1) }) + "</section>"
