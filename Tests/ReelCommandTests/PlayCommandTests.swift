@@ -61,7 +61,7 @@ struct PlayCommandTests {
       let played = origin.requestLog
       #expect(played.count <= 3)
       let sent = played.reduce(0) { $0 + Int($1.bodyBytesSent) }
-      #expect(sent <= bytes.count + 32 << 10, "\(sent) of \(bytes.count)")
+      #expect(sent <= bytes.count + 64 << 10, "\(sent) of \(bytes.count)")
       let frames = try await Command.run("frames", url, "--count", "0", "--format", "y4m", "-o", "-")
       let original = try await Command.run(
         "frames", Fixtures.path("media/h264-long.mp4"), "--count", "0", "--format", "y4m", "-o", "-")

@@ -11,12 +11,10 @@ public struct StoredMP4 {
   }
 
   /// How far video is stored before the audio of the same time, in seconds; negative if it is stored after it.
-  public enum Arrangement: Sendable, CustomTestStringConvertible {
+  public enum Arrangement: Sendable {
     case videoAhead(Double)
     /// Video, then audio, or the other way around, of so many seconds at a time.
     case pieces(seconds: Double, videoFirst: Bool)
-
-    public var testDescription: String { "\(self)" }
 
     func place(_ sample: Sample) -> (Double, Int) {
       switch self {
@@ -109,11 +107,10 @@ public struct StoredMP4 {
     var samples: [Sample] = []
     var time = 0
     for (number, chunk) in chunks.enumerated() {
-      let entry = stride(from: entries.startIndex, to: entries.endIndex, by: 3).last {
-        entries[$0] <= number + 1
-      }
+      let indexes = Array(stride(from: entries.startIndex, to: entries.endIndex, by: 3))
+      let entry = try #require(indexes.last { entries[$0] <= number + 1 })
       var offset = chunk
-      for _ in 0..<entries[try #require(entry) + 1] {
+      for _ in 0..<entries[entry + 1] {
         let size = sizes[sizes.startIndex + samples.count]
         samples.append(
           Sample(
