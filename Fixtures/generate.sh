@@ -76,7 +76,7 @@ progressive() {
   ffmpeg "${QUIET[@]}" -i media/h264-faststart.mp4 -f lavfi -i "$(picture 64x64 1 1)" -map 0 -map 1 -c copy \
     -c:v:1 mjpeg -q:v:1 9 -pix_fmt:v:1 yuvj420p -disposition:v:1 attached_pic "${EXACT[@]}" media/h264-cover-art.mp4
   # Long enough for tests that store its audio and video apart.
-  sounded "$TMP/long.mp4" 8 "$(picture 192x108 25 8)" -c:v libx264 -preset slow -b:v 160k -threads 1 -pix_fmt yuv420p -g 25
+  sounded "$TMP/long.mp4" 8 "$(picture 192x108 25 8)" -c:v libx264 -preset slow -b:v 400k -threads 1 -pix_fmt yuv420p -g 25
   ffmpeg "${QUIET[@]}" -i "$TMP/long.mp4" -f lavfi -i "anoisesrc=d=8:r=48000:c=pink:seed=3" -map 0:v -map 1:a -c:v copy \
     -c:a aac -b:a 96k -ac 1 -shortest -movflags +faststart "${EXACT[@]}" media/h264-long.mp4
   clip media/h264-one-frame.mp4 "$(picture 192x108 30 0.03)" "${H264[@]}" -movflags +faststart

@@ -19,6 +19,8 @@ enum ReadingOrder: Sendable, Hashable {
   /// What libavformat's buffer may hold of a transfer when it goes elsewhere (`ByteSourceIO`), and what it reads through
   /// itself instead of seeking (libavformat/aviobuf.c, SHORT_SEEK_THRESHOLD).
   private static let bufferedByteCount = 48 << 10
+  /// The rest of a transfer that is received without waiting for its reader.
+  static let remainderByteCount: Int64 = 256 << 10
   /// Few enough ranges for a request each, although a window would do.
   private static let fewRuns = 4
   /// Transfers that go on at the same time.
@@ -70,13 +72,23 @@ enum ReadingOrder: Sendable, Hashable {
     return max(Self.readThroughByteCount, Int64(distance))
   }
 
-  /// Where a transfer that is at `position` ends; nil for the end of the file.
+  /// Where a transfer from `position` on ends; nil for the end of the file.
   func end(from position: Int64) -> Int64? {
     switch self {
     case .forward, .unknown: nil
     case .window(_, let end): end > position ? end : nil
     case .runs(let runs): runs.count > 1 ? run(at: position, of: runs)?.upperBound : nil
     }
+  }
+
+  /// Where a transfer that was to go on to the end of the file ends, if it is at `position` by now.
+  ///
+  /// What its connection holds of a range by then is still used. Left to wait for its reader, it would soon hold bytes
+  /// behind the range, which another transfer brings.
+  func cut(at position: Int64) -> Int64? {
+    let end = end(from: position)
+    if case .runs = self { return end.map { min($0, position + Self.remainderByteCount) } }
+    return end
   }
 
   /// False if nothing is read from `position` on, nor soon after.

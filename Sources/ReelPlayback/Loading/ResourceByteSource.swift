@@ -50,7 +50,7 @@ final class ResourceByteSource: ByteSource {
       feeds.removeAll { !order.needsTransfer(at: $0.position) }
       for feed in feeds {
         feed.recentByteCount = order.recentByteCount
-        if let end = order.end(from: feed.position) { feed.stop(at: end) }
+        if let end = order.cut(at: feed.position) { feed.cut(at: end) }
       }
     }
   }
@@ -308,9 +308,13 @@ final class ResourceByteSource: ByteSource {
       try skip(in: known)
       return known
     }
-    if feeds.count == ReadingOrder.maximumTransferCount { feeds.removeFirst() }
     let feed = makeFeed(
       at: position, end: expected?.upperBound ?? order.end(from: position), capacity: capacity)
+    if let ended = feeds.firstIndex(where: { $0.hasEnded(shortlyBefore: position) }) {
+      feed.follow(feeds.remove(at: ended))
+    } else if feeds.count == ReadingOrder.maximumTransferCount {
+      feeds.removeFirst()
+    }
     feeds.append(feed)
     return feed
   }

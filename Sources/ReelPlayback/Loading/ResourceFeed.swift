@@ -16,10 +16,6 @@ final class ResourceFeed {
   /// The same as `end` if that was set later than the transfer began.
   private let limit: Locked<Int64?>
 
-  /// A transfer that is to end within so many bytes no longer waits for its reader: meanwhile, its connection would bring
-  /// what comes after the end.
-  private static let remainderByteCount = 256 << 10
-
   /// - Parameters:
   ///   - capacity: The number of unread bytes from which the transfer waits.
   ///   - recentByteCount: The number of bytes that are kept when they have been read.
@@ -50,8 +46,13 @@ final class ResourceFeed {
     (Int64(-recent.count)...count).contains(place - position) && end.map { place < $0 } ?? true
   }
 
+  /// True if the transfer was read to its end, and that is at `place` or a little before.
+  func hasEnded(shortlyBefore place: Int64) -> Bool {
+    end == position && (0...ReadingOrder.readThroughByteCount).contains(place - position)
+  }
+
   /// Ends the transfer at `end`, if it was to go on to the end of the file.
-  func stop(at end: Int64) {
+  func cut(at end: Int64) {
     guard self.end == nil else { return }
     self.end = end
     limit.withLock { $0 = end }
@@ -70,8 +71,15 @@ final class ResourceFeed {
     hurryAtEnd()
   }
 
+  /// Keeps the bytes of a transfer that ended where this one begins.
+  func follow(_ other: ResourceFeed) {
+    if other.position == position { recent = other.recent }
+  }
+
+  /// A transfer that was cut no longer waits for its reader when it is near its end: meanwhile, its connection would bring
+  /// what comes after that.
   private func hurryAtEnd() {
-    guard let end = limit.withLock({ $0 }), end - position <= Int64(Self.remainderByteCount) else { return }
-    pipe.expand(to: Self.remainderByteCount)
+    guard let end = limit.withLock({ $0 }), end - position <= ReadingOrder.remainderByteCount else { return }
+    pipe.expand(to: Int(ReadingOrder.remainderByteCount))
   }
 }
