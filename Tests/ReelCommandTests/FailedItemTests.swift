@@ -71,10 +71,10 @@ struct FailedItemTests {
     ])
   func addresses(item: String, words: String) async throws { try await expectFailure(item, words: words) }
 
-  @Test("So has a server with an untrusted certificate")
+  @Test("So has a server whose certificate has expired")
   func certificate() async throws {
-    guard let server = try await SelfSignedServer.start() else { return }
-    try await expectFailure("https://localhost:\(server.port)/a.mp4", words: "certificate")
+    guard let server = try await TLSServer.start(.expired) else { return }
+    try await expectFailure(server.source, words: "expired")
   }
 
   @Test("A sound item that is slow is abandoned, not failed")
