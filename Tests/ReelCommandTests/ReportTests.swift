@@ -143,8 +143,9 @@ struct ReportTests {
 
   @Test("Labels of a plot lie beside each other, and those of equal points share one")
   func pointLabels() throws {
-    var points: [(x: Double, y: Double, text: String)] = (0..<12).map { number in
-      (x: Double(number % 3) * 14, y: Double(number / 3) * 14, text: "\(number + 1)")
+    var points: [(x: Double, y: Double, text: String)] = []
+    for number in 0..<12 {
+      points.append((x: Double(number % 3) * 14, y: Double(number / 3) * 14, text: "\(number + 1)"))
     }
     points += [(x: 200, y: 5, text: "13"), (x: 201, y: 6, text: "14"), (x: 300, y: 9, text: "15")]
     let labels = PointLabels(points, right: 300).labels
