@@ -87,7 +87,7 @@ struct OpeningFaultTests {
       let run = try await PlayEvents.play(
         origin.url("media/h264.ts").absoluteString, "--retries", "0", "--rate", "max")
       #expect(run.names.count { $0 == "retry" } == 2)
-      #expect(run.summary?["ended"] as? String == "end")
+      #expect(run.summary?["ended"] as? String == "played_to_end")
     }
   }
 
@@ -139,14 +139,14 @@ struct OpeningFaultTests {
       let source = origin.url("hls-ts/high/index.m3u8").absoluteString
       let segment = origin.url("hls-ts/high/segment-0.ts").absoluteString
       for command in ["frames", "play"] {
-        let result = try await Command.run(command, source, "--timeout", "1")
+        let result = try await Command.run(command, source, "--quiet", "--timeout", "1")
         expectErrorLine(result, names: source, words: "\(words) (\(segment))")
       }
     }
-    try await withOrigin("index.m3u8=status:503x1,segment-0.ts=silence") { origin in
-      let source = origin.url("hls-ts/high/index.m3u8").absoluteString
-      for command in ["frames", "play"] {
-        let result = try await Command.run(command, source, "--timeout", "2")
+    for command in ["frames", "play"] {
+      try await withOrigin("index.m3u8=status:503x1,segment-0.ts=silence") { origin in
+        let source = origin.url("hls-ts/high/index.m3u8").absoluteString
+        let result = try await Command.run(command, source, "--quiet", "--timeout", "2")
         expectErrorLine(result, names: source, words: "within 2 s; allow more time with --timeout")
       }
     }
