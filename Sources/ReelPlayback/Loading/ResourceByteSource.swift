@@ -4,8 +4,8 @@ internal import ReelFFmpeg
 
 /// A remote file for a demuxer. The current transfer continues as long as reading goes forward; a seek sends a
 /// range request. The transfer before the seek is kept, because a demuxer that fetches the index from a file's end
-/// returns to its beginning, and one whose streams are stored apart goes to and fro between them (`ReadingOrder`). It ends
-/// when all reading has moved elsewhere (`leave`), because it would take its share of the network.
+/// returns to its beginning, and one whose streams are stored apart goes to and fro between them (`ReadingOrder`). It
+/// ends when all reading has moved elsewhere (`leave`), because it would take its share of the network.
 ///
 /// A server may ignore ranges, although it claims to support them or did so before. The first transfer that brings the
 /// whole file then becomes the only one, and its bytes are kept in a temporary file.
@@ -308,8 +308,9 @@ final class ResourceByteSource: ByteSource {
       try skip(in: known)
       return known
     }
-    let feed = makeFeed(
-      at: position, end: expected?.upperBound ?? order.end(from: position), capacity: capacity)
+    // The index of a file that is cut off names samples beyond its end.
+    let end = order.end(from: position).map { min($0, byteCount ?? .max) }
+    let feed = makeFeed(at: position, end: expected?.upperBound ?? end, capacity: capacity)
     if let ended = feeds.firstIndex(where: { $0.hasEnded(shortlyBefore: position) }) {
       feed.follow(feeds.remove(at: ended))
     } else if feeds.count == ReadingOrder.maximumTransferCount {
