@@ -8,6 +8,8 @@ struct PipedOutputTests {
   private struct Content: Equatable {
     var frames = 0
     var soundBytes = 0
+    /// The part of `soundBytes` that is silence at the end.
+    var silentBytes = 0
   }
 
   /// The content that a run writes to files.
@@ -15,9 +17,10 @@ struct PipedOutputTests {
     let result = try await Command.run(
       ["play"] + arguments + ["--y4m", folder.path + "/a.y4m", "--wav", folder.path + "/a.wav", "--json"])
     #expect(result.status == 0, "\(result.errorText)")
+    let samples = try WaveSamples(folder.bytes("a.wav")).samples
     return Content(
-      frames: try Y4MFrames(folder.bytes("a.y4m")).frames.count,
-      soundBytes: try WaveSamples(folder.bytes("a.wav")).samples.count * 2)
+      frames: try Y4MFrames(folder.bytes("a.y4m")).frames.count, soundBytes: samples.count * 2,
+      silentBytes: samples.reversed().prefix { $0 == 0 }.count * 2)
   }
 
   /// The content that a run writes to pipes. `inputs` are ffmpeg's input options, in order.
@@ -62,7 +65,9 @@ struct PipedOutputTests {
     let expected = try await files(arguments, in: folder)
     #expect(expected.soundBytes > 0)
     let content = try await pipes(arguments, inputs: inputs, in: folder)
-    #expect(content.soundBytes == expected.soundBytes)
+    // A file ends with the last frame, and a pipe with the audio.
+    let least = expected.soundBytes - expected.silentBytes
+    #expect((least...expected.soundBytes).contains(content.soundBytes))
     // At a rate of 1, late frames are dropped.
     if arguments.contains("max") { #expect(content.frames == expected.frames) }
     #expect(content.frames > 0)

@@ -61,13 +61,11 @@ struct StepWitness {
   func expectStep(sourceLocation: SourceLocation = #_sourceLocation) throws {
     let (frames, audio) = (screen.all.withLock { $0 }, speaker.all.withLock { $0 })
     #expect(frames.first?.outputTime == .zero, sourceLocation: sourceLocation)
-    for pieces in [frames, audio] {
-      #expect(
-        zip(pieces, pieces.dropFirst()).allSatisfy { $0.outputTime < $1.outputTime },
-        sourceLocation: sourceLocation)
-    }
+    let isRising = zip(frames, frames.dropFirst()).allSatisfy { $0.outputTime < $1.outputTime }
+    #expect(isRising, sourceLocation: sourceLocation)
     #expect(audio.count > 10, sourceLocation: sourceLocation)
-    for piece in audio where piece.outputTime >= .zero {
+    // The audio of an item may begin before its first frame, beside the last one of the iteration before.
+    for piece in audio where piece.outputTime >= .zero && piece.time >= .zero {
       let frame = frames.last { $0.outputTime <= piece.outputTime }
       #expect(
         frame.map { abs($0.offset - piece.offset) < 0.001 } ?? false,

@@ -225,7 +225,9 @@ struct Y4MOutputTests {
     #expect(read(reader, &bytes, bytes.count) == 10)
     #expect(bytes == Array("YUV4MPEG2 ".utf8))
     close(reader)
-    let error = await reelError { try await show("media/h264.ts", count: 1, on: output) }
+    let error = await reelError {
+      try await show("media/h264.ts", count: 1, on: output, from: MediaTime(value: 1, timescale: 30))
+    }
     #expect(error?.kind == .cannotWriteOutput)
     #expect(error?.location == path)
     #expect(folder.names() == ["pipe"])
