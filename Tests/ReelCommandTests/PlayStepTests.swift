@@ -136,7 +136,8 @@ struct PlayStepTests {
     let (whole, part) = (try await play(path), try await play(path, "--start", start))
     let time = try #require(part.events.times.first)
     let first = Int((time * whole.video.rate.value).rounded())
-    #expect(part.video.frames == Array(whole.video.frames.dropFirst(first)))
+    let hasSameFrames = part.video.frames.elementsEqual(whole.video.frames.dropFirst(first))
+    #expect(hasSameFrames)
     // From the frame's time to the one that was sought, there is silence.
     let (from, silence) = (sample(time, of: whole), sample(try #require(Double(start)) - time, of: whole))
     let (begins, rest) = (part.audio.samples.prefix(silence), part.audio.samples.dropFirst(silence))
