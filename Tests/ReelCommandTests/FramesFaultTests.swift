@@ -210,7 +210,7 @@ struct FramesFaultTests {
       #expect(result.status == 69)
       #expect(result.errorLines.count == 1)
       #expect(folder.names().count >= 25)
-      #expect(folder.names().allSatisfy { $0.hasPrefix("master-0") && $0.hasSuffix(".ppm") })
+      #expect(folder.names().allSatisfy { $0.hasPrefix("hls-ts-0") && $0.hasSuffix(".ppm") })
       let sizes = try Set(folder.names().map { try folder.bytes($0).count })
       #expect(sizes.count == 1)
     }
