@@ -65,7 +65,6 @@ let package = Package(
       path: "CModules/CMemory",
       cSettings: hasArenas ? [] : [.define("REEL_WITHOUT_ARENAS")]
     ),
-    .target(name: "CFibers", path: "CModules/CFibers"),
     .target(name: "CFFmpegShims", dependencies: ["CFFmpeg", "CMemory"], path: "CModules/CFFmpegShims"),
     .target(name: "ReelCore", swiftSettings: settings),
     .target(name: "ReelManifest", dependencies: ["ReelCore"], swiftSettings: settings),
@@ -112,7 +111,7 @@ let package = Package(
     .target(
       name: "ReelReplay",
       dependencies: [
-        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool", "CFibers",
+        "ReelCore", "ReelManifest", "ReelFFmpeg", "ReelPlayback", "ReelPool",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],

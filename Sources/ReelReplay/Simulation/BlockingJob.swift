@@ -1,21 +1,21 @@
 internal import ReelCore
 
-/// Work that may block: it runs on a fiber, or where there are none on a thread of its own, but only while it has the
-/// baton.
+/// Work that may block. It runs on a thread of its own, but only in its turn.
 final class BlockingJob: @unchecked Sendable {
-  // Sendable: `work` and `fiber` are used by the one that drives the simulation, or by the work itself while it runs.
+  // Sendable: `work` is used by the one thread that runs the simulation.
   let name: String
   private var work: (@Sendable () -> Void)?
+  /// Given to the thread that it waits on.
   let baton = Baton()
-  /// What it runs on; nil for a thread.
-  var fiber: Fiber?
 
   init(name: String, _ body: @escaping @Sendable () -> Void) {
     self.name = name
     work = body
   }
 
-  /// Nil where it has begun.
+  var hasBegun: Bool { work == nil }
+
+  /// Nil once it has begun.
   func takeWork() -> (@Sendable () -> Void)? { work.take() }
 }
 

@@ -17,6 +17,9 @@ internal import ReelPool
 ///  signal (waits) ----+                                          and now = its time
 /// ```
 ///
+/// Each body has a thread. A body that waits runs the others' steps on its thread until its own turn comes, so few steps need
+/// a switch of threads.
+///
 /// Nothing outside may act on the simulation while it runs. ``ThrottledFetcher`` brings in real bytes, for which the
 /// simulation stands still. While it does not run, you can use it from any thread. Only one caller may run it at a
 /// time.
@@ -36,21 +39,26 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     /// The running body; nil while a task or a call runs.
     var running: BlockingJob?
     var bodyCount = 0
-    var isDriven = false
+    /// The current run; nil while the simulation stands still.
+    var run: Run?
     /// The work that the simulation stands still for.
     var outside: Task<Void, Never>?
     var isCancelled = false
     var stepCount = 0
-    /// Without work.
-    var fibers: [Fiber] = []
+  }
+
+  /// How long the simulation runs.
+  private struct Run: Sendable {
+    /// The simulated time of the last step; nil for no limit.
+    let limit: Duration?
+    /// True if the run is over. Called before each step.
+    let isOver: @Sendable () -> Bool
+    /// Called once, with the last result of `isOver`.
+    let end: @Sendable (Bool) -> Void
   }
 
   private let state = Locked(State(), rank: .clock)
-  /// Given when the running body has ended or waits.
-  private let baton = Baton()
-  /// For bodies where there are no fibers.
   private let threads = WorkerThreads()
-  private let thread = SimulationThread()
 
   /// A simulation at time 0, with nothing to run.
   public init() {}
@@ -59,10 +67,8 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
 
   /// Runs everything that is due up to `time`, and leaves the clock at `time`.
   public func run(until time: Duration) async {
-    await driven { simulation in
-      while simulation.step(until: time) {}
-      simulation.state.withLock { $0.now = max($0.now, time) }
-    }
+    await drive(until: time) { false }
+    state.withLock { $0.now = max($0.now, time) }
   }
 
   /// Runs until `condition` holds. The condition is checked before each step.
@@ -75,20 +81,11 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   public func run(
     by limit: Duration? = nil, until condition: @escaping @Sendable () -> Bool
   ) async -> Bool {
-    await driven { simulation in
-      while !condition() {
-        if !simulation.step(until: limit) { return condition() }
-      }
-      return true
-    }
+    await drive(until: limit, condition)
   }
 
   /// Runs until nothing is left to run.
-  public func runToRest() async {
-    await driven { simulation in
-      while simulation.step(until: nil) {}
-    }
-  }
+  public func runToRest() async { await drive { false } }
 
   /// Runs `body` in the simulation until it has ended. Cancelling the calling task cancels `body`.
   ///
@@ -105,14 +102,11 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
       outcome.withLock { $0 = result }
     }
     let hasEnded = await withTaskCancellationHandler {
-      await driven { simulation in
-        while outcome.withLock({ $0 == nil }), simulation.step(until: nil) {}
-        guard outcome.withLock({ $0 == nil }) else { return true }
-        // Waits that can be cancelled end now.
-        task.cancel()
-        while outcome.withLock({ $0 == nil }), simulation.step(until: nil) {}
-        return false
-      }
+      if await drive({ outcome.withLock { $0 != nil } }) { return true }
+      // Waits that can be cancelled end now.
+      task.cancel()
+      await drive { outcome.withLock { $0 != nil } }
+      return false
     } onCancel: {
       task.cancel()
       let outside = state.withLock { state in
@@ -133,7 +127,7 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
   /// The number of blocking bodies that have not ended.
   public var bodyCount: Int { state.withLock { $0.bodyCount } }
 
-  /// The number of threads for bodies, including idle ones that are about to end.
+  /// The number of threads, including idle ones that are about to end.
   package var threadCount: Int { threads.count }
 
   /// The number of steps run so far: tasks, bodies and scheduled calls that ran or went on.
@@ -227,34 +221,82 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     return body
   }
 
-  /// Gives the baton back until the body is taken from the queue of ready work again.
+  /// Runs the rest of the simulation on this thread until `body`, which runs on it, is taken from the queue of ready work
+  /// again.
   func park(_ body: BlockingJob) {
     state.withLock { $0.running = nil }
-    if let fiber = body.fiber { return fiber.yield() }
-    baton.give()
-    body.baton.take()
+    let held = LockOrder.exchange(.none)
+    step(for: body)
+    _ = LockOrder.exchange(held)
   }
 
   func makeReady(_ body: BlockingJob) { state.withLock { $0.ready.append(.body(body)) } }
 
   // MARK: - Private
 
-  /// Calls `body` on the simulation's thread, because the caller may be on one of the few cooperative threads.
-  private func driven<Success: Sendable>(
-    _ body: @escaping @Sendable (SimulatedRuntime) -> Success
-  ) async -> Success {
-    let wasDriven = state.withLock { state in
-      defer { state.isDriven = true }
-      return state.isDriven
+  /// Runs the simulation until `isOver`, or until nothing is left to run by `limit`. The calling task may be on one of the few
+  /// cooperative threads, so this happens on threads of the simulation.
+  ///
+  /// - Returns: The last result of `isOver`.
+  @discardableResult
+  private func drive(until limit: Duration? = nil, _ isOver: @escaping @Sendable () -> Bool) async -> Bool {
+    await withCheckedContinuation { continuation in
+      let run = Run(limit: limit, isOver: isOver) { continuation.resume(returning: $0) }
+      let wasDriven = state.withLock { state in
+        defer { state.run = run }
+        return state.run != nil
+      }
+      precondition(!wasDriven, "a simulation is run by one at a time")
+      beginThread(for: nil)
     }
-    precondition(!wasDriven, "a simulation is run by one at a time")
-    return await withCheckedContinuation { continuation in
-      thread.run {
-        let result = Allocator.cachingForThread { body(self) }
-        self.state.withLock { $0.isDriven = false }
-        continuation.resume(returning: result)
+  }
+
+  /// Has a thread run `body`, and then the simulation.
+  private func beginThread(for body: BlockingJob?) {
+    threads.run(named: body?.name ?? "simulation") {
+      Allocator.cachingForThread {
+        var body = body
+        repeat {
+          if let body { self.begin(body) }
+          body = self.step(for: nil)
+        } while body != nil
       }
     }
+  }
+
+  /// Runs a body until it has ended. What it holds is released first: it may do more as it ends.
+  private func begin(_ body: BlockingJob) {
+    body.takeWork()?()
+    state.withLock { state in
+      state.running = nil
+      state.bodyCount -= 1
+    }
+  }
+
+  /// Runs steps on this thread, which alone does so, until the run is over or another body goes on.
+  ///
+  /// - Parameter waiting: The body that waits on this thread; nil for none. Returns when it goes on.
+  /// - Returns: A new body, to be run on this thread; nil if another thread runs the simulation now, or none.
+  @discardableResult
+  private func step(for waiting: BlockingJob?) -> BlockingJob? {
+    while let next = nextStep() {
+      switch next {
+      case .ready(.job(let job)): job.runSynchronously(on: asUnownedTaskExecutor())
+      case .call(let handler): handler()
+      case .ready(.body(let body)):
+        if body === waiting { return nil }
+        if !body.hasBegun {
+          if waiting == nil { return body }
+          beginThread(for: body)
+        } else {
+          body.baton.give()
+        }
+        waiting?.baton.take()
+        return nil
+      }
+    }
+    waiting?.baton.take()
+    return nil
   }
 
   private enum Step: Sendable {
@@ -262,9 +304,20 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
     case call(@Sendable () -> Void)
   }
 
-  /// Runs one step. Returns false if none is due by `limit`.
-  private func step(until limit: Duration?) -> Bool {
-    let step = state.withLock { state -> Step? in
+  /// The next step. Ends the run if it is over, or if nothing is due by its limit, and then returns nil.
+  private func nextStep() -> Step? {
+    guard let run = state.withLock({ $0.run }) else { return nil }
+    let isOver = run.isOver()
+    let step = isOver ? nil : takeStep(until: run.limit)
+    if step == nil {
+      state.withLock { $0.run = nil }
+      run.end(isOver)
+    }
+    return step
+  }
+
+  private func takeStep(until limit: Duration?) -> Step? {
+    state.withLock { state -> Step? in
       if let ready = state.ready.popFirst() {
         state.stepCount += 1
         if case .body(let body) = ready { state.running = body }
@@ -277,60 +330,6 @@ public final class SimulatedRuntime: MonotonicClock, PlayerRuntime, Sendable {
       state.now = max(state.now, next.deadline)
       return .call(handler)
     }
-    switch step {
-    case .ready(.job(let job)): job.runSynchronously(on: asUnownedTaskExecutor())
-    case .ready(.body(let body)): goOn(body)
-    case .call(let handler): handler()
-    case nil: return false
-    }
-    return true
-  }
-
-  /// Lets a body, which is the running one, go on until it waits or has ended.
-  private func goOn(_ body: BlockingJob) {
-    if let fiber = body.fiber {
-      if fiber.resume() { noteEnd(of: body, on: fiber) }
-    } else if let work = body.takeWork() {
-      if let fiber = makeFiber() {
-        body.fiber = fiber
-        if fiber.start(work) { noteEnd(of: body, on: fiber) }
-      } else {
-        begin(work, of: body)
-      }
-    } else {
-      body.baton.give()
-      baton.take()
-    }
-  }
-
-  /// An idle fiber, or a new one; nil where the system has none.
-  private func makeFiber() -> Fiber? {
-    guard Fiber.areAvailable else { return nil }
-    return state.withLock { $0.fibers.popLast() } ?? Fiber()
-  }
-
-  private func noteEnd(of body: BlockingJob, on fiber: Fiber) {
-    body.fiber = nil
-    state.withLock { state in
-      state.running = nil
-      state.bodyCount -= 1
-      state.fibers.append(fiber)
-    }
-  }
-
-  /// Begins a body on a thread of its own, which gets the baton until it waits or has ended.
-  private func begin(_ work: @escaping @Sendable () -> Void, of body: BlockingJob) {
-    // Let go before the baton is given back: what it holds may do more as it ends.
-    let work = Locked<(@Sendable () -> Void)?>(work)
-    threads.run(named: body.name) {
-      work.withLock { $0.take() }?()
-      self.state.withLock { state in
-        state.running = nil
-        state.bodyCount -= 1
-      }
-      self.baton.give()
-    }
-    baton.take()
   }
 
   private func cancel(_ key: CallQueue.Key) {
