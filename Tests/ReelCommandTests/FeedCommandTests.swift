@@ -96,7 +96,7 @@ struct FeedCommandTests {
     }
     let table = try await Command.run(arguments + ["--virtual", "--link", "1Mbit/100ms"])
     #expect(table.outputText.contains("second_frame.bound.p95"))
-    for wrong in [[], ["--virtual"], ["--link", "lte"], ["--virtual", "--link", "lte", "--chunk-level"]] {
+    for wrong in [[], ["--virtual"], ["--link", "lte"]] {
       let refused = try await Command.run(arguments + wrong)
       #expect(refused.status == 64)
       #expect(refused.errorText.contains("the policy oracle must know the walk's clock and link"))
@@ -499,69 +499,5 @@ struct FeedCommandTests {
     #expect(try await Command.run("feed", folder.path + "/missing.txt").status == 66)
     try "# nothing\n".write(toFile: folder.path + "/empty.txt", atomically: true, encoding: .utf8)
     #expect(try await Command.run("feed", folder.path + "/empty.txt").status != 0)
-  }
-
-  @Test("--chunk-level computes the walks, several pools over several links, without decoding")
-  func chunkLevel() async throws {
-    let folder = try TemporaryFolder()
-    let links = folder.path + "/links"
-    try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
-    try "0 2\n5 0.3\n10 1\n".write(toFile: links + "/slow", atomically: true, encoding: .utf8)
-    try "0 8\n20 6\n".write(toFile: links + "/quick", atomically: true, encoding: .utf8)
-    let arguments = [
-      "feed", try list(folder, Self.items + ["bad/html.m3u8"]), "--virtual", "--chunk-level", "--link",
-      links + ",rtt=60ms", "--swipes", "20", "--dwell", "exp:2s", "--bandwidth", "auto", "--compare",
-      "3:adjacent,3:pdas,4:adaptive", "--score", "mmgc2022", "--csv", folder.path + "/swipes.csv", "--report",
-      folder.path + "/page.html",
-    ]
-    let result = try await Command.run(arguments + ["--json"])
-    #expect(result.status == 0, "\(result.errorText)")
-    let lines = result.outputText.split(separator: "\n")
-    #expect(lines.count == 6)
-    for line in lines {
-      let report = try object(line)
-      let (settings, totals) = (
-        report["settings"] as? [String: Any] ?? [:], report["totals"] as? [String: Any] ?? [:]
-      )
-      #expect(settings["chunk_level"] as? Bool == true)
-      #expect(settings["not_measured"] as? [String] == ["decoding", "memory"])
-      #expect(report["decoded_frames"] == nil)
-      #expect(totals["decoded_frames"] == nil)
-      #expect(totals["pool_peak_bytes"] == nil)
-      #expect(totals["fetched_bytes"] as? Int ?? 0 > 0)
-      #expect(totals["failed_items"] as? Int == 1)
-      #expect((report["swipes"] as? [Any])?.count == 21)
-    }
-    let csv = String(decoding: try folder.bytes("swipes.csv"), as: UTF8.self)
-    #expect(csv.split(separator: "\r\n").count == 127)
-    let page = String(decoding: try folder.bytes("page.html"), as: UTF8.self)
-    #expect(page.contains("computed chunk by chunk"))
-    let again = try await Command.run(arguments + ["--json"])
-    #expect(again.output == result.output)
-    let table = try await Command.run(arguments)
-    #expect(table.outputText.contains("quick 4 adaptive"))
-    let text = try await Command.run(
-      "feed", try list(folder), "--virtual", "--chunk-level", "--link", "lte", "--swipes", "4")
-    #expect(text.outputText.contains("chunk level"))
-    #expect(!text.outputText.contains("frames  ") && !text.outputText.contains("memory  "))
-  }
-
-  @Test(
-    "--chunk-level excludes what it does not compute",
-    arguments: [
-      ([], "requires --virtual and --link"), (["--virtual"], "requires --virtual and --link"),
-      (["--virtual", "--link", "lte", "--device", "mid"], "it can't be combined with --device"),
-      (["--virtual", "--link", "lte", "--cores", "2"], "it can't be combined with --cores"),
-      (["--virtual", "--link", "lte", "--decode", "first"], "it can't be combined with --decode"),
-      (["--virtual", "--link", "lte", "--decode-cost", "4ms"], "it can't be combined with --decode-cost"),
-      (["--virtual", "--link", "lte", "--calibrate"], "it can't be combined with --calibrate"),
-      (["--virtual", "--link", "lte", "--trace", "t"], "it can't be combined with --trace"),
-      (["--virtual", "--link", "lte", "--contact-sheet", "t"], "it can't be combined with --contact-sheet"),
-      (["--virtual", "--link", "lte", "--report", "t"], "it requires --compare"),
-    ] as [([String], String)])
-  func chunkLevelErrors(options: [String], message: String) async throws {
-    let result = try await Command.run(["feed", "feed.txt", "--chunk-level"] + options)
-    #expect(result.status != 0)
-    #expect(result.errorText.contains(message), "\(result.errorText)")
   }
 }

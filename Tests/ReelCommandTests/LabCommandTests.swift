@@ -129,26 +129,6 @@ struct LabCommandTests {
     #expect(try folder.bytes("short.jsonl") == folder.bytes("lab.results.jsonl"))
   }
 
-  @Test("Each walk is also computed by chunks, and a page shows both")
-  func chunkLevel() async throws {
-    let lab = try configuration(seeds: 1)
-    let page = folder.path("page.html")
-    let result = try await Command.run("lab", lab, "--chunk-level", "--report", page, "--json")
-    #expect(result.status == 0, "\(result.errorText)")
-    let lines = try results()
-    #expect(lines.count == 9)
-    #expect(lines.count { $0.contains("\"level\":\"chunk\"") } == 4)
-    #expect(lines.count { $0.contains("\"decoded_frames\"") } == 4)
-    let summary = try object(result.outputText)
-    #expect(summary["levels"] as? [String] == ["decoded", "chunk"])
-    #expect(summary["baseline"] as? String == "adjacent")
-    let html = try folder.bytes("page.html")
-    #expect(String(decoding: html, as: UTF8.self).hasPrefix("<!DOCTYPE html>"))
-    let again = try await Command.run("lab", lab, "--chunk-level", "--report", page, "--restart", "--quiet")
-    #expect(again.status == 0)
-    #expect(try results() == lines)
-  }
-
   @Test(
     "Options that say too much or too little",
     arguments: [

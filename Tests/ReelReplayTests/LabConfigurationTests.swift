@@ -288,7 +288,7 @@ struct LabInputsTests {
     try write("rec/bus", "0 3\n1 5\n")
     let changed = try await inputs(json).fingerprint
     #expect(changed != first)
-    for field in ["\"seeds\": 2", "\"tcp\": false", "\"chunk_level\": true", "\"bandwidth\": \"1Mbit\""] {
+    for field in ["\"seeds\": 2", "\"tcp\": false", "\"bandwidth\": \"1Mbit\""] {
       let changed = try await other.inputs(json.replacing("}", with: ", \(field)}")).fingerprint
       #expect(changed != first, "\(field)")
     }

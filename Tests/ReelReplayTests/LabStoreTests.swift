@@ -10,8 +10,7 @@ struct LabRunsTests {
   func product() throws {
     let runs = LabRuns(
       feeds: ["f", "g"], links: [LabRuns.Link(name: "a", group: "x"), LabRuns.Link(name: "b", group: "x")],
-      viewers: ["v"], devices: ["d"], slotCounts: [3, 5], policies: ["p", "q", "r"], seeds: [7, 8],
-      levels: [.decoded])
+      viewers: ["v"], devices: ["d"], slotCounts: [3, 5], policies: ["p", "q", "r"], seeds: [7, 8])
     #expect(runs.count == 48)
     #expect(Set(runs).count == 48)
     #expect(runs.prefix(7).map(\.policy) == ["p", "q", "r", "p", "q", "r", "p"])
@@ -22,7 +21,7 @@ struct LabRunsTests {
     #expect(runs[24].feed == "g")
     let last = runs.places(at: 47)
     #expect(last.feed == 1 && last.link == 1 && last.viewer == 0 && last.device == 0)
-    #expect(last.seed == 1 && last.slotCount == 1 && last.policy == 2 && last.level == 0)
+    #expect(last.seed == 1 && last.slotCount == 1 && last.policy == 2)
   }
 }
 
@@ -32,7 +31,7 @@ struct LabStoreTests {
   private let path: String
   private let runs = LabRuns(
     feeds: ["f"], links: [LabRuns.Link(name: "a", group: "a")], viewers: ["v"], devices: ["d"],
-    slotCounts: [3], policies: ["p", "q"], seeds: [1, 2, 3], levels: [.decoded])
+    slotCounts: [3], policies: ["p", "q"], seeds: [1, 2, 3])
 
   init() throws {
     folder = try TemporaryFolder()

@@ -17,16 +17,15 @@ struct LabSummaryTests {
       .sample("adaptive", link: "a", seed: 1, [.secondFrameP95: 90]),
       .sample("adjacent", link: "a", seed: 2, [.secondFrameP95: 200, .peakMemory: 5]),
       .sample("adaptive", link: "a", seed: 2, [.secondFrameP95: 170, .peakMemory: 4]),
-      // Without a partner: another link, another device, another level.
+      // Without a partner: another link, another device.
       .sample("adjacent", link: "b", seed: 1, [.secondFrameP95: 9_000]),
       .sample("adaptive", link: "a", seed: 1, device: "low", [.secondFrameP95: 7_000]),
-      .sample("adaptive", link: "b", seed: 1, level: .chunk, [.secondFrameP95: 8_000]),
       // Repeated.
       .sample("adaptive", link: "a", seed: 1, [.secondFrameP95: 0]),
     ]
     let summary = LabSummary(results, baseline: "adjacent")
-    #expect(summary.runCount == 7)
-    let overall = try #require(summary.overall(.decoded))
+    #expect(summary.runCount == 6)
+    let overall = try #require(summary.overall)
     #expect(overall.rows.map(\.pool) == [pool("adjacent"), pool("adaptive")])
     #expect(overall.rows.map(\.runCount) == [3, 3])
     let difference = try #require(overall.differences.first)
@@ -50,9 +49,6 @@ struct LabSummaryTests {
     #expect(reverse.figures.count == 1)
     #expect(reverse.figures[.secondFrameP95]?.mean == 20)
     #expect(overall.difference(of: pool("none"), minus: pool("adaptive")) == nil)
-    let chunk = try #require(summary.overall(.chunk))
-    #expect(chunk.rows.map(\.runCount) == [1])
-    #expect(chunk.differences.isEmpty)
   }
 
   @Test("Mean, median and 95th percentile of figures")
@@ -60,7 +56,7 @@ struct LabSummaryTests {
     let results = (1...40).map {
       LabResult.sample("none", seed: $0, $0 % 2 == 0 ? [.stallCount: Double($0)] : [.stallCount: .nan])
     }
-    let row = try #require(LabSummary(results, baseline: nil).overall(.decoded)?.rows.first)
+    let row = try #require(LabSummary(results, baseline: nil).overall?.rows.first)
     let stalls = try #require(row.figures[.stallCount])
     #expect(row.runCount == 40)
     #expect(stalls.count == 20)
@@ -99,9 +95,9 @@ struct LabSummaryTests {
           return result
         }, baseline: "nothing")
     #expect(two.baseline == nil)
-    #expect(two.groups(.decoded, .dimension).map(\.key.linkGroup) == ["x", "y", nil, nil])
-    #expect(two.groups(.decoded, .dimension).map(\.key.device) == [nil, nil, "mid", "low"])
-    #expect(two.groups(.decoded, .cell).count == 4)
+    #expect(two.groups(.dimension).map(\.key.linkGroup) == ["x", "y", nil, nil])
+    #expect(two.groups(.dimension).map(\.key.device) == [nil, nil, "mid", "low"])
+    #expect(two.groups(.cell).count == 4)
     #expect(two.groups.allSatisfy { $0.differences.isEmpty })
   }
 
@@ -140,7 +136,7 @@ struct LabSummaryTests {
   @Test("The best pool, and those that cannot be told from it")
   func standings() throws {
     let summary = LabSummary(LabResult.lab(linkCount: 10), baseline: nil)
-    let overall = try #require(summary.overall(.decoded))
+    let overall = try #require(summary.overall)
     #expect(overall.standings(.secondFrameP95) == [.best, .worse, .worse])
     #expect(overall.standings(.secondFrameOver100ms) == [.best, .indistinguishable, .indistinguishable])
     #expect(overall.standings(.wastedByteCount) == [.worse, .worse, .best])
@@ -170,19 +166,19 @@ struct LabSummaryTests {
     let root = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     #expect(
       Set(root.keys) == [
-        "baseline", "runs", "resamples", "levels", "feeds", "links", "link_groups", "viewers", "devices",
+        "baseline", "runs", "resamples", "feeds", "links", "link_groups", "viewers", "devices",
         "slots", "policies", "seeds", "groups",
       ])
     let groups = try #require(root["groups"] as? [[String: Any]])
     #expect(
       groups.map { Set($0.keys) } == [
-        ["level", "runs", "pools", "differences", "size_differences"],
+        ["runs", "pools", "differences", "size_differences"],
         [
-          "level", "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
+          "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
           "size_differences",
         ],
         [
-          "level", "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
+          "feed", "link_group", "viewer", "device", "slots", "runs", "pools", "differences",
           "size_differences",
         ],
       ])
@@ -198,33 +194,6 @@ struct LabSummaryTests {
       Set(differences["wasted_bytes"]?.keys ?? [:].keys) == [
         "pairs", "left_out", "mean", "lower", "upper", "excludes_zero",
       ])
-  }
-
-  @Test("Rankings that the levels reverse, and whether by more than chance")
-  func rankings() throws {
-    func results(_ decoded: [Double]) -> [LabResult] {
-      decoded.enumerated().flatMap { seed, decoded in
-        [
-          ("a", LabRun.Level.chunk, 100.0), ("b", .chunk, 200), ("a", .decoded, decoded),
-          ("b", .decoded, 250),
-        ]
-        .map { policy, level, p95 in
-          LabResult.sample(policy, seed: UInt64(seed), level: level, [.secondFrameP95: p95])
-        }
-      }
-    }
-    for (decoded, isSure) in [([300.0, 310, 290], true), ([900, 10, 0], false)] {
-      let summary = LabSummary(results(decoded), baseline: nil)
-      let ranking = try #require(summary.rankings.first)
-      #expect(summary.rankings.count == 1)
-      #expect(ranking.reversals.map { summary.isSure($0, of: ranking) } == [isSure])
-      let text = try JSONLine.string(summary)
-      #expect(text.contains(#""other":"b","policy":"a","sure":\#(isSure)"#))
-    }
-    #expect(LabSummary(results([0]), baseline: nil).rankings.isEmpty)
-    let one = LabSummary(LabResult.lab(), baseline: nil)
-    #expect(one.rankings.isEmpty)
-    #expect(try !JSONLine.string(one).contains("rankings"))
   }
 
   @Test("No results have no groups")

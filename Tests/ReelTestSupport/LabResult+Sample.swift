@@ -5,42 +5,40 @@ extension LabResult {
   package static func sample(
     _ policy: String, slots: Int = 3, link: String = "a", group: String = "g", seed: UInt64 = 1,
     feed: String = "feed.json", viewer: String = "retention", device: String = "mid",
-    level: LabRun.Level = .decoded, _ figures: [Figure: Double]
+    _ figures: [Figure: Double]
   ) -> LabResult {
     LabResult(
       run: LabRun(
         feed: feed, link: link, linkGroup: group, viewer: viewer, device: device, slotCount: slots,
-        policy: policy, seed: seed, level: level),
+        policy: policy, seed: seed),
       figures: figures)
   }
 
   /// Results of a made-up lab: each policy is slower than the one before it, by some noise and more on some links.
   package static func lab(
     policies: [String] = ["adjacent", "media3", "adaptive"], slots: [Int] = [3], groups: [String] = ["g"],
-    linkCount: Int = 4, seeds: [UInt64] = [1, 2], levels: [LabRun.Level] = [.decoded]
+    linkCount: Int = 4, seeds: [UInt64] = [1, 2]
   ) -> [LabResult] {
     var random = SplitMix64(seed: 14)
     var results: [LabResult] = []
-    for level in levels {
-      for (groupNumber, group) in groups.enumerated() {
-        for link in 0..<linkCount {
-          for seed in seeds {
-            let base = 200 + 500 * random.nextUnit() * Double(groupNumber + 1)
-            for slotCount in slots {
-              for (place, policy) in policies.enumerated() {
-                let p95 = base * (1 + 0.3 * Double(place)) + 20 * random.nextUnit()
-                let figures: [Figure: Double] = [
-                  .secondFrameP50: p95 / 4, .secondFrameP95: p95, .secondFrameP99: p95 * 1.2,
-                  .secondFrameOver100ms: 0.5, .rebufferingRatio: 0.02 * random.nextUnit(),
-                  .fetchedByteCount: 3e7, .wastedByteCount: 1e7 / Double(place + 1),
-                  .meanBitRate: 1e6 * random.nextUnit(), .peakMemory: 5e6 * Double(slotCount),
-                  .failedItemCount: 0,
-                ]
-                results.append(
-                  .sample(
-                    policy, slots: slotCount, link: "\(group)/\(link)", group: group, seed: seed,
-                    level: level, figures))
-              }
+    for (groupNumber, group) in groups.enumerated() {
+      for link in 0..<linkCount {
+        for seed in seeds {
+          let base = 200 + 500 * random.nextUnit() * Double(groupNumber + 1)
+          for slotCount in slots {
+            for (place, policy) in policies.enumerated() {
+              let p95 = base * (1 + 0.3 * Double(place)) + 20 * random.nextUnit()
+              let figures: [Figure: Double] = [
+                .secondFrameP50: p95 / 4, .secondFrameP95: p95, .secondFrameP99: p95 * 1.2,
+                .secondFrameOver100ms: 0.5, .rebufferingRatio: 0.02 * random.nextUnit(),
+                .fetchedByteCount: 3e7, .wastedByteCount: 1e7 / Double(place + 1),
+                .meanBitRate: 1e6 * random.nextUnit(), .peakMemory: 5e6 * Double(slotCount),
+                .failedItemCount: 0,
+              ]
+              results.append(
+                .sample(
+                  policy, slots: slotCount, link: "\(group)/\(link)", group: group, seed: seed,
+                  figures))
             }
           }
         }

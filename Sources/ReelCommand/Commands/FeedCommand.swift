@@ -36,11 +36,6 @@ struct FeedCommand: AsyncParsableCommand {
       --decode first decodes only the first two frames of each visit and charges the cost of the others: times, bytes and \
       memory are the same, but damaged frames go unnoticed, and a contact sheet may show earlier frames.
 
-      --chunk-level computes the walk as papers on short video do: chunks (a segment, or the part of a media file between \
-      key frames) are downloaded one after the other, each in a round trip plus its bytes at the rate of the link. Nothing \
-      is demuxed or decoded, connections and manifests cost nothing, and a swipe cancels no download. Frames and memory are \
-      not measured. The sizes of all chunks are read first.
-
       --device gives the pool the limits of a device (open decoders, cores, memory, transfers) and, with --virtual, its \
       costs of opening a decoder and of decoding a frame. reel calibrate writes the FILE of a machine. The built-in devices \
       are rough: high and mid decode at the rates that Android 13 and 12 require of their performance class (six videos of \
@@ -156,9 +151,6 @@ struct FeedCommand: AsyncParsableCommand {
       valueName: "all|first"))
   var decoding: Decoding?
 
-  @Flag(help: "With --virtual and --link: compute the walk chunk by chunk, without decoding.")
-  var chunkLevel = false
-
   @Flag(help: "With --virtual: first measure the time to decode a frame on this machine.")
   var calibrate = false
 
@@ -213,17 +205,16 @@ struct FeedCommand: AsyncParsableCommand {
       throw ValidationError(
         "--device states costs and cores: it can't be combined with --decode-cost, --calibrate or --cores")
     }
-    try validateChunkLevel()
     do throws(ReelError) {
       let link = try linkArgument()
       if link?.isFolder == true, trace != nil || contactSheet != nil {
         throw ReelError(
           .usage, "--trace and --contact-sheet can't be combined with a folder of recordings")
       }
-      if try pools().contains(where: { $0.policy is OraclePreload }), !virtual || link == nil || chunkLevel {
+      if try pools().contains(where: { $0.policy is OraclePreload }), !virtual || link == nil {
         throw ReelError(
           .usage, "the policy oracle must know the walk's clock and link",
-          advice: "add --virtual and --link, and leave out --chunk-level")
+          advice: "add --virtual and --link")
       }
       _ = try cost()
       _ = try shares()
@@ -240,23 +231,6 @@ struct FeedCommand: AsyncParsableCommand {
       ("--trace", trace), ("--junit", junit), ("--contact-sheet", contactSheet),
     ]
     for (option, path) in files { try WalkResultOptions.checkFile(path, of: option) }
-  }
-
-  private func validateChunkLevel() throws {
-    guard chunkLevel else { return }
-    guard virtual, link != nil else { throw ValidationError("--chunk-level requires --virtual and --link") }
-    let excluded = [
-      ("--device", device != nil), ("--cores", cores != nil), ("--decode", decoding != nil),
-      ("--decode-cost", decodeCost != nil), ("--calibrate", calibrate), ("--trace", trace != nil),
-      ("--contact-sheet", contactSheet != nil),
-    ]
-    if let (option, _) = excluded.first(where: \.1) {
-      throw ValidationError("--chunk-level decodes nothing: it can't be combined with \(option)")
-    }
-    if results.report != nil, compare == nil, (try? linkArgument()?.isFolder) != true {
-      throw ValidationError(
-        "with --chunk-level, --report compares walks: it requires --compare or a folder of recordings")
-    }
   }
 
   func run() async throws {

@@ -97,9 +97,7 @@ struct FeedJob: Sendable {
     var outcome = Outcome(feed: feed)
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
-      if command.chunkLevel, let chunks {
-        try await compute(walks, chunks) { place, report in reports.withLock { $0[place] = report } }
-      } else if command.virtual {
+      if command.virtual {
         try await simulate(walks, chunks, cost: device?.decodeCost ?? cost, fetcher: fetcher) {
           place, report in
           reports.withLock { $0[place] = report }
@@ -168,25 +166,8 @@ struct FeedJob: Sendable {
     _ = try await SimulatedWalk.run(simulated) { place, report in note(place, report) }
   }
 
-  /// Computes the walks chunk by chunk. All have a link.
-  ///
-  /// - Parameter note: As for `perform`.
-  private func compute(
-    _ walks: [Walk], _ chunks: FeedChunks, note: (Int, WalkReport) -> Void
-  ) async throws {
-    let computed = walks.compactMap { walk in
-      walk.link.map { link in
-        ChunkWalk(
-          walk.feed, chunks: chunks, plan: walk.plan, settings: walk.settings, label: walk.label,
-          configuration: walk.configuration, link: link)
-      }
-    }
-    try await ChunkWalk.run(computed, note: note)
-  }
-
-  /// What the items consist of: all of them for `--chunk-level`, and those that the walk visits for the policy `oracle`
-  /// and for the lower bound of the delays. Nil if nothing is wanted. For the bound alone, remote items are not measured,
-  /// as that takes requests.
+  /// What the items that the walk visits consist of, for the policy `oracle` and for the lower bound of the delays. Nil if
+  /// nothing is wanted. For the bound alone, remote items are not measured, as that takes requests.
   private func chunks(
     _ feed: Feed, _ plan: WalkPlan, _ pools: [FeedCommand.Pool], _ fetcher: any Fetching,
     _ progress: FeedProgress
@@ -194,11 +175,6 @@ struct FeedJob: Sendable {
     guard command.virtual, command.link != nil else { return nil }
     let loading = try command.options.loading()
     progress.prepare("measuring the chunks")
-    if command.chunkLevel {
-      return try await FeedChunks.measure(feed, fetcher: fetcher, loading: loading, logger: logger) { count in
-        progress.prepare("measuring the chunks: \(count) of \(feed.items.count) items")
-      }
-    }
     let isOracle = pools.contains { $0.policy is OraclePreload }
     guard isOracle || FeedChunks.isLocal(plan, of: feed) else { return nil }
     return try await FeedChunks.measure(plan, of: feed, fetcher: fetcher, loading: loading, logger: logger)

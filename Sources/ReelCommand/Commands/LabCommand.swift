@@ -80,7 +80,6 @@ struct LabCommand: AsyncParsableCommand {
     ),
     ("max_height", "ignore rungs with more lines"),
     ("first_rung", "adapted, low or auto. Default: adapted"),
-    ("chunk_level", "true is --chunk-level"),
     ("scores", "published scores to add: " + WalkScore.allCases.map(\.rawValue).joined(separator: ", ")),
   ]
 
@@ -127,13 +126,6 @@ struct LabCommand: AsyncParsableCommand {
     name: .customLong("plain-links"),
     help: "Model tcp, tls and dns only on links that name them.")
   var hasPlainLinks = false
-
-  @Flag(
-    help: """
-      Also compute each walk chunk by chunk, as papers do, without demuxing, decoding and connections. Report which \
-      rankings differ, and why.
-      """)
-  var chunkLevel = false
 
   @Option(
     help: ArgumentHelp(
@@ -226,7 +218,6 @@ struct LabCommand: AsyncParsableCommand {
       configuration.bandwidth = try LabConfiguration.bandwidth(parsing: bandwidth)
     }
     if let maxHeight = options.maxHeight { configuration.maximumHeight = maxHeight }
-    if chunkLevel { configuration.levels = LabRun.Level.allCases }
     return configuration
   }
 

@@ -129,7 +129,7 @@ struct LabJob {
   /// What `--dry-run` prints.
   private func estimate(_ inputs: LabInputs, _ runs: LabRuns) -> String {
     let jobs = command.jobs ?? ProcessInfo.processInfo.activeProcessorCount
-    let walked = inputs.meanWalkDuration * (runs.count / inputs.configuration.levels.count)
+    let walked = inputs.meanWalkDuration * runs.count
     let seconds = walked / .seconds(1) / Self.speed / Double(jobs)
     let configuration = inputs.configuration
     let counts = [

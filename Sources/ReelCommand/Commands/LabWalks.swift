@@ -32,8 +32,7 @@ struct LabWalks: Sendable {
     self.logger = logger
   }
 
-  /// Measures the chunks of all feeds, for walks at the level of chunks, for the policy `oracle`, and for lower bounds of
-  /// the delays.
+  /// Measures the chunks of all feeds, for the policy `oracle` and for lower bounds of the delays.
   ///
   /// - Parameter progress: Called with a line for a terminal, on any thread.
   /// - Throws: `CancellationError`.
@@ -54,21 +53,9 @@ struct LabWalks: Sendable {
   /// - Parameter places: Those of the run.
   /// - Throws: As `SimulatedWalk.run()`.
   func result(of run: LabRun, at places: LabRuns.Places) async throws -> LabResult {
-    let walk = try walk(run, places)
-    let report: WalkReport
-    switch run.level {
-    case .decoded:
-      var walk = walk
-      if !chunks.isEmpty { walk.chunks = chunks[places.feed] }
-      report = try await walk.run()
-    case .chunk:
-      try Task.checkCancellation()
-      report = ChunkWalk(
-        walk.feed, chunks: chunks[places.feed], plan: walk.plan, settings: walk.settings, label: walk.label,
-        configuration: walk.configuration, link: inputs.links[places.link].spec.seeded(with: run.seed)
-      ).run()
-    }
-    return LabResult(run: run, report: report, scores: inputs.configuration.scores)
+    var walk = try walk(run, places)
+    if !chunks.isEmpty { walk.chunks = chunks[places.feed] }
+    return LabResult(run: run, report: try await walk.run(), scores: inputs.configuration.scores)
   }
 
   // MARK: - Private

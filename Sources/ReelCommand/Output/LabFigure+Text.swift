@@ -165,30 +165,4 @@ extension LabSummary {
     ]
     return "\(runCount.counted("walk")): \(parts.joined(separator: ", "))"
   }
-
-  /// A title for results of a level, if there are both levels.
-  func heading(_ level: LabRun.Level) -> String? {
-    guard dimensions.levels.count > 1 else { return nil }
-    return level == .decoded ? "Real decoding" : "Chunk arithmetic"
-  }
-
-  /// Two policies whose order differs between the levels, in words.
-  struct Reversal: Sendable {
-    let group: String
-    let text: String
-    /// False if the interval of a difference holds 0.
-    let isSure: Bool
-  }
-
-  /// The reversals of all groups, those that are sure first.
-  var reversals: [Reversal] {
-    let all = rankings.flatMap { ranking in
-      zip(ranking.reversals, ranking.lines).map { reversal, line in
-        Reversal(
-          group: name(of: LabGroup.Key(ranking.group, .decoded)), text: Redaction.clean(line),
-          isSure: isSure(reversal, of: ranking))
-      }
-    }
-    return all.filter(\.isSure) + all.filter { !$0.isSure }
-  }
 }

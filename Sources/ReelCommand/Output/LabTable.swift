@@ -9,7 +9,6 @@ struct LabTable {
   private static let groupLimit = 4
   private static let nameLimit = 19
   private static let width = 100
-  private static let reversalLimit = 8
   /// The groups that have a line.
   private static let lineLimit = 200
 
@@ -18,10 +17,7 @@ struct LabTable {
   }
 
   var text: String {
-    var parts = [summary.extent]
-    for level in summary.dimensions.levels { parts += sections(level) }
-    if !summary.rankings.isEmpty { parts.append(rankings) }
-    return parts.joined(separator: "\n\n")
+    ([summary.extent] + sections).joined(separator: "\n\n")
   }
 
   // MARK: - Private
@@ -38,13 +34,11 @@ struct LabTable {
     (.peakMemory, "memory MB"),
   ]
 
-  private func sections(_ level: LabRun.Level) -> [String] {
-    guard let overall = summary.overall(level) else { return [] }
-    var parts: [String] = []
-    if let heading = summary.heading(level) { parts.append("== \(heading)") }
-    parts.append(full(overall, "All walks"))
-    let margins = summary.groups(level, .dimension)
-    let cells = summary.groups(level, .cell)
+  private var sections: [String] {
+    guard let overall = summary.overall else { return [] }
+    var parts = [full(overall, "All walks")]
+    let margins = summary.groups(.dimension)
+    let cells = summary.groups(.cell)
     let groups = margins + (cells.count > 1 ? cells : [])
     if groups.count <= Self.groupLimit {
       parts += groups.map { full($0, summary.name(of: $0.key)) }
@@ -152,32 +146,6 @@ struct LabTable {
       notes.append("lower bound of the p95, mean: \(isOne ? first.1 : list)")
     }
     return notes
-  }
-
-  private var rankings: String {
-    let reversals = summary.reversals
-    var lines = ["== Rankings by chunk arithmetic that real decoding reverses"]
-    for reversal in reversals.prefix(Self.reversalLimit) {
-      lines += Self.wrapped("\(reversal.group): \(reversal.text)\(reversal.isSure ? "" : " (may be chance)")")
-    }
-    let more = reversals.count - Self.reversalLimit
-    if more > 0 { lines.append("  and \(more) more; --json and --report have all") }
-    lines.append("  (may be chance): the interval of a difference, by chunks or with decoding, includes 0")
-    return lines.joined(separator: "\n")
-  }
-
-  /// The words in lines that are indented by two columns, and by four after the first.
-  private static func wrapped(_ text: String) -> [String] {
-    var lines: [String] = []
-    var line = " "
-    for word in text.printable.split(separator: " ") {
-      if line.count + 1 + word.count > Terminal.layout.width ?? width, line.contains(where: { $0 != " " }) {
-        lines.append(line)
-        line = "   "
-      }
-      line += " \(word)"
-    }
-    return lines + [line]
   }
 
   private func name(_ pool: LabPool) -> String {

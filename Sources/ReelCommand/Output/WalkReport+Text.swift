@@ -49,9 +49,7 @@ extension WalkReport {
     parts.append("seed \(settings.seed)")
     if let device = settings.device { parts.append("device \(device)") }
     if isInterrupted { parts.append("interrupted") }
-    if settings.isChunkLevel {
-      parts.append("chunk level")
-    } else if settings.isVirtual {
+    if settings.isVirtual {
       let cost = settings.decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
       parts.append("simulated time\(cost)")
     }
@@ -116,15 +114,12 @@ extension WalkReport {
         "\(size(totals.fetchedByteCount)) fetched, \(size(totals.unshownByteCount)) never shown"
           + share(totals.unshownByteShare)
       ),
+      (
+        "frames",
+        "\(totals.decodedFrameCount) decoded, \(totals.unshownFrameCount) never shown"
+          + share(totals.unshownFrameShare)
+      ),
     ]
-    if !settings.isChunkLevel {
-      facts.append(
-        (
-          "frames",
-          "\(totals.decodedFrameCount) decoded, \(totals.unshownFrameCount) never shown"
-            + share(totals.unshownFrameShare)
-        ))
-    }
     if let mean = totals.meanBitRate {
       let switches = totals.rungSwitchCount.counted("switch", "switches")
       facts.append(("rungs", "\(WalkValue.bitRate(mean)) on average, \(switches)"))

@@ -3,7 +3,7 @@ import ReelReplay
 /// The results of a lab as comma-separated values (RFC 4180): a header line, then one line per walk.
 enum LabCSV {
   static let columns =
-    ["feed", "link", "link_group", "viewer", "device", "slots", "policy", "seed", "level"]
+    ["feed", "link", "link_group", "viewer", "device", "slots", "policy", "seed"]
     + LabResult.Figure.allCases.map(\.rawValue) + ["error"]
 
   static func text(_ results: [LabResult]) -> String {
@@ -12,7 +12,7 @@ enum LabCSV {
       let run = result.run
       let names = [
         run.feed, run.link, run.linkGroup, run.viewer, run.device, "\(run.slotCount)", run.policy,
-        "\(run.seed)", run.level.rawValue,
+        "\(run.seed)",
       ]
       let figures = LabResult.Figure.allCases.map { figure in
         result.figures[figure].map { $0 == $0.rounded() ? "\(Int64($0))" : "\($0)" } ?? ""

@@ -17,16 +17,7 @@ struct LabPage {
   var html: String {
     var page = ReportPage(title: title, subtitle: Redaction.clean(summary.extent))
     page.add(WalkPage.alerts(unevenness))
-    for level in summary.dimensions.levels {
-      if let heading = summary.heading(level) { page.add("<h2 class=\"source\">\(heading)</h2>") }
-      add(level, to: &page)
-    }
-    page.add(
-      "Rankings that decoding reverses", rankings,
-      note:
-        "Policies that the computation by chunks ranks differently than real decoding, by means over the walks that "
-        + "all policies have at both levels. Bold: the 95 % intervals of their difference exclude 0 at both levels; "
-        + "other reversals may be chance.")
+    addGroups(to: &page)
     page.add("Failures", failures)
     page.add("Tables to copy", copies, note: "Means over walks, and differences of pairs, of each group.")
     page.add("What was run", run.html(facts), note: method)
@@ -50,8 +41,8 @@ struct LabPage {
     .secondFrameP95, .secondFrameOver100ms, .rebufferingRatio, .wastedByteCount, .meanBitRate, .peakMemory,
   ]
 
-  private func add(_ level: LabRun.Level, to page: inout ReportPage) {
-    guard let overall = summary.overall(level) else { return }
+  private func addGroups(to page: inout ReportPage) {
+    guard let overall = summary.overall else { return }
     let pools = overall.rows.map(\.pool)
     page.add(
       "All walks", legend(pools) + table(overall),
@@ -77,24 +68,22 @@ struct LabPage {
       note:
         "Means over walks. Filled: no other pool is at least as good in p95, rebuffering, wasted bytes and peak "
         + "memory, and better in one.")
-    let groups = groups(level)
     page.add("Groups", heat(overall, groups), note: heatNote(groups.count))
     page.add("Pareto fronts of groups", groupFronts(groups, pools), note: frontNote(groups.count))
   }
 
   /// The groups that say something beside all walks.
-  private func groups(_ level: LabRun.Level) -> [LabGroup] {
-    let cells = summary.groups(level, .cell)
-    return summary.groups(level, .dimension) + (cells.count > 1 ? cells : [])
+  private var groups: [LabGroup] {
+    let cells = summary.groups(.cell)
+    return summary.groups(.dimension) + (cells.count > 1 ? cells : [])
   }
 
   private var unevenness: [String] {
-    summary.dimensions.levels.compactMap { level in
-      guard let rows = summary.overall(level)?.rows, Set(rows.map(\.runCount)).count > 1 else { return nil }
-      let counts = rows.map { "\(summary.name(of: $0.pool)): \($0.runCount)" }.joined(separator: ", ")
-      return
-        "Pools have different numbers of walks, so their means are not over the same walks; differences are. \(counts)"
-    }
+    guard let rows = summary.overall?.rows, Set(rows.map(\.runCount)).count > 1 else { return [] }
+    let counts = rows.map { "\(summary.name(of: $0.pool)): \($0.runCount)" }.joined(separator: ", ")
+    return [
+      "Pools have different numbers of walks, so their means are not over the same walks; differences are. \(counts)"
+    ]
   }
 
   // MARK: All walks
@@ -297,17 +286,6 @@ struct LabPage {
       + (count > Self.rowLimit ? " The first \(Self.rowLimit) of \(count) groups." : "")
   }
 
-  private var rankings: String {
-    let reversals = summary.reversals
-    let lines = reversals.prefix(Self.rowLimit).map { reversal in
-      let style = reversal.isSure ? " class=\"sure\"" : ""
-      return "<li\(style)>\(Markup.escape("\(reversal.group): \(reversal.text)"))</li>"
-    }
-    let more = reversals.count - lines.count
-    guard !lines.isEmpty else { return "" }
-    return "<ul>\(lines.joined(separator: "\n"))\(more > 0 ? "<li>and \(more) more</li>" : "")</ul>"
-  }
-
   // MARK: Failures, tables, facts
 
   /// Walks that failed or have failed items, with the pools in which they did.
@@ -335,9 +313,8 @@ struct LabPage {
     }
     let lines = found.prefix(Self.failureLimit).map { failure, most, pools in
       let run = failure.run
-      let level = run.level == .chunk ? ", chunk arithmetic" : ""
       let items = most == 1 ? "1 item" : "up to \(most) items"
-      return "\(run.feed) over \(run.link), \(run.viewer), \(run.device), seed \(run.seed)\(level): "
+      return "\(run.feed) over \(run.link), \(run.viewer), \(run.device), seed \(run.seed): "
         + (failure.error.map { "the walk failed: \($0): " } ?? "\(items) failed: ") + Self.list(pools)
     }
     let more = found.count - lines.count
@@ -350,13 +327,13 @@ struct LabPage {
     }
     guard !figures.isEmpty else { return "" }
     func place(_ key: LabGroup.Key) -> [String] {
-      [key.level.rawValue, key.feed ?? "", key.linkGroup ?? "", key.viewer ?? "", key.device ?? ""]
+      [key.feed ?? "", key.linkGroup ?? "", key.viewer ?? "", key.device ?? ""]
         .map(Redaction.clean)
     }
     func number(_ value: Double?) -> String {
       value.map { $0.formatted(places: $0.magnitude < 10 ? 6 : 3) } ?? ""
     }
-    let places = ["level", "feed", "link_group", "viewer", "device"]
+    let places = ["feed", "link_group", "viewer", "device"]
     var (means, differences) = ([[String]](), [[String]]())
     for group in summary.groups {
       for row in group.rows where means.count < Self.copyLimit {

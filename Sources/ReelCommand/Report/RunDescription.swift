@@ -46,7 +46,7 @@ extension WalkSettings {
     if let device { facts.append(("device", device)) }
     if decodesFirstFramesOnly { facts.append(("decoded", "the first two frames of each visit")) }
     let cost = decodeCost.map { ", \(DurationText.readable($0)) per frame" } ?? ""
-    facts.append(("time", isChunkLevel ? "computed chunk by chunk" : isVirtual ? "simulated\(cost)" : "real"))
+    facts.append(("time", isVirtual ? "simulated\(cost)" : "real"))
     return facts.map { (name: $0.0, value: $0.1) }
   }
 }

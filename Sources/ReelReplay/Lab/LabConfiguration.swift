@@ -31,7 +31,6 @@ package import ReelPool
 /// | `max_height` | rungs with more lines are left out | none |
 /// | `first_rung` | `adapted`, `low` or `auto` (`FirstRung`) | `adapted` |
 /// | `scores` | published scores to add (`WalkScore`) | none |
-/// | `chunk_level` | `true` also computes each walk by the arithmetic of chunks (`ChunkWalk`) | `false` |
 ///
 /// Paths are relative to the folder of the configuration. `~/` stands for the home folder.
 package struct LabConfiguration: Sendable {
@@ -78,8 +77,6 @@ package struct LabConfiguration: Sendable {
   package let modelsTCP: Bool
   package let modelsTLS: Bool
   package let modelsDNS: Bool
-  /// How each walk is computed, once for each level.
-  package var levels: [LabRun.Level]
 
   /// The largest file of a configuration: 1 MiB.
   package static let byteLimit = 1 << 20
@@ -131,7 +128,6 @@ package struct LabConfiguration: Sendable {
       reader.value(name, &failures) { field throws(ReelError) in try field.flag() } ?? usual
     }
     (modelsTCP, modelsTLS, modelsDNS) = (flag("tcp", true), flag("tls", true), flag("dns", true))
-    levels = flag("chunk_level", false) ? LabRun.Level.allCases : [.decoded]
     guard failures.isEmpty else { throw LabFailures(failures.map(origin.located)) }
   }
 

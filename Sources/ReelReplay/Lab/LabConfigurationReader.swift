@@ -6,7 +6,7 @@ internal import ReelPool
 struct LabConfigurationReader {
   static let fields = [
     "feeds", "links", "tcp", "tls", "dns", "viewers", "devices", "pools", "policies", "seeds", "swipes",
-    "bandwidth", "max_height", "first_rung", "scores", "chunk_level",
+    "bandwidth", "max_height", "first_rung", "scores",
   ]
 
   private let root: JSONField
@@ -197,7 +197,6 @@ extension LabConfiguration.Origin {
   private static let optionNames = [
     "feeds": "--feed", "links": "--link", "viewers": "--viewer", "devices": "--device", "pools": "--pools",
     "policies": "--policies", "seeds": "--seeds", "swipes": "--swipes", "first_rung": "--first-rung",
-    "scores": "--score", "chunk_level": "--chunk-level", "bandwidth": "--bandwidth",
-    "max_height": "--max-height",
+    "scores": "--score", "bandwidth": "--bandwidth", "max_height": "--max-height",
   ]
 }

@@ -13,33 +13,16 @@ package struct LabPool: Sendable, Hashable {
 package struct LabGroup: Sendable {
   /// What the walks have in common; `nil` for any.
   package struct Key: Sendable, Hashable {
-    package var level: LabRun.Level
     package var feed: String?
     package var linkGroup: String?
     package var viewer: String?
     package var device: String?
     package var slotCount: Int?
-
-    init(
-      level: LabRun.Level, feed: String? = nil, linkGroup: String? = nil, viewer: String? = nil,
-      device: String? = nil, slotCount: Int? = nil
-    ) {
-      (self.level, self.feed, self.linkGroup) = (level, feed, linkGroup)
-      (self.viewer, self.device, self.slotCount) = (viewer, device, slotCount)
-    }
-
-    /// The key of the walks whose ranking was compared.
-    package init(_ group: RankingDifference.Group, _ level: LabRun.Level) {
-      self.init(
-        level: level, feed: group.feed, linkGroup: group.linkGroup, viewer: group.viewer,
-        device: group.device,
-        slotCount: group.slotCount)
-    }
   }
 
   /// How many dimensions the walks have in common.
   package enum Extent: Sendable, Hashable {
-    /// None: all walks of the level.
+    /// None: all walks.
     case all
     /// One of feed, link group, viewer and device.
     case dimension

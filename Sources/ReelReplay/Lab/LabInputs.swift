@@ -85,19 +85,12 @@ package struct LabInputs: Sendable {
     self.devices = Self.distinct(devices, by: \.name, &failures)
     let count = Self.product([
       feeds.count, links.count, viewers.count, devices.count, configuration.slotCounts.count,
-      configuration.policies.count, configuration.seeds.count, configuration.levels.count,
+      configuration.policies.count, configuration.seeds.count,
     ])
     let isWithinLimit = count.map { $0 <= LabConfiguration.runLimit } ?? false
     // Plans are made only for as many walks as a lab may have.
     meanWalkDuration =
       isWithinLimit ? Self.meanDuration(configuration, feeds, viewers, &failures) : .zero
-    if configuration.levels.contains(.chunk), configuration.policies.contains(where: { $0 is OraclePreload })
-    {
-      failures.append(
-        ReelError(
-          .usage, "the policy oracle can't be computed chunk by chunk",
-          advice: "leave out oracle or chunk_level"))
-    }
     guard failures.isEmpty else { throw LabFailures(failures.map(configuration.origin.located)) }
     guard isWithinLimit else {
       let text = count.map { "\($0)" } ?? "more than \(Int.max)"
@@ -113,7 +106,7 @@ package struct LabInputs: Sendable {
 
   /// True if the walks have lower bounds. For these alone, remote items are not measured, as that takes requests.
   package var computesBounds: Bool {
-    needsChunks || configuration.levels.contains(.chunk) || feeds.allSatisfy { FeedChunks.isLocal($0.feed) }
+    needsChunks || feeds.allSatisfy { FeedChunks.isLocal($0.feed) }
   }
 
   /// All runs, in their order.
@@ -121,8 +114,7 @@ package struct LabInputs: Sendable {
     LabRuns(
       feeds: feeds.map(\.name), links: links.map { LabRuns.Link(name: $0.name, group: $0.group) },
       viewers: viewers.map(\.name), devices: devices.map(\.name), slotCounts: configuration.slotCounts,
-      policies: configuration.policies.map(\.description), seeds: configuration.seeds,
-      levels: configuration.levels)
+      policies: configuration.policies.map(\.description), seeds: configuration.seeds)
   }
 
   // MARK: - Private

@@ -30,8 +30,7 @@ extension LabResult {
     figures[.meanBitRate] = totals.meanBitRate
     figures[.rungSwitchCount] = Double(totals.rungSwitchCount)
     figures[.peakMemory] = totals.poolHighWaterByteCount.map(Double.init)
-    // Chunks are not decoded.
-    if run.level == .decoded { figures[.decodedFrameCount] = Double(totals.decodedFrameCount) }
+    figures[.decodedFrameCount] = Double(totals.decodedFrameCount)
     figures[.abandonedSwipeCount] = Double(totals.abandonedSwipeCount)
     figures[.failedItemCount] = Double(totals.failedItemCount)
     figures.merge(report.waitFigures) { $1 }

@@ -3,14 +3,6 @@
 /// The names are those of the configuration. Runs that differ only in `slotCount` and `policy` are paired: the viewer
 /// swipes alike, and the link is the same.
 package struct LabRun: Sendable, Hashable, Codable {
-  /// How the walk is computed.
-  package enum Level: String, Sendable, Hashable, Codable, CaseIterable {
-    /// With real demuxing and decoding, over the connections of the modelled link.
-    case decoded
-    /// With the arithmetic of chunks that papers use.
-    case chunk
-  }
-
   package var feed: String
   /// The name of the recording or the link's text.
   package var link: String
@@ -21,11 +13,10 @@ package struct LabRun: Sendable, Hashable, Codable {
   package var slotCount: Int
   package var policy: String
   package var seed: UInt64
-  package var level: Level
 
   package init(
     feed: String, link: String, linkGroup: String, viewer: String, device: String, slotCount: Int,
-    policy: String, seed: UInt64, level: Level
+    policy: String, seed: UInt64
   ) {
     self.feed = feed
     self.link = link
@@ -35,13 +26,12 @@ package struct LabRun: Sendable, Hashable, Codable {
     self.slotCount = slotCount
     self.policy = policy
     self.seed = seed
-    self.level = level
   }
 }
 
 extension LabRun {
   private enum CodingKeys: String, CodingKey {
-    case feed, link, viewer, device, policy, seed, level
+    case feed, link, viewer, device, policy, seed
     case linkGroup = "link_group"
     case slotCount = "slots"
   }

@@ -21,7 +21,6 @@ package struct LabRuns: Sendable {
     package var seed = 0
     package var slotCount = 0
     package var policy = 0
-    package var level = 0
   }
 
   private let feeds: [String]
@@ -31,12 +30,11 @@ package struct LabRuns: Sendable {
   private let slotCounts: [Int]
   private let policies: [String]
   private let seeds: [UInt64]
-  private let levels: [LabRun.Level]
 
   /// - Precondition: The product of the counts is an `Int`.
   package init(
     feeds: [String], links: [Link], viewers: [String], devices: [String], slotCounts: [Int],
-    policies: [String], seeds: [UInt64], levels: [LabRun.Level]
+    policies: [String], seeds: [UInt64]
   ) {
     self.feeds = feeds
     self.links = links
@@ -45,7 +43,6 @@ package struct LabRuns: Sendable {
     self.slotCounts = slotCounts
     self.policies = policies
     self.seeds = seeds
-    self.levels = levels
   }
 
   /// Where the values of the run at `index` are in their lists.
@@ -53,9 +50,8 @@ package struct LabRuns: Sendable {
     var (places, rest) = (Places(), index)
     // The last one changes from run to run.
     let dimensions: [(WritableKeyPath<Places, Int>, Int)] = [
-      (\.level, levels.count), (\.policy, policies.count), (\.slotCount, slotCounts.count),
-      (\.seed, seeds.count), (\.device, devices.count), (\.viewer, viewers.count), (\.link, links.count),
-      (\.feed, feeds.count),
+      (\.policy, policies.count), (\.slotCount, slotCounts.count), (\.seed, seeds.count),
+      (\.device, devices.count), (\.viewer, viewers.count), (\.link, links.count), (\.feed, feeds.count),
     ]
     for (place, count) in dimensions {
       places[keyPath: place] = rest % count
@@ -70,7 +66,7 @@ extension LabRuns: RandomAccessCollection {
 
   package var endIndex: Int {
     [feeds.count, links.count, viewers.count, devices.count, slotCounts.count, policies.count, seeds.count]
-      .reduce(levels.count, *)
+      .reduce(1, *)
   }
 
   package subscript(index: Int) -> LabRun {
@@ -79,6 +75,6 @@ extension LabRuns: RandomAccessCollection {
     return LabRun(
       feed: feeds[places.feed], link: link.name, linkGroup: link.group, viewer: viewers[places.viewer],
       device: devices[places.device], slotCount: slotCounts[places.slotCount],
-      policy: policies[places.policy], seed: seeds[places.seed], level: levels[places.level])
+      policy: policies[places.policy], seed: seeds[places.seed])
   }
 }

@@ -1,24 +1,18 @@
 /// In JSON:
 ///
 /// - `baseline`, `runs`, and `resamples`, the number of the bootstrap's draws.
-/// - `levels`, `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
+/// - `feeds`, `links`, `link_groups`, `viewers`, `devices`, `slots`, `policies`, `seeds`: the dimensions.
 /// - `groups`: for each group
-///   - `level`, and those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
+///   - those of `feed`, `link_group`, `viewer`, `device` and `slots` that its walks have in common; `runs`.
 ///   - `pools`: for each pool `slots`, `policy`, `runs`, `failed` (of these), `pareto` (true on the front), and `figures`: for each figure of
 ///     ``LabResult/Figure`` `runs` (walks that have it), `mean`, `median` and `p95` over walks.
 ///   - `differences` from the baseline, and `size_differences` from the smallest pool of the same policy: for each
 ///     `slots`, `policy`, `minus_slots`, `minus_policy`, `pairs`, and `figures`: for each figure `pairs` (whose walks both
 ///     have it), `left_out` (other pairs), `mean`, and with two pairs or more `lower` and `upper`, the ends of the 95 %
 ///     interval, and `excludes_zero`.
-/// - `rankings`, with two levels: for each group and figure that the levels rank in another order `feed`, `link_group`,
-///   `viewer`, `device`, `slots`, `figure`; `chunk` and `decoded`, the `policy` and `mean` of each policy, best first; and
-///   `reversals`: `policy`, which is ahead of `other` by chunks and behind it with decoding, `sure` (true if the 95 %
-///   intervals of their differences exclude 0 at both levels), and `causes`: a `figure`, and by how much decoding
-///   changes it for `policy` (`change`) and for `other` (`other_change`).
 extension LabSummary: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case baseline, runs, resamples, levels, feeds, links, viewers, devices, slots, policies, seeds, groups,
-      rankings
+    case baseline, runs, resamples, feeds, links, viewers, devices, slots, policies, seeds, groups
     case linkGroups = "link_groups"
   }
 
@@ -27,7 +21,6 @@ extension LabSummary: Encodable {
     try values.encodeIfPresent(baseline, forKey: .baseline)
     try values.encode(runCount, forKey: .runs)
     try values.encode(PairedBootstrap.resampleCount, forKey: .resamples)
-    try values.encode(dimensions.levels, forKey: .levels)
     try values.encode(dimensions.feeds, forKey: .feeds)
     try values.encode(dimensions.links, forKey: .links)
     try values.encode(dimensions.linkGroups, forKey: .linkGroups)
@@ -37,21 +30,18 @@ extension LabSummary: Encodable {
     try values.encode(dimensions.policies, forKey: .policies)
     try values.encode(dimensions.seeds, forKey: .seeds)
     try values.encode(groups, forKey: .groups)
-    guard dimensions.levels.count > 1 else { return }
-    try values.encode(rankings.map { Ranking(ranking: $0, summary: self) }, forKey: .rankings)
   }
 }
 
 extension LabGroup: Encodable {
   private enum CodingKeys: String, CodingKey {
-    case level, runs, pools, differences
+    case runs, pools, differences
     case sizeDifferences = "size_differences"
   }
 
   package func encode(to encoder: any Encoder) throws {
     try key.encodeDimensions(to: encoder)
     var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(key.level, forKey: .level)
     try values.encode(runCount, forKey: .runs)
     try values.encode(rows, forKey: .pools)
     try values.encode(differences, forKey: .differences)
@@ -65,7 +55,7 @@ extension LabGroup.Key {
     case linkGroup = "link_group"
   }
 
-  /// Writes what the walks have in common, without the level.
+  /// Writes what the walks have in common.
   fileprivate func encodeDimensions(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encodeIfPresent(feed, forKey: .feed)
@@ -150,58 +140,5 @@ extension LabDifference.Figure: Encodable {
     try values.encode(interval.lower, forKey: .lower)
     try values.encode(interval.upper, forKey: .upper)
     try values.encode(interval.excludesZero, forKey: .excludesZero)
-  }
-}
-
-/// A ranking with what its summary knows of it.
-private struct Ranking: Encodable {
-  let ranking: RankingDifference
-  let summary: LabSummary
-
-  private enum CodingKeys: String, CodingKey {
-    case figure, chunk, decoded, reversals
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    // At each level the same, but for the level, which is not written.
-    try LabGroup.Key(ranking.group, .decoded).encodeDimensions(to: encoder)
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(ranking.figure, forKey: .figure)
-    try values.encode(ranking.chunk.map(Place.init), forKey: .chunk)
-    try values.encode(ranking.decoded.map(Place.init), forKey: .decoded)
-    let reversals = ranking.reversals.map { reversal in
-      Reversal(
-        policy: reversal.policy.policy, other: reversal.other.policy,
-        sure: summary.isSure(reversal, of: ranking),
-        causes: reversal.causes.map {
-          Cause(figure: $0.figure, change: $0.change, otherChange: $0.otherChange)
-        })
-    }
-    try values.encode(reversals, forKey: .reversals)
-  }
-
-  private struct Place: Encodable {
-    let policy: String
-    let mean: Double
-
-    init(_ place: RankingDifference.Place) { (policy, mean) = (place.policy, place.mean) }
-  }
-
-  private struct Reversal: Encodable {
-    let policy: String
-    let other: String
-    let sure: Bool
-    let causes: [Cause]
-  }
-
-  private struct Cause: Encodable {
-    let figure: LabResult.Figure
-    let change: Double
-    let otherChange: Double
-
-    enum CodingKeys: String, CodingKey {
-      case figure, change
-      case otherChange = "other_change"
-    }
   }
 }

@@ -1,13 +1,12 @@
 /// The results of a lab: figures by group and pool, and how pools differ.
 ///
-/// Results of the two levels are never put together. A group over walks of several pool sizes has a row for each size
-/// and policy. The order of the results determines the order of names, and nothing else.
+/// A group over walks of several pool sizes has a row for each size and policy. The order of the results determines the
+/// order of names, and nothing else.
 ///
 /// There is no single score. The Pareto front of each group weighs up ``LabGroup/frontFigures``.
 package struct LabSummary: Sendable {
   /// The values of the lab's dimensions, in the order of the results; numbers of slots ascend.
   package struct Dimensions: Sendable, Hashable {
-    package var levels: [LabRun.Level] = []
     package var feeds: [String] = []
     package var links: [String] = []
     package var linkGroups: [String] = []
@@ -23,12 +22,9 @@ package struct LabSummary: Sendable {
   package let baseline: String?
   /// The number of results; those of a repeated walk count once.
   package let runCount: Int
-  /// For each level, decoded walks first: all walks, then those that have one of feed, link group, viewer and device in
-  /// common if the lab varies more than one of these, then those that have all of these and the number of slots in
-  /// common.
+  /// All walks, then those that have one of feed, link group, viewer and device in common if the lab varies more than one
+  /// of these, then those that have all of these and the number of slots in common.
   package let groups: [LabGroup]
-  /// Where the levels rank policies in another order; empty if there is only one level.
-  package let rankings: [RankingDifference]
 
   /// - Parameters:
   ///   - results: Of repeated walks, the first counts.
@@ -41,35 +37,18 @@ package struct LabSummary: Sendable {
     let baseline = baseline.flatMap { dimensions.policies.contains($0) ? $0 : nil }
     (self.dimensions, self.baseline, runCount) = (dimensions, baseline, results.count)
     groups = Self.groups(results, dimensions, baseline: baseline)
-    rankings = dimensions.levels.count > 1 ? RankingDifference.all(in: results) : []
   }
 
-  /// The walks of a level, all together; `nil` if there are none.
-  package func overall(_ level: LabRun.Level) -> LabGroup? { groups(level, .all).first }
+  /// All walks together; `nil` if there are none.
+  package var overall: LabGroup? { groups(.all).first }
 
-  /// The groups of a level with this extent.
-  package func groups(_ level: LabRun.Level, _ extent: LabGroup.Extent) -> [LabGroup] {
-    groups.filter { $0.key.level == level && $0.extent == extent }
-  }
-
-  /// True if the policies of a reversal differ at both levels by more than chance: each interval excludes 0.
-  package func isSure(_ reversal: RankingDifference.Reversal, of ranking: RankingDifference) -> Bool {
-    LabRun.Level.allCases.allSatisfy { level in
-      let key = LabGroup.Key(ranking.group, level)
-      func pool(_ place: RankingDifference.Place) -> LabPool {
-        LabPool(slotCount: ranking.group.slotCount, policy: place.policy)
-      }
-      let difference = groups.first { $0.key == key }?.difference(
-        of: pool(reversal.policy), minus: pool(reversal.other), figures: [ranking.figure])
-      return difference?.figures[ranking.figure]?.excludesZero == true
-    }
-  }
+  /// The groups with this extent.
+  package func groups(_ extent: LabGroup.Extent) -> [LabGroup] { groups.filter { $0.extent == extent } }
 
   // MARK: - Private
 
   /// What two paired walks have in common.
   private struct Pair: Hashable {
-    let level: LabRun.Level
     let feed: String
     let linkGroup: String
     let link: String
@@ -78,7 +57,7 @@ package struct LabSummary: Sendable {
     let seed: UInt64
 
     init(_ run: LabRun) {
-      (level, feed, linkGroup, link) = (run.level, run.feed, run.linkGroup, run.link)
+      (feed, linkGroup, link) = (run.feed, run.linkGroup, run.link)
       (viewer, device, seed) = (run.viewer, run.device, run.seed)
     }
 
@@ -87,7 +66,7 @@ package struct LabSummary: Sendable {
       return texts == others ? one.seed < other.seed : texts.lexicographicallyPrecedes(others)
     }
 
-    private var texts: [String] { [level.rawValue, feed, linkGroup, link, viewer, device] }
+    private var texts: [String] { [feed, linkGroup, link, viewer, device] }
   }
 
   private static func dimensions(of results: [LabResult]) -> Dimensions {
@@ -95,11 +74,10 @@ package struct LabSummary: Sendable {
       var known: Set<Value> = []
       return results.map { value($0.run) }.filter { known.insert($0).inserted }
     }
-    let levels = distinct(\.level)
     return Dimensions(
-      levels: LabRun.Level.allCases.filter(levels.contains), feeds: distinct(\.feed), links: distinct(\.link),
-      linkGroups: distinct(\.linkGroup), viewers: distinct(\.viewer), devices: distinct(\.device),
-      slotCounts: distinct(\.slotCount).sorted(), policies: distinct(\.policy), seeds: distinct(\.seed))
+      feeds: distinct(\.feed), links: distinct(\.link), linkGroups: distinct(\.linkGroup),
+      viewers: distinct(\.viewer), devices: distinct(\.device), slotCounts: distinct(\.slotCount).sorted(),
+      policies: distinct(\.policy), seeds: distinct(\.seed))
   }
 
   private static func groups(
@@ -116,17 +94,15 @@ package struct LabSummary: Sendable {
       let run = result.run
       let pool = LabPool(slotCount: run.slotCount, policy: run.policy)
       var keys = [
-        LabGroup.Key(level: run.level),
+        LabGroup.Key(),
         LabGroup.Key(
-          level: run.level, feed: run.feed, linkGroup: run.linkGroup, viewer: run.viewer, device: run.device,
+          feed: run.feed, linkGroup: run.linkGroup, viewer: run.viewer, device: run.device,
           slotCount: run.slotCount),
       ]
       if hasMargins {
         keys += [
-          LabGroup.Key(level: run.level, feed: run.feed),
-          LabGroup.Key(level: run.level, linkGroup: run.linkGroup),
-          LabGroup.Key(level: run.level, viewer: run.viewer),
-          LabGroup.Key(level: run.level, device: run.device),
+          LabGroup.Key(feed: run.feed), LabGroup.Key(linkGroup: run.linkGroup),
+          LabGroup.Key(viewer: run.viewer), LabGroup.Key(device: run.device),
         ]
       }
       for key in keys { samples[key, default: [:]][pool, default: LabSamples()].append(result, pair: pair) }
@@ -142,32 +118,27 @@ package struct LabSummary: Sendable {
 
   /// The keys of all groups that there can be, in their order.
   private static func keys(_ dimensions: Dimensions) -> [(LabGroup.Key, LabGroup.Extent)] {
-    var keys: [(LabGroup.Key, LabGroup.Extent)] = []
-    for level in dimensions.levels {
-      let all = LabGroup.Key(level: level)
-      keys.append((all, .all))
-      func add<Value>(_ values: [Value], _ field: WritableKeyPath<LabGroup.Key, Value?>) {
-        guard values.count > 1 else { return }
-        for value in values {
-          var key = all
-          key[keyPath: field] = value
-          keys.append((key, .dimension))
-        }
+    var keys: [(LabGroup.Key, LabGroup.Extent)] = [(LabGroup.Key(), .all)]
+    func add<Value>(_ values: [Value], _ field: WritableKeyPath<LabGroup.Key, Value?>) {
+      guard values.count > 1 else { return }
+      for value in values {
+        var key = LabGroup.Key()
+        key[keyPath: field] = value
+        keys.append((key, .dimension))
       }
-      add(dimensions.feeds, \.feed)
-      add(dimensions.linkGroups, \.linkGroup)
-      add(dimensions.viewers, \.viewer)
-      add(dimensions.devices, \.device)
-      for feed in dimensions.feeds {
-        for group in dimensions.linkGroups {
-          for viewer in dimensions.viewers {
-            for device in dimensions.devices {
-              for slotCount in dimensions.slotCounts {
-                let key = LabGroup.Key(
-                  level: level, feed: feed, linkGroup: group, viewer: viewer, device: device,
-                  slotCount: slotCount)
-                keys.append((key, .cell))
-              }
+    }
+    add(dimensions.feeds, \.feed)
+    add(dimensions.linkGroups, \.linkGroup)
+    add(dimensions.viewers, \.viewer)
+    add(dimensions.devices, \.device)
+    for feed in dimensions.feeds {
+      for group in dimensions.linkGroups {
+        for viewer in dimensions.viewers {
+          for device in dimensions.devices {
+            for slotCount in dimensions.slotCounts {
+              let key = LabGroup.Key(
+                feed: feed, linkGroup: group, viewer: viewer, device: device, slotCount: slotCount)
+              keys.append((key, .cell))
             }
           }
         }

@@ -122,16 +122,13 @@ private enum WalkMetrics {
       totals, kind in
       kind == .size ? .size(totals.unshownByteCount) : totals.unshownByteShare.map { .share($0) }
     },
-    WalkMetric(
-      "frames.decoded", "frames decoded for all items", [.count], absence: "frames were not decoded"
-    ) { totals, _ in
-      totals.countsFrames ? .count(totals.decodedFrameCount) : nil
+    WalkMetric("frames.decoded", "frames decoded for all items", [.count]) { totals, _ in
+      .count(totals.decodedFrameCount)
     },
     WalkMetric(
       "frames.wasted", "frames decoded but never shown", [.share, .count], absence: "no frame was decoded"
     ) { totals, kind in
-      guard totals.countsFrames else { return nil }
-      return kind == .count ? .count(totals.unshownFrameCount) : totals.unshownFrameShare.map { .share($0) }
+      kind == .count ? .count(totals.unshownFrameCount) : totals.unshownFrameShare.map { .share($0) }
     },
     WalkMetric("slot.memory", "peak memory of any slot", [.size], absence: "memory was not measured") {
       totals, _ in totals.slotHighWaterByteCount.map { .size(Int64($0)) }

@@ -24,10 +24,8 @@ extension WalkReport: Codable {
     try values.encode(milliseconds: duration, forKey: .duration)
     try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
     try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    if !settings.isChunkLevel {
-      try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
-      try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
-    }
+    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
+    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
     try values.encode(slotHighWaterByteCounts, forKey: .slotHighWaterByteCounts)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItems, forKey: .failedItems)
@@ -48,8 +46,8 @@ extension WalkReport: Codable {
     duration = try values.decodeMilliseconds(forKey: .duration)
     fetchedByteCount = try values.decode(Int64.self, forKey: .fetchedByteCount)
     unshownByteCount = try values.decode(Int64.self, forKey: .unshownByteCount)
-    decodedFrameCount = try values.decodeIfPresent(Int.self, forKey: .decodedFrameCount) ?? 0
-    unshownFrameCount = try values.decodeIfPresent(Int.self, forKey: .unshownFrameCount) ?? 0
+    decodedFrameCount = try values.decode(Int.self, forKey: .decodedFrameCount)
+    unshownFrameCount = try values.decode(Int.self, forKey: .unshownFrameCount)
     slotHighWaterByteCounts = try values.decode([Int].self, forKey: .slotHighWaterByteCounts)
     poolHighWaterByteCount = try values.decodeIfPresent(Int.self, forKey: .poolHighWaterByteCount)
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)

@@ -10,7 +10,6 @@ extension WalkSettings: Codable {
     case isVirtual = "virtual"
     case decodeCost = "decode_cost_ms"
     case decoding = "decode"
-    case isChunkLevel = "chunk_level"
     case notMeasured
   }
 
@@ -28,10 +27,6 @@ extension WalkSettings: Codable {
     try values.encode(isVirtual, forKey: .isVirtual)
     try values.encode(millisecondsIfPresent: decodeCost, forKey: .decodeCost)
     try values.encodeIfPresent(device, forKey: .device)
-    if isChunkLevel {
-      try values.encode(true, forKey: .isChunkLevel)
-      try values.encode(["decoding", "memory"], forKey: .notMeasured)
-    }
     guard decodesFirstFramesOnly else { return }
     try values.encode("first", forKey: .decoding)
     try values.encode(["damage", "resident_memory"], forKey: .notMeasured)
@@ -54,6 +49,5 @@ extension WalkSettings: Codable {
     let rung = try values.decodeIfPresent(String.self, forKey: .firstRung)
     firstRung = rung.flatMap { FirstRung(rawValue: $0) } ?? .adapted
     decodesFirstFramesOnly = try values.decodeIfPresent(String.self, forKey: .decoding) == "first"
-    isChunkLevel = try values.decodeIfPresent(Bool.self, forKey: .isChunkLevel) ?? false
   }
 }

@@ -27,9 +27,6 @@ public struct WalkSettings: Sendable, Hashable {
   public var firstRung = FirstRung.adapted
   /// True if only the first frames of each visit were decoded. Damage and resident memory are then not measured.
   public var decodesFirstFramesOnly = false
-  /// True if the walk was computed by the arithmetic of chunks: nothing was demuxed or decoded, and memory is not
-  /// measured.
-  public var isChunkLevel = false
   /// The device whose limits and costs applied: a name or a file; `nil` for none.
   public var device: String?
 

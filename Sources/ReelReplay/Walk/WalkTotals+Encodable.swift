@@ -48,10 +48,8 @@ extension WalkTotals: Encodable {
     try values.encode(rungSwitchCount, forKey: .rungSwitchCount)
     try values.encode(fetchedByteCount, forKey: .fetchedByteCount)
     try values.encode(unshownByteCount, forKey: .unshownByteCount)
-    if countsFrames {
-      try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
-      try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
-    }
+    try values.encode(decodedFrameCount, forKey: .decodedFrameCount)
+    try values.encode(unshownFrameCount, forKey: .unshownFrameCount)
     try values.encodeIfPresent(slotHighWaterByteCount, forKey: .slotHighWaterByteCount)
     try values.encodeIfPresent(poolHighWaterByteCount, forKey: .poolHighWaterByteCount)
     try values.encode(failedItemCount, forKey: .failedItemCount)

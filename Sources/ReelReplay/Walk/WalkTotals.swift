@@ -54,8 +54,6 @@ public struct WalkTotals: Sendable, Hashable {
   public let poolHighWaterByteCount: Int?
   /// The number of items that failed.
   public let failedItemCount: Int
-  /// False for the arithmetic of chunks, which decodes no frames.
-  let countsFrames: Bool
 
   /// Computes the figures of a report.
   public init(_ report: WalkReport) {
@@ -98,7 +96,6 @@ public struct WalkTotals: Sendable, Hashable {
     slotHighWaterByteCount = report.slotHighWaterByteCounts.max()
     poolHighWaterByteCount = report.poolHighWaterByteCount
     failedItemCount = report.failedItems.count
-    countsFrames = !report.settings.isChunkLevel
   }
 
   /// The share of counted swipes that found the stage reached, from 0 to 1; `nil` if no swipe was counted.

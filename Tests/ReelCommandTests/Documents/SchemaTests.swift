@@ -44,13 +44,12 @@ struct SchemaTests {
         "--first-rung", "low", "--flicks", "30%", "--decode", "first",
       ]
     ),
-    ("feed", ["feed", "feed.txt", "--virtual", "--link", "lte", "--swipes", "4", "--json", "--chunk-level"]),
     (
       "lab",
       [
         "lab", "--feed", "feed.txt", "--link", "lte", "--link", "3g", "--policies", "adjacent,adaptive,none",
         "--seeds",
-        "2", "--pools", "2,3", "--swipes", "4", "--chunk-level", "--json",
+        "2", "--pools", "2,3", "--swipes", "4", "--json",
       ]
     ),
   ]
