@@ -77,32 +77,6 @@ struct FeedCommandTests {
     #expect(ratios[1] > ratios[0] && ratios[2] >= ratios[1], "\(ratios)")
   }
 
-  @Test("The oracle is compared with other policies, and a bound with all")
-  func oracle() async throws {
-    let folder = try TemporaryFolder()
-    let feed = try list(folder)
-    let arguments = [
-      "feed", feed, "--swipes", "10", "--dwell", "fixed:1s", "--compare", "1:oracle,3:adjacent",
-    ]
-    let result = try await Command.run(arguments + ["--virtual", "--link", "1Mbit/100ms", "--json"])
-    #expect(result.status == 0, "\(result.errorText)")
-    let reports = try result.outputText.split(separator: "\n").map { try object($0) }
-    #expect(reports.compactMap { $0["label"] as? String } == ["1 oracle", "3 adjacent"])
-    for report in reports {
-      let totals = try #require(report["totals"] as? [String: Any])
-      let bound = try #require(totals["second_frame_bound"] as? [String: Double])
-      let delays = try #require((totals["second_frame"] as? [String: [String: Any]])?["all"])
-      #expect(try #require(bound["p95_ms"]) <= (delays["p95_ms"] as? Double ?? 0))
-    }
-    let table = try await Command.run(arguments + ["--virtual", "--link", "1Mbit/100ms"])
-    #expect(table.outputText.contains("second_frame.bound.p95"))
-    for wrong in [[], ["--virtual"], ["--link", "lte"]] {
-      let refused = try await Command.run(arguments + wrong)
-      #expect(refused.status == 64)
-      #expect(refused.errorText.contains("the policy oracle must know the walk's clock and link"))
-    }
-  }
-
   @Test("Every pool of a comparison gets the same viewer")
   func paired() async throws {
     let folder = try TemporaryFolder()

@@ -131,7 +131,7 @@ struct MannersTests {
     let folder = try TemporaryFolder()
     let feed = try Self.feed(in: folder)
     let policy = try await Command.run("feed", feed, "--preload", "psychic")
-    #expect(policy.status == 64 && policy.errorText.contains("oracle"), "\(policy.errorText)")
+    #expect(policy.status == 64 && policy.errorText.contains("dashlet"), "\(policy.errorText)")
     let link = try await Command.run("feed", feed, "--link", "missing")
     #expect(link.status == 64 && link.errorText.contains("folder of recordings"), "\(link.errorText)")
   }

@@ -43,7 +43,7 @@ struct FeedCommand: AsyncParsableCommand {
       \(HelpText.list(DeviceModel.builtIn.map { ($0.name, $0.summary) }))
 
       Preload policies:
-      \(HelpText.list(ReplayPolicies.forms))
+      \(HelpText.list(PreloadPolicies.forms))
 
       Dwell times:
       \(HelpText.list(DwellSpec.forms))
@@ -211,11 +211,7 @@ struct FeedCommand: AsyncParsableCommand {
         throw ReelError(
           .usage, "--trace and --contact-sheet can't be combined with a folder of recordings")
       }
-      if try pools().contains(where: { $0.policy is OraclePreload }), !virtual || link == nil {
-        throw ReelError(
-          .usage, "the policy oracle must know the walk's clock and link",
-          advice: "add --virtual and --link")
-      }
+      _ = try pools()
       _ = try cost()
       _ = try shares()
       _ = try scores()
@@ -273,7 +269,7 @@ struct FeedCommand: AsyncParsableCommand {
   }
 
   func pools() throws(ReelError) -> [Pool] {
-    let usual = try ReplayPolicies.parse(preload)
+    let usual = try PreloadPolicies.parse(preload)
     guard let compare else { return [Pool(size: pool, policy: usual)] }
     var pools: [Pool] = []
     for entry in compare.split(separator: ",", omittingEmptySubsequences: false) {
@@ -285,7 +281,7 @@ struct FeedCommand: AsyncParsableCommand {
           .usage, "--compare: \"\(entry)\" is not a pool",
           advice: "write SIZE or SIZE:POLICY, as 1,3,5:ahead:4")
       }
-      pools.append(Pool(size: size, policy: parts.count > 1 ? try ReplayPolicies.parse(parts[1]) : usual))
+      pools.append(Pool(size: size, policy: parts.count > 1 ? try PreloadPolicies.parse(parts[1]) : usual))
     }
     return pools
   }

@@ -74,7 +74,6 @@ struct FeedJob: Sendable {
     progress.prepare("measuring the cost of decoding")
     if command.calibrate { cost = try await calibratedCost(feed, fetcher) }
     let pools = try command.pools()
-    let chunks = try await chunks(feed, plan, pools, fetcher, progress)
     let count = links.count * pools.count
     var walks: [Walk] = []
     for link in links {
@@ -98,7 +97,7 @@ struct FeedJob: Sendable {
     let reports = Locked([WalkReport?](repeating: nil, count: count))
     do {
       if command.virtual {
-        try await simulate(walks, chunks, cost: device?.decodeCost ?? cost, fetcher: fetcher) {
+        try await simulate(walks, cost: device?.decodeCost ?? cost, fetcher: fetcher) {
           place, report in
           reports.withLock { $0[place] = report }
         }
@@ -148,7 +147,7 @@ struct FeedJob: Sendable {
   ///
   /// - Parameter note: As for `perform`; called on any thread.
   private func simulate(
-    _ walks: [Walk], _ chunks: FeedChunks?, cost: DecodeCost, fetcher: any Fetching,
+    _ walks: [Walk], cost: DecodeCost, fetcher: any Fetching,
     note: @escaping @Sendable (Int, WalkReport) -> Void
   ) async throws {
     let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: command.decoding == .first)
@@ -157,27 +156,12 @@ struct FeedJob: Sendable {
         walk.feed, plan: walk.plan, settings: walk.settings, label: walk.label,
         configuration: walk.configuration, decodeCost: cost, link: walk.link, fetcher: fetcher,
         limit: .seconds(command.options.timeout), memory: memory, logger: logger)
-      simulated.chunks = chunks
       simulated.trace = walk.trace
       simulated.frames = walk.show
       simulated.onInterruption = { note(place, $0) }
       return simulated
     }
     _ = try await SimulatedWalk.run(simulated) { place, report in note(place, report) }
-  }
-
-  /// What the items that the walk visits consist of, for the policy `oracle` and for the lower bound of the delays. Nil if
-  /// nothing is wanted. For the bound alone, remote items are not measured, as that takes requests.
-  private func chunks(
-    _ feed: Feed, _ plan: WalkPlan, _ pools: [FeedCommand.Pool], _ fetcher: any Fetching,
-    _ progress: FeedProgress
-  ) async throws -> FeedChunks? {
-    guard command.virtual, command.link != nil else { return nil }
-    let loading = try command.options.loading()
-    progress.prepare("measuring the chunks")
-    let isOracle = pools.contains { $0.policy is OraclePreload }
-    guard isOracle || FeedChunks.isLocal(plan, of: feed) else { return nil }
-    return try await FeedChunks.measure(plan, of: feed, fetcher: fetcher, loading: loading, logger: logger)
   }
 
   /// The mean cost of a frame of the first items, measured here. Throws `ReelError` if there is no frame.

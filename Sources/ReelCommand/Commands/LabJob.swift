@@ -72,16 +72,12 @@ struct LabJob {
   ) async throws {
     let pending = runs.indices.filter { !store.isDone($0) }
     guard !pending.isEmpty else { return }
-    var walks = LabWalks(
+    let walks = LabWalks(
       inputs, loading: try command.options.loading(), fetcher: fetcher,
       limit: .seconds(command.options.timeout), logger: logger)
-    // Whatever is left to do, so that a lab that is continued gives the same results.
-    if inputs.computesBounds {
-      try await walks.measureChunks { progress.prepare($0) }
-    }
     var indices = pending.makeIterator()
     progress.begin(total: runs.count, done: store.endedCount - store.failedCount)
-    try await SideBySide.run(command.jobs, next: { indices.next() }) { [walks] index in
+    try await SideBySide.run(command.jobs, next: { indices.next() }) { index in
       try await walks.result(of: runs[index], at: runs.places(at: index))
     } ended: { index, outcome in
       let result: LabResult
@@ -99,7 +95,7 @@ struct LabJob {
   private func baseline(_ configuration: LabConfiguration) throws(ReelError) -> String? {
     let names = configuration.policies.map(\.description)
     guard let text = command.baseline else { return names.first }
-    let name = try ReplayPolicies.parse(text).description
+    let name = try PreloadPolicies.parse(text).description
     guard names.contains(name) else {
       throw ReelError(
         .usage, "--baseline: the lab has no policy \(name)",

@@ -11,8 +11,6 @@ struct LabWalks: Sendable {
   private let fetcher: any Fetching
   private let limit: Duration
   private let memory = SimulatedWalk.Memory(decodesFirstFramesOnly: true)
-  /// Of each feed; empty until they are measured.
-  private var chunks: [FeedChunks] = []
   private let logger: Logger
 
   /// - Parameters:
@@ -32,30 +30,12 @@ struct LabWalks: Sendable {
     self.logger = logger
   }
 
-  /// Measures the chunks of all feeds, for the policy `oracle` and for lower bounds of the delays.
-  ///
-  /// - Parameter progress: Called with a line for a terminal, on any thread.
-  /// - Throws: `CancellationError`.
-  mutating func measureChunks(_ progress: @Sendable (String) -> Void) async throws {
-    chunks = []
-    for (number, input) in inputs.feeds.enumerated() {
-      let feed = inputs.feeds.count > 1 ? " of feed \(number + 1) of \(inputs.feeds.count)" : ""
-      chunks.append(
-        try await FeedChunks.measure(input.feed, fetcher: fetcher, loading: loading, logger: logger) {
-          count in
-          progress("measuring the chunks\(feed): \(count) of \(input.feed.items.count) items")
-        })
-    }
-  }
-
   /// Performs the walk of a run.
   ///
   /// - Parameter places: Those of the run.
   /// - Throws: As `SimulatedWalk.run()`.
   func result(of run: LabRun, at places: LabRuns.Places) async throws -> LabResult {
-    var walk = try walk(run, places)
-    if !chunks.isEmpty { walk.chunks = chunks[places.feed] }
-    return LabResult(run: run, report: try await walk.run(), scores: inputs.configuration.scores)
+    LabResult(run: run, report: try await walk(run, places).run(), scores: inputs.configuration.scores)
   }
 
   // MARK: - Private

@@ -15,23 +15,12 @@ struct ComparisonTable: Sendable, Hashable {
     "bytes.wasted", "frames.wasted", "slot.memory", "pool.memory", "failed", "abandoned",
   ]
 
-  /// The metrics that have a row if a report's bound is above 0.
-  static let boundMetrics = ["second_frame.bound.p95", "second_frame.bound.mean"]
-
-  /// The usual metrics of these reports.
-  static func metrics(of totals: [WalkTotals]) -> [String] {
-    guard totals.contains(where: { ($0.secondFrameBound?.mean ?? .zero) > .zero }),
-      let place = usualMetrics.firstIndex(of: "second_frame.max")
-    else { return usualMetrics }
-    return usualMetrics[...place] + boundMetrics + usualMetrics[(place + 1)...]
-  }
-
   /// The names of the rows.
   let metrics: [String]
 
   init(_ reports: [WalkReport]) {
     self.reports = reports
-    metrics = Self.metrics(of: reports.map(\.totals))
+    metrics = Self.usualMetrics
   }
 
   /// - Throws: `ReelError` of kind `usage` for a metric that there is not.

@@ -12,7 +12,7 @@ extension LabResult.Figure {
   var unit: Unit {
     switch self {
     case .firstFrameP50, .firstFrameP95, .firstFrameP99, .secondFrameP50, .secondFrameP95, .secondFrameP99,
-      .secondFrameMean, .secondFrameBoundP95, .waitManifest, .waitInitialization, .waitAnswer, .waitTransfer,
+      .secondFrameMean, .waitManifest, .waitInitialization, .waitAnswer, .waitTransfer,
       .waitDecode, .waitPreparing, .waitSecondFrame:
       .time
     case .secondFrameOver100ms, .secondFrameOver1s, .rebufferingRatio: .share
@@ -45,7 +45,6 @@ extension LabResult.Figure {
     case .decodedFrameCount: "decoded frames"
     case .abandonedSwipeCount: "abandoned swipes"
     case .failedItemCount: "failed items"
-    case .secondFrameBoundP95: "lower bound, p95"
     case .mmgc2022: "mmgc2022"
     case .waitManifest: "wait for manifests"
     case .waitInitialization: "wait for initialization segments"

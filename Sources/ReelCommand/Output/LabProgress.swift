@@ -3,7 +3,6 @@ import ReelCore
 /// How far `reel lab` is, for the line on a terminal.
 final class LabProgress: Sendable {
   private struct State {
-    var label = ""
     var total = 0
     var done = 0
     var failed = 0
@@ -13,9 +12,6 @@ final class LabProgress: Sendable {
   }
 
   private let state = Locked(State())
-
-  /// Names a step before the runs.
-  func prepare(_ label: String) { state.withLock { $0.label = label } }
 
   /// - Parameter done: The runs that were done before.
   func begin(total: Int, done: Int) {
@@ -33,7 +29,7 @@ final class LabProgress: Sendable {
   /// `120 of 400 runs, 2 failed, about 3 min left`.
   var text: String {
     let now = state.withLock { $0 }
-    guard now.total > 0 else { return now.label }
+    guard now.total > 0 else { return "" }
     var text = "\(now.done) of \(now.total) runs"
     if now.failed > 0 { text += ", \(now.failed) failed" }
     let seconds = (ContinuousClock.now - now.began) / .seconds(1)

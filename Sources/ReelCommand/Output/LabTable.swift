@@ -45,7 +45,7 @@ struct LabTable {
     } else {
       parts.append(lines(groups))
     }
-    parts.append(notes(overall).joined(separator: "\n"))
+    parts.append(Self.notes)
     return parts
   }
 
@@ -129,24 +129,10 @@ struct LabTable {
     return (lines + ["  --json and --report have all figures of each group."]).joined(separator: "\n")
   }
 
-  private func notes(_ overall: LabGroup) -> [String] {
-    var notes = ["* on the Pareto front of p95, rebuffering, wasted bytes and memory"]
-    notes.append(
-      "p50, p95, p99, >100 ms: delay of the second frame; pairs: walks that differ only in the pool")
-    let means = overall.rows.compactMap { row in
-      row.mean(.secondFrameBoundP95).map { (name(row.pool), $0) }
-    }
-    // A bound of 0 says nothing.
-    let isAboveZero = means.contains { $0.1 > 0 }
-    let bounds = (isAboveZero ? means : []).map { ($0, LabResult.Figure.secondFrameBoundP95.text($1)) }
-    // The bound depends on the link and the viewer, not on the pool, if all pools have all walks.
-    if let first = bounds.first {
-      let isOne = bounds.allSatisfy { $0.1 == first.1 }
-      let list = bounds.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
-      notes.append("lower bound of the p95, mean: \(isOne ? first.1 : list)")
-    }
-    return notes
-  }
+  private static let notes = """
+    * on the Pareto front of p95, rebuffering, wasted bytes and memory
+    p50, p95, p99, >100 ms: delay of the second frame; pairs: walks that differ only in the pool
+    """
 
   private func name(_ pool: LabPool) -> String {
     TextLayout.truncated(summary.name(of: pool), to: Self.nameLimit)

@@ -21,7 +21,7 @@ extension WalkMetric {
     case "over1s": return "\(frame) after more than 1 s"
     default: break
     }
-    let groups = ["hit": " of hits", "miss": " of misses", "bound": ", lower bound"]
+    let groups = ["hit": " of hits", "miss": " of misses"]
     let group = parts.first.flatMap { groups[$0] } ?? ""
     let place = parts.last.map { $0 == "max" ? "longest" : $0 } ?? ""
     return "\(frame)\(group), \(place)"

@@ -100,13 +100,7 @@ extension WalkReport {
       "\(totals.stallCount), \(DurationText.readable(totals.stallDuration)) in all, "
       + "the longest \(DurationText.readable(totals.longestStall))"
       + (totals.rebufferingRatio.map { ", \(WalkValue.share($0)) of the time watched" } ?? "")
-    var facts: [(name: String, fact: String)] = []
-    if let bound = totals.secondFrameBound, bound.mean > .zero {
-      let times = [("p50", bound.p50), ("p95", bound.p95), ("mean", bound.mean)]
-      let text = times.map { "\($0) \(DurationText.readable($1))" }.joined(separator: ", ")
-      facts.append(("bound", "second frame no sooner than \(text) with any policy"))
-    }
-    facts += [
+    var facts: [(name: String, fact: String)] = [
       ("reached", stages.isEmpty ? "no swipe was counted" : stages.joined(separator: ", ")),
       ("stalls", totals.stallCount == 0 ? "none" : stalls),
       (

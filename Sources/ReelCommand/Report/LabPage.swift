@@ -35,7 +35,7 @@ struct LabPage {
   private static let tableFigures: [LabResult.Figure] = [
     .secondFrameP50, .secondFrameP95, .secondFrameP99, .secondFrameOver100ms, .secondFrameOver1s,
     .rebufferingRatio, .fetchedByteCount, .wastedByteCount, .meanBitRate, .peakMemory, .abandonedSwipeCount,
-    .secondFrameBoundP95, .mmgc2022,
+    .mmgc2022,
   ]
   private static let differenceFigures: [LabResult.Figure] = [
     .secondFrameP95, .secondFrameOver100ms, .rebufferingRatio, .wastedByteCount, .meanBitRate, .peakMemory,
@@ -97,7 +97,7 @@ struct LabPage {
 
   private func table(_ group: LabGroup) -> String {
     let figures = Self.tableFigures.filter { figure in group.rows.contains { $0.mean(figure) != nil } }
-    let standings = figures.map { $0 == .secondFrameBoundP95 ? [] : group.standings($0) }
+    let standings = figures.map { group.standings($0) }
     let head = ["", "walks"] + figures.map(Self.head) + ["front"]
     let rows = group.rows.enumerated().map { place, row in
       var cells: [ReportPage.Cell] = [
@@ -105,7 +105,7 @@ struct LabPage {
       ]
       for (figure, standings) in zip(figures, standings) {
         let text = row.mean(figure).map { figure.plain($0) } ?? "–"
-        cells.append(Self.cell(text, standings.isEmpty ? nil : standings[place]))
+        cells.append(Self.cell(text, standings[place]))
       }
       return cells + [.init(row.isOnFront ? "●" : "")]
     }
@@ -239,11 +239,6 @@ struct LabPage {
 
   private func heat(_ figure: LabResult.Figure, _ groups: [LabGroup]) -> String {
     let policies = summary.dimensions.policies
-    let hasBound =
-      figure == .secondFrameP95
-      && groups.contains { group in
-        group.rows.contains { $0.mean(.secondFrameBoundP95) != nil }
-      }
     var rows: [[ReportPage.Cell]] = []
     for group in groups {
       for slotCount in summary.dimensions.slotCounts {
@@ -269,14 +264,10 @@ struct LabPage {
           let style = standings[place] == .worse ? "h\(step)" : ""
           row.append(Self.cell(figure.plain(mean), standings[place], style))
         }
-        if hasBound {
-          let bounds = places.compactMap { group.rows[$0].mean(.secondFrameBoundP95) }
-          row.append(.init(bounds.min().map { figure.plain($0) } ?? "–"))
-        }
         rows.append(row)
       }
     }
-    let head = [""] + policies.map(Redaction.clean) + (hasBound ? ["lower bound"] : [])
+    let head = [""] + policies.map(Redaction.clean)
     return ReportPage.table(head, cells: rows, style: "wide")
   }
 

@@ -27,8 +27,6 @@ package struct LoadedManifest: Sendable {
   /// The manifest first, then its media playlists in the order of arrival.
   package internal(set) var documents: [Document] = []
   package internal(set) var failures: [Failure] = []
-  /// The URLs of the playlists of video rungs, after redirects: by period and rung.
-  private var playlistURLs: [PlaylistKey: URL] = [:]
   /// True if the segments of any rung are known.
   package var hasSegments: Bool {
     presentation.periods.contains { period in
@@ -43,11 +41,6 @@ package struct LoadedManifest: Sendable {
   /// Fetches what the manifest refers to, within the limits of `ConfinedFetcher`.
   package internal(set) var fetcher: any Fetching
 
-  private struct PlaylistKey: Hashable {
-    let periodIndex: Int
-    let rung: String
-  }
-
   init(presentation: Presentation, url: URL, fetcher: any Fetching) {
     self.presentation = presentation
     self.url = url
@@ -56,19 +49,9 @@ package struct LoadedManifest: Sendable {
 }
 
 extension LoadedManifest {
-  /// The playlist of a video rung; nil if the rung has none of its own.
-  package func playlist(ofVideoRung id: String, periodIndex: Int) -> Document? {
-    playlistURLs[PlaylistKey(periodIndex: periodIndex, rung: id)].flatMap { url in
-      documents.first { $0.url == url }
-    }
-  }
-
   mutating func take(_ found: RungSegments, at place: (Int, Int, Int)) {
     presentation.periods[place.0].trackGroups[place.1].rungs[place.2].media = .segments(found.list)
     let group = presentation.periods[place.0].trackGroups[place.1]
-    if group.kind == .video, let url = found.playlistURL {
-      playlistURLs[PlaylistKey(periodIndex: place.0, rung: group.rungs[place.2].id)] = url
-    }
     if group.kind == .image, let tiles = found.list.first?.tiles {
       presentation.periods[place.0].trackGroups[place.1].rungs[place.2].tiles = tiles
     }

@@ -21,14 +21,11 @@ package enum PreloadPolicies {
   /// Reads a policy in one of `forms`, such as `adjacent`, `ahead:2` or `budget:64MB`, in any letter case. An argument
   /// may also stand in brackets: `ahead(2)`.
   ///
-  /// - Parameter names: The forms that an error lists.
   /// - Throws: `ReelError` of kind `usage` where `text` is none of them.
-  package static func parse(
-    _ text: String, listing names: [String] = forms.map(\.form)
-  ) throws(ReelError) -> any PreloadPolicy {
+  package static func parse(_ text: String) throws(ReelError) -> any PreloadPolicy {
     let malformed = ReelError(
       .usage, "\"\(text)\" is not a preload policy",
-      advice: "use one of \(names.joined(separator: ", "))")
+      advice: "use one of \(forms.map(\.form).joined(separator: ", "))")
     guard let (name, argument) = split(text) else { throw malformed }
     switch (name, argument) {
     case ("adjacent", nil): return AdjacentPreload()

@@ -85,7 +85,7 @@ package struct LabConfiguration: Sendable {
   /// The largest number of swipes of a walk: 100,000.
   package static let swipeLimit = 100_000
 
-  /// The policies of a configuration that names none: all that need no argument, except oracle.
+  /// The policies of a configuration that names none: all that need no argument.
   package static let defaultPolicies = ["adjacent", "media3", "pdas", "dashlet", "adaptive", "none"]
   package static let defaultLinks = ["3g", "lte", "wifi"]
   package static let defaultViewer = "exp:5s"

@@ -98,7 +98,7 @@ struct LabConfigurationReader {
 
   func policies(_ failures: inout [ReelError]) -> [any PreloadPolicy] {
     let policies = values("policies", &failures) { field throws(ReelError) in
-      try ReplayPolicies.parse(try field.text())
+      try PreloadPolicies.parse(try field.text())
     }
     return unique(policies, by: \.description, &failures)
       ?? LabConfiguration.defaultPolicies.compactMap { try? PreloadPolicies.parse($0) }

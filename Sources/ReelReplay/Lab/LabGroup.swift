@@ -59,7 +59,7 @@ package struct LabGroup: Sendable {
     /// The figures that at least one walk has.
     package let figures: [LabResult.Figure: Distribution]
     /// True if no other pool of the group has means of ``LabGroup/frontFigures`` that are all at least as good, and one
-    /// better. A pool that lacks one of the figures is not on the front, unless all pools do; the oracle never is.
+    /// better. A pool that lacks one of the figures is not on the front, unless all pools do.
     package fileprivate(set) var isOnFront = false
 
     /// The mean of a figure; `nil` if no walk has it.
@@ -163,9 +163,7 @@ package struct LabGroup: Sendable {
   private mutating func markFront() {
     let figures = Self.frontFigures.filter { figure in rows.contains { $0.mean(figure) != nil } }
     guard !figures.isEmpty else { return }
-    // The oracle can't be chosen: it would hide the policies that can.
-    let candidates = rows.indices.filter { rows[$0].pool.policy != OraclePreload().description }
-    let found = candidates.compactMap { place in
+    let found = rows.indices.compactMap { place in
       let costs = figures.compactMap { rows[place].mean($0) }
       return costs.count == figures.count ? (place: place, costs: costs) : nil
     }

@@ -101,14 +101,6 @@ package struct LabInputs: Sendable {
     }
   }
 
-  /// True if a policy has to know the chunks of the feeds.
-  package var needsChunks: Bool { configuration.policies.contains { $0 is OraclePreload } }
-
-  /// True if the walks have lower bounds. For these alone, remote items are not measured, as that takes requests.
-  package var computesBounds: Bool {
-    needsChunks || feeds.allSatisfy { FeedChunks.isLocal($0.feed) }
-  }
-
   /// All runs, in their order.
   package var runs: LabRuns {
     LabRuns(

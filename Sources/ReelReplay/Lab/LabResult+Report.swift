@@ -22,7 +22,6 @@ extension LabResult {
       figures[.secondFrameOver100ms] = waits.shareOver100ms
       figures[.secondFrameOver1s] = waits.shareOver1s
     }
-    figures[.secondFrameBoundP95] = totals.secondFrameBound?.p95.milliseconds
     figures[.rebufferingRatio] = totals.rebufferingRatio
     figures[.stallCount] = Double(totals.stallCount)
     figures[.fetchedByteCount] = Double(totals.fetchedByteCount)

@@ -23,8 +23,6 @@ package struct LabResult: Sendable, Hashable, Codable {
     case decodedFrameCount = "decoded_frames"
     case abandonedSwipeCount = "abandoned_swipes"
     case failedItemCount = "failed_items"
-    /// The lower bound of the second frame's p95.
-    case secondFrameBoundP95 = "second_frame_bound_p95"
     case mmgc2022
     /// The mean wait of a swipe for manifests, playlists and keys; this and the following parts of the wait for the first
     /// frame add up to its mean.

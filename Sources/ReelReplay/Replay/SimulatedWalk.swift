@@ -34,8 +34,6 @@ package struct SimulatedWalk: Sendable {
   /// The longest real time to wait for an answer, or for the next part of one.
   package var limit: Duration?
   package var memory: Memory
-  /// What the items of the feed consist of, for the lower bound of the delays, and for `OraclePreload`. Nil for neither.
-  package var chunks: FeedChunks?
   package var trace: WalkTrace?
   package var frames: (@Sendable (FeedItem, borrowing TimedFrame) -> Void)?
   /// Called with the report so far if the walk is cancelled.
@@ -65,11 +63,6 @@ package struct SimulatedWalk: Sendable {
     let simulation = SimulatedRuntime()
     var configuration = configuration
     configuration.enter(simulation, decodeCost: decodeCost)
-    if configuration.policy is OraclePreload, let link, let chunks {
-      configuration.policy = OraclePreload(
-        OraclePreload.Knowledge(
-          plan, chunks: { chunks[$0] }, link: link, decodeCost: decodeCost, clock: simulation))
-    }
     var settings = settings
     settings.isVirtual = true
     if settings.device == nil { settings.decodeCost = decodeCost.frame }
@@ -85,20 +78,11 @@ package struct SimulatedWalk: Sendable {
       feed, plan: plan, settings: settings, label: label, configuration: configuration, fetcher: network,
       trace: trace, frames: frames, logger: logger)
     do {
-      var report = try await replay.run(in: simulation)
-      report.secondFrameBound = secondFrameBound?.figures
-      return report
+      return try await replay.run(in: simulation)
     } catch {
       if let report = replay.interruptedReport { onInterruption?(report) }
       throw error
     }
-  }
-
-  /// The delays that no policy can go below; `nil` without a link, and without chunks.
-  package var secondFrameBound: SecondFrameBound? {
-    guard let link, let chunks else { return nil }
-    return SecondFrameBound(
-      plan, chunks: { chunks[$0] }, link: link, decodeCost: decodeCost, slotCount: configuration.slotCount)
   }
 
   /// Walks side by side, each walk as if it were alone: with the same real answers, it gives the same report.

@@ -23,8 +23,7 @@ extension Figure where Run == WalkTotals {
 private enum WalkMetrics {
   static let all: [WalkMetric] =
     latencies("ttff", "from the settle to the first frame") { $0.firstFrame }
-    + latencies("second_frame", "from the settle to the second frame") { $0.secondFrame } + bounds + hits
-    + costs
+    + latencies("second_frame", "from the settle to the second frame") { $0.secondFrame } + hits + costs
 
   private static func latencies(
     _ prefix: String, _ meaning: String, _ table: @escaping @Sendable (WalkTotals) -> LatencyTable
@@ -65,22 +64,6 @@ private enum WalkMetrics {
         }
       }
     } + shares
-  }
-
-  private static let bounds: [WalkMetric] = [
-    bound("p50", "50th percentile") { $0.p50 }, bound("p95", "95th percentile") { $0.p95 },
-    bound("mean", "mean") { $0.mean },
-  ]
-
-  private static func bound(
-    _ name: String, _ meaning: String, _ find: @escaping @Sendable (DelayBound) -> Duration
-  ) -> WalkMetric {
-    WalkMetric(
-      "second_frame.bound.\(name)",
-      "shortest time to the second frame that any policy could reach with these players, \(meaning)",
-      [.time],
-      absence: "it needs --virtual, --link and items that can be measured"
-    ) { totals, _ in totals.secondFrameBound.map { .time(find($0)) } }
   }
 
   private static let hits: [WalkMetric] =

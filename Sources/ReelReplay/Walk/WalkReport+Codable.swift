@@ -53,8 +53,6 @@ extension WalkReport: Codable {
     failedItems = try values.decode([FailedItem].self, forKey: .failedItems)
     let figures = try values.decodeIfPresent([String: Double?].self, forKey: .scores) ?? [:]
     scores = WalkScore.allCases.filter { figures[$0.rawValue] != nil }
-    let totals = try values.decodeIfPresent(DecodedTotals.self, forKey: .totals)
-    secondFrameBound = totals?.secondFrameBound
     isInterrupted = try values.decodeIfPresent(Bool.self, forKey: .isInterrupted) ?? false
   }
 
@@ -62,13 +60,4 @@ extension WalkReport: Codable {
   ///
   /// - Throws: `ReelError` of kind `internalFault` if encoding fails.
   public func json() throws(ReelError) -> String { try JSONLine.string(self, of: "report") }
-}
-
-/// Of the totals, what does not follow from the records.
-private struct DecodedTotals: Decodable {
-  let secondFrameBound: DelayBound?
-
-  private enum CodingKeys: String, CodingKey {
-    case secondFrameBound = "second_frame_bound"
-  }
 }

@@ -51,8 +51,6 @@ public struct WalkReport: Sendable, Hashable {
   public var failedItems: [FailedItem] = []
   /// The scores that the report states, each once.
   public var scores: [WalkScore] = []
-  /// What no policy can go below; `nil` if it was not computed.
-  package var secondFrameBound: DelayBound?
   /// True if the walk was cancelled. The report then covers the time until that moment.
   public var isInterrupted = false
   /// The outcomes of the assertions that were evaluated for the report, if any. Written to JSON, but not decoded.

@@ -7,7 +7,6 @@ extension WalkTotals: Encodable {
     case abandonedSwipeCount = "abandoned_swipes"
     case firstFrame = "ttff"
     case secondFrame
-    case secondFrameBound = "second_frame_bound"
     case hitRatio = "hit_ratio"
     case hitRatios = "hit_ratio_by_stage"
     case stallCount = "stalls"
@@ -33,7 +32,6 @@ extension WalkTotals: Encodable {
     try values.encode(abandonedSwipeCount, forKey: .abandonedSwipeCount)
     try values.encode(firstFrame, forKey: .firstFrame)
     try values.encode(secondFrame, forKey: .secondFrame)
-    try values.encodeIfPresent(secondFrameBound, forKey: .secondFrameBound)
     try values.encodeIfPresent(hitRatio(), forKey: .hitRatio)
     let ratios = PreloadStage.allCases.dropFirst().compactMap { stage in
       hitRatio(stage).map { (stage.reportName, $0) }

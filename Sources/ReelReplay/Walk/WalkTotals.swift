@@ -16,8 +16,6 @@ public struct WalkTotals: Sendable, Hashable {
   public let firstFrame: LatencyTable
   /// The waits from the settle to the second frame.
   public let secondFrame: LatencyTable
-  /// What no policy can go below; `nil` if it was not computed.
-  package let secondFrameBound: DelayBound?
   /// For each stage, the number of swipes that count which found it or a later one reached.
   public let reachedCounts: [PreloadStage: Int]
   /// The number of stalls.
@@ -63,7 +61,6 @@ public struct WalkTotals: Sendable, Hashable {
     abandonedSwipeCount = counted.filter { $0.timeToFirstFrame == nil }.count
     firstFrame = LatencyTable(counted, measured: \.timeToFirstFrame, counted: \.countedFirstFrame)
     secondFrame = LatencyTable(counted, measured: \.timeToSecondFrame, counted: \.countedSecondFrame)
-    secondFrameBound = report.secondFrameBound
     reachedCounts = Dictionary(
       uniqueKeysWithValues: PreloadStage.allCases.map { stage in
         (stage, counted.filter { $0.stage >= stage }.count)
